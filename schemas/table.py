@@ -1,0 +1,72 @@
+"""What a Delta table is made of: columns as Arrow types, each written once with its meaning."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+STRING, BINARY, BOOLEAN = pa.string(), pa.binary(), pa.bool_()
+INT, LONG, DOUBLE, DATE = pa.int32(), pa.int64(), pa.float64(), pa.date32()
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+_SQL_NAMES = {
+    STRING: "STRING",
+    BINARY: "BINARY",
+    BOOLEAN: "BOOLEAN",
+    INT: "INT",
+    LONG: "BIGINT",
+    DOUBLE: "DOUBLE",
+    DATE: "DATE",
+    TIMESTAMP: "TIMESTAMP",
+}
+
+
+def sql_type(arrow: pa.DataType) -> str:
+    """The Spark SQL name of an Arrow type, nested ones included."""
+    if pa.types.is_list(arrow):
+        return f"ARRAY<{sql_type(arrow.value_type)}>"
+    if pa.types.is_map(arrow):
+        return f"MAP<{sql_type(arrow.key_type)}, {sql_type(arrow.item_type)}>"
+    if pa.types.is_struct(arrow):
+        return f"STRUCT<{', '.join(f'{f.name}: {sql_type(f.type)}' for f in arrow)}>"
+    return _SQL_NAMES[arrow]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name (with the unit in it), its type, and what it means."""
+
+    name: str
+    type: pa.DataType
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One Delta table: what a row is, its columns, the key of a row, and how files are laid out.
+
+    `key` names the columns that tell rows apart; a replay may never make two rows of one key.
+    A table is either clustered (facts) or partitioned (results, which are replaced by date).
+    """
+
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    time: str
+    clustering: tuple[str, ...] = ()
+    partitioning: tuple[str, ...] = ()
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names in the table's order: the final select of whatever fills the table."""
+        return [column.name for column in self.columns]
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The table's columns as an Arrow schema."""
+        return pa.schema([pa.field(column.name, column.type) for column in self.columns])
+
+    @property
+    def sql_schema(self) -> str:
+        """The table's columns as Spark's DDL text, for from_json, mapInArrow and readers."""
+        return ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in self.columns)
