@@ -1,0 +1,62 @@
+"""The JDK on this machine: where it is, how old it is, and one clear error if it will not do."""
+
+import os
+import re
+import shutil
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+from quotaflow.pipelines.errors import MissingToolError
+
+OLDEST = 17
+_INSTALL = f"install a JDK {OLDEST} or 21 and put it on PATH, or set JAVA_HOME"
+
+
+def java() -> Path:
+    """The `java` of JAVA_HOME, else of PATH, if it is 17 or newer (Spark 4 and Kafka 4 need that).
+
+    Raises MissingToolError with what was found and what to install.
+    """
+    path = _find("java")
+    if path is None:
+        raise MissingToolError(f"no java found: {_INSTALL}")
+    found = _version(path)
+    if found < OLDEST:
+        raise MissingToolError(f"{path} is Java {found}, at least {OLDEST} is needed: {_INSTALL}")
+    return path
+
+
+def javac() -> Path:
+    """The compiler that belongs to `java()`: a runtime without it cannot build the receiver."""
+    beside = java().resolve().with_name("javac")
+    found = beside if os.access(beside, os.X_OK) else _find("javac")
+    if found is None:
+        raise MissingToolError(f"{java()} has no javac beside it (a JRE?): {_INSTALL}")
+    return found
+
+
+def _find(tool: str) -> Path | None:
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        tool_of_home = Path(home, "bin", tool)
+        if not os.access(tool_of_home, os.X_OK):
+            raise MissingToolError(f"JAVA_HOME={home} has no bin/{tool}: {_INSTALL}")
+        return tool_of_home
+    found = shutil.which(tool)
+    return Path(found) if found else None
+
+
+@lru_cache
+def _version(path: Path) -> int:
+    """The feature release: 17 of "17.0.15", 8 of "1.8.0_402"."""
+    try:
+        said = subprocess.run(
+            [path, "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MissingToolError(f"{path} does not run ({error}): {_INSTALL}") from error
+    match = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    if match is None:
+        raise MissingToolError(f"{path} -version names no version: {_INSTALL}")
+    return int(match.group(1))
