@@ -1,0 +1,130 @@
+"""The two ingest queries: each reads a topic once per micro-batch and fills every table it feeds."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.facts import (
+    quarantine,
+    requests,
+    telemetry_pushes,
+    telemetry_subscriptions,
+)
+from quotaflow.pipelines.sinks import Batch, Count
+from quotaflow.schemas import tables
+from quotaflow.udfs import otlp
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLog:
+    """Request-log topic -> requests, telemetry_pushes, telemetry_subscriptions, quarantine."""
+
+    conf: Conf
+    cluster_id: str
+
+    def write(self, records: "DataFrame", batch: Batch) -> None:
+        """Parse every line once, and append each row where it belongs."""
+        parsed = requests.parse(records, self.conf.ingest, self.cluster_id).persist()
+        try:
+            groups = parsed.groupBy("reason", "left_out", _routed()).agg(*_SIZE).collect()
+            batch.append(requests.select_requests(parsed), tables.REQUESTS)
+            if any(g["api"] == "GET_TELEMETRY_SUBSCRIPTIONS" for g in groups):
+                answers = telemetry_subscriptions.from_requests(parsed)
+                batch.append(answers, tables.TELEMETRY_SUBSCRIPTIONS)
+            counts = _line_counts(groups)
+            bad_lines = quarantine.from_lines(parsed) if _rows(counts, "quarantined") else None
+            if any(g["api"] == "PUSH_TELEMETRY" for g in groups):
+                pushes = telemetry_pushes.from_requests(parsed)
+                counts += write_pushes(pushes, batch, otlp_limits(self.conf), bad_lines)
+            elif bad_lines is not None:
+                batch.append(bad_lines, tables.QUARANTINE)
+            if groups:
+                latest = max(g["latest"] for g in groups)
+                batch.report(parsed, counts, self.cluster_id, latest)
+        finally:
+            parsed.unpersist()
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Topic of broker/TelemetryReceiver -> telemetry_pushes, quarantine."""
+
+    conf: Conf
+    cluster_id: str
+
+    def write(self, records: "DataFrame", batch: Batch) -> None:
+        """Append every push, and what cannot be opened to quarantine too."""
+        pushes = telemetry_pushes.from_receiver(records, self.conf.ingest, self.cluster_id)
+        counts = write_pushes(pushes, batch, otlp_limits(self.conf), None)
+        rows = _rows(counts, "out")
+        if rows:
+            latest = records.agg(F.max("timestamp")).collect()[0][0]
+            batch.report(records, [Count("in", rows), *counts], self.cluster_id, latest)
+
+
+def otlp_limits(conf: Conf) -> otlp.Limits:
+    """Conf's bounds on a payload, as the decoder takes them."""
+    bounds = conf.payloads
+    return otlp.Limits(
+        max_decoded_bytes=bounds.max_decoded_bytes,
+        max_ratio=bounds.max_ratio,
+        max_points=bounds.max_points,
+        max_attributes=bounds.max_attributes,
+        max_string_bytes=bounds.max_string_bytes,
+    )
+
+
+def write_pushes(
+    pushes: "DataFrame", batch: Batch, limits: otlp.Limits, bad_lines: "DataFrame | None"
+) -> list[Count]:
+    """Append pushes, and quarantine what cannot be opened together with `bad_lines`.
+
+    One append per table and batch: a second one would carry the same transaction and be skipped.
+    """
+    opened = telemetry_pushes.inspected(pushes, limits).persist()
+    try:
+        batch.append(opened, tables.TELEMETRY_PUSHES)
+        groups = opened.groupBy("unreadable_reason").count().collect()
+        bad = {g["unreadable_reason"]: g["count"] for g in groups if g["unreadable_reason"]}
+        quarantined = [bad_lines] if bad_lines is not None else []
+        quarantined += [quarantine.from_pushes(opened)] if bad else []
+        if quarantined:
+            rows = quarantined[0] if len(quarantined) == 1 else quarantined[0].unionByName(quarantined[1])
+            batch.append(rows, tables.QUARANTINE)
+        out = Count("out", sum(g["count"] for g in groups), "telemetry_pushes")
+        return [out, *(Count("quarantined", n, "client_metrics", r) for r, n in bad.items())]
+    finally:
+        opened.unpersist()
+
+
+_SIZE = (F.count(F.lit(1)).alias("rows"), F.max("record_time").alias("latest"))
+
+
+def _routed() -> "F.Column":
+    routed = F.col("api").isin("PUSH_TELEMETRY", "GET_TELEMETRY_SUBSCRIPTIONS")
+    kept = F.col("reason").isNull() & F.col("left_out").isNull()
+    return F.when(routed & kept, F.col("api")).alias("api")
+
+
+def _line_counts(groups: "list[Row]") -> list[Count]:
+    def total(rows: "list[Row]") -> int:
+        return sum(row["rows"] for row in rows)
+
+    kept = [g for g in groups if g["reason"] is None and g["left_out"] is None]
+    answers = [g for g in kept if g["api"] == "GET_TELEMETRY_SUBSCRIPTIONS"]
+    bad = [Count("quarantined", g["rows"], "requests", g["reason"]) for g in groups if g["reason"]]
+    left = [Count("left_out", g["rows"], None, g["left_out"]) for g in groups if g["left_out"]]
+    out = [
+        Count("out", total(kept), "requests"),
+        Count("out", total(answers), "telemetry_subscriptions"),
+    ]
+    return [Count("in", total(groups)), *out, *left, *bad]
+
+
+def _rows(counts: list[Count], outcome: str) -> int:
+    return sum(count.rows for count in counts if count.outcome == outcome)

@@ -1,0 +1,75 @@
+"""Request-log lines in any of three envelopes -> one parsed struct, or the reason it is unreadable.
+
+The forms (design: three ways in): the envelope {"ts":..,"broker":..,"r":{..}}; the bare line; and
+Kafka's stock layout `[date] DEBUG Completed request:{..} (kafka.request.logger)`.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.config import Ingest
+from quotaflow.schemas import events
+
+_ENVELOPE = r'^\s*\{\s*"(?:ts|broker|r)"\s*:'
+_STOCK = r"(?s)Completed request:(\{.*\})"
+# timestamp_millis of anything wilder would fail the batch under ANSI mode.
+_YEAR_2100_MS = 4_102_444_800_000
+
+
+def with_line(records: DataFrame, ingest: Ingest) -> DataFrame:
+    """Add `line` (the parsed envelope) and `reason` (null when it is a request line).
+
+    Reasons: line_too_long, empty_line, not_json, not_a_request_line, unexpected_shape.
+    """
+    text = F.when(F.length("value") <= ingest.max_line_bytes, F.col("value").cast("string"))
+    options = {"columnNameOfCorruptRecord": events.CORRUPT}
+    return (
+        records.withColumn("text", text)
+        .withColumn("line", F.from_json(envelope(F.col("text")), events.ENVELOPE, options))
+        .withColumn("api", _api())
+        .withColumn("reason", _reason(ingest))
+    )
+
+
+def event_time(ingest: Ingest) -> Column:
+    """When the broker completed the request: its own clock, held to the record's plus a bound.
+
+    Without a `ts` (bare and stock lines) the record's timestamp stands in: a stock line's date
+    does not say its time zone.
+    """
+    ts = F.col("line.ts")
+    sane = F.when(ts.between(0, _YEAR_2100_MS), F.timestamp_millis(ts))
+    latest = F.col("timestamp") + F.make_dt_interval(secs=F.lit(ingest.max_clock_skew_s))
+    return F.least(F.coalesce(sane, F.col("timestamp")), latest)
+
+
+def broker_id() -> Column:
+    """Node id of the envelope, else of the record's header, else of its key."""
+    header = F.expr("get(filter(headers, h -> h.key = 'broker_id'), 0).value")
+    carried = [F.expr("try_cast(string(key) as int)"), header.cast("string").try_cast("int")]
+    return F.coalesce(F.col("line.broker"), carried[1], carried[0])
+
+
+def envelope(text: Column) -> Column:
+    """Any of the three forms as an envelope."""
+    stock = F.regexp_extract(text, _STOCK, 1)
+    bare = F.when(F.ltrim(text).startswith("{"), text).otherwise(stock)
+    return F.when(text.rlike(_ENVELOPE), text).otherwise(F.concat(F.lit('{"r":'), bare, F.lit("}")))
+
+
+def _api() -> Column:
+    header = F.col("line.r.requestHeader")
+    unknown = F.concat(F.lit("UNKNOWN_"), header["requestApiKey"].cast("string"))
+    return F.coalesce(header["requestApiKeyName"], unknown)
+
+
+def _reason(ingest: Ingest) -> Column:
+    corrupt = F.col(f"line.{events.CORRUPT}").isNotNull()
+    return (
+        F.when(F.coalesce(F.length("value"), F.lit(0)) == 0, "empty_line")
+        .when(F.length("value") > ingest.max_line_bytes, "line_too_long")
+        .when(corrupt & F.col("line.r").isNull(), "not_json")
+        .when(F.col("api").isNull(), "not_a_request_line")
+        # Bodies of the other APIs are kept as text, so only typed ones need their exact shape.
+        .when(corrupt & F.col("api").isin(*events.TYPED_APIS), "unexpected_shape")
+    )

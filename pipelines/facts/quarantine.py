@@ -1,0 +1,38 @@
+"""`quarantine`: what could not be read, with the reason and the first 4 KiB."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from quotaflow.schemas import tables
+
+HEAD_BYTES = 4_096
+_DETAIL_CHARS = 500
+
+
+def from_lines(parsed: DataFrame) -> DataFrame:
+    """Records of the request-log topic that are no request line."""
+    return (
+        parsed.where(F.col("reason").isNotNull())
+        .withColumns(_kept("requests", F.col("api"), F.col("value")))
+        .select(tables.QUARANTINE.column_names)
+    )
+
+
+def from_pushes(pushes: DataFrame) -> DataFrame:
+    """Pushes whose payload cannot be opened; the push itself stays in telemetry_pushes."""
+    return (
+        pushes.where(F.col("unreadable_reason").isNotNull())
+        .withColumn("reason", F.col("unreadable_reason"))
+        .withColumns(_kept("client_metrics", F.col("unreadable_detail"), F.col("payload")))
+        .select(tables.QUARANTINE.column_names)
+    )
+
+
+def _kept(target: str, detail: Column, value: Column) -> dict[str, Column]:
+    return {
+        "event_time": F.col("record_time"),
+        "target": F.lit(target),
+        "detail": F.substring(detail, 1, _DETAIL_CHARS),
+        "size_bytes": F.length(value).cast("bigint"),
+        "head": F.substring(value, 1, HEAD_BYTES),
+    }

@@ -1,0 +1,150 @@
+"""`requests`: one row per request a broker completed, from kafka.request.logger."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.facts import lines
+from quotaflow.pipelines.facts.partitions import with_partitions
+from quotaflow.schemas import events, tables
+
+# Values of configs a broker prints although their names say secret; it hides those it knows.
+_SECRET_VALUE = (
+    r'(?i)("(?:name|key)":"[^"]*(?:password|secret|jaas|token|credential)[^"]*"'
+    r'(?:,"[A-Za-z]+":(?:-?\d+|true|false))*,"value":)"(?:[^"\\]|\\.)*"'
+)
+_REMOTE = r"^.*?-(.*):(\d+)-\d+-\d+$"
+
+
+def parse(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
+    """Every record as one row: the columns of `requests`, and beside them what routes it.
+
+    `reason` says why a row is unreadable, `left_out` why it is left out on purpose; both null for
+    the rows that `requests` keeps. `line` and `value` stay for the other facts.
+    """
+    with_time = lines.with_line(records, ingest).withColumns(
+        {"cluster_id": F.lit(cluster_id), "event_time": lines.event_time(ingest)}
+    )
+    return (
+        with_partitions(with_time)
+        .withColumn("left_out", _left_out(ingest))
+        .withColumns(_header() | _fetch() | _producer())
+        .withColumn("body", _body(ingest.max_body_bytes))
+        .withColumns(source())
+    )
+
+
+def source() -> dict[str, Column]:
+    """Where a row came from: topic, partition, offset and timestamp of its Kafka record."""
+    return {
+        "source_topic": F.col("topic"),
+        "source_partition": F.col("partition"),
+        "source_offset": F.col("offset"),
+        "record_time": F.col("timestamp"),
+    }
+
+
+def select_requests(parsed: DataFrame) -> DataFrame:
+    """The rows of `requests`: readable, and not left out."""
+    kept = F.col("reason").isNull() & F.col("left_out").isNull()
+    return parsed.where(kept).select(tables.REQUESTS.column_names)
+
+
+def _left_out(ingest: Ingest) -> Column:
+    topics = F.col("line.r.request.topics")
+    raft = F.exists(topics, lambda topic: topic["topicId"] == events.RAFT_TOPIC_ID)
+    own = F.col("line.r.requestHeader.clientId").isin(*ingest.shippers)
+    return F.when(
+        F.col("reason").isNull(),
+        F.when(F.col("line.r.isForwarded"), "forwarded_copy")
+        .when(F.col("api").isin(*events.RAFT_APIS), "raft")
+        .when((F.col("api") == "FETCH") & raft, "raft")
+        .when(own, "own_shipper"),
+    )
+
+
+def _header() -> dict[str, Column]:
+    line = F.col("line.r")
+    connection = line["connection"]
+    return {
+        "broker_id": lines.broker_id(),
+        "api_version": line["requestHeader"]["requestApiVersion"],
+        "correlation_id": line["requestHeader"]["correlationId"],
+        "client_id": line["requestHeader"]["clientId"],
+        "principal": line["principal"],
+        "listener": line["listener"],
+        "security_protocol": line["securityProtocol"],
+        "connection_id": connection,
+        "client_address": _matched(connection, 1),
+        "client_port": _matched(connection, 2).try_cast("int"),
+        "client_software_name": line["clientInformation"]["softwareName"],
+        "client_software_version": line["clientInformation"]["softwareVersion"],
+        "error_code": line["response"]["errorCode"],
+        "total_time_ms": line["totalTimeMs"],
+        "request_queue_time_ms": line["requestQueueTimeMs"],
+        "local_time_ms": line["localTimeMs"],
+        "remote_time_ms": line["remoteTimeMs"],
+        "throttle_time_ms": line["throttleTimeMs"],
+        "response_queue_time_ms": line["responseQueueTimeMs"],
+        "send_time_ms": line["sendTimeMs"],
+    }
+
+
+def _matched(text: Column, group: int) -> Column:
+    found = F.regexp_extract(text, _REMOTE, group)
+    return F.when(found != "", found)
+
+
+def _fetch() -> dict[str, Column]:
+    is_fetch = F.col("api") == "FETCH"
+    request = F.col("line.r.request")
+    replica = F.coalesce(request["replicaState"]["replicaId"], request["replicaId"])
+    rack = request["rackId"]
+    forgotten = F.expr(
+        "flatten(transform(line.r.request.forgottenTopicsData, t -> transform(t.partitions, "
+        "p -> struct(coalesce(t.topic, t.name) as topic, t.topicId as topic_id, p as partition))))"
+    )
+    return {
+        "max_bytes": F.when(is_fetch, request["maxBytes"]),
+        "min_bytes": F.when(is_fetch, request["minBytes"]),
+        "max_wait_ms": F.when(is_fetch, request["maxWaitMs"]),
+        "isolation_level": F.when(is_fetch, request["isolationLevel"]),
+        "acks": F.when(F.col("api") == "PRODUCE", request["acks"]),
+        "session_id": F.when(is_fetch, request["sessionId"]),
+        "session_epoch": F.when(is_fetch, request["sessionEpoch"]),
+        "response_session_id": F.when(is_fetch, F.col("line.r.response.sessionId")),
+        "rack_id": F.when(is_fetch & (rack != ""), rack),
+        "replica_id": F.when(is_fetch & (replica >= 0), replica),
+        "forgotten": F.when(is_fetch, forgotten),
+    }
+
+
+def _producer() -> dict[str, Column]:
+    request, response = F.col("line.r.request"), F.col("line.r.response")
+    # INIT_PRODUCER_ID and END_TXN v5 answer the id to use from now on; others only name theirs.
+    answered = F.when(response["producerId"] >= 0, response["producerId"])
+    named = F.coalesce(request["producerId"], request["v3AndBelowProducerId"])
+    epoch = F.coalesce(request["producerEpoch"], request["v3AndBelowProducerEpoch"])
+    return {
+        "group_id": request["groupId"],
+        "transactional_id": F.coalesce(
+            request["transactionalId"], request["v3AndBelowTransactionalId"]
+        ),
+        "producer_id": F.coalesce(answered, F.when(named >= 0, named)),
+        "producer_epoch": F.when(answered.isNotNull(), response["producerEpoch"]).otherwise(
+            F.when(named >= 0, epoch)
+        ),
+    }
+
+
+def _body(max_bytes: int) -> Column:
+    raw = F.from_json(lines.envelope(F.col("text")), events.RAW_BODIES)["r"]
+    body = F.concat(F.lit('{"request":'), raw["request"], F.lit(',"response":'))
+    body = F.concat(body, F.coalesce(raw["response"], F.lit("null")), F.lit("}"))
+    return F.when(F.col("api").isin(*events.BODY_APIS), _capped(body, max_bytes))
+
+
+def _capped(body: Column, max_bytes: int) -> Column:
+    scrubbed = F.regexp_replace(body, _SECRET_VALUE, r'$1"[hidden]"')
+    omitted = F.concat(F.lit('{"omitted_bytes":'), F.octet_length(body).cast("string"), F.lit("}"))
+    return F.when(F.octet_length(body) <= max_bytes, scrubbed).otherwise(omitted)

@@ -1,0 +1,96 @@
+"""`telemetry_pushes`: one row per PushTelemetry (KIP-714), from the request log or the receiver."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.facts.requests import source
+from quotaflow.schemas import tables
+from quotaflow.udfs import otlp
+from quotaflow.udfs.codecs import COMPRESSION_NAMES
+
+_DETAIL = "unreadable_detail"
+
+
+def from_requests(parsed: DataFrame) -> DataFrame:
+    """PUSH_TELEMETRY lines of the parsed request log, payloads of rejected pushes included."""
+    request = F.col("line.r.request")
+    payload = F.try_to_binary(request["metrics"], F.lit("base64"))
+    pushes = parsed.where(
+        (F.col("api") == "PUSH_TELEMETRY") & F.col("reason").isNull() & F.col("left_out").isNull()
+    )
+    return pushes.withColumns(
+        {
+            "client_instance_id": request["clientInstanceId"],
+            "accepted": F.coalesce(F.col("error_code"), F.lit(-1)) == 0,
+            "terminating": request["terminating"],
+            "compression": compression(request["compressionType"]),
+            "subscription_id": request["subscriptionId"],
+            "push_interval_ms": F.lit(None).cast("int"),
+            "payload": payload,
+            "wire_bytes": F.length(payload).cast("bigint"),
+            "route": F.lit("request_log"),
+        }
+    ).transform(_columns)
+
+
+def from_receiver(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
+    """Records of broker/TelemetryReceiver: payload decompressed, context in the headers."""
+    return records.withColumns(
+        {
+            "cluster_id": F.lit(cluster_id),
+            "event_time": F.col("timestamp"),
+            "broker_id": _header("broker_id").try_cast("int"),
+            "client_instance_id": _header("client_instance_id"),
+            "principal": _header("principal"),
+            "client_id": _header("client_id"),
+            "client_software_name": _header("client_software_name"),
+            "client_software_version": _header("client_software_version"),
+            "client_address": _header("client_source_address"),
+            "client_port": _header("client_source_port").try_cast("int"),
+            "listener": _header("listener"),
+            "security_protocol": _header("security_protocol"),
+            "connection_id": _header("connection_id"),
+            "accepted": F.lit(True),
+            "error_code": F.lit(None).cast("int"),
+            "terminating": _header("terminating").try_cast("boolean"),
+            "compression": F.lit("none"),
+            "subscription_id": F.lit(None).cast("int"),
+            "push_interval_ms": _header("push_interval_ms").try_cast("int"),
+            "payload": F.when(F.length("value") <= ingest.max_line_bytes, F.col("value")),
+            "wire_bytes": F.length("value").cast("bigint"),
+            "route": F.lit("receiver"),
+        }
+        | source()
+    ).transform(_columns)
+
+
+def compression(id_: Column) -> Column:
+    """Kafka's compression id as a name; ids Kafka does not define stay visible as `id N`."""
+    names = F.create_map(*[F.lit(x) for item in COMPRESSION_NAMES.items() for x in item])
+    return F.coalesce(F.try_element_at(names, id_), F.concat(F.lit("id "), id_.cast("string")))
+
+
+def inspected(pushes: DataFrame, limits: otlp.Limits) -> DataFrame:
+    """Pushes with decoded_bytes, payload_sha256 and unreadable_reason filled by opening each payload."""
+    return pushes.mapInArrow(
+        otlp.inspect_pushes(limits),
+        f"{_schema(pushes)}, `decoded_bytes` BIGINT, `payload_sha256` STRING, "
+        f"`unreadable_reason` STRING, `{_DETAIL}` STRING",
+    )
+
+
+def _schema(frame: DataFrame) -> str:
+    return ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in frame.schema)
+
+
+def _columns(pushes: DataFrame) -> DataFrame:
+    filled_later = {"decoded_bytes", "payload_sha256", "unreadable_reason"}
+    return pushes.select(
+        [name for name in tables.TELEMETRY_PUSHES.column_names if name not in filled_later]
+    )
+
+
+def _header(name: str) -> Column:
+    found = F.expr(f"get(filter(headers, h -> h.key = '{name}'), 0).value").cast("string")
+    return F.when(found != "", found)

@@ -1,0 +1,28 @@
+"""`telemetry_subscriptions`: one row per GetTelemetrySubscriptions answer (KIP-714)."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.facts.telemetry_pushes import compression
+from quotaflow.schemas import tables
+
+
+def from_requests(parsed: DataFrame) -> DataFrame:
+    """GET_TELEMETRY_SUBSCRIPTIONS lines of the parsed request log."""
+    response = F.col("line.r.response")
+    answers = parsed.where(
+        (F.col("api") == "GET_TELEMETRY_SUBSCRIPTIONS")
+        & F.col("reason").isNull()
+        & F.col("left_out").isNull()
+    )
+    return answers.withColumns(
+        {
+            "client_instance_id": response["clientInstanceId"],
+            "subscription_id": response["subscriptionId"],
+            "accepted_compression": F.transform(response["acceptedCompressionTypes"], compression),
+            "push_interval_ms": response["pushIntervalMs"],
+            "telemetry_max_bytes": response["telemetryMaxBytes"],
+            "delta_temporality": response["deltaTemporality"],
+            "requested_metrics": response["requestedMetrics"],
+        }
+    ).select(tables.TELEMETRY_SUBSCRIPTIONS.column_names)

@@ -1,0 +1,98 @@
+"""Secrets by reference: conf names where a secret is, only the edge that needs it looks it up."""
+
+import os
+import re
+from collections.abc import Mapping
+
+from quotaflow.pipelines.errors import ConfigError
+
+REFERENCES = ("env:", "secret:")
+LOGIN_MODULES = {
+    "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+    "com.sun.security.auth.module.Krb5LoginModule",
+}
+_SECRET_KEYS = re.compile(r"(password|secret|sasl\.jaas\.config|token|\.key$|user\.info)", re.I)
+_MODULES = {"PLAIN": "plain.PlainLoginModule", "SCRAM": "scram.ScramLoginModule"}
+
+
+def is_secret(key: str) -> bool:
+    """Whether a Kafka property of this name holds a secret."""
+    return bool(_SECRET_KEYS.search(key)) and not key.endswith((".endpoint.url", ".location"))
+
+
+def literal_secret_problem(key: str, value: str) -> str | None:
+    """Why this property may not stand in conf as it is; the value is never repeated."""
+    if not is_secret(key) or value.startswith(REFERENCES):
+        return None
+    if key == "sasl.jaas.config" and "password" not in value and "secret" not in value.lower():
+        return None
+    return f"{key} holds a secret in plain text: write env:NAME or secret:scope/key instead"
+
+
+def resolve(properties: Mapping[str, str]) -> dict[str, str]:
+    """Kafka client properties with every reference looked up, ready for a client.
+
+    `sasl.username` and `sasl.password` (librdkafka's names) are turned into sasl.jaas.config.
+    Raises ConfigError naming the reference that cannot be resolved, never a value.
+    """
+    resolved = {key: _look_up(key, value) for key, value in properties.items()}
+    username, password = resolved.pop("sasl.username", None), resolved.pop("sasl.password", None)
+    if username is not None and password is not None:
+        mechanism = resolved.get("sasl.mechanism", "PLAIN")
+        resolved["sasl.jaas.config"] = _jaas(mechanism, username, password)
+    _check_login_module(resolved.get("sasl.jaas.config", ""))
+    return resolved
+
+
+def credentials(jaas: str) -> tuple[str, str]:
+    """Username and password of a jaas text, for clients that take them apart."""
+    found = {
+        key: re.search(rf'\b{key}=("(?:[^"\\]|\\.)*"|[^\s;]+)', jaas)
+        for key in ("username", "password")
+    }
+    values = [m.group(1) if m else "" for m in found.values()]
+    username, password = (re.sub(r"\\(.)", r"\1", v.strip('"')) for v in values)
+    return username, password
+
+
+def _jaas(mechanism: str, username: str, password: str) -> str:
+    module = _MODULES.get(mechanism.split("-")[0])
+    if module is None:
+        raise ConfigError(f"sasl.mechanism {mechanism} takes no sasl.username: set sasl.jaas.config")
+    quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (username, password)]
+    return (
+        f"org.apache.kafka.common.security.{module} required "
+        f'username="{quoted[0]}" password="{quoted[1]}";'
+    )
+
+
+def _check_login_module(jaas: str) -> None:
+    module = jaas.split()[0] if jaas.split() else ""
+    # A login module is code run inside our JVM: others are a known way in (CVE-2023-25194).
+    if module and module not in LOGIN_MODULES:
+        allowed = ", ".join(sorted(name.rsplit(".", 1)[1] for name in LOGIN_MODULES))
+        raise ConfigError(f"sasl.jaas.config names a login module that is not one of {allowed}")
+
+
+def _look_up(key: str, value: str) -> str:
+    if value.startswith("env:"):
+        name = value.removeprefix("env:")
+        if name not in os.environ:
+            raise ConfigError(f"{key}: environment variable {name} is not set")
+        return os.environ[name]
+    if value.startswith("secret:"):
+        return _databricks_secret(key, value.removeprefix("secret:"))
+    return value
+
+
+def _databricks_secret(key: str, reference: str) -> str:
+    scope, slash, name = reference.partition("/")
+    if not slash:
+        raise ConfigError(f"{key}: secret:{reference} must read secret:scope/key")
+    try:
+        from databricks.sdk.runtime import dbutils  # noqa: PLC0415  only there on Databricks
+    except ImportError:
+        raise ConfigError(f"{key}: secret:{reference} can be read on Databricks only") from None
+    return str(dbutils.secrets.get(scope, name))

@@ -1,0 +1,105 @@
+"""The only writeStream, and appends that a replayed micro-batch makes once.
+
+Delta skips an append whose (txnAppId, txnVersion) it has seen. The pair goes into the writer's
+options, never the session's conf (that swallows later writes), and the id comes from the
+checkpoint: a constant one with a deleted checkpoint would lose rows silently.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+from quotaflow.schemas.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Trigger = Mapping[str, bool | str]
+ONCE: Trigger = {"availableNow": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One micro-batch of one query; what it appends is appended once, however often it is replayed."""
+
+    warehouse: Warehouse
+    job: str
+    query_id: str
+    batch_id: int
+
+    def append(self, frame: "DataFrame", table: Table) -> None:
+        """Append rows to a table."""
+        writer = (
+            frame.select(table.column_names)
+            .write.format("delta")
+            .mode("append")
+            .option("txnAppId", self.query_id)
+            .option("txnVersion", self.batch_id)
+        )
+        self.warehouse.write(writer, table.name)
+
+    def report(self, frame: "DataFrame", counts: "list[Count]", cluster_id: str, time: object) -> None:
+        """Append what the batch counted to pipeline_progress; `frame` lends its session."""
+        fixed = {
+            "cluster_id": cluster_id,
+            "event_time": time,
+            "job": self.job,
+            "query_id": self.query_id,
+            "batch_id": self.batch_id,
+        }
+        rows = [fixed | count.row() for count in counts if count.rows]
+        table = pa.Table.from_pylist(rows, schema=tables.PIPELINE_PROGRESS.arrow)
+        self.append(frame.sparkSession.createDataFrame(table), tables.PIPELINE_PROGRESS)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Rows of a batch with one outcome: in, out, left_out, quarantined or late."""
+
+    outcome: str
+    rows: int
+    target: str | None = None
+    reason: str | None = None
+
+    def row(self) -> dict[str, object]:
+        """The count's own columns of pipeline_progress."""
+        return {
+            "target": self.target,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "row_count": self.rows,
+        }
+
+
+def start(
+    frame: "DataFrame",
+    job: str,
+    warehouse: Warehouse,
+    write: "Callable[[DataFrame, Batch], None]",
+    trigger: Trigger,
+) -> "StreamingQuery":
+    """Start a query that hands every micro-batch to `write`."""
+    checkpoint = warehouse.checkpoint(job)
+
+    def write_batch(batch: "DataFrame", batch_id: int) -> None:
+        write(batch, Batch(warehouse, job, query_id(checkpoint), batch_id))
+
+    return (
+        frame.writeStream.queryName(job)
+        .option("checkpointLocation", str(checkpoint))
+        .foreachBatch(write_batch)
+        .trigger(**trigger)  # type: ignore[arg-type]  # the stubs want one keyword each
+        .start()
+    )
+
+
+def query_id(checkpoint: Path) -> str:
+    """The id Spark gave the query when its checkpoint was made; it lives and dies with it."""
+    return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])

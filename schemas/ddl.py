@@ -1,0 +1,64 @@
+"""Tables as CREATE TABLE text, and what a live table lacks."""
+
+from collections.abc import Mapping
+
+from quotaflow.schemas.table import Table, sql_type
+
+# Only features that bind writers: any Delta client can read (Spark, delta-rs, DuckDB, Trino).
+_PROPERTIES = {
+    "delta.enableDeletionVectors": "false",
+    "delta.checkpointPolicy": "classic",
+    "delta.dataSkippingNumIndexedCols": "32",
+}
+
+
+class IncompatibleTableError(ValueError):
+    """A live table has a column of another type than the one declared."""
+
+
+def quoted(text: str) -> str:
+    """A SQL string literal."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def create(table: Table, target: str) -> str:
+    """CREATE TABLE IF NOT EXISTS for `target`, a table name or delta.`/path`."""
+    columns = ",\n".join(
+        f"  `{column.name}` {sql_type(column.type)} COMMENT {quoted(column.comment)}"
+        for column in table.columns
+    )
+    properties = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in _PROPERTIES.items())
+    return (
+        f"CREATE TABLE IF NOT EXISTS {target} (\n{columns}\n)\nUSING delta\n"
+        f"COMMENT {quoted(table.comment)}\n{_layout(table)}TBLPROPERTIES ({properties})"
+    )
+
+
+def difference(table: Table, target: str, live: Mapping[str, str]) -> str | None:
+    """ALTER TABLE that adds the columns `live` (name to Spark type text) lacks; None if none.
+
+    Raises IncompatibleTableError when a live column has another type.
+    """
+    for column in table.columns:
+        seen = live.get(column.name)
+        if seen is not None and _plain(seen) != _plain(sql_type(column.type)):
+            raise IncompatibleTableError(
+                f"{target}.{column.name} is {seen} and should be {sql_type(column.type)}: "
+                "rebuild the table or use another warehouse"
+            )
+    missing = [
+        f"`{column.name}` {sql_type(column.type)} COMMENT {quoted(column.comment)}"
+        for column in table.columns
+        if column.name not in live
+    ]
+    return f"ALTER TABLE {target} ADD COLUMNS ({', '.join(missing)})" if missing else None
+
+
+def _layout(table: Table) -> str:
+    if table.partitioning:
+        return f"PARTITIONED BY ({', '.join(table.partitioning)})\n"
+    return f"CLUSTER BY ({', '.join(table.clustering)})\n" if table.clustering else ""
+
+
+def _plain(type_text: str) -> str:
+    return type_text.lower().replace(" ", "").replace("`", "")

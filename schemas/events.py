@@ -1,0 +1,122 @@
+"""What arrives: the envelope, the request-log line, the receiver's headers, Kafka's small codes.
+
+The shapes are Spark DDL text for from_json. A field whose meaning changes with the API's version
+keeps Kafka's JSON names (RequestConvertToJson); one shape holds them all because the names of
+PRODUCE, FETCH and the transactional APIs never clash.
+"""
+
+_REQUEST_PARTITION = (
+    "STRUCT<`partition`: INT, `index`: INT, `fetchOffset`: BIGINT, `logStartOffset`: BIGINT, "
+    "`partitionMaxBytes`: BIGINT, `recordsSizeInBytes`: BIGINT>"
+)
+_RESPONSE_PARTITION = (
+    "STRUCT<`partitionIndex`: INT, `index`: INT, `errorCode`: INT, `highWatermark`: BIGINT, "
+    "`lastStableOffset`: BIGINT, `logStartOffset`: BIGINT, `preferredReadReplica`: INT, "
+    "`recordsSizeInBytes`: BIGINT>"
+)
+
+
+def _topics(partitions: str, shape: str) -> str:
+    return f"ARRAY<STRUCT<`name`: STRING, `topic`: STRING, `topicId`: STRING, {partitions}: {shape}>>"
+
+
+_REQUEST = f"""STRUCT<
+    `transactionalId`: STRING, `acks`: INT, `producerId`: BIGINT, `producerEpoch`: INT,
+    `v3AndBelowTransactionalId`: STRING, `v3AndBelowProducerId`: BIGINT,
+    `v3AndBelowProducerEpoch`: INT, `groupId`: STRING,
+    `topicData`: {_topics("`partitionData`", f"ARRAY<{_REQUEST_PARTITION}>")},
+    `maxWaitMs`: BIGINT, `minBytes`: BIGINT, `maxBytes`: BIGINT, `isolationLevel`: INT,
+    `sessionId`: BIGINT, `sessionEpoch`: BIGINT, `rackId`: STRING, `replicaId`: INT,
+    `replicaState`: STRUCT<`replicaId`: INT>,
+    `topics`: {_topics("`partitions`", f"ARRAY<{_REQUEST_PARTITION}>")},
+    `forgottenTopicsData`: {_topics("`partitions`", "ARRAY<INT>")},
+    `clientInstanceId`: STRING, `subscriptionId`: INT, `terminating`: BOOLEAN,
+    `compressionType`: INT, `metrics`: STRING
+>"""
+
+_RESPONSE = f"""STRUCT<
+    `errorCode`: INT, `sessionId`: BIGINT, `producerId`: BIGINT, `producerEpoch`: INT,
+    `responses`: ARRAY<STRUCT<`name`: STRING, `topic`: STRING, `topicId`: STRING,
+        `partitionResponses`: ARRAY<{_RESPONSE_PARTITION}>,
+        `partitions`: ARRAY<{_RESPONSE_PARTITION}>>>,
+    `clientInstanceId`: STRING, `subscriptionId`: INT, `acceptedCompressionTypes`: ARRAY<INT>,
+    `pushIntervalMs`: INT, `telemetryMaxBytes`: INT, `deltaTemporality`: BOOLEAN,
+    `requestedMetrics`: ARRAY<STRING>
+>"""
+
+_LINE = f"""STRUCT<
+    `isForwarded`: BOOLEAN,
+    `requestHeader`: STRUCT<`requestApiKey`: INT, `requestApiVersion`: INT, `correlationId`: INT,
+        `clientId`: STRING, `requestApiKeyName`: STRING>,
+    `request`: {_REQUEST},
+    `response`: {_RESPONSE},
+    `connection`: STRING, `totalTimeMs`: DOUBLE, `requestQueueTimeMs`: DOUBLE,
+    `localTimeMs`: DOUBLE, `remoteTimeMs`: DOUBLE, `throttleTimeMs`: DOUBLE,
+    `responseQueueTimeMs`: DOUBLE, `sendTimeMs`: DOUBLE, `securityProtocol`: STRING,
+    `principal`: STRING, `listener`: STRING,
+    `clientInformation`: STRUCT<`softwareName`: STRING, `softwareVersion`: STRING>
+>"""
+
+CORRUPT = "_corrupt"
+ENVELOPE = f"`ts` BIGINT, `broker` INT, `r` {_LINE}, `{CORRUPT}` STRING"
+RAW_BODIES = "`r` STRUCT<`request`: STRING, `response`: STRING>"
+
+RAFT_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+RAFT_APIS = (
+    "VOTE",
+    "BEGIN_QUORUM_EPOCH",
+    "END_QUORUM_EPOCH",
+    "DESCRIBE_QUORUM",
+    "FETCH_SNAPSHOT",
+    "UPDATE_RAFT_VOTER",
+    "ADD_RAFT_VOTER",
+    "REMOVE_RAFT_VOTER",
+)
+
+CHECKED_VERSIONS = {"PRODUCE": (3, 13), "FETCH": (4, 18)}
+TYPED_APIS = ("PRODUCE", "FETCH", "PUSH_TELEMETRY")
+BODY_APIS = (
+    "INIT_PRODUCER_ID",
+    "ADD_PARTITIONS_TO_TXN",
+    "ADD_OFFSETS_TO_TXN",
+    "TXN_OFFSET_COMMIT",
+    "END_TXN",
+    "METADATA",
+    "DESCRIBE_TOPIC_PARTITIONS",
+    "LIST_OFFSETS",
+    "OFFSET_FOR_LEADER_EPOCH",
+    "OFFSET_COMMIT",
+    "JOIN_GROUP",
+    "CONSUMER_GROUP_HEARTBEAT",
+    "GET_TELEMETRY_SUBSCRIPTIONS",
+    "ALTER_PARTITION",
+    "ALTER_CONFIGS",
+    "INCREMENTAL_ALTER_CONFIGS",
+    "DESCRIBE_CONFIGS",
+    "ALTER_CLIENT_QUOTAS",
+    "DESCRIBE_CLIENT_QUOTAS",
+    "ALTER_PARTITION_REASSIGNMENTS",
+    "LIST_PARTITION_REASSIGNMENTS",
+    "CREATE_TOPICS",
+    "DELETE_TOPICS",
+    "CREATE_PARTITIONS",
+    "ELECT_LEADERS",
+)
+
+RECEIVER_HEADERS = (
+    "client_instance_id",
+    "terminating",
+    "content_type",
+    "principal",
+    "client_id",
+    "client_source_address",
+    "client_source_port",
+    "listener",
+    "security_protocol",
+    "request_version",
+    "broker_id",
+    "push_interval_ms",
+    "client_software_name",
+    "client_software_version",
+    "connection_id",
+)
