@@ -1,0 +1,77 @@
+"""Which sightings of producer ids are new (KIP-936), over a partition sorted by key and time."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, sql_type
+from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
+
+KEY = ("cluster_id", "broker_id", "principal", "kind")
+ORDER = (*KEY, "event_ms", "producer_id")
+
+SIGHTINGS = pa.schema(
+    [
+        pa.field("cluster_id", STRING),
+        pa.field("broker_id", INT),
+        pa.field("principal", STRING),
+        pa.field("kind", STRING),
+        pa.field("event_ms", LONG),
+        pa.field("producer_id", LONG),
+    ]
+)
+FLAGGED = SIGHTINGS.append(pa.field("is_new", BOOLEAN))
+FLAGGED_SQL = ", ".join(f"`{field.name}` {sql_type(field.type)}" for field in FLAGGED)
+
+_Batches = Iterator[pa.RecordBatch]
+
+
+def flag_new_ids(
+    expected_items: int, false_positive_rate: float, window_ms: int
+) -> Callable[[_Batches], _Batches]:
+    """A function for mapInArrow: SIGHTINGS sorted by ORDER in, the same rows as FLAGGED out.
+
+    `is_new`: the timed filter of the row's KEY had not seen the id (KIP-936). One call walks a
+    whole partition and holds one filter at a time, so its cost does not grow with the number of
+    keys. All rows of a key must be in one partition.
+    """
+    begin = partial(TimedBloomFilter, expected_items, false_positive_rate, window_ms)
+    begin()  # a bad bound is told here, not by a worker
+    return partial(_flag, begin)
+
+
+def _flag(begin: Callable[[], TimedBloomFilter], batches: _Batches) -> _Batches:
+    seen = begin()
+    last_key = None
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        times_ms, ids = _integers(batch, "event_ms"), _integers(batch, "producer_id")
+        is_new: list[bool] = []
+        for start, end in pairwise(_key_bounds(batch)):
+            if start > 0 or _key(batch, 0) != last_key:
+                seen = begin()
+            is_new.extend(map(seen.first_sighting, ids[start:end], times_ms[start:end]))
+        last_key = _key(batch, batch.num_rows - 1)
+        yield batch.append_column(FLAGGED.field("is_new"), pa.array(is_new, BOOLEAN))
+
+
+def _integers(batch: pa.RecordBatch, name: str) -> list[int]:
+    column = batch.column(name)
+    if column.null_count:
+        raise ValueError(f"{name} must not be null, got {column.null_count} null rows")
+    integers: list[int] = column.to_numpy().tolist()
+    return integers
+
+
+def _key(batch: pa.RecordBatch, row: int) -> tuple[object, ...]:
+    return tuple(batch.column(name)[row].as_py() for name in KEY)
+
+
+def _key_bounds(batch: pa.RecordBatch) -> list[int]:
+    """0, every row where another key begins, and the number of rows."""
+    runs = (pc.run_end_encode(batch.column(name)).run_ends for name in KEY)
+    return [0, *sorted(set().union(*(ends.to_numpy().tolist() for ends in runs)))]

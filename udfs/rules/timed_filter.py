@@ -1,0 +1,125 @@
+"""What was seen lately, in bounded memory: Bloom filters begun and disposed of by time."""
+
+import math
+import struct
+from dataclasses import dataclass
+from functools import cache
+from typing import Self
+
+from mmh3 import mmh3_x64_128_utupledigest
+
+_pack = struct.Struct("<q").pack
+
+
+@dataclass(frozen=True, slots=True)
+class BloomShape:
+    """How large a Bloom filter is: its bits, and how many of them one value sets."""
+
+    bits: int
+    hashes: int
+
+    @classmethod
+    @cache
+    def of(cls, expected_items: int, false_positive_rate: float) -> Self:
+        """The least filter that keeps the rate at `expected_items` values, by Bloom's formulas."""
+        if expected_items < 1:
+            raise ValueError(f"expected_items must be at least 1, got {expected_items}")
+        if not 0 < false_positive_rate < 1:
+            raise ValueError(
+                f"false_positive_rate must be above 0 and below 1, got {false_positive_rate}"
+            )
+        bits = math.ceil(-expected_items * math.log(false_positive_rate) / math.log(2) ** 2)
+        return cls(bits, max(round(bits / expected_items * math.log(2)), 1))
+
+    def positions(self, value: int) -> list[int]:
+        """Bits of a 64-bit value: MurmurHash3, then enhanced double hashing.
+
+        The step grows by one each time (Dillinger and Manolios): with a constant step small
+        filters miss their rate, as two values of one step share most of their bits.
+        """
+        try:
+            first, step = mmh3_x64_128_utupledigest(_pack(value))
+        except struct.error as error:
+            raise ValueError(f"value must be a signed 64-bit integer, got {value}") from error
+        bits = self.bits
+        position, step = first % bits, step % bits
+        positions = [position]
+        for i in range(1, self.hashes):
+            position = (position + step) % bits
+            positions.append(position)
+            step += i
+        return positions
+
+
+class TimedBloomFilter:
+    """Tells ids it has not seen lately (KIP-936): an id is remembered for 0.5 to 1.5 windows.
+
+    Filters begin at multiples of `window_ms` since the epoch. One is disposed of half a window
+    after its successor began, so it lives for 1.5 windows. Every sighting is put into the newest
+    filter. The KIP can also be read as "only unseen ids are put": then an id in steady use is
+    forgotten and counted again, at times that depend on when watching began. With every sighting
+    put, an answer depends on the sightings of the last 1.5 windows alone, so any starting point
+    before them gives the same, and an id seen more often than every half window counts once.
+
+    Time moves on and never back: a late time is judged against the filters that exist, and
+    a late sighting is put into the newest of them. Memory is two filters, however many ids.
+    """
+
+    __slots__ = ("_begin_ms", "_newest", "_previous", "_shape", "_turn_ms", "_window_ms")
+
+    def __init__(self, expected_items: int, false_positive_rate: float, window_ms: int) -> None:
+        """Have seen nothing; `false_positive_rate` holds up to `expected_items` ids a window."""
+        if window_ms < 1:
+            raise ValueError(f"window_ms must be at least 1, got {window_ms}")
+        self._shape = BloomShape.of(expected_items, false_positive_rate)
+        self._window_ms = window_ms
+        self._newest = bytearray()
+        self._previous: bytearray | None = None
+        self._begin_ms = -math.inf
+        self._turn_ms = -math.inf
+
+    def put(self, value: int, time_ms: int) -> None:
+        """Remember that `value`, a 64-bit id, was seen at `time_ms`."""
+        self.first_sighting(value, time_ms)
+
+    def might_contain(self, value: int, time_ms: int) -> bool:
+        """Whether `value` was seen lately: never wrongly no, rarely wrongly yes."""
+        if time_ms >= self._turn_ms:
+            self._turn(time_ms)
+        positions = self._shape.positions(value)
+        if _all_set(self._newest, positions):
+            return True
+        return self._previous is not None and _all_set(self._previous, positions)
+
+    def first_sighting(self, value: int, time_ms: int) -> bool:
+        """Put `value` and tell whether it had not been seen: two answers for one hash."""
+        if time_ms >= self._turn_ms:
+            self._turn(time_ms)
+        positions = self._shape.positions(value)
+        newest = self._newest
+        if _all_set(newest, positions):
+            return False
+        for position in positions:
+            newest[position >> 3] |= 1 << (position & 7)
+        return self._previous is None or not _all_set(self._previous, positions)
+
+    def _turn(self, time_ms: int) -> None:
+        """Begin and dispose of filters as of `time_ms`, and set when that is due again."""
+        begin_ms = time_ms - time_ms % self._window_ms
+        if begin_ms > self._begin_ms:
+            follows = begin_ms - self._begin_ms == self._window_ms
+            self._previous = self._newest if follows else None
+            self._newest = bytearray((self._shape.bits + 7) // 8)
+            self._begin_ms = begin_ms
+        if 2 * (time_ms - begin_ms) < self._window_ms:
+            self._turn_ms = begin_ms + (self._window_ms + 1) // 2
+        else:
+            self._previous = None
+            self._turn_ms = begin_ms + self._window_ms
+
+
+def _all_set(bits: bytearray, positions: list[int]) -> bool:
+    for position in positions:  # noqa: SIM110 (the generator of all() doubles the time)
+        if not bits[position >> 3] >> (position & 7) & 1:
+            return False
+    return True
