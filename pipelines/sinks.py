@@ -18,7 +18,7 @@ from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, DataFrameWriter
     from pyspark.sql.streaming.query import StreamingQuery
 
 Trigger = Mapping[str, bool | str]
@@ -35,15 +35,17 @@ class Batch:
     batch_id: int
 
     def append(self, frame: "DataFrame", table: Table) -> None:
-        """Append rows to a table."""
-        writer = (
-            frame.select(table.column_names)
-            .write.format("delta")
-            .mode("append")
-            .option("txnAppId", self.query_id)
-            .option("txnVersion", self.batch_id)
-        )
+        """Append rows to a table; at most once per table and batch."""
+        self.warehouse.write(self._writer(frame, table).mode("append"), table.name)
+
+    def replace(self, frame: "DataFrame", table: Table, where: str) -> None:
+        """Put these rows in the place of those that match `where`, which they must all match."""
+        writer = self._writer(frame, table).mode("overwrite").option("replaceWhere", where)
         self.warehouse.write(writer, table.name)
+
+    def _writer(self, frame: "DataFrame", table: Table) -> "DataFrameWriter":
+        writer = frame.select(table.column_names).write.format("delta")
+        return writer.option("txnAppId", self.query_id).option("txnVersion", self.batch_id)
 
     def report(self, frame: "DataFrame", counts: "list[Count]", cluster_id: str, time: object) -> None:
         """Append what the batch counted to pipeline_progress; `frame` lends its session."""

@@ -1,0 +1,63 @@
+"""The only readStream: Kafka topics and Delta tables, and whose topic a checkpoint belongs to."""
+
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines import secrets
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Spark sets these itself and refuses them from a user.
+_RESERVED = {
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "group.id",
+    "interceptor.classes",
+    "key.deserializer",
+    "key.serializer",
+    "value.deserializer",
+    "value.serializer",
+}
+
+
+def read_topic(spark: "SparkSession", conf: Conf, topic: str) -> "DataFrame":
+    """Records of a topic from its earliest offset on, with headers, bounded per micro-batch."""
+    options = kafka_options(conf.kafka.properties)
+    return (
+        spark.readStream.format("kafka")
+        .options(**options)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("failOnDataLoss", "true")
+        .option("includeHeaders", "true")
+        .option("maxOffsetsPerTrigger", conf.ingest.max_offsets_per_trigger)
+        .load()
+    )
+
+
+def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: str) -> "DataFrame":
+    """Rows appended to a table, bounded per micro-batch; rewrites by upkeep are skipped."""
+    reader = (
+        spark.readStream.format("delta")
+        .option("skipChangeCommits", "true")
+        .option("maxBytesPerTrigger", conf.results.max_bytes_per_trigger)
+    )
+    if conf.warehouse.catalog_schema:
+        return reader.table(warehouse.target(table))
+    return reader.load(str(warehouse.folder(table)))
+
+
+def kafka_options(properties: dict[str, str]) -> dict[str, str]:
+    """Kafka client properties as options of Spark's Kafka source, secrets looked up.
+
+    Handed to the reader only, never to Spark's conf: that is shown in its UI and event log.
+    """
+    reserved = sorted(_RESERVED & properties.keys())
+    if reserved:
+        raise ConfigError(
+            f"kafka.properties.{reserved[0]} is set by Spark's Kafka source: leave it out"
+        )
+    return {f"kafka.{key}": value for key, value in secrets.resolve(properties).items()}
