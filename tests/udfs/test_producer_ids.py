@@ -1,0 +1,149 @@
+import pickle
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.udfs.producer_ids import FLAGGED, FLAGGED_SQL, ORDER, SIGHTINGS, flag_new_ids
+from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
+
+HOUR_MS = 3_600_000
+START = 1_700_000_000_000 // HOUR_MS * HOUR_MS
+BOUNDS = (1_000, 1e-6, HOUR_MS)
+
+
+def sighting(principal="User:alice", after_ms=0, producer_id=1, *, broker_id=1, kind="allocation"):
+    return ("lkc-1", broker_id, principal, kind, START + after_ms, producer_id)
+
+
+def batch(rows):
+    columns = list(zip(*rows, strict=True)) or [()] * len(SIGHTINGS)
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, SIGHTINGS, strict=True)]
+    return pa.record_batch(arrays, schema=SIGHTINGS)
+
+
+def flags(*batches, bounds=BOUNDS):
+    out = flag_new_ids(*bounds)(iter(batches))
+    return [flag for flagged in out for flag in flagged.column("is_new").to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([], [], id="no rows"),
+        pytest.param([sighting()], [True], id="one sighting is new"),
+        pytest.param([sighting(), sighting(after_ms=5)], [True, False], id="a repeat is not"),
+        pytest.param([sighting(), sighting()], [True, False], id="nor one of the same ms"),
+        pytest.param(
+            [sighting(), sighting(after_ms=HOUR_MS * 3 // 2)],
+            [True, True],
+            id="forgotten: new again",
+        ),
+        pytest.param(
+            [sighting(broker_id=1), sighting(broker_id=2)], [True, True], id="a broker sees alone"
+        ),
+        pytest.param(
+            [sighting("User:alice"), sighting("User:bob")], [True, True], id="so does a principal"
+        ),
+        pytest.param(
+            [sighting(kind="activation"), sighting(kind="allocation")],
+            [True, True],
+            id="kinds are never mixed",
+        ),
+        pytest.param(
+            [sighting("User:alice"), sighting(None), sighting(None, 5)],
+            [True, True, False],
+            id="no principal is a key like others",
+        ),
+        pytest.param([sighting(producer_id=-1)], [True], id="any 64-bit id will do"),
+    ],
+)
+def test_is_new(rows, expected):
+    assert flags(batch(rows)) == expected
+
+
+def test_a_key_goes_on_in_the_next_batch():
+    assert flags(batch([sighting()]), batch([]), batch([sighting(after_ms=1)])) == [True, False]
+
+
+def test_a_new_key_may_begin_with_a_batch():
+    assert flags(batch([sighting("User:alice")]), batch([sighting("User:bob")])) == [True, True]
+
+
+def test_no_batches_give_none():
+    assert flags() == []
+
+
+def test_rows_come_out_as_they_came_in():
+    rows = [sighting(), sighting(after_ms=3, producer_id=9)]
+    (flagged,) = flag_new_ids(*BOUNDS)(iter([batch(rows)]))
+    assert flagged.schema == FLAGGED
+    assert flagged.select(SIGHTINGS.names) == batch(rows)
+
+
+ROWS = st.lists(
+    st.builds(
+        sighting,
+        st.sampled_from(["User:alice", "User:bob", "User:carol"]),
+        st.integers(0, 4).map(lambda halves: halves * HOUR_MS // 2),
+        st.integers(0, 3),
+        broker_id=st.integers(1, 2),
+    ),
+    max_size=60,
+).map(sorted)
+
+
+@given(ROWS, st.sets(st.integers(0, 60)))
+def test_answers_are_the_rule_s_wherever_batches_are_cut(rows, cuts):
+    bounds = (3, 0.3, HOUR_MS)
+    seen: dict[tuple, TimedBloomFilter] = {}
+    expected = []
+    for *key, event_ms, producer_id in rows:
+        rule = seen.setdefault(tuple(key), TimedBloomFilter(*bounds))
+        expected.append(rule.first_sighting(producer_id, event_ms))
+    edges = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
+    batches = [batch(rows[a:b]) for a, b in pairwise(edges)]
+    assert flags(*batches, bounds=bounds) == expected
+
+
+def test_a_slice_of_a_batch_is_read_from_its_own_start():
+    rows = [sighting("User:alice"), sighting("User:bob"), sighting("User:bob", 1)]
+    assert flags(batch(rows).slice(1)) == [True, False]
+
+
+def test_it_travels_to_workers():
+    travelled = pickle.loads(pickle.dumps(flag_new_ids(*BOUNDS)))
+    (flagged,) = travelled(iter([batch([sighting()])]))
+    assert flagged.column("is_new").to_pylist() == [True]
+
+
+def test_shapes_agree_with_their_sql():
+    assert tuple(SIGHTINGS.names) == ORDER
+    assert FLAGGED_SQL == (
+        "`cluster_id` STRING, `broker_id` INT, `principal` STRING, `kind` STRING, "
+        "`event_ms` BIGINT, `producer_id` BIGINT, `is_new` BOOLEAN"
+    )
+
+
+@pytest.mark.parametrize("name", ["event_ms", "producer_id"])
+def test_a_null_time_or_id_is_the_caller_s_mistake(name):
+    row = dict(zip(ORDER, sighting(), strict=True)) | {name: None}
+    with pytest.raises(ValueError, match=f"^{name} must not be null, got 1 null rows$"):
+        flags(batch([tuple(row.values())]))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        pytest.param((0, 0.01, 1), "expected_items must be at least 1, got 0", id="no items"),
+        pytest.param(
+            (1, 2, 1), "false_positive_rate must be above 0 and below 1, got 2", id="rate"
+        ),
+        pytest.param((1, 0.01, 0), "window_ms must be at least 1, got 0", id="no window"),
+    ],
+)
+def test_bad_bounds_are_told_before_any_row(bounds, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        flag_new_ids(*bounds)
