@@ -1,0 +1,345 @@
+package quotaflow;
+
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
+import javax.management.JMException;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+import javax.management.StandardMBean;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.config.AbstractConfig;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.config.ConfigDef.Importance;
+import org.apache.kafka.common.config.ConfigDef.Range;
+import org.apache.kafka.common.config.ConfigDef.Type;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.metrics.KafkaMetric;
+import org.apache.kafka.common.metrics.MetricsReporter;
+import org.apache.kafka.common.requests.RequestContext;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
+import org.apache.kafka.server.telemetry.ClientTelemetryContext;
+import org.apache.kafka.server.telemetry.ClientTelemetryExporter;
+import org.apache.kafka.server.telemetry.ClientTelemetryExporterProvider;
+import org.apache.kafka.server.telemetry.ClientTelemetryPayload;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Sends every telemetry push a broker accepts (KIP-714) to a topic: the OTLP bytes as value, the
+ * client instance id as key, who pushed in the record headers.
+ *
+ * <p>A request thread only copies the payload into a bounded queue, or counts it as dropped when the
+ * queue is full; one daemon thread owns the producer. Nothing here can slow a broker or fail a push:
+ * a client whose push fails may never push again.
+ */
+public final class TelemetryReceiver implements MetricsReporter, ClientTelemetryExporterProvider {
+    /** What JMX shows as quotaflow:type=TelemetryReceiver; records since the broker started. */
+    public interface Counts {
+        /** Pushes clients made. */
+        long getReceived();
+
+        /** Records the topic has. */
+        long getSent();
+
+        /** Pushes that found the queue full, or were left in it at close. */
+        long getDropped();
+
+        /** Records the producer could not deliver. */
+        long getFailed();
+
+        /** Records that wait for the producer. */
+        int getQueueSize();
+    }
+
+    static final String PREFIX = "quotaflow.telemetry.";
+    private static final String PRODUCER = "producer.";
+    private static final ConfigDef CONFIG = new ConfigDef()
+        .define("topic", Type.STRING, "client_telemetry", new ConfigDef.NonEmptyString(),
+            Importance.HIGH, "Topic the pushes go to.")
+        .define("bootstrap.servers", Type.LIST, ConfigDef.NO_DEFAULT_VALUE,
+            ConfigDef.ValidList.anyNonDuplicateValues(false, false), Importance.HIGH,
+            "Brokers of the cluster that has the topic; it may be this one.")
+        .define("queue.max.records", Type.INT, 10_000, Range.atLeast(1), Importance.LOW,
+            "Pushes that may wait for the producer.")
+        .define("queue.max.bytes", Type.LONG, 16L << 20, Range.atLeast(1), Importance.LOW,
+            "Bytes of payload that may wait for the producer.");
+    private static final Logger LOG = LoggerFactory.getLogger(TelemetryReceiver.class);
+    private static final long LOG_EVERY_MS = 10_000;
+    private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(1);
+    /** A combined node builds reporters twice; JMX shows the one that was asked for an exporter. */
+    private static final AtomicReference<TelemetryReceiver> EXPORTING = new AtomicReference<>();
+
+    private final LongAdder received = new LongAdder();
+    private final LongAdder sent = new LongAdder();
+    private final LongAdder dropped = new LongAdder();
+    private final LongAdder failed = new LongAdder();
+    private final AtomicLong queuedBytes = new AtomicLong();
+    private final AtomicLong lastLogMs = new AtomicLong();
+    private final Thread sender = new Thread(this::sendUntilClosed, "quotaflow-telemetry-sender");
+    private final Map<String, Object> producerConfig = new HashMap<>();
+    private BlockingQueue<ProducerRecord<byte[], byte[]>> queue;
+    private long maxQueuedBytes;
+    private String topic;
+    private String brokerId;
+    private volatile boolean isClosed;
+
+    /** Takes quotaflow.telemetry.*; a value that cannot be right stops the broker's start. */
+    @Override
+    public void configure(Map<String, ?> configs) {
+        Map<String, Object> own = new HashMap<>();
+        brokerId = String.valueOf(configs.get("node.id"));
+        setProducerDefaults();
+        configs.forEach((key, value) -> {
+            if (key.startsWith(PREFIX + PRODUCER)) {
+                producerConfig.put(key.substring((PREFIX + PRODUCER).length()), value);
+            } else if (key.startsWith(PREFIX)) {
+                own.put(key.substring(PREFIX.length()), value);
+            }
+        });
+        try {
+            applyConfig(own);
+        } catch (ConfigException e) {
+            throw new ConfigException("quotaflow.TelemetryReceiver, properties " + PREFIX + "*: " + e.getMessage());
+        }
+    }
+
+    private void setProducerDefaults() {
+        producerConfig.put("client.id", "quotaflow-telemetry-" + brokerId);
+        producerConfig.put("enable.metrics.push", "false"); // it would push to itself
+        producerConfig.put("metric.reporters", "");
+        // The pipeline counts a push once anyway; a watcher should not add producer ids of its own.
+        producerConfig.put("enable.idempotence", "false");
+        producerConfig.put("acks", "all");
+        producerConfig.put("compression.type", "zstd");
+        producerConfig.put("linger.ms", "100");
+        producerConfig.put("max.block.ms", "5000");
+        producerConfig.put("request.timeout.ms", "10000");
+        producerConfig.put("delivery.timeout.ms", "30000");
+        producerConfig.put("buffer.memory", String.valueOf(16 << 20));
+        producerConfig.put("max.request.size", String.valueOf(16 << 20));
+    }
+
+    private void applyConfig(Map<String, Object> own) {
+        for (String key : own.keySet()) {
+            if (!CONFIG.names().contains(key)) {
+                throw new ConfigException("unknown " + key + ", known are " + CONFIG.names() + " and " + PRODUCER + "*");
+            }
+        }
+        AbstractConfig config = new AbstractConfig(CONFIG, own, false);
+        topic = config.getString("topic");
+        maxQueuedBytes = config.getLong("queue.max.bytes");
+        queue = new LinkedBlockingQueue<>(config.getInt("queue.max.records"));
+        producerConfig.put("bootstrap.servers", String.join(",", config.getList("bootstrap.servers")));
+        producerConfig.put("key.serializer", ByteArraySerializer.class.getName());
+        producerConfig.put("value.serializer", ByteArraySerializer.class.getName());
+        new ProducerConfig(producerConfig);
+    }
+
+    /** The broker asks once; from here on the sender runs and JMX shows the counts. */
+    @Override
+    public ClientTelemetryExporter clientTelemetryExporter() {
+        if (sender.getState() == Thread.State.NEW) {
+            sender.setDaemon(true);
+            sender.start();
+            EXPORTING.set(this);
+            show(new LiveCounts());
+        }
+        return this::receive;
+    }
+
+    private void receive(ClientTelemetryContext context, ClientTelemetryPayload payload) {
+        received.increment();
+        int size = payload.data().remaining();
+        if (!reserve(size)) {
+            drop();
+        } else if (!queue.offer(toRecord(context, payload))) {
+            queuedBytes.addAndGet(-size);
+            drop();
+        }
+    }
+
+    private boolean reserve(int size) {
+        if (isClosed) {
+            return false;
+        }
+        boolean fits = queuedBytes.addAndGet(size) <= maxQueuedBytes;
+        if (!fits) {
+            queuedBytes.addAndGet(-size);
+        }
+        return fits;
+    }
+
+    private ProducerRecord<byte[], byte[]> toRecord(ClientTelemetryContext context, ClientTelemetryPayload payload) {
+        ByteBuffer data = payload.data().duplicate();
+        byte[] body = new byte[data.remaining()];
+        data.get(body);
+        String instance = payload.clientInstanceId().toString();
+        ProducerRecord<byte[], byte[]> push = new ProducerRecord<>(topic, utf8(instance), body);
+        AuthorizableRequestContext request = context.authorizableRequestContext();
+        header(push, "client_instance_id", instance);
+        header(push, "terminating", payload.isTerminating());
+        header(push, "content_type", payload.contentType());
+        header(push, "principal", request.principal());
+        header(push, "client_id", request.clientId());
+        header(push, "client_source_address", request.clientAddress().getHostAddress());
+        header(push, "listener", request.listenerName());
+        header(push, "security_protocol", request.securityProtocol().name);
+        header(push, "request_version", request.requestVersion());
+        header(push, "broker_id", brokerId);
+        header(push, "push_interval_ms", context.pushIntervalMs());
+        if (request instanceof RequestContext connection) {
+            header(push, "client_software_name", connection.clientInformation.softwareName());
+            header(push, "client_software_version", connection.clientInformation.softwareVersion());
+            header(push, "client_source_port", connection.clientPort.orElse(null));
+            header(push, "connection_id", connection.connectionId());
+        }
+        return push;
+    }
+
+    private static void header(ProducerRecord<?, ?> push, String name, Object value) {
+        push.headers().add(name, value == null ? new byte[0] : utf8(value.toString()));
+    }
+
+    private static byte[] utf8(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private void sendUntilClosed() {
+        Producer<byte[], byte[]> producer = null;
+        try {
+            while (!isClosed) {
+                ProducerRecord<byte[], byte[]> push = queue.take();
+                queuedBytes.addAndGet(-push.value().length);
+                producer = send(producer, push);
+            }
+        } catch (InterruptedException closing) {
+            LOG.debug("closing");
+        }
+        for (int left = queue.size(); left > 0; left--) {
+            drop();
+        }
+        if (producer != null) {
+            Thread.interrupted(); // else the producer would not wait for what is on its way
+            producer.close(CLOSE_TIMEOUT);
+        }
+    }
+
+    /** The producer is built at the first push: by then this broker's own listeners are up. */
+    private Producer<byte[], byte[]> send(Producer<byte[], byte[]> existing, ProducerRecord<byte[], byte[]> push) {
+        Producer<byte[], byte[]> producer = existing;
+        try {
+            if (producer == null) {
+                producer = new KafkaProducer<>(producerConfig);
+            }
+            producer.send(push, (metadata, error) -> settle(error));
+        } catch (KafkaException error) {
+            settle(error);
+        }
+        return producer;
+    }
+
+    private void settle(Exception error) {
+        if (error == null) {
+            sent.increment();
+        } else {
+            failed.increment();
+            complain(error.toString());
+        }
+    }
+
+    private void drop() {
+        dropped.increment();
+        complain(isClosed ? "closing" : "the queue is full");
+    }
+
+    private void complain(String why) {
+        long nowMs = System.currentTimeMillis();
+        long lastMs = lastLogMs.get();
+        if (nowMs - lastMs >= LOG_EVERY_MS && lastLogMs.compareAndSet(lastMs, nowMs)) {
+            LOG.warn("Client telemetry for topic {}: {}; of {} pushes {} were dropped, {} failed",
+                topic, why, received, dropped, failed);
+        }
+    }
+
+    /** Bounded: what is queued is dropped, what is on its way gets a second. */
+    @Override
+    public void close() {
+        isClosed = true;
+        sender.interrupt();
+        try {
+            sender.join(2 * CLOSE_TIMEOUT.toMillis());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        if (EXPORTING.compareAndSet(this, null)) {
+            show(null);
+        }
+    }
+
+    private static void show(Counts counts) {
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        try {
+            ObjectName name = new ObjectName("quotaflow:type=TelemetryReceiver");
+            if (server.isRegistered(name)) {
+                server.unregisterMBean(name);
+            }
+            if (counts != null) {
+                server.registerMBean(new StandardMBean(counts, Counts.class), name);
+            }
+        } catch (JMException e) {
+            LOG.warn("JMX does not show the counts of client telemetry", e);
+        }
+    }
+
+    private final class LiveCounts implements Counts {
+        @Override
+        public long getReceived() {
+            return received.sum();
+        }
+
+        @Override
+        public long getSent() {
+            return sent.sum();
+        }
+
+        @Override
+        public long getDropped() {
+            return dropped.sum();
+        }
+
+        @Override
+        public long getFailed() {
+            return failed.sum();
+        }
+
+        @Override
+        public int getQueueSize() {
+            return queue.size();
+        }
+    }
+
+    /** Broker metrics are JmxReporter's business. */
+    @Override
+    public void init(List<KafkaMetric> metrics) { }
+
+    @Override
+    public void metricChange(KafkaMetric metric) { }
+
+    @Override
+    public void metricRemoval(KafkaMetric metric) { }
+}

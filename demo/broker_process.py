@@ -1,0 +1,100 @@
+"""One broker's operating-system process: started tethered to ours, stopped within bounds."""
+
+import subprocess
+from pathlib import Path
+
+STOP_TIMEOUT_S = 8.0
+"""How long a broker may take to hand over and flush before it is killed."""
+
+
+class BrokerProcess:
+    """A JVM that `Tethered` halts when we die, kill -9 included, on every system Java runs on."""
+
+    def __init__(self, node_id: int, command: list[str], logs: Path) -> None:
+        self.node_id = node_id
+        self._command = command
+        self._logs = logs
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        return self._process.pid if self._process and self.is_running else None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there; it may not answer yet."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the process if it does not run; returns at once."""
+        if self.is_running:
+            return
+        self._logs.mkdir(exist_ok=True)
+        log = self._logs / "server.log"
+        self._log_start = log.stat().st_size if log.exists() else 0
+        with (self._logs / "console.log").open("wb") as console:
+            # A session of its own: Ctrl-C in the terminal reaches us alone, we stop in order.
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def terminate(self) -> None:
+        """Ask for a clean stop; returns at once."""
+        if self._process and self.is_running:
+            self._process.terminate()
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until the process is gone."""
+        if self._process:
+            self._process.kill()
+            self._reap(self._process)
+
+    def await_end(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Wait for the end that `terminate` asked for, then kill."""
+        if self._process is None:
+            return
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._reap(self._process)
+
+    def has_started(self) -> bool:
+        """Whether Kafka said that this start is complete."""
+        return "Kafka Server started" in self._log()
+
+    def lost_its_port(self) -> bool:
+        """Whether it died because somebody else took one of its ports first."""
+        said = self._log() + self._console()
+        return "Address already in use" in said or "Port already in use" in said
+
+    def last_words(self) -> str:
+        """The end of what it logged, for an error message."""
+        lines = (self._log() + self._console()).splitlines()
+        errors = [line for line in lines if "ERROR" in line or "FATAL" in line or "Error:" in line]
+        return " | ".join((errors or lines)[-3:])[-1000:] or "nothing was logged"
+
+    def _log(self) -> str:
+        """What this run wrote; a log that was rotated meanwhile is read from its beginning."""
+        path = self._logs / "server.log"
+        if not path.exists():
+            return ""
+        with path.open("rb") as log:
+            log.seek(self._log_start if self._log_start <= path.stat().st_size else 0)
+            return log.read().decode(errors="replace")
+
+    def _console(self) -> str:
+        path = self._logs / "console.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    @staticmethod
+    def _reap(process: subprocess.Popen[bytes]) -> None:
+        process.wait()
+        if process.stdin:
+            process.stdin.close()

@@ -1,0 +1,154 @@
+"""The broker processes of one demo cluster: written, formatted, started and stopped together."""
+
+import random
+import re
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Collection, Iterable
+from importlib.resources import files
+from pathlib import Path
+
+from quotaflow.demo.broker_config import server_properties
+from quotaflow.demo.broker_process import STOP_TIMEOUT_S, BrokerProcess
+from quotaflow.demo.credentials import Credentials, write_private
+from quotaflow.demo.jvm import Jvm
+from quotaflow.demo.ports import LOOPBACK, free_ports
+from quotaflow.pipelines.errors import KafkaError
+
+START_TIMEOUT_S = 120.0
+_ATTEMPTS = 3
+
+
+class Brokers:
+    """Combined KRaft nodes below `folder`; ports are drawn anew when one was taken meanwhile."""
+
+    def __init__(self, folder: Path, node_ids: Collection[int], credentials: Credentials) -> None:
+        self.cluster_id = random_uuid()
+        self._folder = folder
+        self._node_ids = node_ids
+        self._credentials = credentials
+        self._processes: dict[int, BrokerProcess] = {}
+        self._choose_ports()
+
+    def __getitem__(self, node_id: int) -> BrokerProcess:
+        if node_id not in self._processes:
+            known = ", ".join(map(str, self._processes)) or "none started"
+            raise KafkaError(f"there is no broker {node_id}: {known}")
+        return self._processes[node_id]
+
+    @property
+    def pids(self) -> dict[int, int]:
+        """Broker id -> process id, of the brokers that run."""
+        return {node_id: p.pid for node_id, p in self._processes.items() if p.pid is not None}
+
+    def start(self, jvm: Jvm) -> None:
+        """Start all nodes and wait until they take connections."""
+        layout = (files("quotaflow.broker") / "log4j2.yaml").read_text()
+        (self._folder / "log4j2.yaml").write_text(layout)
+        for attempt in range(1, _ATTEMPTS + 1):
+            self._launch(jvm)
+            try:
+                self.await_listening(self._node_ids)
+                break
+            except KafkaError:
+                lost_a_port = any(p.lost_its_port() for p in self._processes.values())
+                if not lost_a_port or attempt == _ATTEMPTS:
+                    raise
+            self.kill_all()
+            self._choose_ports()
+
+    def await_listening(self, node_ids: Iterable[int]) -> None:
+        """Wait until these say they started; a KafkaError holds the last words of one that died."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        waiting = set(node_ids)
+        while waiting:
+            for node_id in list(waiting):
+                process = self[node_id]
+                if not process.is_running:
+                    raise KafkaError(f"broker {node_id} ended: {process.last_words()}")
+                if process.has_started():
+                    waiting.remove(node_id)
+            if time.monotonic() > deadline:
+                raise KafkaError(f"brokers {sorted(waiting)} not up in {START_TIMEOUT_S:g} s")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop all within `STOP_TIMEOUT_S`; whatever interrupts this, none is left."""
+        try:
+            for process in self._processes.values():
+                process.terminate()
+            deadline = time.monotonic() + STOP_TIMEOUT_S
+            for process in self._processes.values():
+                process.await_end(max(0.0, deadline - time.monotonic()))
+        finally:
+            self.kill_all()
+
+    def kill_all(self) -> None:
+        """SIGKILL what still runs."""
+        for process in self._processes.values():
+            process.kill()
+
+    def logs(self, node_id: int) -> Path:
+        """The folder of a broker's logs."""
+        return self._home(node_id) / "logs"
+
+    def _choose_ports(self) -> None:
+        chosen = free_ports(len(self._node_ids), random.SystemRandom())
+        self.ports = dict(zip(self._node_ids, chosen, strict=True))
+
+    def _launch(self, jvm: Jvm) -> None:
+        confs = {node_id: self._configure(node_id) for node_id in self._node_ids}
+        if not self._processes:
+            self._format(jvm, confs)
+        for node_id, conf in confs.items():
+            command = jvm.broker_command(self._flags(node_id), str(conf))
+            process = BrokerProcess(node_id, command, self.logs(node_id))
+            self._processes[node_id] = process
+            process.start()
+
+    def _configure(self, node_id: int) -> Path:
+        home = self._home(node_id)
+        (home / "data").mkdir(parents=True, exist_ok=True)
+        properties = server_properties(node_id, self.ports, home / "data", self._credentials)
+        return write_private(home / "server.properties", properties)
+
+    def _format(self, jvm: Jvm, confs: dict[int, Path]) -> None:
+        """Kafka formats the first node; the others differ in two ids alone: one JVM, not n."""
+        first, *others = confs
+        jvm.run(
+            "kafka.tools.StorageTool",
+            *("format", "-t", self.cluster_id, "-c", str(confs[first])),
+            timeout_s=START_TIMEOUT_S,
+        )
+        data = self._home(first) / "data"
+        for node_id in others:
+            meta = (data / "meta.properties").read_text()
+            meta = re.sub(r"(?m)^node\.id=.*", f"node.id={node_id}", meta)
+            meta = re.sub(r"(?m)^directory\.id=.*", f"directory.id={random_uuid()}", meta)
+            (self._home(node_id) / "data" / "meta.properties").write_text(meta)
+            bootstrap = (data / "bootstrap.checkpoint").read_bytes()
+            (self._home(node_id) / "data" / "bootstrap.checkpoint").write_bytes(bootstrap)
+
+    def _home(self, node_id: int) -> Path:
+        return self._folder / f"broker-{node_id}"
+
+    def _flags(self, node_id: int) -> list[str]:
+        jmx = "-Dcom.sun.management.jmxremote"
+        port = self.ports[node_id].jmx
+        return [
+            f"-Dlog4j2.configurationFile=file:{self._folder / 'log4j2.yaml'}",
+            f"-Dkafka.logs.dir={self.logs(node_id)}",
+            f"-Dquotaflow.broker.id={node_id}",
+            *(f"{jmx}.port={port}", f"{jmx}.rmi.port={port}", f"{jmx}.host={LOOPBACK}"),
+            *(f"{jmx}.authenticate=false", f"{jmx}.ssl=false"),
+            f"-Djava.rmi.server.hostname={LOOPBACK}",
+            "-Djava.net.preferIPv4Stack=true",
+        ]
+
+
+def random_uuid() -> str:
+    """A Uuid as Kafka prints it; never with a leading dash, which tools take for an option."""
+    while (text := urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return text

@@ -1,0 +1,81 @@
+"""Command lines of small JVMs with Kafka's jars, and one way to run them to their end."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.java import java
+
+BROKER_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+TOOL_FLAGS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_QUIET = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %m%n
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Jvm:
+    """A class path, and the folder that holds the logging of tools."""
+
+    jars: Sequence[Path]
+    classes: Path
+    folder: Path
+
+    def broker_command(self, flags: Sequence[str], *args: str) -> list[str]:
+        """A broker that ends with whoever holds the other end of its standard input."""
+        return self._command((*BROKER_FLAGS, *flags), "quotaflow.Tethered", "kafka.Kafka", *args)
+
+    def tool_command(self, main_class: str, *args: str) -> list[str]:
+        """A Kafka client or console tool that logs warnings only, to standard error."""
+        conf = self.folder / "tool-log4j2.properties"
+        if not conf.exists():
+            conf.write_text(_QUIET)
+        return self._command(
+            (*TOOL_FLAGS, f"-Dlog4j2.configurationFile=file:{conf}"), main_class, *args
+        )
+
+    def run(self, main_class: str, *args: str, timeout_s: float) -> str:
+        """Run a tool to its end, which is also ours; its standard output.
+
+        Raises KafkaError with what the tool said when it fails or takes longer.
+        """
+        name = main_class.rpartition(".")[2]
+        ours, tether = _pipe()
+        try:
+            done = subprocess.run(
+                self.tool_command("quotaflow.Tethered", main_class, *args),
+                stdin=tether,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise KafkaError(f"{name} did not end within {timeout_s:g} s") from error
+        finally:
+            os.close(tether)
+            os.close(ours)
+        if done.returncode != 0:
+            said = (done.stderr.strip() or done.stdout.strip())[-1500:]
+            raise KafkaError(f"{name} failed ({done.returncode}): {said}")
+        return done.stdout
+
+    def _command(self, flags: Sequence[str], main_class: str, *args: str) -> list[str]:
+        class_path = ":".join(map(str, (self.classes, *self.jars)))
+        return [str(java()), *flags, "-cp", class_path, main_class, *args]
+
+
+def _pipe() -> tuple[int, int]:
+    """The end we hold open and the end a child reads."""
+    read_end, write_end = os.pipe()
+    return write_end, read_end
