@@ -31,3 +31,7 @@ class CheckpointError(QuotaflowError):
 
 class KafkaError(QuotaflowError):
     """The cluster could not be reached, refused the login, or lacks a topic."""
+
+
+class JobError(QuotaflowError):
+    """A job failed and starting it again would not help; what it wrote so far is whole."""

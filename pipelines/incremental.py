@@ -71,7 +71,6 @@ class Keeper:
 
     result: Result
     conf: Conf
-    cluster_id: str
 
     def write(self, facts: "DataFrame", batch: Batch) -> None:
         """Recompute and replace what these new facts touch."""
@@ -79,7 +78,11 @@ class Keeper:
         bucket = F.window("event_time", f"{self.result.bucket_s} seconds")["start"]
         touched = (
             relevant.groupBy("is_late", F.when(~F.col("is_late"), bucket).alias("bucket"))
-            .agg(F.count(F.lit(1)).alias("rows"), F.max("event_time").alias("latest"))
+            .agg(
+                F.count(F.lit(1)).alias("rows"),
+                F.max("event_time").alias("latest"),
+                F.max("cluster_id").alias("cluster_id"),
+            )
             .collect()
         )
         if not touched:
@@ -96,7 +99,8 @@ class Keeper:
             Count("out", written, name),
             Count("late", late, name, "past_max_lateness"),
         ]
-        batch.report(facts, counts, self.cluster_id, max(row["latest"] for row in touched))
+        newest = max(touched, key=lambda row: row["latest"])
+        batch.report(facts.sparkSession, counts, newest["cluster_id"], newest["latest"])
 
     def spans(self, buckets: Iterable[datetime]) -> list[Span]:
         """The spans whose rows may change when these buckets got new facts."""

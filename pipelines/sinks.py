@@ -8,6 +8,7 @@ checkpoint: a constant one with a deleted checkpoint would lose rows silently.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,9 @@ from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriter
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 Trigger = Mapping[str, bool | str]
 ONCE: Trigger = {"availableNow": True}
@@ -47,8 +49,10 @@ class Batch:
         writer = frame.select(table.column_names).write.format("delta")
         return writer.option("txnAppId", self.query_id).option("txnVersion", self.batch_id)
 
-    def report(self, frame: "DataFrame", counts: "list[Count]", cluster_id: str, time: object) -> None:
-        """Append what the batch counted to pipeline_progress; `frame` lends its session."""
+    def report(
+        self, spark: "SparkSession", counts: "list[Count]", cluster_id: str, time: datetime
+    ) -> None:
+        """Append what the batch counted to pipeline_progress."""
         fixed = {
             "cluster_id": cluster_id,
             "event_time": time,
@@ -58,7 +62,7 @@ class Batch:
         }
         rows = [fixed | count.row() for count in counts if count.rows]
         table = pa.Table.from_pylist(rows, schema=tables.PIPELINE_PROGRESS.arrow)
-        self.append(frame.sparkSession.createDataFrame(table), tables.PIPELINE_PROGRESS)
+        self.append(spark.createDataFrame(table), tables.PIPELINE_PROGRESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +97,25 @@ def start(
     def write_batch(batch: "DataFrame", batch_id: int) -> None:
         write(batch, Batch(warehouse, job, query_id(checkpoint), batch_id))
 
-    return (
-        frame.writeStream.queryName(job)
-        .option("checkpointLocation", str(checkpoint))
-        .foreachBatch(write_batch)
-        .trigger(**trigger)  # type: ignore[arg-type]  # the stubs want one keyword each
-        .start()
-    )
+    return _writer(frame, job, warehouse, trigger).foreachBatch(write_batch).start()
+
+
+def start_append(
+    frame: "DataFrame", job: str, warehouse: Warehouse, table: Table, trigger: Trigger
+) -> "StreamingQuery":
+    """Start a query that appends to one table through Delta's own sink."""
+    writer = _writer(frame, job, warehouse, trigger).format("delta").outputMode("append")
+    if warehouse.conf.catalog_schema:
+        return writer.toTable(warehouse.target(table.name))
+    return writer.start(str(warehouse.folder(table.name)))
+
+
+def _writer(
+    frame: "DataFrame", job: str, warehouse: Warehouse, trigger: Trigger
+) -> "DataStreamWriter":
+    checkpoint = str(warehouse.checkpoint(job))
+    writer = frame.writeStream.queryName(job).option("checkpointLocation", checkpoint)
+    return writer.trigger(**trigger)  # type: ignore[arg-type]  # the stubs want one keyword each
 
 
 def query_id(checkpoint: Path) -> str:

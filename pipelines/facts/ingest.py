@@ -45,7 +45,7 @@ class RequestLog:
                 batch.append(bad_lines, tables.QUARANTINE)
             if groups:
                 latest = max(g["latest"] for g in groups)
-                batch.report(parsed, counts, self.cluster_id, latest)
+                batch.report(parsed.sparkSession, counts, self.cluster_id, latest)
         finally:
             parsed.unpersist()
 
@@ -64,7 +64,7 @@ class Receiver:
         rows = _rows(counts, "out")
         if rows:
             latest = records.agg(F.max("timestamp")).collect()[0][0]
-            batch.report(records, [Count("in", rows), *counts], self.cluster_id, latest)
+            batch.report(records.sparkSession, [Count("in", rows), *counts], self.cluster_id, latest)
 
 
 def otlp_limits(conf: Conf) -> otlp.Limits:

@@ -1,0 +1,48 @@
+# make demo and make test do everything on a machine with Python 3.11+ and JDK 17+.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+FOLDERS := broker conf demo pipelines schemas udfs
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types unit faults bench clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+demo: $(READY) ## a real cluster, traffic, every job once, the tables and the plan
+	@exec $(BIN)/quotaflow demo
+
+test: lint types unit ## what CI runs: lint, types, unit, Spark and live tests
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+unit: $(READY)
+	$(BIN)/pytest -m "not faults"
+
+faults: $(READY) ## kill -9 at random points, brokers that go away: takes long
+	$(BIN)/pytest -m faults
+
+bench: $(READY) ## benchmarks, each a ratio within one run: takes long
+	$(BIN)/python -m bench
+
+clean: ## remove the environment and what tools left
+	rm -rf $(VENV) .links build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# mypy cannot follow the editable install's import hook, so it reads the folders through links.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else \
+	"error: quotaflow needs Python 3.11 or later, and $(PYTHON) is %d.%d: set PYTHON=" % v)'
+	@echo "preparing $(VENV) (once, some minutes)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt pip setuptools
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,demo,dev]'
+	mkdir -p .links/quotaflow
+	for folder in $(FOLDERS); do ln -sfn ../../$$folder .links/quotaflow/$$folder; done
+	touch $(READY)

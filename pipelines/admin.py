@@ -1,0 +1,149 @@
+"""The Kafka cluster itself, asked through kafka-python: who it is and which topics it has."""
+
+import ssl
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
+
+from quotaflow.pipelines import secrets
+from quotaflow.pipelines.errors import ConfigError, KafkaError
+
+_TRIES = 4
+_TIMEOUT_MS = 10_000
+_REFUSED = (
+    kafka_errors.SaslAuthenticationFailedError,
+    kafka_errors.UnsupportedSaslMechanismError,
+    kafka_errors.ClusterAuthorizationFailedError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as the cluster knows it now; made again under its name, it has another id."""
+
+    name: str
+    topic_id: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster's id and the topics that were asked for."""
+
+    cluster_id: str
+    topics: Mapping[str, Topic]
+
+
+def describe(properties: Mapping[str, str], topics: list[str]) -> Cluster:
+    """Cluster id and topics; topics that do not exist are absent from the answer.
+
+    Raises KafkaError when no broker answers after a few tries or the login is refused.
+    """
+    return _retried(properties, lambda admin: _describe(admin, topics))
+
+
+@contextmanager
+def client(properties: Mapping[str, str]) -> Iterator[KafkaAdminClient]:
+    """An admin client for Kafka client properties as Java takes them."""
+    admin = KafkaAdminClient(**options(properties))
+    try:
+        yield admin
+    finally:
+        admin.close()
+
+
+def options(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Java's client properties as kafka-python takes them, secrets looked up.
+
+    Raises ConfigError for what kafka-python has no counterpart of.
+    """
+    known = secrets.resolve(properties)
+    if "bootstrap.servers" not in known:
+        raise ConfigError("kafka.properties.bootstrap.servers is not set: write host:port,host:port")
+    protocol = known.get("security.protocol", "PLAINTEXT")
+    taken: dict[str, Any] = {
+        "bootstrap_servers": [part.strip() for part in known["bootstrap.servers"].split(",")],
+        "security_protocol": protocol,
+        "client_id": "quotaflow-admin",
+        "bootstrap_timeout_ms": _TIMEOUT_MS,
+        "request_timeout_ms": 3 * _TIMEOUT_MS,
+    }
+    if protocol.startswith("SASL"):
+        taken |= _sasl(known)
+    if protocol.endswith("SSL"):
+        taken["ssl_context"] = _ssl(known)
+    return taken
+
+
+def _sasl(known: Mapping[str, str]) -> dict[str, Any]:
+    mechanism = known.get("sasl.mechanism", "GSSAPI")
+    if mechanism not in {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}:
+        raise ConfigError(
+            f"sasl.mechanism {mechanism} is not supported here: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
+        )
+    username, password = secrets.credentials(known.get("sasl.jaas.config", ""))
+    return {
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": username,
+        "sasl_plain_password": password,
+    }
+
+
+def _ssl(known: Mapping[str, str]) -> ssl.SSLContext:
+    for store in ("truststore", "keystore"):
+        kind = known.get(f"ssl.{store}.type", "JKS")
+        if f"ssl.{store}.location" in known and kind != "PEM":
+            raise ConfigError(
+                f"ssl.{store}.type {kind} cannot be read outside Java: convert it to PEM "
+                f"(keytool, openssl) and set ssl.{store}.type: PEM"
+            )
+    context = ssl.create_default_context(
+        cafile=known.get("ssl.truststore.location"),
+        cadata=known.get("ssl.truststore.certificates"),
+    )
+    context.check_hostname = known.get("ssl.endpoint.identification.algorithm", "https") != ""
+    if "ssl.keystore.location" in known:
+        context.load_cert_chain(known["ssl.keystore.location"], password=known.get("ssl.key.password"))
+    return context
+
+
+def _describe(admin: KafkaAdminClient, topics: list[str]) -> Cluster:
+    found = admin.describe_topics(topics) if topics else []
+    known = {
+        topic["name"]: Topic(topic["name"], _printed(topic["topic_id"]), len(topic["partitions"]))
+        for topic in found
+        if topic["error_code"] == 0
+    }
+    return Cluster(admin.describe_cluster()["cluster_id"], known)
+
+
+def _printed(topic_id: uuid.UUID | str) -> str:
+    """A Uuid as Kafka prints it: url-safe base64 without padding."""
+    value = topic_id if isinstance(topic_id, uuid.UUID) else uuid.UUID(topic_id)
+    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def _retried(properties: Mapping[str, str], ask: Callable[[KafkaAdminClient], Cluster]) -> Cluster:
+    servers = properties.get("bootstrap.servers", "")
+    tries = 0
+    while True:
+        tries += 1
+        try:
+            with client(properties) as admin:
+                return ask(admin)
+        except _REFUSED as error:
+            raise KafkaError(f"{servers} refused the login: {error}") from None
+        except kafka_errors.KafkaError as error:
+            if tries == _TRIES:
+                raise KafkaError(
+                    f"no broker of {servers} answered in {_TRIES} tries ({error}): is the cluster "
+                    "up, and kafka.properties right?"
+                ) from None
+            time.sleep(2 ** (tries - 1))

@@ -1,0 +1,100 @@
+"""Whose rows a checkpoint counts: its topic's id, and the tables it fills.
+
+Spark notices neither a topic that was made again under its name and has grown past the checkpoint,
+nor a checkpoint that was lost or copied; all of them would lose or double rows silently.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.errors import CheckpointError
+from quotaflow.pipelines.sinks import query_id
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIdentity:
+    """The topic a checkpoint's offsets belong to; kept beside the checkpoint."""
+
+    cluster_id: str
+    topic: str
+    topic_id: str
+
+
+def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> None:
+    """Raise CheckpointError unless the checkpoint belongs to this very topic.
+
+    With `accept_new` a checkpoint of another topic is moved aside, and the topic is read from its
+    beginning; the rows read before stay.
+    """
+    file = checkpoint.with_suffix(".topic.json")
+    known = TopicIdentity(**json.loads(file.read_text("utf-8"))) if file.exists() else None
+    if is_begun(checkpoint) and known != now:
+        if not accept_new:
+            raise CheckpointError(_other_topic(checkpoint, known, now))
+        checkpoint.rename(checkpoint.with_suffix(f".{query_id(checkpoint)}.old"))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_suffix(".new")
+    fresh.write_text(json.dumps(asdict(now)), encoding="utf-8")
+    fresh.replace(file)
+
+
+def check_tables(spark: "SparkSession", warehouse: Warehouse, job: str, *, accept_new: bool) -> None:
+    """Raise CheckpointError when the checkpoint was lost, or is an old copy of what filled the tables.
+
+    pipeline_progress tells: it holds every batch of every query that ever wrote.
+    """
+    if not warehouse.exists(spark, tables.PIPELINE_PROGRESS.name):
+        return
+    checkpoint = warehouse.checkpoint(job)
+    progress = warehouse.read(spark, tables.PIPELINE_PROGRESS.name).where(F.col("job") == job)
+    written = progress.groupBy("query_id").agg(F.max("batch_id").alias("batch_id")).collect()
+    batches = {row["query_id"]: row["batch_id"] for row in written}
+    if not is_begun(checkpoint):
+        if batches and not accept_new:
+            raise CheckpointError(
+                f"the checkpoint {checkpoint} is gone, but the tables hold what {job} wrote with it: "
+                "starting over would write every row twice. Restore the checkpoint, or use another "
+                "warehouse"
+            )
+        return
+    newest = _newest_batch(checkpoint)
+    reached = batches.get(query_id(checkpoint), -1)
+    if reached > newest:
+        raise CheckpointError(
+            f"the checkpoint {checkpoint} ends at batch {newest}, but the tables hold batch {reached} "
+            f"of {job}: it is an old copy, and going on would lose rows. Restore the newer one"
+        )
+
+
+def is_begun(checkpoint: Path) -> bool:
+    """Whether a query ever started on this checkpoint."""
+    return (checkpoint / "metadata").exists()
+
+
+def _newest_batch(checkpoint: Path) -> int:
+    offsets = checkpoint / "offsets"
+    names = [path.name for path in offsets.iterdir()] if offsets.is_dir() else []
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def _other_topic(checkpoint: Path, known: TopicIdentity | None, now: TopicIdentity) -> str:
+    if known is None:
+        was = "nothing says which topic its offsets belong to"
+    elif known.cluster_id != now.cluster_id:
+        was = f"it belongs to cluster {known.cluster_id}, and this is {now.cluster_id}"
+    else:
+        was = f"it belongs to {known.topic} with id {known.topic_id}, and now it has {now.topic_id}"
+    return (
+        f"the checkpoint {checkpoint} does not fit topic {now.topic}: {was}. The topic was made "
+        "again, or conf names another cluster. Check that, then start from the topic's beginning "
+        "with --accept-new-topic"
+    )

@@ -1,0 +1,118 @@
+"""Every query of quotaflow on one screen: what it reads, what it fills, and how it starts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines import sinks, sources
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.facts import client_metrics, ingest
+from quotaflow.pipelines.incremental import Keeper
+from quotaflow.pipelines.results import producer_id_rates
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+from quotaflow.schemas.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a job runs in: a session, conf, the tables, and the cluster whose topics it reads."""
+
+    spark: "SparkSession"
+    conf: Conf
+    warehouse: Warehouse
+    cluster_id: str
+
+    def topic(self, name: str) -> str | None:
+        """The topic conf gives a job's `topic`; None where conf switches that way in off."""
+        return getattr(self.conf.ingest, name, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One query. `topic` is the key of conf's ingest section that names what it reads, if a topic."""
+
+    name: str
+    doc: str
+    reads: str
+    fills: tuple[Table, ...]
+    start: "Callable[[Setting, sinks.Trigger], StreamingQuery]"
+    topic: str | None = None
+    # A result replaces what it recomputes, so that it may lose its checkpoint.
+    appends: bool = True
+
+
+def _ingest_request_log(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
+    records = sources.read_topic(setting.spark, setting.conf, str(setting.topic("request_log_topic")))
+    write = ingest.RequestLog(setting.conf, setting.cluster_id).write
+    return sinks.start(records, "ingest_request_log", setting.warehouse, write, trigger)
+
+
+def _ingest_receiver(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
+    records = sources.read_topic(setting.spark, setting.conf, str(setting.topic("receiver_topic")))
+    write = ingest.Receiver(setting.conf, setting.cluster_id).write
+    return sinks.start(records, "ingest_receiver", setting.warehouse, write, trigger)
+
+
+def _client_metrics(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
+    conf, pushes = setting.conf, tables.TELEMETRY_PUSHES.name
+    rows = sources.read_table(setting.spark, conf, setting.warehouse, pushes)
+    limits = ingest.otlp_limits(conf)
+    points = client_metrics.decode(rows, limits, conf.results.max_lateness_s)
+    name, table = "client_metrics", tables.CLIENT_METRICS
+    return sinks.start_append(points, name, setting.warehouse, table, trigger)
+
+
+def _producer_id_rates(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
+    conf = setting.conf
+    keeper = Keeper(producer_id_rates.result(conf.producer_ids), conf)
+    facts = sources.read_table(setting.spark, conf, setting.warehouse, tables.REQUESTS.name)
+    return sinks.start(facts, "producer_id_rates", setting.warehouse, keeper.write, trigger)
+
+
+JOBS: dict[str, Job] = {
+    job.name: job
+    for job in (
+        Job(
+            name="ingest_request_log",
+            doc="parses each request-log line once and routes it to its tables",
+            reads="ingest.request_log_topic",
+            fills=(
+                tables.REQUESTS,
+                tables.TELEMETRY_PUSHES,
+                tables.TELEMETRY_SUBSCRIPTIONS,
+                tables.QUARANTINE,
+                tables.PIPELINE_PROGRESS,
+            ),
+            start=_ingest_request_log,
+            topic="request_log_topic",
+        ),
+        Job(
+            name="ingest_receiver",
+            doc="takes pushes that broker/TelemetryReceiver forwarded",
+            reads="ingest.receiver_topic",
+            fills=(tables.TELEMETRY_PUSHES, tables.QUARANTINE, tables.PIPELINE_PROGRESS),
+            start=_ingest_receiver,
+            topic="receiver_topic",
+        ),
+        Job(
+            name="client_metrics",
+            doc="decodes pushed payloads to one row per data point",
+            reads=tables.TELEMETRY_PUSHES.name,
+            fills=(tables.CLIENT_METRICS, tables.PIPELINE_PROGRESS),
+            start=_client_metrics,
+        ),
+        Job(
+            name="producer_id_rates",
+            doc="new producer ids per principal, broker and second against a quota (KIP-936)",
+            reads=tables.REQUESTS.name,
+            fills=(tables.PRODUCER_ID_RATES, tables.PIPELINE_PROGRESS),
+            start=_producer_id_rates,
+            appends=False,
+        ),
+    )
+}

@@ -1,0 +1,175 @@
+"""Runs jobs: checks whose checkpoints they are, starts them, watches them, and stops them cleanly."""
+
+import difflib
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines import admin, identity, session, sinks
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError, JobError, KafkaError
+from quotaflow.pipelines.jobs import JOBS, Job, Setting
+from quotaflow.pipelines.progress import ProgressLog
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Report = Callable[[str], None]
+_RETRIES = 5
+_LOOK_S = 2
+_FAILURES_FORGOTTEN_AFTER_S = 600
+
+
+def run(
+    conf: Conf,
+    names: list[str],
+    every_s: int | None,
+    report: Report,
+    *,
+    accept_new_topic: bool = False,
+) -> int:
+    """Run the named jobs (all of them without names), once or every `every_s` seconds until stopped.
+
+    Returns the number of rows that came in. Raises a QuotaflowError that says what to do when a
+    checkpoint does not fit, a topic or the cluster is missing, or a job fails for good.
+    """
+    chosen = _chosen(names, conf)
+    warehouse = Warehouse(conf.warehouse)
+    with warehouse.lock():
+        cluster_id = _check_topics(conf, chosen, warehouse, accept_new_topic)
+        spark = session.get(conf.spark, report)
+        setting = Setting(spark, conf, warehouse, cluster_id)
+        # A job may read a table that another fills, also when that one is not run now.
+        warehouse.ensure(spark, tables.TABLES.values())
+        for job in chosen:
+            if job.appends:
+                identity.check_tables(spark, warehouse, job.name, accept_new=accept_new_topic)
+        runner = _Runner(setting, report)
+        if every_s is None:
+            return sum(runner.once(job) for job in chosen)
+        return runner.keep_running(chosen, every_s)
+
+
+def _chosen(names: list[str], conf: Conf) -> list[Job]:
+    for name in names:
+        if name not in JOBS:
+            near = difflib.get_close_matches(name, JOBS, n=1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise ConfigError(f"no job {name}{hint}; jobs are {', '.join(JOBS)}")
+    jobs = [job for job in JOBS.values() if not names or job.name in names]
+    off = [job for job in jobs if job.topic and getattr(conf.ingest, job.topic) is None]
+    for job in off:
+        if job.name in names:
+            raise ConfigError(f"{job.name} reads ingest.{job.topic}, which conf sets to null")
+    return [job for job in jobs if job not in off]
+
+
+def _check_topics(conf: Conf, chosen: list[Job], warehouse: Warehouse, accept_new: bool) -> str:
+    reads = {job.name: str(getattr(conf.ingest, job.topic)) for job in chosen if job.topic}
+    if not reads:
+        return conf.kafka.cluster_id or "unknown"
+    cluster = admin.describe(conf.kafka.properties, sorted(set(reads.values())))
+    pinned = conf.kafka.cluster_id
+    if pinned and pinned != cluster.cluster_id:
+        raise KafkaError(f"this is cluster {cluster.cluster_id}, and conf's kafka.cluster_id is {pinned}")
+    for job, topic in reads.items():
+        if topic not in cluster.topics:
+            key = JOBS[job].topic
+            raise KafkaError(
+                f"topic {topic} does not exist on cluster {cluster.cluster_id} (or its ACL hides it): "
+                f"create it, name another in ingest.{key}, or set ingest.{key}: null"
+            )
+        now = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)
+        identity.check_topic(warehouse.checkpoint(job), now, accept_new=accept_new)
+    return cluster.cluster_id
+
+
+class _Runner:
+    """The queries of one run, their failures, and what they reported."""
+
+    def __init__(self, setting: Setting, report: Report) -> None:
+        self.setting = setting
+        self.report = report
+        self.log = ProgressLog(setting, report)
+        self.failures: dict[str, list[float]] = {}
+
+    def once(self, job: Job) -> int:
+        """Run a job over what is there now; returns the rows that came in."""
+        self.report(f"{job.name}: reading {job.reads}")
+        while True:
+            query = job.start(self.setting, sinks.ONCE)
+            try:
+                while not query.awaitTermination(_LOOK_S):
+                    self.log.take(job, query)
+            except KeyboardInterrupt:
+                query.stop()
+                raise
+            except _streaming_error() as error:
+                self._wait_before_retry(job, error)
+                continue
+            return self.log.take(job, query)
+
+    def keep_running(self, jobs: list[Job], every_s: int) -> int:
+        """Run jobs side by side until one fails for good or the user stops them."""
+        trigger: sinks.Trigger = {"processingTime": f"{every_s} seconds"}
+        queries = {job.name: job.start(self.setting, trigger) for job in jobs}
+        self.report(f"running {', '.join(queries)} every {every_s} s; Ctrl-C stops after the batch")
+        try:
+            while True:
+                time.sleep(_LOOK_S)
+                for job in jobs:
+                    queries[job.name] = self._looked_after(job, queries[job.name], trigger)
+        finally:
+            for query in queries.values():
+                query.stop()
+
+    def _looked_after(
+        self, job: Job, query: "StreamingQuery", trigger: sinks.Trigger
+    ) -> "StreamingQuery":
+        self.log.take(job, query)
+        if query.isActive:
+            return query
+        error = query.exception()
+        self._wait_before_retry(job, error or JobError(f"{job.name} stopped without a reason"))
+        return job.start(self.setting, trigger)
+
+    def _wait_before_retry(self, job: Job, error: Exception) -> None:
+        recent = [
+            at
+            for at in self.failures.get(job.name, [])
+            if at > time.monotonic() - _FAILURES_FORGOTTEN_AFTER_S
+        ]
+        self.failures[job.name] = [*recent, time.monotonic()]
+        if len(recent) >= _RETRIES or not is_transient(str(error)):
+            raise JobError(f"{job.name} failed: {_first_line(str(error))}") from error
+        wait_s = 2 ** len(recent)
+        self.report(f"{job.name}: {_first_line(str(error))}; trying again in {wait_s} s")
+        time.sleep(wait_s)
+
+
+def is_transient(message: str) -> bool:
+    """Whether a failed query is worth starting again: the cluster went away, or a leader moved."""
+    signs = (
+        "TimeoutException",
+        "DisconnectException",
+        "Failed to create new KafkaAdminClient",
+        "NotLeaderOrFollower",
+        "LeaderNotAvailable",
+        "NetworkException",
+        "BrokerNotAvailable",
+        "CoordinatorNotAvailable",
+    )
+    return any(sign in message for sign in signs)
+
+
+def _streaming_error() -> type[Exception]:
+    from pyspark.errors import StreamingQueryException  # noqa: PLC0415  not a base dependency
+
+    return StreamingQueryException
+
+
+def _first_line(message: str) -> str:
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return lines[0][:500] if lines else "no message"

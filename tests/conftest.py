@@ -1,0 +1,27 @@
+"""Fixtures shared by all tests: golden bytes, and one Spark session for the whole run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from quotaflow.pipelines import config, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(scope="session")
+def golden() -> Path:
+    """Lines and payloads captured from a real Kafka 4.3.1 cluster."""
+    return GOLDEN
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """The session jobs use, with two cores."""
+    spark = session.get(config.Spark(master="local[2]", driver_memory="2g"))
+    yield spark
+    spark.stop()

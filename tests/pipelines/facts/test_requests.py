@@ -1,0 +1,299 @@
+"""Request-log lines to rows, against a plain JSON reader and in tables of good and bad lines."""
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.facts import requests
+from quotaflow.schemas import events, tables
+
+pytestmark = pytest.mark.spark
+
+SHIPPED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
+RECORDS = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
+    "headers array<struct<key: string, value: binary>>"
+)
+Lines = Iterable[bytes | None]
+Parse = Callable[..., list[Row]]
+
+
+@pytest.fixture
+def records(spark: SparkSession) -> Callable[..., DataFrame]:
+    def make(lines: Lines, key: bytes | None = None, header: bytes | None = b"7") -> DataFrame:
+        headers = [("broker_id", header)] if header else None
+        rows = [(key, line, "log", 0, i, SHIPPED, headers) for i, line in enumerate(lines)]
+        return spark.createDataFrame(rows, RECORDS)
+
+    return make
+
+
+@pytest.fixture
+def parse(records: Callable[..., DataFrame]) -> Parse:
+    def run(lines: Lines, ingest: Ingest | None = None, **given: Any) -> list[Row]:
+        frame = records(lines, **given)
+        return requests.parse(frame, ingest or Ingest(), "cluster").orderBy("offset").collect()
+
+    return run
+
+
+def line(api: str = "METADATA", version: int = 13, **fields: Any) -> dict[str, Any]:
+    header = {
+        "requestApiKey": 3,
+        "requestApiVersion": version,
+        "correlationId": 1,
+        "clientId": "app",
+        "requestApiKeyName": api,
+    }
+    whole = {"isForwarded": False, "requestHeader": header, "request": {}, "response": {}}
+    return whole | {"principal": "User:alice", "connection": "h:1-10.0.0.5:4711-0-1"} | fields
+
+
+def encoded(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def flat(topics: Any, partitions: str, index: str) -> list[tuple[str | None, int]]:
+    return [
+        (topic.get("topicId") or topic.get("name") or topic.get("topic"), part[index])
+        for topic in topics or []
+        for part in topic[partitions]
+    ]
+
+
+def named(part: Row) -> tuple[str, int]:
+    return part["topic_id"] or part["topic"], part["partition"]
+
+
+def golden_lines(golden: Path) -> list[tuple[bytes, dict[str, Any]]]:
+    files = sorted((golden / "lines").glob("*.jsonl"))
+    texts = [text for file in files for text in file.read_bytes().splitlines()]
+    return [(text, json.loads(text)) for text in texts]
+
+
+def test_every_golden_line_is_what_a_plain_json_reader_says(parse: Parse, golden: Path) -> None:
+    pairs = golden_lines(golden)
+    rows = parse([text for text, _ in pairs])
+    assert len(rows) == len(pairs) > 300
+    for row, (_, whole) in zip(rows, pairs, strict=True):
+        said = whole.get("r", whole)
+        header, request, response = said["requestHeader"], said["request"], said["response"]
+        assert row["reason"] is None
+        assert row["api"] == header["requestApiKeyName"]
+        assert row["broker_id"] == whole.get("broker", 7)
+        assert row["client_id"] == header["clientId"]
+        assert row["principal"] == said["principal"]
+        assert row["total_time_ms"] == said["totalTimeMs"]
+        assert row["throttle_time_ms"] == said["throttleTimeMs"]
+        assert row["error_code"] == (response or {}).get("errorCode")
+        assert row["client_software_name"] == said["clientInformation"]["softwareName"]
+        address, port = said["connection"].split("-")[1].rsplit(":", 1)
+        assert (row["client_address"], row["client_port"]) == (address, int(port))
+        if "ts" in whole:
+            assert row["event_time"].astimezone(UTC).timestamp() * 1000 == pytest.approx(
+                min(whole["ts"], (SHIPPED + timedelta(seconds=60)).timestamp() * 1000)
+            )
+        if row["body"]:
+            assert json.loads(row["body"]) == {"request": request, "response": response}
+        if row["api"] == "FETCH":
+            assert_fetch(row, request, response)
+        if row["api"] == "PRODUCE":
+            assert_produce(row, request, response)
+
+
+def assert_fetch(row: Row, request: dict[str, Any], response: dict[str, Any]) -> None:
+    asked = flat(request["topics"], "partitions", "partition")
+    answered = flat(response["responses"], "partitions", "partitionIndex")
+    order = asked + [key for key in answered if key not in asked]
+    assert [named(part) for part in row["partitions"]] == order
+    assert [named(p) for p in row["partitions"] if p["in_request"]] == asked
+    assert {named(p) for p in row["partitions"] if p["in_response"]} == set(answered)
+    sizes = {
+        (topic["topicId"], part["partitionIndex"]): part["recordsSizeInBytes"]
+        for topic in response["responses"]
+        for part in topic["partitions"]
+    }
+    assert {named(p): p["bytes"] for p in row["partitions"] if p["in_response"]} == sizes
+    assert row["max_bytes"] == request["maxBytes"]
+    assert row["session_epoch"] == request["sessionEpoch"]
+    assert row["response_session_id"] == response["sessionId"]
+    assert row["rack_id"] == (request["rackId"] or None)
+    assert row["replica_id"] == (request.get("replicaState") or {}).get("replicaId")
+
+
+def assert_produce(row: Row, request: dict[str, Any], response: dict[str, Any] | None) -> None:
+    asked = flat(request["topicData"], "partitionData", "index")
+    assert [named(part) for part in row["partitions"]] == asked
+    sizes = [p["recordsSizeInBytes"] for t in request["topicData"] for p in t["partitionData"]]
+    assert [part["bytes"] for part in row["partitions"]] == sizes
+    assert row["acks"] == request["acks"]
+    assert row["transactional_id"] == request["transactionalId"]
+
+
+ENVELOPE = {"ts": 1_795_226_400_000, "broker": 3, "r": line()}
+
+
+@pytest.mark.parametrize(
+    ("text", "broker_id"),
+    [
+        pytest.param(encoded(ENVELOPE), 3, id="the envelope names its broker"),
+        pytest.param(
+            encoded({"broker": 3, "r": line(), "ts": 1}), 3, id="a shipper may reorder the envelope"
+        ),
+        pytest.param(encoded(line()), 7, id="a bare line takes the record's header"),
+        pytest.param(
+            b"[2026-11-21 02:00:00,123] DEBUG Completed request:"
+            + encoded(line())
+            + b" (kafka.request.logger)\n",
+            7,
+            id="the stock layout",
+        ),
+    ],
+)
+def test_all_three_forms_are_read(parse: Parse, text: bytes, broker_id: int) -> None:
+    (row,) = parse([text])
+    assert (row["reason"], row["api"], row["broker_id"]) == (None, "METADATA", broker_id)
+
+
+def test_the_key_names_the_broker_when_no_header_does(parse: Parse) -> None:
+    (row,) = parse([encoded(line())], key=b"9", header=None)
+    assert row["broker_id"] == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param(None, "empty_line", id="no value"),
+        pytest.param(b"", "empty_line", id="empty value"),
+        pytest.param(b'{"ts":1,"broker":1,"r":{"isFor', "not_json", id="truncated"),
+        pytest.param(b"hello", "not_json", id="plain text"),
+        pytest.param(b"\xff\xfe\x00", "not_json", id="not UTF-8"),
+        pytest.param(b'{"level":"INFO"}', "not_a_request_line", id="JSON of another shape"),
+        pytest.param(b"[1,2]", "not_json", id="an array"),
+        pytest.param(b'{"r":' * 5_000 + b"1" + b"}" * 5_000, "not_json", id="deep nesting"),
+        pytest.param(
+            encoded(line(api="FETCH", request={"topics": "all"})),
+            "unexpected_shape",
+            id="FETCH whose topics are no list",
+        ),
+        pytest.param(encoded(line() | {"x": "y" * 2_000}), "line_too_long", id="over the bound"),
+    ],
+)
+def test_what_is_no_request_line_has_a_reason(parse: Parse, text: bytes, reason: str) -> None:
+    (row,) = parse([text], Ingest(max_line_bytes=40_000 if b'"r":{"r"' in (text or b"") else 1_500))
+    assert row["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("given", "left_out"),
+    [
+        pytest.param({"isForwarded": True}, "forwarded_copy", id="the controller's copy"),
+        pytest.param({"api": "VOTE"}, "raft", id="a raft request"),
+        pytest.param(
+            {"api": "FETCH", "request": {"topics": [{"topicId": events.RAFT_TOPIC_ID}]}},
+            "raft",
+            id="a fetch of the metadata log",
+        ),
+        pytest.param(
+            {"requestHeader": line()["requestHeader"] | {"clientId": "quotaflow-shipper"}},
+            "own_shipper",
+            id="our own shipper",
+        ),
+        pytest.param({"listener": "CONTROLLER"}, None, id="other requests of that listener stay"),
+    ],
+)
+def test_what_is_left_out_says_why(parse: Parse, given: dict[str, Any], left_out: str) -> None:
+    (row,) = parse([encoded(line(**given))])
+    assert (row["reason"], row["left_out"]) == (None, left_out)
+
+
+def test_unknown_apis_and_versions_keep_header_and_timings(parse: Parse) -> None:
+    nameless = line(totalTimeMs=1.5)
+    nameless["requestHeader"] = {"requestApiKey": 999, "requestApiVersion": 0}
+    later = line(api="FETCH", version=99, request={"maxBytes": 5, "topics": []}, response={})
+    rows = parse([encoded(nameless), encoded(line(api="SASL_HANDSHAKE")), encoded(later)])
+    assert [row["api"] for row in rows] == ["UNKNOWN_999", "SASL_HANDSHAKE", "FETCH"]
+    assert [row["body"] for row in rows] == [None, None, None]
+    assert (rows[0]["total_time_ms"], rows[2]["max_bytes"]) == (1.5, 5)
+
+
+def test_a_clock_ahead_is_held_to_the_record_plus_a_bound(parse: Parse) -> None:
+    texts = [encoded(ENVELOPE | {"ts": ts}) for ts in (0, 10**18, -1, 4_000_000_000_000)]
+    times = [row["event_time"].astimezone(UTC) for row in parse(texts, Ingest(max_clock_skew_s=5))]
+    ahead = SHIPPED + timedelta(seconds=5)
+    assert times == [datetime(1970, 1, 1, tzinfo=UTC), SHIPPED, SHIPPED, ahead]
+
+
+def test_secrets_in_bodies_are_hidden_and_long_bodies_are_left_out(parse: Parse) -> None:
+    configs = [
+        {"name": "sasl.jaas.config", "configOperation": 0, "value": 'a "quoted" secret'},
+        {"name": "retention.ms", "configOperation": 0, "value": "5"},
+    ]
+    altered = line(api="INCREMENTAL_ALTER_CONFIGS", request={"resources": [{"configs": configs}]})
+    long = line(api="METADATA", request={"topics": [{"name": "t" * 3_000}]})
+    rows = parse([encoded(altered), encoded(long)], Ingest(max_body_bytes=1_000))
+    kept = json.loads(rows[0]["body"])["request"]["resources"][0]["configs"]
+    assert [config["value"] for config in kept] == ["[hidden]", "5"]
+    assert json.loads(rows[1]["body"])["omitted_bytes"] > 3_000
+
+
+def test_a_response_may_hold_partitions_its_request_did_not_list(parse: Parse) -> None:
+    request = {"topics": [{"topicId": "a", "partitions": [{"partition": 0}, {"partition": 1}]}]}
+    answers = [{"partitionIndex": 2, "recordsSizeInBytes": 9}, {"partitionIndex": 1}]
+    response = {"responses": [{"topicId": "a", "partitions": answers}]}
+    (row,) = parse([encoded(line(api="FETCH", request=request, response=response))])
+    seen = [(p["partition"], p["in_request"], p["in_response"], p["bytes"]) for p in row["partitions"]]
+    assert seen == [(0, True, False, None), (1, True, True, None), (2, False, True, 9)]
+
+
+@pytest.mark.parametrize(
+    ("api", "request_", "response", "producer"),
+    [
+        pytest.param(
+            "INIT_PRODUCER_ID",
+            {"transactionalId": "t", "producerId": -1, "producerEpoch": -1},
+            {"errorCode": 0, "producerId": 5, "producerEpoch": 0},
+            ("t", 5, 0),
+            id="handed out",
+        ),
+        pytest.param(
+            "INIT_PRODUCER_ID",
+            {"transactionalId": None, "producerId": -1},
+            {"errorCode": 14, "producerId": -1, "producerEpoch": 0},
+            (None, None, None),
+            id="coordinator still loading",
+        ),
+        pytest.param(
+            "ADD_PARTITIONS_TO_TXN",
+            {"v3AndBelowTransactionalId": "t", "v3AndBelowProducerId": 6, "v3AndBelowProducerEpoch": 2},
+            {},
+            ("t", 6, 2),
+            id="version 3 and below",
+        ),
+        pytest.param(
+            "END_TXN",
+            {"transactionalId": "t", "producerId": 7, "producerEpoch": 1},
+            {"errorCode": 0, "producerId": 7, "producerEpoch": 2},
+            ("t", 7, 2),
+            id="version 5 bumps the epoch",
+        ),
+        pytest.param("PRODUCE", {"acks": 0, "topicData": []}, None, (None, None, None), id="acks 0"),
+    ],
+)
+def test_producer_ids(
+    parse: Parse, api: str, request_: Any, response: Any, producer: tuple[Any, Any, Any]
+) -> None:
+    (row,) = parse([encoded(line(api=api, request=request_, response=response))])
+    assert (row["transactional_id"], row["producer_id"], row["producer_epoch"]) == producer
+
+
+def test_rows_of_the_table_are_the_readable_ones(records: Callable[..., DataFrame]) -> None:
+    lines = [encoded(line()), b"x", encoded(line(isForwarded=True))]
+    kept = requests.select_requests(requests.parse(records(lines), Ingest(), "cluster"))
+    assert kept.columns == tables.REQUESTS.column_names
+    assert [row["source_offset"] for row in kept.collect()] == [0]
