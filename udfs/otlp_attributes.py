@@ -1,0 +1,122 @@
+"""Attributes as text, and the names clients give one thing brought to one.
+
+Java and librdkafka differ: node_id "node-2" against node.id 2, group_member_id against member_id
+(KIP-714 leaves the spelling to the client). Values that are no strings become their JSON text,
+bytes become base64.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+
+from quotaflow.udfs.codecs import Limits
+
+Tags = tuple[tuple[str, str | None], ...]
+"""Attributes by key, sorted; a null value is one the client named and did not set."""
+
+CUT_MARK = "…"
+DROPPED = "otel.dropped_attributes_count"
+
+_INT_MAX = 2**31 - 1
+_LEAST_COORDINATOR = 2**30
+_Json = str | bool | int | float | None | list["_Json"] | dict[str, "_Json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a point is about: topic and partition, or the node (broker) it was measured at."""
+
+    topic: str | None
+    partition: int | None
+    node_id: int | None
+    node_kind: str | None
+
+
+def cut(text: str, limits: Limits) -> str:
+    """The text, or as much as the limit allows with `…` as its last character."""
+    if len(text) <= limits.string_chars:
+        return text
+    return text[: limits.string_chars - 1] + CUT_MARK
+
+
+def tags(attributes: Iterable[KeyValue], limits: Limits) -> Tags:
+    """Attributes as text by key: the last of a repeated key wins, as in a map.
+
+    Those over the limit are left out and counted in `otel.dropped_attributes_count`, the name
+    OpenTelemetry gives that count where it has no field.
+    """
+    left = iter(attributes)
+    kept = {cut(kv.key, limits): _text(kv.value, limits) for kv in islice(left, limits.attributes)}
+    if dropped := sum(1 for _ in left):
+        kept[DROPPED] = str(dropped)
+    return tuple(sorted(kept.items(), key=lambda item: item[0]))
+
+
+def _text(value: AnyValue, limits: Limits) -> str | None:
+    kind = value.WhichOneof("value")
+    if kind == "string_value":
+        return cut(value.string_value, limits)
+    if kind == "bytes_value":
+        return cut(base64.b64encode(value.bytes_value).decode(), limits)
+    plain = _json(value, limits.nesting)
+    if plain is None:
+        return None
+    return cut(json.dumps(plain, ensure_ascii=False, separators=(",", ":")), limits)
+
+
+def _json(value: AnyValue, depth: int) -> _Json:
+    """A nested value for JSON; below `depth` levels `…` stands for what is there."""
+    kind = value.WhichOneof("value")
+    if kind in ("array_value", "kvlist_value") and not depth:
+        return CUT_MARK
+    if kind == "array_value":
+        return [_json(item, depth - 1) for item in value.array_value.values]
+    if kind == "kvlist_value":
+        return {kv.key: _json(kv.value, depth - 1) for kv in value.kvlist_value.values}
+    if kind == "bytes_value":
+        return base64.b64encode(value.bytes_value).decode()
+    if kind in ("string_value", "bool_value", "int_value", "double_value"):
+        scalar: _Json = getattr(value, kind)
+        return scalar
+    return None
+
+
+def first(values: Mapping[str, str | None], *keys: str) -> str | None:
+    """The value of the first key that says something; clients send empty text for nothing."""
+    return next((text for key in keys if (text := values.get(key))), None)
+
+
+def place(attributes: Tags) -> Place:
+    """Topic, partition and node of a point, whichever client wrote it."""
+    values = dict(attributes)
+    node_id, node_kind = node(first(values, "node_id", "node.id"))
+    return Place(first(values, "topic"), _int(first(values, "partition")), node_id, node_kind)
+
+
+def node(text: str | None) -> tuple[int | None, str | None]:
+    """Broker id and what was named: a broker, a bootstrap address, or a coordinator connection.
+
+    Java's NetworkClient numbers bootstrap addresses -1, -2, ... and gives the connection to a
+    group coordinator the id Integer.MAX_VALUE - broker id; a bootstrap address has no broker id.
+    """
+    number = _int(text.removeprefix("node-") if text else None)
+    if number is None:
+        return None, None
+    if number < 0:
+        return None, "bootstrap"
+    if number >= _LEAST_COORDINATOR:
+        return _INT_MAX - number, "coordinator"
+    return number, "broker"
+
+
+def _int(text: str | None) -> int | None:
+    """A decimal number that fits an INT, as clients print ids; anything else is none."""
+    digits = (text or "").removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= len(str(_INT_MAX))):
+        return None
+    number = int(text or "")
+    return number if -_INT_MAX <= number <= _INT_MAX else None

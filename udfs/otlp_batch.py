@@ -1,0 +1,135 @@
+"""A batch of decompressed payloads judged: which points stand, which payloads cannot be read."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from quotaflow.udfs import otlp_payloads, otlp_points
+from quotaflow.udfs.codecs import Limits, UnreadableError
+from quotaflow.udfs.otlp_attributes import Tags, cut, tags
+from quotaflow.udfs.otlp_payloads import Ints, Unreadable, not_otlp
+from quotaflow.udfs.otlp_points import Points
+
+Flags = npt.NDArray[np.bool_]
+_KEY_SPACE = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The points of a batch: each with its payload, resource and scope by number.
+
+    `keep` is false for points of unreadable payloads and for duplicates; `flat_bytes` is the text
+    a point brings along once it stands in a row of its own.
+    """
+
+    points: Points
+    payload: Ints
+    resource: Ints
+    scope: Ints
+    resources: list[Tags]
+    scopes: list[tuple[str, str]]
+    keep: Flags
+    flat_bytes: Ints
+
+
+def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Batch:
+    """Read every payload; the reason of each that cannot be read goes to `unreadable`."""
+    metrics = otlp_payloads.split(payloads, unreadable, limits)
+    points = otlp_points.read(metrics, unreadable, limits)
+    numbers = points.numbers
+    payload, resource, scope = (
+        column[numbers.metric] for column in (metrics.payload, metrics.resource, metrics.scope)
+    )
+    resources = [tags(resource.attributes, limits) for resource in metrics.resources]
+    scopes = [(cut(s.name, limits), cut(s.version, limits)) for s in metrics.scopes]
+    flat_bytes = _flat_bytes(points, resource, resources, scope, scopes)
+    _refuse_unnamed(points, payload, unreadable)
+    _refuse_over(payload, flat_bytes, unreadable, limits)
+    keep = _first_of_each(points, payload, resource, scope)
+    if unreadable:
+        keep &= ~np.isin(payload, list(unreadable))
+    return Batch(points, payload, resource, scope, resources, scopes, keep, flat_bytes)
+
+
+def _flat_bytes(
+    points: Points,
+    resource: Ints,
+    resources: list[Tags],
+    scope: Ints,
+    scopes: list[tuple[str, str]],
+) -> Ints:
+    numbers, names = points.numbers, points.names
+    return (
+        _sizes([sum(map(len, header)) for header in names.headers])[numbers.header]
+        + _sizes([_size(attributes) for attributes in names.attributes])[numbers.attributes]
+        + _sizes([_size(attributes) for attributes in resources])[resource]
+        + _sizes([sum(map(len, names)) for names in scopes])[scope]
+    )
+
+
+def _sizes(sizes: list[int]) -> Ints:
+    return np.array(sizes, np.int64)
+
+
+def _size(attributes: Tags) -> int:
+    return sum(len(key) + len(value or "") for key, value in attributes)
+
+
+def _refuse_unnamed(points: Points, payload: Ints, unreadable: Unreadable) -> None:
+    """OTLP requires a name: points without one are bytes that parse by accident."""
+    unnamed = [number for (name, _), number in points.names.headers.items() if not name]
+    if unnamed:
+        for index in np.unique(payload[np.isin(points.numbers.header, unnamed)]):
+            unreadable.setdefault(int(index), not_otlp("a data point of a metric without a name"))
+
+
+def _refuse_over(payload: Ints, flat_bytes: Ints, unreadable: Unreadable, limits: Limits) -> None:
+    counts = np.bincount(payload)
+    for index in np.flatnonzero(counts > limits.points):
+        detail = f"{counts[index]} points, at most {limits.points}"
+        unreadable.setdefault(int(index), UnreadableError("points_over_limit", detail))
+    sizes = np.bincount(payload, weights=flat_bytes)
+    for index in np.flatnonzero(sizes > limits.flat_bytes):
+        detail = f"{sizes[index]:.0f} bytes of text in rows, at most {limits.flat_bytes}"
+        unreadable.setdefault(int(index), UnreadableError("rows_over_limit", detail))
+
+
+def _first_of_each(points: Points, payload: Ints, resource: Ints, scope: Ints) -> Flags:
+    """False where the payload already holds a point of that series, start and time.
+
+    librdkafka 2.5.0 to 2.10.0 sends a metric once per subscribed prefix that matches it.
+    """
+    numbers, names = points.numbers, points.names
+    kinds = {form.kind: number for number, form in enumerate(names.forms)}
+    kind = np.array([kinds[form.kind] for form in names.forms], np.int64)[numbers.form]
+    series = _combined(payload, resource, scope, numbers.header, numbers.attributes, kind)
+    encoded = pa.array(series).dictionary_encode()
+    keep = np.ones(len(series), np.bool_)
+    if len(encoded.dictionary) == len(series):
+        return keep
+    codes = encoded.indices.to_numpy()
+    again = np.flatnonzero(np.bincount(codes)[codes] > 1)
+    points_of = [_dense(column[again]) for column in (series, numbers.start_ns, numbers.time_ns)]
+    _, first = np.unique(_combined(*points_of), return_index=True)
+    keep[again] = False
+    keep[again[first]] = True
+    return keep
+
+
+def _combined(*columns: Ints) -> Ints:
+    """One number per row, equal where all columns are equal."""
+    key, space = columns[0], int(columns[0].max(initial=0)) + 1
+    for column in columns[1:]:
+        width = int(column.max(initial=0)) + 1
+        if space * width > _KEY_SPACE:
+            key = _dense(key)
+            space = int(key.max(initial=0)) + 1
+        key, space = key * width + column, space * width
+    return key
+
+
+def _dense(column: Ints | npt.NDArray[np.uint64]) -> Ints:
+    codes: Ints = pa.array(column).dictionary_encode().indices.to_numpy().astype(np.int64)
+    return codes

@@ -1,0 +1,142 @@
+"""Points as flat Arrow columns: the columns of POINT and the normalised ones of client_metrics."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotaflow.schemas import metrics as catalogue
+from quotaflow.schemas import tables
+from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP
+from quotaflow.udfs.otlp_attributes import Tags, first, place
+from quotaflow.udfs.otlp_batch import Batch
+from quotaflow.udfs.otlp_exact import NS_PER_US
+from quotaflow.udfs.otlp_payloads import Ints
+from quotaflow.udfs.otlp_points import Numbers, Unsigned
+
+_TEMPORALITIES = {1: "delta", 2: "cumulative"}
+_CLIENT_KEYS = {
+    "group_id": ("group_id",),
+    "group_instance_id": ("group_instance_id",),
+    "member_id": ("member_id", "group_member_id"),
+    "transactional_id": ("transactional_id",),
+    "application_id": ("application_id",),
+    "client_rack": ("client_rack",),
+}
+_PLACE_TYPES = {"topic": STRING, "partition": INT, "node_id": INT, "node_kind": STRING}
+_POINT_TYPES = {column.name: column.type for column in tables.POINT}
+
+SCHEMA = pa.schema(
+    [
+        tables.CLIENT_METRICS.arrow.field(name)
+        for name in (*_POINT_TYPES, *_PLACE_TYPES, *_CLIENT_KEYS)
+    ]
+)
+"""The columns of one decoded point, in the order of client_metrics."""
+
+
+def points(batch: Batch, rows: Ints) -> pa.RecordBatch:
+    """The points at `rows` with the columns of SCHEMA."""
+    numbers = batch.points.numbers
+    taken = Numbers(*(getattr(numbers, name)[rows] for name in Numbers.__dataclass_fields__))
+    columns = {
+        "event_time": _timestamps(taken.time_ns),
+        "start_time": _timestamps(taken.start_ns),
+        **_names(batch, taken),
+        **_values(batch, taken),
+        **_rare(batch, rows),
+        **_clients(batch, taken, batch.resource[rows]),
+        **_scopes(batch, batch.scope[rows]),
+    }
+    return pa.RecordBatch.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def _timestamps(ns: Unsigned) -> Any:
+    """Microseconds of UTC; 0 is OTLP's 'not set'. Every unsigned 64-bit time fits (year 2554)."""
+    us = (ns // np.uint64(NS_PER_US)).view(np.int64)
+    return pa.array(us, mask=ns == 0).view(TIMESTAMP)
+
+
+def _take(distinct: Iterable[Any], type_: pa.DataType, numbers: Any) -> Any:
+    """A column of values that are few and numbered."""
+    values = pa.array(list(distinct), type_)
+    if values.null_count == len(values):
+        return pa.nulls(len(numbers), type_)
+    return values.take(numbers)
+
+
+def _names(batch: Batch, numbers: Numbers) -> dict[str, Any]:
+    names = batch.points.names
+    header, form = pa.array(numbers.header), pa.array(numbers.form)
+    units = (unit or catalogue.unit_of(name) for name, unit in names.headers)
+    temporalities = [_TEMPORALITIES.get(form.temporality) for form in names.forms]
+    return {
+        "metric": _take((name for name, _ in names.headers), STRING, header),
+        "unit": _take(units, STRING, header),
+        "kind": _take((form.kind for form in names.forms), STRING, form),
+        "temporality": _take(temporalities, STRING, form),
+        "is_monotonic": _take((form.is_monotonic for form in names.forms), BOOLEAN, form),
+        "flags": _take((form.flags for form in names.forms), INT, form),
+    }
+
+
+def _values(batch: Batch, numbers: Numbers) -> dict[str, Any]:
+    """The number as a double, and beside it exactly where it is an integer."""
+    kinds = np.array([form.number or "" for form in batch.points.names.forms], "U6")
+    is_int, is_none = (kinds == "int")[numbers.form], (kinds == "")[numbers.form]
+    integers = numbers.bits.view(np.int64)
+    value = np.where(is_int, integers.astype(np.float64), numbers.bits.view(np.float64))
+    return {
+        "value": pa.array(value, DOUBLE, mask=is_none),
+        "value_int": pa.array(integers, LONG, mask=~is_int),
+    }
+
+
+def _rare(batch: Batch, rows: Ints) -> dict[str, Any]:
+    """Columns of histograms, summaries and exemplars: null but where a point has them."""
+    rare = batch.points.rare
+    found = [(i, rare[row]) for i, row in enumerate(rows.tolist()) if row in rare] if rare else []
+    places = np.full(len(rows), len(found))
+    places[[i for i, _ in found]] = np.arange(len(found))
+    indices = pa.array(places)
+    return {
+        name: _take([*(row.get(name) for _, row in found), None], _POINT_TYPES[name], indices)
+        for name in _RARE_NAMES
+    }
+
+
+_RARE_NAMES = [
+    name
+    for name in _POINT_TYPES
+    if name.startswith(("histogram_", "exponential_")) or name in ("quantiles", "exemplars")
+]
+
+
+def _clients(batch: Batch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
+    """Attributes and resource as maps, and what they say about place and client."""
+    sets: Sequence[Tags] = list(batch.points.names.attributes)
+    attributes, resources = pa.array(numbers.attributes), pa.array(resource)
+    places = [place(tags) for tags in sets]
+    by_set, by_resource = [dict(tags) for tags in sets], [dict(tags) for tags in batch.resources]
+    found = {
+        "attributes": _take(sets, _POINT_TYPES["attributes"], attributes),
+        "resource": _take(batch.resources, _POINT_TYPES["resource"], resources),
+    }
+    for name, type_ in _PLACE_TYPES.items():
+        found[name] = _take((getattr(at, name) for at in places), type_, attributes)
+    for name, keys in _CLIENT_KEYS.items():
+        found[name] = _take((first(values, *keys) for values in by_resource), STRING, resources)
+        if any(first(values, *keys) for values in by_set):
+            own = _take((first(values, *keys) for values in by_set), STRING, attributes)
+            found[name] = pc.coalesce(found[name], own)
+    return found
+
+
+def _scopes(batch: Batch, scope: Ints) -> dict[str, Any]:
+    scopes = pa.array(scope)
+    return {
+        "scope_name": _take((name or None for name, _ in batch.scopes), STRING, scopes),
+        "scope_version": _take((version or None for _, version in batch.scopes), STRING, scopes),
+    }

@@ -1,0 +1,83 @@
+"""The OTLP descriptors cut down to what is read column by column, derived from OpenTelemetry's own.
+
+ptars spends its time on what a descriptor names. Here a payload is only taken apart into the bytes
+of its resources, scopes and metrics: a Java client repeats one resource for every metric, so each
+distinct one is decoded once. What protobuf would merge when it comes twice is declared repeated,
+so that a second occurrence is seen, not lost.
+"""
+
+from functools import cache
+from typing import Any
+
+import ptars
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto
+from google.protobuf.message import Message
+from opentelemetry.proto.metrics.v1 import metrics_pb2
+
+_PAYLOAD = {
+    "MetricsData": ("resource_metrics",),
+    "ResourceMetrics": ("resource", "scope_metrics", "schema_url"),
+    "ScopeMetrics": ("scope", "metrics", "schema_url"),
+}
+_POINTS = {
+    "Metric": ("gauge", "sum", "histogram", "exponential_histogram", "summary"),
+    "Gauge": ("data_points",),
+    "Sum": ("data_points",),
+    "Histogram": ("data_points",),
+    "ExponentialHistogram": ("data_points",),
+    "Summary": ("data_points",),
+}
+
+
+@cache
+def payload_class() -> type[Message]:
+    """MetricsData as far as its resources, scopes and metrics, these as bytes.
+
+    upb parses it strictly and in no time, so it judges what may be handed to ptars at all: ptars
+    0.0.25 panics on a length near 2^64.
+    """
+    return message_factory.GetMessageClass(_pruned(_PAYLOAD, "MetricsData"))
+
+
+@cache
+def payload_handler() -> Any:
+    """The same message as Arrow columns, by ptars."""
+    descriptor = payload_class().DESCRIPTOR
+    return ptars.HandlerPool([descriptor.file]).get_for_message(descriptor)
+
+
+@cache
+def point_class() -> type[Message]:
+    """Metric as far as its data points, these as bytes: enough to count them."""
+    return message_factory.GetMessageClass(_pruned(_POINTS, "Metric"))
+
+
+def _pruned(kept: dict[str, tuple[str, ...]], root: str) -> Any:
+    """The descriptor of `root` when only the `kept` fields of the `kept` messages exist."""
+    file = descriptor_pb2.FileDescriptorProto()
+    metrics_pb2.DESCRIPTOR.CopyToProto(file)
+    messages = [message for message in file.message_type if message.name in kept]
+    for message in messages:
+        _prune(message, kept)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(  # type: ignore[no-untyped-call]
+        descriptor_pb2.FileDescriptorProto(
+            name=f"{root}.proto", package=file.package, syntax=file.syntax, message_type=messages
+        )
+    )
+    return pool.FindMessageTypeByName(f"{file.package}.{root}")  # type: ignore[no-untyped-call]
+
+
+def _prune(message: descriptor_pb2.DescriptorProto, kept: dict[str, tuple[str, ...]]) -> None:
+    fields = [field for field in message.field if field.name in kept[message.name]]
+    for field in fields:
+        field.ClearField("oneof_index")
+        is_message = field.type == FieldDescriptorProto.TYPE_MESSAGE
+        if is_message and field.type_name.rpartition(".")[2] not in kept:
+            field.ClearField("type_name")
+            field.type = FieldDescriptorProto.TYPE_BYTES
+            field.label = FieldDescriptorProto.LABEL_REPEATED
+    for part in ("field", "oneof_decl", "nested_type", "reserved_range", "reserved_name"):
+        message.ClearField(part)  # type: ignore[arg-type]
+    message.field.extend(fields)
