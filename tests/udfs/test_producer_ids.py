@@ -83,6 +83,12 @@ def test_rows_come_out_as_they_came_in():
     assert flagged.select(SIGHTINGS.names) == batch(rows)
 
 
+def test_further_columns_pass_through():
+    wider = batch([sighting()]).append_column("is_new_exact", pa.array([True]))
+    (flagged,) = flag_new_ids(*BOUNDS)(iter([wider]))
+    assert flagged.column_names == [*SIGHTINGS.names, "is_new_exact", "is_new"]
+
+
 ROWS = st.lists(
     st.builds(
         sighting,
