@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from logging import getLogger
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event
@@ -36,6 +37,10 @@ class Sink(Protocol):
         """Wait until every line is settled; how many are not."""
         ...
 
+    def close(self) -> None:
+        """Give up what is not settled."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ShipperCounts:
@@ -65,7 +70,8 @@ class KafkaSink:
                 "message.max.bytes": max_line_bytes + 1024,
                 "message.timeout.ms": 0,
                 "queue.buffering.max.kbytes": 64 << 10,
-            }
+            },
+            logger=getLogger(__name__),
         )
 
     def send(self, broker_id: int, line: bytes, settled: Settled) -> None:
@@ -89,6 +95,10 @@ class KafkaSink:
 
     def flush(self, timeout_s: float) -> int:
         return int(self._producer.flush(timeout_s))
+
+    def close(self) -> None:
+        self._producer.purge()
+        self._producer.close()
 
 
 def _fate(error: KafkaError) -> str:
@@ -159,6 +169,7 @@ class Shipper:
         self._is_wanted.set()
         self._thread.shutdown()
         self._sink.flush(_CLOSE_TIMEOUT_S)
+        self._sink.close()
         for log in self._logs.values():
             log.close()
         if error is None:

@@ -46,6 +46,7 @@ class Memory:
         self.lines: list[tuple[int, bytes]] = []
         self._open: list[Settled] = []
         self.is_stuck = False
+        self.is_closed = False
 
     def send(self, broker_id: int, line: bytes, settled: Settled) -> None:
         self.lines.append((broker_id, line))
@@ -55,6 +56,9 @@ class Memory:
         while self._open and not self.is_stuck:
             self._open.pop()("acked")
         return len(self._open)
+
+    def close(self) -> None:
+        self.is_closed = True
 
 
 @pytest.fixture
@@ -284,6 +288,7 @@ def test_every_line_is_counted_once_by_what_became_of_it(writer: Writer) -> None
         writer.write(b"".join(line + b"\n" for line in lines))
         counts = ship.drain(5)
     assert sink.lines == [(1, lines[0])]
+    assert sink.is_closed
     assert counts == ship.counts
     assert (counts.read, counts.acked, counts.own, counts.filtered, counts.too_long) == (
         4,

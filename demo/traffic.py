@@ -1,0 +1,155 @@
+"""Traffic for the demo: clients that behave well and badly, seeded, finite, all on 127.0.0.1.
+
+alice produces steadily; bob in transactions; carol and bob read from their own racks (KIP-392);
+mallory makes a new producer for every batch (KIP-936); dave runs into a byte quota; an admin
+changes configs, some wrongly, and moves a partition under a throttle (KIP-73).
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import Any
+
+from quotaflow.demo import traffic_clients, traffic_configs, traffic_java
+from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.traffic_clients import Stage
+from quotaflow.demo.traffic_report import ClientReport, TrafficReport
+from quotaflow.pipelines.errors import ConfigError
+
+__all__ = ["ClientReport", "TrafficReport", "run"]
+
+DURATION_S = 24.0
+"""How long clients keep their pace at scale 1; a push interval is one second."""
+
+MIN_SCALE = 0.25
+"""Below six seconds too few telemetry pushes would come from each client."""
+
+DAVE_QUOTA_BYTES_PER_S = 20_000
+_QUOTA_WINDOW_S = 11
+_MOVE_BYTES_PER_S = 1_500_000
+_PARTITIONS = 3
+_RECORD_BYTES = 1_000
+
+TOPICS: dict[str, dict[str, Any]] = {
+    "orders": {"num_partitions": _PARTITIONS, "replication_factor": 3},
+    "payments": {"num_partitions": _PARTITIONS, "replication_factor": 3},
+    "clicks": {"num_partitions": _PARTITIONS, "replication_factor": 2},
+    "exports": {"num_partitions": 1, "replication_factor": 1},
+    "bulk": {"assignments": {0: [1]}},
+}
+
+
+def run(
+    cluster: Cluster,
+    seed: int = 0,
+    scale: float = 1.0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> TrafficReport:
+    """Let every client do its share and report it; about 40 s at scale 1 on two cores.
+
+    Interrupted, it ends every thread and child process before it passes the interrupt on.
+    """
+    if scale < MIN_SCALE:
+        raise ConfigError(f"scale {scale:g} is under {MIN_SCALE:g}: clients would push too little")
+    stage = Stage(cluster, seed, DURATION_S * scale)
+    began_ms = _now_ms()
+    with cluster.admin() as admin:
+        topic_ids = traffic_configs.make_topics(admin, TOPICS)
+        quota = traffic_configs.set_quota("dave", "producer_byte_rate", DAVE_QUOTA_BYTES_PER_S)
+        quota_call = quota(admin)
+    cluster.subscribe_telemetry("everything")
+    bulk_bytes = round(_MOVE_BYTES_PER_S * stage.duration_s / 2.5)
+    progress("loading the topic that will move")
+    bulk = _load(stage, bulk_bytes)
+    with ThreadPoolExecutor(16, "traffic") as pool:
+        clients = _start_clients(stage, pool)
+        calls = pool.submit(traffic_configs.churn, stage)
+        move = pool.submit(
+            traffic_configs.move,
+            stage,
+            "bulk",
+            size_bytes=bulk_bytes,
+            throttle_bytes_per_s=_MOVE_BYTES_PER_S,
+        )
+        try:
+            _await({**clients, "config changes": calls, "the throttled move": move}, progress)
+        finally:
+            stage.stop.set()
+    return TrafficReport(
+        cluster_id=cluster.cluster_id,
+        seed=seed,
+        scale=scale,
+        began_ms=began_ms,
+        ended_ms=_now_ms(),
+        topic_ids=topic_ids,
+        clients=(bulk, *(client.result() for client in clients.values())),
+        config_calls=(quota_call, *calls.result()),
+        move=move.result(),
+    )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _load(stage: Stage, size_bytes: int) -> ClientReport:
+    """Fill `bulk` as fast as it goes."""
+    at_once = Stage(stage.cluster, stage.seed, duration_s=0.0, stop=stage.stop)
+    bytes_each = 20_000
+    return traffic_clients.steady(
+        *(at_once, "alice", "rdk-bulk-alice", "bulk"),
+        records=size_bytes * 4 // (3 * bytes_each),
+        bytes_each=bytes_each,
+    )
+
+
+def _start_clients(stage: Stage, pool: ThreadPoolExecutor) -> dict[str, Future[ClientReport]]:
+    """Client id -> what it will report."""
+    seconds = stage.duration_s
+    orders_java, orders_rdk = round(60 * seconds), round(60 * seconds)
+    dave_bytes = DAVE_QUOTA_BYTES_PER_S * (_QUOTA_WINDOW_S + seconds / 2)
+    started: dict[str, Future[ClientReport]] = {}
+
+    def start(work: Callable[..., ClientReport], user: str, client_id: str, **share: Any) -> None:
+        started[client_id] = pool.submit(work, stage, user, client_id, **share)
+
+    orders = {"topic": "orders", "bytes_each": _RECORD_BYTES}
+    readers = {"topic": "orders", "records": orders_java + orders_rdk}
+    java, rdk = traffic_java, traffic_clients
+    start(java.produce, "alice", "java-orders-alice", records=orders_java, **orders)
+    start(rdk.steady, "alice", "rdk-orders-alice", records=orders_rdk, **orders)
+    start(
+        *(java.produce, "bob", "java-payments-bob"),
+        topic="payments",
+        records=round(30 * seconds),
+        bytes_each=300,
+        transactional_id="java-payments-bob",
+    )
+    start(
+        *(rdk.transactional, "bob", "rdk-payments-bob"),
+        topic="payments",
+        transactions=round(1.5 * seconds),
+    )
+    start(rdk.consume, "carol", "rdk-orders-carol", rack="az-c", group="carol-orders", **readers)
+    start(java.consume, "bob", "java-orders-bob", rack="az-b", group="bob-orders", **readers)
+    start(
+        *(rdk.new_producer_per_batch, "mallory", "rdk-clicks-mallory"),
+        topic="clicks",
+        producers=round(200 * seconds / DURATION_S),
+        partitions=_PARTITIONS,
+    )
+    start(
+        *(rdk.steady, "dave", "rdk-exports-dave"),
+        topic="exports",
+        records=round(dave_bytes / (_RECORD_BYTES * 3 / 4)),
+        bytes_each=_RECORD_BYTES,
+    )
+    return started
+
+
+def _await(work: dict[str, Future[Any]], progress: Callable[[str], None]) -> None:
+    """Wait for all; the first that fails ends the rest."""
+    names = {future: name for name, future in work.items()}
+    for done, future in enumerate(as_completed(names), 1):
+        future.result()
+        progress(f"{done}/{len(names)} done: {names[future]}")

@@ -1,0 +1,242 @@
+"""librdkafka clients of the demo, good and bad: each works through its share and reports it."""
+
+import re
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from random import Random
+from threading import Event
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, ThrottleEvent
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.traffic_report import LIBRDKAFKA, ClientReport
+from quotaflow.pipelines import errors
+
+_FLUSH_TIMEOUT_S = 60.0
+_FLUSH_STEP_S = 0.5
+_BATCH_RECORDS = 5
+_ABORT_EVERY = 5
+_AT_WORK = 8
+"""librdkafka asks for a producer id half a second after its start: so many start meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where clients run, for how long at their pace, and the sign to stop early."""
+
+    cluster: Cluster
+    seed: int
+    duration_s: float
+    stop: Event = field(default_factory=Event)
+
+    def random(self, client_id: str) -> Random:
+        """A source of its own per client: one client's pace does not change another's data."""
+        return Random(f"{self.seed}/{client_id}")
+
+    def paced(self, total: int) -> Iterator[int]:
+        """0, 1, ... total - 1, spread evenly over the duration; ends early when told to stop."""
+        began_s = time.monotonic()
+        for n in range(total):
+            due_s = began_s + n * self.duration_s / total
+            if self.stop.wait(max(0.0, due_s - time.monotonic())):
+                return
+            yield n
+
+
+class ClientLog:
+    """What librdkafka says while it works: the producer ids it gets, the pushes it sends."""
+
+    _GIVEN = re.compile(r"(?:Acquired|Ignoring InitProduceId response) \(?PID\{Id:(\d+)")
+    _INSTANCE = re.compile(r"client instance id ([\w+/-]{22})$")
+
+    def __init__(self) -> None:
+        self.producer_ids: set[int] = set()
+        self.client_instances: set[str] = set()
+        self.pushes = 0
+        self.throttled_responses = 0
+
+    def log(self, _level: int, text: str, *args: object) -> None:
+        """Called by confluent-kafka in place of a logger's method, from poll and flush."""
+        line = text % args
+        self.pushes += "Sending PushTelemetry" in line
+        if given := self._GIVEN.search(line):
+            self.producer_ids.add(int(given[1]))
+        if instance := self._INSTANCE.search(line):
+            self.client_instances.add(instance[1])
+
+    def throttled(self, event: ThrottleEvent) -> None:
+        """Called on every response that says it was throttled."""
+        self.throttled_responses += event.throttle_time > 0
+
+    def add(self, other: "ClientLog") -> None:
+        """Take in what another client of the same client id saw."""
+        self.producer_ids |= other.producer_ids
+        self.client_instances |= other.client_instances
+        self.pushes += other.pushes
+        self.throttled_responses += other.throttled_responses
+
+    def report(self, user: str, client_id: str, acked: Mapping[str, int]) -> ClientReport:
+        """What the client did, as far as its own log tells."""
+        return ClientReport(
+            principal=f"User:{user}",
+            client_id=client_id,
+            software=LIBRDKAFKA,
+            records_acked=dict(acked),
+            producer_ids=len(self.producer_ids),
+            client_instances=len(self.client_instances),
+            pushes=self.pushes,
+            throttled_responses=self.throttled_responses,
+        )
+
+
+class RecordProducer:
+    """An idempotent librdkafka producer that counts what was acknowledged, by topic."""
+
+    def __init__(self, stage: Stage, user: str, client_id: str, **config: object) -> None:
+        self.log = ClientLog()
+        self.acked: Counter[str] = Counter()
+        self._stage = stage
+        self._user = user
+        self._client_id = client_id
+        properties: dict[str, Any] = {
+            **stage.cluster.librdkafka_properties(user),
+            "client.id": client_id,
+            "enable.idempotence": True,
+            "linger.ms": 20,
+            "debug": "eos,telemetry",
+            "throttle_cb": self.log.throttled,
+            **config,
+        }
+        self.kafka = Producer(properties, logger=self.log)
+
+    def send(self, topic: str, value: bytes, partition: int = -1) -> None:
+        """Hand over one record; waits while the producer's queue is full."""
+        while True:
+            try:
+                self.kafka.produce(topic, value, partition=partition, on_delivery=self._delivered)
+                self.kafka.poll(0)
+            except BufferError:
+                self.kafka.poll(0.1)
+            else:
+                return
+
+    def finish(self) -> None:
+        """Wait for every acknowledgement, or for the stage's end."""
+        deadline_s = time.monotonic() + _FLUSH_TIMEOUT_S
+        while (left := self.kafka.flush(_FLUSH_STEP_S)) and not self._stage.stop.is_set():
+            if time.monotonic() > deadline_s:
+                raise errors.KafkaError(f"{self._client_id}: {left} records not acknowledged")
+
+    def close(self) -> None:
+        """Send the terminating push and disconnect."""
+        self.kafka.close()
+
+    def report(self) -> ClientReport:
+        """What this client did."""
+        return self.log.report(self._user, self._client_id, self.acked)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            raise errors.KafkaError(f"{self._client_id}: {error}")
+        self.acked[message.topic() or ""] += 1
+
+
+def steady(
+    stage: Stage, user: str, client_id: str, topic: str, *, records: int, bytes_each: int
+) -> ClientReport:
+    """A well-behaved producer: one session, one producer id, an even pace."""
+    random = stage.random(client_id)
+    producer = RecordProducer(stage, user, client_id)
+    for _ in stage.paced(records):
+        producer.send(topic, random.randbytes(random.randint(bytes_each // 2, bytes_each)))
+    producer.finish()
+    producer.close()
+    return producer.report()
+
+
+def transactional(
+    stage: Stage, user: str, client_id: str, topic: str, *, transactions: int
+) -> ClientReport:
+    """A transactional producer; every fifth transaction is aborted."""
+    random = stage.random(client_id)
+    producer = RecordProducer(stage, user, client_id, **{"transactional.id": client_id})
+    producer.kafka.init_transactions(_FLUSH_TIMEOUT_S)
+    ended: Counter[str] = Counter()
+    for n in stage.paced(transactions):
+        producer.kafka.begin_transaction()
+        for _ in range(random.randint(1, 2 * _BATCH_RECORDS)):
+            producer.send(topic, random.randbytes(300))
+        producer.finish()
+        is_aborted = n % _ABORT_EVERY == _ABORT_EVERY - 1
+        kafka = producer.kafka
+        (kafka.abort_transaction if is_aborted else kafka.commit_transaction)(_FLUSH_TIMEOUT_S)
+        ended["aborted" if is_aborted else "committed"] += 1
+    producer.close()
+    return replace(
+        producer.report(),
+        transactions_committed=ended["committed"],
+        transactions_aborted=ended["aborted"],
+    )
+
+
+def new_producer_per_batch(
+    stage: Stage, user: str, client_id: str, topic: str, *, producers: int, partitions: int
+) -> ClientReport:
+    """KIP-936's offender: a new idempotent producer, and so a new producer id, for every batch."""
+    random = stage.random(client_id)
+    acked: Counter[str] = Counter()
+    seen = ClientLog()
+
+    def end(producer: RecordProducer) -> None:
+        producer.finish()
+        producer.close()
+        acked.update(producer.acked)
+        seen.add(producer.log)
+
+    at_work: deque[RecordProducer] = deque()
+    for _ in stage.paced(producers):
+        producer = RecordProducer(stage, user, client_id, **{"linger.ms": 5})
+        partition = random.randrange(partitions)
+        for _ in range(_BATCH_RECORDS):
+            producer.send(topic, random.randbytes(100), partition)
+        at_work.append(producer)
+        if len(at_work) > _AT_WORK:
+            end(at_work.popleft())
+    for producer in at_work:
+        end(producer)
+    return seen.report(user, client_id, acked)
+
+
+def consume(
+    stage: Stage, user: str, client_id: str, topic: str, *, records: int, rack: str, group: str
+) -> ClientReport:
+    """Read a topic from its beginning, in a group and a rack, until `records` have come."""
+    log = ClientLog()
+    properties = {
+        **stage.cluster.librdkafka_properties(user),
+        "client.id": client_id,
+        "client.rack": rack,
+        "group.id": group,
+        "auto.offset.reset": "earliest",
+        "debug": "telemetry",
+    }
+    consumer = Consumer(properties, logger=log)
+    consumer.subscribe([topic])
+    count = 0
+    while count < records and not stage.stop.is_set():
+        message = consumer.poll(0.2)
+        if message is None:
+            continue
+        if (error := message.error()) is not None:
+            raise errors.KafkaError(f"{client_id}: {error}")
+        count += 1
+    consumer.close()
+    return replace(
+        log.report(user, client_id, acked={}),
+        records_consumed={topic: count},
+        rack=rack,
+        group=group,
+    )

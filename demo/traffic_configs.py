@@ -1,0 +1,147 @@
+"""Admin work of the demo: topics, quotas, config changes good and refused, a throttled move."""
+
+import json
+import re
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.protocol.admin import client_quotas
+
+from quotaflow.demo.traffic_clients import Stage
+from quotaflow.demo.traffic_report import ConfigCall, Move
+from quotaflow.pipelines.errors import KafkaError
+
+_ERROR_CODE = re.compile(r"\[Error (\d+)\]")
+_REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+_LOOK_EVERY_S = 0.5
+_MOVE_TIMEOUT_S = 90.0
+_TOPICS_TIMEOUT_S = 30.0
+
+Call = Callable[[KafkaAdminClient], ConfigCall]
+
+
+def make_topics(admin: KafkaAdminClient, topics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Create the topics that are not there yet; name -> topic id of all of them."""
+    there = set(admin.list_topics())
+    if missing := {name: dict(topic) for name, topic in topics.items() if name not in there}:
+        admin.create_topics(missing, wait_for_metadata=True)
+    deadline_s = time.monotonic() + _TOPICS_TIMEOUT_S
+    while time.monotonic() < deadline_s:
+        # Any broker may answer, also one that has not heard of the topics yet: topic_id is None.
+        ids = {topic["name"]: topic["topic_id"] for topic in admin.describe_topics(list(topics))}
+        if all(ids.values()):
+            return {name: _as_kafka_prints(ids[name]) for name in topics}
+        time.sleep(_LOOK_EVERY_S)
+    raise KafkaError(f"not all of {', '.join(topics)} were there after {_TOPICS_TIMEOUT_S:g} s")
+
+
+def _as_kafka_prints(topic_id: str) -> str:
+    return urlsafe_b64encode(UUID(topic_id).bytes).decode().rstrip("=")
+
+
+def set_quota(user: str, key: str, value: float | None) -> Call:
+    """Set a client quota of a user, or remove it with None."""
+    request = client_quotas.AlterClientQuotasRequest
+    entry = request.EntryData(
+        entity=[request.EntryData.EntityData(entity_type="user", entity_name=user)],
+        ops=[request.EntryData.OpData(key=key, value=value or 0.0, remove=value is None)],
+    )
+
+    def call(admin: KafkaAdminClient) -> ConfigCall:
+        # There is no public method for quotas, only the request classes.
+        answer = admin._manager.run(
+            admin._manager.send, request(entries=[entry], validate_only=False)
+        )
+        text = None if value is None else f"{value:g}"
+        return ConfigCall("user", user, key, text, answer.entries[0].error_code)
+
+    return call
+
+
+def set_config(kind: ConfigResourceType, name: str, key: str, value: str | None) -> Call:
+    """Set a dynamic config of a topic, broker or subscription, or remove it with None."""
+    change = ("DELETE", None) if value is None else value
+
+    def call(admin: KafkaAdminClient) -> ConfigCall:
+        resource = ConfigResource(kind, name, {key: change})
+        said = admin.alter_configs([resource], raise_on_unknown=False)[kind.name.lower()][name]
+        code = _ERROR_CODE.search(said)
+        return ConfigCall(kind.name.lower(), name, key, value, int(code[1]) if code else 0)
+
+    return call
+
+
+_TOPIC, _BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
+_SUBSCRIPTION = ConfigResourceType.CLIENT_METRICS
+
+CHURN: tuple[Call, ...] = (
+    set_config(_TOPIC, "orders", "retention.ms", "7200000"),
+    set_quota("alice", "consumer_byte_rate", 50e6),
+    set_quota("mallory", "producer_ids_rate", 5.0),
+    set_config(_TOPIC, "orders", "producer_ids_rate", "5"),
+    set_config(_BROKER, "2", "leader.replication.throttled.rate", "abc"),
+    set_config(_TOPIC, "payments", "leader.replication.throttled.replicas", "0-1"),
+    set_config(_SUBSCRIPTION, "brief", "interval.ms", "50"),
+    set_config(_SUBSCRIPTION, "brief", "metrics", "org.apache.kafka.consumer.coordinator."),
+    set_config(_SUBSCRIPTION, "brief", "metrics", None),
+    set_quota("alice", "producer_byte_rate", -1.0),
+    set_quota("alice", "consumer_byte_rate", None),
+    set_config(_TOPIC, "orders", "retention.ms", None),
+)
+"""Six changes a broker takes (three of them put back what was) and six it refuses."""
+
+
+def churn(stage: Stage) -> tuple[ConfigCall, ...]:
+    """Ask for every change of `CHURN` in turn, and read configs between them."""
+    calls: list[ConfigCall] = []
+    with stage.cluster.admin() as admin:
+        for n in stage.paced(len(CHURN)):
+            calls.append(CHURN[n](admin))
+            admin.describe_configs([ConfigResource(_TOPIC, "orders")])
+            _describe_quotas(admin)
+    return tuple(calls)
+
+
+def _describe_quotas(admin: KafkaAdminClient) -> None:
+    request = client_quotas.DescribeClientQuotasRequest
+    users = request.ComponentData(entity_type="user", match_type=2, match=None)
+    admin._manager.run(admin._manager.send, request(components=[users], strict=False))
+
+
+def move(stage: Stage, topic: str, *, size_bytes: int, throttle_bytes_per_s: int) -> Move:
+    """Move partition 0 to another broker under a throttle, as kafka-reassign-partitions does.
+
+    The tool's last `--verify` takes the throttle away again.
+    """
+    with stage.cluster.admin() as admin:
+        from_broker = _replicas(admin, topic)[0]
+        to_broker = next(id_ for id_ in stage.cluster.racks if id_ != from_broker)
+        plan = stage.cluster.folder / "clients" / f"{topic}.json"
+        step = {"topic": topic, "partition": 0, "replicas": [to_broker]}
+        plan.write_text(json.dumps({"version": 1, "partitions": [step]}))
+        tool = partial(
+            stage.cluster.run_tool,
+            _REASSIGN,
+            *("--bootstrap-server", stage.cluster.bootstrap_servers),
+            *("--command-config", str(stage.cluster.properties_file("admin"))),
+            *("--reassignment-json-file", str(plan)),
+        )
+        tool("--execute", "--throttle", str(throttle_bytes_per_s))
+        deadline = time.monotonic() + _MOVE_TIMEOUT_S
+        while _replicas(admin, topic) != [to_broker] and time.monotonic() < deadline:
+            if stage.stop.wait(_LOOK_EVERY_S):
+                break
+        tool("--verify")
+        is_finished = _replicas(admin, topic) == [to_broker]
+    return Move(topic, from_broker, to_broker, throttle_bytes_per_s, size_bytes, is_finished)
+
+
+def _replicas(admin: KafkaAdminClient, topic: str) -> list[int]:
+    replicas: list[int] = admin.describe_topics([topic])[0]["partitions"][0]["replica_nodes"]
+    return replicas

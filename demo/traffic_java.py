@@ -1,0 +1,126 @@
+"""Java clients of the demo: Kafka's own tools as child processes that end with us."""
+
+import re
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from quotaflow.demo.credentials import write_private
+from quotaflow.demo.traffic_clients import Stage
+from quotaflow.demo.traffic_report import JAVA, ClientReport
+from quotaflow.pipelines.errors import KafkaError
+
+_TOOLS = "org.apache.kafka.tools"
+_SENT = re.compile(r"^(\d+) records sent, .* 99\.9th", re.MULTILINE)
+_CONSUMED = re.compile(r"Processed a total of (\d+) messages")
+_TIMEOUT_S = 120.0
+_LOOK_EVERY_S = 0.1
+
+
+class JavaClient:
+    """One Java client: its private properties file, its process and what that said."""
+
+    def __init__(self, stage: Stage, user: str, client_id: str) -> None:
+        self._stage = stage
+        self._user = user
+        self._client_id = client_id
+        self._folder = stage.cluster.folder / "clients"
+        self._folder.mkdir(exist_ok=True)
+
+    def report(self) -> ClientReport:
+        """A report to fill in."""
+        return ClientReport(
+            principal=f"User:{self._user}", client_id=self._client_id, software=JAVA
+        )
+
+    def run(self, tool: str, *args: str, config: Mapping[str, str]) -> str:
+        """Run the tool to its end, or to the stage's; the output. Raises KafkaError if it fails."""
+        properties = {
+            **self._stage.cluster.client_properties(self._user),
+            "client.id": self._client_id,
+            **config,
+        }
+        private = write_private(self._folder / f"{self._client_id}.properties", properties)
+        command = self._stage.cluster.java_command(
+            *("quotaflow.Tethered", f"{_TOOLS}.{tool}", *args),
+            *("--bootstrap-server", self._stage.cluster.bootstrap_servers),
+            *("--command-config", str(private)),
+        )
+        output = self._folder / f"{self._client_id}.log"
+        with (
+            output.open("wb") as log,
+            subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,  # held open: Tethered halts the child when we are gone
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            ) as process,
+        ):
+            self._await_end(process)
+        return self._said(output, process.returncode)
+
+    def _await_end(self, process: "subprocess.Popen[bytes]") -> None:
+        deadline = time.monotonic() + _TIMEOUT_S
+        try:
+            while process.poll() is None:
+                if self._stage.stop.wait(_LOOK_EVERY_S) or time.monotonic() > deadline:
+                    return
+        finally:
+            process.kill()
+
+    def _said(self, output: Path, exit_code: int) -> str:
+        text = output.read_text(errors="replace")
+        if exit_code != 0 and not self._stage.stop.is_set():
+            raise KafkaError(f"{self._client_id} failed ({exit_code}): {text.strip()[-1000:]}")
+        return text
+
+
+def produce(
+    stage: Stage,
+    user: str,
+    client_id: str,
+    topic: str,
+    *,
+    records: int,
+    bytes_each: int,
+    transactional_id: str | None = None,
+) -> ClientReport:
+    """ProducerPerformance at an even pace: one idempotent producer, or a transactional one."""
+    client = JavaClient(stage, user, client_id)
+    transactions = ("--transactional-id", transactional_id) if transactional_id else ()
+    said = client.run(
+        "ProducerPerformance",
+        *("--topic", topic, "--num-records", str(records), "--record-size", str(bytes_each)),
+        *("--throughput", str(max(1, round(records / stage.duration_s))), *transactions),
+        config={"enable.idempotence": "true", "linger.ms": "20"},
+    )
+    sent = _SENT.findall(said)
+    return replace(
+        client.report(),
+        records_acked={topic: int(sent[-1]) if sent else 0},
+        producer_ids=1 if sent else 0,
+    )
+
+
+def consume(
+    stage: Stage, user: str, client_id: str, topic: str, *, records: int, rack: str, group: str
+) -> ClientReport:
+    """ConsoleConsumer from the beginning of a topic until `records` have come."""
+    client = JavaClient(stage, user, client_id)
+    said = client.run(
+        "consumer.ConsoleConsumer",
+        *("--topic", topic, "--group", group, "--from-beginning"),
+        *("--max-messages", str(records), "--timeout-ms", str(int(_TIMEOUT_S * 500))),
+        *("--formatter-property", "print.value=false"),
+        config={"client.rack": rack},
+    )
+    consumed = _CONSUMED.search(said)
+    return replace(
+        client.report(),
+        records_consumed={topic: int(consumed[1]) if consumed else 0},
+        rack=rack,
+        group=group,
+    )
