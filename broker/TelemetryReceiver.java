@@ -3,24 +3,16 @@ package quotaflow;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.atomic.LongAdder;
 import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
 import javax.management.StandardMBean;
-import org.apache.kafka.clients.producer.KafkaProducer;
-import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
-import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigDef.Importance;
@@ -79,24 +71,14 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
         .define("queue.max.bytes", Type.LONG, 16L << 20, Range.atLeast(1), Importance.LOW,
             "Bytes of payload that may wait for the producer.");
     private static final Logger LOG = LoggerFactory.getLogger(TelemetryReceiver.class);
-    private static final long LOG_EVERY_MS = 10_000;
-    private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(1);
     /** A combined node builds reporters twice; JMX shows the one that was asked for an exporter. */
     private static final AtomicReference<TelemetryReceiver> EXPORTING = new AtomicReference<>();
 
-    private final LongAdder received = new LongAdder();
-    private final LongAdder sent = new LongAdder();
-    private final LongAdder dropped = new LongAdder();
-    private final LongAdder failed = new LongAdder();
-    private final AtomicLong queuedBytes = new AtomicLong();
-    private final AtomicLong lastLogMs = new AtomicLong();
-    private final Thread sender = new Thread(this::sendUntilClosed, "quotaflow-telemetry-sender");
     private final Map<String, Object> producerConfig = new HashMap<>();
-    private BlockingQueue<ProducerRecord<byte[], byte[]>> queue;
-    private long maxQueuedBytes;
     private String topic;
     private String brokerId;
-    private volatile boolean isClosed;
+    private TelemetrySender sender;
+    private boolean isStarted;
 
     /** Takes quotaflow.telemetry.*; a value that cannot be right stops the broker's start. */
     @Override
@@ -142,46 +124,25 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
         }
         AbstractConfig config = new AbstractConfig(CONFIG, own, false);
         topic = config.getString("topic");
-        maxQueuedBytes = config.getLong("queue.max.bytes");
-        queue = new LinkedBlockingQueue<>(config.getInt("queue.max.records"));
         producerConfig.put("bootstrap.servers", String.join(",", config.getList("bootstrap.servers")));
         producerConfig.put("key.serializer", ByteArraySerializer.class.getName());
         producerConfig.put("value.serializer", ByteArraySerializer.class.getName());
-        new ProducerConfig(producerConfig);
+        new ProducerConfig(producerConfig); // refuses what no producer could be built with
+        sender = new TelemetrySender(
+            config.getInt("queue.max.records"), config.getLong("queue.max.bytes"), producerConfig);
     }
 
     /** The broker asks once; from here on the sender runs and JMX shows the counts. */
     @Override
-    public ClientTelemetryExporter clientTelemetryExporter() {
-        if (sender.getState() == Thread.State.NEW) {
-            sender.setDaemon(true);
+    public synchronized ClientTelemetryExporter clientTelemetryExporter() {
+        if (!isStarted) {
+            isStarted = true;
             sender.start();
             EXPORTING.set(this);
-            show(new LiveCounts());
+            show(sender);
         }
-        return this::receive;
-    }
-
-    private void receive(ClientTelemetryContext context, ClientTelemetryPayload payload) {
-        received.increment();
-        int size = payload.data().remaining();
-        if (!reserve(size)) {
-            drop();
-        } else if (!queue.offer(toRecord(context, payload))) {
-            queuedBytes.addAndGet(-size);
-            drop();
-        }
-    }
-
-    private boolean reserve(int size) {
-        if (isClosed) {
-            return false;
-        }
-        boolean fits = queuedBytes.addAndGet(size) <= maxQueuedBytes;
-        if (!fits) {
-            queuedBytes.addAndGet(-size);
-        }
-        return fits;
+        return (context, payload) ->
+            sender.offer(payload.data().remaining(), () -> toRecord(context, payload));
     }
 
     private ProducerRecord<byte[], byte[]> toRecord(ClientTelemetryContext context, ClientTelemetryPayload payload) {
@@ -219,72 +180,11 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
-    private void sendUntilClosed() {
-        Producer<byte[], byte[]> producer = null;
-        try {
-            while (!isClosed) {
-                ProducerRecord<byte[], byte[]> push = queue.take();
-                queuedBytes.addAndGet(-push.value().length);
-                producer = send(producer, push);
-            }
-        } catch (InterruptedException closing) {
-            LOG.debug("closing");
-        }
-        for (int left = queue.size(); left > 0; left--) {
-            drop();
-        }
-        if (producer != null) {
-            Thread.interrupted(); // else the producer would not wait for what is on its way
-            producer.close(CLOSE_TIMEOUT);
-        }
-    }
-
-    /** The producer is built at the first push: by then this broker's own listeners are up. */
-    private Producer<byte[], byte[]> send(Producer<byte[], byte[]> existing, ProducerRecord<byte[], byte[]> push) {
-        Producer<byte[], byte[]> producer = existing;
-        try {
-            if (producer == null) {
-                producer = new KafkaProducer<>(producerConfig);
-            }
-            producer.send(push, (metadata, error) -> settle(error));
-        } catch (KafkaException error) {
-            settle(error);
-        }
-        return producer;
-    }
-
-    private void settle(Exception error) {
-        if (error == null) {
-            sent.increment();
-        } else {
-            failed.increment();
-            complain(error.toString());
-        }
-    }
-
-    private void drop() {
-        dropped.increment();
-        complain(isClosed ? "closing" : "the queue is full");
-    }
-
-    private void complain(String why) {
-        long nowMs = System.currentTimeMillis();
-        long lastMs = lastLogMs.get();
-        if (nowMs - lastMs >= LOG_EVERY_MS && lastLogMs.compareAndSet(lastMs, nowMs)) {
-            LOG.warn("Client telemetry for topic {}: {}; of {} pushes {} were dropped, {} failed",
-                topic, why, received, dropped, failed);
-        }
-    }
-
-    /** Bounded: what is queued is dropped, what is on its way gets a second. */
+    /** Takes two seconds at most. */
     @Override
     public void close() {
-        isClosed = true;
-        sender.interrupt();
-        try {
-            sender.join(2 * CLOSE_TIMEOUT.toMillis());
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        if (sender != null) {
+            sender.close();
         }
         if (EXPORTING.compareAndSet(this, null)) {
             show(null);
@@ -303,33 +203,6 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
             }
         } catch (JMException e) {
             LOG.warn("JMX does not show the counts of client telemetry", e);
-        }
-    }
-
-    private final class LiveCounts implements Counts {
-        @Override
-        public long getReceived() {
-            return received.sum();
-        }
-
-        @Override
-        public long getSent() {
-            return sent.sum();
-        }
-
-        @Override
-        public long getDropped() {
-            return dropped.sum();
-        }
-
-        @Override
-        public long getFailed() {
-            return failed.sum();
-        }
-
-        @Override
-        public int getQueueSize() {
-            return queue.size();
         }
     }
 

@@ -3,12 +3,11 @@
 `python -m quotaflow.demo.cluster --folder DIR` starts one and stops it at Ctrl-C.
 """
 
-import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import typer
 from kafka import KafkaAdminClient
@@ -19,7 +18,6 @@ from kafka.admin import (
     UserScramCredentialUpsertion,
 )
 from kafka.errors import KafkaError as ClientError
-from rich.console import Console
 
 from quotaflow.demo import java_classes
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC, rack
@@ -33,7 +31,7 @@ from quotaflow.demo.credentials import (
 )
 from quotaflow.demo.jvm import Jvm
 from quotaflow.demo.ports import LOOPBACK
-from quotaflow.pipelines.errors import ConfigError, KafkaError, QuotaflowError
+from quotaflow.pipelines.errors import ConfigError, KafkaError
 from quotaflow.pipelines.jars import kafka_jars
 
 MAX_NODES = 9
@@ -102,21 +100,11 @@ class Cluster:
 
     def client_properties(self, user: str) -> dict[str, str]:
         """Properties of a Java client that logs in as `user`; they hold the password."""
-        return {
-            "bootstrap.servers": self.bootstrap_servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            **self._credentials.client_login(user),
-        }
+        return self._over_sasl() | self._credentials.client_login(user)
 
     def librdkafka_properties(self, user: str) -> dict[str, str]:
         """Properties of a librdkafka client that logs in as `user`; they hold the password."""
-        return {
-            "bootstrap.servers": self.bootstrap_servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": mechanism(user),
-            "sasl.username": user,
-            "sasl.password": self._credentials.password(user),
-        }
+        return self._over_sasl() | self._credentials.librdkafka_login(user)
 
     def properties_file(self, user: str) -> Path:
         """`client_properties` as a file of mode 0600, for --command-config."""
@@ -193,6 +181,9 @@ class Cluster:
         """SIGKILL one broker."""
         self._brokers[node_id].kill()
 
+    def _over_sasl(self) -> dict[str, str]:
+        return {"bootstrap.servers": self.bootstrap_servers, "security.protocol": "SASL_PLAINTEXT"}
+
     def _start(self) -> None:
         jars = kafka_jars(self._progress)
         self._jvm = Jvm(jars, java_classes.compiled(jars), self.folder)
@@ -239,39 +230,7 @@ class Cluster:
         return set(self.pids) <= {b["broker_id"] for b in seen if not b.get("is_fenced")}
 
 
-def main(
-    folder: Annotated[Path, typer.Option(help="New folder for data, logs and passwords.")],
-    nodes: Annotated[int, typer.Option(min=1, max=MAX_NODES)] = 3,
-) -> None:
-    """Start a Kafka cluster on this machine and keep it until Ctrl-C."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    console = Console(stderr=True)
-    try:
-        with Cluster(folder, nodes, progress=console.print) as cluster:
-            console.print(_how_to_reach(cluster), soft_wrap=True)
-            while len(cluster.pids) == nodes:
-                time.sleep(0.5)
-            lost = sorted(set(cluster.racks) - set(cluster.pids))
-            raise KafkaError(f"broker {lost} ended by itself: see its logs below {folder}")
-    except QuotaflowError as error:
-        console.print(f"error: {error}", markup=False, soft_wrap=True)
-        raise typer.Exit(error.exit_code) from error
-    except KeyboardInterrupt:
-        console.print("stopped")
-
-
-def _how_to_reach(cluster: Cluster) -> str:
-    users = ", ".join(CLIENTS)
-    return "\n".join(
-        [
-            f"bootstrap servers  {cluster.bootstrap_servers}",
-            f"logins             {cluster.folder}/USER.properties, USER = {users}",
-            *(f"request log of {node:<3} {log}" for node, log in cluster.request_logs.items()),
-            *(f"JMX of {node:<11} {LOOPBACK}:{port}" for node, port in cluster.jmx_ports.items()),
-            "Ctrl-C stops it",
-        ]
-    )
-
-
 if __name__ == "__main__":
+    from quotaflow.demo.cluster_command import main
+
     typer.run(main)

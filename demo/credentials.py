@@ -34,6 +34,14 @@ class Credentials:
         login = f'{_MODULE}.{module}LoginModule required username="{user}" password="{password}";'
         return {"sasl.mechanism": mechanism(user), "sasl.jaas.config": login}
 
+    def librdkafka_login(self, user: str) -> dict[str, str]:
+        """`sasl.*` of a librdkafka client."""
+        return {
+            "sasl.mechanism": mechanism(user),
+            "sasl.username": user,
+            "sasl.password": self.password(user),
+        }
+
     def client_listener(self) -> dict[str, str]:
         """JAAS of the listener clients use; SCRAM's users live in the cluster's metadata."""
         users = " ".join(

@@ -4,6 +4,7 @@ import hashlib
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -11,7 +12,11 @@ from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.jars import cache_folder, locked
 from quotaflow.pipelines.java import OLDEST, javac
 
-_SOURCES = (("quotaflow.demo", "Tethered.java"), ("quotaflow.broker", "TelemetryReceiver.java"))
+_SOURCES = (
+    ("quotaflow.demo", "Tethered.java"),
+    ("quotaflow.broker", "TelemetryReceiver.java"),
+    ("quotaflow.broker", "TelemetrySender.java"),
+)
 
 
 def compiled(jars: Sequence[Path]) -> Path:
@@ -28,16 +33,18 @@ def compiled(jars: Sequence[Path]) -> Path:
 
 
 def _compile(jars: Sequence[Path], folder: Path) -> None:
-    class_path = ":".join(map(str, jars))
-    with tempfile.TemporaryDirectory(prefix=".classes-", dir=folder.parent) as scratch:
-        for package, name in _SOURCES:
-            with as_file(files(package) / name) as source:
-                _javac("-cp", class_path, "-d", f"{scratch}/classes", str(source))
+    with ExitStack() as stack:
+        sources = [
+            stack.enter_context(as_file(files(package) / name)) for package, name in _SOURCES
+        ]
+        scratch = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix=".classes-", dir=folder.parent)
+        )
+        command: list[str | Path] = [
+            *(javac(), "--release", str(OLDEST), "-Xlint:all", "-Werror"),
+            *("-cp", ":".join(map(str, jars)), "-d", f"{scratch}/classes", *sources),
+        ]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        if said.returncode != 0:
+            raise MissingToolError(f"javac refused our sources: {said.stderr.strip()[:2000]}")
         Path(scratch, "classes").rename(folder)
-
-
-def _javac(*args: str) -> None:
-    command = [str(javac()), "--release", str(OLDEST), "-Xlint:all", "-Werror", *args]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    if said.returncode != 0:
-        raise MissingToolError(f"javac refused {args[-1]}: {said.stderr.strip()[:2000]}")
