@@ -19,7 +19,8 @@ def main(
     nodes: Annotated[int, typer.Option(min=1, max=MAX_NODES)] = 3,
 ) -> None:
     """Start a Kafka cluster on this machine and keep it until Ctrl-C."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)
     console = Console(stderr=True)
     try:
         with Cluster(folder, nodes, progress=console.print) as cluster:

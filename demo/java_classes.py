@@ -41,8 +41,10 @@ def _compile(jars: Sequence[Path], folder: Path) -> None:
             tempfile.TemporaryDirectory(prefix=".classes-", dir=folder.parent)
         )
         command: list[str | Path] = [
-            *(javac(), "--release", str(OLDEST), "-Xlint:all", "-Werror"),
-            *("-cp", ":".join(map(str, jars)), "-d", f"{scratch}/classes", *sources),
+            javac(),
+            *("--release", str(OLDEST), "-Xlint:all", "-Werror"),
+            *("-cp", ":".join(map(str, jars)), "-d", f"{scratch}/classes"),
+            *sources,
         ]
         said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         if said.returncode != 0:
