@@ -104,7 +104,7 @@ class Payloads(Section):
     max_ratio: Positive = 1_000
     max_points: Positive = 100_000
     max_attributes: Positive = 128
-    max_string_bytes: Positive = 4_096
+    max_string_chars: Positive = 4_096
 
 
 class ProducerIds(Section):

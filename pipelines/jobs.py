@@ -61,7 +61,7 @@ def _ingest_receiver(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuer
 def _client_metrics(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
     conf, pushes = setting.conf, tables.TELEMETRY_PUSHES.name
     rows = sources.read_table(setting.spark, conf, setting.warehouse, pushes)
-    limits = ingest.otlp_limits(conf)
+    limits = ingest.payload_limits(conf)
     points = client_metrics.decode(rows, limits, conf.results.max_lateness_s)
     name, table = "client_metrics", tables.CLIENT_METRICS
     return sinks.start_append(points, name, setting.warehouse, table, trigger)

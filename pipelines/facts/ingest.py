@@ -14,10 +14,10 @@ from quotaflow.pipelines.facts import (
 )
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.schemas import tables
-from quotaflow.udfs import otlp
+from quotaflow.udfs.codecs import Limits
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import Column, DataFrame, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class RequestLog:
         """Parse every line once, and append each row where it belongs."""
         parsed = requests.parse(records, self.conf.ingest, self.cluster_id).persist()
         try:
-            groups = parsed.groupBy("reason", "left_out", _routed()).agg(*_SIZE).collect()
+            sizes = [F.count(F.lit(1)).alias("rows"), F.max("record_time").alias("latest")]
+            groups = parsed.groupBy("reason", "left_out", _routed()).agg(*sizes).collect()
             batch.append(requests.select_requests(parsed), tables.REQUESTS)
             if any(g["api"] == "GET_TELEMETRY_SUBSCRIPTIONS" for g in groups):
                 answers = telemetry_subscriptions.from_requests(parsed)
@@ -40,7 +41,7 @@ class RequestLog:
             bad_lines = quarantine.from_lines(parsed) if _rows(counts, "quarantined") else None
             if any(g["api"] == "PUSH_TELEMETRY" for g in groups):
                 pushes = telemetry_pushes.from_requests(parsed)
-                counts += write_pushes(pushes, batch, otlp_limits(self.conf), bad_lines)
+                counts += write_pushes(pushes, batch, payload_limits(self.conf), bad_lines)
             elif bad_lines is not None:
                 batch.append(bad_lines, tables.QUARANTINE)
             if groups:
@@ -60,27 +61,27 @@ class Receiver:
     def write(self, records: "DataFrame", batch: Batch) -> None:
         """Append every push, and what cannot be opened to quarantine too."""
         pushes = telemetry_pushes.from_receiver(records, self.conf.ingest, self.cluster_id)
-        counts = write_pushes(pushes, batch, otlp_limits(self.conf), None)
+        counts = write_pushes(pushes, batch, payload_limits(self.conf), None)
         rows = _rows(counts, "out")
         if rows:
             latest = records.agg(F.max("timestamp")).collect()[0][0]
             batch.report(records.sparkSession, [Count("in", rows), *counts], self.cluster_id, latest)
 
 
-def otlp_limits(conf: Conf) -> otlp.Limits:
+def payload_limits(conf: Conf) -> Limits:
     """Conf's bounds on a payload, as the decoder takes them."""
     bounds = conf.payloads
-    return otlp.Limits(
-        max_decoded_bytes=bounds.max_decoded_bytes,
-        max_ratio=bounds.max_ratio,
-        max_points=bounds.max_points,
-        max_attributes=bounds.max_attributes,
-        max_string_bytes=bounds.max_string_bytes,
+    return Limits(
+        decoded_bytes=bounds.max_decoded_bytes,
+        ratio=bounds.max_ratio,
+        points=bounds.max_points,
+        attributes=bounds.max_attributes,
+        string_chars=bounds.max_string_chars,
     )
 
 
 def write_pushes(
-    pushes: "DataFrame", batch: Batch, limits: otlp.Limits, bad_lines: "DataFrame | None"
+    pushes: "DataFrame", batch: Batch, limits: Limits, bad_lines: "DataFrame | None"
 ) -> list[Count]:
     """Append pushes, and quarantine what cannot be opened together with `bad_lines`.
 
@@ -102,10 +103,7 @@ def write_pushes(
         opened.unpersist()
 
 
-_SIZE = (F.count(F.lit(1)).alias("rows"), F.max("record_time").alias("latest"))
-
-
-def _routed() -> "F.Column":
+def _routed() -> "Column":
     routed = F.col("api").isin("PUSH_TELEMETRY", "GET_TELEMETRY_SUBSCRIPTIONS")
     kept = F.col("reason").isNull() & F.col("left_out").isNull()
     return F.when(routed & kept, F.col("api")).alias("api")

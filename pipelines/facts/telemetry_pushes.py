@@ -6,10 +6,12 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.config import Ingest
 from quotaflow.pipelines.facts.requests import source
 from quotaflow.schemas import tables
+from quotaflow.schemas.table import sql_type
 from quotaflow.udfs import otlp
-from quotaflow.udfs.codecs import COMPRESSION_NAMES
+from quotaflow.udfs.codecs import COMPRESSION_NAMES, Limits
 
-_DETAIL = "unreadable_detail"
+_STATUS = ", ".join(f"`{f.name}` {sql_type(f.type)}" for f in otlp.STATUS)
+_WITHHELD = "withheld_reason"
 
 
 def from_requests(parsed: DataFrame) -> DataFrame:
@@ -28,6 +30,7 @@ def from_requests(parsed: DataFrame) -> DataFrame:
             "subscription_id": request["subscriptionId"],
             "push_interval_ms": F.lit(None).cast("int"),
             "payload": payload,
+            _WITHHELD: F.when(payload.isNull() & request["metrics"].isNotNull(), "bad_base64"),
             "wire_bytes": F.length(payload).cast("bigint"),
             "route": F.lit("request_log"),
         }
@@ -36,6 +39,7 @@ def from_requests(parsed: DataFrame) -> DataFrame:
 
 def from_receiver(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
     """Records of broker/TelemetryReceiver: payload decompressed, context in the headers."""
+    fits = F.length("value") <= ingest.max_line_bytes
     return records.withColumns(
         {
             "cluster_id": F.lit(cluster_id),
@@ -57,7 +61,8 @@ def from_receiver(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFr
             "compression": F.lit("none"),
             "subscription_id": F.lit(None).cast("int"),
             "push_interval_ms": _header("push_interval_ms").try_cast("int"),
-            "payload": F.when(F.length("value") <= ingest.max_line_bytes, F.col("value")),
+            "payload": F.when(fits, F.col("value")),
+            _WITHHELD: F.when(~fits, "payload_too_large"),
             "wire_bytes": F.length("value").cast("bigint"),
             "route": F.lit("receiver"),
         }
@@ -67,28 +72,22 @@ def from_receiver(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFr
 
 def compression(id_: Column) -> Column:
     """Kafka's compression id as a name; ids Kafka does not define stay visible as `id N`."""
-    names = F.create_map(*[F.lit(x) for item in COMPRESSION_NAMES.items() for x in item])
-    return F.coalesce(F.try_element_at(names, id_), F.concat(F.lit("id "), id_.cast("string")))
+    names = F.array(*[F.lit(name) for name in COMPRESSION_NAMES])
+    return F.coalesce(F.get(names, id_), F.concat(F.lit("id "), id_.cast("string")))
 
 
-def inspected(pushes: DataFrame, limits: otlp.Limits) -> DataFrame:
-    """Pushes with decoded_bytes, payload_sha256 and unreadable_reason filled by opening each payload."""
-    return pushes.mapInArrow(
-        otlp.inspect_pushes(limits),
-        f"{_schema(pushes)}, `decoded_bytes` BIGINT, `payload_sha256` STRING, "
-        f"`unreadable_reason` STRING, `{_DETAIL}` STRING",
-    )
-
-
-def _schema(frame: DataFrame) -> str:
-    return ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in frame.schema)
+def inspected(pushes: DataFrame, limits: Limits) -> DataFrame:
+    """Pushes with what opening each payload told: its size, its hash, and why it is unreadable."""
+    schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in pushes.schema)
+    opened = pushes.mapInArrow(otlp.inspect_pushes(limits), f"{schema}, {_STATUS}")
+    reason = F.coalesce(_WITHHELD, "unreadable_reason")
+    return opened.withColumn("unreadable_reason", reason).drop(_WITHHELD)
 
 
 def _columns(pushes: DataFrame) -> DataFrame:
-    filled_later = {"decoded_bytes", "payload_sha256", "unreadable_reason"}
-    return pushes.select(
-        [name for name in tables.TELEMETRY_PUSHES.column_names if name not in filled_later]
-    )
+    filled_later = set(otlp.STATUS.names)
+    names = [name for name in tables.TELEMETRY_PUSHES.column_names if name not in filled_later]
+    return pushes.select(*names, _WITHHELD)
 
 
 def _header(name: str) -> Column:

@@ -112,7 +112,7 @@ def _is_new_exact(window_ms: int) -> Column:
     ids = Window.partitionBy(*KEY, "producer_id").orderBy("event_ms")
     now, last = F.col("event_ms"), F.lag("event_ms").over(ids)
     window, last_window = F.floor(now / window_ms), F.floor(last / window_ms)
-    in_first_half = now % window_ms < window_ms // 2
+    in_first_half = 2 * (now % window_ms) < window_ms
     known = (last_window == window) | (in_first_half & (last_window == window - 1))
     return ~F.coalesce(known, F.lit(False))
 
