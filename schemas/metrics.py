@@ -16,7 +16,7 @@ JAVA, LIBRDKAFKA = "apache-kafka-java", "librdkafka"
 _PER_STAT = {"rate": "/s", "rate.per.hour": "/h"}
 _BOTH = "producer consumer"
 _CLIENT_AND_NODE = "producer producer.node consumer consumer.node"
-_SHARE = "consumer.share consumer.share.fetch.manager consumer.share.coordinator".split()
+_SHARE = ["consumer.share", "consumer.share.fetch.manager", "consumer.share.coordinator"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,12 +105,11 @@ def _first_of_each(points: Points, payload: Ints, resource: Ints, scope: Ints) -
     kinds = {form.kind: number for number, form in enumerate(names.forms)}
     kind = np.array([kinds[form.kind] for form in names.forms], np.int64)[numbers.form]
     series = _combined(payload, resource, scope, numbers.header, numbers.attributes, kind)
-    encoded = pa.array(series).dictionary_encode()
     keep = np.ones(len(series), np.bool_)
-    if len(encoded.dictionary) == len(series):
+    in_order = np.sort(series)
+    if not (repeated := in_order[1:][in_order[1:] == in_order[:-1]]).size:
         return keep
-    codes = encoded.indices.to_numpy()
-    again = np.flatnonzero(np.bincount(codes)[codes] > 1)
+    again = np.flatnonzero(np.isin(series, repeated))
     points_of = [_dense(column[again]) for column in (series, numbers.start_ns, numbers.time_ns)]
     _, first = np.unique(_combined(*points_of), return_index=True)
     keep[again] = False

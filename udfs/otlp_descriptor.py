@@ -61,12 +61,12 @@ def _pruned(kept: dict[str, tuple[str, ...]], root: str) -> Any:
     for message in messages:
         _prune(message, kept)
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(  # type: ignore[no-untyped-call]
+    pool.Add(
         descriptor_pb2.FileDescriptorProto(
             name=f"{root}.proto", package=file.package, syntax=file.syntax, message_type=messages
         )
     )
-    return pool.FindMessageTypeByName(f"{file.package}.{root}")  # type: ignore[no-untyped-call]
+    return pool.FindMessageTypeByName(f"{file.package}.{root}")
 
 
 def _prune(message: descriptor_pb2.DescriptorProto, kept: dict[str, tuple[str, ...]]) -> None:
@@ -79,5 +79,5 @@ def _prune(message: descriptor_pb2.DescriptorProto, kept: dict[str, tuple[str, .
             field.type = FieldDescriptorProto.TYPE_BYTES
             field.label = FieldDescriptorProto.LABEL_REPEATED
     for part in ("field", "oneof_decl", "nested_type", "reserved_range", "reserved_name"):
-        message.ClearField(part)  # type: ignore[arg-type]
+        message.ClearField(part)
     message.field.extend(fields)

@@ -126,7 +126,7 @@ def _summary(point: SummaryDataPoint) -> Rare:
 def _exemplar(exemplar: Exemplar, limits: Limits) -> Rare:
     kind = exemplar.WhichOneof("value")
     return {
-        "time": exemplar.time_unix_nano // NS_PER_US or None,
+        "time": exemplar.time_unix_nano // NS_PER_US if exemplar.time_unix_nano else None,
         "value": float(getattr(exemplar, kind)) if kind else None,
         "value_int": exemplar.as_int if kind == "as_int" else None,
         "span_id": exemplar.span_id.hex() or None,

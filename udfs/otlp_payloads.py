@@ -1,4 +1,4 @@
-"""Payloads taken apart: which resource, scope and metric bytes they hold, and who cannot be read."""
+"""Payloads taken apart: the resources, scopes and metrics they hold, and who cannot be read."""
 
 from dataclasses import dataclass
 from typing import Any
