@@ -1,6 +1,5 @@
-"""Ships request-log lines to a topic: every line once, but the shipper's own."""
+"""Ships request-log lines to a topic: every line once, but its own and those with secrets."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,13 +13,12 @@ from typing import Any, Protocol, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from quotaflow.demo.line_filter import CLIENT_ID, OwnLines, holds_secret
 from quotaflow.demo.rotated_log import RotatedLog
 
-CLIENT_ID = "quotaflow-shipper"
 MAX_LINE_BYTES = 4 << 20
 """Room for a PUSH line of `telemetry.max.bytes` (1 MiB) in base64, and more."""
 
-_HEADER = b'"requestHeader":'
 _LOOK_EVERY_S = 0.1
 _CLOSE_TIMEOUT_S = 10.0
 
@@ -49,6 +47,7 @@ class ShipperCounts:
     read: int = 0
     acked: int = 0
     own: int = 0
+    secret: int = 0
     filtered: int = 0
     too_long: int = 0
     failed: int = 0
@@ -103,29 +102,6 @@ class KafkaSink:
 
 def _fate(error: KafkaError) -> str:
     return "too_long" if error.code() == KafkaError.MSG_SIZE_TOO_LARGE else "failed"
-
-
-class OwnLines:
-    """Tells the shipper's own lines by their bytes: by its client id and, if known, its principal.
-
-    Another client may call itself `quotaflow-shipper`: only the principal cannot be borrowed. Both
-    are looked for where RequestConvertToJson puts them. A text a client chose cannot stand there
-    nor forge the place: the quotation marks in it are escaped.
-    """
-
-    def __init__(self, client_id: str = CLIENT_ID, principal: str | None = None) -> None:
-        self._header = re.compile(
-            rb'\{"requestApiKey":\d+,"requestApiVersion":\d+,'
-            rb'"correlationId":-?\d+,"clientId":"%b"' % re.escape(client_id.encode())
-        )
-        self._principal = principal and b'"principal":"%b","listener":' % principal.encode()
-
-    def __call__(self, line: bytes) -> bool:
-        header = line.find(_HEADER) + len(_HEADER)
-        if not self._header.match(line, header):
-            return False
-        connection = line.rfind(b',"securityProtocol":"')
-        return not self._principal or self._principal in line[connection:]
 
 
 class Shipper:
@@ -218,6 +194,8 @@ class Shipper:
                     self._counts["too_long"] += 1
                 elif self._is_own(line):
                     self._counts["own"] += 1
+                elif holds_secret(line):
+                    self._counts["secret"] += 1
                 elif self._is_filtered(line):
                     self._counts["filtered"] += 1
                 else:

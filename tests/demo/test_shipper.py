@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quotaflow.demo.line_filter import CLIENT_ID, OwnLines, holds_secret
 from quotaflow.demo.rotated_log import RotatedLog
-from quotaflow.demo.shipper import CLIENT_ID, OwnLines, Settled, Shipper
+from quotaflow.demo.shipper import Settled, Shipper, ShipperCounts
 
 LIMIT_BYTES = 64
 KEEP = 4
@@ -207,12 +208,14 @@ def test_whatever_the_order_no_line_is_lost_or_doubled(
     assert sorted(seen, key=str) == sorted(written, key=str)
 
 
-def request_line(client_id: str, principal: str = "User:shipper", body: object = None) -> bytes:
+def request_line(
+    client_id: str, principal: str = "User:shipper", body: object = None, api_key: int = 0
+) -> bytes:
     """A line as RequestConvertToJson writes it, in the envelope of broker/log4j2.yaml."""
     request = {
         "isForwarded": False,
         "requestHeader": {
-            "requestApiKey": 0,
+            "requestApiKey": api_key,
             "requestApiVersion": 10,
             "correlationId": 7,
             "clientId": client_id,
@@ -274,6 +277,23 @@ def test_no_client_id_passes_for_the_shipper(prefix: str, suffix: str) -> None:
     assert OwnLines()(request_line(client_id)) is (client_id == CLIENT_ID)
 
 
+@pytest.mark.parametrize(
+    ("line", "is_secret"),
+    [
+        pytest.param(request_line("a", api_key=51), True, id="a SCRAM credential"),
+        pytest.param(request_line("a", api_key=38), True, id="a new delegation token"),
+        pytest.param(request_line("a", api_key=5), False, id="an api key that begins like one"),
+        pytest.param(request_line("a", api_key=510), False, id="an api key that holds one"),
+        pytest.param(
+            request_line('"requestHeader":{"requestApiKey":51,'), False, id="a client that says so"
+        ),
+        pytest.param(b"", False, id="an empty line"),
+    ],
+)
+def test_lines_with_secrets_are_told_by_their_api(line: bytes, is_secret: bool) -> None:
+    assert holds_secret(line) is is_secret
+
+
 def shipper(writer: Writer, sink: Memory, drop: Callable[[bytes], bool]) -> Shipper:
     properties = {"sasl.username": "shipper"}
     return Shipper(
@@ -283,20 +303,15 @@ def shipper(writer: Writer, sink: Memory, drop: Callable[[bytes], bool]) -> Ship
 
 def test_every_line_is_counted_once_by_what_became_of_it(writer: Writer) -> None:
     sink = Memory()
-    lines = [request_line("rdk-alice"), request_line(CLIENT_ID), b"raft", b"x" * 3_000]
+    secret = request_line("rdk-alice", body={"saltedPassword": "s"}, api_key=51)
+    lines = [request_line("rdk-alice"), request_line(CLIENT_ID), secret, b"raft", b"x" * 3_000]
     with shipper(writer, sink, lambda line: line == b"raft") as ship:
         writer.write(b"".join(line + b"\n" for line in lines))
         counts = ship.drain(5)
     assert sink.lines == [(1, lines[0])]
     assert sink.is_closed
     assert counts == ship.counts
-    assert (counts.read, counts.acked, counts.own, counts.filtered, counts.too_long) == (
-        4,
-        1,
-        1,
-        1,
-        1,
-    )
+    assert counts == ShipperCounts(read=5, acked=1, own=1, secret=1, filtered=1, too_long=1)
 
 
 def test_a_drain_covers_what_was_written_before_it(writer: Writer) -> None:

@@ -1,0 +1,46 @@
+"""Which request-log lines never leave the broker's machine, told by their bytes alone."""
+
+import re
+
+CLIENT_ID = "quotaflow-shipper"
+"""The shipper's client id."""
+
+SECRET_APIS = (36, 38, 39, 40, 41, 51, 58)
+"""Api keys whose bodies hold what one can log in with: SaslAuthenticate, Create-, Renew-, Expire-
+and DescribeDelegationToken, AlterUserScramCredentials (Kafka logs the salted password), Envelope.
+"""
+
+_HEADER = b'"requestHeader":'
+_SECRET = re.compile(rb'\{"requestApiKey":(?:%b),' % "|".join(map(str, SECRET_APIS)).encode())
+
+
+def holds_secret(line: bytes) -> bool:
+    """Whether a line is of one of `SECRET_APIS`."""
+    return _SECRET.match(line, _header_at(line)) is not None
+
+
+def _header_at(line: bytes) -> int:
+    """Behind the first header key: no text a client chose stands before it."""
+    return line.find(_HEADER) + len(_HEADER)
+
+
+class OwnLines:
+    """Tells the shipper's own lines by their bytes: by its client id and, if known, its principal.
+
+    Another client may call itself `quotaflow-shipper`: only the principal cannot be borrowed. Both
+    are looked for where RequestConvertToJson puts them. A text a client chose cannot stand there
+    nor forge the place: the quotation marks in it are escaped.
+    """
+
+    def __init__(self, client_id: str = CLIENT_ID, principal: str | None = None) -> None:
+        self._header = re.compile(
+            rb'\{"requestApiKey":\d+,"requestApiVersion":\d+,'
+            rb'"correlationId":-?\d+,"clientId":"%b"' % re.escape(client_id.encode())
+        )
+        self._principal = principal and b'"principal":"%b","listener":' % principal.encode()
+
+    def __call__(self, line: bytes) -> bool:
+        if not self._header.match(line, _header_at(line)):
+            return False
+        connection = line.rfind(b',"securityProtocol":"')
+        return not self._principal or self._principal in line[connection:]
