@@ -60,4 +60,6 @@ def kafka_options(properties: dict[str, str]) -> dict[str, str]:
         raise ConfigError(
             f"kafka.properties.{reserved[0]} is set by Spark's Kafka source: leave it out"
         )
-    return {f"kafka.{key}": value for key, value in secrets.resolve(properties).items()}
+    # Our own consumers must not push telemetry into the topic they read.
+    known = {"enable.metrics.push": "false"} | secrets.resolve(properties)
+    return {f"kafka.{key}": value for key, value in known.items()}

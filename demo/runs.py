@@ -1,0 +1,75 @@
+"""Folders of demo runs: each its own, the newest finished one where every command looks."""
+
+import fcntl
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_MARK = ".running"
+
+
+@contextmanager
+def new(home: Path) -> Iterator[Path]:
+    """A folder for one run, marked as in use; removed as a whole when the run does not finish."""
+    folder = home / "demo" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    folder.mkdir(parents=True)
+    with (folder / _MARK).open("w") as mark:
+        fcntl.flock(mark, fcntl.LOCK_EX)
+        try:
+            yield folder
+        except BaseException:
+            remove(folder)
+            raise
+
+
+def publish(home: Path, warehouse: Path) -> bool:
+    """Point home/warehouse at a finished run; False when a warehouse of the user's own is there."""
+    link = home / "warehouse"
+    if link.exists() and not link.is_symlink():
+        return False
+    fresh = home / f".warehouse-{os.getpid()}"
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(warehouse, target_is_directory=True)
+    fresh.replace(link)
+    return True
+
+
+def remove_older(home: Path) -> None:
+    """Remove the folders of runs that have ended and that home/warehouse does not point into."""
+    current = (home / "warehouse").resolve().parent
+    for folder in sorted((home / "demo").iterdir()):
+        if folder != current.resolve() and not _is_running(folder):
+            remove(folder)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder as a whole: renamed first, and not to be interrupted."""
+    with _uninterrupted():
+        doomed = folder.with_name(f".removed-{folder.name}")
+        if folder.exists():
+            folder.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _is_running(folder: Path) -> bool:
+    try:
+        with (folder / _MARK).open() as mark:
+            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
