@@ -10,8 +10,7 @@ STOP_TIMEOUT_S = 8.0
 class BrokerProcess:
     """A JVM that `Tethered` halts when we die, kill -9 included, on every system Java runs on."""
 
-    def __init__(self, node_id: int, command: list[str], logs: Path) -> None:
-        self.node_id = node_id
+    def __init__(self, command: list[str], logs: Path) -> None:
         self._command = command
         self._logs = logs
         self._process: subprocess.Popen[bytes] | None = None

@@ -108,7 +108,7 @@ class Brokers:
             self._format(jvm, confs)
         for node_id, conf in confs.items():
             command = jvm.broker_command(self._flags(node_id), str(conf))
-            process = BrokerProcess(node_id, command, self.logs(node_id))
+            process = BrokerProcess(command, self.logs(node_id))
             self._processes[node_id] = process
             process.start()
 

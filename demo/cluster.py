@@ -3,6 +3,7 @@
 `python -m quotaflow.demo.cluster --folder DIR` starts one and stops it at Ctrl-C.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -121,6 +122,8 @@ class Cluster:
             "sasl_plain_password": self._credentials.password(user),
             "client_id": "quotaflow-demo",
         }
+        # It warns at every login that the password is not encrypted: here it never leaves loopback.
+        logging.getLogger("kafka.net.sasl").setLevel(logging.ERROR)
         return KafkaAdminClient(**(settings | config))
 
     def java_command(self, main_class: str, *args: str) -> list[str]:
@@ -169,8 +172,13 @@ class Cluster:
         self._brokers[node_id].start()
         self._brokers.await_listening([node_id])
         self._await_members()
+        deadline = time.monotonic() + START_TIMEOUT_S
         with self.admin() as admin:
-            admin.elect_leaders(_PREFERRED, raise_errors=False)
+            while _leads_elsewhere(admin, node_id):
+                if time.monotonic() > deadline:
+                    raise KafkaError(f"broker {node_id} does not get its leaders back")
+                admin.elect_leaders(_PREFERRED, raise_errors=False)
+                time.sleep(0.2)
 
     def stop_broker(self, node_id: int) -> None:
         """Stop one broker cleanly, or kill it if it does not end in time."""
@@ -228,6 +236,12 @@ class Cluster:
         except ClientError:
             return False
         return set(self.pids) <= {b["broker_id"] for b in seen if not b.get("is_fenced")}
+
+
+def _leads_elsewhere(admin: KafkaAdminClient, node_id: int) -> bool:
+    """Whether another broker leads a partition that prefers this one (it is not in sync yet)."""
+    partitions = [p for topic in admin.describe_topics() for p in topic["partitions"]]
+    return any(p["replica_nodes"][0] == node_id != p["leader_id"] for p in partitions)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,80 @@
+"""However the process that started a cluster ends, no broker is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+
+def java_below(folder: Path) -> list[int]:
+    """Processes whose command line names the folder, but for the command that was started."""
+    return [
+        process.pid
+        for process in psutil.process_iter(["cmdline", "name"])
+        if process.info["name"] == "java" and str(folder) in " ".join(process.info["cmdline"] or [])
+    ]
+
+
+def await_none(folder: Path, timeout_s: float) -> list[int]:
+    deadline = time.monotonic() + timeout_s
+    while (left := java_below(folder)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def start(folder: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "quotaflow.demo.cluster", "--folder", str(folder)]
+    return subprocess.Popen([*command, "--nodes", "1"], stderr=subprocess.PIPE, text=True)
+
+
+def await_up(process: subprocess.Popen[str]) -> str:
+    said = ""
+    for line in process.stderr or ():
+        said += line
+        if "Ctrl-C" in line:
+            break
+    return said
+
+
+def test_kill_9_of_the_parent_leaves_no_broker(tmp_path: Path) -> None:
+    with start(tmp_path / "c") as process:
+        await_up(process)
+        assert len(java_below(tmp_path)) == 1
+        os.kill(process.pid, signal.SIGKILL)
+        assert await_none(tmp_path, 3) == []
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_running_cluster_ends_cleanly(ending: signal.Signals, tmp_path: Path) -> None:
+    with start(tmp_path / "c") as process:
+        said = await_up(process)
+        assert "127.0.0.1:" in said
+        assert "password" not in said
+        process.send_signal(ending)
+        assert process.wait(20) == 0
+        assert java_below(tmp_path) == []
+
+
+@pytest.mark.parametrize("after_s", [0.3, 1.0, 2.0, 4.0])
+def test_ctrl_c_while_it_starts_leaves_no_process(after_s: float, tmp_path: Path) -> None:
+    with start(tmp_path / "c") as process:
+        time.sleep(after_s)
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+        assert await_none(tmp_path, 1) == []
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.2])
+def test_a_second_ctrl_c_while_it_stops_leaves_no_process(after_s: float, tmp_path: Path) -> None:
+    with start(tmp_path / "c") as process:
+        await_up(process)
+        process.send_signal(signal.SIGINT)
+        time.sleep(after_s)
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+        assert await_none(tmp_path, 3) == []
