@@ -9,6 +9,7 @@ import pyarrow as pa
 from quotaflow.udfs import otlp_payloads, otlp_points
 from quotaflow.udfs.codecs import Limits, UnreadableError
 from quotaflow.udfs.otlp_attributes import Tags, cut, tags
+from quotaflow.udfs.otlp_numbers import Codes
 from quotaflow.udfs.otlp_payloads import Ints, Unreadable, not_otlp
 from quotaflow.udfs.otlp_points import Points
 
@@ -117,9 +118,10 @@ def _first_of_each(points: Points, payload: Ints, resource: Ints, scope: Ints) -
     return keep
 
 
-def _combined(*columns: Ints) -> Ints:
+def _combined(*columns: Ints | Codes) -> Ints:
     """One number per row, equal where all columns are equal."""
-    key, space = columns[0], int(columns[0].max(initial=0)) + 1
+    key = columns[0].astype(np.int64)
+    space = int(key.max(initial=0)) + 1
     for column in columns[1:]:
         width = int(column.max(initial=0)) + 1
         if space * width > _KEY_SPACE:

@@ -13,8 +13,8 @@ from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAM
 from quotaflow.udfs.otlp_attributes import Tags, first, place
 from quotaflow.udfs.otlp_batch import Batch
 from quotaflow.udfs.otlp_exact import NS_PER_US
+from quotaflow.udfs.otlp_numbers import Numbers, Unsigned
 from quotaflow.udfs.otlp_payloads import Ints
-from quotaflow.udfs.otlp_points import Numbers, Unsigned
 
 _TEMPORALITIES = {1: "delta", 2: "cumulative"}
 _CLIENT_KEYS = {

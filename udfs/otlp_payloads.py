@@ -37,7 +37,8 @@ class Metrics:
 
 def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Metrics:
     """Take every readable payload apart; who is not OTLP or too much goes to `unreadable`."""
-    read = [_read(payload_class(), i, payload, unreadable) for i, payload in enumerate(payloads)]
+    kind = payload_class()
+    read = [_read(kind, i, payload, unreadable) for i, payload in enumerate(payloads)]
     try:
         metrics = _split(read)
     except ValueError:
@@ -75,7 +76,7 @@ def _canonical(index: int, payload: bytes, unreadable: Unreadable) -> bytes:
 
 
 def _split(payloads: list[bytes]) -> Metrics:
-    rows = payload_handler().array_to_record_batch(pa.array(payloads, pa.binary())).column(0)
+    rows = payload_handler().array_to_record_batch(_binary(payloads)).column(0)
     payload, resource_metrics = _unnest(rows)
     resource, resources = _numbered(resource_metrics.field("resource"))
     parent, scope_metrics = _unnest(resource_metrics.field("scope_metrics"))
@@ -90,6 +91,14 @@ def _split(payloads: list[bytes]) -> Metrics:
         [Resource.FromString(encoded) for encoded in resources],
         [InstrumentationScope.FromString(encoded) for encoded in scopes],
     )
+
+
+def _binary(payloads: list[bytes]) -> pa.BinaryArray:
+    """The payloads as an Arrow array: joined at once, which is faster than one by one."""
+    offsets = np.zeros(len(payloads) + 1, np.int32)
+    np.cumsum([len(payload) for payload in payloads], out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(payloads))]
+    return pa.Array.from_buffers(pa.binary(), len(payloads), buffers)
 
 
 def _unnest(lists: Any) -> tuple[Ints, Any]:
