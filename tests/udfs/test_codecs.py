@@ -1,6 +1,7 @@
 """Codecs: every codec of every client, bounded, and truncation always an error."""
 
 import base64
+import contextlib
 import json
 import struct
 
@@ -170,10 +171,11 @@ def test_the_ratio_counts_only_above_its_floor():
 
 @given(st.binary(max_size=300), st.sampled_from(CODECS), st.booleans())
 def test_random_bytes_are_read_or_refused(data, codec, has_header):
-    try:
-        decompress(XERIAL + data if has_header else data, codec, Limits(decoded_bytes=1_000))
-    except UnreadableError as error:
-        assert error.reason in ("corrupt_payload", "payload_too_large")
+    with contextlib.suppress(UnreadableError):
+        decoded = decompress(
+            XERIAL + data if has_header else data, codec, Limits(decoded_bytes=999)
+        )
+        assert len(decoded) < 1_000
 
 
 def test_a_limit_below_one_is_refused_by_name():
