@@ -1,4 +1,4 @@
-"""conf/*.yaml as checked models: unknown keys refused, every problem in one error, no literal secret.
+"""conf/*.yaml as checked models: unknown keys refused, problems in one error, no literal secret.
 
 Defaults live here and nowhere else; YAML and --set only override them.
 """
@@ -9,10 +9,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.overrides import override, read
 from quotaflow.pipelines.secrets import literal_secret_problem
 
 Positive = Annotated[int, Field(gt=0)]
@@ -21,7 +21,7 @@ PositiveRate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 def home() -> Path:
     """Where quotaflow keeps what no conf places elsewhere: $QUOTAFLOW_HOME, else ~/.quotaflow."""
-    return Path(os.environ.get("QUOTAFLOW_HOME", "~/.quotaflow")).expanduser()
+    return Path(os.environ.get("QUOTAFLOW_HOME") or "~/.quotaflow").expanduser()
 
 
 class Section(BaseModel):
@@ -44,6 +44,9 @@ class Kafka(Section):
     def _as_text(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
+        empty = [str(key) for key, given in value.items() if given is None]
+        if empty:
+            raise ValueError(f"{', '.join(empty)} has no value: write one, or leave the key out")
         return {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in value.items()}
 
     @model_validator(mode="after")
@@ -61,6 +64,16 @@ class Warehouse(Section):
     catalog_schema: str | None = Field(default=None, pattern=r"^\w+\.\w+$")
     checkpoints: str | None = None
 
+    @field_validator("path")
+    @classmethod
+    def _a_folder(cls, path: str | None) -> str | None:
+        if path and "://" in path:
+            raise ValueError(
+                "must be a folder of this machine: tables in an object store are reached through "
+                "catalog_schema"
+            )
+        return path
+
     @model_validator(mode="after")
     def _one_place(self) -> "Warehouse":
         if self.path and self.catalog_schema:
@@ -77,8 +90,10 @@ class Warehouse(Section):
     @property
     def checkpoint_folder(self) -> Path:
         """The folder that holds one checkpoint per query."""
-        return Path(self.checkpoints).expanduser() if self.checkpoints else (
-            self.folder / "_checkpoints"
+        return (
+            Path(self.checkpoints).expanduser()
+            if self.checkpoints
+            else (self.folder / "_checkpoints")
         )
 
 
@@ -122,6 +137,14 @@ class ProducerIds(Section):
     filter_items: Positive = 10_000
     filter_false_positive_rate: Annotated[float, Field(gt=0, lt=1)] = 0.001
 
+    @field_validator("quotas")
+    @classmethod
+    def _by_bare_name(cls, quotas: dict[str, float]) -> dict[str, float]:
+        prefixed = [user for user in quotas if user.startswith("User:")]
+        if prefixed:
+            raise ValueError(f"write {prefixed[0].removeprefix('User:')} instead of {prefixed[0]}")
+        return quotas
+
 
 class Results(Section):
     """How long facts may be late and still correct a result, and when a plan may trust one."""
@@ -129,6 +152,25 @@ class Results(Section):
     max_lateness_s: Positive = 3_600
     settle_s: Positive = 30
     max_bytes_per_trigger: Positive = 512 * 1024 * 1024
+
+
+class Plan(Section):
+    """What a plan never touches: principals as Kafka prints them, such as User:broker.
+
+    The login of this conf is left out too.
+    """
+
+    excluded_principals: list[str] = Field(
+        default_factory=lambda: ["User:ANONYMOUS", "User:admin", "User:broker"]
+    )
+
+    @field_validator("excluded_principals")
+    @classmethod
+    def _as_kafka_prints(cls, principals: list[str]) -> list[str]:
+        bare = [name for name in principals if ":" not in name]
+        if bare:
+            raise ValueError(f"write User:{bare[0]} instead of {bare[0]}")
+        return principals
 
 
 class Spark(Section):
@@ -148,6 +190,7 @@ class Conf(Section):
     payloads: Payloads = Payloads()
     producer_ids: ProducerIds = ProducerIds()
     results: Results = Results()
+    plan: Plan = Plan()
     spark: Spark = Spark()
 
 
@@ -157,9 +200,9 @@ def load(file: Path | None = None, overrides: list[str] | None = None) -> Conf:
     Raises ConfigError with every problem at once, each naming the key, the value and the bound.
     """
     source = file or Path(str(resources.files("quotaflow.conf") / "local.yaml"))
-    values = _read(source)
-    for override in overrides or []:
-        _override(values, override)
+    values = read(source)
+    for pair in overrides or []:
+        override(values, pair)
     try:
         return Conf.model_validate(values)
     except ValidationError as error:
@@ -167,47 +210,18 @@ def load(file: Path | None = None, overrides: list[str] | None = None) -> Conf:
         raise ConfigError(f"{source}: " + "; ".join(lines)) from None
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read conf {file}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(values, dict | None):
-        raise ConfigError(f"{file} must hold sections such as kafka: and warehouse:")
-    return values or {}
-
-
-def _override(values: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    section, dot, name = key.partition(".")
-    if not equals or not dot or not name:
-        raise ConfigError(f"--set {override}: write section.key=value, e.g. warehouse.path=/data")
-    holder = values.setdefault(section, {}) or {}
-    nested, _, leaf = name.partition(".")
-    if leaf and isinstance(holder, dict) and (section, nested) in _MAPS:
-        holder.setdefault(nested, {})[leaf] = yaml.safe_load(text)
-    else:
-        holder[name] = yaml.safe_load(text)
-    values[section] = holder
-
-
-_MAPS = {("kafka", "properties"), ("producer_ids", "quotas"), ("spark", "conf")}
-
-
 def _problem(item: Any) -> str:
     where = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
         return f"unknown key {where}{_nearest(item['loc'])}"
-    return f"{where} = {item['input']!r}: {item['msg']}" if _printable(item) else (
-        f"{where}: {item['msg']}"
-    )
+    said = item["msg"].removeprefix("Value error, ")
+    return f"{where} = {item['input']!r}: {said}" if _printable(item) else f"{where}: {said}"
 
 
 def _printable(item: Any) -> bool:
-    # Sections and Kafka properties may hold what must not be echoed.
-    return isinstance(item["input"], str | int | float | bool) and item["loc"][0] != "kafka"
+    # Sections, Kafka properties and Spark's conf may hold what must not be echoed.
+    is_plain = isinstance(item["input"], str | int | float | bool)
+    return is_plain and item["loc"][0] != "kafka" and item["loc"][:2] != ("spark", "conf")
 
 
 def _nearest(location: tuple[str | int, ...]) -> str:

@@ -39,8 +39,14 @@ def resolve(properties: Mapping[str, str]) -> dict[str, str]:
     """
     resolved = {key: _look_up(key, value) for key, value in properties.items()}
     username, password = resolved.pop("sasl.username", None), resolved.pop("sasl.password", None)
+    if (username is None) != (password is None):
+        given, missing = ("username", "password") if password is None else ("password", "username")
+        raise ConfigError(f"kafka.properties has sasl.{given} and no sasl.{missing}")
     if username is not None and password is not None:
-        mechanism = resolved.get("sasl.mechanism", "PLAIN")
+        if "sasl.jaas.config" in resolved:
+            raise ConfigError("sasl.username and sasl.jaas.config exclude each other: name one")
+        # Java would take GSSAPI where none is named.
+        mechanism = resolved.setdefault("sasl.mechanism", "PLAIN")
         resolved["sasl.jaas.config"] = _jaas(mechanism, username, password)
     _check_login_module(resolved.get("sasl.jaas.config", ""))
     return resolved
@@ -49,18 +55,23 @@ def resolve(properties: Mapping[str, str]) -> dict[str, str]:
 def credentials(jaas: str) -> tuple[str, str]:
     """Username and password of a jaas text, for clients that take them apart."""
     found = {
-        key: re.search(rf'\b{key}=("(?:[^"\\]|\\.)*"|[^\s;]+)', jaas)
+        key: re.search(rf'\b{key}\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;]+)', jaas, re.S)
         for key in ("username", "password")
     }
-    values = [m.group(1) if m else "" for m in found.values()]
-    username, password = (re.sub(r"\\(.)", r"\1", v.strip('"')) for v in values)
+    username, password = (_unquoted(match.group(1)) if match else "" for match in found.values())
     return username, password
 
 
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.S) if text.startswith('"') else text
+
+
 def _jaas(mechanism: str, username: str, password: str) -> str:
-    module = _MODULES.get(mechanism.split("-")[0])
+    module = _MODULES.get(mechanism.partition("-")[0])
     if module is None:
-        raise ConfigError(f"sasl.mechanism {mechanism} takes no sasl.username: set sasl.jaas.config")
+        raise ConfigError(
+            f"sasl.mechanism {mechanism} takes no sasl.username: set sasl.jaas.config"
+        )
     quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (username, password)]
     return (
         f"org.apache.kafka.common.security.{module} required "
@@ -69,7 +80,7 @@ def _jaas(mechanism: str, username: str, password: str) -> str:
 
 
 def _check_login_module(jaas: str) -> None:
-    module = jaas.split()[0] if jaas.split() else ""
+    module = (jaas.split(maxsplit=1) or [""])[0]
     # A login module is code run inside our JVM: others are a known way in (CVE-2023-25194).
     if module and module not in LOGIN_MODULES:
         allowed = ", ".join(sorted(name.rsplit(".", 1)[1] for name in LOGIN_MODULES))

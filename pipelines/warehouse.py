@@ -11,20 +11,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.errors import LockedError
+from quotaflow.pipelines.errors import ConfigError, LockedError
 from quotaflow.schemas import ddl
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
+_LOCK = ".lock"
+
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """The tables of one conf: their names in SQL, and how frames are read from and written to them."""
+    """The tables of one conf: their names in SQL, and how frames are read from and written to."""
 
     conf: config.Warehouse
 
@@ -36,7 +38,8 @@ class Warehouse:
         """The table's name in Spark SQL."""
         if self.conf.catalog_schema:
             return f"{self.conf.catalog_schema}.{table}"
-        return f"delta.`{self.folder(table)}`"
+        escaped = str(self.folder(table)).replace("`", "``")
+        return f"delta.`{escaped}`"
 
     def checkpoint(self, job: str) -> Path:
         """The folder of a query's checkpoint."""
@@ -49,7 +52,10 @@ class Warehouse:
                 spark.sql(ddl.create(table, self.target(table.name)))
                 continue
             live = {f.name: f.dataType.simpleString() for f in self.read(spark, table.name).schema}
-            change = ddl.difference(table, self.target(table.name), live)
+            try:
+                change = ddl.difference(table, self.target(table.name), live)
+            except ddl.IncompatibleTableError as error:
+                raise ConfigError(str(error)) from None
             if change:
                 spark.sql(change)
 
@@ -80,36 +86,79 @@ class Warehouse:
         if self.conf.catalog_schema:
             yield
             return
-        folder = self.conf.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / ".lock").open("a+", encoding="utf-8") as file:
-            _take(file.fileno(), folder / ".lock")
+        path = self.conf.folder / _LOCK
+        with _opened(path) as file:
+            _take(file.fileno(), path)
             file.truncate(0)
-            file.write(json.dumps(_holder()))
+            file.write(json.dumps(_self()))
             file.flush()
-            yield
-            file.truncate(0)
+            try:
+                yield
+            finally:
+                file.truncate(0)
+
+    def holder(self) -> str | None:
+        """Who writes to a folder warehouse now, None when nobody does; takes no lock itself."""
+        path = self.conf.folder / _LOCK
+        try:
+            # A lock taken only to look could make a writer fail: without a name, none is taken.
+            if self.conf.catalog_schema or not path.stat().st_size:
+                return None
+            with path.open(encoding="utf-8") as file:
+                fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _named(path)
+        except OSError:
+            return None
+        return None
+
+
+def _opened(path: Path) -> IO[str]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write to {path.parent}: {error.strerror}: make it writable, or name another "
+            "place with --set warehouse.path=FOLDER"
+        ) from None
 
 
 def _take(descriptor: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        held = path.read_text(encoding="utf-8")
-        who = json.loads(held) if held else {}
         raise LockedError(
-            f"{path.parent} is being written by process {who.get('pid', 'unknown')} "
-            f"({who.get('command', 'unknown')}) of {who.get('user', 'unknown')} on "
-            f"{who.get('host', 'this host')} since {who.get('since', 'now')}: wait for it, stop it, "
+            f"{path.parent} is being written by {_named(path)}: wait for it, stop it, "
             "or name another place with --set warehouse.path=FOLDER"
         ) from None
 
 
-def _holder() -> dict[str, object]:
+def _named(path: Path) -> str:
+    """What a holder wrote of itself; it may not have come to that yet."""
+    try:
+        who = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        who = {}
+    return (
+        f"process {who.get('pid', 'unknown')} ({who.get('command', 'unknown')}) of "
+        f"{who.get('user', 'unknown')} on {who.get('host', 'this host')} since "
+        f"{who.get('since', 'now')}"
+    )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's arbitrary uid has no name
+        return f"uid {os.getuid()}"
+
+
+def _self() -> dict[str, object]:
     return {
         "pid": os.getpid(),
         "host": socket.gethostname(),
-        "user": getpass.getuser(),
+        "user": _user(),
         # Only the subcommand: an argument may hold what is nobody else's business.
         "command": " ".join(["quotaflow", *sys.argv[1:2]]),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,0 +1,74 @@
+"""The command `quotaflow`: puts its commands together; errors become one line and a code."""
+
+import sys
+from importlib.metadata import entry_points
+
+import typer
+from typer.exceptions import TyperException
+
+from quotaflow.pipelines.commands import captures, doctor, jobs, output, plan, tables
+from quotaflow.pipelines.errors import QuotaflowError
+
+INTERRUPTED = 130
+# Packages above this one, such as the demo, add their commands here: this one may not import them.
+ENTRY_POINTS = "quotaflow.commands"
+
+
+def app() -> typer.Typer:
+    """Our own commands."""
+    commands = typer.Typer(
+        name="quotaflow",
+        help=(
+            "What Kafka brokers say about their clients, as tables, explanations and safe config "
+            "changes. Exit codes: 0 done, 1 failed, 2 wrong use or conf, 3 the plan has changes "
+            "waiting."
+        ),
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,  # plain help takes half the time, and shows [JOB] as it is
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    commands.callback()(_quotaflow)
+    for group in (jobs, tables, captures, plan, doctor):
+        group.register(commands)
+    return commands
+
+
+def add_others(commands: typer.Typer, arguments: list[str]) -> None:
+    """Add what other packages register, unless one of our own commands is called: it is faster."""
+    own = [command.name for command in commands.registered_commands]
+    if not arguments or arguments[0] not in own:
+        for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
+            entry.load()(commands)
+
+
+def execute(arguments: list[str]) -> int:
+    """Run one command line; returns its exit code. Errors made on purpose are told in one line."""
+    commands = app()
+    try:
+        add_others(commands, arguments)
+        return commands(arguments, prog_name="quotaflow", standalone_mode=False) or 0
+    except QuotaflowError as error:
+        output.error(str(error))
+        return error.exit_code
+    except TyperException as error:
+        if error.format_message():
+            output.error(f"{error.format_message()} (quotaflow --help lists what there is)")
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        output.note("stopped")
+        return INTERRUPTED
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(execute(sys.argv[1:]))
+
+
+def _quotaflow() -> None:
+    """Keeps `quotaflow` a group of commands however many there are."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Queries behind the commands that read tables, and their answers as rows."""
+
+import difflib
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from quotaflow.pipelines import reader, views
+from quotaflow.pipelines.commands import values
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import ddl, tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NEWEST_ROWS = 20
+EXTENT = ["name", "rows", "last_event_time", "size_bytes", "meaning"]
+
+
+def open_reader(conf: Conf) -> Reader:
+    """The reader of conf's tables."""
+    return Reader(Warehouse(conf.warehouse))
+
+
+def extents(tables_reader: Reader) -> list[dict[str, Any]]:
+    """One row per table with what it holds, then one per view."""
+    of_tables = [_extent(tables_reader, name) for name in tables.TABLES]
+    of_views = [{"name": v.name, "meaning": f"view: {v.comment}"} for v in views.load().values()]
+    return [{name: row.get(name) for name in EXTENT} for row in [*of_tables, *of_views]]
+
+
+def create_statements(name: str | None) -> Iterator[str]:
+    """CREATE text of one table or view, or of all."""
+    for each in [known(name)] if name else [*tables.TABLES, *views.load()]:
+        table = tables.TABLES.get(each)
+        yield f"{ddl.create(table, each) if table else views.load()[each].create};"
+
+
+def known(name: str) -> str:
+    """The name, if a table or view is called so. Raises ConfigError with the nearest right one."""
+    names = [*tables.TABLES, *views.load()]
+    if name in names:
+        return name
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
+    raise ConfigError(f"no table {name} ({hint})")
+
+
+def rows(batches: "pa.RecordBatchReader", query: str) -> Iterator[dict[str, Any]]:
+    """Rows of an answer as JSON's own types; what fails while it is read becomes a QueryError."""
+    with reader.engine_errors(query):
+        yield from values.rows(batches)
+
+
+def select(
+    name: str,
+    columns: list[str],
+    since: datetime | None,
+    where: str | None,
+    limit: int | None,
+) -> str:
+    """The query behind `show`: newest first where the table has a time."""
+    table = tables.TABLES.get(name)
+    time = f'"{table.time}"' if table else None
+    if since and not time:
+        raise ConfigError(f"{name} is a view without an event time: use --where instead of --since")
+    conditions = [f"{time} >= TIMESTAMP '{since}'"] if since else []
+    # A line of its own each: user SQL may end in a comment.
+    conditions += [f"(\n{where}\n)"] if where else []
+    quoted = ", ".join(f'"{column}"' for column in columns)
+    parts = [f"SELECT {quoted}\nFROM {name}"]
+    parts += [f"WHERE {' AND '.join(conditions)}"] if conditions else []
+    parts += [f"ORDER BY {time} DESC NULLS LAST"] if time else []
+    parts += [f"LIMIT {limit}"] if limit is not None else []
+    return "\n".join(parts)
+
+
+def _extent(tables_reader: Reader, name: str) -> dict[str, Any]:
+    extent = tables_reader.extent(name)
+    last = extent.last_event_time_us
+    return {
+        "name": name,
+        "rows": extent.rows,
+        "last_event_time": None if last is None else values.iso(last, "us"),
+        "size_bytes": extent.size_bytes,
+        "meaning": tables.TABLES[name].comment,
+    }

@@ -1,0 +1,46 @@
+"""The command doctor: what is missing here, and how to mend it."""
+
+from dataclasses import asdict
+
+import typer
+
+from quotaflow.pipelines.commands import options, output
+
+_NAMES = ["state", "subject", "seen", "remedy"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("doctor")(examine)
+
+
+def examine(
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+) -> None:
+    """Check what is missing, and say how to mend it.
+
+    Looks at this machine, the conf, the warehouse and the cluster, and only reads. Exit code 1 when something is bad, 2 when the conf itself cannot be right.
+
+    Example: quotaflow doctor
+    """
+    options.one_format(as_json, as_csv)
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines import doctor  # noqa: PLC0415  imports what it examines
+
+    findings = []
+    for finding in doctor.examine(settings):
+        findings.append(asdict(finding))
+        if not (as_json or as_csv):
+            output.lines(_text(findings[-1]))
+    if as_json or as_csv:
+        output.write(findings, _NAMES, as_json=as_json, as_csv=as_csv)
+    if any(finding["state"] == doctor.BAD for finding in findings):
+        raise typer.Exit(1)
+
+
+def _text(finding: dict[str, str]) -> list[str]:
+    remedy = [f"{'':11}-> {finding['remedy']}"] if finding["remedy"] else []
+    return [f"{finding['state']:<10} {finding['subject']}: {finding['seen']}", *remedy]

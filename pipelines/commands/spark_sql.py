@@ -1,0 +1,38 @@
+"""A query in Spark's dialect, over the same tables and views."""
+
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines import reader, session, views
+from quotaflow.pipelines.commands.output import note
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+def query(conf: Conf, sql: str, limit: int | None) -> "pa.RecordBatchReader":
+    """The rows of a query, at most `limit`. Raises QueryError with Spark's first line."""
+    reader.check_query(sql)
+    spark = session.get(conf.spark, note)
+    from pyspark.errors import PySparkException  # noqa: PLC0415  after the session's own check
+
+    try:
+        register(spark, Warehouse(conf.warehouse))
+        answer = spark.sql(sql)
+        return (answer if limit is None else answer.limit(limit)).toArrow().to_reader()
+    except PySparkException as error:
+        message = str(error).strip().splitlines()
+        raise reader.QueryError(message[0] if message else type(error).__name__) from None
+
+
+def register(spark: "SparkSession", warehouse: Warehouse) -> None:
+    """Give the session every table that was made, and every view whose tables were, by its name."""
+    made = {name for name in tables.TABLES if warehouse.exists(spark, name)}
+    for name in made:
+        warehouse.read(spark, name).createOrReplaceTempView(name)
+    for view in views.load().values():
+        if made.issuperset(views.named(view.query, tables.TABLES)):
+            spark.sql(view.query).createOrReplaceTempView(view.name)

@@ -1,0 +1,124 @@
+"""Commands that read tables without a JVM: tables, show, sql, ddl."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from quotaflow.pipelines.commands import options, output
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command("tables")(list_tables)
+    app.command("show")(show)
+    app.command("sql")(sql)
+    app.command("ddl")(print_ddl)
+
+
+def list_tables(
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+) -> None:
+    """List the tables: rows, newest event, size, meaning.
+
+    Needs no JVM. A table with no number of rows was never made: `quotaflow jobs` says which job
+    fills it.
+
+    Example: quotaflow tables
+    """
+    options.one_format(as_json, as_csv)
+    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
+
+    tables_reader = answers.open_reader(options.conf(conf, overrides))
+    rows = answers.extents(tables_reader)
+    output.write(rows, answers.EXTENT, as_json=as_json, as_csv=as_csv, by_worth=False)
+
+
+def show(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table or view: see `tables`.")],
+    *,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="From 10m ago, or an ISO time, on."),
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", metavar="SQL", help="Rows for which this SQL is true.")
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", min=1, help="At most so many rows [20; with --json or --csv all]."),
+    ] = None,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+) -> None:
+    """Show rows of a table or view, newest first.
+
+    Needs no JVM.
+
+    Example: quotaflow show requests --since 10m --where "api = 'PRODUCE' AND throttle_time_ms > 0"
+    """
+    options.one_format(as_json, as_csv)
+    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
+
+    name = answers.known(table)
+    most = limit if limit is not None or as_json or as_csv else answers.NEWEST_ROWS
+    start = options.since(since, datetime.now(UTC)) if since else None
+    tables_reader = answers.open_reader(options.conf(conf, overrides))
+    columns = tables_reader.columns(name)
+    query = answers.select(name, columns, start, where, most)
+    rows = answers.rows(tables_reader.query(query), query)
+    output.write(rows, columns, as_json=as_json, as_csv=as_csv)
+
+
+def sql(
+    query: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over tables and views.")],
+    *,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Spark's dialect, in a local Spark session (a JVM).")
+    ] = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+) -> None:
+    """Answer one SQL query over tables and views.
+
+    Needs no JVM, and cannot change anything. The dialect is DataFusion's, close to PostgreSQL; with
+    --spark it is Spark's, and a JDK is needed.
+
+    Example: quotaflow sql "SELECT principal, count(*) AS n FROM requests GROUP BY 1 ORDER BY n"
+    """
+    options.one_format(as_json, as_csv)
+    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
+
+    settings = options.conf(conf, overrides)
+    if spark:
+        from quotaflow.pipelines.commands import spark_sql  # noqa: PLC0415  starts a JVM
+
+        limit = None if as_json or as_csv else output.MOST_ROWS_ON_TERMINAL + 1
+        answer = spark_sql.query(settings, query, limit)
+    else:
+        answer = answers.open_reader(settings).query(query)
+    names, rows = list(answer.schema.names), answers.rows(answer, query)
+    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_worth=False)
+
+
+def print_ddl(
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="One table or view; all without it.")
+    ] = None,
+) -> None:
+    """Print CREATE TABLE and CREATE VIEW in Spark's SQL.
+
+    Needs no JVM.
+
+    Example: quotaflow ddl requests
+    """
+    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
+
+    output.lines(answers.create_statements(table))

@@ -1,0 +1,174 @@
+"""Tables and views without a JVM: DataFusion SQL over the Delta tables of a folder, read-only."""
+
+import difflib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from quotaflow.pipelines import views
+from quotaflow.pipelines.errors import ConfigError, QuotaflowError
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_QUERY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(?:select|with|values)\b", re.I | re.S)
+_NOT_FOUND = re.compile(r"table 'datafusion\.public\.(.+?)' not found|No field named (\S+?)\. ")
+_MESSAGE_CHARS = 400
+
+
+class QueryError(QuotaflowError):
+    """A query that cannot be answered: the SQL engine's word, in one line."""
+
+
+class NeverMadeError(QuotaflowError):
+    """A table that no job has filled yet; the message says which command does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much a table holds; all None when it was never made."""
+
+    rows: int | None = None
+    last_event_time_us: int | None = None
+    size_bytes: int | None = None
+
+
+def check_query(sql: str) -> None:
+    """Raise ConfigError unless the text is a query: engines would also write and read files."""
+    if not _QUERY.match(sql):
+        word = (sql.split() or ["nothing"])[0]
+        raise ConfigError(f"only queries are run here (SELECT, WITH or VALUES), not {word[:40]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Answers queries over the tables of one warehouse; a table is opened when a query names it."""
+
+    warehouse: Warehouse
+    _opened: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.warehouse.conf.catalog_schema:
+            raise ConfigError(
+                f"the tables are in the catalog {self.warehouse.conf.catalog_schema}, which is "
+                'read through Spark: quotaflow sql --spark "SELECT ..."'
+            )
+
+    def is_made(self, table: str) -> bool:
+        """Whether a table was ever made."""
+        return (self.warehouse.folder(table) / "_delta_log").is_dir()
+
+    def columns(self, name: str) -> list[str]:
+        """Columns of a table or view: those declared, in their order, that the live one has."""
+        if name in views.load():
+            return list(self.query(f"SELECT * FROM {name} LIMIT 0").schema.names)
+        live = {column.name for column in self._table(name).schema().fields}
+        return [column for column in tables.TABLES[name].column_names if column in live]
+
+    def extent(self, name: str) -> Extent:
+        """Rows, newest event_time and bytes of a table as its newest version has them."""
+        if not self.is_made(name):
+            return Extent()
+        time = tables.TABLES[name].time
+        sql = f"SELECT count(*) AS rows, max({time}) AS last FROM {name}"
+        with engine_errors(sql):
+            rows, last = self.query(sql).read_all().columns
+            sizes = self._table(name).get_add_actions(flatten=True)["size_bytes"].to_pylist()
+        # As a number: a hostile clock may be past the years Python knows.
+        return Extent(rows[0].as_py(), last.cast("int64")[0].as_py(), sum(sizes))
+
+    def query(self, sql: str) -> "pa.RecordBatchReader":
+        """The rows of one query over tables and views, batch by batch.
+
+        Raises QueryError, or NeverMadeError when it names a table that no job has filled yet.
+        Reading a batch may still fail: do it under `engine_errors`.
+        """
+        import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
+        from deltalake import QueryBuilder  # noqa: PLC0415
+
+        check_query(sql)
+        builder = QueryBuilder()
+        needed_tables, needed_views = _needed(sql)
+        for name in needed_tables:
+            builder.register(name, self._table(name))
+        with engine_errors(sql):
+            for name in needed_views:
+                pa.RecordBatchReader.from_stream(
+                    builder.execute(views.load()[name].create)
+                ).read_all()
+            return pa.RecordBatchReader.from_stream(builder.execute(sql))
+
+    def _table(self, name: str) -> Any:
+        from deltalake import DeltaTable  # noqa: PLC0415
+
+        if not self.is_made(name):
+            raise NeverMadeError(never_made(name, self.warehouse))
+        if name not in self._opened:
+            with engine_errors(name):
+                self._opened[name] = DeltaTable(self.warehouse.folder(name))
+        return self._opened[name]
+
+
+@contextmanager
+def engine_errors(sql: str) -> Iterator[None]:
+    """Turns what DataFusion, Delta and Arrow raise while they answer `sql` into a QueryError."""
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+    from pyarrow import ArrowException  # noqa: PLC0415
+
+    try:
+        yield
+    except (DeltaError, ArrowException, OSError) as error:
+        raise QueryError(_one_line(str(error), sql)) from None
+
+
+def never_made(table: str, warehouse: Warehouse) -> str:
+    """Why a declared table is not there, and the command that fills it."""
+    return (
+        f"table {table} was never made in {warehouse.conf.folder}: `quotaflow run {_filler(table)}"
+        "--once` fills it; or name another place with --set warehouse.path=FOLDER"
+    )
+
+
+def _filler(table: str) -> str:
+    try:
+        from quotaflow.pipelines.jobs import JOBS  # noqa: PLC0415
+    except ImportError:  # reading needs no pyspark, and without it no single job is named
+        return ""
+    fillers = [job.name for job in JOBS.values() if any(t.name == table for t in job.fills)]
+    return f"{fillers[0]} " if fillers else ""
+
+
+def _needed(sql: str) -> tuple[list[str], list[str]]:
+    """Tables and views that a query names, and those that its views need, in order of need."""
+    needed: list[str] = []
+    text = [sql]
+    while text:
+        found = [name for name in views.named(text.pop(), views.load()) if name not in needed]
+        needed = [*found, *needed]
+        text += [views.load()[name].query for name in found]
+    everything = " ".join([sql, *(views.load()[name].query for name in needed)])
+    return views.named(everything, tables.TABLES), needed
+
+
+def _one_line(message: str, sql: str) -> str:
+    """The engine's message without its line breaks and long lists, with the nearest right name."""
+    text = " ".join(message.split())
+    missing = _NOT_FOUND.search(text + " ")
+    if missing is None:
+        return f"{text[:_MESSAGE_CHARS]}: {sql[:80]!r}" if not text else text[:_MESSAGE_CHARS]
+    if missing.group(1):
+        known = [*tables.TABLES, *views.load()]
+        return f"no table {missing.group(1)}{nearest(missing.group(1), known)}"
+    fields = re.findall(r"[\w.]+", text.partition("Valid fields are")[2])
+    names = [field.rpartition(".")[2] for field in fields]
+    return f"no column {missing.group(2)}{nearest(missing.group(2).rpartition('.')[2], names)}"
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """The known name most like a wrong one, else all of them, as the end of an error."""
+    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(known)})"

@@ -1,0 +1,46 @@
+"""SQL views analysts use, one file each in schemas/views, in what Spark and DataFusion share."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view: its name, what a row is (the file's first comment), and its query."""
+
+    name: str
+    comment: str
+    query: str
+
+    @property
+    def create(self) -> str:
+        """CREATE VIEW text, for a session that has the tables under their names."""
+        return f"CREATE OR REPLACE VIEW {self.name} AS\n{self.query}"
+
+
+@cache
+def load() -> Mapping[str, View]:
+    """Every view by name."""
+    files = sorted(resources.files("quotaflow.schemas.views").iterdir(), key=lambda file: file.name)
+    return {
+        view.name: view
+        for file in files
+        if file.name.endswith(".sql")
+        for view in [_view(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8"))]
+    }
+
+
+def named(sql: str, names: Mapping[str, object]) -> list[str]:
+    """Which of `names` stand as words in a SQL text, in their own order."""
+    words = set(re.findall(r"\w+", sql.lower()))
+    return [name for name in names if name in words]
+
+
+def _view(name: str, text: str) -> View:
+    lines = text.splitlines()
+    comment = [line for line in lines if line.startswith("--")]
+    query = "\n".join(line for line in lines if not line.startswith("--"))
+    return View(name, " ".join(line.removeprefix("--").strip() for line in comment), query.strip())
