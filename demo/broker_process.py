@@ -1,8 +1,10 @@
 """One broker's operating-system process: started tethered to ours, stopped within bounds."""
 
+import re
 import subprocess
 from pathlib import Path
 
+_ERROR = re.compile(r"ERROR|FATAL|Error:|^[\w.]+Exception: ")
 STOP_TIMEOUT_S = 8.0
 """How long a broker may take to hand over and flush before it is killed."""
 
@@ -74,10 +76,10 @@ class BrokerProcess:
         return "Address already in use" in said or "Port already in use" in said
 
     def last_words(self) -> str:
-        """The end of what it logged, for an error message."""
+        """The first errors it logged, else its last lines, for an error message."""
         lines = (self._log() + self._console()).splitlines()
-        errors = [line for line in lines if "ERROR" in line or "FATAL" in line or "Error:" in line]
-        return " | ".join((errors or lines)[-3:])[-1000:] or "nothing was logged"
+        errors = [line for line in lines if _ERROR.search(line)]
+        return " | ".join(errors[:3] or lines[-3:])[:1000] or "nothing was logged"
 
     def _log(self) -> str:
         """What this run wrote; a log that was rotated meanwhile is read from its beginning."""

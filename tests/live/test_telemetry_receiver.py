@@ -1,0 +1,168 @@
+"""The broker-side receiver: what clients push reaches the topic, and nothing it meets hurts."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from quotaflow.demo import brokers
+from quotaflow.demo.broker_config import TELEMETRY_TOPIC, server_properties
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines.errors import KafkaError
+
+COUNTS = ("Received", "Sent", "Dropped", "Failed", "QueueSize")
+
+
+@contextmanager
+def pushing_client(cluster: Cluster, client_id: str) -> Iterator[None]:
+    """A librdkafka producer that does nothing but push telemetry, until the end."""
+    producer = Producer({**cluster.librdkafka_properties("alice"), "client.id": client_id})
+    producer.poll(0)
+    yield
+    producer.flush(5)
+
+
+def pushes(cluster: Cluster, client_id: str, timeout_s: float = 30) -> list[Message]:
+    """The first two pushes of this client on the topic."""
+    consumer = Consumer(
+        {
+            **cluster.librdkafka_properties("admin"),
+            "group.id": f"test-{uuid4().hex}",
+            "auto.offset.reset": "earliest",
+            "enable.metrics.push": False,
+        }
+    )
+    found: list[Message] = []
+    deadline = time.monotonic() + timeout_s
+    with closing(consumer):
+        consumer.subscribe([TELEMETRY_TOPIC])
+        while len(found) < 2 and time.monotonic() < deadline:
+            message = consumer.poll(1)
+            if message and ("client_id", client_id.encode()) in (message.headers() or []):
+                found.append(message)
+    return found
+
+
+def jmx(cluster: Cluster, broker_id: int, bean: str) -> dict[str, str]:
+    said = cluster.run_tool(
+        "org.apache.kafka.tools.JmxTool",
+        *("--jmx-url", _jmx_url(cluster.jmx_ports[broker_id])),
+        *("--object-name", bean, "--one-time", "--report-format", "properties"),
+    )
+    rows = (line.rpartition("=") for line in said.splitlines())
+    return {name: value for name, _, value in rows}
+
+
+def _jmx_url(port: int) -> str:
+    return f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{port}/jmxrmi"
+
+
+def counts(cluster: Cluster, broker_id: int) -> dict[str, int]:
+    said = jmx(cluster, broker_id, "quotaflow:type=TelemetryReceiver")
+    values = {name.rsplit(":", 1)[-1]: value for name, value in said.items()}
+    return {name: int(values[name]) for name in COUNTS}
+
+
+def test_a_push_reaches_the_topic_with_all_its_headers(cluster: Cluster, golden: Path) -> None:
+    client_id = f"rdk-{uuid4().hex[:8]}"
+    cluster.subscribe_telemetry("everything", interval_ms=1000)
+    with pushing_client(cluster, client_id):
+        found = pushes(cluster, client_id)
+    assert len(found) == 2
+    names = list(json.loads((golden / "plugin_headers.json").read_text())[0])
+    for message in found:
+        headers: dict[str, Any] = dict(message.headers() or [])
+        assert list(headers) == names
+        assert message.key() == headers["client_instance_id"]
+        assert headers["principal"] == b"User:alice"
+        assert headers["listener"] == headers["security_protocol"] == b"SASL_PLAINTEXT"
+        assert headers["content_type"] == b"OTLP"
+        assert headers["push_interval_ms"] == b"1000"
+        assert int(headers["broker_id"]) in cluster.racks
+        assert int(headers["client_source_port"]) > 0
+        assert MetricsData.FromString(message.value() or b"").resource_metrics
+
+
+def test_every_push_is_counted_once(cluster: Cluster) -> None:
+    client_id = f"rdk-{uuid4().hex[:8]}"
+    cluster.subscribe_telemetry("everything", interval_ms=1000)
+    with pushing_client(cluster, client_id):
+        pushes(cluster, client_id)
+    time.sleep(1)
+    of_brokers = [counts(cluster, broker_id) for broker_id in cluster.racks]
+    assert sum(of_one["Sent"] for of_one in of_brokers) >= 2
+    for of_one in of_brokers:
+        assert of_one["Received"] == of_one["Sent"]
+        assert of_one["Dropped"] == of_one["Failed"] == of_one["QueueSize"] == 0
+
+
+def test_kafkas_own_beans_are_still_there(cluster: Cluster) -> None:
+    said = jmx(cluster, 1, "kafka.server:type=socket-server-metrics,*")
+    assert any("connection-count" in name for name in said)
+
+
+def one_broker(folder: Path, monkeypatch: pytest.MonkeyPatch, receiver: dict[str, str]) -> Cluster:
+    """A cluster of one whose receiver is configured otherwise."""
+
+    def changed(*args: Any) -> dict[str, str]:
+        prefixed = {f"quotaflow.telemetry.{key}": value for key, value in receiver.items()}
+        return server_properties(*args) | prefixed
+
+    monkeypatch.setattr(brokers, "server_properties", changed)
+    return Cluster(folder / "one", nodes=1)
+
+
+@pytest.mark.parametrize(
+    ("receiver", "counted_as"),
+    [
+        pytest.param({"queue.max.bytes": "1"}, "Dropped", id="a full queue drops"),
+        pytest.param(
+            {"topic": "nowhere", "producer.max.block.ms": "100"}, "Failed", id="no topic fails"
+        ),
+    ],
+)
+def test_a_push_that_cannot_be_kept_is_counted_and_the_client_goes_on(
+    receiver: dict[str, str], counted_as: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with one_broker(tmp_path, monkeypatch, receiver) as cluster:
+        cluster.subscribe_telemetry("everything", interval_ms=200)
+        with pushing_client(cluster, "rdk"):
+            time.sleep(6)
+        of_it = counts(cluster, 1)
+        pushed = cluster.request_logs[1].read_text().count('"requestApiKeyName":"PUSH_TELEMETRY"')
+        logged = cluster.request_logs[1].with_name("server.log").read_text()
+    assert of_it["Received"] >= 2
+    assert of_it[counted_as] == of_it["Received"] <= pushed
+    assert of_it["Sent"] == 0
+    assert 1 <= logged.count("Client telemetry: ") <= 2
+
+
+@pytest.mark.parametrize(
+    ("receiver", "said"),
+    [
+        pytest.param({"queue.max.bytes": "0"}, "queue.max.bytes: Value must be", id="a bound of 0"),
+        pytest.param({"queue.max.records": "many"}, "queue.max.records", id="not a number"),
+        pytest.param({"topic": ""}, "topic", id="no topic"),
+        pytest.param({"bootstrap.servers": ""}, "bootstrap.servers", id="nowhere to send to"),
+        pytest.param(
+            {"que.max.bytes": "9"}, "unknown que.max.bytes, known are", id="a misspelling"
+        ),
+        pytest.param({"producer.acks": "5"}, "acks", id="a producer that cannot be"),
+    ],
+)
+def test_a_config_that_cannot_be_right_stops_the_start_and_is_named(
+    receiver: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = one_broker(tmp_path, monkeypatch, receiver)
+    with pytest.raises(KafkaError) as error:
+        cluster.__enter__()
+    assert said in str(error.value)
+    assert "TelemetryReceiver" in str(error.value)
+    assert cluster.pids == {}
