@@ -1,0 +1,174 @@
+"""How fast payloads become points on one core: quotaflow beside what else could decode them.
+
+`python bench/decode.py [--json] [--rounds N]`. All contenders take turns in one run and each shows
+its best round in points per second of CPU time, so that what else the machine does counts little.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ptars
+import pyarrow as pa
+from opentelemetry.proto.metrics.v1 import metrics_pb2
+from payloads import batches
+from rich.console import Console
+from rich.table import Table
+
+from quotaflow.udfs import otlp_batch, otlp_columns
+from quotaflow.udfs.codecs import Limits
+
+LIMITS = Limits()
+BATCH_BYTES = 8 << 20
+LEAST_S = 0.3
+OURS, GO = "quotaflow: flat columns", "Collector's Go unmarshaler (pdata)"
+FULL = ptars.HandlerPool([metrics_pb2.DESCRIPTOR]).get_for_message(
+    metrics_pb2.MetricsData.DESCRIPTOR
+)
+Rates = dict[str, dict[str, float]]
+
+
+def quotaflow(payloads: list[bytes]) -> int:
+    """Payload bytes to every column of client_metrics that a payload holds."""
+    batch = otlp_batch.read(payloads, {}, LIMITS)
+    return int(otlp_columns.points(batch, np.flatnonzero(batch.keep)).num_rows)
+
+
+def upb(payloads: list[bytes]) -> None:
+    """protobuf's parse alone, nothing taken out."""
+    for payload in payloads:
+        metrics_pb2.MetricsData.FromString(payload)
+
+
+def ptars_full(payloads: list[bytes]) -> None:
+    """ptars with all of OTLP's descriptor: nested columns, nothing flattened."""
+    FULL.array_to_record_batch(pa.array(payloads, pa.binary()))
+
+
+def python_loop(payloads: list[bytes]) -> None:
+    """Parsed messages walked in Python into a few of the columns: gauges and sums only."""
+    rows = []
+    for payload in payloads:
+        for resource in metrics_pb2.MetricsData.FromString(payload).resource_metrics:
+            tags = {kv.key: kv.value.string_value for kv in resource.resource.attributes}
+            for scope in resource.scope_metrics:
+                for metric in scope.metrics:
+                    kind = metric.WhichOneof("data")
+                    rows += [
+                        {
+                            "metric": metric.name,
+                            "kind": kind,
+                            "time": point.time_unix_nano // 1_000,
+                            "value": getattr(point, point.WhichOneof("value")),
+                            "attributes": [
+                                (kv.key, str(getattr(kv.value, kv.value.WhichOneof("value"))))
+                                for kv in point.attributes
+                            ],
+                            "resource": list(tags.items()),
+                        }
+                        for point in getattr(metric, kind).data_points
+                    ]
+    pa.RecordBatch.from_pylist(rows, schema=LOOP_SCHEMA)
+
+
+TAGS = pa.map_(pa.string(), pa.string())
+LOOP_SCHEMA = pa.schema(
+    {
+        "metric": pa.string(),
+        "kind": pa.string(),
+        "time": pa.int64(),
+        "value": pa.float64(),
+        "attributes": TAGS,
+        "resource": TAGS,
+    }
+)
+CONTENDERS: dict[str, Callable[[list[bytes]], Any]] = {
+    OURS: quotaflow,
+    "Python loop over parsed messages": python_loop,
+    "ptars, full descriptor: nested": ptars_full,
+    "protobuf (upb) parse alone": upb,
+}
+
+
+def rate(decode: Callable[[list[bytes]], Any], payloads: list[bytes], points: int) -> float:
+    """Points per second of CPU time."""
+    done, start = 0, time.process_time()
+    while (spent := time.process_time() - start) < LEAST_S:
+        decode(payloads)
+        done += points
+    return done / spent
+
+
+def measure(rounds: int) -> Rates:
+    """The best rate of every contender on every kind of payload."""
+    kinds = batches(BATCH_BYTES)
+    points = {kind: quotaflow(payloads) for kind, payloads in kinds.items()}
+    rates: Rates = {name: dict.fromkeys(kinds, 0.0) for name in (OURS, *CONTENDERS, GO)}
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(Path(folder))
+        for _ in range(rounds):
+            for kind, payloads in kinds.items():
+                for name, decode in CONTENDERS.items():
+                    found = rate(decode, payloads, points[kind])
+                    rates[name][kind] = max(rates[name][kind], found)
+                if program:
+                    rates[GO][kind] = max(rates[GO][kind], rate_of_go(program, payloads))
+    if not program:
+        del rates[GO]
+    return rates
+
+
+def build(folder: Path) -> Path | None:
+    """The Go program, built; None where there is no Go or its modules cannot be had."""
+    go, program = shutil.which("go"), folder / "pdata"
+    if not go:
+        return None
+    command = [go, "build", "-o", str(program), "."]
+    built = subprocess.run(command, cwd=Path(__file__).parent / "pdata", check=False)
+    return program if built.returncode == 0 else None
+
+
+def rate_of_go(program: Path, payloads: list[bytes]) -> float:
+    """Points per second of CPU time of the Go program on one core, its garbage collector's too."""
+    file = program.with_suffix(".bin")
+    file.write_bytes(b"".join(len(p).to_bytes(4, "big") + p for p in payloads))
+    environment = os.environ | {"GOMAXPROCS": "1"}
+    command = [str(program), str(file)]
+    out = subprocess.run(command, env=environment, check=True, capture_output=True).stdout
+    return float(json.loads(out)[str(file)])
+
+
+def show(rates: Rates) -> Table:
+    """Millions of points per second, and how quotaflow compares."""
+    kinds = list(rates[OURS])
+    table = Table("M points/s of CPU time (quotaflow is N times as fast)", *kinds)
+    for name, row in rates.items():
+        cells = [f"{row[k] / 1e6:.2f} ({rates[OURS][k] / row[k]:.2f}x)" for k in kinds]
+        table.add_row(name, *cells)
+    return table
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="points per second as JSON")
+    parser.add_argument("--rounds", type=int, default=5, help="turns each contender takes")
+    options = parser.parse_args()
+    rates = measure(options.rounds)
+    if options.json:
+        json.dump(rates, sys.stdout, indent=2)
+    else:
+        Console().print(show(rates))
+
+
+if __name__ == "__main__":
+    main()
