@@ -8,12 +8,13 @@ changes configs, some wrongly, and moves a partition under a throttle (KIP-73).
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from typing import Any
 
 from quotaflow.demo import traffic_clients, traffic_configs, traffic_java
 from quotaflow.demo.cluster import Cluster
-from quotaflow.demo.traffic_clients import Stage
-from quotaflow.demo.traffic_report import ClientReport, TrafficReport
+from quotaflow.demo.traffic_report import ClientReport, ConfigCall, Move, TrafficReport
+from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.errors import ConfigError
 
 __all__ = ["ClientReport", "TrafficReport", "run"]
@@ -29,6 +30,7 @@ _QUOTA_WINDOW_S = 11
 _MOVE_BYTES_PER_S = 1_500_000
 _PARTITIONS = 3
 _RECORD_BYTES = 1_000
+_BULK_RECORD_BYTES = 20_000
 
 TOPICS: dict[str, dict[str, Any]] = {
     "orders": {"num_partitions": _PARTITIONS, "replication_factor": 3},
@@ -53,24 +55,12 @@ def run(
         raise ConfigError(f"scale {scale:g} is under {MIN_SCALE:g}: clients would push too little")
     stage = Stage(cluster, seed, DURATION_S * scale)
     began_ms = _now_ms()
-    with cluster.admin() as admin:
-        topic_ids = traffic_configs.make_topics(admin, TOPICS)
-        quota = traffic_configs.set_quota("dave", "producer_byte_rate", DAVE_QUOTA_BYTES_PER_S)
-        quota_call = quota(admin)
-    cluster.subscribe_telemetry("everything")
-    bulk_bytes = round(_MOVE_BYTES_PER_S * stage.duration_s / 2.5)
-    progress("loading the topic that will move")
-    bulk = _load(stage, bulk_bytes)
+    topic_ids, quota_call = _prepare(cluster)
+    progress("clients at work")
     with ThreadPoolExecutor(16, "traffic") as pool:
         clients = _start_clients(stage, pool)
         calls = pool.submit(traffic_configs.churn, stage)
-        move = pool.submit(
-            traffic_configs.move,
-            stage,
-            "bulk",
-            size_bytes=bulk_bytes,
-            throttle_bytes_per_s=_MOVE_BYTES_PER_S,
-        )
+        move = pool.submit(_move, stage, clients["rdk-bulk-alice"])
         try:
             _await({**clients, "config changes": calls, "the throttled move": move}, progress)
         finally:
@@ -82,24 +72,48 @@ def run(
         began_ms=began_ms,
         ended_ms=_now_ms(),
         topic_ids=topic_ids,
-        clients=(bulk, *(client.result() for client in clients.values())),
+        clients=tuple(client.result() for client in clients.values()),
         config_calls=(quota_call, *calls.result()),
         move=move.result(),
     )
+
+
+def _prepare(cluster: Cluster) -> tuple[dict[str, str], ConfigCall]:
+    """Topics and their ids, dave's quota, and a subscription to every client's metrics."""
+    with cluster.admin() as admin:
+        topic_ids = traffic_configs.make_topics(admin, TOPICS)
+        quota = traffic_configs.set_quota("dave", "producer_byte_rate", DAVE_QUOTA_BYTES_PER_S)
+        quota_call = quota(admin)
+    cluster.subscribe_telemetry("everything")
+    return topic_ids, quota_call
 
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _load(stage: Stage, size_bytes: int) -> ClientReport:
+def _bulk_bytes(stage: Stage) -> int:
+    """What moves in under half of the time."""
+    return round(_MOVE_BYTES_PER_S * stage.duration_s * 0.4)
+
+
+def _load(stage: Stage, user: str, client_id: str) -> ClientReport:
     """Fill `bulk` as fast as it goes."""
-    at_once = Stage(stage.cluster, stage.seed, duration_s=0.0, stop=stage.stop)
-    bytes_each = 20_000
+    at_once = replace(stage, duration_s=0.0)
+    records = _bulk_bytes(stage) * 4 // (3 * _BULK_RECORD_BYTES)
     return traffic_clients.steady(
-        *(at_once, "alice", "rdk-bulk-alice", "bulk"),
-        records=size_bytes * 4 // (3 * bytes_each),
-        bytes_each=bytes_each,
+        at_once, user, client_id, "bulk", records=records, bytes_each=_BULK_RECORD_BYTES
+    )
+
+
+def _move(stage: Stage, loaded: Future[ClientReport]) -> Move:
+    """Move `bulk` once it is full."""
+    loaded.result()
+    return traffic_configs.move(
+        stage,
+        "bulk",
+        size_bytes=_bulk_bytes(stage),
+        throttle_bytes_per_s=_MOVE_BYTES_PER_S,
     )
 
 
@@ -116,6 +130,7 @@ def _start_clients(stage: Stage, pool: ThreadPoolExecutor) -> dict[str, Future[C
     orders = {"topic": "orders", "bytes_each": _RECORD_BYTES}
     readers = {"topic": "orders", "records": orders_java + orders_rdk}
     java, rdk = traffic_java, traffic_clients
+    start(_load, "alice", "rdk-bulk-alice")
     start(java.produce, "alice", "java-orders-alice", records=orders_java, **orders)
     start(rdk.steady, "alice", "rdk-orders-alice", records=orders_rdk, **orders)
     start(

@@ -3,47 +3,25 @@
 import re
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from random import Random
-from threading import Event
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, ThrottleEvent
 
-from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.traffic_report import LIBRDKAFKA, ClientReport
+from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines import errors
 
 _FLUSH_TIMEOUT_S = 60.0
 _FLUSH_STEP_S = 0.5
 _BATCH_RECORDS = 5
 _ABORT_EVERY = 5
+_MIN_PUSHES = 3
+_PUSHES_TIMEOUT_S = 15.0
+_ANSWER_TIMEOUT_S = 5.0
 _AT_WORK = 8
 """librdkafka asks for a producer id half a second after its start: so many start meanwhile."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Where clients run, for how long at their pace, and the sign to stop early."""
-
-    cluster: Cluster
-    seed: int
-    duration_s: float
-    stop: Event = field(default_factory=Event)
-
-    def random(self, client_id: str) -> Random:
-        """A source of its own per client: one client's pace does not change another's data."""
-        return Random(f"{self.seed}/{client_id}")
-
-    def paced(self, total: int) -> Iterator[int]:
-        """0, 1, ... total - 1, spread evenly over the duration; ends early when told to stop."""
-        began_s = time.monotonic()
-        for n in range(total):
-            due_s = began_s + n * self.duration_s / total
-            if self.stop.wait(max(0.0, due_s - time.monotonic())):
-                return
-            yield n
 
 
 class ClientLog:
@@ -52,7 +30,10 @@ class ClientLog:
     _GIVEN = re.compile(r"(?:Acquired|Ignoring InitProduceId response) \(?PID\{Id:(\d+)")
     _INSTANCE = re.compile(r"client instance id ([\w+/-]{22})$")
 
+    _ANSWERED = re.compile(r"Acquired PID|Ignoring InitProduceId|Failed to acquire")
+
     def __init__(self) -> None:
+        self.ids_awaited = 0
         self.producer_ids: set[int] = set()
         self.client_instances: set[str] = set()
         self.pushes = 0
@@ -62,6 +43,8 @@ class ClientLog:
         """Called by confluent-kafka in place of a logger's method, from poll and flush."""
         line = text % args
         self.pushes += "Sending PushTelemetry" in line
+        self.ids_awaited += "Acquiring ProducerId" in line
+        self.ids_awaited -= self._ANSWERED.search(line) is not None
         if given := self._GIVEN.search(line):
             self.producer_ids.add(int(given[1]))
         if instance := self._INSTANCE.search(line):
@@ -130,8 +113,23 @@ class RecordProducer:
             if time.monotonic() > deadline_s:
                 raise errors.KafkaError(f"{self._client_id}: {left} records not acknowledged")
 
+    def await_pushes(self) -> None:
+        """Live for at least three pushes: an interval of a slow machine may be long."""
+        deadline_s = time.monotonic() + _PUSHES_TIMEOUT_S
+        while self.log.pushes < _MIN_PUSHES and time.monotonic() < deadline_s:
+            if self._stage.stop.is_set():
+                return
+            self.kafka.poll(0.1)
+
     def close(self) -> None:
-        """Send the terminating push and disconnect."""
+        """Hear what was logged so far, send the terminating push and disconnect.
+
+        librdkafka asks a second broker when the first is slow: the first one's id counts too.
+        """
+        timeout_s = 0.0 if self._stage.stop.is_set() else _ANSWER_TIMEOUT_S
+        deadline_s = time.monotonic() + timeout_s
+        while self.kafka.poll(0.0) or (self.log.ids_awaited and time.monotonic() < deadline_s):
+            self.kafka.poll(0.02)
         self.kafka.close()
 
     def report(self) -> ClientReport:
@@ -153,6 +151,7 @@ def steady(
     for _ in stage.paced(records):
         producer.send(topic, random.randbytes(random.randint(bytes_each // 2, bytes_each)))
     producer.finish()
+    producer.await_pushes()
     producer.close()
     return producer.report()
 
@@ -174,6 +173,7 @@ def transactional(
         kafka = producer.kafka
         (kafka.abort_transaction if is_aborted else kafka.commit_transaction)(_FLUSH_TIMEOUT_S)
         ended["aborted" if is_aborted else "committed"] += 1
+    producer.await_pushes()
     producer.close()
     return replace(
         producer.report(),

@@ -13,8 +13,8 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.admin import client_quotas
 
-from quotaflow.demo.traffic_clients import Stage
 from quotaflow.demo.traffic_report import ConfigCall, Move
+from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.errors import KafkaError
 
 _ERROR_CODE = re.compile(r"\[Error (\d+)\]")
@@ -117,7 +117,7 @@ def _describe_quotas(admin: KafkaAdminClient) -> None:
 def move(stage: Stage, topic: str, *, size_bytes: int, throttle_bytes_per_s: int) -> Move:
     """Move partition 0 to another broker under a throttle, as kafka-reassign-partitions does.
 
-    The tool's last `--verify` takes the throttle away again.
+    The tool's last `--verify` takes the throttle away again, unless the stage is stopped before.
     """
     with stage.cluster.admin() as admin:
         from_broker = _replicas(admin, topic)[0]
@@ -136,7 +136,7 @@ def move(stage: Stage, topic: str, *, size_bytes: int, throttle_bytes_per_s: int
         deadline = time.monotonic() + _MOVE_TIMEOUT_S
         while _replicas(admin, topic) != [to_broker] and time.monotonic() < deadline:
             if stage.stop.wait(_LOOK_EVERY_S):
-                break
+                return Move(topic, from_broker, to_broker, throttle_bytes_per_s, size_bytes, False)
         tool("--verify")
         is_finished = _replicas(admin, topic) == [to_broker]
     return Move(topic, from_broker, to_broker, throttle_bytes_per_s, size_bytes, is_finished)

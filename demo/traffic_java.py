@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from quotaflow.demo.credentials import write_private
-from quotaflow.demo.traffic_clients import Stage
 from quotaflow.demo.traffic_report import JAVA, ClientReport
+from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.errors import KafkaError
 
 _TOOLS = "org.apache.kafka.tools"

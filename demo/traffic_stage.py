@@ -1,0 +1,32 @@
+"""Where and how long the demo's clients run."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from random import Random
+from threading import Event
+
+from quotaflow.demo.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where clients run, for how long at their pace, and the sign to stop early."""
+
+    cluster: Cluster
+    seed: int
+    duration_s: float
+    stop: Event = field(default_factory=Event)
+
+    def random(self, client_id: str) -> Random:
+        """A source of its own per client: one client's pace does not change another's data."""
+        return Random(f"{self.seed}/{client_id}")
+
+    def paced(self, total: int) -> Iterator[int]:
+        """0, 1, ... total - 1, spread evenly over the duration; ends early when told to stop."""
+        began_s = time.monotonic()
+        for n in range(total):
+            due_s = began_s + n * self.duration_s / total
+            if self.stop.wait(max(0.0, due_s - time.monotonic())):
+                return
+            yield n
