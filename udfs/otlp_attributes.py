@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
@@ -22,6 +23,7 @@ CUT_MARK = "…"
 DROPPED = "otel.dropped_attributes_count"
 
 _INT_MAX = 2**31 - 1
+_INT_CHARS = len(str(-_INT_MAX))
 _LEAST_COORDINATOR = 2**30
 _Json = str | bool | int | float | None | list["_Json"] | dict[str, "_Json"]
 
@@ -30,10 +32,10 @@ _Json = str | bool | int | float | None | list["_Json"] | dict[str, "_Json"]
 class Place:
     """What a point is about: topic and partition, or the node (broker) it was measured at."""
 
-    topic: str | None
-    partition: int | None
-    node_id: int | None
-    node_kind: str | None
+    topic: str | None = None
+    partition: int | None = None
+    node_id: int | None = None
+    node_kind: str | None = None
 
 
 def cut(text: str, limits: Limits) -> str:
@@ -51,9 +53,12 @@ def tags(attributes: Iterable[KeyValue], limits: Limits) -> Tags:
     """
     left = iter(attributes)
     kept = {cut(kv.key, limits): _text(kv.value, limits) for kv in islice(left, limits.attributes)}
-    if dropped := sum(1 for _ in left):
+    if dropped := len(list(left)):
         kept[DROPPED] = str(dropped)
-    return tuple(sorted(kept.items(), key=lambda item: item[0]))
+    return tuple(sorted(kept.items(), key=_key)) if len(kept) > 1 else tuple(kept.items())
+
+
+_key = itemgetter(0)
 
 
 def _text(value: AnyValue, limits: Limits) -> str | None:
@@ -87,14 +92,17 @@ def _json(value: AnyValue, depth: int) -> _Json:
 
 def first(values: Mapping[str, str | None], *keys: str) -> str | None:
     """The value of the first key that says something; clients send empty text for nothing."""
-    return next((text for key in keys if (text := values.get(key))), None)
+    for key in keys:
+        if text := values.get(key):
+            return text
+    return None
 
 
 def place(attributes: Tags) -> Place:
     """Topic, partition and node of a point, whichever client wrote it."""
     values = dict(attributes)
-    node_id, node_kind = node(first(values, "node_id", "node.id"))
-    return Place(first(values, "topic"), _int(first(values, "partition")), node_id, node_kind)
+    node_id, node_kind = node(values.get("node_id") or values.get("node.id"))
+    return Place(values.get("topic") or None, _int(values.get("partition")), node_id, node_kind)
 
 
 def node(text: str | None) -> tuple[int | None, str | None]:
@@ -103,7 +111,7 @@ def node(text: str | None) -> tuple[int | None, str | None]:
     Java's NetworkClient numbers bootstrap addresses -1, -2, ... and gives the connection to a
     group coordinator the id Integer.MAX_VALUE - broker id; a bootstrap address has no broker id.
     """
-    number = _int(text.removeprefix("node-") if text else None)
+    number = _int(text.removeprefix("node-")) if text else None
     if number is None:
         return None, None
     if number < 0:
@@ -115,8 +123,10 @@ def node(text: str | None) -> tuple[int | None, str | None]:
 
 def _int(text: str | None) -> int | None:
     """A decimal number that fits an INT, as clients print ids; anything else is none."""
-    digits = (text or "").removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= len(str(_INT_MAX))):
+    if not text or len(text) > _INT_CHARS:
         return None
-    number = int(text or "")
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    number = int(text)
     return number if -_INT_MAX <= number <= _INT_MAX else None

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from quotaflow.schemas import metrics as catalogue
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP
-from quotaflow.udfs.otlp_attributes import Tags, first, place
+from quotaflow.udfs.otlp_attributes import Place, Tags, first, place
 from quotaflow.udfs.otlp_batch import Batch
 from quotaflow.udfs.otlp_exact import NS_PER_US
 from quotaflow.udfs.otlp_numbers import Numbers, Unsigned
@@ -25,6 +25,7 @@ _CLIENT_KEYS = {
     "application_id": ("application_id",),
     "client_rack": ("client_rack",),
 }
+_PLACE_KEYS = {"topic", "partition", "node_id", "node.id"}
 _PLACE_TYPES = {"topic": STRING, "partition": INT, "node_id": INT, "node_kind": STRING}
 _POINT_TYPES = {column.name: column.type for column in tables.POINT}
 
@@ -118,8 +119,9 @@ def _clients(batch: Batch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
     """Attributes and resource as maps, and what they say about place and client."""
     sets: Sequence[Tags] = list(batch.points.names.attributes)
     attributes, resources = pa.array(numbers.attributes), pa.array(resource)
-    places = [place(tags) for tags in sets]
-    by_set, by_resource = [dict(tags) for tags in sets], [dict(tags) for tags in batch.resources]
+    by_resource = [dict(tags) for tags in batch.resources]
+    own_keys = {key for tags in sets for key, _ in tags}
+    places = [place(tags) for tags in sets] if own_keys & _PLACE_KEYS else [Place()] * len(sets)
     found = {
         "attributes": _take(sets, _POINT_TYPES["attributes"], attributes),
         "resource": _take(batch.resources, _POINT_TYPES["resource"], resources),
@@ -128,8 +130,8 @@ def _clients(batch: Batch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
         found[name] = _take((getattr(at, name) for at in places), type_, attributes)
     for name, keys in _CLIENT_KEYS.items():
         found[name] = _take((first(values, *keys) for values in by_resource), STRING, resources)
-        if any(first(values, *keys) for values in by_set):
-            own = _take((first(values, *keys) for values in by_set), STRING, attributes)
+        if own_keys.intersection(keys):
+            own = _take((first(dict(tags), *keys) for tags in sets), STRING, attributes)
             found[name] = pc.coalesce(found[name], own)
     return found
 
