@@ -45,6 +45,9 @@ final class TelemetrySender implements TelemetryReceiver.Counts {
 
     /** Never blocks: queues the record, built only if there is room for its bytes, or drops it. */
     void offer(int bytes, Supplier<ProducerRecord<byte[], byte[]>> push) {
+        if (isClosed) {
+            return; // a broker keeps calling a reporter that was taken out of metric.reporters
+        }
         received.increment();
         if (!reserve(bytes)) {
             drop();
@@ -55,9 +58,6 @@ final class TelemetrySender implements TelemetryReceiver.Counts {
     }
 
     private boolean reserve(int bytes) {
-        if (isClosed) {
-            return false;
-        }
         boolean fits = queuedBytes.addAndGet(bytes) <= maxBytes;
         if (!fits) {
             queuedBytes.addAndGet(-bytes);

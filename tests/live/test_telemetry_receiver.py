@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer
+from kafka.admin import ConfigResource, ConfigResourceType
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from quotaflow.demo import brokers
@@ -142,6 +143,30 @@ def test_a_push_that_cannot_be_kept_is_counted_and_the_client_goes_on(
     assert of_it[counted_as] == of_it["Received"] <= pushed
     assert of_it["Sent"] == 0
     assert 1 <= logged.count("Client telemetry: ") <= 2
+
+
+def test_a_receiver_taken_out_and_put_back_at_run_time_counts_anew(tmp_path: Path) -> None:
+    jmx_reporter = "org.apache.kafka.common.metrics.JmxReporter"
+    with Cluster(tmp_path / "one", nodes=1) as cluster:
+        cluster.subscribe_telemetry("everything", interval_ms=200)
+        with pushing_client(cluster, "rdk"):
+            assert len(pushes(cluster, "rdk")) == 2
+            set_reporters(cluster, jmx_reporter)
+            with pytest.raises(KafkaError, match="No matched attributes"):
+                counts(cluster, 1)
+            set_reporters(cluster, f"{jmx_reporter},quotaflow.TelemetryReceiver")
+            time.sleep(4)
+        of_it = counts(cluster, 1)
+        logged = cluster.request_logs[1].with_name("server.log").read_text()
+    assert of_it["Sent"] >= 1
+    assert of_it["Dropped"] == of_it["Failed"] == 0
+    assert logged.count("Client telemetry: ") <= 1  # what was queued when it was taken out
+
+
+def set_reporters(cluster: Cluster, reporters: str) -> None:
+    resource = ConfigResource(ConfigResourceType.BROKER, "1", {"metric.reporters": reporters})
+    with cluster.admin() as admin:
+        assert admin.alter_configs([resource]) == {"broker": {"1": "OK"}}
 
 
 @pytest.mark.parametrize(
