@@ -1,0 +1,175 @@
+"""Whose rows a checkpoint counts: topics made again, checkpoints lost, copied or moved."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from quotaflow.pipelines import config, identity
+from quotaflow.pipelines.errors import CheckpointError
+from quotaflow.pipelines.identity import TopicIdentity
+from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+LOGS = TopicIdentity("cluster-a", "logs", "id-1")
+MADE_AGAIN = TopicIdentity("cluster-a", "logs", "id-2")
+OTHER_CLUSTER = TopicIdentity("cluster-b", "logs", "id-1")
+TIME = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def begun(checkpoint: Path, query_id: str, batches: int = 1) -> Path:
+    """A checkpoint as Spark leaves it; its newest batch may be planned and not yet committed."""
+    (checkpoint / "offsets").mkdir(parents=True)
+    (checkpoint / "metadata").write_text(json.dumps({"id": query_id}), encoding="utf-8")
+    for batch in range(batches):
+        (checkpoint / "offsets" / str(batch)).touch()
+        (checkpoint / "offsets" / f".{batch}.crc").touch()
+    return checkpoint
+
+
+def test_a_first_start_is_remembered(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "_checkpoints" / "ingest"
+    identity.check_topic(checkpoint, LOGS, accept_new=False)
+    begun(checkpoint, "q1")
+    identity.check_topic(checkpoint, LOGS, accept_new=False)
+    assert sorted(path.name for path in checkpoint.parent.iterdir()) == [
+        "ingest",
+        "ingest.topic.json",
+    ]
+
+
+def test_before_the_first_batch_any_topic_will_do(tmp_path: Path) -> None:
+    identity.check_topic(tmp_path / "ingest", LOGS, accept_new=False)
+    identity.check_topic(tmp_path / "ingest", MADE_AGAIN, accept_new=False)
+    begun(tmp_path / "ingest", "q1")
+    identity.check_topic(tmp_path / "ingest", MADE_AGAIN, accept_new=False)
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        pytest.param(
+            MADE_AGAIN,
+            ["does not fit topic logs", "with id id-1, and now it has id-2", "--accept-new-topic"],
+            id="the topic was made again",
+        ),
+        pytest.param(
+            OTHER_CLUSTER,
+            ["it belongs to cluster cluster-a, and this is cluster-b"],
+            id="conf names another cluster",
+        ),
+        pytest.param(
+            TopicIdentity("cluster-a", "events", "id-3"),
+            ["does not fit topic events", "it belongs to logs with id id-1"],
+            id="conf names another topic",
+        ),
+    ],
+)
+def test_another_topic_stops_until_it_is_accepted(
+    tmp_path: Path, now: TopicIdentity, words: list[str]
+) -> None:
+    checkpoint = tmp_path / "ingest"
+    identity.check_topic(checkpoint, LOGS, accept_new=False)
+    begun(checkpoint, "q1")
+    for _ in range(2):
+        with pytest.raises(CheckpointError) as raised:
+            identity.check_topic(checkpoint, now, accept_new=False)
+        assert all(word in str(raised.value) for word in [*words, str(checkpoint)])
+
+    identity.check_topic(checkpoint, now, accept_new=True)
+    assert not checkpoint.exists()
+    assert (tmp_path / "ingest.q1.old" / "offsets" / "0").exists()
+    begun(checkpoint, "q2")
+    identity.check_topic(checkpoint, now, accept_new=False)
+    with pytest.raises(CheckpointError):
+        identity.check_topic(checkpoint, LOGS, accept_new=False)
+
+
+def test_a_checkpoint_that_nothing_names_a_topic_for_is_refused(tmp_path: Path) -> None:
+    checkpoint = begun(tmp_path / "ingest", "q1")
+    with pytest.raises(CheckpointError, match="nothing says which topic its offsets belong to"):
+        identity.check_topic(checkpoint, LOGS, accept_new=False)
+
+
+def test_accepting_the_same_topic_moves_nothing(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "ingest"
+    identity.check_topic(checkpoint, LOGS, accept_new=False)
+    begun(checkpoint, "q1")
+    identity.check_topic(checkpoint, LOGS, accept_new=True)
+    assert identity.is_begun(checkpoint)
+
+
+@pytest.fixture(scope="module")
+def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Tables in which every job but one has written batches 0 to 2 of query q1."""
+    warehouse = Warehouse(config.Warehouse(path=str(tmp_path_factory.mktemp("warehouse"))))
+    warehouse.ensure(spark, [tables.PIPELINE_PROGRESS])
+    rows = [
+        {"job": job, "query_id": "q1", "batch_id": batch, "event_time": TIME}
+        for job in ("fits", "planned", "lost", "copied", "replaced")
+        for batch in range(3)
+    ]
+    progress = pa.Table.from_pylist(rows, schema=tables.PIPELINE_PROGRESS.arrow)
+    batch = Batch(warehouse, "any", "any", 0)
+    batch.append(spark.createDataFrame(progress), tables.PIPELINE_PROGRESS)
+    return warehouse
+
+
+@contextmanager
+def raises(words: str | None) -> Iterator[None]:
+    if words is None:
+        yield
+    else:
+        with pytest.raises(CheckpointError, match=words):
+            yield
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("job", "checkpoint", "words"),
+    [
+        pytest.param("fits", ("q1", 3), None, id="the checkpoint ends where the tables do"),
+        pytest.param("planned", ("q1", 4), None, id="a batch that is planned and not yet written"),
+        pytest.param(
+            "copied",
+            ("q1", 2),
+            "ends at batch 1, but the tables hold batch 2 of copied: it is an old copy",
+            id="an old copy of the checkpoint was put back",
+        ),
+        pytest.param(
+            "lost", None, "is gone, but the tables hold what lost wrote", id="no checkpoint"
+        ),
+        pytest.param("never_ran", None, None, id="a first run"),
+        pytest.param("replaced", ("q2", 1), None, id="a new topic was accepted: another query"),
+    ],
+)
+def test_checkpoints_against_the_tables(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    job: str,
+    checkpoint: tuple[str, int] | None,
+    words: str | None,
+) -> None:
+    if checkpoint:
+        begun(warehouse.checkpoint(job), *checkpoint)
+    with raises(words):
+        identity.check_tables(spark, warehouse, job, accept_new=False)
+
+
+@pytest.mark.spark
+def test_a_new_topic_may_start_beside_rows_of_the_old_one(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    identity.check_tables(spark, warehouse, "lost", accept_new=True)
+
+
+@pytest.mark.spark
+def test_without_tables_there_is_nothing_to_lose(spark: SparkSession, tmp_path: Path) -> None:
+    empty = Warehouse(config.Warehouse(path=str(tmp_path)))
+    identity.check_tables(spark, empty, "lost", accept_new=False)

@@ -1,0 +1,252 @@
+"""A result table equals one pure function of its facts: however split, late, or replayed."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.window import Window
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.incremental import Keeper, Result
+from quotaflow.pipelines.results import producer_id_rates
+from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+from quotaflow.schemas.table import DATE, LONG, TIMESTAMP, Column, Table
+
+START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+Fact = dict[str, Any]
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+SUMS = Table(
+    name="sums",
+    comment="Sum of the producer ids of the last 30 s",
+    columns=(
+        Column("event_date", DATE, "UTC date"),
+        Column("event_time", TIMESTAMP, "second"),
+        Column("total", LONG, "sum over 30 s"),
+    ),
+    key=("event_time",),
+    time="event_time",
+    partitioning=("event_date",),
+)
+LATENESS_S = 300
+CONF = config.Conf(
+    results=config.Results(max_lateness_s=LATENESS_S),
+    producer_ids=config.ProducerIds(
+        num_windows=3, filter_window_ms=20_000, filter_items=50, default_quota_per_s=0.5
+    ),
+)
+
+
+def sums() -> Result:
+    """A rule that is not sequential and remembers 30 s; a fact may not show outside its bucket."""
+    return Result(
+        table=SUMS,
+        facts=tables.REQUESTS,
+        bucket_s=10,
+        lookback_s=30,
+        relevant=producer_id_rates.sightings,
+        compute=_sums,
+    )
+
+
+def _sums(facts: DataFrame, _before: Any, _since: Any) -> DataFrame:
+    second = F.unix_seconds("event_time").alias("second")
+    over = Window.partitionBy(F.lit(1)).orderBy("second").rangeBetween(-30, 0)
+    time = F.timestamp_seconds("second")
+    seconds = facts.groupBy(second).agg(F.sum("producer_id").alias("ids"))
+    columns = {"event_time": time, "event_date": F.to_date(time), "total": F.sum("ids").over(over)}
+    return seconds.withColumns(columns).select(SUMS.column_names)
+
+
+def keeper(result: Result) -> Keeper:
+    return Keeper(result, CONF)
+
+
+def rates() -> Result:
+    return producer_id_rates.result(CONF.producer_ids)
+
+
+class Interrupted(Batch):
+    """A batch whose process dies between its two writes."""
+
+    def report(self, *_: object) -> None:
+        raise InterruptedError
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A warehouse with facts and results, and one query that follows the facts."""
+
+    spark: SparkSession
+    warehouse: Warehouse
+    keeper: Keeper
+    query_id: str = "first"
+
+    def arrive(self, facts: list[Fact]) -> DataFrame:
+        frame = as_frame(self.spark, facts)
+        writer = frame.write.format("delta").mode("append")
+        self.warehouse.write(writer, tables.REQUESTS.name)
+        return frame
+
+    def batch(self, number: int, kind: type[Batch] = Batch) -> Batch:
+        return kind(self.warehouse, "job", self.query_id, number)
+
+    def table(self) -> list[tuple[Any, ...]]:
+        return content(self.warehouse.read(self.spark, self.keeper.result.table.name))
+
+    def progress(self) -> dict[str, int]:
+        rows = self.warehouse.read(self.spark, tables.PIPELINE_PROGRESS.name)
+        of_query = rows.where(F.col("query_id") == self.query_id).groupBy("outcome")
+        return {row[0]: row[1] for row in of_query.agg(F.sum("row_count")).collect()}
+
+
+@pytest.fixture
+def run(spark: SparkSession, tmp_path: Path) -> Callable[[Result], Run]:
+    def make(result: Result) -> Run:
+        warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+        warehouse.ensure(spark, [tables.REQUESTS, tables.PIPELINE_PROGRESS, result.table])
+        return Run(spark, warehouse, keeper(result))
+
+    return make
+
+
+def as_frame(spark: SparkSession, facts: list[Fact]) -> DataFrame:
+    return spark.createDataFrame(pa.Table.from_pylist(facts, schema=tables.REQUESTS.arrow))
+
+
+def content(frame: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def whole(spark: SparkSession, result: Result, facts: list[Fact]) -> list[tuple[Any, ...]]:
+    """The pure function over all of these facts at once."""
+    seen = producer_id_rates.sightings(as_frame(spark, facts))
+    return content(result.compute(seen, None, None))
+
+
+def is_late(fact: Fact) -> bool:
+    delay: timedelta = fact["record_time"] - fact["event_time"]
+    return delay > timedelta(seconds=LATENESS_S)
+
+
+def made_up(dice: random.Random, rows: int = 300) -> list[Fact]:
+    """Facts of some principals around midnight, a day apart, and far apart; some come late."""
+    seconds = [0, 3, 30, 118, 121, 300, 900, 86_390, 86_410, 180_000, 180_060]
+    facts = []
+    for number in range(rows):
+        time = at(dice.choice(seconds) + dice.randrange(12_000) / 1_000)
+        delay_s = dice.choice([0, 1, 60, LATENESS_S, *([LATENESS_S + 1] if number % 3 else [])])
+        facts.append(
+            {
+                "cluster_id": "c",
+                "broker_id": dice.choice([1, 2]),
+                "principal": f"User:{dice.choice('abcd')}",
+                "event_time": time,
+                "record_time": time + delay_s * SECOND,
+                "producer_id": dice.choice([number, number % 20]),
+                "error_code": dice.choice([0, 0, 0, None, 51]),
+            }
+        )
+    return facts
+
+
+def split(dice: random.Random, facts: list[Fact], batches: int) -> list[list[Fact]]:
+    """The facts in a random order, cut at random; so most batches hold facts of every time."""
+    shuffled = dice.sample(facts, len(facts))
+    cuts = sorted(dice.sample(range(1, len(facts)), batches - 1))
+    return [shuffled[a:b] for a, b in zip([0, *cuts], [*cuts, len(facts)], strict=True)]
+
+
+def by_time(_dice: random.Random, facts: list[Fact], batches: int) -> list[list[Fact]]:
+    """The facts as they are shipped."""
+    ordered = sorted(facts, key=lambda fact: fact["record_time"])
+    size = -(-len(facts) // batches)
+    return [ordered[i : i + size] for i in range(0, len(facts), size)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("result", "cut"),
+    [
+        # Shipped in order, the last batches touch little: spans stay apart, and rows are carried.
+        pytest.param(rates, by_time, id="sequential rule, facts in the order they are shipped"),
+        pytest.param(sums, by_time, id="lookback, facts in the order they are shipped"),
+        pytest.param(sums, split, id="lookback, facts in any order"),
+    ],
+)
+def test_any_split_gives_the_same_table_as_the_function_over_all(
+    run: Callable[[Result], Run],
+    spark: SparkSession,
+    result: Callable[[], Result],
+    cut: Callable[..., list[list[Fact]]],
+) -> None:
+    dice = random.Random(f"{result} {cut}")
+    facts, under = made_up(dice), run(result())
+    batches = cut(dice, facts, 4)
+    # Ingest may be ahead: a batch may find facts in the table that a later one brings.
+    frames = [under.arrive(batches[0]), under.arrive(batches[1])]
+    under.keeper.write(frames[0], under.batch(0))
+    under.keeper.write(frames[0], under.batch(0))
+    with pytest.raises(InterruptedError):
+        under.keeper.write(frames[1], under.batch(1, Interrupted))
+    frames.append(under.arrive(batches[2]))
+    under.keeper.write(frames[1], under.batch(1))
+    under.keeper.write(frames[2], under.batch(2))
+    under.keeper.write(under.arrive(batches[3]), under.batch(3))
+
+    timely = [fact for fact in facts if not is_late(fact)]
+    assert under.table() == whole(spark, under.keeper.result, timely)
+    shown = [fact for fact in facts if fact["error_code"] in {0, None}]
+    late = sum(map(is_late, shown))
+    counted = under.progress()
+    assert (counted["in"], counted["late"]) == (len(shown), late)
+    assert late > 10
+
+
+@pytest.mark.spark
+def test_a_rebuild_takes_late_facts_in_and_a_lost_checkpoint_changes_nothing(
+    run: Callable[[Result], Run], spark: SparkSession
+) -> None:
+    facts, under = made_up(random.Random(7)), run(rates())
+    frame = under.arrive(facts)
+    again = replace(under, query_id="second")
+    under.keeper.write(frame, under.batch(0))
+    streamed = under.table()
+    again.keeper.write(frame, again.batch(0))
+    assert under.table() == streamed
+    rebuild = replace(under, query_id="rebuild").batch(0)
+    written = under.keeper.rebuild(rebuild, frame)
+    expected = whole(spark, under.keeper.result, facts)
+    assert (under.table(), written) == (expected, len(expected))
+    assert expected != streamed
+
+
+@pytest.mark.spark
+def test_a_batch_of_nothing_relevant_or_of_late_facts_leaves_the_result_alone(
+    run: Callable[[Result], Run],
+) -> None:
+    under = run(sums())
+    dice = random.Random(3)
+    error = [fact | {"error_code": 51} for fact in made_up(dice, 5)]
+    late = [
+        fact | {"error_code": 0, "record_time": fact["event_time"] + 2 * LATENESS_S * SECOND}
+        for fact in made_up(dice, 5)
+    ]
+    under.keeper.write(under.arrive(error), under.batch(0))
+    assert (under.table(), under.progress()) == ([], {})
+    under.keeper.write(under.arrive(late), under.batch(1))
+    assert (under.table(), under.progress()) == ([], {"in": 5, "late": 5})
