@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from quotaflow.pipelines.config import ProducerIds
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.incremental import Result
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import sql_type
@@ -26,12 +27,20 @@ KEY = list(producer_ids.KEY)
 # A bucket not touched for a day counts as full again, so that no row depends on all of history.
 FULL_AGAIN_S = 86_400
 _MILLI = 1_000
+# Tokens are integer thousandths: under the least they would be none, over the most sums overflow.
+_LEAST_PER_S, _MOST_PER_S = 0.001, 1_000_000
 _SIGHTINGS = ", ".join(f"{f.name} {sql_type(f.type)}" for f in producer_ids.SIGHTINGS)
 _FLAGGED = f"{_SIGHTINGS}, is_new_exact BOOLEAN, is_new BOOLEAN"
 
 
 def result(conf: ProducerIds) -> Result:
-    """The result as the incremental driver takes it."""
+    """The result as the incremental driver takes it; raises ConfigError for a quota out of bounds."""
+    for user, quota in [("everybody else", conf.default_quota_per_s), *conf.quotas.items()]:
+        if not _LEAST_PER_S <= quota <= _MOST_PER_S:
+            raise ConfigError(
+                f"the producer-id quota of {user} is {quota} per second, and must be between "
+                f"{_LEAST_PER_S} and {_MOST_PER_S}"
+            )
     memory_s = 2 * conf.filter_window_ms // 1_000
     window_s = conf.num_windows * conf.window_ms // 1_000
     return Result(
