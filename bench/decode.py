@@ -29,7 +29,7 @@ from quotaflow.udfs import otlp_batch, otlp_columns
 from quotaflow.udfs.codecs import Limits
 
 LIMITS = Limits()
-BATCH_BYTES = 8 << 20
+BATCH_BYTES = 4 << 20
 TURN_S = 0.3
 OURS, GO = "quotaflow: flat columns", "Collector's Go unmarshaler (pdata)"
 FULL = ptars.HandlerPool([metrics_pb2.DESCRIPTOR]).get_for_message(

@@ -22,7 +22,7 @@ from quotaflow.udfs.otlp_payloads import Ints, Unreadable
 Batches = Iterator[pa.RecordBatch]
 MapBatches = Callable[[Batches], Batches]
 
-_SLICE_BYTES = 8 << 20
+_SLICE_BYTES = 4 << 20
 _ROW_BYTES = 300
 
 STATUS = pa.schema(

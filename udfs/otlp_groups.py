@@ -1,6 +1,7 @@
 """Metrics of one layout read together, column by column out of their bytes."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,50 @@ from quotaflow.udfs.otlp_payloads import Ints
 Bytes = npt.NDArray[np.uint8]
 
 _LEAST_GROUP = 4
+_MOST_KNOWN = 4_096
 _MOST_LAYOUTS = 16
 _MOST_KEYS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A layout, where its fixed bytes are, and what they are."""
+
+    layout: Layout
+    fixed: Ints
+    bytes: Bytes
+
+
+class _Layouts:
+    """Layouts seen before, so that a client's next push is not taken apart again; bounded."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[tuple[int, int], list[_Known]] = {}
+        self.count = 0
+
+    def of(self, metric: Bytes) -> _Known | None:
+        """The layout of a metric, known or found."""
+        candidates = self.by_key.get((len(metric), int(metric[1 % len(metric)])), [])
+        for known in candidates:
+            if (metric[known.fixed] == known.bytes).all():
+                return known
+        return self._add(metric)
+
+    def _add(self, metric: Bytes) -> _Known | None:
+        found = layout(metric.tobytes())
+        if found is None:
+            return None
+        if self.count >= _MOST_KNOWN:
+            self.by_key, self.count = {}, 0
+        fixed = np.flatnonzero(np.frombuffer(found.mask, np.uint8))
+        known = _Known(found, fixed, metric[fixed])
+        same_key = self.by_key.setdefault((len(metric), int(metric[1 % len(metric)])), [])
+        same_key[_MOST_LAYOUTS - 1 :] = [known]
+        self.count += 1
+        return known
+
+
+_KNOWN = _Layouts()
 
 
 class Groups:
@@ -58,18 +101,17 @@ class Groups:
         for _ in range(_MOST_LAYOUTS):
             if len(rows) < _LEAST_GROUP:
                 break
-            found = layout(cells[0].tobytes())
-            if found is None:
+            known = _KNOWN.of(cells[0])
+            if known is None:
                 self.left.append(int(rows[0]))
                 rows, cells = rows[1:], cells[1:]
                 continue
-            fixed = np.flatnonzero(np.frombuffer(found.mask, np.uint8))
-            same = cells[:, fixed] == cells[0, fixed]
+            same = cells[:, known.fixed] == known.bytes
             if same.all():
-                yield from self._read(rows, cells, found)
+                yield from self._read(rows, cells, known.layout)
                 return
             other = ~same.all(axis=1)
-            yield from self._read(rows[~other], cells[~other], found)
+            yield from self._read(rows[~other], cells[~other], known.layout)
             rows, cells = rows[other], cells[other]
         self.left += rows.tolist()
 
@@ -80,8 +122,8 @@ class Groups:
             _numbers_of(cells, slot.attributes, self.attributes, self.names.attribute_set)
             for slot in found.slots
         ]
-        odd = np.any([numbers == UNREAD for numbers in (header, *sets)], axis=0)
-        if odd.any():
+        if any(numbers.min() == UNREAD for numbers in (header, *sets)):
+            odd = np.any([numbers == UNREAD for numbers in (header, *sets)], axis=0)
             self.left += rows[odd].tolist()
             rows, cells, header = rows[~odd], cells[~odd], header[~odd]
             sets = [attributes[~odd] for attributes in sets]

@@ -1,6 +1,10 @@
 """Points as arrays of numbers: what repeats, names above all, is numbered once per batch."""
 
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +25,41 @@ UNREAD = -1
 """The number of bytes that are not what they should be."""
 
 _HEADER_FIELDS = {"name", "description", "unit"}
+_REMEMBERED, _REMEMBERED_BYTES = 8_192, 512
+T = TypeVar("T")
+
+
+def _name_and_unit(metric: Metric, limits: Limits) -> Header:
+    return cut(metric.name, limits), cut(metric.unit, limits)
+
+
+@lru_cache(_REMEMBERED)
+def _header(encoded: bytes, limits: Limits) -> Header | None:
+    try:
+        metric = Metric.FromString(encoded)
+    except DecodeError:
+        return None
+    if any(field.name not in _HEADER_FIELDS for field, _ in metric.ListFields()):
+        return None
+    return _name_and_unit(metric, limits)
+
+
+@lru_cache(_REMEMBERED)
+def _attributes(encoded: bytes, limits: Limits) -> Tags | None:
+    try:
+        point = NumberDataPoint.FromString(encoded)
+    except DecodeError:
+        return None
+    if any(field.name != "attributes" for field, _ in point.ListFields()):
+        return None
+    return tags(point.attributes, limits)
+
+
+def _remembered(read: Callable[[bytes, Limits], T], encoded: bytes, limits: Limits) -> T:
+    """What `read` makes of the bytes, from memory if they are short: the next push has them too."""
+    if len(encoded) > _REMEMBERED_BYTES:
+        read = inspect.unwrap(read)
+    return read(encoded, limits)
 
 
 @dataclass(slots=True)
@@ -34,28 +73,17 @@ class Names:
 
     def header(self, encoded: bytes) -> int:
         """The number of a metric's header; UNREAD where the bytes hold more or less than one."""
-        try:
-            metric = Metric.FromString(encoded)
-        except DecodeError:
-            return UNREAD
-        if any(field.name not in _HEADER_FIELDS for field, _ in metric.ListFields()):
-            return UNREAD
-        return self.header_of(metric)
+        header = _remembered(_header, encoded, self.limits)
+        return UNREAD if header is None else self.headers.setdefault(header, len(self.headers))
 
     def header_of(self, metric: Metric) -> int:
         """The number of a metric's name and unit."""
-        header = cut(metric.name, self.limits), cut(metric.unit, self.limits)
-        return self.headers.setdefault(header, len(self.headers))
+        return self.headers.setdefault(_name_and_unit(metric, self.limits), len(self.headers))
 
     def attribute_set(self, encoded: bytes) -> int:
         """The number of a point's attributes; UNREAD where the bytes hold anything else."""
-        try:
-            point = NumberDataPoint.FromString(encoded)
-        except DecodeError:
-            return UNREAD
-        if any(field.name != "attributes" for field, _ in point.ListFields()):
-            return UNREAD
-        return self.attributes_of(tags(point.attributes, self.limits))
+        found = _remembered(_attributes, encoded, self.limits)
+        return UNREAD if found is None else self.attributes_of(found)
 
     def attributes_of(self, attributes: Tags) -> int:
         """The number of a set of attributes."""
