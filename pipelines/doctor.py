@@ -44,8 +44,13 @@ def _tried(subject: str, look: Callable[[], str]) -> Finding:
     try:
         return Finding(subject, OK, look())
     except QuotaflowError as error:
-        seen, _, remedy = str(error).partition(": ")
-        return Finding(subject, BAD, seen, remedy)
+        return _bad(subject, error)
+
+
+def _bad(subject: str, error: QuotaflowError) -> Finding:
+    """Our errors end in what to do, after their last colon."""
+    seen, _, remedy = str(error).rpartition(": ")
+    return Finding(subject, BAD, seen or remedy, remedy if seen else "")
 
 
 def _jdk() -> str:
@@ -107,8 +112,7 @@ def _cluster(conf: Conf) -> Iterator[Finding]:
     try:
         cluster = admin.describe(conf.kafka.properties, [name for name in wanted.values() if name])
     except QuotaflowError as error:
-        seen, _, remedy = str(error).partition(": ")
-        yield Finding("cluster", BAD, seen, remedy)
+        yield _bad("cluster", error)
         return
     yield _identity(conf, cluster.cluster_id, servers)
     for key, name in wanted.items():

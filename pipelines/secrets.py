@@ -102,8 +102,9 @@ def _databricks_secret(key: str, reference: str) -> str:
     scope, slash, name = reference.partition("/")
     if not slash:
         raise ConfigError(f"{key}: secret:{reference} must read secret:scope/key")
-    try:
-        from databricks.sdk.runtime import dbutils  # noqa: PLC0415  only there on Databricks
-    except ImportError:
-        raise ConfigError(f"{key}: secret:{reference} can be read on Databricks only") from None
+    # Elsewhere the SDK, where it is installed, would look for a login of its own.
+    if "DATABRICKS_RUNTIME_VERSION" not in os.environ:
+        raise ConfigError(f"{key}: secret:{reference} can be read on Databricks only")
+    from databricks.sdk.runtime import dbutils  # noqa: PLC0415  only there on Databricks
+
     return str(dbutils.secrets.get(scope, name))

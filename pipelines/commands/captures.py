@@ -65,8 +65,8 @@ def parse(
     """Print the rows that lines of a request log make.
 
     Rows of the table requests, one JSON object a line; needs a JDK. Takes the envelope, the bare
-    line and Kafka's stock layout; where a line has no time, it is now. source_offset is the line's number
-    in the file. Unreadable lines go to stderr, as JSON with the reason, and make the exit code 1;
+    line and Kafka's stock layout; where a line has no time, it is now. source_offset is the number
+    of the line. Unreadable lines go to stderr, as JSON with the reason, and make the exit code 1;
     lines left out on purpose (forwarded copies, raft, our own shipper) are counted at the end.
 
     Example: quotaflow parse kafka-request.log | jq .api

@@ -22,7 +22,8 @@ def examine(
 ) -> None:
     """Check what is missing, and say how to mend it.
 
-    Looks at this machine, the conf, the warehouse and the cluster, and only reads. Exit code 1 when something is bad, 2 when the conf itself cannot be right.
+    Looks at this machine, the conf, the warehouse and the cluster, and only reads. Exit code 1 when
+    something is bad, 2 when the conf itself cannot be right.
 
     Example: quotaflow doctor
     """

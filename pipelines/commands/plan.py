@@ -21,9 +21,9 @@ def show_plan(
 ) -> None:
     """Show which configs should change, why, and how.
 
-    Needs no JVM. Nothing is written to the cluster: applying a plan comes in a later version. Exit code 3 says
-    that changes wait, 0 that none do. With --json one object per change; stderr says what was
-    held back.
+    Needs no JVM. Nothing is written to the cluster: applying a plan comes in a later version. Exit
+    code 3 says that changes wait, 0 that none do. With --json one object per change; stderr says
+    what was held back.
 
     Example: quotaflow plan
     """

@@ -1,5 +1,6 @@
 """A query in Spark's dialect, over the same tables and views."""
 
+import logging
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reader, session, views
@@ -17,6 +18,8 @@ def query(conf: Conf, sql: str, limit: int | None) -> "pa.RecordBatchReader":
     """The rows of a query, at most `limit`. Raises QueryError with Spark's first line."""
     reader.check_query(sql)
     spark = session.get(conf.spark, note)
+    # Spark would log a wrong query with its whole stack, and it is told in one line below.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     from pyspark.errors import PySparkException  # noqa: PLC0415  after the session's own check
 
     try:

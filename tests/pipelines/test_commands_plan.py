@@ -1,0 +1,83 @@
+"""plan and doctor from the command line."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quotaflow.pipelines import admin, config
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.commands import planned
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .conftest import NOON, Fill, violation
+
+
+def plan(warehouse: Warehouse, *words: str) -> int:
+    return execute(["plan", "--set", f"warehouse.path={warehouse.conf.folder}", *words])
+
+
+def test_changes_wait_with_exit_code_three(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill
+) -> None:
+    long_ago = datetime.now(UTC) - timedelta(hours=1)
+    principals = ("User:mallory", "User:broker", "User:o'b\x1b[2J")
+    fill("producer_id_rates", [violation(principal, long_ago) for principal in principals])
+    assert plan(warehouse) == 3
+    told = capsys.readouterr()
+    assert "2 changes wait. Nothing was applied" in told.out
+    assert "--entity-name mallory --add-config producer_ids_rate=1.5" in told.out
+    assert "not planned: user broker in cluster c1: excluded" in told.err
+    assert all(line.isprintable() for line in (told.out + told.err).splitlines())
+
+
+def test_json_is_one_object_a_change_and_the_same_again(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill
+) -> None:
+    fill("producer_id_rates", [violation(f"User:{name}", NOON - timedelta(1)) for name in "cab"])
+    texts = []
+    for _ in range(2):
+        assert plan(warehouse, "--json", "--set", "kafka.cluster_id=c1") in {0, 3}
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert [json.loads(line)["entity_name"] for line in texts[0].splitlines()] == list("abc")
+
+
+def test_no_changes_are_exit_code_zero(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill
+) -> None:
+    fill("producer_id_rates", [violation("User:a", NOON, is_violating=False)])
+    assert plan(warehouse) == 0
+    assert capsys.readouterr().out == "no changes wait\n"
+
+
+def test_a_plan_needs_its_table(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
+    assert plan(warehouse) == 1
+    assert "producer_id_rates was never made" in capsys.readouterr().err
+
+
+def test_the_login_of_conf_is_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    login = {"sasl.username": "quotaflow", "sasl.password": "env:QF_UNSET"}
+    conf = config.Conf(kafka=config.Kafka(properties=login))
+    assert "User:quotaflow" in planned.bounds(conf).excluded_principals
+    monkeypatch.setenv("QF_UNSET", "x")
+    assert "User:quotaflow" in planned.bounds(conf).excluded_principals
+
+
+def test_doctor_finds_a_cluster_that_does_not_answer(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(*_: object) -> admin.Cluster:
+        raise KafkaError("no broker of b:9092 answered in 4 tries (timeout): is the cluster up?")
+
+    monkeypatch.setattr(admin, "describe", nobody)
+    with warehouse.lock():
+        words = ["--json", "--set", f"warehouse.path={warehouse.conf.folder}"]
+        assert execute(["doctor", *words]) == 1
+    found = {row["subject"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert found["cluster"]["state"] == "bad"
+    assert found["cluster"]["remedy"] == "is the cluster up?"
+    assert "held by process" in found["lock"]["seen"]
+    assert found["tables"]["state"] == "warning"
+    assert {row["state"] for row in found.values()} >= {"ok", "unchecked"}

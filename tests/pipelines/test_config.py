@@ -1,0 +1,129 @@
+"""Conf: strict keys, every problem at once, and --set in its forms."""
+
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.errors import ConfigError
+
+
+def load(tmp_path: Path, text: str, *pairs: str) -> config.Conf:
+    file = tmp_path / "conf.yaml"
+    file.write_text(text, encoding="utf-8")
+    return config.load(file, list(pairs))
+
+
+def test_the_packaged_conf_is_valid_and_all_defaults() -> None:
+    conf = config.load()
+    assert conf.model_copy(update={"kafka": config.Kafka()}) == config.Conf()
+    assert list(conf.kafka.properties) == ["bootstrap.servers"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "warehouse:\n", "kafka:\n  properties:\nwarehouse:\n"],
+    ids=["none", "null", "both"],
+)
+def test_sections_whose_lines_are_commented_out_are_defaults(tmp_path: Path, text: str) -> None:
+    if "properties" in text:
+        with pytest.raises(ConfigError, match=r"kafka\.properties"):
+            load(tmp_path, text)
+    else:
+        assert load(tmp_path, text) == config.Conf()
+
+
+def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
+    text = "ingest: {max_line_bytes: 0, shipper: [a]}\nresults: {settle_s: ten}\nwarehous: {}\n"
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path, text)
+    said = str(raised.value)
+    assert "ingest.max_line_bytes = 0: Input should be greater than 0" in said
+    assert "unknown key ingest.shipper (did you mean shippers?)" in said
+    assert "results.settle_s = 'ten': Input should be a valid integer" in said
+    assert "unknown key warehous (did you mean warehouse?)" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("kafka: [", "line 1", id="no YAML"),
+        pytest.param("- a", "must hold sections", id="a list"),
+        pytest.param("kafka: text", "kafka: Input should be a valid dict", id="a section of text"),
+        pytest.param(
+            "kafka: {properties: {sasl.password: hunter2}}", "plain text", id="a literal secret"
+        ),
+        pytest.param(
+            "kafka: {properties: {client.id: }}", "client.id has no value", id="an empty property"
+        ),
+        pytest.param("warehouse: {path: s3://b/x}", "folder of this machine", id="an object store"),
+        pytest.param("warehouse: {path: /a, catalog_schema: a.b}", "exclude each other", id="two"),
+        pytest.param("warehouse: {catalog_schema: a.b}", "needs checkpoints", id="no checkpoints"),
+        pytest.param(
+            "producer_ids: {quotas: {'User:a': 1}}", "write a instead of User:a", id="User:"
+        ),
+        pytest.param("producer_ids: {quotas: {a: .inf}}", "finite", id="no finite rate"),
+        pytest.param("plan: {excluded_principals: [b]}", "write User:b instead of b", id="bare"),
+    ],
+)
+def test_what_cannot_be_right_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as raised:
+        load(tmp_path, text)
+    assert "hunter2" not in str(raised.value)
+    assert "Value error" not in str(raised.value)
+
+
+def test_a_broken_line_is_named_and_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="line 3") as raised:
+        load(tmp_path, "kafka:\n  hunter2: [hunter2\n  a: b\n")
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("pair", "section", "value"),
+    [
+        ("warehouse.path=/data", "warehouse", {"path": "/data"}),
+        ("warehouse.path=", "warehouse", {"path": None}),
+        ("ingest.shippers=[a, b]", "ingest", {"shippers": ["a", "b"]}),
+        ("ingest.receiver_topic=null", "ingest", {"receiver_topic": None}),
+        ("producer_ids.quotas.alice=2.5", "producer_ids", {"quotas": {"alice": 2.5}}),
+        ("producer_ids.quotas.a.b=2", "producer_ids", {"quotas": {"a.b": 2.0}}),
+        ("kafka.properties.client.id=0123", "kafka", {"properties": {"client.id": "0123"}}),
+        ("kafka.properties.x=a: [b", "kafka", {"properties": {"x": "a: [b"}}),
+        ("kafka.properties={x: yes}", "kafka", {"properties": {"x": "true"}}),
+        ("spark.conf.spark.ui.enabled=true", "spark", {"conf": {"spark.ui.enabled": "true"}}),
+    ],
+)
+def test_set_changes_one_value(
+    tmp_path: Path, pair: str, section: str, value: dict[str, object]
+) -> None:
+    loaded = getattr(load(tmp_path, "", pair), section)
+    assert {name: getattr(loaded, name) for name in value} == value
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        pytest.param("warehouse", "write section.key=value", id="no value"),
+        pytest.param("warehouse=/x", "write section.key=value", id="no key"),
+        pytest.param("warehouse.path=[", "is not YAML", id="no YAML"),
+        pytest.param("nope.x=1", "unknown key nope", id="no such section"),
+        pytest.param("results.settle=1", "did you mean settle_s", id="no such key"),
+        pytest.param("kafka.properties.sasl.password=hunter2", "plain text", id="a secret"),
+    ],
+)
+def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as raised:
+        load(tmp_path, "", pair)
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["kafka: text", "kafka: {properties: text}"])
+def test_set_into_what_holds_no_keys_is_one_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="must hold keys and values"):
+        load(tmp_path, text, "kafka.properties.client.id=x")
+
+
+def test_an_empty_home_variable_is_as_if_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUOTAFLOW_HOME", "")
+    assert config.home() == Path.home() / ".quotaflow"

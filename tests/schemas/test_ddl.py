@@ -1,0 +1,68 @@
+"""CREATE TABLE text, and what a live table lacks."""
+
+import pytest
+
+from quotaflow.schemas import ddl, tables
+from quotaflow.schemas.table import INT, STRING, TIMESTAMP, Column, Table
+
+TABLE = Table(
+    name="t",
+    comment="it's \\ a table",
+    columns=(
+        Column("a", STRING, "it's"),
+        Column("b", INT, "a count"),
+        Column("at", TIMESTAMP, "when"),
+    ),
+    key=("a",),
+    time="at",
+    clustering=("at", "a"),
+)
+
+
+def test_create_says_columns_layout_and_that_any_client_can_read() -> None:
+    assert ddl.create(TABLE, "x.t") == (
+        "CREATE TABLE IF NOT EXISTS x.t (\n"
+        "  `a` STRING COMMENT 'it\\'s',\n"
+        "  `b` INT COMMENT 'a count',\n"
+        "  `at` TIMESTAMP COMMENT 'when'\n"
+        ")\nUSING delta\nCOMMENT 'it\\'s \\\\ a table'\nCLUSTER BY (at, a)\n"
+        "TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', "
+        "'delta.checkpointPolicy' = 'classic', 'delta.dataSkippingNumIndexedCols' = '32')"
+    )
+
+
+def test_a_result_is_partitioned_and_not_clustered() -> None:
+    text = ddl.create(tables.PRODUCER_ID_RATES, "t")
+    assert "PARTITIONED BY (event_date)" in text
+    assert "CLUSTER BY" not in text
+
+
+def test_a_column_a_live_table_lacks_is_added() -> None:
+    change = ddl.difference(TABLE, "t", {"a": "string", "at": "timestamp", "more": "int"})
+    assert change == "ALTER TABLE t ADD COLUMNS (`b` INT COMMENT 'a count')"
+
+
+@pytest.mark.parametrize("table", tables.TABLES.values(), ids=list(tables.TABLES))
+def test_a_table_equal_to_its_declaration_needs_nothing(table: Table) -> None:
+    fields = dict(part.split("` ", 1) for part in _top_level(table.sql_schema))
+    live = {name.strip("` "): text.lower().replace(": ", ":") for name, text in fields.items()}
+    assert ddl.difference(table, "t", live) is None
+
+
+def test_another_type_is_refused_with_what_to_do() -> None:
+    with pytest.raises(
+        ddl.IncompatibleTableError, match=r"t\.b is string and should be INT.*rebuild"
+    ):
+        ddl.difference(TABLE, "t", {"a": "string", "b": "string", "at": "timestamp"})
+
+
+def _top_level(schema: str) -> list[str]:
+    """The columns of Spark's DDL text: commas within <> do not part them."""
+    parts, depth = [""], 0
+    for character in schema:
+        depth += {"<": 1, ">": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
