@@ -71,7 +71,7 @@ def test_lines_become_rows_and_unreadable_ones_reasons(
 ) -> None:
     bare = (golden / "lines/produce.jsonl").read_text(encoding="utf-8").splitlines()[0]
     stock = f"[2026-11-21 01:01:01,000] DEBUG Completed request:{bare} (kafka.request.logger)"
-    envelope = f'{{"ts":1795228800000,"broker":2,"r":{bare}}}'
+    envelope = f'{{"ts":1795219200000,"broker":2,"r":{bare}}}'
     forwarded = bare.replace('"isForwarded":false', '"isForwarded":true')
     long = "x" * 60_000
     file = tmp_path / "request.log"
