@@ -219,7 +219,6 @@ CLIENT_METRICS = Table(
     columns=(
         CLUSTER_ID,
         *POINT,
-        Column("push_time", TIMESTAMP, "event_time of the push that carried the point"),
         Column("client_instance_id", STRING, "client instance that pushed"),
         *CLIENT[:6],
         Column("listener", STRING, "listener the push came in on"),

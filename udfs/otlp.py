@@ -141,7 +141,6 @@ def _client_metrics(pushes: pa.RecordBatch, run: _Run, limits: Limits) -> Batche
         columns = {name: points.column(name) for name in points.schema.names}
         push_time = of_push.column("event_time").cast(TIMESTAMP)
         columns["event_time"] = pc.coalesce(columns["event_time"], push_time)
-        columns["push_time"] = push_time
         schema = tables.CLIENT_METRICS.arrow
         yield pa.RecordBatch.from_arrays(
             [columns.get(name, _column(of_push, name)) for name in schema.names], schema=schema

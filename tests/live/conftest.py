@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 
 from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config import Conf
+
+from .drive import Run, drive
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -21,3 +25,23 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Shared: use topics, client ids and subscriptions of your own, and restart what you stop."""
     with Cluster(tmp_path_factory.mktemp("kafka") / "cluster") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def run(cluster: Cluster) -> Run:
+    """Shared: one run of the demo's traffic; its log topic holds every line up to its end."""
+    return drive(cluster)
+
+
+@pytest.fixture
+def conf(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Conf:
+    """Conf of the shared cluster with a warehouse of the test's own."""
+    properties = cluster.client_properties("admin")
+    monkeypatch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
+    return config.load(
+        overrides=[
+            *(f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k),
+            "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS",
+            f"warehouse.path={tmp_path / 'warehouse'}",
+        ]
+    )

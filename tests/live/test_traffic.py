@@ -2,83 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
-from kafka import TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
-
+from kafka.admin import ConfigResource, ConfigResourceType
 from quotaflow.demo import traffic
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
-from quotaflow.demo.rotated_log import RotatedLog
-from quotaflow.demo.shipper import MAX_LINE_BYTES, Shipper, ShipperCounts
-from quotaflow.demo.traffic_report import ClientReport, TrafficReport
 
-pytestmark = pytest.mark.live
-
-SCALE = traffic.MIN_SCALE
-
-
-@dataclass(frozen=True)
-class Run:
-    report: TrafficReport
-    written: Counter[str]
-    shipped: ShipperCounts
-    requests: list[dict[str, Any]]
-
-    def client(self, client_id: str) -> ClientReport:
-        return next(c for c in self.report.clients if c.client_id == client_id)
-
-    def logged(self, api: str, client_id: str) -> list[dict[str, Any]]:
-        return [
-            line
-            for line in self.requests
-            if line["requestHeader"]["requestApiKeyName"] == api
-            and line["requestHeader"]["clientId"] == client_id
-            and not line["isForwarded"]
-        ]
-
-
-@pytest.fixture(scope="module")
-def run(cluster: Cluster) -> Run:
-    with cluster.admin() as admin:
-        there = [t for t in (*traffic.TOPICS, REQUEST_LOG_TOPIC) if t in admin.list_topics()]
-    before = ends(cluster, there)
-    properties = cluster.librdkafka_properties("shipper")
-    with Shipper(properties, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
-        report = traffic.run(cluster, seed=7, scale=SCALE)
-        shipped = shipper.drain()
-    written = ends(cluster, [*traffic.TOPICS, REQUEST_LOG_TOPIC])
-    written.subtract(before)
-    requests = [r for r in logged(cluster) if report.began_ms <= r["ts"]]
-    return Run(report, written, shipped, [r["r"] for r in requests])
-
-
-def ends(cluster: Cluster, topics: list[str]) -> Counter[str]:
-    """Sum of the end offsets of each topic's partitions."""
-    with cluster.admin() as admin:
-        partitions = [
-            TopicPartition(topic["name"], p["partition_index"])
-            for topic in admin.describe_topics(topics)
-            for p in topic["partitions"]
-        ]
-        offsets = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
-    total: Counter[str] = Counter()
-    for partition, at in offsets.items():
-        total[partition.topic] += at.offset
-    return total
-
-
-def logged(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    for path in cluster.request_logs.values():
-        log = RotatedLog(path, MAX_LINE_BYTES)
-        for line in log.lines():
-            assert line is not None
-            yield json.loads(line)
-        log.close()
+from .drive import Run
 
 
 @pytest.mark.parametrize("topic", ["orders", "clicks", "exports", "bulk"])

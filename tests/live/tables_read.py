@@ -1,0 +1,34 @@
+"""Tables read back by another reader than the one that wrote them (delta-rs, no JVM)."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from quotaflow.pipelines import config
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+
+
+def query(folder: Path, sql: str) -> list[dict[str, Any]]:
+    """Rows of a query over a warehouse folder."""
+    reader = Reader(Warehouse(config.Warehouse(path=str(folder))))
+    rows: list[dict[str, Any]] = pa.Table.from_batches(list(reader.query(sql))).to_pylist()
+    return rows
+
+
+def contents(folder: Path) -> dict[str, Counter[str]]:
+    """Every table as a multiset of rows; of pipeline_progress what it counts in all."""
+    found = {
+        name: Counter(repr(row) for row in query(folder, f"SELECT * FROM {name}"))
+        for name in tables.TABLES
+        if name != "pipeline_progress"
+    }
+    totals = query(
+        folder,
+        "SELECT job, target, outcome, reason, sum(row_count) AS row_count FROM pipeline_progress "
+        "WHERE job LIKE 'ingest%' GROUP BY job, target, outcome, reason",
+    )
+    return found | {"pipeline_progress": Counter(repr(row) for row in totals)}

@@ -1,0 +1,100 @@
+"""The driver killed in the middle of a batch: after a restart the tables are as if nothing was."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from quotaflow.pipelines.config import Conf
+
+
+from .tables_read import contents
+
+TIMEOUT_S = 300
+LINES_PER_BATCH = 600
+
+
+class Driver:
+    """`quotaflow run --once` as a process group of its own, so that its JVM dies with it."""
+
+    def __init__(self, conf: Conf, folder: Path) -> None:
+        self.warehouse = folder / "warehouse"
+        self.file = folder / "conf.yaml"
+        folder.mkdir()
+        self.file.write_text(
+            yaml.safe_dump(
+                {
+                    "kafka": {"properties": dict(conf.kafka.properties)},
+                    "warehouse": {"path": str(self.warehouse)},
+                    "ingest": {"max_offsets_per_trigger": LINES_PER_BATCH},
+                }
+            )
+        )
+
+    def start(self) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "quotaflow.pipelines", "run", "--once"]
+        return subprocess.Popen(
+            [*command, "--conf", str(self.file)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def finish(self) -> str:
+        with self.start() as process:
+            said, _ = process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode == 0, said
+        return said
+
+    def kill_after(self, batches: int, more_s: float) -> bool:
+        """Kill -9 the driver a moment after it told of so many batches; False if it was done before."""
+        with self.start() as process:
+            assert process.stdout is not None
+            told = 0
+            while told < batches and (line := process.stdout.readline()):
+                told += ": batch " in line
+            try:
+                process.wait(more_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                return True
+        return False
+
+
+@pytest.fixture(scope="module")
+def moments() -> random.Random:
+    """Where to kill: seeded, so that a failure can be seen again."""
+    return random.Random(936)
+
+
+def killed_run_equals_an_undisturbed_one(
+    conf: Conf, folder: Path, kills: int, moments: random.Random
+) -> None:
+    undisturbed, killed = Driver(conf, folder / "undisturbed"), Driver(conf, folder / "killed")
+    undisturbed.finish()
+    hits = sum(killed.kill_after(moments.randrange(1, 4), moments.random() * 4) for _ in range(kills))
+    assert hits > 0
+    killed.finish()
+    expected, found = contents(undisturbed.warehouse), contents(killed.warehouse)
+    for table, rows in expected.items():
+        assert found[table] == rows, table
+    # A further run finds nothing new, and changes nothing.
+    killed.finish()
+    assert contents(killed.warehouse) == found
+
+
+@pytest.mark.usefixtures("run")
+def test_two_kills_change_nothing(conf: Conf, tmp_path: Path, moments: random.Random) -> None:
+    killed_run_equals_an_undisturbed_one(conf, tmp_path, 2, moments)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(3_600)
+@pytest.mark.usefixtures("run")
+def test_ten_kills_change_nothing(conf: Conf, tmp_path: Path, moments: random.Random) -> None:
+    killed_run_equals_an_undisturbed_one(conf, tmp_path, 10, moments)

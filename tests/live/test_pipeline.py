@@ -1,0 +1,138 @@
+"""The whole pipeline on a real cluster: what tables hold is what the clients did."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config, run as runner
+from quotaflow.schemas import tables
+
+from .drive import Run
+from .tables_read import query
+
+IDS = (
+    "SELECT principal, count(DISTINCT producer_id) AS ids FROM requests "
+    "WHERE api = 'INIT_PRODUCER_ID' AND error_code = 0 GROUP BY principal"
+)
+
+
+@pytest.fixture(scope="module")
+def filled(cluster: Cluster, run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse that every job ran on once, after the traffic."""
+    folder = tmp_path_factory.mktemp("filled") / "warehouse"
+    properties = cluster.client_properties("admin")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
+        known = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
+        secret = "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"
+        conf = config.load(overrides=[*known, secret, f"warehouse.path={folder}"])
+        assert runner.run(conf, [], None, lambda _: None) > 0
+    return folder
+
+
+@pytest.mark.parametrize("table", [name for name in tables.TABLES if name != "quarantine"])
+def test_every_table_has_rows(filled: Path, table: str) -> None:
+    assert query(filled, f"SELECT count(*) AS n FROM {table}")[0]["n"] > 0
+
+
+def test_every_shipped_line_is_accounted_for(filled: Path, run: Run) -> None:
+    rows = query(
+        filled,
+        "SELECT outcome, sum(row_count) AS n FROM pipeline_progress "
+        "WHERE job = 'ingest_request_log' AND (target IS NULL OR target = 'requests') "
+        "GROUP BY outcome",
+    )
+    counts = Counter({row["outcome"]: row["n"] for row in rows})
+    assert counts["in"] == run.shipped.acked
+    assert counts["in"] == counts["out"] + counts["left_out"] + counts["quarantined"]
+    assert query(filled, "SELECT count(*) AS n FROM requests")[0]["n"] == counts["out"]
+    assert query(filled, "SELECT count(*) AS n FROM quarantine")[0]["n"] == 0
+
+
+def test_producer_ids_are_those_the_clients_were_given(filled: Path, run: Run) -> None:
+    ids = {row["principal"]: row["ids"] for row in query(filled, IDS)}
+    for principal in ("User:alice", "User:bob", "User:mallory", "User:dave"):
+        assert ids[principal] == run.report.producer_ids(principal)
+    rated = query(
+        filled,
+        "SELECT principal, sum(new_ids_exact) AS exact, sum(new_ids) AS filtered "
+        "FROM producer_id_rates GROUP BY principal",
+    )
+    assert {row["principal"]: row["exact"] for row in rated} == ids
+    assert {row["principal"]: row["filtered"] for row in rated} == ids
+
+
+def test_mallory_alone_stands_out_in_the_rates_and_in_the_plan(filled: Path) -> None:
+    violators = query(filled, "SELECT DISTINCT principal FROM producer_id_rates WHERE is_violating")
+    assert [row["principal"] for row in violators] == ["User:mallory"]
+    wanted = query(filled, "SELECT entity_type, entity_name, config_key FROM desired_configs")
+    expected = {"entity_type": "user", "entity_name": "mallory", "config_key": "producer_ids_rate"}
+    assert wanted == [expected]
+
+
+@pytest.mark.parametrize(
+    "client_id", ["rdk-orders-alice", "rdk-payments-bob", "rdk-orders-carol", "rdk-exports-dave"]
+)
+def test_pushes_are_those_the_client_made_on_both_routes(
+    filled: Path, run: Run, client_id: str
+) -> None:
+    rows = query(
+        filled,
+        "SELECT route, count(*) AS n, count(DISTINCT payload_sha256) AS payloads "
+        f"FROM telemetry_pushes WHERE client_id = '{client_id}' AND NOT terminating GROUP BY route",
+    )
+    pushes = {row["route"]: row["n"] for row in rows}
+    assert pushes == dict.fromkeys(("request_log", "receiver"), run.client(client_id).pushes)
+
+
+def test_the_same_push_on_two_routes_is_decoded_once(filled: Path) -> None:
+    doubled = query(
+        filled,
+        "SELECT client_instance_id, metric, event_time, attributes, count(*) AS n "
+        "FROM client_metrics GROUP BY 1, 2, 3, 4 HAVING count(*) > 1",
+    )
+    assert doubled == []
+
+
+@pytest.mark.parametrize("client_id", ["java-orders-alice"])
+def test_records_sent_are_what_the_producer_pushed(filled: Path, run: Run, client_id: str) -> None:
+    (sent,) = query(
+        filled,
+        "SELECT sum(value) AS records FROM client_metrics WHERE "
+        f"client_id = '{client_id}' AND metric = 'org.apache.kafka.producer.topic.record.send.total'",
+    )
+    assert sent["records"] == sum(run.client(client_id).records_acked.values())
+
+
+@pytest.mark.parametrize(
+    ("client_id", "rack"), [("rdk-orders-carol", "az-c"), ("java-orders-bob", "az-b")]
+)
+def test_fetches_by_rack_are_those_of_the_brokers_log(
+    filled: Path, run: Run, client_id: str, rack: str
+) -> None:
+    rows = query(
+        filled,
+        "SELECT rack_id, count(*) AS n FROM requests "
+        f"WHERE api = 'FETCH' AND client_id = '{client_id}' GROUP BY rack_id",
+    )
+    assert {row["rack_id"]: row["n"] for row in rows} == {rack: len(run.logged("FETCH", client_id))}
+
+
+def test_subscriptions_are_what_clients_were_answered(filled: Path) -> None:
+    asked = query(
+        filled,
+        "SELECT DISTINCT push_interval_ms, delta_temporality, requested_metrics "
+        "FROM telemetry_subscriptions WHERE client_id = 'rdk-orders-carol' AND error_code = 0",
+    )
+    answer = {"push_interval_ms": 1_000, "delta_temporality": True, "requested_metrics": ["*"]}
+    assert answer in asked
+
+
+def test_no_secret_reached_a_table(filled: Path, cluster: Cluster) -> None:
+    users = ("admin", "alice", "bob", "carol", "mallory", "dave", "shipper")
+    secrets = [cluster.librdkafka_properties(user)["sasl.password"].encode() for user in users]
+    files = [path for path in filled.rglob("*") if path.is_file()]
+    bodies = str(query(filled, "SELECT body FROM requests WHERE body IS NOT NULL")).encode()
+    texts = [bodies, *(path.read_bytes() for path in files)]
+    assert not [secret for secret in secrets for text in texts if secret in text]
