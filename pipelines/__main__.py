@@ -40,7 +40,12 @@ def add_others(commands: typer.Typer, arguments: list[str]) -> None:
     own = [command.name for command in commands.registered_commands]
     if not arguments or arguments[0] not in own:
         for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
-            entry.load()(commands)
+            try:
+                entry.load()(commands)
+            except ModuleNotFoundError:
+                # The others, and the help, do without what only this command needs.
+                if entry.name in arguments[:1]:
+                    raise
 
 
 def execute(arguments: list[str]) -> int:
@@ -52,6 +57,10 @@ def execute(arguments: list[str]) -> int:
     except QuotaflowError as error:
         output.error(str(error))
         return error.exit_code
+    except ModuleNotFoundError as error:
+        extra = "demo" if arguments[:1] == ["demo"] else "local"
+        output.error(f"{error.name} is not installed: pip install 'quotaflow[{extra}]'")
+        return 1
     except TyperException as error:
         if error.format_message():
             output.error(f"{error.format_message()} (quotaflow --help lists what there is)")

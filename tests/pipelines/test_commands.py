@@ -110,3 +110,26 @@ def test_ctrl_c_ends_cleanly() -> None:
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"Traceback" not in said
+
+
+@pytest.mark.parametrize(("command", "extra"), [("jobs", "local"), ("demo", "demo")])
+def test_a_package_of_an_extra_that_is_missing_is_named(command: str, extra: str) -> None:
+    code = (
+        "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
+        "sys.modules['pyspark'] = None\n"
+        f"sys.exit(10 + execute([{command!r}]))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert said.returncode == 11
+    assert said.stderr.startswith("error: pyspark")
+    assert f"pip install 'quotaflow[{extra}]'" in said.stderr
+
+
+def test_the_help_does_without_what_another_command_lacks() -> None:
+    code = (
+        "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
+        "sys.modules['pyspark'] = None\nsys.exit(execute(['--help']))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "show" in said.stdout
