@@ -24,6 +24,7 @@ def from_pushes(pushes: DataFrame) -> DataFrame:
         pushes.where(F.col("unreadable_reason").isNotNull())
         .withColumn("reason", F.col("unreadable_reason"))
         .withColumns(_kept("client_metrics", F.col("unreadable_detail"), F.col("payload")))
+        .withColumn("size_bytes", F.col("wire_bytes"))  # also of a payload that was withheld
         .select(tables.QUARANTINE.column_names)
     )
 

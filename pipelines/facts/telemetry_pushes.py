@@ -11,7 +11,8 @@ from quotaflow.udfs import otlp
 from quotaflow.udfs.codecs import COMPRESSION_NAMES, Limits
 
 _STATUS = ", ".join(f"`{f.name}` {sql_type(f.type)}" for f in otlp.STATUS)
-_WITHHELD = "withheld_reason"
+_WITHHELD, _WITHHELD_DETAIL = "withheld_reason", "withheld_detail"
+_DETAIL_CHARS = 200
 
 
 def from_requests(parsed: DataFrame) -> DataFrame:
@@ -31,6 +32,7 @@ def from_requests(parsed: DataFrame) -> DataFrame:
             "push_interval_ms": F.lit(None).cast("int"),
             "payload": payload,
             _WITHHELD: F.when(payload.isNull() & request["metrics"].isNotNull(), "bad_base64"),
+            _WITHHELD_DETAIL: F.substring(request["metrics"], 1, _DETAIL_CHARS),
             "wire_bytes": F.length(payload).cast("bigint"),
             "route": F.lit("request_log"),
         }
@@ -63,6 +65,7 @@ def from_receiver(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFr
             "push_interval_ms": _header("push_interval_ms").try_cast("int"),
             "payload": F.when(fits, F.col("value")),
             _WITHHELD: F.when(~fits, "payload_too_large"),
+            _WITHHELD_DETAIL: F.lit(f"at most {ingest.max_line_bytes} bytes"),
             "wire_bytes": F.length("value").cast("bigint"),
             "route": F.lit("receiver"),
         }
@@ -80,14 +83,23 @@ def inspected(pushes: DataFrame, limits: Limits) -> DataFrame:
     """Pushes with what opening each payload told: its size, its hash, and why it is unreadable."""
     schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in pushes.schema)
     opened = pushes.mapInArrow(otlp.inspect_pushes(limits), f"{schema}, {_STATUS}")
-    reason = F.coalesce(_WITHHELD, "unreadable_reason")
-    return opened.withColumn("unreadable_reason", reason).drop(_WITHHELD)
+    # A payload that was withheld looks like an empty one to whoever opens it.
+    held = F.col(_WITHHELD).isNotNull()
+    told = {
+        "unreadable_reason": F.coalesce(_WITHHELD, "unreadable_reason"),
+        "unreadable_detail": F.when(held, F.col(_WITHHELD_DETAIL)).otherwise(
+            F.col("unreadable_detail")
+        ),
+        "decoded_bytes": F.when(~held, F.col("decoded_bytes")),
+        "payload_sha256": F.when(~held, F.col("payload_sha256")),
+    }
+    return opened.withColumns(told).drop(_WITHHELD, _WITHHELD_DETAIL)
 
 
 def _columns(pushes: DataFrame) -> DataFrame:
     filled_later = set(otlp.STATUS.names)
     names = [name for name in tables.TELEMETRY_PUSHES.column_names if name not in filled_later]
-    return pushes.select(*names, _WITHHELD)
+    return pushes.select(*names, _WITHHELD, _WITHHELD_DETAIL)
 
 
 def _header(name: str) -> Column:
