@@ -26,6 +26,9 @@ MIN_SCALE = 0.25
 """Below six seconds too few telemetry pushes would come from each client."""
 
 DAVE_QUOTA_BYTES_PER_S = 20_000
+MALLORY_PRODUCERS = 200
+"""How many producers mallory makes at scale 1."""
+
 _QUOTA_WINDOW_S = 11
 _MOVE_BYTES_PER_S = 1_500_000
 _PARTITIONS = 3
@@ -84,7 +87,7 @@ def _prepare(cluster: Cluster) -> tuple[dict[str, str], ConfigCall]:
         topic_ids = traffic_configs.make_topics(admin, TOPICS)
         quota = traffic_configs.set_quota("dave", "producer_byte_rate", DAVE_QUOTA_BYTES_PER_S)
         quota_call = quota(admin)
-    cluster.subscribe_telemetry("everything")
+        traffic_configs.subscribe(admin, cluster, "everything")
     return topic_ids, quota_call
 
 
@@ -103,6 +106,21 @@ def _load(stage: Stage, user: str, client_id: str) -> ClientReport:
     records = _bulk_bytes(stage) * 4 // (3 * _BULK_RECORD_BYTES)
     return traffic_clients.steady(
         at_once, user, client_id, "bulk", records=records, bytes_each=_BULK_RECORD_BYTES
+    )
+
+
+def _offend(
+    stage: Stage, user: str, client_id: str, *, after: Future[ClientReport]
+) -> ClientReport:
+    """Begin when every broker has ids to give: it refuses the first requests after its start."""
+    after.result()
+    return traffic_clients.new_producer_per_batch(
+        stage,
+        user,
+        client_id,
+        "clicks",
+        producers=round(MALLORY_PRODUCERS * stage.duration_s / DURATION_S),
+        partitions=_PARTITIONS,
     )
 
 
@@ -147,12 +165,7 @@ def _start_clients(stage: Stage, pool: ThreadPoolExecutor) -> dict[str, Future[C
     )
     start(rdk.consume, "carol", "rdk-orders-carol", rack="az-c", group="carol-orders", **readers)
     start(java.consume, "bob", "java-orders-bob", rack="az-b", group="bob-orders", **readers)
-    start(
-        *(rdk.new_producer_per_batch, "mallory", "rdk-clicks-mallory"),
-        topic="clicks",
-        producers=round(200 * seconds / DURATION_S),
-        partitions=_PARTITIONS,
-    )
+    start(_offend, "mallory", "rdk-clicks-mallory", after=started["rdk-bulk-alice"])
     start(
         *(rdk.steady, "dave", "rdk-exports-dave"),
         topic="exports",

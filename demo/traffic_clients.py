@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ _BATCH_RECORDS = 5
 _ABORT_EVERY = 5
 _MIN_PUSHES = 3
 _PUSHES_TIMEOUT_S = 15.0
+_ANSWERED_AFTER_S = 0.4
 _ANSWER_TIMEOUT_S = 5.0
 _AT_WORK = 8
 """librdkafka asks for a producer id half a second after its start: so many start meanwhile."""
@@ -30,7 +31,7 @@ class ClientLog:
     _GIVEN = re.compile(r"(?:Acquired|Ignoring InitProduceId response) \(?PID\{Id:(\d+)")
     _INSTANCE = re.compile(r"client instance id ([\w+/-]{22})$")
 
-    _ANSWERED = re.compile(r"Acquired PID|Ignoring InitProduceId|Failed to acquire")
+    _ANSWERED = re.compile(r"Acquired PID|Ignoring InitProduceId|Failed to acquire PID:")
 
     def __init__(self) -> None:
         self.ids_awaited = 0
@@ -75,6 +76,16 @@ class ClientLog:
         )
 
 
+def _await_push(stage: Stage, log: ClientLog, poll: Callable[[float], object]) -> None:
+    """Live for three pushes at least, and up to the answer of one: none is due at the close."""
+    poll(0.0)
+    pushes = max(_MIN_PUSHES, log.pushes + 1)
+    deadline_s = time.monotonic() + _PUSHES_TIMEOUT_S
+    while log.pushes < pushes and time.monotonic() < deadline_s and not stage.stop.is_set():
+        poll(0.1)
+    stage.stop.wait(_ANSWERED_AFTER_S)
+
+
 class RecordProducer:
     """An idempotent librdkafka producer that counts what was acknowledged, by topic."""
 
@@ -113,14 +124,6 @@ class RecordProducer:
             if time.monotonic() > deadline_s:
                 raise errors.KafkaError(f"{self._client_id}: {left} records not acknowledged")
 
-    def await_pushes(self) -> None:
-        """Live for at least three pushes: an interval of a slow machine may be long."""
-        deadline_s = time.monotonic() + _PUSHES_TIMEOUT_S
-        while self.log.pushes < _MIN_PUSHES and time.monotonic() < deadline_s:
-            if self._stage.stop.is_set():
-                return
-            self.kafka.poll(0.1)
-
     def close(self) -> None:
         """Hear what was logged so far, send the terminating push and disconnect.
 
@@ -128,7 +131,7 @@ class RecordProducer:
         """
         timeout_s = 0.0 if self._stage.stop.is_set() else _ANSWER_TIMEOUT_S
         deadline_s = time.monotonic() + timeout_s
-        while self.kafka.poll(0.0) or (self.log.ids_awaited and time.monotonic() < deadline_s):
+        while self.kafka.poll(0.0) or (self.log.ids_awaited > 0 and time.monotonic() < deadline_s):
             self.kafka.poll(0.02)
         self.kafka.close()
 
@@ -151,7 +154,7 @@ def steady(
     for _ in stage.paced(records):
         producer.send(topic, random.randbytes(random.randint(bytes_each // 2, bytes_each)))
     producer.finish()
-    producer.await_pushes()
+    _await_push(stage, producer.log, producer.kafka.poll)
     producer.close()
     return producer.report()
 
@@ -173,7 +176,7 @@ def transactional(
         kafka = producer.kafka
         (kafka.abort_transaction if is_aborted else kafka.commit_transaction)(_FLUSH_TIMEOUT_S)
         ended["aborted" if is_aborted else "committed"] += 1
-    producer.await_pushes()
+    _await_push(stage, producer.log, producer.kafka.poll)
     producer.close()
     return replace(
         producer.report(),
@@ -233,6 +236,8 @@ def consume(
         if (error := message.error()) is not None:
             raise errors.KafkaError(f"{client_id}: {error}")
         count += 1
+    consumer.pause(consumer.assignment())
+    _await_push(stage, log, consumer.poll)
     consumer.close()
     return replace(
         log.report(user, client_id, acked={}),

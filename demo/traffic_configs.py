@@ -11,8 +11,9 @@ from uuid import UUID
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.protocol.admin import client_quotas
+from kafka.protocol.admin import DescribeConfigsRequest, client_quotas
 
+from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.traffic_report import ConfigCall, Move
 from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.errors import KafkaError
@@ -22,6 +23,9 @@ _REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 _LOOK_EVERY_S = 0.5
 _MOVE_TIMEOUT_S = 90.0
 _TOPICS_TIMEOUT_S = 30.0
+
+_TOPIC, _BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
+_SUBSCRIPTION = ConfigResourceType.CLIENT_METRICS
 
 Call = Callable[[KafkaAdminClient], ConfigCall]
 
@@ -39,6 +43,22 @@ def make_topics(admin: KafkaAdminClient, topics: Mapping[str, Mapping[str, Any]]
             return {name: _as_kafka_prints(ids[name]) for name in topics}
         time.sleep(_LOOK_EVERY_S)
     raise KafkaError(f"not all of {', '.join(topics)} were there after {_TOPICS_TIMEOUT_S:g} s")
+
+
+def subscribe(admin: KafkaAdminClient, cluster: Cluster, name: str) -> None:
+    """Ask every client for every metric each second, and wait until every broker knows.
+
+    A client that asks too early is told to come back in five minutes.
+    """
+    cluster.subscribe_telemetry(name)
+    wanted = DescribeConfigsRequest(resources=[(_SUBSCRIPTION, name, None)])
+    deadline_s = time.monotonic() + _TOPICS_TIMEOUT_S
+    for broker_id in cluster.racks:
+        ask = partial(admin._manager.send, wanted, node_id=broker_id)
+        while not admin._manager.run(ask).results[0].configs:
+            if time.monotonic() > deadline_s:
+                raise KafkaError(f"broker {broker_id} does not know subscription {name}")
+            time.sleep(_LOOK_EVERY_S)
 
 
 def _as_kafka_prints(topic_id: str) -> str:
@@ -76,9 +96,6 @@ def set_config(kind: ConfigResourceType, name: str, key: str, value: str | None)
 
     return call
 
-
-_TOPIC, _BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
-_SUBSCRIPTION = ConfigResourceType.CLIENT_METRICS
 
 CHURN: tuple[Call, ...] = (
     set_config(_TOPIC, "orders", "retention.ms", "7200000"),
