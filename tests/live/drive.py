@@ -46,7 +46,8 @@ def drive(cluster: Cluster) -> Run:
     properties = cluster.librdkafka_properties("shipper")
     with Shipper(properties, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
         report = traffic.run(cluster, seed=7, scale=SCALE)
-        shipped = shipper.drain()
+        shipper.drain()
+    shipped = shipper.counts  # after its end: it ships on until then
     written = ends(cluster, [*traffic.TOPICS, REQUEST_LOG_TOPIC])
     written.subtract(before)
     requests = [r for r in logged(cluster) if report.began_ms <= r["ts"]]

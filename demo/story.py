@@ -1,0 +1,56 @@
+"""The demo's story up to its tables: a cluster, its clients, and every job once."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from quotaflow.demo import runs, traffic
+from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
+from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.shipper import Shipper
+from quotaflow.demo.traffic_report import TrafficReport
+from quotaflow.pipelines import config, run
+
+_JAAS = "QUOTAFLOW_DEMO_JAAS"
+
+Say = Callable[[str], None]
+
+
+def tell(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, ...]]:
+    """Run it all in a folder of its own, and leave the tables where every command looks.
+
+    Returns what the clients did, and the options by which commands find the tables: none, unless
+    a warehouse of the user's own is in that place. Interrupted, it leaves nothing behind.
+    """
+    home = config.home()
+    with runs.new(home) as folder:
+        warehouse = folder / "warehouse"
+        report = _fill(folder / "cluster", warehouse, seed, scale, say)
+        # Its passwords and data are of no use once the brokers are gone.
+        runs.remove(folder / "cluster")
+        is_published = runs.publish(home, warehouse)
+    runs.remove_older(home)
+    return report, () if is_published else ("--set", f"warehouse.path={warehouse}")
+
+
+def conf_of(cluster: Cluster, warehouse: Path) -> config.Conf:
+    """The default conf, pointed at a demo cluster; its login goes by reference, through the environment."""
+    properties = cluster.client_properties("admin")
+    os.environ[_JAAS] = properties.pop("sasl.jaas.config")
+    properties["sasl.jaas.config"] = f"env:{_JAAS}"
+    return config.load().model_copy(
+        update={
+            "kafka": config.Kafka(properties=properties, cluster_id=cluster.cluster_id),
+            "warehouse": config.Warehouse(path=str(warehouse)),
+        }
+    )
+
+
+def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> TrafficReport:
+    with Cluster(folder, progress=say) as cluster:
+        login = cluster.librdkafka_properties("shipper")
+        with Shipper(login, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
+            report = traffic.run(cluster, seed, scale, say)
+            say(f"{shipper.drain().acked} request-log lines shipped")
+        run.run(conf_of(cluster, warehouse), [], None, say)
+    return report
