@@ -39,17 +39,20 @@ SCHEMA = pa.schema(
 
 
 def points(batch: Batch, rows: Ints) -> pa.RecordBatch:
-    """The points at `rows` with the columns of SCHEMA."""
-    numbers = batch.points.numbers
-    taken = Numbers(*(getattr(numbers, name)[rows] for name in Numbers.__dataclass_fields__))
+    """The points at `rows`, which are in order, with the columns of SCHEMA."""
+    numbers, resource, scope = batch.points.numbers, batch.resource, batch.scope
+    if len(rows) < len(batch.keep):
+        names = Numbers.__dataclass_fields__
+        numbers = Numbers(**{name: getattr(numbers, name)[rows] for name in names})
+        resource, scope = resource[rows], scope[rows]
     columns = {
-        "event_time": _timestamps(taken.time_ns),
-        "start_time": _timestamps(taken.start_ns),
-        **_names(batch, taken),
-        **_values(batch, taken),
+        "event_time": _timestamps(numbers.time_ns),
+        "start_time": _timestamps(numbers.start_ns),
+        **_names(batch, numbers),
+        **_values(batch, numbers),
         **_rare(batch, rows),
-        **_clients(batch, taken, batch.resource[rows]),
-        **_scopes(batch, batch.scope[rows]),
+        **_clients(batch, numbers, resource),
+        **_scopes(batch, scope),
     }
     return pa.RecordBatch.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 

@@ -168,6 +168,8 @@ def _numbers_of(
     if not size:
         return np.full(len(cells), _number_of(b"", known, number), np.int32)
     part = np.ascontiguousarray(cells[:, span.start : span.stop])
+    if (part == part[0]).all():
+        return np.full(len(part), _number_of(part[0].tobytes(), known, number), np.int32)
     encoded = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(size), len(part), [None, pa.py_buffer(part)]
     ).dictionary_encode()
