@@ -1,5 +1,6 @@
 """The demo's story up to its tables: a cluster, its clients, and every job once."""
 
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,8 @@ def tell(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, .
     Returns what the clients did, and the options by which commands find the tables: none, unless
     a warehouse of the user's own is in that place. Interrupted, it leaves nothing behind.
     """
+    # Brokers that are still loading make librdkafka warn, and it tries again by itself.
+    logging.getLogger("quotaflow.demo").setLevel(logging.ERROR)
     home = config.home()
     with runs.new(home) as folder:
         warehouse = folder / "warehouse"

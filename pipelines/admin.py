@@ -15,8 +15,8 @@ from kafka import errors as kafka_errors
 from quotaflow.pipelines import secrets
 from quotaflow.pipelines.errors import ConfigError, KafkaError
 
-_TRIES = 4
-_TIMEOUT_MS = 10_000
+_TRIES = 3
+_TIMEOUT_MS = 5_000
 _REFUSED = (
     kafka_errors.SaslAuthenticationFailedError,
     kafka_errors.UnsupportedSaslMechanismError,
@@ -73,7 +73,7 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
         "security_protocol": protocol,
         "client_id": "quotaflow-admin",
         "bootstrap_timeout_ms": _TIMEOUT_MS,
-        "request_timeout_ms": 3 * _TIMEOUT_MS,
+        "request_timeout_ms": 6 * _TIMEOUT_MS,
     }
     if protocol.startswith("SASL"):
         taken |= _sasl(known)

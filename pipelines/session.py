@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib import resources
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import jars
@@ -59,7 +60,9 @@ def _local(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
 def _local_settings(conf: Spark) -> dict[str, str]:
     cores = str(os.cpu_count() or 2)
     scratch = tempfile.gettempdir()
+    logging_conf = resources.files("quotaflow.conf") / "log4j2-spark.properties"
     return {
+        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile=file:{logging_conf}"',
         "spark.driver.memory": conf.driver_memory,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -73,6 +76,5 @@ def _local_settings(conf: Spark) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
         "spark.sql.streaming.stopTimeout": "30000",
     }
