@@ -251,7 +251,7 @@ QUARANTINE = Table(
         Column("reason", STRING, "why it could not be read: a code"),
         Column("detail", STRING, "what was seen, bounded"),
         Column("size_bytes", LONG, "size of the record's value"),
-        Column("head", BINARY, "the first 4 KiB of the record's value"),
+        Column("head", BINARY, "the first 4 KiB of the value; null where it may hold credentials"),
         *SOURCE,
     ),
     key=("cluster_id", "target", "source_topic", "source_partition", "source_offset"),

@@ -6,6 +6,8 @@ from pyspark.sql import functions as F
 from quotaflow.schemas import tables
 
 HEAD_BYTES = 4_096
+# Kafka logs these bodies in full, and one can log in with what they hold.
+_SECRET_BODY = r"SASL_AUTHENTICATE|DELEGATION_TOKEN|SCRAM_CREDENTIALS|ENVELOPE|saltedPassword|hmac"
 _DETAIL_CHARS = 500
 
 
@@ -13,6 +15,7 @@ def from_lines(parsed: DataFrame) -> DataFrame:
     """Records of the request-log topic that are no request line."""
     return (
         parsed.where(F.col("reason").isNotNull())
+        .withColumn("is_secret", F.col("value").cast("string").rlike(_SECRET_BODY))
         .withColumns(_kept("requests", F.col("api"), F.col("value")))
         .select(tables.QUARANTINE.column_names)
     )
@@ -22,7 +25,7 @@ def from_pushes(pushes: DataFrame) -> DataFrame:
     """Pushes whose payload cannot be opened; the push itself stays in telemetry_pushes."""
     return (
         pushes.where(F.col("unreadable_reason").isNotNull())
-        .withColumn("reason", F.col("unreadable_reason"))
+        .withColumns({"reason": F.col("unreadable_reason"), "is_secret": F.lit(False)})
         .withColumns(_kept("client_metrics", F.col("unreadable_detail"), F.col("payload")))
         .withColumn("size_bytes", F.col("wire_bytes"))  # also of a payload that was withheld
         .select(tables.QUARANTINE.column_names)
@@ -35,5 +38,5 @@ def _kept(target: str, detail: Column, value: Column) -> dict[str, Column]:
         "target": F.lit(target),
         "detail": F.substring(detail, 1, _DETAIL_CHARS),
         "size_bytes": F.length(value).cast("bigint"),
-        "head": F.substring(value, 1, HEAD_BYTES),
+        "head": F.when(~F.col("is_secret"), F.substring(value, 1, HEAD_BYTES)),
     }

@@ -28,6 +28,9 @@ class Run:
     def client(self, client_id: str) -> ClientReport:
         return next(c for c in self.report.clients if c.client_id == client_id)
 
+    def logged_of(self, api: str) -> list[dict[str, Any]]:
+        return [r for r in self.requests if r["requestHeader"]["requestApiKeyName"] == api]
+
     def logged(self, api: str, client_id: str) -> list[dict[str, Any]]:
         return [
             line

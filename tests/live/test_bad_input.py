@@ -1,0 +1,174 @@
+"""Bad lines, bad topics, bad logins and bad checkpoints: each has its right answer, live."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import run as runner
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import CheckpointError, KafkaError, LockedError
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .tables_read import query
+
+JOB = "ingest_request_log"
+GOLDEN = Path(__file__).parent.parent / "golden" / "lines"
+LINES_MAX_BYTES = 8 << 20
+Send = Callable[[str, Iterable[bytes]], None]
+
+
+@pytest.fixture
+def send(cluster: Cluster) -> Send:
+    def produce(topic: str, values: Iterable[bytes]) -> None:
+        settings = cluster.librdkafka_properties("admin")
+        producer = Producer(
+            {**settings, "message.max.bytes": LINES_MAX_BYTES, "enable.metrics.push": False}
+        )
+        for value in values:
+            producer.produce(topic, value, headers=[("broker_id", b"1")])
+        assert producer.flush(30) == 0
+
+    return produce
+
+
+def make_topic(cluster: Cluster, name: str) -> None:
+    configs = {"max.message.bytes": str(LINES_MAX_BYTES)}
+    cluster.create_topics([name], partitions=1, configs=configs)
+
+
+def remake_topic(cluster: Cluster, name: str) -> None:
+    with cluster.admin() as admin:
+        admin.delete_topics([name])
+    make_topic(cluster, name)
+
+
+def of_topic(conf: Conf, topic: str) -> Conf:
+    ingest = conf.ingest.model_copy(update={"request_log_topic": topic})
+    return conf.model_copy(update={"ingest": ingest})
+
+
+def run(conf: Conf, *, accept_new_topic: bool = False) -> int:
+    return runner.run(conf, [JOB], None, lambda _: None, accept_new_topic=accept_new_topic)
+
+
+def line(number: int) -> bytes:
+    header = {"requestApiKeyName": "METADATA", "requestApiVersion": 13, "correlationId": number}
+    return json.dumps({"isForwarded": False, "requestHeader": header}).encode()
+
+
+def push(**request: object) -> bytes:
+    whole = json.loads((GOLDEN / "push_telemetry.jsonl").read_text().splitlines()[0])
+    whole["request"] |= request
+    return json.dumps(whole).encode()
+
+
+def test_bad_lines_cost_exactly_themselves(cluster: Cluster, conf: Conf, send: Send) -> None:
+    make_topic(cluster, "bad-lines")
+    good = (GOLDEN / "push_telemetry.jsonl").read_bytes().splitlines()[0]
+    bad = {
+        b"": "empty_line",
+        good[:100]: "not_json",
+        b'{"level":"INFO","message":"hello"}': "not_a_request_line",
+        b'{"isForwarded":false,"x":"' + b"y" * (5 << 20) + b'"}': "line_too_long",
+        push(metrics="%%% not base64"): "bad_base64",
+        push(compressionType=9): "unknown_codec",
+        push(compressionType=1): "corrupt_payload",
+    }
+    send("bad-lines", [good, *bad, good])
+    assert run(of_topic(conf, "bad-lines")) == len(bad) + 2
+    rows = query(conf.warehouse.folder, "SELECT target, reason, source_offset FROM quarantine")
+    by_offset = {row["source_offset"]: row["reason"] for row in rows}
+    assert by_offset == dict(enumerate(bad.values(), start=1))
+    whole = query(
+        conf.warehouse.folder,
+        "SELECT source_offset, payload_sha256 FROM telemetry_pushes WHERE unreadable_reason IS NULL",
+    )
+    assert sorted(row["source_offset"] for row in whole) == [0, len(bad) + 1]
+    assert len({row["payload_sha256"] for row in whole}) == 1
+    heads = query(conf.warehouse.folder, "SELECT max(length(head)) AS longest FROM quarantine")
+    assert heads[0]["longest"] == 4_096
+
+
+@pytest.mark.parametrize("lines", [3, 20], ids=["fewer records", "more records"])
+def test_a_topic_made_again_is_noticed(
+    cluster: Cluster, conf: Conf, send: Send, lines: int
+) -> None:
+    topic = f"remade-{lines}"
+    make_topic(cluster, topic)
+    send(topic, map(line, range(10)))
+    own = of_topic(conf, topic)
+    assert run(own) == 10
+    remake_topic(cluster, topic)
+    send(topic, map(line, range(100, 100 + lines)))
+    with pytest.raises(CheckpointError, match="was made again.*--accept-new-topic"):
+        run(own)
+    assert run(own, accept_new_topic=True) == lines
+    assert run(own) == 0
+    found = query(conf.warehouse.folder, "SELECT correlation_id FROM requests")
+    numbers = Counter(row["correlation_id"] for row in found)
+    assert numbers == Counter([*range(10), *range(100, 100 + lines)])
+
+
+def test_a_lost_or_an_old_checkpoint_is_noticed(
+    cluster: Cluster, conf: Conf, send: Send, tmp_path: Path
+) -> None:
+    make_topic(cluster, "checkpoints")
+    own = of_topic(conf, "checkpoints")
+    checkpoint = Warehouse(own.warehouse).checkpoint(JOB)
+    for numbers in (range(5), range(5, 9)):
+        send("checkpoints", map(line, numbers))
+        assert run(own) == len(numbers)
+        if numbers.start == 0:
+            shutil.copytree(checkpoint, tmp_path / "copy")
+    shutil.move(checkpoint, tmp_path / "newest")
+    with pytest.raises(CheckpointError, match="is gone"):
+        run(own)
+    shutil.copytree(tmp_path / "copy", checkpoint)
+    with pytest.raises(CheckpointError, match="old copy"):
+        run(own)
+    shutil.rmtree(checkpoint)
+    shutil.move(tmp_path / "newest", checkpoint)
+    assert run(own) == 0
+    found = query(conf.warehouse.folder, "SELECT correlation_id FROM requests")
+    assert sorted(row["correlation_id"] for row in found) == list(range(9))
+
+
+def test_no_such_topic(conf: Conf) -> None:
+    with pytest.raises(KafkaError, match=r"no-such-topic does not exist.*request_log_topic: null"):
+        run(of_topic(conf, "no-such-topic"))
+
+
+def test_another_cluster_than_conf_pins(conf: Conf) -> None:
+    kafka = conf.kafka.model_copy(update={"cluster_id": "another"})
+    with pytest.raises(KafkaError, match=r"kafka\.cluster_id is another"):
+        run(conf.model_copy(update={"kafka": kafka}))
+
+
+def test_a_wrong_password_is_one_clear_error(
+    conf: Conf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "LIVE_TEST_JAAS",
+        "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="admin" password="guessed-wrong";',
+    )
+    with pytest.raises(KafkaError, match="refused the login") as told:
+        run(conf)
+    assert "guessed-wrong" not in str(told.value)
+
+
+def test_no_broker_at_start_is_one_clear_error(conf: Conf) -> None:
+    properties = conf.kafka.properties | {"bootstrap.servers": "127.0.0.1:9"}
+    kafka = conf.kafka.model_copy(update={"properties": properties})
+    with pytest.raises(KafkaError, match=r"no broker of 127\.0\.0\.1:9 answered"):
+        run(conf.model_copy(update={"kafka": kafka}))
+
+
+def test_two_runners_do_not_meet(conf: Conf) -> None:
+    with Warehouse(conf.warehouse).lock(), pytest.raises(LockedError, match="is being written by"):
+        run(conf)
