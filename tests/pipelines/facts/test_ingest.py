@@ -1,0 +1,196 @@
+"""A batch of records fills every table it feeds once, however often it is replayed."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.facts.ingest import Receiver, RequestLog
+from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import events, tables
+from quotaflow.schemas.table import Table
+
+from .conftest import encoded, pushing
+
+pytestmark = pytest.mark.spark
+
+FILLED = ("requests", "telemetry_pushes", "telemetry_subscriptions", "quarantine")
+Topic = Callable[..., DataFrame]
+Content = dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted(Batch):
+    """A batch whose process dies when it is to append to this table."""
+
+    at: str = ""
+
+    def append(self, frame: DataFrame, table: Table) -> None:
+        if table.name == self.at:
+            raise InterruptedError
+        # Without arguments super() would look for the class before slots made it anew.
+        Batch.append(self, frame, table)
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
+    warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+    warehouse.ensure(spark, [tables.TABLES[name] for name in (*FILLED, "pipeline_progress")])
+    return warehouse
+
+
+def content(warehouse: Warehouse, spark: SparkSession) -> dict[str, list[dict[str, Any]]]:
+    """Rows of every table that ingest fills."""
+    return {
+        name: [row.asDict() for row in warehouse.read(spark, name).collect()]
+        for name in (*FILLED, "pipeline_progress")
+    }
+
+
+def comparable(tables_: dict[str, list[dict[str, Any]]]) -> Content:
+    return {name: sorted(map(repr, rows)) for name, rows in tables_.items()}
+
+
+def offsets(rows: list[dict[str, Any]]) -> list[int]:
+    return sorted(row["source_offset"] for row in rows)
+
+
+def counted(rows: list[dict[str, Any]]) -> dict[tuple[str, str | None, str | None], int]:
+    keys = [(row["outcome"], row["target"], row["reason"]) for row in rows]
+    assert len(keys) == len(set(keys))
+    return dict(zip(keys, (row["row_count"] for row in rows), strict=True))
+
+
+def lines_of(golden: Path, push: dict[str, Any]) -> tuple[list[bytes], dict[int, str]]:
+    """All golden lines, then bad ones; with the reasons by offset."""
+    files = sorted((golden / "lines").glob("*.jsonl"))
+    good = [line for file in files for line in file.read_bytes().splitlines()]
+    bad = [
+        (b"hello", "not_json"),
+        (b"", "empty_line"),
+        (b'{"level":"INFO"}', "not_a_request_line"),
+        (pushing(push, "%%%"), "bad_base64"),
+        (pushing(push, b"\xff\xff"), "not_otlp"),
+    ]
+    reasons = {len(good) + i: reason for i, (_, reason) in enumerate(bad)}
+    return good + [line for line, _ in bad], reasons
+
+
+def test_a_batch_of_lines_is_exactly_once_in_every_table(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    topic: Topic,
+    golden: Path,
+    push_lines: list[dict[str, Any]],
+) -> None:
+    lines, reasons = lines_of(golden, push_lines[0])
+    records, log = topic(lines), RequestLog(config.Conf(), "cluster")
+    for at in ("telemetry_subscriptions", "quarantine", "pipeline_progress"):
+        with pytest.raises(InterruptedError):
+            log.write(records, Interrupted(warehouse, "ingest", "q1", 0, at))
+    log.write(records, Batch(warehouse, "ingest", "q1", 0))
+    filled = content(warehouse, spark)
+    log.write(records, Batch(warehouse, "ingest", "q1", 0))
+    assert comparable(content(warehouse, spark)) == comparable(filled)
+
+    assert_lines_are_where_they_belong(filled, lines, reasons)
+    log.write(topic([]), Batch(warehouse, "ingest", "q1", 1))
+    log.write(topic(lines[:1], partition=1), Batch(warehouse, "ingest", "q1", 2))
+    grown = content(warehouse, spark)
+    more = {name: len(grown[name]) - len(filled[name]) for name in grown}
+    assert (more["requests"], more["quarantine"], more["pipeline_progress"]) == (1, 0, 2)
+
+
+def assert_lines_are_where_they_belong(
+    filled: dict[str, list[dict[str, Any]]], lines: list[bytes], reasons: dict[int, str]
+) -> None:
+    lines_bad = {at for at, reason in reasons.items() if reason not in {"bad_base64", "not_otlp"}}
+    said = {at: said_by(line) for at, line in enumerate(lines) if at not in lines_bad}
+    kept = {at: line for at, line in said.items() if not left_out(line)}
+    api = {at: line["requestHeader"]["requestApiKeyName"] for at, line in kept.items()}
+    pushes = [at for at in api if api[at] == "PUSH_TELEMETRY"]
+    answers = [at for at in api if api[at] == "GET_TELEMETRY_SUBSCRIPTIONS"]
+    assert offsets(filled["requests"]) == sorted(kept)
+    assert offsets(filled["telemetry_pushes"]) == pushes
+    assert offsets(filled["telemetry_subscriptions"]) == answers
+    refused = {76: "unknown_codec", 87: "corrupt_payload"}
+    for at in pushes:
+        if (error := kept[at]["response"]["errorCode"]) in refused:
+            reasons[at] = refused[error]
+    bad = {row["source_offset"]: row["reason"] for row in filled["quarantine"]}
+    assert (bad, len(filled["quarantine"])) == (reasons, len(reasons))
+
+    counts = counted(filled["pipeline_progress"])
+    outcomes = Counter[str]()
+    for (outcome, target, reason), rows in counts.items():
+        if target in {None, "requests"}:
+            outcomes[outcome] += rows
+        if outcome == "quarantined":
+            assert list(bad.values()).count(str(reason)) == rows
+    assert outcomes["in"] == len(lines)
+    assert outcomes["in"] == outcomes["out"] + outcomes["left_out"] + outcomes["quarantined"]
+    assert counts["out", "telemetry_pushes", None] == len(pushes)
+    assert counts["out", "telemetry_subscriptions", None] == len(answers)
+
+
+def said_by(line: bytes) -> dict[str, Any]:
+    whole: dict[str, Any] = json.loads(line)
+    said: dict[str, Any] = whole.get("r", whole)
+    return said
+
+
+def left_out(line: dict[str, Any]) -> bool:
+    """What requests does without: copies, the metadata quorum, our own shipper."""
+    api = line["requestHeader"]["requestApiKeyName"]
+    topics = line["request"].get("topics") or [] if api == "FETCH" else []
+    raft = any(topic.get("topicId") == events.RAFT_TOPIC_ID for topic in topics)
+    own = line["requestHeader"]["clientId"] == "quotaflow-shipper"
+    return line["isForwarded"] or raft or own or api in events.RAFT_APIS
+
+
+def test_a_batch_of_received_pushes_is_exactly_once_in_every_table(
+    spark: SparkSession, warehouse: Warehouse, topic: Topic, golden: Path
+) -> None:
+    headers = json.loads((golden / "plugin_headers.json").read_text(encoding="utf-8"))
+    payload = (golden / "otlp" / "rdk-idem-alice.data.bin").read_bytes()
+    good = [(payload, given) for given in headers]
+    records = topic([*good, (b"\xff\xff", headers[0]), (payload * 9, headers[0])], "telemetry")
+    conf = config.Conf(ingest=config.Ingest(max_line_bytes=8 * len(payload)))
+    receiver = Receiver(conf, "cluster")
+    for at in ("quarantine", "pipeline_progress"):
+        with pytest.raises(InterruptedError):
+            receiver.write(records, Interrupted(warehouse, "receive", "q1", 0, at))
+    for _ in range(2):
+        receiver.write(records, Batch(warehouse, "receive", "q1", 0))
+    receiver.write(topic([]), Batch(warehouse, "receive", "q1", 1))
+
+    filled = content(warehouse, spark)
+    assert offsets(filled["telemetry_pushes"]) == list(range(len(good) + 2))
+    bad = {row["source_offset"]: row["reason"] for row in filled["quarantine"]}
+    assert bad == {len(good): "not_otlp", len(good) + 1: "payload_too_large"}
+    assert offsets(filled["quarantine"]) == sorted(bad)
+    assert counted(filled["pipeline_progress"]) == {
+        ("in", None, None): len(good) + 2,
+        ("out", "telemetry_pushes", None): len(good) + 2,
+        ("quarantined", "client_metrics", "not_otlp"): 1,
+        ("quarantined", "client_metrics", "payload_too_large"): 1,
+    }
+
+
+def test_lines_of_the_cluster_s_own_apis_need_no_payloads(
+    spark: SparkSession, warehouse: Warehouse, topic: Topic, push_lines: list[dict[str, Any]]
+) -> None:
+    """Bad lines in a batch without a push are quarantined too."""
+    header = push_lines[0]["requestHeader"] | {"requestApiKeyName": "METADATA"}
+    records = topic([encoded(push_lines[0] | {"requestHeader": header}), b"x"])
+    for _ in range(2):
+        RequestLog(config.Conf(), "cluster").write(records, Batch(warehouse, "ingest", "q", 0))
+    filled = content(warehouse, spark)
+    assert [len(filled[name]) for name in FILLED] == [1, 0, 0, 1]
