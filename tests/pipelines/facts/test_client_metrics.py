@@ -1,0 +1,218 @@
+"""Pushes to data points: what protobuf reads of golden payloads, and each push once."""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from pyspark.sql import DataFrame, SparkSession
+
+from quotaflow.pipelines import config, sinks, sources
+from quotaflow.pipelines.facts import client_metrics
+from quotaflow.pipelines.facts.ingest import Receiver, RequestLog, payload_limits
+from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+from .conftest import encoded, pushing
+
+pytestmark = pytest.mark.spark
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+GOLDEN_ACCEPTED = 18
+# A client in the headers of whom there is no request-log line.
+ALONE = 2
+Point = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the job wrote in two runs, and what its queries observed."""
+
+    rows: list[dict[str, Any]]
+    observed: list[dict[str, int]]
+
+
+@pytest.fixture(scope="module")
+def run(
+    spark: SparkSession,
+    topic: Callable[..., DataFrame],
+    push_lines: list[dict[str, Any]],
+    golden: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Run:
+    """Golden pushes by the request log; then some again by the receiver, and one only by it."""
+    conf = config.Conf(
+        warehouse=config.Warehouse(path=str(tmp_path_factory.mktemp("warehouse"))),
+        results=config.Results(max_lateness_s=3_600),
+    )
+    warehouse = Warehouse(conf.warehouse)
+    warehouse.ensure(spark, tables.TABLES.values())
+    lines = [encoded(line) for line in push_lines]
+    log, receiver = RequestLog(conf, "cluster"), Receiver(conf, "cluster")
+    log.write(topic([*lines, lines[0], *bad(push_lines[0])]), Batch(warehouse, "log", "q1", 0))
+    observed = [decode(spark, conf, warehouse)]
+    again = [
+        (data_of(line), {"client_instance_id": line["request"]["clientInstanceId"]})
+        for line in push_lines[:4]
+    ]
+    headers = json.loads((golden / "plugin_headers.json").read_text(encoding="utf-8"))[ALONE]
+    alone = (golden / "otlp" / "rdk-idem-alice.data.bin").read_bytes()
+    records = topic([*again, (alone, headers)], "telemetry")
+    receiver.write(records, Batch(warehouse, "receiver", "q2", 0))
+    observed.append(decode(spark, conf, warehouse))
+    rows = [row.asDict() for row in warehouse.read(spark, "client_metrics").collect()]
+    return Run(rows, observed)
+
+
+def bad(push: dict[str, Any]) -> list[bytes]:
+    """An unreadable push, and an empty one: neither has a point."""
+    return [pushing(push, b"\xff\xff"), pushing(push, b"")]
+
+
+def data_of(line: dict[str, Any]) -> bytes:
+    payload = base64.b64decode(line["request"]["metrics"])
+    return zstandard.ZstdDecompressor().decompressobj().decompress(payload)
+
+
+def decode(spark: SparkSession, conf: config.Conf, warehouse: Warehouse) -> dict[str, int]:
+    """Run the job's query once over what is new; returns its observed counts."""
+    pushes = sources.read_table(spark, conf, warehouse, "telemetry_pushes")
+    points = client_metrics.decode(pushes, payload_limits(conf), conf.results.max_lateness_s)
+    table = tables.CLIENT_METRICS
+    query = sinks.start_append(points, "client_metrics", warehouse, table, sinks.ONCE)
+    assert query.awaitTermination(300)
+    counts = Counter[str]()
+    for progress in query.recentProgress:
+        for name, row in progress["observedMetrics"].items():
+            counts[name] += row["rows"]
+    return dict(counts)
+
+
+def points_of(payload: bytes) -> set[Point]:
+    """The gauges and sums of a payload, as the protobuf library reads them."""
+    return {
+        (
+            metric.name,
+            metric.WhichOneof("data"),
+            point.as_double if point.HasField("as_double") else float(point.as_int),
+            time_of(point.time_unix_nano),
+            time_of(point.start_time_unix_nano),
+            tags(point.attributes),
+            tags(resource.resource.attributes),
+        )
+        for resource in MetricsData.FromString(payload).resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+        for point in getattr(metric, metric.WhichOneof("data") or "").data_points
+    }
+
+
+def time_of(ns: int) -> datetime | None:
+    return EPOCH + timedelta(microseconds=ns // 1_000) if ns else None
+
+
+def tags(attributes: Any) -> tuple[tuple[str, str], ...]:
+    def text(pair: KeyValue) -> str:
+        kind = pair.value.WhichOneof("value")
+        assert kind in {"string_value", "int_value"}, kind
+        return str(getattr(pair.value, kind))
+
+    return tuple(sorted((pair.key, text(pair)) for pair in attributes))
+
+
+def shown(row: dict[str, Any]) -> Point:
+    def utc(time: datetime | None) -> datetime | None:
+        return time.astimezone(UTC) if time else None
+
+    maps = (tuple(sorted(row[name].items())) for name in ("attributes", "resource"))
+    times = (utc(row["event_time"]), utc(row["start_time"]))
+    value = row["value"] if row["value"] is not None else float(row["value_int"])
+    return (row["metric"], row["kind"], value, *times, *maps)
+
+
+def comparable(points: set[Point]) -> list[str]:
+    """As text, in which NaN equals NaN."""
+    return sorted(map(repr, points))
+
+
+def of_clients(push_lines: list[dict[str, Any]]) -> dict[str, set[Point]]:
+    """Points by client instance, of the pushes a real client library made."""
+    points: dict[str, set[Point]] = {}
+    for line in push_lines:
+        if line["requestHeader"]["clientId"] != "raw-telemetry":
+            instance = line["request"]["clientInstanceId"]
+            points.setdefault(instance, set()).update(points_of(data_of(line)))
+    return points
+
+
+def test_rows_are_the_points_protobuf_reads(run: Run, push_lines: list[dict[str, Any]]) -> None:
+    clients = of_clients(push_lines)
+    assert len(clients) >= 5
+    for instance, points in clients.items():
+        rows = [row for row in run.rows if row["client_instance_id"] == instance]
+        assert comparable({shown(row) for row in rows}) == comparable(points)
+
+
+def test_the_same_push_counts_once_on_two_routes_and_in_two_batches(
+    run: Run, push_lines: list[dict[str, Any]]
+) -> None:
+    named = ("client_instance_id", "payload_sha256", "metric", "event_time", "start_time")
+    keys = Counter(
+        (*(row[name] for name in named), repr(row["attributes"]), repr(row["resource"]))
+        for row in run.rows
+    )
+    assert keys.most_common(1)[0][1] == 1
+    distinct = {
+        (line["request"]["clientInstanceId"], line["request"]["metrics"])
+        for line in push_lines
+        if line["response"]["errorCode"] not in {76, 87}
+    }
+    # Beside them the empty one; in the second run only what no request-log line had brought.
+    unique = [observed[client_metrics.UNIQUE] for observed in run.observed]
+    assert unique[1] == 1
+    assert GOLDEN_ACCEPTED < unique[0] <= len(distinct) + 1
+    points = sum(observed[client_metrics.POINTS] for observed in run.observed)
+    assert points == len(run.rows)
+
+
+def test_columns_of_the_push_come_with_each_point(
+    run: Run, push_lines: list[dict[str, Any]], golden: Path
+) -> None:
+    headers = json.loads((golden / "plugin_headers.json").read_text(encoding="utf-8"))[ALONE]
+    instance = headers["client_instance_id"]
+    alone = [row for row in run.rows if row["client_instance_id"] == instance]
+    assert comparable({shown(row) for row in alone}) == comparable(
+        points_of((golden / "otlp" / "rdk-idem-alice.data.bin").read_bytes())
+    )
+    assert {row["principal"] for row in alone} == {headers["principal"]}
+    line = push_lines[0]
+    rows = [row for row in run.rows if row["client_id"] == line["requestHeader"]["clientId"]]
+    assert rows
+    assert {(row["client_software_version"], row["broker_id"]) for row in rows} == {("4.3.1", 7)}
+    assert all(row["accepted"] for row in rows)
+
+
+def test_points_of_a_rejected_push_say_so(run: Run, push_lines: list[dict[str, Any]]) -> None:
+    """A broker answered 42, 89 or 117: the client's points are there, and marked."""
+    accepted: dict[str, set[bool]] = {}
+    for line in push_lines:
+        if points_if_any(line):
+            instance = line["request"]["clientInstanceId"]
+            accepted.setdefault(instance, set()).add(line["response"]["errorCode"] == 0)
+    told: dict[str, set[bool]] = {}
+    for row in run.rows:
+        told.setdefault(row["client_instance_id"], set()).add(row["accepted"])
+    assert {instance: told[instance] for instance in accepted} == accepted
+
+
+def points_if_any(line: dict[str, Any]) -> bool:
+    return line["requestHeader"]["clientId"] != "raw-telemetry" and bool(points_of(data_of(line)))
