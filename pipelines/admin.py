@@ -1,5 +1,6 @@
 """The Kafka cluster itself, asked through kafka-python: who it is and which topics it has."""
 
+import logging
 import ssl
 import time
 import uuid
@@ -135,15 +136,35 @@ def _retried(properties: Mapping[str, str], ask: Callable[[KafkaAdminClient], Cl
     tries = 0
     while True:
         tries += 1
-        try:
-            with client(properties) as admin:
-                return ask(admin)
-        except _REFUSED as error:
-            raise KafkaError(f"{servers} refused the login: {error}") from None
-        except kafka_errors.KafkaError as error:
-            if tries == _TRIES:
-                raise KafkaError(
-                    f"no broker of {servers} answered in {_TRIES} tries ({error}): is the cluster "
-                    "up, and kafka.properties right?"
-                ) from None
-            time.sleep(2 ** (tries - 1))
+        with _refusals() as refusals:
+            try:
+                with client(properties) as admin:
+                    return ask(admin)
+            except kafka_errors.KafkaError as error:
+                refusal = next(iter(refusals), error)
+        if isinstance(refusal, _REFUSED):
+            raise KafkaError(f"{servers} refused the login: {refusal}")
+        if tries == _TRIES:
+            raise KafkaError(
+                f"no broker of {servers} answered in {_TRIES} tries ({refusal}): is the cluster up, "
+                "and kafka.properties right?"
+            )
+        time.sleep(2 ** (tries - 1))
+
+
+@contextmanager
+def _refusals() -> Iterator[list[Exception]]:
+    """Refused logins meanwhile: kafka-python only logs them, and then says it timed out."""
+    seen: list[Exception] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            arguments = record.args if isinstance(record.args, tuple) else ()
+            seen.extend(argument for argument in arguments if isinstance(argument, _REFUSED))
+
+    logger, listener = logging.getLogger("kafka"), Listener()
+    logger.addHandler(listener)
+    try:
+        yield seen
+    finally:
+        logger.removeHandler(listener)

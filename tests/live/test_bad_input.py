@@ -1,9 +1,10 @@
 """Bad lines, bad topics, bad logins and bad checkpoints: each has its right answer, live."""
 
+import gc
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -90,8 +91,8 @@ def test_bad_lines_cost_exactly_themselves(cluster: Cluster, conf: Conf, send: S
     )
     assert sorted(row["source_offset"] for row in whole) == [0, len(bad) + 1]
     assert len({row["payload_sha256"] for row in whole}) == 1
-    heads = query(conf.warehouse.folder, "SELECT max(length(head)) AS longest FROM quarantine")
-    assert heads[0]["longest"] == 4_096
+    heads = [row["head"] for row in query(conf.warehouse.folder, "SELECT head FROM quarantine")]
+    assert max(len(head) for head in heads if head) == 4_096
 
 
 @pytest.mark.parametrize("lines", [3, 20], ids=["fewer records", "more records"])
@@ -149,6 +150,18 @@ def test_another_cluster_than_conf_pins(conf: Conf) -> None:
         run(conf.model_copy(update={"kafka": kafka}))
 
 
+@pytest.fixture
+def leaves_sockets() -> Iterator[None]:
+    """kafka-python leaves sockets of failed bootstraps to the collector: let it find them here."""
+    yield
+    gc.collect()
+
+
+FORGETS = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@FORGETS
+@pytest.mark.usefixtures("leaves_sockets")
 def test_a_wrong_password_is_one_clear_error(
     conf: Conf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +175,8 @@ def test_a_wrong_password_is_one_clear_error(
     assert "guessed-wrong" not in str(told.value)
 
 
+@FORGETS
+@pytest.mark.usefixtures("leaves_sockets")
 def test_no_broker_at_start_is_one_clear_error(conf: Conf) -> None:
     properties = conf.kafka.properties | {"bootstrap.servers": "127.0.0.1:9"}
     kafka = conf.kafka.model_copy(update={"properties": properties})
