@@ -24,16 +24,16 @@ def batches(batch_bytes: int) -> dict[str, list[bytes]]:
     """Batches of about `batch_bytes` by the kind of client that would send them."""
     java = (_GOLDEN / "java-cons-bob.data.bin").read_bytes()
     librdkafka = (_GOLDEN / "rdk-cons-carol.data.bin").read_bytes()
-    many = batch_bytes // len(_one_resource(0, 0))
+    many = batch_bytes // len(one_resource(0, 0))
     return {
         "Java consumer": [java] * (batch_bytes // len(java)),
         "librdkafka consumer": [librdkafka] * (batch_bytes // len(librdkafka)),
-        "one resource, same client": [_one_resource(0, push) for push in range(many)],
-        "one resource, every client another": [_one_resource(n, n) for n in range(many)],
+        "one resource, same client": [one_resource(0, push) for push in range(many)],
+        "one resource, every client another": [one_resource(n, n) for n in range(many)],
     }
 
 
-def _one_resource(client: int, push: int) -> bytes:
+def one_resource(client: int, push: int) -> bytes:
     """A consumer of 20 partitions of its own topic: 120 points behind one resource."""
     metrics = [
         Metric(

@@ -133,22 +133,19 @@ def decode_pushes(limits: Limits) -> MapBatches:
 
 
 def _client_metrics(pushes: pa.RecordBatch, run: _Run, limits: Limits) -> Batches:
+    schema = tables.CLIENT_METRICS.arrow
     batch = otlp_batch.read(run.decoded, run.unreadable, limits)
     rows = np.flatnonzero(batch.keep)
     for part in _parts(rows, batch.flat_bytes[rows]):
         points = otlp_columns.points(batch, part)
-        of_push = pushes.take(pa.array(run.first + batch.payload[part]))
+        parent = pa.array(run.first + batch.payload[part])
         columns = {name: points.column(name) for name in points.schema.names}
-        push_time = of_push.column("event_time").cast(TIMESTAMP)
+        # Only what the table keeps is repeated for every point: never the payload.
+        of_push = [name for name in schema.names if name not in columns]
+        columns |= {name: pushes.column(name).take(parent) for name in of_push}
+        push_time = pushes.column("event_time").take(parent).cast(TIMESTAMP)
         columns["event_time"] = pc.coalesce(columns["event_time"], push_time)
-        schema = tables.CLIENT_METRICS.arrow
-        yield pa.RecordBatch.from_arrays(
-            [columns.get(name, _column(of_push, name)) for name in schema.names], schema=schema
-        )
-
-
-def _column(pushes: pa.RecordBatch, name: str) -> Any:
-    return pushes.column(name) if name in pushes.schema.names else None
+        yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 def _parts(rows: Ints, flat_bytes: Ints) -> Iterator[Ints]:

@@ -1,6 +1,7 @@
 """A batch of decompressed payloads judged: which points stand, which payloads cannot be read."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from quotaflow.udfs.otlp_points import Points
 
 Flags = npt.NDArray[np.bool_]
 _KEY_SPACE = 1 << 62
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,12 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Batch
     payload, resource, scope = (
         column[numbers.metric] for column in (metrics.payload, metrics.resource, metrics.scope)
     )
-    resources = [tags(resource.attributes, limits) for resource in metrics.resources]
-    scopes = [(cut(s.name, limits), cut(s.version, limits)) for s in metrics.scopes]
+    resource, resources = _renumbered(
+        resource, [tags(sent.attributes, limits) for sent in metrics.resources]
+    )
+    scope, scopes = _renumbered(
+        scope, [(cut(sent.name, limits), cut(sent.version, limits)) for sent in metrics.scopes]
+    )
     flat_bytes = _flat_bytes(points, resource, resources, scope, scopes)
     _refuse_unnamed(points, payload, unreadable)
     _refuse_over(payload, flat_bytes, unreadable, limits)
@@ -52,6 +58,13 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Batch
     if unreadable:
         keep &= ~np.isin(payload, list(unreadable))
     return Batch(points, payload, resource, scope, resources, scopes, keep, flat_bytes)
+
+
+def _renumbered(numbers: Ints, sent: list[T]) -> tuple[Ints, list[T]]:
+    """The numbers when those that say the same have one: bytes differ where meaning does not."""
+    distinct: dict[T, int] = {}
+    codes = np.array([distinct.setdefault(said, len(distinct)) for said in sent], np.int64)
+    return codes[numbers], list(distinct)
 
 
 def _flat_bytes(

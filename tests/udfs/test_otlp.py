@@ -169,6 +169,13 @@ def test_duplicates_inside_a_payload_appear_once(times):
     assert len(rows) == 2 * times
 
 
+def test_duplicates_are_told_by_what_they_say_not_by_their_bytes():
+    """A repeated key, last wins: other bytes, the same resource."""
+    once, twice = [attribute("k", string_value="v")], [attribute("k", string_value="v")] * 2
+    metric = gauge(point(as_int=1))
+    assert len(decode(payload(metric, resource=once) + payload(metric, resource=twice))) == 1
+
+
 def test_limit_on_points():
     many = payload(gauge(*[point(as_int=i, attributes=[attribute(str(i))]) for i in range(11)]))
     few = payload(gauge(point()))
@@ -239,6 +246,23 @@ def test_pushes_become_rows_of_client_metrics():
     assert rows.schema == tables.CLIENT_METRICS.arrow
     found = [(row["principal"], row["value_int"]) for row in rows.to_pylist()]
     assert found == [("User:0", 0), ("User:3", 2)]
+
+
+def test_only_columns_of_client_metrics_are_repeated_for_every_point():
+    """The payload taken along would make every point as large as its push."""
+    taken = []
+
+    class Watched:
+        def __init__(self, batch):
+            self.batch = batch
+
+        def column(self, name):
+            taken.append(name)
+            return self.batch.column(name)
+
+    batch = Watched(pushes([payload(gauge(point()))], ["none"]))
+    list(otlp.decode_pushes(LIMITS)(iter([batch])))
+    assert taken.count("payload") == taken.count("compression") == 1
 
 
 def test_a_point_without_a_time_takes_that_of_its_push():

@@ -1,0 +1,132 @@
+"""Decoding inside Spark on two cores: payload batches to nowhere, to Delta, and by a pandas loop.
+
+`python bench/decode_spark.py [--json] [--payloads N]`. Payloads lie in a Parquet file, so each way
+starts from a scan; points per second of wall time, the best of three runs after one to warm up.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from payloads import one_resource
+from pyspark.sql import DataFrame
+from rich.console import Console
+from rich.table import Table
+
+from quotaflow.pipelines import session
+from quotaflow.pipelines.config import Spark
+from quotaflow.schemas import tables
+from quotaflow.udfs import otlp
+from quotaflow.udfs.codecs import Limits
+
+ROUNDS = 3
+LOOP_COLUMNS = (
+    "metric STRING, kind STRING, time BIGINT, value DOUBLE, attributes MAP<STRING, STRING>"
+)
+
+
+def pushes(count: int) -> pa.Table:
+    """Rows of telemetry_pushes with a made-up payload of 120 points each."""
+    schema = tables.TELEMETRY_PUSHES.arrow
+    columns = {name: pa.nulls(count, schema.field(name).type) for name in schema.names}
+    columns["payload"] = pa.array([one_resource(n % 500, n) for n in range(count)])
+    columns["compression"] = pa.array(["none"] * count)
+    columns["event_time"] = pa.array([datetime.now(UTC)] * count, schema.field("event_time").type)
+    return pa.table(columns, schema=schema)
+
+
+def quotaflow(rows: DataFrame) -> DataFrame:
+    """The decoding query's own step."""
+    return rows.mapInArrow(otlp.decode_pushes(Limits()), tables.CLIENT_METRICS.sql_schema)
+
+
+def pandas_loop(rows: DataFrame) -> DataFrame:
+    """A pandas function that walks parsed messages: fewer columns, gauges only."""
+
+    def decode(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for batch in batches:
+            yield pd.DataFrame(
+                [
+                    {
+                        "metric": metric.name,
+                        "kind": "gauge",
+                        "time": point.time_unix_nano // 1_000,
+                        "value": point.as_double,
+                        "attributes": {kv.key: kv.value.string_value for kv in point.attributes},
+                    }
+                    for payload in batch["payload"]
+                    for resource in MetricsData.FromString(payload).resource_metrics
+                    for scope in resource.scope_metrics
+                    for metric in scope.metrics
+                    for point in metric.gauge.data_points
+                ]
+            )
+
+    return rows.select("payload").mapInPandas(decode, LOOP_COLUMNS)
+
+
+def best_s(run: Callable[[], None]) -> float:
+    """Seconds of the fastest of some runs after the first."""
+    run()
+    spent = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        run()
+        spent.append(time.perf_counter() - start)
+    return min(spent)
+
+
+def measure(count: int) -> dict[str, float]:
+    """Points per second of each way."""
+    spark = session.get(Spark(master="local[2]", driver_memory="3g"))
+    folder = Path(tempfile.mkdtemp(prefix="quotaflow-bench-"))
+    try:
+        pq.write_table(pushes(count), folder / "pushes.parquet", row_group_size=1_000)
+        rows = spark.read.parquet(str(folder / "pushes.parquet")).repartition(4).persist()
+        points = quotaflow(rows).count()
+        sink = str(folder / "client_metrics")
+
+        def nowhere(decoded: Callable[[DataFrame], DataFrame]) -> Callable[[], None]:
+            return lambda: decoded(rows).write.format("noop").mode("overwrite").save()
+
+        def delta() -> None:
+            quotaflow(rows).write.format("delta").mode("append").save(sink)
+
+        return {
+            "decode_pushes to a no-op sink": points / best_s(nowhere(quotaflow)),
+            "decode_pushes to Delta": points / best_s(delta),
+            "pandas loop to a no-op sink": points / best_s(nowhere(pandas_loop)),
+        }
+    finally:
+        spark.stop()
+        shutil.rmtree(folder)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="points per second as JSON")
+    parser.add_argument("--payloads", type=int, default=8_000, help="payloads of 120 points")
+    options = parser.parse_args()
+    rates = measure(options.payloads)
+    if options.json:
+        json.dump(rates, sys.stdout, indent=2)
+        return
+    table = Table("way", "M points/s, 2 cores")
+    for name, rate in rates.items():
+        table.add_row(name, f"{rate / 1e6:.2f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
