@@ -22,7 +22,8 @@ from quotaflow.udfs.otlp_payloads import Ints, Unreadable
 Batches = Iterator[pa.RecordBatch]
 MapBatches = Callable[[Batches], Batches]
 
-_SLICE_BYTES = 4 << 20
+_RUN_BYTES = 4 << 20
+_BATCH_BYTES = 32 << 20
 _ROW_BYTES = 300
 
 STATUS = pa.schema(
@@ -152,7 +153,7 @@ def _parts(rows: Ints, flat_bytes: Ints) -> Iterator[Ints]:
     """The rows cut into runs of about as many bytes, none of them empty."""
     if len(rows):
         bytes_before = np.cumsum(flat_bytes + _ROW_BYTES)
-        cuts = np.flatnonzero(np.diff(bytes_before // _SLICE_BYTES)) + 1
+        cuts = np.flatnonzero(np.diff(bytes_before // _BATCH_BYTES)) + 1
         yield from np.split(rows, cuts)
 
 
@@ -168,7 +169,7 @@ def _runs(payloads: Any, compressions: Any, limits: Limits) -> Iterator[_Run]:
             unreadable[index - first] = error
         decoded.append(data)
         size += len(data)
-        if size > _SLICE_BYTES:
+        if size > _RUN_BYTES:
             yield _Run(first, decoded, unreadable, frozenset(unreadable))
             first, size, decoded, unreadable = index + 1, 0, [], {}
     if decoded:

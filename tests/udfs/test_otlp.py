@@ -216,7 +216,7 @@ def test_too_long_and_too_many_are_cut_and_marked(times):
 
 
 def test_runs_are_bounded_and_parents_are_right(monkeypatch):
-    monkeypatch.setattr(otlp, "_SLICE_BYTES", 100)
+    monkeypatch.setattr(otlp, "_RUN_BYTES", 100)
     data = [payload(gauge(point(as_int=i))) for i in range(20)]
     runs = list(otlp.decode(pa.array(data), pa.array(["none"] * 20), LIMITS))
     assert len(runs) > 2
@@ -272,7 +272,7 @@ def test_a_point_without_a_time_takes_that_of_its_push():
 
 
 def test_output_batches_are_cut_by_bytes(monkeypatch):
-    monkeypatch.setattr(otlp, "_SLICE_BYTES", 1_000)
+    monkeypatch.setattr(otlp, "_BATCH_BYTES", 1_000)
     batch = pushes([payload(*[gauge(point(), name=f"m{i}") for i in range(50)])], ["none"])
     batches = list(otlp.decode_pushes(LIMITS)(iter([batch])))
     assert [rows.num_rows > 0 for rows in batches] == [True] * len(batches)
