@@ -1,6 +1,7 @@
 """Points as flat Arrow columns: the columns of POINT and the normalised ones of client_metrics."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from quotaflow.udfs.otlp_exact import NS_PER_US
 from quotaflow.udfs.otlp_numbers import Numbers, Unsigned
 from quotaflow.udfs.otlp_payloads import Ints
 
+_MANY = 1 << 17
 _TEMPORALITIES = {1: "delta", 2: "cumulative"}
 _CLIENT_KEYS = {
     "group_id": ("group_id",),
@@ -67,8 +69,18 @@ def _take(distinct: Iterable[Any], type_: pa.DataType, numbers: Any) -> Any:
     """A column of values that are few and numbered."""
     values = pa.array(list(distinct), type_)
     if values.null_count == len(values):
-        return pa.nulls(len(numbers), type_)
+        return _nulls(len(numbers), type_)
     return values.take(numbers)
+
+
+def _nulls(count: int, type_: pa.DataType) -> Any:
+    """A column of nulls; a third of the columns mostly are, so they share memory made once."""
+    return _many_nulls(type_)[:count] if count <= _MANY else pa.nulls(count, type_)
+
+
+@cache
+def _many_nulls(type_: pa.DataType) -> Any:
+    return pa.nulls(_MANY, type_)
 
 
 def _names(batch: Batch, numbers: Numbers) -> dict[str, Any]:
