@@ -10,7 +10,7 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
-from quotaflow.pipelines import config, run
+from quotaflow.pipelines import config, run, session
 
 _JAAS = "QUOTAFLOW_DEMO_JAAS"
 
@@ -45,6 +45,7 @@ def conf_of(cluster: Cluster, warehouse: Path) -> config.Conf:
         update={
             "kafka": config.Kafka(properties=properties, cluster_id=cluster.cluster_id),
             "warehouse": config.Warehouse(path=str(warehouse)),
+            "spark": config.Spark(conf=session.SHORT_LIVED),
         }
     )
 

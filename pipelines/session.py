@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 _REDACTED = "(?i)secret|password|token|access[.]?key|jaas|user[.]info|credential"
 
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+SHORT_LIVED = {_JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
+"""For `spark.conf` of runs of a minute or two: a third faster to warm up, slower once warm."""
+
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
@@ -50,7 +54,9 @@ def _local(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
     logging.getLogger("py4j").setLevel(logging.ERROR)
     progress("starting Spark")
     builder = SparkSession.builder.master(conf.master).appName("quotaflow")
-    settings = _EVERYWHERE | _local_settings(conf) | conf.conf
+    ours = _EVERYWHERE | _local_settings(conf)
+    java_options = [ours[_JAVA_OPTIONS], conf.conf.get(_JAVA_OPTIONS, "")]
+    settings = ours | conf.conf | {_JAVA_OPTIONS: " ".join(java_options).strip()}
     settings["spark.jars"] = ",".join(str(path) for path in paths)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -62,7 +68,7 @@ def _local_settings(conf: Spark) -> dict[str, str]:
     scratch = tempfile.gettempdir()
     logging_conf = resources.files("quotaflow.conf") / "log4j2-spark.properties"
     return {
-        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile=file:{logging_conf}"',
+        _JAVA_OPTIONS: f'"-Dlog4j2.configurationFile=file:{logging_conf}"',
         "spark.driver.memory": conf.driver_memory,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",

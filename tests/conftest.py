@@ -22,6 +22,6 @@ def golden() -> Path:
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     """The session jobs use, with two cores."""
-    spark = session.get(config.Spark(master="local[2]", driver_memory="2g"))
+    spark = session.get(config.Spark(driver_memory="2g", conf=session.SHORT_LIVED))
     yield spark
     spark.stop()

@@ -29,7 +29,7 @@ def parse(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
         with_partitions(with_time)
         .withColumn("left_out", _left_out(ingest))
         .withColumns(_header() | _fetch() | _producer())
-        .withColumn("body", _body(ingest.max_body_bytes))
+        .transform(_with_body, ingest.max_body_bytes)
         .withColumns(source())
     )
 
@@ -137,11 +137,18 @@ def _producer() -> dict[str, Column]:
     }
 
 
-def _body(max_bytes: int) -> Column:
+def _with_body(parsed: DataFrame, max_bytes: int) -> DataFrame:
+    # In steps, each of which Spark computes once per row: as one expression the line would be
+    # parsed again for every mention of its body.
     raw = F.from_json(lines.envelope(F.col("text")), events.RAW_BODIES)["r"]
-    body = F.concat(F.lit('{"request":'), raw["request"], F.lit(',"response":'))
-    body = F.concat(body, F.coalesce(raw["response"], F.lit("null")), F.lit("}"))
-    return F.when(F.col("api").isin(*events.BODY_APIS), _capped(body, max_bytes))
+    response = F.coalesce(F.col("raw.response"), F.lit("null"))
+    whole = F.concat(F.lit('{"request":'), "raw.request", F.lit(',"response":'), response, F.lit("}"))
+    return (
+        parsed.withColumn("raw", F.when(F.col("api").isin(*events.BODY_APIS), raw))
+        .withColumn("raw", whole)
+        .withColumn("body", _capped(F.col("raw"), max_bytes))
+        .drop("raw")
+    )
 
 
 def _capped(body: Column, max_bytes: int) -> Column:

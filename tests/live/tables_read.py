@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from quotaflow.pipelines import config
 from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
@@ -15,7 +14,7 @@ from quotaflow.schemas import tables
 def query(folder: Path, sql: str) -> list[dict[str, Any]]:
     """Rows of a query over a warehouse folder."""
     reader = Reader(Warehouse(config.Warehouse(path=str(folder))))
-    rows: list[dict[str, Any]] = pa.Table.from_batches(list(reader.query(sql))).to_pylist()
+    rows: list[dict[str, Any]] = reader.query(sql).read_all().to_pylist()
     return rows
 
 

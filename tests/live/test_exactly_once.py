@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from quotaflow.pipelines import session
 from quotaflow.pipelines.config import Conf
 
 
@@ -31,6 +32,7 @@ class Driver:
                     "kafka": {"properties": dict(conf.kafka.properties)},
                     "warehouse": {"path": str(self.warehouse)},
                     "ingest": {"max_offsets_per_trigger": LINES_PER_BATCH},
+                    "spark": {"conf": session.SHORT_LIVED},
                 }
             )
         )
