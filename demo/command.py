@@ -39,7 +39,9 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    scale: Annotated[float, typer.Option(help="How long the traffic lasts: 1 is about 40 s.")] = 1.0,
+    scale: Annotated[
+        float, typer.Option(help="How long the traffic lasts: 1 is about 40 s.")
+    ] = 1.0,
     seed: Annotated[int, typer.Option(help="Seed of the traffic.")] = 1,
 ) -> None:
     """Start a real three-broker cluster, let good and bad clients work, run every job, show it all.
@@ -86,7 +88,7 @@ def _print_end(console: Console, report: "TrafficReport", place: tuple[str, ...]
             f"\nThe clients wrote {acked} records and were given "
             f"{sum(client.producer_ids for client in report.clients)} producer ids, mallory "
             f"{report.producer_ids('User:mallory')} of them. Look further: "
-            f"quotaflow show producer_id_rates --where \"is_violating\" {where}".rstrip()
+            f'quotaflow show producer_id_rates --where "is_violating" {where}'.rstrip()
         ),
         soft_wrap=True,
     )

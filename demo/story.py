@@ -37,7 +37,7 @@ def tell(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, .
 
 
 def conf_of(cluster: Cluster, warehouse: Path) -> config.Conf:
-    """The default conf, pointed at a demo cluster; its login goes by reference, through the environment."""
+    """The default conf, pointed at a demo cluster; its login goes through the environment."""
     properties = cluster.client_properties("admin")
     os.environ[_JAAS] = properties.pop("sasl.jaas.config")
     properties["sasl.jaas.config"] = f"env:{_JAAS}"

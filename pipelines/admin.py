@@ -67,7 +67,9 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
     """
     known = secrets.resolve(properties)
     if "bootstrap.servers" not in known:
-        raise ConfigError("kafka.properties.bootstrap.servers is not set: write host:port,host:port")
+        raise ConfigError(
+            "kafka.properties.bootstrap.servers is not set: write host:port,host:port"
+        )
     protocol = known.get("security.protocol", "PLAINTEXT")
     taken: dict[str, Any] = {
         "bootstrap_servers": [part.strip() for part in known["bootstrap.servers"].split(",")],
@@ -87,7 +89,7 @@ def _sasl(known: Mapping[str, str]) -> dict[str, Any]:
     mechanism = known.get("sasl.mechanism", "GSSAPI")
     if mechanism not in {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}:
         raise ConfigError(
-            f"sasl.mechanism {mechanism} is not supported here: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
+            f"sasl.mechanism {mechanism} is not taken here: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
         )
     username, password = secrets.credentials(known.get("sasl.jaas.config", ""))
     return {
@@ -111,7 +113,9 @@ def _ssl(known: Mapping[str, str]) -> ssl.SSLContext:
     )
     context.check_hostname = known.get("ssl.endpoint.identification.algorithm", "https") != ""
     if "ssl.keystore.location" in known:
-        context.load_cert_chain(known["ssl.keystore.location"], password=known.get("ssl.key.password"))
+        context.load_cert_chain(
+            known["ssl.keystore.location"], password=known.get("ssl.key.password")
+        )
     return context
 
 
@@ -146,7 +150,7 @@ def _retried(properties: Mapping[str, str], ask: Callable[[KafkaAdminClient], Cl
             raise KafkaError(f"{servers} refused the login: {refusal}")
         if tries == _TRIES:
             raise KafkaError(
-                f"no broker of {servers} answered in {_TRIES} tries ({refusal}): is the cluster up, "
+                f"no broker of {servers} answered in {_TRIES} tries ({refusal}): is it up, "
                 "and kafka.properties right?"
             )
         time.sleep(2 ** (tries - 1))

@@ -47,8 +47,10 @@ def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> No
     fresh.replace(file)
 
 
-def check_tables(spark: "SparkSession", warehouse: Warehouse, job: str, *, accept_new: bool) -> None:
-    """Raise CheckpointError when the checkpoint was lost, or is an old copy of what filled the tables.
+def check_tables(
+    spark: "SparkSession", warehouse: Warehouse, job: str, *, accept_new: bool
+) -> None:
+    """Raise CheckpointError when the checkpoint was lost, or is an old copy.
 
     pipeline_progress tells: it holds every batch of every query that ever wrote.
     """
@@ -61,7 +63,7 @@ def check_tables(spark: "SparkSession", warehouse: Warehouse, job: str, *, accep
     if not is_begun(checkpoint):
         if batches and not accept_new:
             raise CheckpointError(
-                f"the checkpoint {checkpoint} is gone, but the tables hold what {job} wrote with it: "
+                f"the checkpoint {checkpoint} is gone, but the tables hold what {job} wrote: "
                 "starting over would write every row twice. Restore the checkpoint, or use another "
                 "warehouse"
             )
@@ -70,7 +72,7 @@ def check_tables(spark: "SparkSession", warehouse: Warehouse, job: str, *, accep
     reached = batches.get(query_id(checkpoint), -1)
     if reached > newest:
         raise CheckpointError(
-            f"the checkpoint {checkpoint} ends at batch {newest}, but the tables hold batch {reached} "
+            f"the checkpoint {checkpoint} ends at batch {newest}, and the tables hold {reached} "
             f"of {job}: it is an old copy, and going on would lose rows. Restore the newer one"
         )
 

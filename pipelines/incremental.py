@@ -10,6 +10,7 @@ lateness is a property of the row alone, so the split into batches cannot matter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
@@ -28,7 +29,7 @@ _MOST_SPANS = 32
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Time from `start` up to, not including, `end`; without an end it reaches to the newest row."""
+    """Time from `start` up to, not including, `end`; without an end, up to the newest row."""
 
     start: datetime
     end: datetime | None = None
@@ -120,9 +121,11 @@ class Keeper:
         spark, table = facts.sparkSession, self.result.table
         lookback = timedelta(seconds=self.result.lookback_s)
         read = [Span(span.start - lookback, span.end) for span in spans]
-        known = self.result.relevant(batch.warehouse.read(spark, self.result.facts.name).where(
-            _any(span.holds("event_time") for span in read)
-        ))
+        known = self.result.relevant(
+            batch.warehouse.read(spark, self.result.facts.name).where(
+                _any(span.holds("event_time") for span in read)
+            )
+        )
         if not late:
             known = known.where(~self._is_late())
         rows = self.result.compute(known, self._carried(spans[0], batch, spark), spans[0].start)
@@ -160,7 +163,7 @@ def _joined(spans: list[Span]) -> list[Span]:
         else:
             joined.append(span)
     while len(joined) > _MOST_SPANS:
-        gaps = [(b.start - _end(a), i) for i, (a, b) in enumerate(zip(joined, joined[1:], strict=False))]
+        gaps = [(b.start - _end(a), i) for i, (a, b) in enumerate(pairwise(joined))]
         at = min(gaps)[1]
         joined[at : at + 2] = [Span(joined[at].start, joined[at + 1].end)]
     return joined

@@ -34,7 +34,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One query. `topic` is the key of conf's ingest section that names what it reads, if a topic."""
+    """One query. `topic` is the key of conf's ingest section that names the topic it reads."""
 
     name: str
     doc: str
@@ -47,7 +47,9 @@ class Job:
 
 
 def _ingest_request_log(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
-    records = sources.read_topic(setting.spark, setting.conf, str(setting.topic("request_log_topic")))
+    records = sources.read_topic(
+        setting.spark, setting.conf, str(setting.topic("request_log_topic"))
+    )
     write = ingest.RequestLog(setting.conf, setting.cluster_id).write
     return sinks.start(records, "ingest_request_log", setting.warehouse, write, trigger)
 

@@ -57,4 +57,5 @@ class ProgressLog:
 
 def _line(job: Job, progress: Any) -> str:
     took_s = progress["durationMs"].get("triggerExecution", 0) / 1_000
-    return f"{job.name}: batch {progress['batchId']}, {progress['numInputRows']} rows in {took_s:.1f} s"
+    rows = progress["numInputRows"]
+    return f"{job.name}: batch {progress['batchId']}, {rows} rows in {took_s:.1f} s"

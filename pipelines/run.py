@@ -1,4 +1,4 @@
-"""Runs jobs: checks whose checkpoints they are, starts them, watches them, and stops them cleanly."""
+"""Runs jobs: checks whose checkpoints they are, starts them, watches them, stops them cleanly."""
 
 import difflib
 import time
@@ -30,7 +30,7 @@ def run(
     *,
     accept_new_topic: bool = False,
 ) -> int:
-    """Run the named jobs (all of them without names), once or every `every_s` seconds until stopped.
+    """Run the named jobs (all without names), once or every `every_s` seconds until stopped.
 
     Returns the number of rows that came in. Raises a QuotaflowError that says what to do when a
     checkpoint does not fit, a topic or the cluster is missing, or a job fails for good.
@@ -73,12 +73,14 @@ def _check_topics(conf: Conf, chosen: list[Job], warehouse: Warehouse, accept_ne
     cluster = admin.describe(conf.kafka.properties, sorted(set(reads.values())))
     pinned = conf.kafka.cluster_id
     if pinned and pinned != cluster.cluster_id:
-        raise KafkaError(f"this is cluster {cluster.cluster_id}, and conf's kafka.cluster_id is {pinned}")
+        raise KafkaError(
+            f"this is cluster {cluster.cluster_id}, and conf's kafka.cluster_id is {pinned}"
+        )
     for job, topic in reads.items():
         if topic not in cluster.topics:
             key = JOBS[job].topic
             raise KafkaError(
-                f"topic {topic} does not exist on cluster {cluster.cluster_id} (or its ACL hides it): "
+                f"topic {topic} does not exist on cluster {cluster.cluster_id}, or an ACL hides it: "
                 f"create it, name another in ingest.{key}, or set ingest.{key}: null"
             )
         now = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)

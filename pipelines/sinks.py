@@ -29,7 +29,7 @@ ONCE: Trigger = {"availableNow": True}
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One micro-batch of one query; what it appends is appended once, however often it is replayed."""
+    """One micro-batch of one query; what it appends is appended once, replayed or not."""
 
     warehouse: Warehouse
     job: str

@@ -17,7 +17,9 @@ _RESPONSE_PARTITION = (
 
 
 def _topics(partitions: str, shape: str) -> str:
-    return f"ARRAY<STRUCT<`name`: STRING, `topic`: STRING, `topicId`: STRING, {partitions}: {shape}>>"
+    return (
+        f"ARRAY<STRUCT<`name`: STRING, `topic`: STRING, `topicId`: STRING, {partitions}: {shape}>>"
+    )
 
 
 _REQUEST = f"""STRUCT<

@@ -78,7 +78,9 @@ REQUESTS = Table(
         *CLIENT,
         Column("connection_id", STRING, "Kafka's connection id: local-remote-processor-index"),
         Column("error_code", INT, "top-level error code of the response, where the API has one"),
-        Column("total_time_ms", DOUBLE, "from receive to sent; the request began this much earlier"),
+        Column(
+            "total_time_ms", DOUBLE, "from receive to sent; the request began this much earlier"
+        ),
         Column("request_queue_time_ms", DOUBLE, "waiting for an IO thread"),
         Column("local_time_ms", DOUBLE, "processing on the broker itself"),
         Column("remote_time_ms", DOUBLE, "waiting for others: replication, long poll"),
@@ -135,8 +137,12 @@ TELEMETRY_PUSHES = Table(
         Column("push_interval_ms", INT, "interval the broker asks for, where the route knows it"),
         Column("wire_bytes", LONG, "payload size as it came"),
         Column("decoded_bytes", LONG, "payload size decompressed; null where unreadable"),
-        Column("payload_sha256", STRING, "of the decompressed payload: the same push on two routes"),
-        Column("unreadable_reason", STRING, "why the payload could not be decoded; null when it can"),
+        Column(
+            "payload_sha256", STRING, "of the decompressed payload: the same push on two routes"
+        ),
+        Column(
+            "unreadable_reason", STRING, "why the payload could not be decoded; null when it can"
+        ),
         Column("route", STRING, "request_log, receiver or otlp"),
         Column("payload", BINARY, "the payload as it came, compressed or not"),
         *SOURCE,

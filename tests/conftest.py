@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
 from quotaflow.pipelines import config, session
 
 if TYPE_CHECKING:

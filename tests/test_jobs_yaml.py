@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from databricks.sdk.service.jobs import JobSettings
+
 from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import JOBS
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 UNIQUE, POINTS = "unique_pushes", "points"
 _ONE_PUSH = ["client_instance_id", "payload_sha256"]
 _OF_PUSH = [
-    name for name in tables.TELEMETRY_PUSHES.column_names if name in tables.CLIENT_METRICS.column_names
+    name
+    for name in tables.TELEMETRY_PUSHES.column_names
+    if name in tables.CLIENT_METRICS.column_names
 ] + ["compression", "payload"]
 
 
@@ -25,6 +27,8 @@ def decode(pushes: "DataFrame", limits: Limits, max_lateness_s: int) -> "DataFra
     """
     readable = pushes.where("unreadable_reason IS NULL").select(*_OF_PUSH)
     once = readable.withWatermark("event_time", f"{max_lateness_s} seconds")
-    once = once.dropDuplicatesWithinWatermark(_ONE_PUSH).observe(UNIQUE, F.count(F.lit(1)).alias("rows"))
+    once = once.dropDuplicatesWithinWatermark(_ONE_PUSH).observe(
+        UNIQUE, F.count(F.lit(1)).alias("rows")
+    )
     points = once.mapInArrow(otlp.decode_pushes(limits), tables.CLIENT_METRICS.sql_schema)
     return points.observe(POINTS, F.count(F.lit(1)).alias("rows"))

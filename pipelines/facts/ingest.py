@@ -1,4 +1,4 @@
-"""The two ingest queries: each reads a topic once per micro-batch and fills every table it feeds."""
+"""The two ingest queries: each reads a topic once per micro-batch and fills all it feeds."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -65,7 +65,9 @@ class Receiver:
         rows = _rows(counts, "out")
         if rows:
             latest = records.agg(F.max("timestamp")).collect()[0][0]
-            batch.report(records.sparkSession, [Count("in", rows), *counts], self.cluster_id, latest)
+            batch.report(
+                records.sparkSession, [Count("in", rows), *counts], self.cluster_id, latest
+            )
 
 
 def payload_limits(conf: Conf) -> Limits:
@@ -95,7 +97,11 @@ def write_pushes(
         quarantined = [bad_lines] if bad_lines is not None else []
         quarantined += [quarantine.from_pushes(opened)] if bad else []
         if quarantined:
-            rows = quarantined[0] if len(quarantined) == 1 else quarantined[0].unionByName(quarantined[1])
+            rows = (
+                quarantined[0]
+                if len(quarantined) == 1
+                else quarantined[0].unionByName(quarantined[1])
+            )
             batch.append(rows, tables.QUARANTINE)
         out = Count("out", sum(g["count"] for g in groups), "telemetry_pushes")
         return [out, *(Count("quarantined", n, "client_metrics", r) for r, n in bad.items())]

@@ -35,7 +35,7 @@ end"""
 
 
 def _keys(of: str) -> str:
-    return f"transform({of}, p -> concat(coalesce(p.topic_id, p.topic, ''), ':', p.partition))"
+    return f"transform({of}, p -> struct(coalesce(p.topic_id, p.topic) as topic, p.partition))"
 
 
 def _merged(q: str, a: str) -> str:

@@ -13,7 +13,8 @@ _SECRET_VALUE = (
     r'(?i)("(?:name|key)":"[^"]*(?:password|secret|jaas|token|credential)[^"]*"'
     r'(?:,"[A-Za-z]+":(?:-?\d+|true|false))*,"value":)"(?:[^"\\]|\\.)*"'
 )
-_REMOTE = r"^.*?-(.*):(\d+)-\d+-\d+$"
+# local:port-remote:port-processor-index
+_REMOTE = r"^.*?-(.*:\d+)-\d+-\d+$"
 
 
 def parse(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
@@ -28,6 +29,7 @@ def parse(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
     return (
         with_partitions(with_time)
         .withColumn("left_out", _left_out(ingest))
+        .withColumn("remote", F.regexp_extract("line.r.connection", _REMOTE, 1))
         .withColumns(_header() | _fetch() | _producer())
         .transform(_with_body, ingest.max_body_bytes)
         .withColumns(source())
@@ -64,8 +66,8 @@ def _left_out(ingest: Ingest) -> Column:
 
 
 def _header() -> dict[str, Column]:
-    line = F.col("line.r")
-    connection = line["connection"]
+    line, remote = F.col("line.r"), F.col("remote")
+    port = F.substring_index(remote, ":", -1)  # an IPv6 address holds colons too
     return {
         "broker_id": lines.broker_id(),
         "api_version": line["requestHeader"]["requestApiVersion"],
@@ -74,9 +76,11 @@ def _header() -> dict[str, Column]:
         "principal": line["principal"],
         "listener": line["listener"],
         "security_protocol": line["securityProtocol"],
-        "connection_id": connection,
-        "client_address": _matched(connection, 1),
-        "client_port": _matched(connection, 2).try_cast("int"),
+        "connection_id": line["connection"],
+        "client_address": F.nullif(
+            F.left(remote, F.length(remote) - F.length(port) - 1), F.lit("")
+        ),
+        "client_port": port.try_cast("int"),
         "client_software_name": line["clientInformation"]["softwareName"],
         "client_software_version": line["clientInformation"]["softwareVersion"],
         "error_code": line["response"]["errorCode"],
@@ -88,11 +92,6 @@ def _header() -> dict[str, Column]:
         "response_queue_time_ms": line["responseQueueTimeMs"],
         "send_time_ms": line["sendTimeMs"],
     }
-
-
-def _matched(text: Column, group: int) -> Column:
-    found = F.regexp_extract(text, _REMOTE, group)
-    return F.when(found != "", found)
 
 
 def _fetch() -> dict[str, Column]:
@@ -142,10 +141,10 @@ def _with_body(parsed: DataFrame, max_bytes: int) -> DataFrame:
     # parsed again for every mention of its body.
     raw = F.from_json(lines.envelope(F.col("text")), events.RAW_BODIES)["r"]
     response = F.coalesce(F.col("raw.response"), F.lit("null"))
-    whole = F.concat(F.lit('{"request":'), "raw.request", F.lit(',"response":'), response, F.lit("}"))
+    whole = [F.lit('{"request":'), "raw.request", F.lit(',"response":'), response, F.lit("}")]
     return (
         parsed.withColumn("raw", F.when(F.col("api").isin(*events.BODY_APIS), raw))
-        .withColumn("raw", whole)
+        .withColumn("raw", F.concat(*whole))
         .withColumn("body", _capped(F.col("raw"), max_bytes))
         .drop("raw")
     )

@@ -1,4 +1,4 @@
-"""`producer_id_rates`: new producer ids per principal, broker and second, against a quota (KIP-936).
+"""`producer_id_rates`: new producer ids per principal, broker and second (KIP-936).
 
 Aligned time: the rate at a second is the sum over the `num_windows` aligned windows ending with
 the one that holds it, divided by their whole span; so a row does not depend on when a run began.
@@ -34,7 +34,7 @@ _FLAGGED = f"{_SIGHTINGS}, is_new_exact BOOLEAN, is_new BOOLEAN"
 
 
 def result(conf: ProducerIds) -> Result:
-    """The result as the incremental driver takes it; raises ConfigError for a quota out of bounds."""
+    """The result as the driver takes it; raises ConfigError for a quota out of bounds."""
     for user, quota in [("everybody else", conf.default_quota_per_s), *conf.quotas.items()]:
         if not _LEAST_PER_S <= quota <= _MOST_PER_S:
             raise ConfigError(
@@ -128,10 +128,14 @@ def _is_new_exact(window_ms: int) -> Column:
 
 def _per_second(flagged: "DataFrame") -> "DataFrame":
     # Partitioned by KEY alone, so that every step from here on needs no further shuffle.
-    return flagged.repartition(*KEY).groupBy(*KEY, F.floor(F.col("event_ms") / 1_000).alias("second")).agg(
-        F.count(F.lit(1)).alias("sightings"),
-        F.sum(F.col("is_new").cast("bigint")).alias("new_ids"),
-        F.sum(F.col("is_new_exact").cast("bigint")).alias("new_ids_exact"),
+    return (
+        flagged.repartition(*KEY)
+        .groupBy(*KEY, F.floor(F.col("event_ms") / 1_000).alias("second"))
+        .agg(
+            F.count(F.lit(1)).alias("sightings"),
+            F.sum(F.col("is_new").cast("bigint")).alias("new_ids"),
+            F.sum(F.col("is_new_exact").cast("bigint")).alias("new_ids_exact"),
+        )
     )
 
 
@@ -157,14 +161,18 @@ def _quota_milli(conf: ProducerIds) -> Column:
     own = [F.lit(x) for user, q in conf.quotas.items() for x in (f"User:{user}", round(q * _MILLI))]
     if not own:
         return default
-    return F.coalesce(F.try_element_at(F.create_map(*own), F.col("principal")).cast("bigint"), default)
+    return F.coalesce(
+        F.try_element_at(F.create_map(*own), F.col("principal")).cast("bigint"), default
+    )
 
 
-def _with_tokens(windows: "DataFrame", before: "DataFrame | None", conf: ProducerIds) -> "DataFrame":
+def _with_tokens(
+    windows: "DataFrame", before: "DataFrame | None", conf: ProducerIds
+) -> "DataFrame":
     """Kafka's TokenBucket over aligned seconds, as a running sum and a running minimum.
 
     tokens(i) = min(burst, tokens(i-1) + quota x gap) - new(i) unrolls to
-    quota x t(i) - N(i) + min over j <= i of (burst + N(j-1) - quota x t(j)), N being the sum of new.
+    quota x t(i) - N(i) + min over j <= i of (burst + N(j-1) - quota x t(j)), N the sum of new.
     """
     burst_s = conf.num_windows * conf.window_ms // 1_000
     start_milli = F.lit(burst_s) * F.col("quota_milli")

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka import TopicPartition
 from kafka.admin import OffsetSpec
+
 from quotaflow.demo import traffic
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster

@@ -10,7 +10,6 @@ from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
 
-
 def query(folder: Path, sql: str) -> list[dict[str, Any]]:
     """Rows of a query over a warehouse folder."""
     reader = Reader(Warehouse(config.Warehouse(path=str(folder))))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
@@ -87,7 +88,8 @@ def test_bad_lines_cost_exactly_themselves(cluster: Cluster, conf: Conf, send: S
     assert by_offset == dict(enumerate(bad.values(), start=1))
     whole = query(
         conf.warehouse.folder,
-        "SELECT source_offset, payload_sha256 FROM telemetry_pushes WHERE unreadable_reason IS NULL",
+        "SELECT source_offset, payload_sha256 FROM telemetry_pushes "
+        "WHERE unreadable_reason IS NULL",
     )
     assert sorted(row["source_offset"] for row in whole) == [0, len(bad) + 1]
     assert len({row["payload_sha256"] for row in whole}) == 1
@@ -106,7 +108,7 @@ def test_a_topic_made_again_is_noticed(
     assert run(own) == 10
     remake_topic(cluster, topic)
     send(topic, map(line, range(100, 100 + lines)))
-    with pytest.raises(CheckpointError, match="was made again.*--accept-new-topic"):
+    with pytest.raises(CheckpointError, match=r"was made again.*--accept-new-topic"):
         run(own)
     assert run(own, accept_new_topic=True) == lines
     assert run(own) == 0
@@ -162,9 +164,7 @@ FORGETS = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWa
 
 @FORGETS
 @pytest.mark.usefixtures("leaves_sockets")
-def test_a_wrong_password_is_one_clear_error(
-    conf: Conf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_password_is_one_clear_error(conf: Conf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(
         "LIVE_TEST_JAAS",
         "org.apache.kafka.common.security.plain.PlainLoginModule required "

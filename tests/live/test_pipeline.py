@@ -4,8 +4,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, run as runner
+from quotaflow.pipelines import config
+from quotaflow.pipelines import run as runner
 from quotaflow.schemas import tables
 
 from .drive import Run
@@ -27,7 +29,7 @@ def filled(cluster: Cluster, run: Run, tmp_path_factory: pytest.TempPathFactory)
         known = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
         secret = "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"
         conf = config.load(overrides=[*known, secret, f"warehouse.path={folder}"])
-        assert runner.run(conf, [], None, lambda _: None) > 0
+        assert runner.run(conf, [], None, lambda _: None) > run.shipped.acked
     return folder
 
 
@@ -100,7 +102,8 @@ def test_records_sent_are_what_the_producer_pushed(filled: Path, run: Run, clien
     (sent,) = query(
         filled,
         "SELECT sum(value) AS records FROM client_metrics WHERE "
-        f"client_id = '{client_id}' AND metric = 'org.apache.kafka.producer.topic.record.send.total'",
+        f"client_id = '{client_id}' "
+        "AND metric = 'org.apache.kafka.producer.topic.record.send.total'",
     )
     assert sent["records"] == sum(run.client(client_id).records_acked.values())
 

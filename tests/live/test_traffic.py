@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
+
 from quotaflow.demo import traffic
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
+
 from quotaflow.pipelines.config import Ingest
 from quotaflow.pipelines.facts import requests
 from quotaflow.schemas import events, tables
@@ -103,7 +104,7 @@ def test_every_golden_line_is_what_a_plain_json_reader_says(parse: Parse, golden
         if row["api"] == "FETCH":
             assert_fetch(row, request, response)
         if row["api"] == "PRODUCE":
-            assert_produce(row, request, response)
+            assert_produce(row, request)
 
 
 def assert_fetch(row: Row, request: dict[str, Any], response: dict[str, Any]) -> None:
@@ -126,7 +127,7 @@ def assert_fetch(row: Row, request: dict[str, Any], response: dict[str, Any]) ->
     assert row["replica_id"] == (request.get("replicaState") or {}).get("replicaId")
 
 
-def assert_produce(row: Row, request: dict[str, Any], response: dict[str, Any] | None) -> None:
+def assert_produce(row: Row, request: dict[str, Any]) -> None:
     asked = flat(request["topicData"], "partitionData", "index")
     assert [named(part) for part in row["partitions"]] == asked
     sizes = [p["recordsSizeInBytes"] for t in request["topicData"] for p in t["partitionData"]]
@@ -247,7 +248,9 @@ def test_a_response_may_hold_partitions_its_request_did_not_list(parse: Parse) -
     answers = [{"partitionIndex": 2, "recordsSizeInBytes": 9}, {"partitionIndex": 1}]
     response = {"responses": [{"topicId": "a", "partitions": answers}]}
     (row,) = parse([encoded(line(api="FETCH", request=request, response=response))])
-    seen = [(p["partition"], p["in_request"], p["in_response"], p["bytes"]) for p in row["partitions"]]
+    seen = [
+        (p["partition"], p["in_request"], p["in_response"], p["bytes"]) for p in row["partitions"]
+    ]
     assert seen == [(0, True, False, None), (1, True, True, None), (2, False, True, 9)]
 
 
@@ -270,7 +273,11 @@ def test_a_response_may_hold_partitions_its_request_did_not_list(parse: Parse) -
         ),
         pytest.param(
             "ADD_PARTITIONS_TO_TXN",
-            {"v3AndBelowTransactionalId": "t", "v3AndBelowProducerId": 6, "v3AndBelowProducerEpoch": 2},
+            {
+                "v3AndBelowTransactionalId": "t",
+                "v3AndBelowProducerId": 6,
+                "v3AndBelowProducerEpoch": 2,
+            },
             {},
             ("t", 6, 2),
             id="version 3 and below",
@@ -282,7 +289,9 @@ def test_a_response_may_hold_partitions_its_request_did_not_list(parse: Parse) -
             ("t", 7, 2),
             id="version 5 bumps the epoch",
         ),
-        pytest.param("PRODUCE", {"acks": 0, "topicData": []}, None, (None, None, None), id="acks 0"),
+        pytest.param(
+            "PRODUCE", {"acks": 0, "topicData": []}, None, (None, None, None), id="acks 0"
+        ),
     ],
 )
 def test_producer_ids(
