@@ -80,7 +80,7 @@ def _check_topics(conf: Conf, chosen: list[Job], warehouse: Warehouse, accept_ne
         if topic not in cluster.topics:
             key = JOBS[job].topic
             raise KafkaError(
-                f"topic {topic} does not exist on cluster {cluster.cluster_id}, or an ACL hides it: "
+                f"topic {topic} does not exist on {cluster.cluster_id} (or hidden by ACL): "
                 f"create it, name another in ingest.{key}, or set ingest.{key}: null"
             )
         now = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)
