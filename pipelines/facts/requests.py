@@ -141,7 +141,8 @@ def _with_body(parsed: DataFrame, max_bytes: int) -> DataFrame:
     # parsed again for every mention of its body.
     raw = F.from_json(lines.envelope(F.col("text")), events.RAW_BODIES)["r"]
     response = F.coalesce(F.col("raw.response"), F.lit("null"))
-    whole = [F.lit('{"request":'), "raw.request", F.lit(',"response":'), response, F.lit("}")]
+    asked = F.col("raw.request")
+    whole = [F.lit('{"request":'), asked, F.lit(',"response":'), response, F.lit("}")]
     return (
         parsed.withColumn("raw", F.when(F.col("api").isin(*events.BODY_APIS), raw))
         .withColumn("raw", F.concat(*whole))
