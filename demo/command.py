@@ -19,6 +19,7 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ("show", "telemetry_pushes", "--limit", "5"),
     ("show", "telemetry_subscriptions", "--limit", "5"),
     ("show", "client_metrics", "--limit", "5"),
+    ("show", "quarantine"),
     (
         "sql",
         "SELECT principal, sum(new_ids) AS new_ids, max(rate_per_s) AS max_rate_per_s, "

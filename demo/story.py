@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from confluent_kafka import Producer
+
 from quotaflow.demo import runs, traffic
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
@@ -56,5 +58,16 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
         with Shipper(login, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
             report = traffic.run(cluster, seed, scale, say)
             say(f"{shipper.drain().acked} request-log lines shipped")
+            _ship_torn_line(cluster)
         run.run(conf_of(cluster, warehouse), [], None, say)
     return report
+
+
+def _ship_torn_line(cluster: Cluster) -> None:
+    """What a careless shipper does: half a line, so that quarantine has something to show."""
+    broker_id, path = min(cluster.request_logs.items())
+    with path.open("rb") as log:
+        half = log.readline(120)
+    producer = Producer({**cluster.librdkafka_properties("shipper"), "enable.metrics.push": False})
+    producer.produce(REQUEST_LOG_TOPIC, half, headers=[("broker_id", str(broker_id).encode())])
+    producer.flush(30)

@@ -1,0 +1,82 @@
+"""A broker that dies under a running pipeline and comes back: no line lost, none twice."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from confluent_kafka import Producer
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import session
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import QuotaflowError
+
+from .tables_read import query
+
+TOPIC = "broker-away"
+TIMEOUT_S = 240
+
+
+def send(cluster: Cluster, numbers: range) -> None:
+    settings = {**cluster.librdkafka_properties("admin"), "enable.metrics.push": False}
+    producer = Producer(settings)
+    for number in numbers:
+        header = {"requestApiKeyName": "METADATA", "correlationId": number}
+        producer.produce(TOPIC, json.dumps({"isForwarded": False, "requestHeader": header}))
+    assert producer.flush(60) == 0
+
+
+def leader(cluster: Cluster) -> int:
+    with cluster.admin() as admin:
+        (topic,) = admin.describe_topics([TOPIC])
+    return int(topic["partitions"][0]["leader_id"])
+
+
+def seen(folder: Path) -> list[int]:
+    try:
+        rows = query(folder, "SELECT correlation_id FROM requests")
+    except QuotaflowError:
+        return []
+    return sorted(row["correlation_id"] for row in rows)
+
+
+def await_lines(folder: Path, count: int) -> None:
+    end = time.monotonic() + TIMEOUT_S
+    while len(seen(folder)) < count:
+        assert time.monotonic() < end, f"{len(seen(folder))} of {count} lines after {TIMEOUT_S} s"
+        time.sleep(1)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(900)
+def test_a_broker_dies_and_comes_back(cluster: Cluster, conf: Conf, tmp_path: Path) -> None:
+    cluster.create_topics([TOPIC], partitions=1, replication_factor=1)
+    file, folder = tmp_path / "conf.yaml", conf.warehouse.folder
+    settings = {
+        "kafka": {"properties": dict(conf.kafka.properties)},
+        "warehouse": {"path": str(folder)},
+        "ingest": {"request_log_topic": TOPIC},
+        "spark": {"conf": session.SHORT_LIVED},
+    }
+    file.write_text(yaml.safe_dump(settings))
+    command = [sys.executable, "-m", "quotaflow.pipelines", "run", "ingest_request_log"]
+    with subprocess.Popen([*command, "--every", "2s", "--conf", str(file)]) as process:
+        try:
+            send(cluster, range(20))
+            await_lines(folder, 20)
+            down = leader(cluster)
+            cluster.kill_broker(down)
+            time.sleep(15)
+            cluster.start_broker(down)
+            send(cluster, range(20, 50))
+            await_lines(folder, 50)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
+    assert seen(folder) == list(range(50))
