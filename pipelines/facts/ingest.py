@@ -29,7 +29,8 @@ class RequestLog:
 
     def write(self, records: "DataFrame", batch: Batch) -> None:
         """Parse every line once, and append each row where it belongs."""
-        parsed = requests.parse(records, self.conf.ingest, self.cluster_id).persist()
+        whole = requests.parse(records, self.conf.ingest, self.cluster_id)
+        parsed = _without_what_no_table_takes(whole).persist()
         try:
             sizes = [F.count(F.lit(1)).alias("rows"), F.max("record_time").alias("latest")]
             groups = parsed.groupBy("reason", "left_out", _routed()).agg(*sizes).collect()
@@ -107,6 +108,19 @@ def write_pushes(
         return [out, *(Count("quarantined", n, "client_metrics", r) for r, n in bad.items())]
     finally:
         opened.unpersist()
+
+
+def _without_what_no_table_takes(parsed: "DataFrame") -> "DataFrame":
+    """Lines and texts only where another table than requests needs them: caching all costs more
+    than parsing does.
+    """
+    return parsed.select(
+        *tables.REQUESTS.column_names,
+        "reason",
+        "left_out",
+        F.when(_routed().isNotNull(), F.col("line")).alias("line"),
+        F.when(F.col("reason").isNotNull(), F.col("value")).alias("value"),
+    )
 
 
 def _routed() -> "Column":
