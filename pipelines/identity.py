@@ -72,8 +72,8 @@ def check_tables(
     reached = batches.get(query_id(checkpoint), -1)
     if reached > newest:
         raise CheckpointError(
-            f"the checkpoint {checkpoint} ends at batch {newest}, and the tables hold {reached} "
-            f"of {job}: it is an old copy, and going on would lose rows. Restore the newer one"
+            f"the checkpoint {checkpoint} ends at batch {newest}, but the tables hold batch "
+            f"{reached} of {job}: it is an old copy, and going on would lose rows. Restore the newer one"
         )
 
 
