@@ -73,7 +73,8 @@ def check_tables(
     if reached > newest:
         raise CheckpointError(
             f"the checkpoint {checkpoint} ends at batch {newest}, but the tables hold batch "
-            f"{reached} of {job}: it is an old copy, and going on would lose rows. Restore the newer one"
+            f"{reached} of {job}: it is an old copy, and going on would lose "
+            "rows. Restore the newer one"
         )
 
 
