@@ -41,7 +41,7 @@ $(READY): pyproject.toml constraints.txt
 	"error: quotaflow needs Python 3.11 or later, and $(PYTHON) is %d.%d: set PYTHON=" % v)'
 	@echo "preparing $(VENV) (once, some minutes)"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt pip setuptools
+	$(BIN)/pip install --quiet --constraint constraints.txt pip setuptools wheel
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,demo,dev]'
 	mkdir -p .links/quotaflow
 	for folder in $(FOLDERS); do ln -sfn ../../$$folder .links/quotaflow/$$folder; done

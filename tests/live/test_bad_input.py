@@ -1,10 +1,9 @@
 """Bad lines, bad topics, bad logins and bad checkpoints: each has its right answer, live."""
 
-import gc
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -152,18 +151,6 @@ def test_another_cluster_than_conf_pins(conf: Conf) -> None:
         run(conf.model_copy(update={"kafka": kafka}))
 
 
-@pytest.fixture
-def leaves_sockets() -> Iterator[None]:
-    """kafka-python leaves sockets of failed bootstraps to the collector: let it find them here."""
-    yield
-    gc.collect()
-
-
-FORGETS = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-@FORGETS
-@pytest.mark.usefixtures("leaves_sockets")
 def test_a_wrong_password_is_one_clear_error(conf: Conf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(
         "LIVE_TEST_JAAS",
@@ -175,8 +162,6 @@ def test_a_wrong_password_is_one_clear_error(conf: Conf, monkeypatch: pytest.Mon
     assert "guessed-wrong" not in str(told.value)
 
 
-@FORGETS
-@pytest.mark.usefixtures("leaves_sockets")
 def test_no_broker_at_start_is_one_clear_error(conf: Conf) -> None:
     properties = conf.kafka.properties | {"bootstrap.servers": "127.0.0.1:9"}
     kafka = conf.kafka.model_copy(update={"properties": properties})
