@@ -14,7 +14,18 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("broker", "conf", "demo", "pipelines", "schemas", "udfs")
 # Needed at run time or by an operator; what a folder holds beside these must not be packed.
-PACKED = {".py", ".sql", ".yaml", ".xml", ".sha256", ".java", ".md", ".toml", ".typed"}
+PACKED = {
+    ".py",
+    ".sql",
+    ".yaml",
+    ".xml",
+    ".sha256",
+    ".java",
+    ".md",
+    ".toml",
+    ".typed",
+    ".properties",
+}
 
 
 @pytest.fixture(scope="module")
