@@ -180,17 +180,18 @@ def _with_tokens(
     if before is not None:
         rows = rows.unionByName(_carried(before), allowMissingColumns=True)
     rows = rows.withColumn("quota_milli", _quota_milli(conf))
-    key = Window.partitionBy(*KEY).orderBy("second")
-    gap = F.col("second") - F.lag("second").over(key)
-    rows = rows.withColumn("segment", F.sum((gap > FULL_AGAIN_S).cast("int")).over(key))
-    run = Window.partitionBy(*KEY, F.coalesce("segment", F.lit(0))).orderBy("second")
-    run = run.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    # Every window here has one partitioning and one order, so that rows are sorted once.
+    run = Window.partitionBy(*KEY).orderBy("second")
+    gap = F.col("second") - F.lag("second").over(run)
     spent = F.sum(F.col("new_ids") * _MILLI).over(run)
     refilled = F.col("quota_milli") * F.col("second")
     ceiling = F.coalesce("carried_milli", start_milli + F.col("spent") - F.col("new_ids") * _MILLI)
+    # After such a gap the bucket is full, whatever was owed: earlier ceilings hold no longer.
+    gaps = F.sum(F.coalesce((gap > FULL_AGAIN_S).cast("int"), F.lit(0))).over(run)
+    least = F.min(F.struct((-F.col("gaps")).alias("gaps"), (ceiling - refilled).alias("milli")))
     return (
-        rows.withColumn("spent", spent)
-        .withColumn("tokens_milli", refilled - F.col("spent") + F.min(ceiling - refilled).over(run))
+        rows.withColumns({"spent": spent, "gaps": gaps})
+        .withColumn("tokens_milli", refilled - F.col("spent") + least.over(run)["milli"])
         .where(F.col("carried_milli").isNull())
     )
 
