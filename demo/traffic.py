@@ -149,14 +149,13 @@ def _start_clients(stage: Stage, pool: ThreadPoolExecutor) -> dict[str, Future[C
     readers = {"topic": "orders", "records": orders_java + orders_rdk}
     java, rdk = traffic_java, traffic_clients
     start(_load, "alice", "rdk-bulk-alice")
-    start(java.produce, "alice", "java-orders-alice", records=orders_java, **orders)
+    start(java.steady, "alice", "java-orders-alice", records=orders_java, **orders)
     start(rdk.steady, "alice", "rdk-orders-alice", records=orders_rdk, **orders)
     start(
-        *(java.produce, "bob", "java-payments-bob"),
+        *(java.transactional, "bob", "java-payments-bob"),
         topic="payments",
         records=round(30 * seconds),
         bytes_each=300,
-        transactional_id="java-payments-bob",
     )
     start(
         *(rdk.transactional, "bob", "rdk-payments-bob"),

@@ -7,6 +7,7 @@ import pytest
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import config
+from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
 
 from .drive import Run, drive
@@ -33,15 +34,26 @@ def run(cluster: Cluster) -> Run:
     return drive(cluster)
 
 
-@pytest.fixture
-def conf(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Conf:
-    """Conf of the shared cluster with a warehouse of the test's own."""
+@pytest.fixture(scope="session")
+def login(cluster: Cluster) -> Iterator[list[str]]:
+    """Overrides of conf that reach the shared cluster as admin, the secret by reference."""
     properties = cluster.client_properties("admin")
-    monkeypatch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
-    return config.load(
-        overrides=[
-            *(f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k),
-            "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS",
-            f"warehouse.path={tmp_path / 'warehouse'}",
-        ]
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
+        known = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
+        yield [*known, "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"]
+
+
+@pytest.fixture
+def conf(login: list[str], tmp_path: Path) -> Conf:
+    """Conf of the shared cluster with a warehouse of the test's own."""
+    return config.load(overrides=[*login, f"warehouse.path={tmp_path / 'warehouse'}"])
+
+
+@pytest.fixture(scope="session")
+def filled(login: list[str], run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shared, to read: a warehouse that every job ran on once, undisturbed, after the traffic."""
+    folder = tmp_path_factory.mktemp("filled") / "warehouse"
+    conf = config.load(overrides=[*login, f"warehouse.path={folder}"])
+    assert runner.run(conf, [], None, lambda _: None) > run.shipped.acked
+    return folder

@@ -16,7 +16,7 @@ from quotaflow.pipelines.config import Conf
 from .tables_read import contents
 
 TIMEOUT_S = 300
-LINES_PER_BATCH = 600
+LINES_PER_BATCH = 2_000
 
 
 class Driver:
@@ -25,7 +25,6 @@ class Driver:
     def __init__(self, conf: Conf, folder: Path) -> None:
         self.warehouse = folder / "warehouse"
         self.file = folder / "conf.yaml"
-        folder.mkdir(exist_ok=True)
         self.file.write_text(
             yaml.safe_dump(
                 {
@@ -74,32 +73,33 @@ def moments() -> random.Random:
     return random.Random(936)
 
 
-def killed_run_equals_an_undisturbed_one(
-    conf: Conf, folder: Path, kills: int, moments: random.Random
+def killed_run_equals(
+    filled: Path, conf: Conf, folder: Path, kills: int, moments: random.Random
 ) -> None:
-    undisturbed, killed = Driver(conf, folder / "undisturbed"), Driver(conf, folder / "killed")
-    undisturbed.finish()
+    killed = Driver(conf, folder)
     hits = sum(
         killed.kill_after(moments.randrange(1, 4), moments.random() * 4) for _ in range(kills)
     )
     assert hits > 0
     killed.finish()
-    expected, found = contents(undisturbed.warehouse), contents(killed.warehouse)
+    expected, found = contents(filled), contents(killed.warehouse)
     for table, rows in expected.items():
         assert found[table] == rows, table
 
 
-@pytest.mark.usefixtures("run")
-def test_two_kills_change_nothing(conf: Conf, tmp_path: Path, moments: random.Random) -> None:
-    killed_run_equals_an_undisturbed_one(conf, tmp_path, 2, moments)
+def test_two_kills_change_nothing(
+    filled: Path, conf: Conf, tmp_path: Path, moments: random.Random
+) -> None:
+    killed_run_equals(filled, conf, tmp_path, 2, moments)
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(3_600)
-@pytest.mark.usefixtures("run")
-def test_ten_kills_change_nothing(conf: Conf, tmp_path: Path, moments: random.Random) -> None:
-    killed_run_equals_an_undisturbed_one(conf, tmp_path, 10, moments)
-    killed = tmp_path / "killed" / "warehouse"
+def test_ten_kills_change_nothing(
+    filled: Path, conf: Conf, tmp_path: Path, moments: random.Random
+) -> None:
+    killed_run_equals(filled, conf, tmp_path, 10, moments)
+    killed = tmp_path / "warehouse"
     found = contents(killed)
-    Driver(conf, tmp_path / "killed").finish()
+    Driver(conf, tmp_path).finish()
     assert contents(killed) == found

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config
-from quotaflow.pipelines import run as runner
 from quotaflow.schemas import tables
 
 from .drive import Run
@@ -17,20 +15,6 @@ IDS = (
     "SELECT principal, count(DISTINCT producer_id) AS ids FROM requests "
     "WHERE api = 'INIT_PRODUCER_ID' AND error_code = 0 GROUP BY principal"
 )
-
-
-@pytest.fixture(scope="module")
-def filled(cluster: Cluster, run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse that every job ran on once, after the traffic."""
-    folder = tmp_path_factory.mktemp("filled") / "warehouse"
-    properties = cluster.client_properties("admin")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
-        known = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
-        secret = "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"
-        conf = config.load(overrides=[*known, secret, f"warehouse.path={folder}"])
-        assert runner.run(conf, [], None, lambda _: None) > run.shipped.acked
-    return folder
 
 
 @pytest.mark.parametrize("table", [name for name in tables.TABLES if name != "quarantine"])
