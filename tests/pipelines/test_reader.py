@@ -77,6 +77,7 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse, f
         "producer_id_rates",
         [
             violation("User:eve", NOON - timedelta(seconds=9)),
+            violation("User:eve", NOON - timedelta(seconds=9), broker_id=3),
             worst,
             violation("User:eve", NOON, is_violating=False, broker_id=3, throttle_time_ms=99_000),
             violation("Group:eve", NOON),
