@@ -225,6 +225,11 @@ CLIENT_METRICS = Table(
     columns=(
         CLUSTER_ID,
         *POINT,
+        Column(
+            "series_id",
+            LONG,
+            "the series: hash of client instance (without one: resource), metric, kind, attributes",
+        ),
         Column("client_instance_id", STRING, "client instance that pushed"),
         *CLIENT[:6],
         Column("listener", STRING, "listener the push came in on"),

@@ -18,6 +18,7 @@ from quotaflow.schemas.table import LONG, STRING, TIMESTAMP
 from quotaflow.udfs import otlp_batch, otlp_columns
 from quotaflow.udfs.codecs import Limits, UnreadableError, decompress
 from quotaflow.udfs.otlp_payloads import Ints, Unreadable
+from quotaflow.udfs.series import series_ids
 
 Batches = Iterator[pa.RecordBatch]
 MapBatches = Callable[[Batches], Batches]
@@ -142,8 +143,9 @@ def _client_metrics(pushes: pa.RecordBatch, run: _Run, limits: Limits) -> Batche
         parent = pa.array(run.first + batch.payload[part])
         columns = {name: points.column(name) for name in points.schema.names}
         # Only what the table keeps is repeated for every point: never the payload.
-        of_push = [name for name in schema.names if name not in columns]
+        of_push = [name for name in schema.names if name not in columns and name != "series_id"]
         columns |= {name: pushes.column(name).take(parent) for name in of_push}
+        columns["series_id"] = series_ids(batch, part, columns["client_instance_id"])
         push_time = pushes.column("event_time").take(parent).cast(TIMESTAMP)
         columns["event_time"] = pc.coalesce(columns["event_time"], push_time)
         yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
