@@ -98,13 +98,14 @@ class Warehouse(Section):
 
 
 class Ingest(Section):
-    """What is read, and how much at once.
+    """What is read, and how much at once; a topic that is null is a way in switched off.
 
     `shippers` names the client ids whose own requests are left out (the recursion trap).
     """
 
     request_log_topic: str | None = "broker_request_logs"
     receiver_topic: str | None = "client_telemetry"
+    otlp_topic: str | None = None
     max_offsets_per_trigger: Positive = 200_000
     max_line_bytes: Positive = 4 * 1024 * 1024
     max_body_bytes: Positive = 256 * 1024

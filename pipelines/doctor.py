@@ -108,6 +108,7 @@ def _cluster(conf: Conf) -> Iterator[Finding]:
     wanted = {
         "request_log_topic": conf.ingest.request_log_topic,
         "receiver_topic": conf.ingest.receiver_topic,
+        "otlp_topic": conf.ingest.otlp_topic,
     }
     try:
         cluster = admin.describe(conf.kafka.properties, [name for name in wanted.values() if name])

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import sinks, sources
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.facts import client_metrics, ingest
+from quotaflow.pipelines.facts import client_metrics, ingest, telemetry_pushes
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.results import producer_id_rates
 from quotaflow.pipelines.warehouse import Warehouse
@@ -54,19 +55,20 @@ def _ingest_request_log(setting: Setting, trigger: sinks.Trigger) -> "StreamingQ
     return sinks.start(records, "ingest_request_log", setting.warehouse, write, trigger)
 
 
-def _ingest_receiver(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
-    records = sources.read_topic(setting.spark, setting.conf, str(setting.topic("receiver_topic")))
-    write = ingest.Receiver(setting.conf, setting.cluster_id).write
-    return sinks.start(records, "ingest_receiver", setting.warehouse, write, trigger)
+def _ingest_pushes(
+    job: str, topic: str, read: ingest.ReadPushes, setting: Setting, trigger: sinks.Trigger
+) -> "StreamingQuery":
+    records = sources.read_topic(setting.spark, setting.conf, str(setting.topic(topic)))
+    write = ingest.Pushes(setting.conf, setting.cluster_id, read).write
+    return sinks.start(records, job, setting.warehouse, write, trigger)
 
 
 def _client_metrics(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
     conf, pushes = setting.conf, tables.TELEMETRY_PUSHES.name
     rows = sources.read_table(setting.spark, conf, setting.warehouse, pushes)
-    limits = ingest.payload_limits(conf)
-    points = client_metrics.decode(rows, limits, conf.results.max_lateness_s)
-    name, table = "client_metrics", tables.CLIENT_METRICS
-    return sinks.start_append(points, name, setting.warehouse, table, trigger)
+    once = client_metrics.each_push_once(rows, conf.results.max_lateness_s)
+    write = client_metrics.Points(conf, setting.cluster_id).write
+    return sinks.start(once, "client_metrics", setting.warehouse, write, trigger)
 
 
 def _producer_id_rates(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
@@ -98,8 +100,20 @@ JOBS: dict[str, Job] = {
             doc="takes pushes that broker/TelemetryReceiver forwarded",
             reads="ingest.receiver_topic",
             fills=(tables.TELEMETRY_PUSHES, tables.QUARANTINE, tables.PIPELINE_PROGRESS),
-            start=_ingest_receiver,
+            start=partial(
+                _ingest_pushes, "ingest_receiver", "receiver_topic", telemetry_pushes.from_receiver
+            ),
             topic="receiver_topic",
+        ),
+        Job(
+            name="ingest_otlp",
+            doc="takes batches of metrics from an OpenTelemetry Collector's Kafka exporter",
+            reads="ingest.otlp_topic",
+            fills=(tables.TELEMETRY_PUSHES, tables.QUARANTINE, tables.PIPELINE_PROGRESS),
+            start=partial(
+                _ingest_pushes, "ingest_otlp", "otlp_topic", telemetry_pushes.from_collector
+            ),
+            topic="otlp_topic",
         ),
         Job(
             name="client_metrics",

@@ -1,14 +1,14 @@
-"""What queries report of their batches: a line for the user, and rows for jobs without their own.
+"""What queries report of their batches: a line for the user, and rows only the query can count.
 
-A job that writes through foreachBatch counts its rows itself, in the same batch. Delta's own sink
-cannot; its counts come from the query's progress, appended once per batch however often it is seen.
+A job counts its rows itself, in the same batch, but for those a stateful operator keeps from it:
+their number comes from the query's progress, appended once per batch however often it is seen.
 """
 
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines.facts.client_metrics import POINTS, UNIQUE
+from quotaflow.pipelines.facts.client_metrics import UNIQUE
 from quotaflow.pipelines.jobs import Job, Setting
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.schemas import tables
@@ -35,19 +35,19 @@ class ProgressLog:
             self.told[query_id] = batch_id
             self.rows[query_id] = self.rows.get(query_id, 0) + progress["numInputRows"]
             self.report(_line(job, progress))
-            if POINTS in progress["observedMetrics"]:
+            if UNIQUE in progress["observedMetrics"]:
                 self._append(job, query_id, progress)
         return self.rows.get(str(query.id), 0)
 
     def _append(self, job: Job, query_id: str, progress: Any) -> None:
-        batch = Batch(self.setting.warehouse, job.name, query_id, int(progress["batchId"]))
+        batch_id = int(progress["batchId"])
+        batch = Batch(self.setting.warehouse, job.name, query_id, batch_id, "/source")
         observed = progress["observedMetrics"]
         pushes, unique = int(progress["numInputRows"]), observed[UNIQUE]["rows"]
         late = sum(int(op.get("numRowsDroppedByWatermark", 0)) for op in progress["stateOperators"])
         target = tables.CLIENT_METRICS.name
         counts = [
             Count("in", pushes, target),
-            Count("out", observed[POINTS]["rows"], target),
             Count("left_out", pushes - unique - late, target, "same_push_or_unreadable"),
             Count("late", late, target, "past_max_lateness"),
         ]

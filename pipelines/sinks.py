@@ -29,12 +29,16 @@ ONCE: Trigger = {"availableNow": True}
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One micro-batch of one query; what it appends is appended once, replayed or not."""
+    """One micro-batch of one query; what it appends is appended once, replayed or not.
+
+    `part` tells apart writers that append to one table on behalf of one batch.
+    """
 
     warehouse: Warehouse
     job: str
     query_id: str
     batch_id: int
+    part: str = ""
 
     def append(self, frame: "DataFrame", table: Table) -> None:
         """Append rows to a table; at most once per table and batch."""
@@ -47,7 +51,8 @@ class Batch:
 
     def _writer(self, frame: "DataFrame", table: Table) -> "DataFrameWriter":
         writer = frame.select(table.column_names).write.format("delta")
-        return writer.option("txnAppId", self.query_id).option("txnVersion", self.batch_id)
+        app_id = self.query_id + self.part
+        return writer.option("txnAppId", app_id).option("txnVersion", self.batch_id)
 
     def report(
         self, spark: "SparkSession", counts: "list[Count]", cluster_id: str, time: datetime
@@ -98,16 +103,6 @@ def start(
         write(batch, Batch(warehouse, job, query_id(checkpoint), batch_id))
 
     return _writer(frame, job, warehouse, trigger).foreachBatch(write_batch).start()
-
-
-def start_append(
-    frame: "DataFrame", job: str, warehouse: Warehouse, table: Table, trigger: Trigger
-) -> "StreamingQuery":
-    """Start a query that appends to one table through Delta's own sink."""
-    writer = _writer(frame, job, warehouse, trigger).format("delta").outputMode("append")
-    if warehouse.conf.catalog_schema:
-        return writer.toTable(warehouse.target(table.name))
-    return writer.start(str(warehouse.folder(table.name)))
 
 
 def _writer(

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import LONG, STRING, TIMESTAMP
-from quotaflow.udfs import otlp_batch, otlp_columns
+from quotaflow.udfs import otlp_batch, otlp_columns, otlp_context
 from quotaflow.udfs.codecs import Limits, UnreadableError, decompress
 from quotaflow.udfs.otlp_payloads import Ints, Unreadable
 from quotaflow.udfs.series import series_ids
@@ -123,7 +123,8 @@ def decode_pushes(limits: Limits) -> MapBatches:
     """For mapInArrow: rows of telemetry_pushes to rows of client_metrics.
 
     Unreadable payloads, quarantined at ingest, give no rows. A point that was sent without a time
-    takes that of its push. Batches are cut by bytes: payloads expand 10 to 25 times.
+    takes that of its push; one in a push without a client instance takes whom its resource names.
+    Batches are cut by bytes: payloads expand 10 to 25 times.
     """
 
     def decode_all(batches: Batches) -> Batches:
@@ -145,6 +146,7 @@ def _client_metrics(pushes: pa.RecordBatch, run: _Run, limits: Limits) -> Batche
         # Only what the table keeps is repeated for every point: never the payload.
         of_push = [name for name in schema.names if name not in columns and name != "series_id"]
         columns |= {name: pushes.column(name).take(parent) for name in of_push}
+        columns |= otlp_context.from_resources(batch, part, columns)
         columns["series_id"] = series_ids(batch, part, columns["client_instance_id"])
         push_time = pushes.column("event_time").take(parent).cast(TIMESTAMP)
         columns["event_time"] = pc.coalesce(columns["event_time"], push_time)

@@ -102,7 +102,8 @@ def place(attributes: Tags) -> Place:
     """Topic, partition and node of a point, whichever client wrote it."""
     values = dict(attributes)
     node_id, node_kind = node(values.get("node_id") or values.get("node.id"))
-    return Place(values.get("topic") or None, _int(values.get("partition")), node_id, node_kind)
+    partition = whole_number(values.get("partition"))
+    return Place(values.get("topic") or None, partition, node_id, node_kind)
 
 
 def node(text: str | None) -> tuple[int | None, str | None]:
@@ -111,7 +112,7 @@ def node(text: str | None) -> tuple[int | None, str | None]:
     Java's NetworkClient numbers bootstrap addresses -1, -2, ... and gives the connection to a
     group coordinator the id Integer.MAX_VALUE - broker id; a bootstrap address has no broker id.
     """
-    number = _int(text.removeprefix("node-")) if text else None
+    number = whole_number(text.removeprefix("node-")) if text else None
     if number is None:
         return None, None
     if number < 0:
@@ -121,7 +122,7 @@ def node(text: str | None) -> tuple[int | None, str | None]:
     return number, "broker"
 
 
-def _int(text: str | None) -> int | None:
+def whole_number(text: str | None) -> int | None:
     """A decimal number that fits an INT, as clients print ids; anything else is none."""
     if not text or len(text) > _INT_CHARS:
         return None

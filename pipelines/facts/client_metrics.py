@@ -1,9 +1,15 @@
 """`client_metrics`: one row per data point, decoded from telemetry_pushes."""
 
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.facts.ingest import payload_limits
+from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.schemas import tables
 from quotaflow.udfs import otlp
 from quotaflow.udfs.codecs import Limits
@@ -11,24 +17,73 @@ from quotaflow.udfs.codecs import Limits
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-UNIQUE, POINTS = "unique_pushes", "points"
+UNIQUE = "unique_pushes"
 _ONE_PUSH = ["client_instance_id", "payload_sha256"]
+_ONE_POINT = ["cluster_id", "series_id", "event_time", "start_time"]
 _OF_PUSH = [
     name
     for name in tables.TELEMETRY_PUSHES.column_names
     if name in tables.CLIENT_METRICS.column_names
 ] + ["compression", "payload"]
+_COUNT = "count(1) AS rows"
 
 
-def decode(pushes: "DataFrame", limits: Limits, max_lateness_s: int) -> "DataFrame":
-    """Readable pushes to data points, the same push on two routes once.
+def each_push_once(pushes: "DataFrame", max_lateness_s: int) -> "DataFrame":
+    """The stream of readable pushes, the same push on two routes once.
 
-    Counts what it passes under the names UNIQUE and POINTS (observed metrics of the query).
+    Counts what it passes under the name UNIQUE (an observed metric of the query).
     """
     readable = pushes.where("unreadable_reason IS NULL").select(*_OF_PUSH)
     once = readable.withWatermark("event_time", f"{max_lateness_s} seconds")
-    once = once.dropDuplicatesWithinWatermark(_ONE_PUSH).observe(
-        UNIQUE, F.count(F.lit(1)).alias("rows")
-    )
-    points = once.mapInArrow(otlp.decode_pushes(limits), tables.CLIENT_METRICS.sql_schema)
-    return points.observe(POINTS, F.count(F.lit(1)).alias("rows"))
+    return once.dropDuplicatesWithinWatermark(_ONE_PUSH).observe(UNIQUE, F.expr(_COUNT))
+
+
+def decode(pushes: "DataFrame", limits: Limits) -> "DataFrame":
+    """Pushes to data points."""
+    return pushes.mapInArrow(otlp.decode_pushes(limits), tables.CLIENT_METRICS.sql_schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Appends the points of each micro-batch of pushes.
+
+    Where conf reads a Collector's topic too, a point that is there already is left out: a
+    Collector batches anew, so its payloads never equal those of the same pushes by other ways.
+    """
+
+    conf: Conf
+    cluster_id: str
+
+    def write(self, pushes: "DataFrame", batch: Batch) -> None:
+        """Decode and append, and report how many points went in and how many were there."""
+        points = decode(pushes, payload_limits(self.conf))
+        only_pushes = self.conf.ingest.otlp_topic is None
+        counts = (_append if only_pushes else _append_unseen)(points, batch)
+        if any(count.rows for count in counts):
+            batch.report(pushes.sparkSession, counts, self.cluster_id, datetime.now(UTC))
+
+
+def _append(points: "DataFrame", batch: Batch) -> list[Count]:
+    told = Observation()
+    batch.append(points.observe(told, F.expr(_COUNT)), tables.CLIENT_METRICS)
+    return [Count("out", int(told.get["rows"]), tables.CLIENT_METRICS.name)]
+
+
+def _append_unseen(points: "DataFrame", batch: Batch) -> list[Count]:
+    table = tables.CLIENT_METRICS
+    decoded = points.persist()
+    try:
+        span = [F.min("event_time").alias("first"), F.max("event_time").alias("last")]
+        found = decoded.agg(F.expr(_COUNT), *span).collect()[0]
+        if not found["rows"]:
+            return []
+        there = batch.warehouse.read(points.sparkSession, table.name)
+        there = there.where(F.col("event_time").between(found["first"], found["last"]))
+        same = F.lit(True)
+        new, old = decoded.dropDuplicates(_ONE_POINT).alias("new"), there.alias("old")
+        for name in _ONE_POINT:
+            same &= F.col(f"new.{name}").eqNullSafe(F.col(f"old.{name}"))
+        (kept,) = _append(new.join(old, same, "left_anti"), batch)
+        return [kept, Count("left_out", found["rows"] - kept.rows, table.name, "same_point")]
+    finally:
+        decoded.unpersist()

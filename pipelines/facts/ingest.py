@@ -1,11 +1,12 @@
-"""The two ingest queries: each reads a topic once per micro-batch and fills all it feeds."""
+"""The ingest queries: each reads a topic once per micro-batch and fills all it feeds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import Conf, Ingest
 from quotaflow.pipelines.facts import (
     quarantine,
     requests,
@@ -18,6 +19,8 @@ from quotaflow.udfs.codecs import Limits
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
+
+ReadPushes = Callable[["DataFrame", Ingest, str], "DataFrame"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +56,19 @@ class RequestLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Receiver:
-    """Topic of broker/TelemetryReceiver -> telemetry_pushes, quarantine."""
+class Pushes:
+    """A topic whose records hold one payload each -> telemetry_pushes, quarantine.
+
+    `read` shapes its records: telemetry_pushes.from_receiver or from_collector.
+    """
 
     conf: Conf
     cluster_id: str
+    read: "ReadPushes"
 
     def write(self, records: "DataFrame", batch: Batch) -> None:
         """Append every push, and what cannot be opened to quarantine too."""
-        pushes = telemetry_pushes.from_receiver(records, self.conf.ingest, self.cluster_id)
+        pushes = self.read(records, self.conf.ingest, self.cluster_id)
         counts = write_pushes(pushes, batch, payload_limits(self.conf), None)
         rows = _rows(counts, "out")
         if rows:

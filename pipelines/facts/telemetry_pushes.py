@@ -1,4 +1,4 @@
-"""`telemetry_pushes`: one row per PushTelemetry (KIP-714), from the request log or the receiver."""
+"""`telemetry_pushes`: one row per PushTelemetry (KIP-714), by any of the three ways in."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -41,36 +41,57 @@ def from_requests(parsed: DataFrame) -> DataFrame:
 
 def from_receiver(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
     """Records of broker/TelemetryReceiver: payload decompressed, context in the headers."""
+    return (
+        _from_records(records, ingest, cluster_id, "receiver")
+        .withColumns(
+            {
+                "broker_id": _header("broker_id").try_cast("int"),
+                "client_instance_id": _header("client_instance_id"),
+                "principal": _header("principal"),
+                "client_id": _header("client_id"),
+                "client_software_name": _header("client_software_name"),
+                "client_software_version": _header("client_software_version"),
+                "client_address": _header("client_source_address"),
+                "client_port": _header("client_source_port").try_cast("int"),
+                "listener": _header("listener"),
+                "security_protocol": _header("security_protocol"),
+                "connection_id": _header("connection_id"),
+                "terminating": _header("terminating").try_cast("boolean"),
+                "push_interval_ms": _header("push_interval_ms").try_cast("int"),
+            }
+        )
+        .transform(_columns)
+    )
+
+
+def from_collector(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
+    """Records of an OpenTelemetry Collector's Kafka exporter (otlp_proto), a batch of it each.
+
+    Whose points they are stands in their resources (udfs/otlp_context), not in the record.
+    """
+    return _from_records(records, ingest, cluster_id, "otlp").transform(_columns)
+
+
+def _from_records(records: DataFrame, ingest: Ingest, cluster_id: str, route: str) -> DataFrame:
+    """What a Kafka record with a decompressed payload as its value tells, whoever wrote it."""
     fits = F.length("value") <= ingest.max_line_bytes
-    return records.withColumns(
-        {
-            "cluster_id": F.lit(cluster_id),
-            "event_time": F.col("timestamp"),
-            "broker_id": _header("broker_id").try_cast("int"),
-            "client_instance_id": _header("client_instance_id"),
-            "principal": _header("principal"),
-            "client_id": _header("client_id"),
-            "client_software_name": _header("client_software_name"),
-            "client_software_version": _header("client_software_version"),
-            "client_address": _header("client_source_address"),
-            "client_port": _header("client_source_port").try_cast("int"),
-            "listener": _header("listener"),
-            "security_protocol": _header("security_protocol"),
-            "connection_id": _header("connection_id"),
-            "accepted": F.lit(True),
-            "error_code": F.lit(None).cast("int"),
-            "terminating": _header("terminating").try_cast("boolean"),
-            "compression": F.lit("none"),
-            "subscription_id": F.lit(None).cast("int"),
-            "push_interval_ms": _header("push_interval_ms").try_cast("int"),
-            "payload": F.when(fits, F.col("value")),
-            _WITHHELD: F.when(~fits, "payload_too_large"),
-            _WITHHELD_DETAIL: F.lit(f"at most {ingest.max_line_bytes} bytes"),
-            "wire_bytes": F.length("value").cast("bigint"),
-            "route": F.lit("receiver"),
-        }
-        | source()
-    ).transform(_columns)
+    of_route = {
+        "cluster_id": F.lit(cluster_id),
+        "event_time": F.col("timestamp"),
+        "accepted": F.lit(True),
+        "compression": F.lit("none"),
+        "payload": F.when(fits, F.col("value")),
+        _WITHHELD: F.when(~fits, "payload_too_large"),
+        _WITHHELD_DETAIL: F.lit(f"at most {ingest.max_line_bytes} bytes"),
+        "wire_bytes": F.length("value").cast("bigint"),
+        "route": F.lit(route),
+    } | source()
+    unknown = {
+        column.name: F.lit(None).cast(sql_type(column.type))
+        for column in tables.TELEMETRY_PUSHES.columns
+        if column.name not in of_route
+    }
+    return records.withColumns(unknown | of_route)
 
 
 def compression(id_: Column) -> Column:

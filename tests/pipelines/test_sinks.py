@@ -101,6 +101,17 @@ def test_what_a_batch_counted_is_told_once_and_zeros_are_not(
 
 
 @pytest.mark.spark
+def test_two_parts_of_a_batch_append_to_one_table(
+    spark: SparkSession, warehouse: Warehouse, frame: Frame
+) -> None:
+    warehouse.ensure(spark, [NUMBERS])
+    for _ in range(2):
+        Batch(warehouse, "job", "q1", 0).append(frame(1), NUMBERS)
+        Batch(warehouse, "job", "q1", 0, "/source").append(frame(2), NUMBERS)
+    assert content(warehouse, spark) == [1, 2]
+
+
+@pytest.mark.spark
 def test_queries_go_on_after_a_crash_between_writing_and_committing(
     spark: SparkSession, warehouse: Warehouse, frame: Frame
 ) -> None:
@@ -111,11 +122,14 @@ def test_queries_go_on_after_a_crash_between_writing_and_committing(
     def write(rows: DataFrame, batch: Batch) -> None:
         batch.append(rows.where("n % 2 = 0"), EVENS)
 
+    def copy(rows: DataFrame, batch: Batch) -> None:
+        batch.append(rows, COPIES)
+
     def run() -> None:
         rows = sources.read_table(spark, conf, warehouse, "numbers")
         queries = [
             sinks.start(rows, "evens", warehouse, write, sinks.ONCE),
-            sinks.start_append(rows, "copies", warehouse, COPIES, sinks.ONCE),
+            sinks.start(rows, "copies", warehouse, copy, sinks.ONCE),
         ]
         assert all(query.awaitTermination(300) for query in queries)
 
@@ -152,7 +166,11 @@ def test_a_catalog_takes_the_same_writes(spark: SparkSession, tmp_path: Path, fr
         Batch(warehouse, "job", "q1", 1).replace(frame(3), NUMBERS, "n = 2 OR n = 3")
         assert content(warehouse, spark) == [1, 3]
         rows = sources.read_table(spark, config.Conf(warehouse=place), warehouse, "numbers")
-        query = sinks.start_append(rows, "evens", warehouse, EVENS, sinks.ONCE)
+
+        def write(rows: DataFrame, batch: Batch) -> None:
+            batch.append(rows, EVENS)
+
+        query = sinks.start(rows, "evens", warehouse, write, sinks.ONCE)
         assert query.awaitTermination(300)
         assert content(warehouse, spark, "evens") == [1, 3]
     finally:

@@ -20,6 +20,7 @@ def pushes(payloads, codecs):
     schema = tables.TELEMETRY_PUSHES.arrow
     arrays = {name: pa.nulls(len(payloads), schema.field(name).type) for name in names}
     arrays |= {name: pa.array(values, schema.field(name).type) for name, values in rows.items()}
+    arrays["client_instance_id"] = pa.array([f"i{i}" for i in range(len(payloads))])
     arrays["principal"] = pa.array([f"User:{i}" for i in range(len(payloads))])
     return pa.RecordBatch.from_pydict(arrays)
 

@@ -16,8 +16,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config, sinks, sources
-from quotaflow.pipelines.facts import client_metrics
-from quotaflow.pipelines.facts.ingest import Receiver, RequestLog, payload_limits
+from quotaflow.pipelines.facts import client_metrics, telemetry_pushes
+from quotaflow.pipelines.facts.ingest import Pushes, RequestLog
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -30,15 +30,17 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 GOLDEN_ACCEPTED = 18
 # A client in the headers of whom there is no request-log line.
 ALONE = 2
+BY_COLLECTOR = "AAAAAAAAAAAAAAAAAAAAAA"
 Point = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the job wrote in two runs, and what its queries observed."""
+    """What the job wrote in three runs, what its queries observed, and what it reported."""
 
     rows: list[dict[str, Any]]
     observed: list[dict[str, int]]
+    reported: list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,9 @@ def run(
     golden: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Run:
-    """Golden pushes by the request log; then some again by the receiver, and one only by it."""
+    """Golden pushes by the request log; then some again by the receiver, and one only by it;
+    then all of those again by a Collector, which made one batch of them and of one unknown.
+    """
     conf = config.Conf(
         warehouse=config.Warehouse(path=str(tmp_path_factory.mktemp("warehouse"))),
         results=config.Results(max_lateness_s=3_600),
@@ -57,7 +61,8 @@ def run(
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(spark, tables.TABLES.values())
     lines = [encoded(line) for line in push_lines]
-    log, receiver = RequestLog(conf, "cluster"), Receiver(conf, "cluster")
+    log = RequestLog(conf, "cluster")
+    receiver = Pushes(conf, "cluster", telemetry_pushes.from_receiver)
     log.write(topic([*lines, lines[0], *bad(push_lines[0])]), Batch(warehouse, "log", "q1", 0))
     observed = [decode(spark, conf, warehouse)]
     again = [
@@ -69,8 +74,38 @@ def run(
     records = topic([*again, (alone, headers)], "telemetry")
     receiver.write(records, Batch(warehouse, "receiver", "q2", 0))
     observed.append(decode(spark, conf, warehouse))
+    collector = Pushes(conf, "cluster", telemetry_pushes.from_collector)
+    real = [line for line in push_lines if line["requestHeader"]["clientId"] != "raw-telemetry"]
+    sent = [in_collector(data_of(line), context(line)) for line in real]
+    unknown = in_collector(alone, headers | {"client_instance_id": BY_COLLECTOR})
+    batches = [(b"".join([*sent, unknown]), {}), (sent[-1], {})]
+    collector.write(topic(batches, "otlp"), Batch(warehouse, "otlp", "q3", 0))
+    otlp_on = conf.ingest.model_copy(update={"otlp_topic": "otlp"})
+    observed.append(decode(spark, conf.model_copy(update={"ingest": otlp_on}), warehouse))
     rows = [row.asDict() for row in warehouse.read(spark, "client_metrics").collect()]
-    return Run(rows, observed)
+    progress = warehouse.read(spark, "pipeline_progress").where("job = 'client_metrics'")
+    return Run(rows, observed, [row.asDict() for row in progress.collect()])
+
+
+def context(line: dict[str, Any]) -> dict[str, str]:
+    """What an exporter in the broker knows of a push."""
+    header, software = line["requestHeader"], line["clientInformation"]
+    return {
+        "client_instance_id": line["request"]["clientInstanceId"],
+        "principal": line["principal"],
+        "client_id": header["clientId"],
+        "client_software_name": software["softwareName"],
+        "broker_id": "7",
+    }
+
+
+def in_collector(payload: bytes, said: dict[str, str]) -> bytes:
+    """The payload with its context in every resource."""
+    sent = MetricsData.FromString(payload)
+    for resource in sent.resource_metrics:
+        for key, text in said.items():
+            resource.resource.attributes.add(key=key).value.string_value = text
+    return sent.SerializeToString()
 
 
 def bad(push: dict[str, Any]) -> list[bytes]:
@@ -86,9 +121,9 @@ def data_of(line: dict[str, Any]) -> bytes:
 def decode(spark: SparkSession, conf: config.Conf, warehouse: Warehouse) -> dict[str, int]:
     """Run the job's query once over what is new; returns its observed counts."""
     pushes = sources.read_table(spark, conf, warehouse, "telemetry_pushes")
-    points = client_metrics.decode(pushes, payload_limits(conf), conf.results.max_lateness_s)
-    table = tables.CLIENT_METRICS
-    query = sinks.start_append(points, "client_metrics", warehouse, table, sinks.ONCE)
+    once = client_metrics.each_push_once(pushes, conf.results.max_lateness_s)
+    write = client_metrics.Points(conf, "cluster").write
+    query = sinks.start(once, "client_metrics", warehouse, write, sinks.ONCE)
     assert query.awaitTermination(300)
     counts = Counter[str]()
     for progress in query.recentProgress:
@@ -180,8 +215,19 @@ def test_the_same_push_counts_once_on_two_routes_and_in_two_batches(
     unique = [observed[client_metrics.UNIQUE] for observed in run.observed]
     assert unique[1] == 1
     assert GOLDEN_ACCEPTED < unique[0] <= len(distinct) + 1
-    points = sum(observed[client_metrics.POINTS] for observed in run.observed)
-    assert points == len(run.rows)
+    written = sum(row["row_count"] for row in run.reported if row["outcome"] == "out")
+    assert written == len(run.rows)
+
+
+def test_a_collector_s_batch_adds_only_points_that_are_not_there(run: Run, golden: Path) -> None:
+    rows = [row for row in run.rows if row["client_instance_id"] == BY_COLLECTOR]
+    assert comparable({shown(row) for row in rows}) == comparable(
+        points_of((golden / "otlp" / "rdk-idem-alice.data.bin").read_bytes())
+    )
+    ids = Counter((row["series_id"], row["event_time"], row["start_time"]) for row in run.rows)
+    assert ids.most_common(1)[0][1] == 1
+    (left_out,) = [row for row in run.reported if row["reason"] == "same_point"]
+    assert left_out["row_count"] > len(rows)
 
 
 def test_columns_of_the_push_come_with_each_point(

@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.facts.ingest import Receiver, RequestLog
+from quotaflow.pipelines.facts import telemetry_pushes
+from quotaflow.pipelines.facts.ingest import Pushes, RequestLog
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import events, tables
@@ -94,7 +95,7 @@ def test_a_batch_of_lines_is_exactly_once_in_every_table(
     records, log = topic(lines), RequestLog(config.Conf(), "cluster")
     for at in ("telemetry_subscriptions", "quarantine", "pipeline_progress"):
         with pytest.raises(InterruptedError):
-            log.write(records, Interrupted(warehouse, "ingest", "q1", 0, at))
+            log.write(records, Interrupted(warehouse, "ingest", "q1", 0, at=at))
     log.write(records, Batch(warehouse, "ingest", "q1", 0))
     filled = content(warehouse, spark)
     log.write(records, Batch(warehouse, "ingest", "q1", 0))
@@ -163,10 +164,10 @@ def test_a_batch_of_received_pushes_is_exactly_once_in_every_table(
     good = [(payload, given) for given in headers]
     records = topic([*good, (b"\xff\xff", headers[0]), (payload * 9, headers[0])], "telemetry")
     conf = config.Conf(ingest=config.Ingest(max_line_bytes=8 * len(payload)))
-    receiver = Receiver(conf, "cluster")
+    receiver = Pushes(conf, "cluster", telemetry_pushes.from_receiver)
     for at in ("quarantine", "pipeline_progress"):
         with pytest.raises(InterruptedError):
-            receiver.write(records, Interrupted(warehouse, "receive", "q1", 0, at))
+            receiver.write(records, Interrupted(warehouse, "receive", "q1", 0, at=at))
     for _ in range(2):
         receiver.write(records, Batch(warehouse, "receive", "q1", 0))
     receiver.write(topic([]), Batch(warehouse, "receive", "q1", 1))
