@@ -144,14 +144,14 @@ def _filler(table: str) -> str:
 
 def _needed(sql: str) -> tuple[list[str], list[str]]:
     """Tables and views that a query names, and those that its views need, in order of need."""
-    needed: list[str] = []
-    text = [sql]
-    while text:
-        found = [name for name in views.named(text.pop(), views.load()) if name not in needed]
-        needed = [*found, *needed]
-        text += [views.load()[name].query for name in found]
-    everything = " ".join([sql, *(views.load()[name].query for name in needed)])
-    return views.named(everything, tables.TABLES), needed
+    known = views.load()
+    needed = set(views.named(sql, known))
+    for name in reversed(known):
+        if name in needed:
+            needed.update(views.named(known[name].query, known))
+    in_order = [name for name in known if name in needed]
+    everything = " ".join([sql, *(known[name].query for name in in_order)])
+    return views.named(everything, tables.TABLES), in_order
 
 
 def _one_line(message: str, sql: str) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib import resources
 
 
@@ -23,14 +24,16 @@ class View:
 
 @cache
 def load() -> Mapping[str, View]:
-    """Every view by name."""
+    """Every view by name, each after the views it reads."""
     files = sorted(resources.files("quotaflow.schemas.views").iterdir(), key=lambda file: file.name)
-    return {
+    found = {
         view.name: view
         for file in files
         if file.name.endswith(".sql")
         for view in [_view(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8"))]
     }
+    reads = {name: set(named(view.query, found)) - {name} for name, view in found.items()}
+    return {name: found[name] for name in TopologicalSorter(reads).static_order()}
 
 
 def named(sql: str, names: Mapping[str, object]) -> list[str]:
