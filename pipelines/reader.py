@@ -98,7 +98,7 @@ class Reader:
         with engine_errors(sql):
             for name in needed_views:
                 pa.RecordBatchReader.from_stream(
-                    builder.execute(views.load()[name].create)
+                    builder.execute(views.load()[name].create_in_datafusion)
                 ).read_all()
             return pa.RecordBatchReader.from_stream(builder.execute(sql))
 
@@ -144,7 +144,7 @@ def _filler(table: str) -> str:
 
 def _needed(sql: str) -> tuple[list[str], list[str]]:
     """Tables and views that a query names, and those that its views need, in order of need."""
-    known = views.load()
+    known = dict(views.load())
     needed = set(views.named(sql, known))
     for name in reversed(known):
         if name in needed:

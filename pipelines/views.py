@@ -1,4 +1,7 @@
-"""SQL views analysts use, one file each in schemas/views, in what Spark and DataFusion share."""
+"""SQL views analysts use, one file each in schemas/views, in what Spark and DataFusion share.
+
+One function they do not share is written as Spark has it: unix_millis(column).
+"""
 
 import re
 from collections.abc import Mapping
@@ -8,9 +11,13 @@ from graphlib import TopologicalSorter
 from importlib import resources
 
 
+_UNIX_MILLIS = re.compile(r"\bunix_millis\(([\w.]+)\)")
+_IN_DATAFUSION = r"CAST(round(date_part('epoch', \1) * 1000) AS BIGINT)"
+
+
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view: its name, what a row is (the file's first comment), and its query."""
+    """A view: its name, what a row is (the file's first comment), and its query in Spark's SQL."""
 
     name: str
     comment: str
@@ -20,6 +27,11 @@ class View:
     def create(self) -> str:
         """CREATE VIEW text, for a session that has the tables under their names."""
         return f"CREATE OR REPLACE VIEW {self.name} AS\n{self.query}"
+
+    @property
+    def create_in_datafusion(self) -> str:
+        """The same for DataFusion."""
+        return _UNIX_MILLIS.sub(_IN_DATAFUSION, self.create)
 
 
 @cache
