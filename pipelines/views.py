@@ -10,7 +10,6 @@ from functools import cache
 from graphlib import TopologicalSorter
 from importlib import resources
 
-
 _UNIX_MILLIS = re.compile(r"\bunix_millis\(([\w.]+)\)")
 _IN_DATAFUSION = r"CAST(round(date_part('epoch', \1) * 1000) AS BIGINT)"
 
