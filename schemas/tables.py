@@ -119,22 +119,34 @@ REQUESTS = Table(
     clustering=("event_time", "principal"),
 )
 
+# Views join rows of both tables on these, and DataFusion wants equal comments for that.
+_CONTACT = (
+    Column("event_time", TIMESTAMP, "when the broker answered, capped as in requests"),
+    Column("broker_id", INT, "broker that answered"),
+    Column("client_instance_id", STRING, "client instance id as Kafka prints a Uuid"),
+    *CLIENT,
+)
+_ERROR_CODE = Column(
+    "error_code", INT, "error the broker answered; null where the route cannot know"
+)
+_SUBSCRIPTION_ID = Column(
+    "subscription_id", INT, "id of the metrics set and interval asked of this instance"
+)
+_PUSH_INTERVAL = Column("push_interval_ms", INT, "interval the client is asked to push at")
+
 TELEMETRY_PUSHES = Table(
     name="telemetry_pushes",
     comment="One row per PushTelemetry (KIP-714) with its payload as it came",
     columns=(
         CLUSTER_ID,
-        Column("event_time", TIMESTAMP, "when the broker answered the push, capped as in requests"),
-        Column("broker_id", INT, "broker that took the push"),
-        Column("client_instance_id", STRING, "client instance id as Kafka prints a Uuid"),
-        *CLIENT,
+        *_CONTACT,
         Column("connection_id", STRING, "Kafka's connection id"),
         Column("accepted", BOOLEAN, "the broker took the push"),
-        Column("error_code", INT, "error the broker answered; null where the route cannot know"),
+        _ERROR_CODE,
         Column("terminating", BOOLEAN, "last push of this client instance"),
         Column("compression", STRING, "codec the client named: none gzip snappy lz4 zstd, or id N"),
-        Column("subscription_id", INT, "subscription the push answers; null on the receiver's"),
-        Column("push_interval_ms", INT, "interval the broker asks for, where the route knows it"),
+        _SUBSCRIPTION_ID,
+        _PUSH_INTERVAL,
         Column("wire_bytes", LONG, "payload size as it came"),
         Column("decoded_bytes", LONG, "payload size decompressed; null where unreadable"),
         Column(
@@ -157,15 +169,12 @@ TELEMETRY_SUBSCRIPTIONS = Table(
     comment="One row per GetTelemetrySubscriptions answer (KIP-714)",
     columns=(
         CLUSTER_ID,
-        Column("event_time", TIMESTAMP, "when the broker answered, capped as in requests"),
-        Column("broker_id", INT, "broker that answered"),
-        Column("client_instance_id", STRING, "id the broker gave or confirmed"),
-        *CLIENT,
+        *_CONTACT,
         Column("connection_id", STRING, "Kafka's connection id"),
-        Column("error_code", INT, "error the broker answered"),
-        Column("subscription_id", INT, "id of the metrics set and interval for this instance"),
+        _ERROR_CODE,
+        _SUBSCRIPTION_ID,
         Column("accepted_compression", pa.list_(STRING), "codecs the broker takes, best first"),
-        Column("push_interval_ms", INT, "interval the client is asked to push at"),
+        _PUSH_INTERVAL,
         Column("telemetry_max_bytes", INT, "largest payload the broker takes"),
         Column("delta_temporality", BOOLEAN, "sums are asked for as deltas"),
         Column("requested_metrics", pa.list_(STRING), "metric prefixes asked for; * is all"),

@@ -36,6 +36,9 @@ def register(spark: "SparkSession", warehouse: Warehouse) -> None:
     made = {name for name in tables.TABLES if warehouse.exists(spark, name)}
     for name in made:
         warehouse.read(spark, name).createOrReplaceTempView(name)
-    for view in views.load().values():
-        if made.issuperset(views.named(view.query, tables.TABLES)):
+    known = views.load()
+    for view in known.values():
+        reads = {*views.named(view.query, tables.TABLES), *views.named(view.query, known)}
+        if made.issuperset(reads - {view.name}):
             spark.sql(view.query).createOrReplaceTempView(view.name)
+            made.add(view.name)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from quotaflow.pipelines import views
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.commands import spark_sql
 from quotaflow.pipelines.warehouse import Warehouse
@@ -36,7 +37,7 @@ def test_tables_lists_all_with_what_they_hold(
 ) -> None:
     fill("quarantine", [{"event_time": NOON}, {"event_time": NOON - timedelta(1)}])
     rows = {row["name"]: row for row in objects(run(capsys, warehouse, "tables", "--json"))}
-    assert rows.keys() == {*tables.TABLES, "desired_configs"}
+    assert rows.keys() == {*tables.TABLES, *views.load()}
     assert rows["quarantine"]["rows"] == 2
     assert rows["quarantine"]["last_event_time"] == "2026-11-21T12:00:00.000000Z"
     assert rows["requests"]["rows"] is None

@@ -1,0 +1,107 @@
+-- One row per client instance (KIP-714): what it was asked for, and what came. A push is missing
+-- when the next one came later than 1.5 intervals: whole intervals without one are counted, up to
+-- the newest row of the cluster (as_of) or the client's end. expected_pushes = accepted + missing.
+-- state: terminated (took its leave), cut_off (answered 35 UNSUPPORTED_VERSION, 42 INVALID_REQUEST
+-- or 87 INVALID_RECORD, after which clients never push again, and it did not), vanished (silent for
+-- more than 1.5 intervals), never_pushed (asked, then silent as long), active.
+WITH newest AS (
+    SELECT cluster_id, max(event_time) AS as_of FROM telemetry_contacts GROUP BY cluster_id
+),
+spans AS (
+    SELECT
+        *,
+        CASE
+            WHEN is_push = 1 AND accepted AND NOT terminating
+                AND unix_millis(event_time) - unix_millis(previous_push) > interval_ms * 1.5
+                THEN CAST(
+                    round(
+                        CAST(unix_millis(event_time) - unix_millis(previous_push) AS DOUBLE)
+                        / interval_ms
+                    ) AS BIGINT
+                ) - 1
+            ELSE 0
+        END AS missing_before,
+        row_number() OVER (
+            PARTITION BY cluster_id, client_instance_id ORDER BY event_time DESC, is_push DESC
+        ) AS from_end
+    FROM telemetry_contacts
+),
+instances AS (
+    SELECT
+        cluster_id,
+        client_instance_id,
+        max(CASE WHEN from_end = 1 THEN principal END) AS principal,
+        max(CASE WHEN from_end = 1 THEN client_id END) AS client_id,
+        max(CASE WHEN from_end = 1 THEN client_software_name END) AS client_software_name,
+        max(CASE WHEN from_end = 1 THEN client_software_version END) AS client_software_version,
+        max(CASE WHEN from_end = 1 THEN client_address END) AS client_address,
+        max(CASE WHEN from_end = 1 THEN interval_ms END) AS push_interval_ms,
+        array_sort(array_agg(DISTINCT broker_id)) AS broker_ids,
+        min(event_time) AS first_seen,
+        max(event_time) AS last_seen,
+        min(CASE WHEN is_push = 1 AND accepted THEN event_time END) AS first_push,
+        max(CASE WHEN is_push = 1 AND accepted THEN event_time END) AS last_push,
+        max(CASE WHEN is_push = 1 AND accepted AND terminating THEN event_time END) AS terminated,
+        max(CASE WHEN error_code IN (35, 42, 87) THEN event_time END) AS refused,
+        sum(CASE WHEN is_push = 0 THEN 1 ELSE 0 END) AS asks,
+        sum(CASE WHEN is_push = 1 AND accepted THEN 1 ELSE 0 END) AS accepted_pushes,
+        sum(CASE WHEN is_push = 1 AND NOT accepted THEN 1 ELSE 0 END) AS rejected_pushes,
+        sum(missing_before) AS missing_within
+    FROM spans
+    GROUP BY cluster_id, client_instance_id
+),
+ended AS (
+    SELECT
+        instances.*,
+        as_of,
+        terminated IS NOT NULL AS is_terminated,
+        terminated IS NULL AND refused IS NOT NULL
+            AND (last_push IS NULL OR last_push < refused) AS is_cut_off,
+        unix_millis(as_of) - unix_millis(last_seen) AS silent_ms
+    FROM instances
+    INNER JOIN newest ON instances.cluster_id = newest.cluster_id
+),
+counted AS (
+    SELECT
+        *,
+        missing_within + CASE
+            WHEN NOT is_terminated AND NOT is_cut_off AND last_push IS NOT NULL
+                AND silent_ms > push_interval_ms * 1.5
+                THEN CAST(floor(CAST(silent_ms AS DOUBLE) / push_interval_ms) AS BIGINT)
+            ELSE 0
+        END AS missing_pushes
+    FROM ended
+)
+SELECT
+    cluster_id,
+    client_instance_id,
+    principal,
+    client_id,
+    client_software_name,
+    client_software_version,
+    client_address,
+    broker_ids,
+    first_seen,
+    last_seen,
+    CASE
+        WHEN is_terminated THEN 'terminated'
+        WHEN is_cut_off THEN 'cut_off'
+        WHEN silent_ms <= push_interval_ms * 1.5 THEN 'active'
+        WHEN last_push IS NULL THEN 'never_pushed'
+        WHEN push_interval_ms IS NOT NULL THEN 'vanished'
+        ELSE 'active'
+    END AS state,
+    asks,
+    push_interval_ms,
+    accepted_pushes,
+    rejected_pushes,
+    accepted_pushes + missing_pushes AS expected_pushes,
+    missing_pushes,
+    CASE
+        WHEN accepted_pushes + missing_pushes > 0
+            THEN CAST(missing_pushes AS DOUBLE) / (accepted_pushes + missing_pushes)
+    END AS missing_share,
+    first_push,
+    last_push,
+    as_of
+FROM counted

@@ -1,0 +1,50 @@
+-- One row per client instance and error its pushes were answered with: how often, and whether what
+-- they held is in client_metrics all the same (accepted = false), for the request log keeps rejected
+-- payloads too. recovered_points are those of sums whose span no accepted point of the series covers.
+WITH rejected AS (
+    SELECT *
+    FROM client_metrics
+    WHERE NOT accepted AND kind = 'sum' AND temporality = 'delta'
+),
+covered AS (
+    SELECT DISTINCT rejected.cluster_id, rejected.series_id, rejected.event_time
+    FROM rejected
+    INNER JOIN client_metrics
+        ON rejected.cluster_id = client_metrics.cluster_id
+        AND rejected.series_id = client_metrics.series_id
+    WHERE client_metrics.accepted
+        AND client_metrics.start_time < rejected.event_time
+        AND client_metrics.event_time > rejected.start_time
+),
+points AS (
+    SELECT
+        rejected.cluster_id,
+        rejected.client_instance_id,
+        rejected.payload_sha256,
+        count(*) AS delta_points,
+        sum(CASE WHEN covered.series_id IS NULL THEN 1 ELSE 0 END) AS recovered_points
+    FROM rejected
+    LEFT JOIN covered
+        ON rejected.cluster_id = covered.cluster_id
+        AND rejected.series_id = covered.series_id
+        AND rejected.event_time = covered.event_time
+    GROUP BY rejected.cluster_id, rejected.client_instance_id, rejected.payload_sha256
+)
+SELECT
+    pushes.cluster_id,
+    pushes.client_instance_id,
+    max(pushes.principal) AS principal,
+    max(pushes.client_id) AS client_id,
+    pushes.error_code,
+    count(*) AS pushes,
+    min(pushes.event_time) AS first_seen,
+    max(pushes.event_time) AS last_seen,
+    coalesce(sum(points.delta_points), 0) AS delta_points,
+    coalesce(sum(points.recovered_points), 0) AS recovered_points
+FROM unique_pushes AS pushes
+LEFT JOIN points
+    ON pushes.cluster_id = points.cluster_id
+    AND pushes.client_instance_id = points.client_instance_id
+    AND pushes.payload_sha256 = points.payload_sha256
+WHERE NOT pushes.accepted
+GROUP BY pushes.cluster_id, pushes.client_instance_id, pushes.error_code

@@ -1,0 +1,52 @@
+-- One row per push a client made, whatever ways it came in by: of the nth push of a payload by a
+-- client instance the request log's row stands, for it knows the broker's answer. Batches of a
+-- Collector are no pushes.
+WITH counted AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, client_instance_id, payload_sha256, route
+            ORDER BY event_time, source_topic, source_partition, source_offset
+        ) AS nth
+    FROM telemetry_pushes
+    WHERE client_instance_id IS NOT NULL
+),
+ranked AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, client_instance_id, payload_sha256, nth
+            ORDER BY CASE route WHEN 'request_log' THEN 0 ELSE 1 END
+        ) AS choice,
+        max(push_interval_ms) OVER (
+            PARTITION BY cluster_id, client_instance_id, payload_sha256, nth
+        ) AS known_interval_ms
+    FROM counted
+)
+SELECT
+    cluster_id,
+    event_time,
+    broker_id,
+    client_instance_id,
+    principal,
+    client_id,
+    client_software_name,
+    client_software_version,
+    client_address,
+    client_port,
+    listener,
+    security_protocol,
+    connection_id,
+    accepted,
+    error_code,
+    terminating,
+    compression,
+    subscription_id,
+    known_interval_ms AS push_interval_ms,
+    wire_bytes,
+    decoded_bytes,
+    payload_sha256,
+    unreadable_reason,
+    route
+FROM ranked
+WHERE choice = 1
