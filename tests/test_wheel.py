@@ -17,6 +17,7 @@ FOLDERS = ("broker", "conf", "demo", "pipelines", "schemas", "udfs")
 PACKED = {
     ".py",
     ".sql",
+    ".csv",
     ".yaml",
     ".xml",
     ".sha256",
