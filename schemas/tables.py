@@ -206,6 +206,7 @@ POINT = (
     Column("value", DOUBLE, "number of a gauge or sum; NaN is the client's 'no samples'"),
     Column("value_int", LONG, "the same number, exact, where the client sent an integer"),
     Column("unit", STRING, "unit as sent, else as the catalogue knows it"),
+    Column("in_catalogue", BOOLEAN, "the name is one that `quotaflow metrics` lists"),
     Column("temporality", STRING, "delta or cumulative, of sums and histograms"),
     Column("is_monotonic", BOOLEAN, "the sum never falls, says the client"),
     Column("flags", INT, "OTLP flags; bit 1 is no recorded value"),

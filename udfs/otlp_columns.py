@@ -87,10 +87,12 @@ def _names(batch: Batch, numbers: Numbers) -> dict[str, Any]:
     names = batch.points.names
     header, form = pa.array(numbers.header), pa.array(numbers.form)
     units = (unit or catalogue.unit_of(name) for name, unit in names.headers)
+    known = (name in catalogue.METRICS for name, _ in names.headers)
     temporalities = [_TEMPORALITIES.get(form.temporality) for form in names.forms]
     return {
         "metric": _take((name for name, _ in names.headers), STRING, header),
         "unit": _take(units, STRING, header),
+        "in_catalogue": _take(known, BOOLEAN, header),
         "kind": _take((form.kind for form in names.forms), STRING, form),
         "temporality": _take(temporalities, STRING, form),
         "is_monotonic": _take((form.is_monotonic for form in names.forms), BOOLEAN, form),

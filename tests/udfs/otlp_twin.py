@@ -73,6 +73,7 @@ def metric_rows(resource, scope, metric, limits):
         row["_sent_unit"] = cut(metric.unit, limits)
         known = METRICS.get(row["metric"])
         row["unit"] = row["_sent_unit"] or (known.unit if known else None)
+        row["in_catalogue"] = known is not None
         row["kind"] = kind
         row["temporality"] = {1: "delta", 2: "cumulative"}.get(
             getattr(data, "aggregation_temporality", 0)

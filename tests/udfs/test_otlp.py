@@ -126,14 +126,19 @@ def test_nan_is_kept():
 @pytest.mark.parametrize(
     ("name", "unit", "expected"),
     [
-        pytest.param("org.apache.kafka.producer.request.latency.avg", "", "ms", id="catalogue"),
-        pytest.param("org.apache.kafka.producer.request.latency.avg", "us", "us", id="as sent"),
-        pytest.param("org.example.unheard.of", "", None, id="unknown"),
+        pytest.param("org.apache.kafka.producer.request.latency.avg", "", ("ms", True), id="known"),
+        pytest.param(
+            "org.apache.kafka.producer.request.latency.avg", "us", ("us", True), id="sent"
+        ),
+        pytest.param(
+            "org.apache.kafka.shop.orders.total", "", (None, False), id="an application's"
+        ),
+        pytest.param("org.example.unheard.of", "1", ("1", False), id="another's, unit as sent"),
     ],
 )
-def test_units(name, unit, expected):
+def test_unit_and_whether_the_catalogue_has_the_name(name, unit, expected):
     (row,) = decode(payload(gauge(point(), name=name, unit=unit)))
-    assert row["unit"] == expected
+    assert (row["unit"], row["in_catalogue"]) == expected
 
 
 @pytest.mark.parametrize("times", [1, 5], ids=["by protobuf", "by layout"])

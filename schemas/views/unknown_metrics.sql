@@ -1,0 +1,77 @@
+-- One row per metric name under org.apache.kafka outside the catalogue (what is name; applications'
+-- own metrics come so too), and per attribute that looks like a host's identity, which KIP-714
+-- keeps clients from sending (what is attribute; its key in lower case, with . and - as _), by
+-- client software: points, first and last seen.
+WITH host_keys AS (
+    SELECT host_key
+    FROM (
+        VALUES
+        ('host'), ('hostname'), ('host_name'), ('host_id'), ('host_ip'), ('host_mac'),
+        ('host_address'), ('net_host_name'), ('net_host_ip'), ('net_sock_host_addr'),
+        ('ip'), ('ip_addr'), ('ip_address'), ('ipaddress'), ('addr'), ('address'),
+        ('local_address'), ('source_address'), ('client_address'), ('client_host'), ('client_ip'),
+        ('server_address'), ('server_name'), ('mac'), ('mac_address'), ('fqdn'), ('dns_name'),
+        ('domain_name'), ('machine'), ('machine_id'), ('machine_name'), ('computer_name'),
+        ('node'), ('node_ip'), ('node_name'), ('nodename'), ('k8s_node_name'), ('k8s_node_uid'),
+        ('pod'), ('pod_ip'), ('pod_name'), ('pod_uid'), ('podname'), ('kubernetes_pod_name'),
+        ('k8s_pod_hostname'), ('k8s_pod_ip'), ('k8s_pod_name'), ('k8s_pod_uid'),
+        ('container'), ('container_id'), ('container_name')
+    ) AS listed (host_key)
+),
+sent AS (
+    SELECT
+        cluster_id,
+        client_software_name,
+        client_software_version,
+        CASE WHEN metric LIKE 'org.apache.kafka.%' AND NOT in_catalogue THEN metric END AS metric,
+        array_join(map_keys(attributes), ',') AS attribute_keys,
+        array_join(map_keys(resource), ',') AS resource_keys,
+        count(*) AS points,
+        min(event_time) AS first_seen,
+        max(event_time) AS last_seen
+    FROM client_metrics
+    GROUP BY 1, 2, 3, 4, 5, 6
+),
+keyed AS (
+    SELECT
+        *,
+        concat(',', concat_ws(',', attribute_keys, resource_keys), ',') AS sent_keys
+    FROM sent
+),
+found AS (
+    SELECT
+        cluster_id,
+        client_software_name,
+        client_software_version,
+        'name' AS what,
+        metric AS name,
+        points,
+        first_seen,
+        last_seen
+    FROM sent
+    WHERE metric IS NOT NULL
+    UNION ALL
+    SELECT
+        cluster_id,
+        client_software_name,
+        client_software_version,
+        'attribute' AS what,
+        host_key AS name,
+        points,
+        first_seen,
+        last_seen
+    FROM keyed
+    INNER JOIN host_keys
+        ON instr(replace(replace(lower(sent_keys), '.', '_'), '-', '_'), concat(',', host_key, ',')) > 0
+)
+SELECT
+    cluster_id,
+    client_software_name,
+    client_software_version,
+    what,
+    name,
+    sum(points) AS points,
+    min(first_seen) AS first_seen,
+    max(last_seen) AS last_seen
+FROM found
+GROUP BY cluster_id, client_software_name, client_software_version, what, name
