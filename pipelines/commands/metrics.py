@@ -1,0 +1,123 @@
+"""The command metrics: the catalogue of what clients push (KIP-714), listed and searched."""
+
+import difflib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.errors import ConfigError, QuotaflowError
+
+if TYPE_CHECKING:
+    from quotaflow.schemas.metrics import Metric
+
+COLUMNS = ("name", "kip_name", "unit", "kind", "clients", "meaning", "kip", "is_standard")
+CLIENTS = ("java", "librdkafka")
+KINDS = ("gauge", "sum")
+_NEAREST = 3
+
+
+class NoMatchError(QuotaflowError):
+    """No metric has the words asked for; the message names those nearest."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("metrics")(list_metrics)
+
+
+def list_metrics(
+    pattern: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATTERN",
+            help="Words a name or its meaning must have; without, all are listed.",
+        ),
+    ] = None,
+    *,
+    client: Annotated[
+        str | None, typer.Option("--client", help=f"Of one library: {' or '.join(CLIENTS)}.")
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help=f"Of one kind: {' or '.join(KINDS)}.")
+    ] = None,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+) -> None:
+    """List or search the metrics clients push: name, unit, kind, who sends it, meaning.
+
+    Needs no JVM and no tables. Upper or lower case does not matter, and names as JMX has them are
+    found too: records-lag-max. A KIP is named where its list of telemetry names has the metric;
+    those of KIP-714 are its standard ones. `quotaflow show unknown_metrics` shows what else came.
+
+    Example: quotaflow metrics throttle time --client librdkafka
+    """
+    options.one_format(as_json, as_csv)
+    _check("--client", client, CLIENTS)
+    _check("--kind", kind, KINDS)
+    from quotaflow.schemas.metrics import METRICS  # noqa: PLC0415  only this command reads the list
+
+    words = " ".join(pattern or []).lower().split()
+    listed = sorted(METRICS.values(), key=lambda metric: metric.name)
+    asked = [m for m in listed if client in (None, *_clients(m)) and kind in (None, m.kind)]
+    found = [metric for metric in asked if _has(metric, words)]
+    if not found:
+        raise NoMatchError(_no_match(words, [metric.name for metric in asked]))
+    if as_json or as_csv:
+        output.write((_row(m) for m in found), COLUMNS, as_json=as_json, as_csv=as_csv)
+    else:
+        # No table: names are longer than its cells, and half a name cannot be subscribed to.
+        output.lines(line for metric in found for line in _text(metric))
+        output.note(f"{len(found)} of {len(listed)} metrics")
+
+
+def _check(option: str, value: str | None, known: tuple[str, ...]) -> None:
+    if value not in (None, *known):
+        raise ConfigError(f"{option} {value} is unknown: one of {' '.join(known)}")
+
+
+def _clients(metric: "Metric") -> list[str]:
+    """The libraries by the last part of their names: java of apache-kafka-java."""
+    return [client.rpartition("-")[2] for client in metric.clients]
+
+
+def _has(metric: "Metric", words: list[str]) -> bool:
+    meaning = metric.meaning.lower()
+    return all(word in meaning or _dotted(word) in metric.name for word in words)
+
+
+def _dotted(word: str) -> str:
+    """A name as JMX or an attribute spells it, with the dots telemetry has."""
+    return word.replace("-", ".").replace("_", ".")
+
+
+def _no_match(words: list[str], names: list[str]) -> str:
+    near = _nearest(_dotted(".".join(words)), names)
+    hint = f"nearest: {', '.join(near)}" if near else "`quotaflow metrics` lists all"
+    return f"no such metric has {' and '.join(map(repr, words))} in its name or meaning ({hint})"
+
+
+def _nearest(asked: str, names: list[str]) -> list[str]:
+    """Names that have a piece, as many parts long as what is asked for, most like it."""
+    from quotaflow.schemas.metrics import PREFIX  # noqa: PLC0415
+
+    asked = asked.removeprefix(PREFIX)
+    length = asked.count(".") + 1
+    pieces: dict[str, str] = {}
+    for name in names:
+        parts = name.removeprefix(PREFIX).split(".")
+        for start in range(max(len(parts) - length, 0) + 1):
+            pieces.setdefault(".".join(parts[start : start + length]), name)
+    near = difflib.get_close_matches(asked, pieces, n=_NEAREST)
+    return list(dict.fromkeys(pieces[piece] for piece in near))
+
+
+def _row(metric: "Metric") -> dict[str, Any]:
+    return {name: getattr(metric, name) for name in COLUMNS} | {"clients": list(metric.clients)}
+
+
+def _text(metric: "Metric") -> Iterator[str]:
+    facts = [metric.name, metric.unit, metric.kind, ", ".join(_clients(metric)), metric.kip]
+    yield "  ".join(fact for fact in facts if fact)
+    yield f"    {metric.meaning}"

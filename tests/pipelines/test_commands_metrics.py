@@ -1,0 +1,137 @@
+"""The command metrics: what is found, in which format, and what is said when nothing is."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.schemas.metrics import METRICS, PREFIX
+
+
+def names(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
+    """Names found, without the prefix."""
+    assert execute(["metrics", *line.split(), "--json"]) == 0
+    rows = map(json.loads, capsys.readouterr().out.splitlines())
+    return [row["name"].removeprefix(PREFIX) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        pytest.param(
+            "org.apache.kafka.producer.request.latency",
+            ["producer.request.latency.avg", "producer.request.latency.max"],
+            id="a prefix, as a subscription has it",
+        ),
+        pytest.param(
+            "records-lag-max", ["consumer.fetch.manager.records.lag.max"], id="a name as JMX has it"
+        ),
+        pytest.param(
+            "PRODUCE throttled AVERAGE", ["producer.produce.throttle.time.avg"], id="words of both"
+        ),
+        pytest.param(
+            "kip-392", ["consumer.fetch.manager.preferred.read.replica"], id="a word of a meaning"
+        ),
+        pytest.param(
+            "consumer --client librdkafka --kind sum",
+            [
+                "consumer.connection.creation.total",
+                "consumer.coordinator.rebalance.latency.total",
+                "consumer.share.coordinator.heartbeat.total",
+                "consumer.share.fetch.manager.acknowledgements.send.total",
+                "consumer.share.fetch.manager.bytes.consumed.total",
+                "consumer.share.fetch.manager.fetch.total",
+            ],
+            id="one library and kind",
+        ),
+    ],
+)
+def test_search(capsys: pytest.CaptureFixture[str], line: str, found: list[str]) -> None:
+    assert names(capsys, line) == found
+
+
+def test_words_may_come_as_one_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["metrics", "produce throttle", "--json"]) == 0
+    assert capsys.readouterr().out.count("\n") == 2
+
+
+def test_without_words_all_are_listed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert names(capsys, "") == sorted(name.removeprefix(PREFIX) for name in METRICS)
+
+
+def test_json_says_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["metrics", "producer.connection.creation.rate", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "name": "org.apache.kafka.producer.connection.creation.rate",
+        "kip_name": "org.apache.kafka.producer.connection.creation.rate",
+        "unit": "1/s",
+        "kind": "gauge",
+        "clients": ["apache-kafka-java", "librdkafka"],
+        "meaning": "connections opened: per second",
+        "kip": "KIP-714",
+        "is_standard": True,
+    }
+
+
+def test_csv_has_a_line_a_metric(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["metrics", "--csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["name"]: row["unit"] for row in rows} == {n: m.unit for n, m in METRICS.items()}
+
+
+def test_people_see_whole_names_and_how_many(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["metrics", "share.application.event.queue.processing.time.max"]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines()[:2] == [
+        "org.apache.kafka.consumer.share.application.event.queue.processing.time.max"
+        "  ms  gauge  java",
+        "    time the background thread took for all events queued: greatest",
+    ]
+    assert told.err == f"1 of {len(METRICS)} metrics\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        pytest.param(
+            "records-lagg-max",
+            1,
+            "nearest: org.apache.kafka.consumer.fetch.manager.records.lag.max",
+            id="a slip",
+        ),
+        pytest.param(
+            "throtle",
+            1,
+            "nearest: org.apache.kafka.consumer.fetch.manager.fetch.throttle.time.avg",
+            id="a slip in one part of a name",
+        ),
+        pytest.param("producer qwertz", 1, "'producer' and 'qwertz'", id="no metric has both"),
+        pytest.param("qwertz", 1, "`quotaflow metrics` lists all", id="nothing near"),
+        pytest.param("bufferpool --client librdkafka", 1, "no such metric", id="another library's"),
+        pytest.param("--client kafka-python", 2, "one of java librdkafka", id="a library"),
+        pytest.param("--kind counter", 2, "one of gauge sum", id="a kind"),
+        pytest.param("--json --csv", 2, "exclude each other", id="two formats"),
+    ],
+)
+def test_what_cannot_be_found_is_one_line_and_an_exit_code(
+    capsys: pytest.CaptureFixture[str], line: str, code: int, said: str
+) -> None:
+    assert execute(["metrics", *line.split()]) == code
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err
+    assert told.err.count("\n") == 1
+
+
+def test_it_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
+        "execute(['metrics', 'lag'])\n"
+        "print(sorted({'pyarrow', 'pyspark', 'deltalake', 'kafka', 'yaml'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.endswith("\n[]\n")
