@@ -1,6 +1,7 @@
 """SQL views analysts use, one file each in schemas/views, in what Spark and DataFusion share.
 
-One function they do not share is written as Spark has it: unix_millis(column).
+Two functions they do not share are written as Spark has them: unix_millis(column) and
+unix_micros(column), of a column that holds microseconds as every Delta table's does.
 """
 
 import re
@@ -10,8 +11,10 @@ from functools import cache
 from graphlib import TopologicalSorter
 from importlib import resources
 
-_UNIX_MILLIS = re.compile(r"\bunix_millis\(([\w.]+)\)")
-_IN_DATAFUSION = r"CAST(round(date_part('epoch', \1) * 1000) AS BIGINT)"
+_IN_DATAFUSION = {
+    re.compile(r"\bunix_millis\(([\w.]+)\)"): r"CAST(floor(CAST(\1 AS BIGINT) / 1e3) AS BIGINT)",
+    re.compile(r"\bunix_micros\(([\w.]+)\)"): r"CAST(\1 AS BIGINT)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,10 @@ class View:
     @property
     def create_in_datafusion(self) -> str:
         """The same for DataFusion."""
-        return _UNIX_MILLIS.sub(_IN_DATAFUSION, self.create)
+        text = self.create
+        for spark, datafusion in _IN_DATAFUSION.items():
+            text = spark.sub(datafusion, text)
+        return text
 
 
 @cache

@@ -1,0 +1,58 @@
+-- One row per sum point that counts: a series and event_time once, its values finite (hostile ones
+-- would spoil every total). A delta the broker rejected counts only where no accepted point of its
+-- series covers its span, nor a later rejected one; then is_recovered. Reads client_metrics.
+WITH unique_points AS (
+    SELECT
+        *,
+        coalesce(accepted, TRUE) OR temporality = 'cumulative' AS stands,
+        row_number() OVER (
+            PARTITION BY cluster_id, series_id, event_time
+            ORDER BY accepted DESC NULLS LAST, start_time, value DESC, payload_sha256
+        ) AS choice
+    FROM client_metrics
+    WHERE kind = 'sum' AND temporality IN ('delta', 'cumulative') AND abs(value) < 1e300
+),
+spans AS (
+    SELECT
+        *,
+        max(CASE WHEN stands THEN event_time END) OVER (
+            PARTITION BY cluster_id, series_id ORDER BY event_time
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS covered_until,
+        min(start_time) OVER (
+            PARTITION BY cluster_id, series_id ORDER BY event_time DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS covered_from
+    FROM unique_points
+    WHERE choice = 1
+)
+SELECT
+    cluster_id,
+    event_time,
+    start_time,
+    series_id,
+    client_instance_id,
+    principal,
+    client_id,
+    client_software_name,
+    client_software_version,
+    broker_id,
+    metric,
+    unit,
+    temporality,
+    is_monotonic,
+    value,
+    topic,
+    partition,
+    node_id,
+    node_kind,
+    group_id,
+    attributes,
+    NOT stands AS is_recovered
+FROM spans
+WHERE stands
+    OR (
+        start_time IS NOT NULL
+        AND coalesce(covered_until <= start_time, TRUE)
+        AND coalesce(covered_from >= event_time, TRUE)
+    )
