@@ -10,6 +10,7 @@ from .conftest import NOON
 
 KAFKA = "org.apache.kafka."
 NAN, INFINITE = float("nan"), float("inf")
+HOSTILE = "'; DROP TABLE requests; --\\\n\u202e%_"
 Row = dict[str, Any]
 
 CLIENT = {
@@ -55,9 +56,14 @@ def gauge(second: float, metric: str, value: float, **others: Any) -> Row:
     return row | others
 
 
-def delta(second: float, start: float | None, value: float, **others: Any) -> Row:
+SENT = "producer.record.send.total"
+
+
+def delta(
+    second: float, start: float | None, value: float, metric: str = SENT, **others: Any
+) -> Row:
     """A sum as Kafka's clients send it: what came since its start."""
-    row = gauge(second, "producer.record.send.total", value, **others)
+    row = gauge(second, metric, value, **others)
     span = {"start_time": None if start is None else at(start)}
     return row | span | {"kind": "sum", "temporality": "delta", "is_monotonic": True} | others
 

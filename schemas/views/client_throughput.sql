@@ -1,0 +1,56 @@
+-- One row per client instance and minute in which its counters came: records and bytes sent (bytes
+-- after compression, over all topics) or consumed. The increase of a push stands in the minute the
+-- push ended, by the client's clock; span_ms is the time the increases cover, so sent * 1000 /
+-- span_ms is a rate also where the push interval is longer than a minute. Null is what the client
+-- does not tell: librdkafka tells only a share consumer's bytes.
+WITH increases AS (
+    SELECT
+        *,
+        date_trunc('minute', event_time) AS minute,
+        CASE temporality WHEN 'delta' THEN start_time ELSE last_event_time END AS span_start,
+        CASE metric
+            WHEN 'org.apache.kafka.producer.record.send.total' THEN 'records_sent'
+            WHEN 'org.apache.kafka.producer.topic.byte.total' THEN 'bytes_sent'
+            WHEN 'org.apache.kafka.consumer.fetch.manager.records.consumed.total' THEN 'records_in'
+            WHEN 'org.apache.kafka.consumer.fetch.manager.bytes.consumed.total' THEN 'bytes_in'
+            WHEN 'org.apache.kafka.consumer.share.fetch.manager.records.consumed.total'
+                THEN 'records_in'
+            WHEN 'org.apache.kafka.consumer.share.fetch.manager.bytes.consumed.total'
+                THEN 'bytes_in'
+        END AS counter
+    FROM metric_totals
+),
+minutes AS (
+    SELECT
+        cluster_id,
+        minute,
+        client_instance_id,
+        principal,
+        client_id,
+        client_software_name,
+        client_software_version,
+        sum(CASE WHEN counter = 'records_sent' THEN increase END) AS records_sent,
+        sum(CASE WHEN counter = 'bytes_sent' THEN increase END) AS bytes_sent,
+        sum(CASE WHEN counter = 'records_in' THEN increase END) AS records_consumed,
+        sum(CASE WHEN counter = 'bytes_in' THEN increase END) AS bytes_consumed,
+        min(span_start) AS first_start,
+        max(event_time) AS last_end
+    FROM increases
+    -- Consumers tell each count per topic again.
+    WHERE counter = 'bytes_sent' OR (counter IS NOT NULL AND topic IS NULL)
+    GROUP BY 1, 2, 3, 4, 5, 6, 7
+)
+SELECT
+    cluster_id,
+    minute,
+    client_instance_id,
+    principal,
+    client_id,
+    client_software_name,
+    client_software_version,
+    records_sent,
+    bytes_sent,
+    records_consumed,
+    bytes_consumed,
+    (unix_micros(last_end) - unix_micros(first_start)) / 1e3 AS span_ms
+FROM minutes

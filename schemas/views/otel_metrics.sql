@@ -1,0 +1,47 @@
+-- One row per point of an accepted push, in the shape of Databricks' OTLP metrics tables (schema
+-- version v2) as far as both engines have it: their VARIANT is MAP<STRING,STRING> here, the struct
+-- of another kind than metric_type is null. record_id is made from what the point is, time first,
+-- so it sorts by time and never changes. Exemplars keep the fields of client_metrics. description,
+-- metadata, schema URLs and the scope's attributes are not kept: null.
+SELECT
+    record_id,
+    event_time AS time,
+    CAST(event_time AS DATE) AS date,
+    service_name,
+    start_time_unix_nano,
+    time_unix_nano,
+    metric AS name,
+    CAST(NULL AS STRING) AS description,
+    unit,
+    kind AS metric_type,
+    CASE WHEN kind = 'gauge' THEN named_struct(
+        'value', value, 'exemplars', exemplars, 'attributes', attributes, 'flags', flags
+    ) END AS gauge,
+    CASE WHEN kind = 'sum' THEN named_struct(
+        'value', value, 'exemplars', exemplars, 'attributes', attributes, 'flags', flags,
+        'aggregation_temporality', aggregation_temporality, 'is_monotonic', is_monotonic
+    ) END AS sum,
+    CASE WHEN kind = 'histogram' THEN named_struct(
+        'count', histogram_count, 'sum', histogram_sum, 'bucket_counts', histogram_bucket_counts,
+        'explicit_bounds', histogram_bounds, 'exemplars', exemplars, 'attributes', attributes,
+        'flags', flags, 'min', histogram_min, 'max', histogram_max,
+        'aggregation_temporality', aggregation_temporality
+    ) END AS histogram,
+    CASE WHEN kind = 'exponential_histogram' THEN named_struct(
+        'attributes', attributes, 'count', histogram_count, 'sum', histogram_sum,
+        'scale', exponential_scale, 'zero_count', exponential_zero_count,
+        'positive_bucket', exponential_positive, 'negative_bucket', exponential_negative,
+        'flags', flags, 'exemplars', exemplars, 'min', histogram_min, 'max', histogram_max,
+        'zero_threshold', exponential_zero_threshold,
+        'aggregation_temporality', aggregation_temporality
+    ) END AS exponential_histogram,
+    CASE WHEN kind = 'summary' THEN named_struct(
+        'count', histogram_count, 'sum', histogram_sum, 'quantile_values', quantiles,
+        'attributes', attributes, 'flags', flags
+    ) END AS summary,
+    metadata,
+    otel_resource AS resource,
+    CAST(NULL AS STRING) AS resource_schema_url,
+    instrumentation_scope,
+    CAST(NULL AS STRING) AS metric_schema_url
+FROM otel_points

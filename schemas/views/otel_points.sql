@@ -1,0 +1,44 @@
+-- One row per point of an accepted push, with what both shapes of an OTLP metrics table share (see
+-- otel_metrics). Times past the year 2262 have no number of nanoseconds in a BIGINT: null.
+SELECT
+    client_metrics.*,
+    concat(
+        lpad(CAST(unix_micros(event_time) AS STRING), 17, '0'), '-',
+        md5(
+            concat_ws(
+                ' ',
+                coalesce(cluster_id, '-'),
+                coalesce(payload_sha256, '-'),
+                coalesce(CAST(series_id AS STRING), '-'),
+                coalesce(CAST(unix_micros(start_time) AS STRING), '-')
+            )
+        )
+    ) AS record_id,
+    resource['service.name'] AS service_name,
+    CASE WHEN unix_micros(start_time) < 9223372036854775 THEN unix_micros(start_time) * 1000 END
+        AS start_time_unix_nano,
+    CASE WHEN unix_micros(event_time) < 9223372036854775 THEN unix_micros(event_time) * 1000 END
+        AS time_unix_nano,
+    CASE temporality
+        WHEN 'delta' THEN 'AGGREGATION_TEMPORALITY_DELTA'
+        WHEN 'cumulative' THEN 'AGGREGATION_TEMPORALITY_CUMULATIVE'
+        ELSE 'AGGREGATION_TEMPORALITY_UNSPECIFIED'
+    END AS aggregation_temporality,
+    named_struct(
+        'attributes', resource,
+        'dropped_attributes_count', CASE
+            WHEN translate(resource['otel.dropped_attributes_count'], '0123456789', '') = ''
+                AND length(resource['otel.dropped_attributes_count']) BETWEEN 1 AND 9
+                THEN CAST(resource['otel.dropped_attributes_count'] AS INT)
+            ELSE 0
+        END
+    ) AS otel_resource,
+    named_struct(
+        'name', scope_name,
+        'version', scope_version,
+        'attributes', CASE WHEN FALSE THEN attributes END,
+        'dropped_attributes_count', CAST(NULL AS INT)
+    ) AS instrumentation_scope,
+    CASE WHEN FALSE THEN attributes END AS metadata
+FROM client_metrics
+WHERE coalesce(accepted, TRUE)

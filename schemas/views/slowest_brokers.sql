@@ -1,0 +1,54 @@
+-- One row per hour, broker and api (see client_latency: a FETCH waits for data, so it is ranked
+-- apart), as clients see the broker. p50 and p95 are nearest-rank percentiles over clients, each
+-- with its mean of the hour: one slow or lying client moves the middle little, so rank 1 is the
+-- greatest p50. latency_weighted_avg_ms weighs a client's minutes by the requests the broker
+-- logged for it.
+WITH client_hours AS (
+    SELECT
+        cluster_id,
+        date_trunc('hour', minute) AS hour,
+        broker_id,
+        api,
+        principal,
+        client_id,
+        client_instance_id,
+        avg(latency_avg_ms) AS latency_ms,
+        max(latency_max_ms) AS latency_max_ms,
+        sum(latency_avg_ms * broker_requests) AS weighted_ms,
+        sum(CASE WHEN latency_avg_ms IS NOT NULL THEN broker_requests END) AS weight
+    FROM client_latency
+    GROUP BY 1, 2, 3, 4, 5, 6, 7
+),
+ordered AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, hour, broker_id, api
+            ORDER BY latency_ms, principal, client_id, client_instance_id
+        ) AS nth,
+        count(*) OVER (PARTITION BY cluster_id, hour, broker_id, api) AS clients
+    FROM client_hours
+    WHERE latency_ms IS NOT NULL
+),
+brokers AS (
+    SELECT
+        cluster_id,
+        hour,
+        broker_id,
+        api,
+        max(clients) AS clients,
+        min(CASE WHEN nth * 100 >= clients * 50 THEN latency_ms END) AS latency_p50_ms,
+        min(CASE WHEN nth * 100 >= clients * 95 THEN latency_ms END) AS latency_p95_ms,
+        max(latency_max_ms) AS latency_max_ms,
+        sum(weighted_ms) / sum(weight) AS latency_weighted_avg_ms
+    FROM ordered
+    GROUP BY 1, 2, 3, 4
+)
+SELECT
+    *,
+    CAST(
+        rank() OVER (
+            PARTITION BY cluster_id, hour, api ORDER BY latency_p50_ms DESC, latency_p95_ms DESC
+        ) AS BIGINT
+    ) AS slowest_rank
+FROM brokers
