@@ -19,10 +19,12 @@ SELECT
         AS start_time_unix_nano,
     CASE WHEN unix_micros(event_time) < 9223372036854775 THEN unix_micros(event_time) * 1000 END
         AS time_unix_nano,
-    CASE temporality
-        WHEN 'delta' THEN 'AGGREGATION_TEMPORALITY_DELTA'
-        WHEN 'cumulative' THEN 'AGGREGATION_TEMPORALITY_CUMULATIVE'
-        ELSE 'AGGREGATION_TEMPORALITY_UNSPECIFIED'
+    CASE WHEN kind IN ('sum', 'histogram', 'exponential_histogram') THEN
+        CASE temporality
+            WHEN 'delta' THEN 'AGGREGATION_TEMPORALITY_DELTA'
+            WHEN 'cumulative' THEN 'AGGREGATION_TEMPORALITY_CUMULATIVE'
+            ELSE 'AGGREGATION_TEMPORALITY_UNSPECIFIED'
+        END
     END AS aggregation_temporality,
     named_struct(
         'attributes', resource,

@@ -3,10 +3,14 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+from deltalake import write_deltalake
+
 from quotaflow.pipelines.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
 
-from .conftest import NOON
+from .conftest import NOON, violation
 
 KAFKA = "org.apache.kafka."
 NAN, INFINITE = float("nan"), float("inf")
@@ -100,3 +104,69 @@ def push(second: float, **others: Any) -> Row:
         "route": "request_log",
     }
     return row | others
+
+
+def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
+    """Every table, with the comments that jobs give columns, holding these rows."""
+    for table in tables.TABLES.values():
+        described = pa.schema(
+            pa.field(column.name, column.type, metadata={"comment": column.comment})
+            for column in table.columns
+        )
+        arrow = pa.Table.from_pylist(content.get(table.name, []), schema=described)
+        partitions = list(table.partitioning) or None
+        write_deltalake(warehouse.folder(table.name), arrow, partition_by=partitions)
+
+
+_BROKER_1 = {"node_id": 1, "node_kind": "broker"}
+_TOPIC = {"topic": HOSTILE, "attributes": {"topic": HOSTILE, "node.name": "n"}}
+_LIBRDKAFKA = {"client_software_name": "librdkafka", "client_instance_id": "i2", "client_id": None}
+
+FILLED: dict[str, list[Row]] = {
+    "client_metrics": [
+        delta(10, 0, 3, "producer.topic.byte.total", **_TOPIC),
+        delta(20.0005, 10, 5, "producer.topic.byte.total", **_TOPIC, accepted=False),
+        delta(80, 60, 4, "producer.topic.byte.total", **_TOPIC),
+        delta(10, 0, 8),
+        delta(10, 0, 8, payload_sha256="again"),
+        delta(20, 10, -2),
+        delta(30, 15, 1),
+        cumulative(10, 0, 30, series_id=1, client_instance_id=None),
+        cumulative(20, 0, 5, series_id=1, client_instance_id=None),
+        cumulative(30.000007, 20, 9, series_id=1, client_instance_id=None),
+        gauge(10, "producer.node.request.latency.avg", 8.0, **_BROKER_1),
+        gauge(10, "producer.node.request.latency.max", NAN, **_BROKER_1),
+        gauge(10, "producer.node.request.latency.avg", 4.0, **_BROKER_1, **_LIBRDKAFKA),
+        gauge(3_700, "consumer.node.request.latency.max", 9.0, **_BROKER_1),
+        gauge(10, "producer.produce.throttle.time.max", 30.0, in_catalogue=True),
+        gauge(
+            10,
+            "shop.total",
+            2.0,
+            in_catalogue=False,
+            resource={"service.name": HOSTILE, "otel.dropped_attributes_count": "3"},
+            exemplars=[{"time": at(9), "value": 1.0, "filtered_attributes": {"a": "b"}}],
+        ),
+        gauge(11, "shop", 0.0, kind="histogram", histogram_count=2, histogram_bounds=[0.5]),
+        gauge(12, "shop", 0.0, event_time=NOON.replace(year=2500)),
+    ],
+    "requests": [
+        request(5, "PRODUCE", throttle_time_ms=40.0),
+        request(6, "PRODUCE", client_id=None, total_time_ms=3.0),
+        request(65, "FETCH", principal="User:bob", client_id=HOSTILE, throttle_time_ms=7.5),
+        request(66, "FETCH", replica_id=2),
+        request(66, "METADATA", client_software_name=None),
+    ],
+    "telemetry_pushes": [
+        push(1),
+        push(1.1, route="receiver", payload_sha256="sha1", push_interval_ms=10_000),
+        push(2, compression="none", wire_bytes=1_500),
+        push(30, accepted=False, error_code=89),
+        push(3_601, terminating=True, broker_id=2),
+    ],
+    "telemetry_subscriptions": [
+        {**INSTANCE, "event_time": at(0), "error_code": 0, "push_interval_ms": 10_000}
+    ],
+    "producer_id_rates": [violation("User:" + HOSTILE, NOON)],
+}
+"""Rows of every kind that views tell apart; all numbers add up exactly in any order."""

@@ -1,0 +1,53 @@
+"""Every view, on tables as jobs make them: both engines take it and give the same rows."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from quotaflow.pipelines import views
+from quotaflow.pipelines.commands import spark_sql, values
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .view_rows import FILLED, make_tables, rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+def lines(batches: "pa.RecordBatchReader") -> list[str]:
+    return sorted(values.json_line(row) for row in values.rows(batches))
+
+
+def test_every_view_says_what_a_row_is() -> None:
+    silent = [v.name for v in views.load().values() if not v.comment.startswith("One row per ")]
+    assert silent == []
+
+
+def test_every_view_of_empty_tables_is_empty(warehouse: Warehouse) -> None:
+    make_tables(warehouse, {})
+    assert {name: rows(warehouse, f"SELECT * FROM {name}") for name in views.load()} == {
+        name: [] for name in views.load()
+    }
+
+
+def test_every_view_of_filled_tables_has_rows(warehouse: Warehouse) -> None:
+    make_tables(warehouse, FILLED)
+    assert [name for name in views.load() if not rows(warehouse, f"SELECT * FROM {name}")] == []
+
+
+@pytest.mark.spark
+def test_every_view_answers_alike_in_spark(warehouse: Warehouse, spark: "SparkSession") -> None:
+    make_tables(warehouse, FILLED)
+    spark_sql.register(spark, warehouse)
+    reader = Reader(warehouse)
+    different = {}
+    for name in views.load():
+        query = f"SELECT * FROM {name}"
+        without, within = reader.query(query), spark.sql(query).toArrow().to_reader()
+        assert without.schema.names == within.schema.names
+        pair = lines(without), lines(within)
+        if pair[0] != pair[1]:
+            different[name] = pair
+    assert different == {}

@@ -1,0 +1,31 @@
+"""docs/telemetry.md: every query in it runs as it stands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines import views
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .view_rows import FILLED, make_tables, rows
+
+DOC = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text(encoding="utf-8")
+QUERIES = re.findall(r"^```sql\n(.*?)^```$", DOC, re.M | re.S)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_of_the_page_runs_empty_and_filled(
+    query: str, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    make_tables(warehouse, {})
+    assert rows(warehouse, query) == []
+    filled = Warehouse(warehouse.conf.model_copy(update={"path": str(tmp_path / "filled")}))
+    make_tables(filled, FILLED)
+    assert rows(filled, query)
+
+
+def test_the_page_asks_only_views_that_are_there() -> None:
+    asked = set(re.findall(r"^FROM (\w+)", DOC, re.M))
+    assert len(QUERIES) == DOC.count("```") / 2
+    assert asked <= views.load().keys()
