@@ -2,9 +2,12 @@
 
 import logging
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -60,7 +63,28 @@ def _local(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
     settings["spark.jars"] = ",".join(str(path) for path in paths)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _interrupt_afterwards():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _interrupt_afterwards() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block.
+
+    pyspark, interrupted while its JVM starts, takes away the file the JVM is about to write; the
+    JVM fails at that and lives on without anybody, instead of ending with us.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _local_settings(conf: Spark) -> dict[str, str]:
