@@ -3,6 +3,7 @@
 import difflib
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import admin, identity, session, sinks
@@ -106,7 +107,7 @@ class _Runner:
                 while not query.awaitTermination(_LOOK_S):
                     self.log.take(job, query)
             except KeyboardInterrupt:
-                query.stop()
+                _stop(query)
                 raise
             except _streaming_error() as error:
                 self._wait_before_retry(job, error)
@@ -125,7 +126,7 @@ class _Runner:
                     queries[job.name] = self._looked_after(job, queries[job.name], trigger)
         finally:
             for query in queries.values():
-                query.stop()
+                _stop(query)
 
     def _looked_after(
         self, job: Job, query: "StreamingQuery", trigger: sinks.Trigger
@@ -149,6 +150,15 @@ class _Runner:
         wait_s = 2 ** len(recent)
         self.report(f"{job.name}: {_first_line(str(error))}; trying again in {wait_s} s")
         time.sleep(wait_s)
+
+
+def _stop(query: "StreamingQuery") -> None:
+    """Stop a query, whatever it dies of meanwhile: Ctrl-C reaches its Python workers too."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415  not a base dependency
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    with suppress(Py4JError, PySparkException):
+        query.stop()
 
 
 def is_transient(message: str) -> bool:

@@ -2,12 +2,10 @@
 
 import logging
 import os
-import signal
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -54,7 +52,9 @@ def _local(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
 
     # Workers must be this interpreter, with quotaflow in it, whatever python3 is on PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    logging.getLogger("py4j").setLevel(logging.ERROR)
+    # It logs whole stacks of what we tell in one line, and of each Ctrl-C, some on the root logger.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
     progress("starting Spark")
     builder = SparkSession.builder.master(conf.master).appName("quotaflow")
     ours = _EVERYWHERE | _local_settings(conf)
@@ -63,28 +63,11 @@ def _local(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
     settings["spark.jars"] = ",".join(str(path) for path in paths)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _interrupt_afterwards():
-        return builder.getOrCreate()
-
-
-@contextmanager
-def _interrupt_afterwards() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block.
-
-    pyspark, interrupted while its JVM starts, takes away the file the JVM is about to write; the
-    JVM fails at that and lives on without anybody, instead of ending with us.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        raise KeyboardInterrupt
+    with ThreadPoolExecutor(1, "spark-start") as other:
+        # pyspark, interrupted while its JVM starts, takes away the file the JVM is about to write;
+        # the JVM fails at that and lives on alone. Started by another thread it is not interrupted
+        # (leaving this block waits for it), nor does pyspark take SIGINT for itself.
+        return other.submit(builder.getOrCreate).result()
 
 
 def _local_settings(conf: Spark) -> dict[str, str]:
