@@ -28,7 +28,10 @@ def open_reader(conf: Conf) -> Reader:
 def extents(tables_reader: Reader) -> list[dict[str, Any]]:
     """One row per table with what it holds, then one per view."""
     of_tables = [_extent(tables_reader, name) for name in tables.TABLES]
-    of_views = [{"name": v.name, "meaning": f"view: {v.comment}"} for v in views.load().values()]
+    of_views = [
+        {"name": name, "meaning": f"view: {view.comment}"}
+        for name, view in sorted(views.load().items())
+    ]
     return [{name: row.get(name) for name in EXTENT} for row in [*of_tables, *of_views]]
 
 
