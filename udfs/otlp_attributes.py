@@ -111,12 +111,13 @@ def node(text: str | None) -> tuple[int | None, str | None]:
 
     Java's NetworkClient numbers bootstrap addresses -1, -2, ... and gives the connection to a
     group coordinator the id Integer.MAX_VALUE - broker id; a bootstrap address has no broker id.
+    librdkafka says -1 of bootstrap addresses and of coordinator connections alike.
     """
     number = whole_number(text.removeprefix("node-")) if text else None
-    if number is None:
+    if text is None or number is None:
         return None, None
     if number < 0:
-        return None, "bootstrap"
+        return None, "bootstrap" if text.startswith("node-") else None
     if number >= _LEAST_COORDINATOR:
         return _INT_MAX - number, "coordinator"
     return number, "broker"

@@ -111,9 +111,10 @@ def _refuse_over(payload: Ints, flat_bytes: Ints, unreadable: Unreadable, limits
 
 
 def _first_of_each(points: Points, payload: Ints, resource: Ints, scope: Ints) -> Flags:
-    """False where the payload already holds a point of that series, start and time.
+    """False where the payload already holds a point of that series, start, time and number.
 
-    librdkafka 2.5.0 to 2.10.0 sends a metric once per subscribed prefix that matches it.
+    librdkafka 2.5.0 to 2.10.0 sends a metric once per subscribed prefix that matches it. It also
+    tells several connections by one node.id, -1: their numbers tell them apart.
     """
     numbers, names = points.numbers, points.names
     kinds = {form.kind: number for number, form in enumerate(names.forms)}
@@ -124,7 +125,8 @@ def _first_of_each(points: Points, payload: Ints, resource: Ints, scope: Ints) -
     if not (repeated := in_order[1:][in_order[1:] == in_order[:-1]]).size:
         return keep
     again = np.flatnonzero(np.isin(series, repeated))
-    points_of = [_dense(column[again]) for column in (series, numbers.start_ns, numbers.time_ns)]
+    told = (series, numbers.start_ns, numbers.time_ns, numbers.bits)
+    points_of = [_dense(column[again]) for column in told]
     _, first = np.unique(_combined(*points_of), return_index=True)
     keep[again] = False
     keep[again[first]] = True

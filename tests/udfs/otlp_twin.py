@@ -55,6 +55,7 @@ def without_duplicates(rows):
             [row[name] for name in ("metric", "kind", "attributes", "resource", "scope_name")]
         )
         key += repr([row["scope_version"], row["_sent_unit"], row["_start"], row["_time"]])
+        key += repr([row["value"], row["value_int"]])
         if key not in seen:
             seen.add(key)
             kept.append({name: row[name] for name in SCHEMA.names})
@@ -171,10 +172,11 @@ def jsonable(value, depth):
 def normalised(own, resource):
     own, resource = dict(own), dict(resource)
     found = {"topic": own.get("topic") or None, "partition": integer(own.get("partition"))}
-    node = integer((own.get("node_id") or own.get("node.id") or "").removeprefix("node-"))
+    text = own.get("node_id") or own.get("node.id") or ""
+    node = integer(text.removeprefix("node-"))
     found["node_id"] = found["node_kind"] = None
     if node is not None and node < 0:
-        found["node_kind"] = "bootstrap"
+        found["node_kind"] = "bootstrap" if text.startswith("node-") else None
     elif node is not None and node >= 2**30:
         found["node_id"], found["node_kind"] = 2**31 - 1 - node, "coordinator"
     elif node is not None:

@@ -149,6 +149,14 @@ def test_duplicates_inside_a_payload_appear_once(times):
     assert len(rows) == 2 * times
 
 
+def test_connections_that_share_a_node_id_are_no_duplicates():
+    """librdkafka gives all but its brokers the node.id -1."""
+    node = [attribute("node.id", int_value=-1)]
+    latencies = [point(as_double=ms, attributes=node) for ms in (1.5, 2.5, 1.5)]
+    rows = decode(payload(gauge(*latencies)))
+    assert [row["value"] for row in rows] == [1.5, 2.5]
+
+
 def test_duplicates_are_told_by_what_they_say_not_by_their_bytes():
     """A repeated key, last wins: other bytes, the same resource."""
     once, twice = [attribute("k", string_value="v")], [attribute("k", string_value="v")] * 2

@@ -76,7 +76,7 @@ def test_the_last_of_a_repeated_key_wins_and_keys_are_sorted():
         pytest.param("node-2147483646", (1, "coordinator"), id="Java, coordinator on broker 1"),
         pytest.param("node-2147483647", (0, "coordinator"), id="Java, coordinator on broker 0"),
         pytest.param("3", (3, "broker"), id="librdkafka, a broker"),
-        pytest.param("-1", (None, "bootstrap"), id="librdkafka, a bootstrap address"),
+        pytest.param("-1", (None, None), id="librdkafka, a bootstrap address or a coordinator"),
         pytest.param("node-", (None, None), id="no number"),
         pytest.param("node-9999999999", (None, None), id="no INT"),
         pytest.param("node-٣", (None, None), id="digits that are not ASCII"),
