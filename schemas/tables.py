@@ -173,6 +173,11 @@ TELEMETRY_SUBSCRIPTIONS = Table(
         Column("connection_id", STRING, "Kafka's connection id"),
         _ERROR_CODE,
         _SUBSCRIPTION_ID,
+        Column(
+            "expected_subscription_id",
+            INT,
+            "that id by Kafka's formula; another one was given by a broker that decides otherwise",
+        ),
         Column("accepted_compression", pa.list_(STRING), "codecs the broker takes, best first"),
         _PUSH_INTERVAL,
         Column("telemetry_max_bytes", INT, "largest payload the broker takes"),

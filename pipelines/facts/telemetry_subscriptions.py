@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.facts.telemetry_pushes import compression
 from quotaflow.schemas import tables
+from quotaflow.udfs import subscriptions
 
 
 def from_requests(parsed: DataFrame) -> DataFrame:
@@ -15,14 +16,17 @@ def from_requests(parsed: DataFrame) -> DataFrame:
         & F.col("reason").isNull()
         & F.col("left_out").isNull()
     )
-    return answers.withColumns(
+    table = tables.TELEMETRY_SUBSCRIPTIONS
+    rows = answers.withColumns(
         {
             "client_instance_id": response["clientInstanceId"],
             "subscription_id": response["subscriptionId"],
+            subscriptions.EXPECTED: F.lit(None).cast("int"),
             "accepted_compression": F.transform(response["acceptedCompressionTypes"], compression),
             "push_interval_ms": response["pushIntervalMs"],
             "telemetry_max_bytes": response["telemetryMaxBytes"],
             "delta_temporality": response["deltaTemporality"],
             "requested_metrics": response["requestedMetrics"],
         }
-    ).select(tables.TELEMETRY_SUBSCRIPTIONS.column_names)
+    ).select(table.column_names)
+    return rows.mapInArrow(subscriptions.with_expected_id, table.sql_schema)

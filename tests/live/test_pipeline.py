@@ -124,6 +124,9 @@ def test_subscriptions_are_what_clients_were_answered(filled: Path) -> None:
     )
     answer = {"push_interval_ms": 1_000, "delta_temporality": True, "requested_metrics": ["*"]}
     assert answer in asked
+    ids = "subscription_id = expected_subscription_id AS same"
+    (same,) = query(filled, f"SELECT DISTINCT {ids} FROM telemetry_subscriptions")
+    assert same == {"same": True}
 
 
 def test_no_secret_reached_a_table(filled: Path, cluster: Cluster) -> None:
