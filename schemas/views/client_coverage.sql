@@ -11,15 +11,25 @@ spans AS (
     SELECT
         *,
         CASE
-            WHEN is_push = 1 AND accepted AND NOT terminating
-                AND unix_millis(event_time) - unix_millis(previous_push) > interval_ms * 1.5
+            WHEN is_push = 0 OR NOT accepted
+                OR unix_millis(event_time) - unix_millis(previous_push) <= interval_ms * 1.5
+                THEN 0
+            WHEN terminating AND previous_push IS NOT NULL AND interval_ms IS NOT NULL
                 THEN CAST(
+                    floor(
+                        CAST(unix_millis(event_time) - unix_millis(previous_push) AS DOUBLE)
+                        / interval_ms
+                    ) AS BIGINT
+                )
+            ELSE coalesce(
+                CAST(
                     round(
                         CAST(unix_millis(event_time) - unix_millis(previous_push) AS DOUBLE)
                         / interval_ms
                     ) AS BIGINT
-                ) - 1
-            ELSE 0
+                ) - 1,
+                0
+            )
         END AS missing_before,
         row_number() OVER (
             PARTITION BY cluster_id, client_instance_id ORDER BY event_time DESC, is_push DESC

@@ -96,6 +96,12 @@ def covered(warehouse: Warehouse, fill: Fill) -> Any:
             id="took its leave",
         ),
         pytest.param(
+            [push(10), push(45, terminating=True)],
+            [asked(0), another(500)],
+            {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 3},
+            id="silent before it took its leave",
+        ),
+        pytest.param(
             [push(10), rejected(20, 87)],
             [asked(0), another(500)],
             {"state": "cut_off", "rejected_pushes": 1, "missing_pushes": 0},

@@ -1,0 +1,56 @@
+-- One row per client that produced or fetched and never asked for a telemetry subscription
+-- (KIP-714), with why: too_old (Java before 3.7, librdkafka before 2.5), switched_off (it could:
+-- enable.metrics.push is false), or other_software, of which nobody here knows.
+WITH clients AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        client_software_name,
+        client_software_version,
+        CASE
+            WHEN client_software_name = 'apache-kafka-java' THEN client_software_version
+            WHEN client_software_name = 'librdkafka' THEN client_software_version
+            ELSE split_part(client_software_version, 'rdkafka-', 2)
+        END AS library_version,
+        CASE WHEN client_software_name = 'apache-kafka-java' THEN 3007 ELSE 2005 END AS first_able,
+        count(*) AS requests,
+        min(event_time) AS first_seen,
+        max(event_time) AS last_seen
+    FROM requests
+    WHERE api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH') AND replica_id IS NULL
+    GROUP BY cluster_id, principal, client_id, client_software_name, client_software_version
+),
+able AS (
+    SELECT
+        *,
+        TRY_CAST(split_part(library_version, '.', 1) AS INT) * 1000
+        + TRY_CAST(split_part(library_version, '.', 2) AS INT) AS version
+    FROM clients
+),
+asked AS (
+    SELECT DISTINCT cluster_id, principal, client_id, client_software_name, client_software_version
+    FROM telemetry_contacts
+)
+SELECT
+    able.cluster_id,
+    able.principal,
+    able.client_id,
+    able.client_software_name,
+    able.client_software_version,
+    CASE
+        WHEN version IS NULL THEN 'other_software'
+        WHEN version < first_able THEN 'too_old'
+        ELSE 'switched_off'
+    END AS reason,
+    requests,
+    first_seen,
+    last_seen
+FROM able
+LEFT JOIN asked
+    ON able.cluster_id = asked.cluster_id
+    AND coalesce(able.principal, '') = coalesce(asked.principal, '')
+    AND coalesce(able.client_id, '') = coalesce(asked.client_id, '')
+    AND coalesce(able.client_software_name, '') = coalesce(asked.client_software_name, '')
+    AND coalesce(able.client_software_version, '') = coalesce(asked.client_software_version, '')
+WHERE asked.cluster_id IS NULL
