@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from quotaflow.demo.traffic_report import TrafficReport
 
 _PLAN_WAITS = 3
+# That of demo/traffic.py, which is slow to import; a test compares them.
+_LEAST_SCALE = 0.25
 
 _SHOWN: tuple[tuple[str, ...], ...] = (
     ("tables",),
@@ -28,6 +30,12 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ),
     (
         "sql",
+        "SELECT client_id, state, sum(expected_pushes) AS expected_pushes, "
+        "sum(missing_pushes) AS missing_pushes, count(*) AS client_instances "
+        "FROM client_coverage GROUP BY client_id, state ORDER BY client_id",
+    ),
+    (
+        "sql",
         "SELECT target, outcome, reason, sum(row_count) AS row_count FROM pipeline_progress "
         "GROUP BY target, outcome, reason ORDER BY target, outcome, reason",
     ),
@@ -41,7 +49,8 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     scale: Annotated[
-        float, typer.Option(help="How long the traffic lasts: 1 is about 40 s.")
+        float,
+        typer.Option(min=_LEAST_SCALE, help="How long the traffic lasts: 1 is about 40 s."),
     ] = 1.0,
     seed: Annotated[int, typer.Option(help="Seed of the traffic.")] = 1,
 ) -> None:

@@ -1,0 +1,15 @@
+"""Wrong use of `quotaflow demo` is told before anything is started."""
+
+import pytest
+
+from quotaflow.demo import command, traffic
+from quotaflow.pipelines.__main__ import execute
+
+
+def test_a_scale_too_small_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["demo", "--scale", "0.1"]) == 2
+    assert "greater than or equal to 0.25" in capsys.readouterr().err
+
+
+def test_the_bound_is_the_traffic_s() -> None:
+    assert command._LEAST_SCALE == traffic.MIN_SCALE
