@@ -16,8 +16,16 @@ session.get(config.Spark())
 
 
 def gateways_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
-    found = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in found if "pyspark-shell" in child.cmdline()]
+    return [
+        child for child in psutil.Process(process.pid).children(recursive=True) if _is_jvm(child)
+    ]
+
+
+def _is_jvm(child: psutil.Process) -> bool:
+    try:
+        return "pyspark-shell" in child.cmdline()
+    except psutil.NoSuchProcess:  # one that only told its version, gone by now
+        return False
 
 
 @pytest.mark.spark
