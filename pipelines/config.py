@@ -9,25 +9,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
+from quotaflow.pipelines.alert_rules import Alerts
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.overrides import override, read
 from quotaflow.pipelines.secrets import literal_secret_problem
-
-Positive = Annotated[int, Field(gt=0)]
-PositiveRate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+from quotaflow.pipelines.section import Positive, PositiveRate, Section
 
 
 def home() -> Path:
     """Where quotaflow keeps what no conf places elsewhere: $QUOTAFLOW_HOME, else ~/.quotaflow."""
     return Path(os.environ.get("QUOTAFLOW_HOME") or "~/.quotaflow").expanduser()
-
-
-class Section(BaseModel):
-    """A part of conf: immutable, and strict about its keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Kafka(Section):
@@ -190,6 +183,7 @@ class Conf(Section):
     ingest: Ingest = Ingest()
     payloads: Payloads = Payloads()
     producer_ids: ProducerIds = ProducerIds()
+    alerts: Alerts = Alerts()
     results: Results = Results()
     plan: Plan = Plan()
     spark: Spark = Spark()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines import sinks, sources
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import client_metrics, ingest, telemetry_pushes
-from quotaflow.pipelines.incremental import Keeper
-from quotaflow.pipelines.results import producer_id_rates
+from quotaflow.pipelines.incremental import Keeper, Result
+from quotaflow.pipelines.results import metric_alerts, producer_id_rates
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
@@ -71,11 +71,13 @@ def _client_metrics(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery
     return sinks.start(once, "client_metrics", setting.warehouse, write, trigger)
 
 
-def _producer_id_rates(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
-    conf = setting.conf
-    keeper = Keeper(producer_id_rates.result(conf.producer_ids), conf)
-    facts = sources.read_table(setting.spark, conf, setting.warehouse, tables.REQUESTS.name)
-    return sinks.start(facts, "producer_id_rates", setting.warehouse, keeper.write, trigger)
+def _keep(
+    job: str, result: Callable[[Conf], Result], setting: Setting, trigger: sinks.Trigger
+) -> "StreamingQuery":
+    kept = result(setting.conf)
+    facts = sources.read_table(setting.spark, setting.conf, setting.warehouse, kept.facts.name)
+    write = Keeper(kept, setting.conf).write
+    return sinks.start(facts, job, setting.warehouse, write, trigger)
 
 
 JOBS: dict[str, Job] = {
@@ -127,7 +129,17 @@ JOBS: dict[str, Job] = {
             doc="new producer ids per principal, broker and second against a quota (KIP-936)",
             reads=tables.REQUESTS.name,
             fills=(tables.PRODUCER_ID_RATES, tables.PIPELINE_PROGRESS),
-            start=_producer_id_rates,
+            start=partial(
+                _keep, "producer_id_rates", lambda conf: producer_id_rates.result(conf.producer_ids)
+            ),
+            appends=False,
+        ),
+        Job(
+            name="metric_alerts",
+            doc="client metrics past a bound of conf for too long (KIP-714)",
+            reads=tables.CLIENT_METRICS.name,
+            fills=(tables.METRIC_ALERT_EVENTS, tables.PIPELINE_PROGRESS),
+            start=partial(_keep, "metric_alerts", lambda conf: metric_alerts.result(conf.alerts)),
             appends=False,
         ),
     )

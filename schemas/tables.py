@@ -261,6 +261,9 @@ CLIENT_METRICS = Table(
         Column("application_id", STRING, "Kafka Streams application id"),
         Column("client_rack", STRING, "client.rack of the client"),
         Column("payload_sha256", STRING, "of the payload the point came in"),
+        Column(
+            "record_time", TIMESTAMP, "timestamp of the Kafka record, of the way in that came first"
+        ),
     ),
     key=("cluster_id", "client_instance_id", "payload_sha256", "metric", "attributes"),
     time="event_time",
@@ -331,6 +334,43 @@ PRODUCER_ID_RATES = Table(
     partitioning=("event_date",),
 )
 
+METRIC_ALERT_EVENTS = Table(
+    name="metric_alert_events",
+    comment=(
+        "One row per event of an alert on client metrics (KIP-714): a reading past the bound of a "
+        "rule of conf for longer than its hold time, by the client's clock"
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column("event_date", DATE, "UTC date of event_time"),
+        Column(
+            "event_time",
+            TIMESTAMP,
+            "when it happened, by the client's clock; a stale close is told ahead of its time, "
+            "and taken back by a reading that comes before it",
+        ),
+        Column("alert_id", STRING, "hash of cluster, rule, series and first_breach"),
+        Column("rule", STRING, "name of the rule in conf"),
+        Column("state", STRING, "opened, standing (once an hour while open) or closed"),
+        Column("reason", STRING, "why it was closed: cleared, or stale (no reading for stale_s)"),
+        Column("first_breach", TIMESTAMP, "first reading past the bound"),
+        Column("bound", DOUBLE, "bound of the rule"),
+        Column("value", DOUBLE, "last reading by then, in the metric's unit"),
+        Column("peak_value", DOUBLE, "worst reading since first_breach"),
+        Column("points", LONG, "readings since first_breach"),
+        Column("series_id", LONG, "series of client_metrics"),
+        Column("metric", STRING, "metric name as sent"),
+        Column("unit", STRING, "unit as sent, else as the catalogue knows it"),
+        Column("attributes", _TAGS, "attributes of the point"),
+        Column("client_instance_id", STRING, "client instance that pushed"),
+        *CLIENT[:5],
+        Column("broker_id", INT, "broker that took the push"),
+    ),
+    key=("cluster_id", "alert_id", "event_time"),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
@@ -339,6 +379,7 @@ TABLES: dict[str, Table] = {
         TELEMETRY_SUBSCRIPTIONS,
         CLIENT_METRICS,
         PRODUCER_ID_RATES,
+        METRIC_ALERT_EVENTS,
         QUARANTINE,
         PIPELINE_PROGRESS,
     )

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, sql_type
+from quotaflow.udfs.key_runs import key_at, key_runs
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 
 KEY = ("cluster_id", "broker_id", "principal", "kind")
@@ -52,11 +51,11 @@ def _flag(begin: Callable[[], TimedBloomFilter], batches: _Batches) -> _Batches:
             continue
         times_ms, ids = _integers(batch, "event_ms"), _integers(batch, "producer_id")
         is_new: list[bool] = []
-        for start, end in pairwise(_key_bounds(batch)):
-            if start > 0 or _key(batch, 0) != last_key:
+        for start, end in key_runs(batch, KEY):
+            if start > 0 or key_at(batch, KEY, 0) != last_key:
                 seen = begin()
             is_new.extend(map(seen.first_sighting, ids[start:end], times_ms[start:end]))
-        last_key = _key(batch, batch.num_rows - 1)
+        last_key = key_at(batch, KEY, batch.num_rows - 1)
         yield batch.append_column(FLAGGED.field("is_new"), pa.array(is_new, BOOLEAN))
 
 
@@ -66,13 +65,3 @@ def _integers(batch: pa.RecordBatch, name: str) -> list[int]:
         raise ValueError(f"{name} must not be null, got {column.null_count} null rows")
     integers: list[int] = column.to_numpy().tolist()
     return integers
-
-
-def _key(batch: pa.RecordBatch, row: int) -> tuple[object, ...]:
-    return tuple(batch.column(name)[row].as_py() for name in KEY)
-
-
-def _key_bounds(batch: pa.RecordBatch) -> list[int]:
-    """0, every row where another key begins, and the number of rows."""
-    runs = (pc.run_end_encode(batch.column(name)).run_ends for name in KEY)
-    return [0, *sorted(set().union(*(ends.to_numpy().tolist() for ends in runs)))]

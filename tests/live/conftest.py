@@ -12,6 +12,12 @@ from quotaflow.pipelines.config import Conf
 
 from .drive import Run, drive
 
+# The default rule takes minutes to open; this one opens while a client is connected at all.
+ALERTS = (
+    "alerts.rules=[{name: connected, metric: org.apache.kafka.*.connection.count, above: 0, "
+    "hold_s: 2, stale_s: 5}]"
+)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in this folder is live, so that no test can forget to say it."""
@@ -41,7 +47,7 @@ def login(cluster: Cluster) -> Iterator[list[str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
         known = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
-        yield [*known, "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"]
+        yield [*known, ALERTS, "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"]
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.alert_rules import Alert, Alerts
 from quotaflow.pipelines.incremental import Keeper, Result
-from quotaflow.pipelines.results import producer_id_rates
+from quotaflow.pipelines.results import metric_alerts, producer_id_rates
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -47,6 +48,9 @@ CONF = config.Conf(
     results=config.Results(max_lateness_s=LATENESS_S),
     producer_ids=config.ProducerIds(
         num_windows=3, filter_window_ms=20_000, filter_items=50, default_quota_per_s=0.5
+    ),
+    alerts=Alerts(
+        rules=[Alert(name="slow", metric="*.queue.time", above=10, clear=9, hold_s=20, stale_s=60)]
     ),
 )
 
@@ -80,6 +84,11 @@ def rates() -> Result:
     return producer_id_rates.result(CONF.producer_ids)
 
 
+def alerts() -> Result:
+    """A rule that walks in Python, and remembers more than its last row says."""
+    return metric_alerts.result(CONF.alerts)
+
+
 class Interrupted(Batch):
     """A batch whose process dies between its two writes."""
 
@@ -97,9 +106,10 @@ class Run:
     query_id: str = "first"
 
     def arrive(self, facts: list[Fact]) -> DataFrame:
-        frame = as_frame(self.spark, facts)
-        writer = frame.write.format("delta").mode("append")
-        self.warehouse.write(writer, tables.REQUESTS.name)
+        frame = as_frame(self.spark, self.keeper.result, facts)
+        self.warehouse.write(
+            frame.write.format("delta").mode("append"), self.keeper.result.facts.name
+        )
         return frame
 
     def batch(self, number: int, kind: type[Batch] = Batch) -> Batch:
@@ -118,23 +128,23 @@ class Run:
 def run(spark: SparkSession, tmp_path: Path) -> Callable[[Result], Run]:
     def make(result: Result) -> Run:
         warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
-        warehouse.ensure(spark, [tables.REQUESTS, tables.PIPELINE_PROGRESS, result.table])
+        warehouse.ensure(spark, [result.facts, tables.PIPELINE_PROGRESS, result.table])
         return Run(spark, warehouse, keeper(result))
 
     return make
 
 
-def as_frame(spark: SparkSession, facts: list[Fact]) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist(facts, schema=tables.REQUESTS.arrow))
+def as_frame(spark: SparkSession, result: Result, facts: list[Fact]) -> DataFrame:
+    return spark.createDataFrame(pa.Table.from_pylist(facts, schema=result.facts.arrow))
 
 
 def content(frame: DataFrame) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row) for row in frame.collect())
+    return sorted((tuple(row) for row in frame.collect()), key=str)
 
 
 def whole(spark: SparkSession, result: Result, facts: list[Fact]) -> list[tuple[Any, ...]]:
     """The pure function over all of these facts at once."""
-    seen = producer_id_rates.sightings(as_frame(spark, facts))
+    seen = result.relevant(as_frame(spark, result, facts))
     return content(result.compute(seen, None, None))
 
 
@@ -164,6 +174,26 @@ def made_up(dice: random.Random, rows: int = 300) -> list[Fact]:
     return facts
 
 
+def made_up_readings(dice: random.Random) -> list[Fact]:
+    """Readings of two series around the bound of a rule, in hours far apart; some come late."""
+    times_s = dice.sample(
+        [t * 7 for t in (*range(300), *range(900, 1_200), *range(9_000, 9_300))], 500
+    )
+    return [
+        {
+            "cluster_id": "c",
+            "series_id": number % 2,
+            "metric": dice.choice(["a.queue.time", "a.queue.time", "b_queue.time"]),
+            "value": dice.choice([4.0, 8.5, 9.5, 11.0, 12.0, 12.0, 12.0, float("nan")]),
+            "client_id": f"client {time_s}",
+            "attributes": [("of", "x")],
+            "event_time": at(time_s),
+            "record_time": at(time_s) + dice.choice([0, 1, 60, 60, LATENESS_S + 1]) * SECOND,
+        }
+        for number, time_s in enumerate(times_s)
+    ]
+
+
 def split(dice: random.Random, facts: list[Fact], batches: int) -> list[list[Fact]]:
     """The facts in a random order, cut at random; so most batches hold facts of every time."""
     shuffled = dice.sample(facts, len(facts))
@@ -184,6 +214,8 @@ def by_time(_dice: random.Random, facts: list[Fact], batches: int) -> list[list[
     [
         # Shipped in order, the last batches touch little: spans stay apart, and rows are carried.
         pytest.param(rates, by_time, id="sequential rule, facts in the order they are shipped"),
+        pytest.param(alerts, by_time, id="sequential walk, facts in the order they are shipped"),
+        pytest.param(alerts, split, id="sequential walk, facts in any order"),
         pytest.param(sums, by_time, id="lookback, facts in the order they are shipped"),
         pytest.param(sums, split, id="lookback, facts in any order"),
     ],
@@ -194,8 +226,9 @@ def test_any_split_gives_the_same_table_as_the_function_over_all(
     result: Callable[[], Result],
     cut: Callable[..., list[list[Fact]]],
 ) -> None:
-    dice = random.Random(f"{result} {cut}")
-    facts, under = made_up(dice), run(result())
+    dice = random.Random(f"{result.__name__} {cut.__name__}")
+    facts = made_up_readings(dice) if result is alerts else made_up(dice)
+    under = run(result())
     batches = cut(dice, facts, 4)
     # Ingest may be ahead: a batch may find facts in the table that a later one brings.
     frames = [under.arrive(batches[0]), under.arrive(batches[1])]
@@ -210,10 +243,10 @@ def test_any_split_gives_the_same_table_as_the_function_over_all(
 
     timely = [fact for fact in facts if not is_late(fact)]
     assert under.table() == whole(spark, under.keeper.result, timely)
-    shown = [fact for fact in facts if fact["error_code"] in {0, None}]
-    late = sum(map(is_late, shown))
+    shown = under.keeper.result.relevant(as_frame(spark, under.keeper.result, facts))
+    late = sum(is_late(row.asDict()) for row in shown.collect())
     counted = under.progress()
-    assert (counted["in"], counted["late"]) == (len(shown), late)
+    assert (counted["in"], counted["late"]) == (shown.count(), late)
     assert late > 10
 
 

@@ -13,6 +13,7 @@ from quotaflow.schemas import tables
 from .conftest import NOON, violation
 
 KAFKA = "org.apache.kafka."
+LONG_AGO, FAR_AHEAD = NOON.replace(year=2020), NOON.replace(year=2500)
 NAN, INFINITE = float("nan"), float("inf")
 HOSTILE = "'; DROP TABLE requests; --\\\n\u202e%_"
 Row = dict[str, Any]
@@ -106,6 +107,23 @@ def push(second: float, **others: Any) -> Row:
     return row | others
 
 
+def alert(second: float, state: str, **others: Any) -> Row:
+    """An event of an alert on a reading, some seconds after LONG_AGO."""
+    row = {
+        **INSTANCE,
+        "event_date": LONG_AGO.date(),
+        "event_time": LONG_AGO + timedelta(seconds=second),
+        "alert_id": "a",
+        "rule": "slow",
+        "state": state,
+        "first_breach": LONG_AGO,
+        "value": 6_000.0,
+        "peak_value": 7_000.0,
+        "attributes": {"topic": "t"},
+    }
+    return row | others
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     for table in tables.TABLES.values():
@@ -148,7 +166,7 @@ FILLED: dict[str, list[Row]] = {
             exemplars=[{"time": at(9), "value": 1.0, "filtered_attributes": {"a": "b"}}],
         ),
         gauge(11, "shop", 0.0, kind="histogram", histogram_count=2, histogram_bounds=[0.5]),
-        gauge(12, "shop", 0.0, event_time=NOON.replace(year=2500)),
+        gauge(12, "shop", 0.0, event_time=FAR_AHEAD),
     ],
     "requests": [
         request(5, "PRODUCE", throttle_time_ms=40.0),
@@ -166,6 +184,13 @@ FILLED: dict[str, list[Row]] = {
     ],
     "telemetry_subscriptions": [
         {**INSTANCE, "event_time": at(0), "error_code": 0, "push_interval_ms": 10_000}
+    ],
+    "metric_alert_events": [
+        alert(200, "opened"),
+        alert(3_600, "standing", peak_value=9_000.0),
+        alert(3_700, "closed", reason="cleared"),
+        alert(200, "opened", alert_id="b", client_id=HOSTILE),
+        alert(0, "closed", alert_id="b", reason="stale", event_time=FAR_AHEAD),
     ],
     "producer_id_rates": [violation("User:" + HOSTILE, NOON)],
 }

@@ -1,0 +1,102 @@
+"""`metric_alert_events`: readings of client metrics past a bound for too long (KIP-714)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.alert_rules import Alert, Alerts
+from quotaflow.pipelines.incremental import Result
+from quotaflow.schemas import tables
+from quotaflow.schemas.table import sql_type
+from quotaflow.udfs import alerts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TABLE = tables.METRIC_ALERT_EVENTS
+_HOUR_S = 3_600
+_OF_READING = [name for name in tables.CLIENT_METRICS.column_names if name in _TABLE.column_names]
+_LIKE = str.maketrans({"*": "%", "%": r"\%", "_": r"\_", "\\": r"\\"})
+_READ = ["rule", "event_ms", *(name for name in _OF_READING if name != "event_time")]
+
+
+def result(conf: Alerts) -> Result:
+    """The result as the driver takes it.
+
+    An open alert is told anew every hour, so what a row needs lies at most that far and one
+    stale_s back, and a breach not yet told no further than its hold_s and stale_s.
+    """
+    spans_s = [rule.stale_s + max(rule.hold_s, _HOUR_S) for rule in conf.rules]
+    longest_s = max([2 * _HOUR_S, *spans_s])
+    return Result(
+        table=_TABLE,
+        facts=tables.CLIENT_METRICS,
+        bucket_s=60,
+        lookback_s=longest_s,
+        relevant=partial(readings, rules=conf.rules),
+        compute=partial(events, rules=conf.rules),
+        carry_s=longest_s,
+        carry_key=alerts.KEY,
+    )
+
+
+def readings(metrics: "DataFrame", *, rules: Sequence[Alert]) -> "DataFrame":
+    """Numbers that rules speak of, a row for each rule; NaN ('no samples') is none."""
+    named = [F.when(_speaks_of(rule), F.lit(rule.name)) for rule in rules]
+    of_rules = F.array_compact(F.array(*named)).cast("array<string>")
+    numbers = metrics.where(F.col("value").isNotNull() & ~F.isnan("value"))
+    return numbers.select(*_OF_READING, "record_time", F.explode(of_rules).alias("rule"))
+
+
+def _speaks_of(rule: Alert) -> Column:
+    # LIKE, and not a regular expression: Delta skips files by the text before the first %.
+    matches = F.col("metric").like(rule.metric.translate(_LIKE))
+    for key, value in rule.labels.items():
+        matches &= F.try_element_at("attributes", F.lit(key)) == F.lit(value)
+    return matches
+
+
+def events(
+    seen: "DataFrame",
+    before: "DataFrame | None" = None,
+    _since: datetime | None = None,
+    *,
+    rules: Sequence[Alert],
+) -> "DataFrame":
+    """Readings to rows of the table; `before` holds each series' last row ahead of those asked."""
+    event_ms = F.unix_millis("event_time").alias("event_ms")
+    rows = seen.select("*", event_ms).select(*_READ)
+    rows = rows.withColumns({f.name: F.lit(None).cast(sql_type(f.type)) for f in alerts.EVENT})
+    rows = rows.withColumn("is_carried", F.lit(False))
+    if before is not None:
+        carried = before.withColumns(
+            {
+                "event_ms": F.unix_millis("event_time"),
+                "first_breach_ms": F.unix_millis("first_breach"),
+                "is_carried": F.lit(True),
+            }
+        )
+        rows = rows.unionByName(carried.select(rows.columns))
+    find = alerts.find_alerts({rule.name: rule.rule() for rule in rules})
+    ordered = rows.repartition(*alerts.KEY).sortWithinPartitions(*alerts.ORDER)
+    return _as_table(ordered.mapInArrow(find, ordered.schema), rules)
+
+
+def _as_table(told: "DataFrame", rules: Sequence[Alert]) -> "DataFrame":
+    bounds = [F.lit(x) for rule in rules for x in (rule.name, rule.rule().bound)]
+    identity = F.xxhash64("cluster_id", "rule", "series_id", "first_breach_ms")
+    return told.withColumns(
+        {
+            "event_time": F.timestamp_millis("event_ms"),
+            "event_date": F.to_date(F.timestamp_millis("event_ms")),
+            "first_breach": F.timestamp_millis("first_breach_ms"),
+            "alert_id": F.lower(F.lpad(F.hex(identity), 16, "0")),
+            "bound": F.try_element_at(
+                F.create_map(*bounds).cast("map<string, double>"), F.col("rule")
+            ),
+        }
+    ).select(_TABLE.column_names)

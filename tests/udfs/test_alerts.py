@@ -1,0 +1,138 @@
+import pickle
+from itertools import pairwise
+from operator import itemgetter
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.udfs.alerts import EVENT, KEY, ORDER, READINGS, find_alerts
+from quotaflow.udfs.rules.alert import Rule, walk
+
+RULES = {
+    "slow": Rule("slow", bound=10, clear=9, hold_ms=1_000, stale_ms=5_000),
+    "low": Rule("low", bound=10, clear=11, hold_ms=0, stale_ms=60_000, is_above=False),
+}
+SCHEMA = pa.schema([*READINGS, *EVENT, pa.field("client_id", pa.string())])
+
+
+def reading(event_ms, value, series_id=1, rule="slow", client_id="app"):
+    return {
+        "cluster_id": "c",
+        "rule": rule,
+        "series_id": series_id,
+        "event_ms": event_ms,
+        "value": float(value),
+        "is_carried": False,
+        "client_id": client_id,
+    }
+
+
+def carried(event_ms, state, series_id=1, rule="slow", **known):
+    row = reading(event_ms, 12, series_id, rule)
+    breach = {"first_breach_ms": event_ms - 1_001, "peak_value": 12.0, "points": 2}
+    return row | {"is_carried": True, "state": state} | breach | known
+
+
+def events(rows, cuts=()):
+    ordered = sorted(rows, key=itemgetter(*ORDER))
+    bounds = [0, *sorted(cut % (len(rows) + 1) for cut in cuts), len(rows)]
+    batches = [pa.RecordBatch.from_pylist(ordered[a:b], schema=SCHEMA) for a, b in pairwise(bounds)]
+    out = find_alerts(RULES)(iter(batches))
+    found = [row for batch in out for row in batch.to_pylist()]
+    assert all(batch.schema == SCHEMA for batch in find_alerts(RULES)(iter(batches)))
+    return found
+
+
+def told(rows):
+    return [(row["series_id"], row["event_ms"], row["state"]) for row in events(rows)]
+
+
+def test_an_event_names_the_reading_it_rests_on():
+    rows = [reading(0, 11), reading(2_000, 12), reading(4_000, 11, client_id="renamed")]
+    rows.append(reading(60_000, 1, client_id="much later"))
+    opened, closed = events(rows)
+    assert opened | {"state": "opened", "value": 12, "peak_value": 12, "points": 2} == opened
+    stale = {"event_ms": 9_000, "reason": "stale", "value": 11, "client_id": "renamed"}
+    assert closed | stale | {"first_breach_ms": 0, "peak_value": 12, "points": 3} == closed
+
+
+def test_series_and_rules_are_apart():
+    rows = [reading(at, value, series) for series, value in ((1, 11), (2, 1)) for at in (0, 1_500)]
+    rows += [reading(at, 1, 2, "low") for at in (0, 1_500)]
+    assert told(rows) == [
+        (2, 1_500, "opened"),
+        (2, 61_500, "closed"),
+        (1, 1_500, "opened"),
+        (1, 6_500, "closed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param(
+            [reading(0, 11), reading(2_000, 12), reading(2_000, 1)],
+            [],
+            id="of one time the least counts",
+        ),
+        pytest.param(
+            [carried(5_000, "opened"), reading(6_000, 1)],
+            [(1, 6_000, "closed")],
+            id="an alert told before",
+        ),
+        pytest.param(
+            [reading(0, 11), reading(5_000, 12), carried(5_000, "opened"), reading(6_000, 1)],
+            [(1, 5_000, "opened"), (1, 6_000, "closed")],
+            id="what led to it is walked again, and changes nothing",
+        ),
+        pytest.param(
+            [reading(0, 11), carried(500, "closed"), reading(1_200, 11), reading(2_000, 11)],
+            [],
+            id="a close told before: it begins anew",
+        ),
+        pytest.param(
+            [carried(5_000, "standing"), reading(10_001, 11)],
+            [(1, 10_000, "closed")],
+            id="an alert told before goes stale",
+        ),
+        pytest.param(
+            [carried(5_000, "opened", rule="gone")],
+            [(1, 3_605_000, "closed")],
+            id="so does one whose rule is gone",
+        ),
+    ],
+)
+def test_events(rows, expected):
+    assert told(rows) == expected
+
+
+@given(
+    points=st.lists(
+        st.tuples(st.integers(0, 30), st.sampled_from([8, 9, 10, 11, 12]), st.sampled_from([1, 2])),
+        max_size=60,
+        unique_by=itemgetter(0, 2),
+    ),
+    cuts=st.lists(st.integers(0, 60), max_size=4),
+)
+def test_batches_may_be_cut_anywhere(points, cuts):
+    rows = [reading(700 * at, value, series) for at, value, series in points]
+    found = {
+        series: [
+            (row["event_ms"], row["state"])
+            for row in events(rows, cuts)
+            if row["series_id"] == series
+        ]
+        for series in (1, 2)
+    }
+    for series, of_series in found.items():
+        alone = sorted((700 * at, value) for at, value, of in points if of == series)
+        expected = [(event.time_ms, str(event.state)) for event in walk(RULES["slow"], alone)]
+        assert of_series == expected
+
+
+def test_it_can_be_sent_to_workers():
+    assert pickle.loads(pickle.dumps(find_alerts(RULES)))
+    assert set(KEY) < set(READINGS.names)

@@ -1,0 +1,128 @@
+"""Alerts over a partition of readings sorted by series and time."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from quotaflow.schemas.table import BOOLEAN, DOUBLE, LONG, STRING
+from quotaflow.udfs.key_runs import Key, key_at, key_runs
+from quotaflow.udfs.rules.alert import Breach, Event, Rule, State, end, step
+
+KEY = ("cluster_id", "rule", "series_id")
+ORDER = (*KEY, "event_ms", "is_carried", "value")
+"""A carried row comes after the readings of its own time, for it has taken them in."""
+
+READINGS = pa.schema(
+    [
+        pa.field("cluster_id", STRING),
+        pa.field("rule", STRING),
+        pa.field("series_id", LONG),
+        pa.field("event_ms", LONG),
+        pa.field("value", DOUBLE),
+        pa.field("is_carried", BOOLEAN),
+    ]
+)
+EVENT = pa.schema(
+    [
+        pa.field("state", STRING),
+        pa.field("reason", STRING),
+        pa.field("first_breach_ms", LONG),
+        pa.field("peak_value", DOUBLE),
+        pa.field("points", LONG),
+    ]
+)
+
+# A rule that left conf no longer says when its alerts end: they go stale within the hour.
+_RETIRED = Rule("retired", bound=0, clear=0, hold_ms=0, stale_ms=3_600_000)
+
+_Batches = Iterator[pa.RecordBatch]
+_Row = tuple[pa.RecordBatch, int]
+_Told = list[tuple[Event, _Row]]
+
+
+def find_alerts(rules: Mapping[str, Rule]) -> Callable[[_Batches], _Batches]:
+    """A function for mapInArrow: READINGS and EVENT sorted by ORDER in, events out.
+
+    In readings the columns of EVENT are null; a row of `is_carried` is an event told before, and
+    what came before it counts as it says. An event has the columns of the reading it rests on,
+    further ones too, with its own time. One call walks a whole partition: all rows of a KEY must
+    be in it. Of readings of one time the least counts; times and values must not be null.
+    """
+    return partial(_find, rules)
+
+
+def _find(rules: Mapping[str, Rule], batches: _Batches) -> _Batches:
+    walk: _Walk | None = None
+    for batch in batches:
+        told: _Told = []
+        for start, stop in key_runs(batch, KEY):
+            key = key_at(batch, KEY, start)
+            if walk is None or key != walk.key:
+                told += walk.ended() if walk else []
+                walk = _Walk(key, rules.get(str(key[1]), _RETIRED))
+            told += walk.follow(batch.slice(start, stop - start))
+        yield from _rows(told)
+    yield from _rows(walk.ended() if walk else [])
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One series under one rule: the breach it is in, and its last reading."""
+
+    key: Key
+    rule: Rule
+    breach: Breach | None = None
+    last_ms: int | None = None
+    last: _Row | None = None
+
+    def follow(self, rows: pa.RecordBatch) -> _Told:
+        told: _Told = []
+        names = ("event_ms", "value", "is_carried")
+        columns = (rows.column(name).to_pylist() for name in names)
+        for at, (time_ms, value, is_carried) in enumerate(zip(*columns, strict=True)):
+            row = (rows, at)
+            before = self.last or row
+            if is_carried:
+                self.breach = _carried(rows.slice(at, 1), time_ms)
+            elif time_ms == self.last_ms:
+                continue
+            else:
+                self.breach, events = step(self.rule, self.breach, time_ms, value)
+                # A stale alert rests on the reading before the gap.
+                told += [(event, row if event.time_ms == time_ms else before) for event in events]
+            self.last_ms, self.last = time_ms, row
+        return told
+
+    def ended(self) -> _Told:
+        return [(event, self.last) for event in end(self.rule, self.breach) if self.last]
+
+
+def _carried(row: pa.RecordBatch, time_ms: int) -> Breach | None:
+    said = {name: row.column(name)[0].as_py() for name in EVENT.names}
+    if said["state"] == State.CLOSED:
+        return None
+    return Breach(said["first_breach_ms"], time_ms, said["peak_value"], said["points"], time_ms)
+
+
+def _rows(told: _Told) -> _Batches:
+    if not told:
+        return
+    rows = pa.concat_batches([rows.slice(at, 1) for _, (rows, at) in told])
+    said = [_said(event) for event, _ in told]
+    columns = {name: rows.column(name) for name in rows.schema.names}
+    columns["event_ms"] = pa.array([event.time_ms for event, _ in told], LONG)
+    columns |= {f.name: pa.array([one[f.name] for one in said], f.type) for f in EVENT}
+    yield pa.RecordBatch.from_pydict(columns)
+
+
+def _said(event: Event) -> dict[str, object]:
+    breach = event.breach
+    return {
+        "state": event.state,
+        "reason": event.reason,
+        "first_breach_ms": breach.first_ms,
+        "peak_value": breach.peak,
+        "points": breach.points,
+    }

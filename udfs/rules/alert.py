@@ -1,0 +1,147 @@
+"""When a series of readings has been past a bound for too long, and when it is back."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+_HOUR_MS = 3_600_000
+
+
+class State(StrEnum):
+    """What an event says of an alert: `standing` is said once an hour while it is open."""
+
+    OPENED = "opened"
+    STANDING = "standing"
+    CLOSED = "closed"
+
+
+class Reason(StrEnum):
+    """Why an alert was closed: a reading was past `clear`, or none came for `stale_ms`."""
+
+    CLEARED = "cleared"
+    STALE = "stale"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Readings past `bound` for longer than `hold_ms` open an alert; one past `clear` closes it.
+
+    `is_above`: past means greater, otherwise less. Between the two bounds an open alert stays
+    open and none is opened (hysteresis). Without a reading for longer than `stale_ms` nothing is
+    known: what was begun is forgotten, and an open alert is closed at that time.
+    """
+
+    name: str
+    bound: float
+    clear: float
+    hold_ms: int
+    stale_ms: int
+    is_above: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse bounds in the wrong order, and times that mean nothing."""
+        right = self.clear <= self.bound if self.is_above else self.clear >= self.bound
+        if not (right and math.isfinite(self.bound) and math.isfinite(self.clear)):
+            side = "at most" if self.is_above else "at least"
+            raise ValueError(f"clear must be {side} the bound {self.bound}, got {self.clear}")
+        if self.hold_ms < 0:
+            raise ValueError(f"hold_ms must be at least 0, got {self.hold_ms}")
+        if self.stale_ms < 1:
+            raise ValueError(f"stale_ms must be at least 1, got {self.stale_ms}")
+
+    def is_past(self, value: float) -> bool:
+        """The reading is past the bound."""
+        return value > self.bound if self.is_above else value < self.bound
+
+    def is_clear(self, value: float) -> bool:
+        """The reading closes an open alert; one at `clear` itself does not."""
+        return value < self.clear if self.is_above else value > self.clear
+
+    def worse(self, a: float, b: float) -> float:
+        """The one of two readings that is further past the bound."""
+        return max(a, b) if self.is_above else min(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A series past its bound: since when, its last reading, the worst one, and how many.
+
+    `said_ms` is the time of the last event of it; None while no alert is open yet.
+    """
+
+    first_ms: int
+    last_ms: int
+    peak: float
+    points: int
+    said_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to an alert at a time; `breach` is what is known of it by then."""
+
+    time_ms: int
+    state: State
+    breach: Breach
+    reason: Reason | None = None
+
+
+def step(
+    rule: Rule, breach: Breach | None, time_ms: int, value: float
+) -> tuple[Breach | None, list[Event]]:
+    """Take in the next reading of a series: the breach it leaves, and what it made happen.
+
+    Readings come in the order of time, no two of one time, never NaN (that is no reading).
+    """
+    events: list[Event] = []
+    if breach and time_ms - breach.last_ms > rule.stale_ms:
+        events, breach = end(rule, breach), None
+    if breach is None:
+        if not rule.is_past(value):
+            return None, events
+        breach = Breach(time_ms, time_ms, value, 0)
+    breach = replace(
+        breach,
+        last_ms=time_ms,
+        peak=rule.worse(breach.peak, value),
+        points=breach.points + 1,
+    )
+    if breach.said_ms is None:
+        return _not_yet_open(rule, breach, value, events)
+    if rule.is_clear(value):
+        return None, [*events, Event(time_ms, State.CLOSED, breach, Reason.CLEARED)]
+    if time_ms // _HOUR_MS != breach.said_ms // _HOUR_MS:
+        return _say(State.STANDING, breach, events)
+    return breach, events
+
+
+def end(rule: Rule, breach: Breach | None) -> list[Event]:
+    """What happens when no reading follows: an open alert is closed once it is stale."""
+    if breach is None or breach.said_ms is None:
+        return []
+    return [Event(breach.last_ms + rule.stale_ms, State.CLOSED, breach, Reason.STALE)]
+
+
+def walk(rule: Rule, points: Iterable[tuple[int, float]]) -> Iterator[Event]:
+    """Every event of a whole series, given its readings (time in ms, value) in order of time."""
+    breach: Breach | None = None
+    for time_ms, value in points:
+        breach, events = step(rule, breach, time_ms, value)
+        yield from events
+    yield from end(rule, breach)
+
+
+def _not_yet_open(
+    rule: Rule, breach: Breach, value: float, events: list[Event]
+) -> tuple[Breach | None, list[Event]]:
+    if not rule.is_past(value):
+        return None, events
+    if breach.last_ms - breach.first_ms <= rule.hold_ms:
+        return breach, events
+    return _say(State.OPENED, breach, events)
+
+
+def _say(state: State, breach: Breach, events: list[Event]) -> tuple[Breach, list[Event]]:
+    said = replace(breach, said_ms=breach.last_ms)
+    return said, [*events, Event(breach.last_ms, state, said)]
