@@ -31,8 +31,18 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     (
         "sql",
         "SELECT client_id, state, sum(expected_pushes) AS expected_pushes, "
-        "sum(missing_pushes) AS missing_pushes, count(*) AS client_instances "
+        "sum(missing_pushes) AS missing_pushes, count(*) AS instances "
         "FROM client_coverage GROUP BY client_id, state ORDER BY client_id",
+    ),
+    (
+        "sql",
+        "SELECT rule, client_id, principal, first_breach, duration_ms, reason, peak_value "
+        "FROM metric_alerts ORDER BY first_breach",
+    ),
+    (
+        "sql",
+        "SELECT subscription, metrics, interval_ms, match, matched_clients, unlike_predicted "
+        "FROM metric_subscriptions ORDER BY subscription",
     ),
     (
         "sql",

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -13,8 +14,22 @@ from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config, run, session
+from quotaflow.pipelines.alert_rules import Alert, Alerts
+from quotaflow.pipelines.snapshots import take
 
 _JAAS = "QUOTAFLOW_DEMO_JAAS"
+# The default rule takes minutes; dave's quota holds his producer back for longer than this at once.
+_ALERTS = Alerts(
+    rules=[
+        Alert(
+            name="throttled",
+            metric="org.apache.kafka.producer.produce.throttle.time.avg",
+            above=100.0,
+            hold_s=3,
+            stale_s=60,
+        )
+    ]
+)
 
 Say = Callable[[str], None]
 
@@ -47,6 +62,7 @@ def conf_of(cluster: Cluster, warehouse: Path) -> config.Conf:
         update={
             "kafka": config.Kafka(properties=properties, cluster_id=cluster.cluster_id),
             "warehouse": config.Warehouse(path=str(warehouse)),
+            "alerts": _ALERTS,
             "spark": config.Spark(conf=session.SHORT_LIVED),
         }
     )
@@ -59,7 +75,9 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
             report = traffic.run(cluster, seed, scale, say)
             say(f"{shipper.drain().acked} request-log lines shipped")
             _ship_torn_line(cluster)
-        run.run(conf_of(cluster, warehouse), [], None, say)
+        conf = conf_of(cluster, warehouse)
+        run.run(conf, [], None, say)
+        take.take(conf, datetime.now(UTC), say)
     return report
 
 

@@ -6,7 +6,16 @@ from importlib.metadata import entry_points
 import typer
 from typer.exceptions import TyperException
 
-from quotaflow.pipelines.commands import captures, doctor, jobs, metrics, output, plan, tables
+from quotaflow.pipelines.commands import (
+    captures,
+    doctor,
+    jobs,
+    metrics,
+    output,
+    plan,
+    snapshot,
+    tables,
+)
 from quotaflow.pipelines.errors import QuotaflowError
 
 INTERRUPTED = 130
@@ -30,7 +39,7 @@ def app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     commands.callback()(_quotaflow)
-    for group in (jobs, tables, metrics, captures, plan, doctor):
+    for group in (jobs, snapshot, tables, metrics, captures, plan, doctor):
         group.register(commands)
     return commands
 

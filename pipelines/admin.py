@@ -42,12 +42,20 @@ class Cluster:
     topics: Mapping[str, Topic]
 
 
-def describe(properties: Mapping[str, str], topics: list[str]) -> Cluster:
+def describe(
+    properties: Mapping[str, str], topics: list[str], pinned: str | None = None
+) -> Cluster:
     """Cluster id and topics; topics that do not exist are absent from the answer.
 
-    Raises KafkaError when no broker answers after a few tries or the login is refused.
+    Raises KafkaError when no broker answers after a few tries, the login is refused, or the
+    cluster is not the one `pinned` by its id.
     """
-    return _retried(properties, lambda admin: _describe(admin, topics))
+    cluster = _retried(properties, lambda admin: _describe(admin, topics))
+    if pinned and pinned != cluster.cluster_id:
+        raise KafkaError(
+            f"this is cluster {cluster.cluster_id}, and conf's kafka.cluster_id is {pinned}"
+        )
+    return cluster
 
 
 @contextmanager

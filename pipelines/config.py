@@ -151,12 +151,13 @@ class Results(Section):
 class Plan(Section):
     """What a plan never touches: principals as Kafka prints them, such as User:broker.
 
-    The login of this conf is left out too.
+    The login of this conf is left out too. Alerts ask for at most `max_subscriptions` at once.
     """
 
     excluded_principals: list[str] = Field(
         default_factory=lambda: ["User:ANONYMOUS", "User:admin", "User:broker"]
     )
+    max_subscriptions: Positive = 50
 
     @field_validator("excluded_principals")
     @classmethod

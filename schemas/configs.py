@@ -1,7 +1,49 @@
 """Dynamic configs a plan may name: whom they bind, unit and bounds, and what stock Kafka says."""
 
 import math
+import re
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number over `over` and at most `most`; `whole` ones are written without a fraction."""
+
+    unit: str
+    over: float
+    most: float
+    whole: bool = False
+
+    def canonical(self, key: str, value: str) -> str:
+        """The same text for the same number; ValueError names the bound that is broken."""
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError(f"{key} = {value!r} is not a number") from None
+        if not (math.isfinite(number) and self.over < number <= self.most):
+            bounds = f"over {self.over:g} and at most {self.most:g} {self.unit}"
+            raise ValueError(f"{key} = {value} must be {bounds}")
+        if self.whole and number != int(number):
+            raise ValueError(f"{key} = {value} must be whole {self.unit}")
+        return str(int(number)) if self.whole else repr(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A LIST config: parts between commas, each of one form that no tool can misread."""
+
+    form: str
+    means: str
+    most_chars: int = 30_000
+
+    def canonical(self, key: str, value: str) -> str:
+        """The parts as they stand; ValueError names the one that is not of the form."""
+        wrong = [part for part in value.split(",") if not re.fullmatch(self.form, part)]
+        if wrong:
+            raise ValueError(f"{key} = {wrong[0][:60]!r} is not {self.means}")
+        if len(value) > self.most_chars:
+            raise ValueError(f"{key} has {len(value)} characters, at most {self.most_chars} fit")
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,35 +52,56 @@ class Config:
 
     key: str
     entity_type: str
-    unit: str
-    over: float
-    most: float
     comment: str
+    values: Number | Listed
     refusal: str | None = None
 
     def canonical(self, value: str) -> str:
-        """The value as it is written, the same text for the same number.
+        """The value as it is written, the same text for the same value.
 
         Raises ValueError naming the bound it breaks.
         """
-        try:
-            number = float(value)
-        except ValueError:
-            raise ValueError(f"{self.key} = {value!r} is not a number") from None
-        if not (math.isfinite(number) and self.over < number <= self.most):
-            bounds = f"over {self.over:g} and at most {self.most:g} {self.unit}"
-            raise ValueError(f"{self.key} = {value} must be {bounds}")
-        return repr(number)
+        return self.values.canonical(self.key, value)
 
+    @property
+    def is_list(self) -> bool:
+        """Kafka splits its value at commas."""
+        return isinstance(self.values, Listed)
+
+
+USER, CLIENT_METRICS = "user", "client-metrics"
+ENTITY_TYPES = {USER: "users", CLIENT_METRICS: "client-metrics"}
+"""Types of entities, and what kafka-configs.sh calls them."""
 
 PRODUCER_IDS_RATE = Config(
     key="producer_ids_rate",
-    entity_type="user",
-    unit="producer ids per second and broker",
-    over=0,
-    most=1_000_000,
+    entity_type=USER,
     comment="new producer ids a user may bring to one broker (KIP-936)",
+    values=Number("producer ids per second and broker", 0, 1_000_000),
     refusal="42 Invalid configuration key producer_ids_rate",
 )
+# Kafka's ClientMetricsConfigs: the interval's bounds, and patterns of which only these are written.
+METRICS = Config(
+    key="metrics",
+    entity_type=CLIENT_METRICS,
+    comment="prefixes of the metrics that are asked for (KIP-714)",
+    values=Listed(r"\*|[\w.-]+", "a prefix of metric names"),
+)
+INTERVAL_MS = Config(
+    key="interval.ms",
+    entity_type=CLIENT_METRICS,
+    comment="how often they are to be pushed (KIP-714)",
+    values=Number("ms", 99, 3_600_000, whole=True),
+)
+MATCH = Config(
+    key="match",
+    entity_type=CLIENT_METRICS,
+    comment="which client instances are asked (KIP-714)",
+    values=Listed(
+        r"client_instance_id=[\w-]{22}(\|[\w-]{22})*", "client_instance_id= and ids with | between"
+    ),
+)
 
-CONFIGS: dict[str, Config] = {config.key: config for config in (PRODUCER_IDS_RATE,)}
+CONFIGS: dict[str, Config] = {
+    config.key: config for config in (PRODUCER_IDS_RATE, METRICS, INTERVAL_MS, MATCH)
+}

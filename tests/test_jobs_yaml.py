@@ -45,7 +45,10 @@ def test_every_task_runs_a_job_that_exists_and_every_job_that_is_on_has_a_task()
     }
     ingest = config.load(ROOT / "conf" / "databricks.yaml").ingest
     on = [name for name, job in JOBS.items() if not job.topic or getattr(ingest, job.topic)]
-    assert sorted(task["parameters"][1] for task in run) == sorted(on)
+    called = [task["parameters"][:2] for task in run]
+    jobs = [words[1] for words in called if words[0] == "run"]
+    assert sorted(jobs) == sorted(on)
+    assert [words[0] for words in called if words[0] != "run"] == ["snapshot"]
 
 
 def test_every_variable_is_declared() -> None:

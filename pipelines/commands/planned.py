@@ -1,31 +1,70 @@
 """The plan that conf and the tables make, as text and as JSON objects."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 from quotaflow.pipelines import secrets
 from quotaflow.pipelines.commands import values
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.feedback.plan import Bounds, Connection, Desired, Plan, plan
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.plan import Bounds, Change, Desired, Plan, plan
+from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.udfs.rules.client_metrics import Client
+from quotaflow.udfs.rules.preflight import Live
 
 _FIELDS = tuple(Desired.__dataclass_fields__)
+_STANDING = (
+    "SELECT entity_name, config_key, config_value FROM current_configs "
+    "WHERE entity_type = 'client-metrics' AND cluster_id = {}"
+)
+# Nothing is known that harms the Java client, and most clients are Java's.
+_LIVE = (
+    "SELECT client_instance_id, client_id, client_software_name, client_software_version, "
+    "client_address, NULL AS port, client_kind FROM client_instances "
+    "WHERE ended IS NULL AND client_software_name <> 'apache-kafka-java' AND cluster_id = {}"
+)
 
 
 def make(settings: Conf, now: datetime) -> Plan:
     """The plan as it is now."""
-    return plan(desired(settings), now, bounds(settings), connection(settings))
+    wanted = desired(settings)
+    checks = {name: preflight(settings, name) for name in {row.cluster_id for row in wanted}}
+    limits = replace(bounds(settings), harm=lambda rows: checks[rows[0].cluster_id].harm(rows))
+    return plan(wanted, now, limits, connection(settings))
 
 
 def desired(settings: Conf) -> list[Desired]:
     """The rows of desired_configs as they are now."""
-    sql = f"SELECT {', '.join(_FIELDS)} FROM desired_configs"
-    with engine_errors(sql):
-        rows = Reader(Warehouse(settings.warehouse)).query(sql).read_all().to_pylist()
+    rows = _rows(settings, f"SELECT {', '.join(_FIELDS)} FROM desired_configs")
     return [Desired(**row) for row in rows]
+
+
+def preflight(settings: Conf, cluster_id: str) -> Preflight:
+    """The client-metrics resources of the last snapshot, and the live clients that could suffer."""
+    resources: dict[str, dict[str, str]] = {}
+    for row in _rows(settings, _STANDING.format(_text(cluster_id))):
+        resources.setdefault(row["entity_name"], {})[row["config_key"]] = row["config_value"]
+    rows = _rows(settings, _LIVE.format(_text(cluster_id)))
+    known = [list(row.values()) for row in rows]
+    return Preflight(resources, tuple(Live(Client(*who), kind) for *who, kind in known))
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
+    with engine_errors(sql):
+        rows: list[dict[str, Any]] = (
+            Reader(Warehouse(settings.warehouse)).query(sql).read_all().to_pylist()
+        )
+    return rows
 
 
 def bounds(settings: Conf) -> Bounds:
@@ -36,6 +75,7 @@ def bounds(settings: Conf) -> Bounds:
         | ({own} if own else set()),
         settle=timedelta(seconds=settings.results.settle_s),
         cluster_id=settings.kafka.cluster_id,
+        max_subscriptions=settings.plan.max_subscriptions,
     )
 
 
@@ -71,25 +111,31 @@ def text(plan: Plan) -> Iterator[str]:
     if not plan.changes:
         yield "no changes wait"
         return
-    for change in plan.changes:
-        row = change.desired
-        yield f"{_entity(row)}: {row.config_key} = {change.value}"
-        yield f"  why       {values.visible(row.reason)}"
-        yield f"  since     {_time(row.since)}"
-        yield f"  evidence  {row.evidence_table}: {values.visible(row.evidence_key)}"
-        yield f"  command   {change.command}"
-        if change.note:
-            yield f"  note      {change.note}"
+    for _, of_entity in groupby(plan.changes, key=lambda change: change.command):
+        yield from _of_entity(list(of_entity))
         yield ""
     waiting = len(plan.changes)
     changes = "1 change waits" if waiting == 1 else f"{waiting} changes wait"
     yield f"{changes}. Nothing was applied: run a command above yourself; applying comes later."
 
 
+def _of_entity(changes: list[Change]) -> Iterator[str]:
+    first = changes[0].desired
+    for change in changes:
+        value = "(removed)" if change.value is None else change.value
+        yield f"{_entity(first)}: {change.desired.config_key} = {value}"
+    yield f"  why       {values.visible(first.reason)}"
+    yield f"  since     {_time(first.since)}"
+    yield f"  evidence  {first.evidence_table}: {values.visible(first.evidence_key)}"
+    yield f"  command   {changes[0].command}"
+    for note in sorted({change.note for change in changes if change.note}):
+        yield f"  note      {note}"
+
+
 def not_planned(plan: Plan) -> Iterator[str]:
     """What was held back, and why."""
-    for held in plan.held:
-        yield f"not planned: {_entity(held.desired)}: {held.why}"
+    for line in dict.fromkeys(f"{_entity(held.desired)}: {held.why}" for held in plan.held):
+        yield f"not planned: {line}"
 
 
 def _entity(row: Desired) -> str:

@@ -4,12 +4,13 @@ Pure: what is desired, the time and the bounds are arguments; the same ones give
 Nothing is applied here.
 """
 
-import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
 
-from quotaflow.schemas.configs import CONFIGS
+from quotaflow.pipelines.feedback.kafka_configs import Connection, command
+from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, USER
 
 # kafka-configs reads an empty name, and some tools this one, as the default of all users.
 _NAMES_OF_DEFAULTS = ("", "<default>")
@@ -17,13 +18,17 @@ _NAMES_OF_DEFAULTS = ("", "<default>")
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """One row of the view desired_configs."""
+    """One row of the view desired_configs; without a config_value the config is to be removed.
+
+    `prior_value` is what the last snapshot found, null where there was none or none was taken.
+    """
 
     cluster_id: str
     entity_type: str
     entity_name: str
     config_key: str
-    config_value: str
+    config_value: str | None
+    prior_value: str | None
     reason: str
     evidence_table: str
     evidence_key: str
@@ -31,29 +36,33 @@ class Desired:
     priority: int
 
 
+Entity = tuple[Desired, ...]
+"""The rows of one entity: they are planned together or not at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a plan may not touch: principals by the name Kafka prints, and what has not settled."""
+    """What a plan may not touch: principals by the name Kafka prints, and what has not settled.
+
+    `harm` says what an entity's rows would do to a live client, None where nothing.
+    """
 
     excluded_principals: frozenset[str] = frozenset()
     settle: timedelta = timedelta(0)
     cluster_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """How kafka-configs reaches the cluster; a login stands in a file, never on a command line."""
-
-    bootstrap_servers: str
-    needs_login: bool = False
+    max_subscriptions: int = 50
+    harm: Callable[[Entity], str | None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A config to write, why, and the command that would; `note` says what may refuse it."""
+    """A config to write, why, and the command that would, with all of its entity.
+
+    `note` says what may refuse it.
+    """
 
     desired: Desired
-    value: str
+    value: str | None
     command: str
     note: str
 
@@ -75,62 +84,63 @@ class Plan:
 
 
 def plan(desired: Iterable[Desired], now: datetime, bounds: Bounds, connection: Connection) -> Plan:
-    """Sort desired configs into changes and what is held back."""
+    """Sort desired configs into changes and what is held back; what is so already is neither."""
+    entities = [tuple(rows) for _, rows in groupby(sorted(desired, key=_order), key=_entity)]
+    asked = sorted(filter(_is_subscription, entities), key=lambda entity: entity[0].since)
+    too_many = {_entity(entity[0]) for entity in asked[bounds.max_subscriptions :]}
     changes, held = list[Change](), list[Held]()
-    for row in sorted(desired, key=_order):
-        why = _why_held(row, now, bounds)
+    for entity in entities:
+        why = _why_held(entity, now, bounds)
+        if why is None and _entity(entity[0]) in too_many:
+            why = f"plan.max_subscriptions is {bounds.max_subscriptions}, and older ones come first"
         if why is None:
-            changes.append(_change(row, connection))
+            changes += _changes(entity, connection)
         else:
-            held.append(Held(row, why))
+            held += [Held(row, why) for row in entity]
     return Plan(tuple(changes), tuple(held))
 
 
-def command(row: Desired, value: str, connection: Connection) -> str:
-    """The kafka-configs command line of a change, safe to paste whatever the entity is called."""
-    words = ["kafka-configs.sh", "--bootstrap-server", quoted(connection.bootstrap_servers)]
-    if connection.needs_login:
-        words += ["--command-config", "client.properties"]
-    words += ["--alter", "--entity-type", f"{row.entity_type}s"]
-    name = quoted(row.entity_name)
-    # A name like an option must not be read as one.
-    words += (
-        [f"--entity-name={name}"] if row.entity_name.startswith("-") else ["--entity-name", name]
-    )
-    return " ".join([*words, "--add-config", f"{row.config_key}={value}"])
+def _is_subscription(entity: Entity) -> bool:
+    return any(r.entity_type == CLIENT_METRICS and r.config_value is not None for r in entity)
 
 
-def quoted(text: str) -> str:
-    """One shell word that shows every character; what does not print is escaped as in bash."""
-    if text.isprintable():
-        return shlex.quote(text)
-    return "$'" + "".join(_ansi_c(character) for character in text) + "'"
+def _changes(entity: Entity, connection: Connection) -> list[Change]:
+    wanted = {row.config_key: _canonical(row) for row in entity}
+    rows = [row for row in entity if wanted[row.config_key] != row.prior_value]
+    if not rows:
+        return []
+    values = {row.config_key: wanted[row.config_key] for row in rows}
+    line = command(entity[0].entity_type, entity[0].entity_name, values, connection)
+    return [Change(row, values[row.config_key], line, _note(row)) for row in rows]
 
 
-def _ansi_c(character: str) -> str:
-    if character in "\\'":
-        return "\\" + character
-    if character.isprintable():
-        return character
-    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
+def _canonical(row: Desired) -> str | None:
+    if row.config_value is None:
+        return None
+    return CONFIGS[row.config_key].canonical(row.config_value)
 
 
-def _change(row: Desired, connection: Connection) -> Change:
+def _note(row: Desired) -> str:
     config = CONFIGS[row.config_key]
-    value = config.canonical(row.config_value)
-    note = ""
-    if config.refusal:
-        note = (
-            f"stock Kafka refuses {config.key} (broker: {config.refusal}; its kafka-configs.sh "
-            "does not take it either): this line works only with brokers and tools of KIP-936"
-        )
-    return Change(row, value, command(row, value, connection), note)
+    if not config.refusal:
+        return ""
+    return (
+        f"stock Kafka refuses {config.key} (broker: {config.refusal}; its kafka-configs.sh "
+        "does not take it either): this line works only with brokers and tools of KIP-936"
+    )
 
 
-def _why_held(row: Desired, now: datetime, bounds: Bounds) -> str | None:
+def _why_held(entity: Entity, now: datetime, bounds: Bounds) -> str | None:
+    whys: Sequence[str | None] = [_why_row_held(row, now, bounds) for row in entity]
+    return next((why for why in whys if why), None) or bounds.harm(entity)
+
+
+def _why_row_held(row: Desired, now: datetime, bounds: Bounds) -> str | None:
     if row.entity_name in _NAMES_OF_DEFAULTS:
-        return f"the name {row.entity_name!r} would be read as the default of all users"
-    if f"User:{row.entity_name}" in bounds.excluded_principals:
+        return (
+            f"the name {row.entity_name!r} would be read as the default of all {row.entity_type}s"
+        )
+    if row.entity_type == USER and f"User:{row.entity_name}" in bounds.excluded_principals:
         return "excluded: plan.excluded_principals, or this pipeline's own login"
     if bounds.cluster_id is not None and row.cluster_id != bounds.cluster_id:
         return f"seen in cluster {row.cluster_id}, and conf means {bounds.cluster_id}"
@@ -145,11 +155,15 @@ def _value_problem(row: Desired) -> str | None:
     if config is None or config.entity_type != row.entity_type:
         return f"{row.config_key} of a {row.entity_type} is no config that may be written"
     try:
-        config.canonical(row.config_value)
+        _canonical(row)
     except ValueError as error:
         return str(error)
     return None
 
 
+def _entity(row: Desired) -> tuple[int | str, ...]:
+    return (row.priority, row.cluster_id, row.entity_type, row.entity_name)
+
+
 def _order(row: Desired) -> tuple[int | str, ...]:
-    return (row.priority, row.cluster_id, row.entity_type, row.entity_name, row.config_key)
+    return (*_entity(row), row.config_key)

@@ -1,6 +1,6 @@
 """`metric_alert_events`: readings of client metrics past a bound for too long (KIP-714)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -87,16 +87,24 @@ def events(
 
 
 def _as_table(told: "DataFrame", rules: Sequence[Alert]) -> "DataFrame":
-    bounds = [F.lit(x) for rule in rules for x in (rule.name, rule.rule().bound)]
     identity = F.xxhash64("cluster_id", "rule", "series_id", "first_breach_ms")
+    asked = {rule.name: ",".join(rule.asked) or None for rule in rules}
+    every_ms = {rule.name: 1_000 * rule.ask_interval_s for rule in rules}
     return told.withColumns(
         {
             "event_time": F.timestamp_millis("event_ms"),
             "event_date": F.to_date(F.timestamp_millis("event_ms")),
             "first_breach": F.timestamp_millis("first_breach_ms"),
             "alert_id": F.lower(F.lpad(F.hex(identity), 16, "0")),
-            "bound": F.try_element_at(
-                F.create_map(*bounds).cast("map<string, double>"), F.col("rule")
-            ),
+            "bound": _of_rule({rule.name: rule.rule().bound for rule in rules}, "double"),
+            "ask_metrics": _of_rule(asked, "string"),
+            "ask_interval_ms": _of_rule(every_ms, "int"),
         }
     ).select(_TABLE.column_names)
+
+
+def _of_rule(values: Mapping[str, object], type_: str) -> Column:
+    """What conf says of a row's rule; null where the rule is gone from it."""
+    pairs = [F.lit(x) for pair in values.items() for x in pair]
+    known = F.create_map(*pairs).cast(f"map<string, {type_}>")
+    return F.try_element_at(known, F.col("rule"))

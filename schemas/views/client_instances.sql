@@ -1,7 +1,7 @@
 -- One row per client instance (KIP-714): who is behind the id, and how it ended. Group,
 -- transactional and application ids are those its metrics name; a producer outside transactions
 -- and a consumer without a group name none. ended: terminated, cut_off, vanished, never_pushed (see
--- client_coverage); null while it is active.
+-- client_coverage); null while it is active. client_kind: producer or consumer, by its metrics.
 WITH named AS (
     SELECT
         cluster_id,
@@ -11,7 +11,13 @@ WITH named AS (
         max(member_id) AS member_id,
         max(transactional_id) AS transactional_id,
         max(application_id) AS application_id,
-        max(client_rack) AS client_rack
+        max(client_rack) AS client_rack,
+        max(
+            CASE
+                WHEN metric LIKE 'org.apache.kafka.producer.%' THEN 'producer'
+                WHEN metric LIKE 'org.apache.kafka.consumer.%' THEN 'consumer'
+            END
+        ) AS client_kind
     FROM client_metrics
     WHERE client_instance_id IS NOT NULL
     GROUP BY cluster_id, client_instance_id
@@ -31,6 +37,7 @@ SELECT
     member_id,
     transactional_id,
     client_rack,
+    client_kind,
     broker_ids,
     first_seen,
     last_seen,

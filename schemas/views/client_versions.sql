@@ -8,7 +8,7 @@ WITH instances AS (
         cluster_id,
         coalesce(client_software_name, 'unknown') AS client_software_name,
         coalesce(client_software_version, 'unknown') AS client_software_version,
-        count(DISTINCT client_instance_id) AS client_instances
+        count(DISTINCT client_instance_id) AS telemetry_instances
     FROM telemetry_subscriptions
     GROUP BY 1, 2, 3
 ),
@@ -30,7 +30,7 @@ seen AS (
 )
 SELECT
     seen.*,
-    coalesce(client_instances, 0) AS client_instances
+    coalesce(telemetry_instances, 0) AS telemetry_instances
 FROM seen
 LEFT JOIN instances
     ON seen.cluster_id = instances.cluster_id

@@ -1,5 +1,7 @@
 -- One row per dynamic config that the results ask for: the value, why, and the rows that show it.
--- A lower priority is more urgent. Newest rows may still change: plan waits until they settled.
+-- config_value null: the config is to be removed. prior_value: what the last snapshot found; where
+-- it is the config_value nothing is left to do. A lower priority is more urgent. Newest rows may
+-- still change: plan waits until they settled.
 WITH violating AS (
     SELECT
         cluster_id,
@@ -25,13 +27,61 @@ spans AS (
         min(event_time) AS since
     FROM violating
     GROUP BY cluster_id, principal
+),
+asked AS (
+    SELECT
+        cluster_id,
+        entity_name,
+        'metrics' AS config_key,
+        metrics AS config_value,
+        rule,
+        metric,
+        bound,
+        clients,
+        pushes_per_s,
+        wire_bytes_per_s,
+        since
+    FROM subscription_asks
+    UNION ALL
+    SELECT
+        cluster_id,
+        entity_name,
+        'interval.ms' AS config_key,
+        CAST(interval_ms AS STRING) AS config_value,
+        rule,
+        metric,
+        bound,
+        clients,
+        pushes_per_s,
+        wire_bytes_per_s,
+        since
+    FROM subscription_asks
+    UNION ALL
+    SELECT
+        cluster_id,
+        entity_name,
+        'match' AS config_key,
+        concat('client_instance_id=', array_join(client_instance_ids, '|')) AS config_value,
+        rule,
+        metric,
+        bound,
+        clients,
+        pushes_per_s,
+        wire_bytes_per_s,
+        since
+    FROM subscription_asks
+),
+standing AS (
+    SELECT * FROM current_configs WHERE entity_type = 'client-metrics'
 )
+
 SELECT
     violating.cluster_id,
     'user' AS entity_type,
     substr(violating.principal, 6) AS entity_name,
     'producer_ids_rate' AS config_key,
     CAST(quota_per_s AS STRING) AS config_value,
+    CAST(NULL AS STRING) AS prior_value,
     concat(
         violating.principal, ' took new producer ids at ',
         CAST(CAST(rate_per_s AS DECIMAL(18, 1)) AS STRING), ' per second on broker ',
@@ -49,3 +99,45 @@ FROM violating
 INNER JOIN spans
     ON violating.cluster_id = spans.cluster_id AND violating.principal = spans.principal
 WHERE violating.worst = 1
+UNION ALL
+SELECT
+    asked.cluster_id,
+    'client-metrics' AS entity_type,
+    asked.entity_name,
+    asked.config_key,
+    asked.config_value,
+    standing.config_value AS prior_value,
+    concat(
+        'alert ', rule, ' is open for ', CAST(clients AS STRING), ' clients: ', metric,
+        ' is past ', CAST(CAST(bound AS DECIMAL(18, 1)) AS STRING),
+        '; asks them, and only them, for more: about ',
+        CAST(CAST(pushes_per_s AS DECIMAL(18, 1)) AS STRING), ' pushes and ',
+        coalesce(CAST(CAST(wire_bytes_per_s AS BIGINT) AS STRING), 'an unknown number of'),
+        ' bytes per second'
+    ) AS reason,
+    'metric_alerts' AS evidence_table,
+    concat('rule=', rule, ' is_open') AS evidence_key,
+    since,
+    20 AS priority
+FROM asked
+LEFT JOIN standing
+    ON asked.cluster_id = standing.cluster_id
+        AND asked.entity_name = standing.entity_name
+        AND asked.config_key = standing.config_key
+UNION ALL
+SELECT
+    standing.cluster_id,
+    'client-metrics' AS entity_type,
+    standing.entity_name,
+    standing.config_key,
+    CAST(NULL AS STRING) AS config_value,
+    standing.config_value AS prior_value,
+    'no alert that asked for it is open any more: takes it back' AS reason,
+    'current_configs' AS evidence_table,
+    concat('entity_name=', standing.entity_name) AS evidence_key,
+    standing.valid_from AS since,
+    20 AS priority
+FROM standing
+LEFT JOIN subscription_asks AS asks
+    ON standing.cluster_id = asks.cluster_id AND standing.entity_name = asks.entity_name
+WHERE standing.entity_name LIKE 'quotaflow-alert-%' AND asks.entity_name IS NULL

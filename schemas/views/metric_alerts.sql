@@ -34,6 +34,8 @@ SELECT
     client_software_version,
     client_address,
     broker_id,
+    ask_metrics,
+    ask_interval_ms,
     attributes,
     series_id
 FROM ordered

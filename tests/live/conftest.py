@@ -1,6 +1,7 @@
 """One real three-broker cluster for every test in this folder, started when the first needs it."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.snapshots import take
 
 from .drive import Run, drive
 
@@ -62,4 +64,5 @@ def filled(login: list[str], run: Run, tmp_path_factory: pytest.TempPathFactory)
     folder = tmp_path_factory.mktemp("filled") / "warehouse"
     conf = config.load(overrides=[*login, f"warehouse.path={folder}"])
     assert runner.run(conf, [], None, lambda _: None) > run.shipped.acked
+    take.take(conf, datetime.now(UTC), lambda _: None)
     return folder

@@ -11,7 +11,8 @@ from quotaflow.pipelines.commands import planned
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .conftest import NOON, Fill, violation
+from .conftest import NOON, violation
+from .view_rows import make_tables
 
 
 def plan(warehouse: Warehouse, *words: str) -> int:
@@ -19,11 +20,12 @@ def plan(warehouse: Warehouse, *words: str) -> int:
 
 
 def test_changes_wait_with_exit_code_three(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     long_ago = datetime.now(UTC) - timedelta(hours=1)
     principals = ("User:mallory", "User:broker", "User:o'b\x1b[2J")
-    fill("producer_id_rates", [violation(principal, long_ago) for principal in principals])
+    rates = [violation(principal, long_ago) for principal in principals]
+    make_tables(warehouse, {"producer_id_rates": rates})
     assert plan(warehouse) == 3
     told = capsys.readouterr()
     assert "2 changes wait. Nothing was applied" in told.out
@@ -33,9 +35,10 @@ def test_changes_wait_with_exit_code_three(
 
 
 def test_json_is_one_object_a_change_and_the_same_again(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    fill("producer_id_rates", [violation(f"User:{name}", NOON - timedelta(1)) for name in "cab"])
+    rates = [violation(f"User:{name}", NOON - timedelta(1)) for name in "cab"]
+    make_tables(warehouse, {"producer_id_rates": rates})
     texts = []
     for _ in range(2):
         assert plan(warehouse, "--json", "--set", "kafka.cluster_id=c1") in {0, 3}
@@ -45,16 +48,17 @@ def test_json_is_one_object_a_change_and_the_same_again(
 
 
 def test_no_changes_are_exit_code_zero(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    fill("producer_id_rates", [violation("User:a", NOON, is_violating=False)])
+    rates = [violation("User:a", NOON, is_violating=False)]
+    make_tables(warehouse, {"producer_id_rates": rates})
     assert plan(warehouse) == 0
     assert capsys.readouterr().out == "no changes wait\n"
 
 
 def test_a_plan_needs_its_table(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
     assert plan(warehouse) == 1
-    assert "producer_id_rates was never made" in capsys.readouterr().err
+    assert "was never made" in capsys.readouterr().err
 
 
 def test_the_login_of_conf_is_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:

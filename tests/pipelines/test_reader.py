@@ -20,6 +20,8 @@ from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
 from .conftest import NOON, Fill, violation
+from .view_rows import config as set_config
+from .view_rows import make_tables
 
 
 def answer(reader: Reader, sql: str) -> list[dict[str, Any]]:
@@ -61,28 +63,26 @@ def test_a_table_that_was_never_made_is_named_with_the_job_that_fills_it(
 
 
 def test_a_view_over_a_missing_table_names_that_table(warehouse: Warehouse) -> None:
-    with pytest.raises(NeverMadeError, match="table producer_id_rates was never made"):
-        answer(Reader(warehouse), "SELECT * FROM desired_configs")
+    with pytest.raises(NeverMadeError, match="table configs was never made"):
+        answer(Reader(warehouse), "SELECT * FROM current_configs")
 
 
 def test_a_view_brings_its_tables_with_it(warehouse: Warehouse, fill: Fill) -> None:
-    fill("producer_id_rates", [violation("User:mallory", NOON)])
-    rows = answer(Reader(warehouse), "SELECT entity_name FROM desired_configs")
-    assert rows == [{"entity_name": "mallory"}]
+    fill("configs", [set_config(0, "metrics", "*")])
+    rows = answer(Reader(warehouse), "SELECT entity_name FROM current_configs")
+    assert rows == [{"entity_name": "all"}]
 
 
-def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse, fill: Fill) -> None:
+def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -> None:
     worst = violation("User:eve", NOON, throttle_time_ms=9_000, broker_id=2, rate_per_s=20.0)
-    fill(
-        "producer_id_rates",
-        [
-            violation("User:eve", NOON - timedelta(seconds=9)),
-            violation("User:eve", NOON - timedelta(seconds=9), broker_id=3),
-            worst,
-            violation("User:eve", NOON, is_violating=False, broker_id=3, throttle_time_ms=99_000),
-            violation("Group:eve", NOON),
-        ],
-    )
+    rates = [
+        violation("User:eve", NOON - timedelta(seconds=9)),
+        violation("User:eve", NOON - timedelta(seconds=9), broker_id=3),
+        worst,
+        violation("User:eve", NOON, is_violating=False, broker_id=3, throttle_time_ms=99_000),
+        violation("Group:eve", NOON),
+    ]
+    make_tables(warehouse, {"producer_id_rates": rates})
     (row,) = answer(Reader(warehouse), "SELECT * FROM desired_configs")
     assert row == {
         "cluster_id": "c1",
@@ -90,6 +90,7 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse, f
         "entity_name": "eve",
         "config_key": "producer_ids_rate",
         "config_value": "1.5",
+        "prior_value": None,
         "reason": (
             "User:eve took new producer ids at 20.0 per second on broker 2, its quota is 1.5: "
             "over it for 2 s, at worst by a throttle of 9000 ms"

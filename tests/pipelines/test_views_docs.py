@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from quotaflow.pipelines import views
+from quotaflow.pipelines import config, views
 from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
 
 from .view_rows import FILLED, make_tables, rows
 
 DOC = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"^```sql\n(.*?)^```$", DOC, re.M | re.S)
+CONFS = re.findall(r"^```yaml\n(.*?)^```$", DOC, re.M | re.S)
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -25,7 +27,14 @@ def test_a_query_of_the_page_runs_empty_and_filled(
     assert rows(filled, query)
 
 
-def test_the_page_asks_only_views_that_are_there() -> None:
+def test_the_page_asks_only_what_is_there() -> None:
     asked = set(re.findall(r"^FROM (\w+)", DOC, re.M))
-    assert len(QUERIES) == DOC.count("```") / 2
-    assert asked <= views.load().keys()
+    assert len(QUERIES) + len(CONFS) == DOC.count("```") / 2
+    assert asked <= views.load().keys() | tables.TABLES.keys()
+
+
+@pytest.mark.parametrize("text", CONFS)
+def test_a_conf_of_the_page_is_valid(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "conf.yaml"
+    file.write_text(text)
+    assert config.load(file) != config.Conf()

@@ -111,7 +111,10 @@ def test_versions_in_use(warehouse: Warehouse, fill: Fill) -> None:
         "request_count": 3,
         "first_seen": at(1),
         "last_seen": at(9),
-        "client_instances": 2,
+        "telemetry_instances": 2,
     }
-    assert (librdkafka["client_software_version"], librdkafka["client_instances"]) == ("2.5.0", 0)
+    assert (librdkafka["client_software_version"], librdkafka["telemetry_instances"]) == (
+        "2.5.0",
+        0,
+    )
     assert (unknown["client_software_name"], unknown["request_count"]) == ("unknown", 1)

@@ -124,6 +124,20 @@ def alert(second: float, state: str, **others: Any) -> Row:
     return row | others
 
 
+def config(second: float, key: str, value: str | None, **others: Any) -> Row:
+    """A config of a client-metrics resource as a snapshot saw it; gone without a value."""
+    row = {
+        "cluster_id": "c1",
+        "event_time": at(second),
+        "entity_type": "client-metrics",
+        "entity_name": "all",
+        "config_key": key,
+        "config_value": value,
+        "is_removed": value is None,
+    }
+    return row | others
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     for table in tables.TABLES.values():
@@ -139,6 +153,8 @@ def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
 _BROKER_1 = {"node_id": 1, "node_kind": "broker"}
 _TOPIC = {"topic": HOSTILE, "attributes": {"topic": HOSTILE, "node.name": "n"}}
 _LIBRDKAFKA = {"client_software_name": "librdkafka", "client_instance_id": "i2", "client_id": None}
+
+_ASKED = {"ask_metrics": "org.apache.kafka.producer.", "ask_interval_ms": 10_000, "bound": 5e3}
 
 FILLED: dict[str, list[Row]] = {
     "client_metrics": [
@@ -183,14 +199,33 @@ FILLED: dict[str, list[Row]] = {
         push(3_601, terminating=True, broker_id=2),
     ],
     "telemetry_subscriptions": [
-        {**INSTANCE, "event_time": at(0), "error_code": 0, "push_interval_ms": 10_000}
+        {**INSTANCE, "event_time": at(0), "error_code": 0, "push_interval_ms": 10_000},
+        {
+            **INSTANCE,
+            "event_time": at(3_601),
+            "client_instance_id": "i3",
+            "error_code": 0,
+            "push_interval_ms": 10_000,
+        },
     ],
     "metric_alert_events": [
         alert(200, "opened"),
         alert(3_600, "standing", peak_value=9_000.0),
         alert(3_700, "closed", reason="cleared"),
-        alert(200, "opened", alert_id="b", client_id=HOSTILE),
+        alert(200, "opened", alert_id="b", client_instance_id="i3", **_ASKED),
         alert(0, "closed", alert_id="b", reason="stale", event_time=FAR_AHEAD),
+    ],
+    "configs": [
+        config(0, "metrics", "a."),
+        config(0, "interval.ms", "1000"),
+        config(0, "match", "client_id=x"),
+        config(60, "interval.ms", "900000"),
+        config(60, "match", None),
+        config(0, "metrics", "b.", entity_name="quotaflow-alert-gone"),
+    ],
+    "client_subscriptions": [
+        {**INSTANCE, "subscriptions": ["all", "b"], "state": "pending"},
+        {**INSTANCE, "client_instance_id": "i2", "subscriptions": ["all"], "state": "differs"},
     ],
     "producer_id_rates": [violation("User:" + HOSTILE, NOON)],
 }

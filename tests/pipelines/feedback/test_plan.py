@@ -3,13 +3,15 @@
 import random
 import shlex
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.feedback.plan import Bounds, Connection, Desired, plan, quoted
+from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
+from quotaflow.pipelines.feedback.plan import Bounds, Desired, Plan, plan
 from quotaflow.schemas.configs import PRODUCER_IDS_RATE
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -24,6 +26,7 @@ def desired(name: str = "mallory", **others: object) -> Desired:
         "entity_name": name,
         "config_key": "producer_ids_rate",
         "config_value": "1",
+        "prior_value": None,
         "reason": "because",
         "evidence_table": "producer_id_rates",
         "evidence_key": f"principal=User:{name}",
@@ -96,6 +99,86 @@ def test_the_same_rows_give_the_same_plan_in_any_order(order: random.Random) -> 
     assert [(c.desired.priority, c.desired.entity_name) for c in made.changes] == [
         (p, name) for p in (1, 2) for name in "abc"
     ]
+
+
+IDS = "client_instance_id=vl7CCx68Qw29SsxmLSK4Xg|fl7CCx68Qw29SsxmLSK4Xg"
+ASKED = {"metrics": "org.a.,org.b.", "interval.ms": "10000", "match": IDS}
+
+
+def asked(name: str = "quotaflow-alert-slow", **others: object) -> list[Desired]:
+    """The rows that ask clients for more."""
+    of = {"entity_type": "client-metrics", "entity_name": name, "priority": 20} | others
+    return [desired(**({"config_key": k, "config_value": v} | of)) for k, v in ASKED.items()]
+
+
+def test_a_subscription_is_one_command() -> None:
+    changes = plan(asked(), NOW, SETTLED, PLAIN).changes
+    assert [(c.desired.config_key, c.value) for c in changes] == [
+        ("interval.ms", "10000"),
+        ("match", IDS),
+        ("metrics", "org.a.,org.b."),
+    ]
+    assert {c.command for c in changes} == {
+        "kafka-configs.sh --bootstrap-server b1:9092,b2:9092 --alter --entity-type client-metrics "
+        "--entity-name quotaflow-alert-slow --add-config "
+        f"'interval.ms=10000,match=[{IDS}],metrics=[org.a.,org.b.]'"
+    }
+
+
+def test_what_is_so_already_is_no_change_and_what_differs_is() -> None:
+    rows = [replace(row, prior_value=row.config_value) for row in asked()]
+    assert plan(rows, NOW, SETTLED, PLAIN) == Plan((), ())
+    rows[1] = replace(rows[1], prior_value="5000")
+    (change,) = plan(rows, NOW, SETTLED, PLAIN).changes
+    assert change.command.endswith(
+        "--entity-name quotaflow-alert-slow --add-config interval.ms=10000"
+    )
+
+
+def test_a_subscription_is_taken_back_whole() -> None:
+    rows = [replace(row, prior_value=row.config_value, config_value=None) for row in asked()]
+    changes = plan(rows, NOW, SETTLED, PLAIN).changes
+    assert {change.value for change in changes} == {None}
+    assert changes[0].command.endswith("--delete-config interval.ms,match,metrics")
+
+
+def test_of_too_many_subscriptions_the_oldest_are_asked_for_and_the_others_named() -> None:
+    since = NOW - timedelta(hours=1)
+    rows = [*asked("c"), *asked("a"), *asked("b", since=since)]
+    made = plan(rows, NOW, Bounds(max_subscriptions=2), PLAIN)
+    assert {change.desired.entity_name for change in made.changes} == {"a", "b"}
+    assert {(h.desired.entity_name, h.why) for h in made.held} == {
+        ("c", "plan.max_subscriptions is 2, and older ones come first")
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("match", "client_id=.*", "'client_id=.*' is not client_instance_id= and ids"),
+        ("match", "client_instance_id=.*", "is not client_instance_id= and ids"),
+        ("match", f"{IDS},client_id=a", "'client_id=a' is not client_instance_id= and ids"),
+        ("match", f"{IDS}|{'x' * 22}" * 2_000, "is not client_instance_id= and ids"),
+        ("match", f"{IDS}{('|' + 'x' * 22) * 2_000}", "at most 30000 fit"),
+        ("metrics", "a b", "'a b' is not a prefix of metric names"),
+        ("metrics", "", "'' is not a prefix of metric names"),
+        ("interval.ms", "99", "must be over 99"),
+        ("interval.ms", "1000.5", "must be whole ms"),
+    ],
+)
+def test_a_subscription_with_a_value_that_may_not_be_written_is_held_whole(
+    key: str, value: str, why: str
+) -> None:
+    rows = [replace(r, config_value=value) if r.config_key == key else r for r in asked()]
+    made = plan(rows, NOW, SETTLED, PLAIN)
+    assert made.changes == ()
+    assert len(made.held) == len(rows)
+    assert all(why in held.why for held in made.held)
+
+
+def test_what_would_harm_a_client_is_held() -> None:
+    made = plan(asked(), NOW, Bounds(harm=lambda _: "librdkafka 2.5.0 would crash"), PLAIN)
+    assert {held.why for held in made.held} == {"librdkafka 2.5.0 would crash"}
 
 
 HOSTILE = [

@@ -1,0 +1,45 @@
+"""Whether a planned client-metrics resource could harm a client that is there now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quotaflow.pipelines.feedback.plan import Entity
+from quotaflow.schemas.configs import CLIENT_METRICS
+from quotaflow.udfs.rules.client_metrics import Subscription
+from quotaflow.udfs.rules.preflight import Live, harm
+
+Resources = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """The resources that stand, by name, and the clients that are there now."""
+
+    standing: Resources
+    clients: tuple[Live, ...]
+
+    def harm(self, entity: Entity) -> str | None:
+        """Why the rows of one entity should not be written; None where nothing is against it."""
+        if entity[0].entity_type != CLIENT_METRICS:
+            return None
+        name = entity[0].entity_name
+        wanted = {row.config_key: row.config_value for row in entity}
+        changed = {**self.standing.get(name, {}), **wanted}
+        after = {**self.standing, name: {k: v for k, v in changed.items() if v is not None}}
+        return self.harm_of(after)
+
+    def harm_of(self, after: Resources) -> str | None:
+        """The same for whatever resources there would be."""
+        try:
+            before, then = _subscriptions(self.standing), _subscriptions(after)
+        except ValueError as error:
+            return f"whom it would reach cannot be told: {error}"
+        harms = [why for live in self.clients if (why := harm(before, then, live))]
+        if not harms:
+            return None
+        return f"could harm {len(harms)} live clients: {harms[0]}"
+
+
+def _subscriptions(resources: Resources) -> list[Subscription]:
+    """Those that have metrics to ask for: others, and removed ones, ask nobody for anything."""
+    return [Subscription.of(name, configs) for name, configs in resources.items() if configs]

@@ -1,0 +1,96 @@
+"""`client_subscriptions`: what resources give each client, beside what it got (KIP-714)."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.sinks import Count
+from quotaflow.pipelines.snapshots.configs import CLIENT_METRICS
+from quotaflow.pipelines.snapshots.snapshot import Snapshot
+from quotaflow.schemas import ddl, tables
+from quotaflow.schemas.table import sql_type
+from quotaflow.udfs.client_subscriptions import PREDICTED, predict
+from quotaflow.udfs.rules.client_metrics import Subscription
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TABLE = tables.CLIENT_SUBSCRIPTIONS
+SEEN_WITHIN = timedelta(days=1)
+
+
+def replace(snapshot: Snapshot, resources: Mapping[str, Mapping[str, str]]) -> list[Count]:
+    """Write the table anew for this cluster.
+
+    A resource whose match cannot be evaluated outside Java is left out, and counted.
+    """
+    subscriptions = evaluable(resources)
+    rows = compared(_recent_answers(snapshot), subscriptions, F.lit(_last_change(snapshot)))
+    kept = rows.withColumn("snapshot_time", F.lit(snapshot.now)).select(_TABLE.column_names)
+    kept = kept.persist()
+    try:
+        where = f"cluster_id = {ddl.quoted(snapshot.cluster_id)}"
+        snapshot.batch.replace(kept, _TABLE, where)
+        unread = len(resources) - len(subscriptions)
+        return [
+            Count("out", kept.count(), _TABLE.name),
+            Count("left_out", unread, _TABLE.name, "match_not_evaluable"),
+        ]
+    finally:
+        kept.unpersist()
+
+
+def evaluable(resources: Mapping[str, Mapping[str, str]]) -> list[Subscription]:
+    """The resources whose match this side of Java can tell."""
+    found = []
+    for name, configs in resources.items():
+        with suppress(ValueError):
+            found.append(Subscription.of(name, configs))
+    return found
+
+
+def _recent_answers(snapshot: Snapshot) -> "DataFrame":
+    answers = snapshot.batch.warehouse.read(snapshot.spark, tables.TELEMETRY_SUBSCRIPTIONS.name)
+    is_recent = F.col("event_time") > F.lit(snapshot.now - SEEN_WITHIN)
+    return answers.where((F.col("cluster_id") == snapshot.cluster_id) & is_recent)
+
+
+def _last_change(snapshot: Snapshot) -> datetime | None:
+    configs = snapshot.batch.warehouse.read(snapshot.spark, tables.CONFIGS.name)
+    of_cluster = configs.where(
+        (F.col("cluster_id") == snapshot.cluster_id) & (F.col("entity_type") == CLIENT_METRICS)
+    )
+    newest: datetime | None = of_cluster.agg(F.max("event_time")).collect()[0][0]
+    return newest
+
+
+def compared(
+    answers: "DataFrame", subscriptions: list[Subscription], changed_at: Column
+) -> "DataFrame":
+    """The last good answer of each instance beside what `subscriptions` give it.
+
+    `changed_at` is when a snapshot saw them change last: what was answered before may be older.
+    """
+    newest = F.max_by(F.struct("*"), "event_time").alias("newest")
+    last = answers.where("error_code = 0").groupBy("cluster_id", "client_instance_id").agg(newest)
+    asked = last.select(
+        *(f"newest.{n}" for n in _TABLE.column_names if n in answers.columns),
+        F.array_sort("newest.requested_metrics").alias("delivered_metrics"),
+        F.col("newest.push_interval_ms").alias("delivered_interval_ms"),
+    )
+    added = ", ".join(f"{f.name} {sql_type(f.type)}" for f in PREDICTED)
+    schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in asked.schema)
+    predicted = asked.mapInArrow(predict(subscriptions), f"{schema}, {added}")
+    as_predicted = (F.col("predicted_metrics") == F.col("delivered_metrics")) & (
+        F.col("predicted_interval_ms") == F.col("delivered_interval_ms")
+    )
+    state = (
+        F.when(as_predicted, "as_predicted")
+        .when(F.col("event_time") <= changed_at, "pending")
+        .otherwise("differs")
+    )
+    return predicted.withColumn("state", state)

@@ -1,0 +1,52 @@
+-- One row per rule of conf with open alerts whose clients are still there: the client-metrics
+-- resource that would ask them, and only them, for more while the alerts last (KIP-714). More
+-- clients than the value of one config can hold are left out, the newest alerts first: left_out.
+-- pushes_per_s and wire_bytes_per_s forecast what the asking would cost, by the size of these
+-- clients' pushes so far (fewer metrics make smaller ones); null where no push of theirs is known.
+WITH clients AS (
+    SELECT
+        alerts.cluster_id,
+        rule,
+        alerts.client_instance_id,
+        max(ask_metrics) AS ask_metrics,
+        max(ask_interval_ms) AS ask_interval_ms,
+        min(opened_at) AS since,
+        max(metric) AS metric,
+        max(bound) AS bound,
+        max(avg_wire_bytes) AS avg_wire_bytes
+    FROM metric_alerts AS alerts
+    INNER JOIN client_instances AS instances
+        ON alerts.cluster_id = instances.cluster_id
+            AND alerts.client_instance_id = instances.client_instance_id
+            AND instances.ended IS NULL
+    LEFT JOIN push_sizes AS sizes
+        ON alerts.cluster_id = sizes.cluster_id
+            AND alerts.client_instance_id = sizes.client_instance_id
+    WHERE is_open AND ask_metrics IS NOT NULL
+    GROUP BY alerts.cluster_id, rule, alerts.client_instance_id
+),
+ordered AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY cluster_id, rule ORDER BY since, client_instance_id) AS nth,
+        count(*) OVER (PARTITION BY cluster_id, rule) AS clients
+    FROM clients
+)
+
+SELECT
+    cluster_id,
+    rule,
+    concat('quotaflow-alert-', rule) AS entity_name,
+    max(ask_metrics) AS metrics,
+    max(ask_interval_ms) AS interval_ms,
+    array_sort(array_agg(client_instance_id)) AS client_instance_ids,
+    max(clients) AS clients,
+    max(clients) - count(*) AS left_out,
+    count(*) * 1e3 / max(ask_interval_ms) AS pushes_per_s,
+    sum(avg_wire_bytes) * 1e3 / max(ask_interval_ms) AS wire_bytes_per_s,
+    min(since) AS since,
+    max(metric) AS metric,
+    max(bound) AS bound
+FROM ordered
+WHERE nth <= 1000
+GROUP BY cluster_id, rule

@@ -1,0 +1,117 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.udfs.rules.client_metrics import (
+    DEFAULT_INTERVAL_MS,
+    Client,
+    Subscription,
+    effective,
+    literal,
+    matches,
+)
+
+ORDERS = Client("vl7CCx68Qw29SsxmLSK4Xg", "orders", "librdkafka", "2.12.1", "10.0.0.7", 40_000)
+
+
+def subscription(name="s", **configs):
+    return Subscription.of(
+        name, {key.replace("_ms", ".ms"): value for key, value in configs.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("match", "expected"),
+    [
+        ("", True),
+        ("client_id=orders", True),
+        ("client_id=order", False),
+        ("client_id=ord.*", True),
+        (" client_id = orders ", True),
+        ("client_id=orders,client_software_name=apache-kafka-java", False),
+        ("client_software_name=librdkafka,client_software_version=2\\..*", True),
+        ("client_source_address=10\\.0\\.0\\.7,client_source_port=40000", True),
+        ("client_instance_id=vl7CCx68Qw29SsxmLSK4Xg|other", True),
+        ("client_id=bill|orders", True),
+        ("client_id=ORDERS", False),
+    ],
+)
+def test_a_match_holds_for_whole_values(match, expected):
+    assert matches(subscription(match=match), ORDERS) is expected
+
+
+def test_what_a_client_does_not_say_is_no_match():
+    assert not matches(subscription(match="client_software_name=.*"), Client("i"))
+
+
+@pytest.mark.parametrize(
+    ("configs", "problem"),
+    [
+        ({"match": "nope=1"}, "Illegal client matching pattern: nope=1"),
+        ({"match": "client_id=a=b"}, "Illegal client matching pattern: client_id=a=b"),
+        ({"match": "client_id"}, "Illegal client matching pattern: client_id"),
+        ({"interval_ms": "50"}, "Invalid value 50 for interval.ms, interval must be between 100"),
+        ({"interval_ms": "3600001"}, "Invalid value 3600001"),
+        ({"interval_ms": "x"}, "Invalid value x"),
+        ({"match": "client_id=("}, "is no pattern that can be evaluated here"),
+    ],
+)
+def test_what_a_broker_refuses_is_refused(configs, problem):
+    with pytest.raises(ValueError, match=problem):
+        subscription(**configs)
+
+
+@pytest.mark.parametrize(
+    ("subscriptions", "expected"),
+    [
+        pytest.param([], (set(), DEFAULT_INTERVAL_MS), id="nobody asks"),
+        pytest.param(
+            [{"metrics": "a.,b.", "interval_ms": "1000"}], ({"a.", "b."}, 1_000), id="one"
+        ),
+        pytest.param(
+            [{"metrics": "a.", "interval_ms": "1000"}, {"metrics": "b.", "interval_ms": "500"}],
+            ({"a.", "b."}, 500),
+            id="all metrics, the least interval",
+        ),
+        pytest.param(
+            [{"metrics": "a."}, {"metrics": "*", "interval_ms": "1000"}],
+            ({"*"}, 1_000),
+            id="a star stands for all",
+        ),
+        pytest.param(
+            [{"metrics": "a.", "interval_ms": "900000"}],
+            ({"a."}, DEFAULT_INTERVAL_MS),
+            id="longer than the default never takes effect",
+        ),
+        pytest.param(
+            [{"metrics": "a.", "interval_ms": "200", "match": "client_id=x"}],
+            (set(), DEFAULT_INTERVAL_MS),
+            id="of others only",
+        ),
+        pytest.param([{"interval_ms": "200"}], (set(), 200), id="an interval and no metrics"),
+    ],
+)
+def test_what_a_client_is_asked_for(subscriptions, expected):
+    made = [subscription(str(i), **configs) for i, configs in enumerate(subscriptions)]
+    assert effective(made, ORDERS) == expected
+    assert effective(reversed(made), ORDERS) == expected
+
+
+@pytest.mark.parametrize("text", ["a,b", "a=b", "", " a", "a\t"])
+def test_what_cannot_be_matched_is_refused(text):
+    with pytest.raises(ValueError, match="cannot be matched"):
+        literal(text)
+
+
+@given(st.text(min_size=1), st.text())
+def test_a_literal_matches_itself_and_nothing_else(text, other):
+    try:
+        pattern = literal(text)
+    except ValueError:
+        return
+    made = subscription(match=f"client_id={pattern}")
+    assert matches(made, Client("i", text))
+    assert matches(made, Client("i", other)) == (text == other)
+    assert re.fullmatch(pattern, text)

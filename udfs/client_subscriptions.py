@@ -1,0 +1,51 @@
+"""What configured client-metrics resources give each client (KIP-714), in Arrow batches."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from quotaflow.schemas.table import INT, STRING
+from quotaflow.udfs.rules.client_metrics import Client, Subscription, effective, matches
+
+PREDICTED = pa.schema(
+    [
+        pa.field("subscriptions", pa.list_(STRING)),
+        pa.field("predicted_metrics", pa.list_(STRING)),
+        pa.field("predicted_interval_ms", INT),
+    ]
+)
+_CLIENT = (
+    "client_instance_id",
+    "client_id",
+    "client_software_name",
+    "client_software_version",
+    "client_address",
+    "client_port",
+)
+
+_Batches = Iterator[pa.RecordBatch]
+
+
+def predict(subscriptions: Sequence[Subscription]) -> Callable[[_Batches], _Batches]:
+    """A function for mapInArrow: adds PREDICTED to rows that name a client."""
+    return partial(_predict, tuple(subscriptions))
+
+
+def _predict(subscriptions: Sequence[Subscription], batches: _Batches) -> _Batches:
+    for batch in batches:
+        names = (batch.column(name).to_pylist() for name in _CLIENT)
+        rows = [_of(subscriptions, Client(*known)) for known in zip(*names, strict=True)]
+        predicted = pa.RecordBatch.from_pylist(rows, schema=PREDICTED)
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        columns |= {name: predicted.column(name) for name in PREDICTED.names}
+        yield pa.RecordBatch.from_pydict(columns)
+
+
+def _of(subscriptions: Sequence[Subscription], client: Client) -> dict[str, object]:
+    metrics, interval_ms = effective(subscriptions, client)
+    return {
+        "subscriptions": sorted(s.name for s in subscriptions if matches(s, client)),
+        "predicted_metrics": sorted(metrics),
+        "predicted_interval_ms": interval_ms,
+    }

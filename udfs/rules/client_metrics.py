@@ -1,0 +1,103 @@
+"""What client-metrics resources give a client (KIP-714), as Kafka's ClientMetricsManager does."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+ALL = "*"
+DEFAULT_INTERVAL_MS = 300_000
+"""INTERVAL_MS_DEFAULT of Kafka's ClientMetricsConfigs: what nobody asked is told, and the most."""
+_INTERVALS_MS = range(100, 3_600_001)
+_SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What a broker knows of a client instance, and a `match` may name; None is no match at all."""
+
+    client_instance_id: str | None
+    client_id: str | None = None
+    client_software_name: str | None = None
+    client_software_version: str | None = None
+    client_source_address: str | None = None
+    client_source_port: int | None = None
+
+
+MATCH_KEYS = tuple(Client.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One client-metrics resource: which metrics (prefixes; * is all), how often, and of whom."""
+
+    name: str
+    metrics: tuple[str, ...] = ()
+    interval_ms: int = DEFAULT_INTERVAL_MS
+    match: Mapping[str, "re.Pattern[str]"] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: str, configs: Mapping[str, str]) -> "Subscription":
+        """A resource by its configs as Kafka shows them: metrics, interval.ms, match.
+
+        Raises ValueError for what a broker refuses (ClientMetricsConfigs.validateProperties), and
+        for a pattern that Java takes and Python does not.
+        """
+        text = configs.get("interval.ms", str(DEFAULT_INTERVAL_MS))
+        if not text.isdecimal() or int(text) not in _INTERVALS_MS:
+            raise ValueError(
+                f"Invalid value {text} for interval.ms, interval must be between 100 and 3600000"
+            )
+        match = dict(_pattern(part) for part in _parts(configs.get("match", "")))
+        return cls(name, tuple(_parts(configs.get("metrics", ""))), int(text), match)
+
+
+def matches(subscription: Subscription, client: Client) -> bool:
+    """Every pattern of the subscription matches the whole of what it names; none match everybody.
+
+    ClientMetricsInstanceMetadata.isMatch.
+    """
+    return all(
+        value is not None and pattern.fullmatch(str(value))
+        for key, pattern in subscription.match.items()
+        for value in [getattr(client, key)]
+    )
+
+
+def effective(subscriptions: Iterable[Subscription], client: Client) -> tuple[frozenset[str], int]:
+    """The metrics and the interval in ms a client is asked for by all that match it.
+
+    Metrics are united, * stands for all; the interval is the least of them and of the default, so
+    that a longer one never takes effect (ClientMetricsManager.createClientInstance).
+    """
+    matching = [s for s in subscriptions if matches(s, client)]
+    metrics = frozenset(name for s in matching for name in s.metrics)
+    interval_ms = min((s.interval_ms for s in matching), default=DEFAULT_INTERVAL_MS)
+    united = frozenset({ALL}) if ALL in metrics else metrics
+    return united, min(interval_ms, DEFAULT_INTERVAL_MS)
+
+
+def literal(text: str) -> str:
+    """A pattern that matches this text alone, in Java and Python; ValueError where there is none.
+
+    `match` is a list, so that a comma ends the pattern, and a broker refuses a second equal sign.
+    """
+    for refused in (",", "="):
+        if refused in text:
+            raise ValueError(f"{text!r} cannot be matched: a match may not hold {refused!r}")
+    if text != text.strip() or not text:
+        raise ValueError(f"{text!r} cannot be matched: a broker trims what a match holds")
+    return _SPECIAL.sub(lambda special: "\\" + special[0], text)
+
+
+def _parts(text: str) -> Sequence[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _pattern(part: str) -> tuple[str, "re.Pattern[str]"]:
+    key, *values = (piece.strip() for piece in part.split("="))
+    if len(values) != 1 or key not in MATCH_KEYS:
+        raise ValueError(f"Illegal client matching pattern: {part}")
+    try:
+        return key, re.compile(values[0])
+    except re.error as error:
+        raise ValueError(f"{values[0]} is no pattern that can be evaluated here: {error}") from None
