@@ -46,6 +46,7 @@ def _read(client: KafkaAdminClient) -> dict[str, dict[str, str]]:
     return {
         name: {key: config["value"] for key, config in configs.items()}
         for name, configs in found[_ANSWERED].items()
+        if configs  # deleted since they were listed
     }
 
 

@@ -8,6 +8,7 @@ ALL = "*"
 DEFAULT_INTERVAL_MS = 300_000
 """INTERVAL_MS_DEFAULT of Kafka's ClientMetricsConfigs: what nobody asked is told, and the most."""
 _INTERVALS_MS = range(100, 3_600_001)
+_TRIMMED = "".join(map(chr, range(33)))  # by Java's String.trim
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
@@ -84,7 +85,7 @@ def literal(text: str) -> str:
     for refused in (",", "="):
         if refused in text:
             raise ValueError(f"{text!r} cannot be matched: a match may not hold {refused!r}")
-    if text != text.strip() or not text:
+    if text != text.strip().strip(_TRIMMED) or not text:
         raise ValueError(f"{text!r} cannot be matched: a broker trims what a match holds")
     return _SPECIAL.sub(lambda special: "\\" + special[0], text)
 
@@ -94,7 +95,8 @@ def _parts(text: str) -> Sequence[str]:
 
 
 def _pattern(part: str) -> tuple[str, "re.Pattern[str]"]:
-    key, *values = (piece.strip() for piece in part.split("="))
+    # Java's split, unlike Python's, leaves out what is empty at the end.
+    key, *values = (piece.strip() for piece in part.rstrip("=").split("="))
     if len(values) != 1 or key not in MATCH_KEYS:
         raise ValueError(f"Illegal client matching pattern: {part}")
     try:

@@ -36,6 +36,7 @@ def subscription(name="s", **configs):
         ("client_instance_id=vl7CCx68Qw29SsxmLSK4Xg|other", True),
         ("client_id=bill|orders", True),
         ("client_id=ORDERS", False),
+        ("client_id=orders==", True),
     ],
 )
 def test_a_match_holds_for_whole_values(match, expected):
@@ -51,6 +52,8 @@ def test_what_a_client_does_not_say_is_no_match():
     [
         ({"match": "nope=1"}, "Illegal client matching pattern: nope=1"),
         ({"match": "client_id=a=b"}, "Illegal client matching pattern: client_id=a=b"),
+        ({"match": "client_id="}, "Illegal client matching pattern: client_id="),
+        ({"match": "client_id==a"}, "Illegal client matching pattern: client_id==a"),
         ({"match": "client_id"}, "Illegal client matching pattern: client_id"),
         ({"interval_ms": "50"}, "Invalid value 50 for interval.ms, interval must be between 100"),
         ({"interval_ms": "3600001"}, "Invalid value 3600001"),
@@ -99,7 +102,7 @@ def test_what_a_client_is_asked_for(subscriptions, expected):
     assert effective(reversed(made), ORDERS) == expected
 
 
-@pytest.mark.parametrize("text", ["a,b", "a=b", "", " a", "a\t"])
+@pytest.mark.parametrize("text", ["a,b", "a=b", "", " a", "a\t", "\0a"])
 def test_what_cannot_be_matched_is_refused(text):
     with pytest.raises(ValueError, match="cannot be matched"):
         literal(text)
