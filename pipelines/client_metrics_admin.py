@@ -9,10 +9,12 @@ from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
 from quotaflow.pipelines import admin
 from quotaflow.pipelines.errors import KafkaError
+from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS
 
 _KIND = ConfigResourceType.CLIENT_METRICS
 _ANSWERED = _KIND.name.lower()
 _T = TypeVar("_T")
+_CONFIGS = {key for key, config in CONFIGS.items() if config.entity_type == CLIENT_METRICS}
 
 
 def read(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -33,9 +35,9 @@ def write(properties: Mapping[str, str], name: str, configs: Mapping[str, str]) 
 
 def delete(properties: Mapping[str, str], name: str) -> None:
     """Remove one resource: without configs there is none. One that is not there is no error."""
-    configs = read(properties).get(name, {})
-    if configs:
-        _alter(properties, name, dict.fromkeys(configs, (AlterConfigOp.DELETE, None)))
+    # Never only what is read: a broker may not have heard yet of what was written just now.
+    known = _CONFIGS | read(properties).get(name, {}).keys()
+    _alter(properties, name, dict.fromkeys(sorted(known), (AlterConfigOp.DELETE, None)))
 
 
 def _read(client: KafkaAdminClient) -> dict[str, dict[str, str]]:

@@ -8,6 +8,7 @@ from quotaflow.udfs.rules.client_metrics import (
     DEFAULT_INTERVAL_MS,
     Client,
     Subscription,
+    covered,
     effective,
     literal,
     matches,
@@ -100,6 +101,27 @@ def test_what_a_client_is_asked_for(subscriptions, expected):
     made = [subscription(str(i), **configs) for i, configs in enumerate(subscriptions)]
     assert effective(made, ORDERS) == expected
     assert effective(reversed(made), ORDERS) == expected
+
+
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [
+        pytest.param([], {}, id="none"),
+        pytest.param(["a.", "b."], {}, id="apart"),
+        pytest.param(["a.b.", "a.", "a.b.c"], {"a.b.": "a.", "a.b.c": "a."}, id="one in another"),
+        pytest.param(["*", "a."], {"a.": "*"}, id="a star covers all"),
+        pytest.param(["a.", "a."], {}, id="the same twice is one"),
+    ],
+)
+def test_prefixes_that_others_cover(metrics, expected):
+    assert covered(metrics) == expected
+
+
+@given(st.lists(st.text("ab", max_size=4)))
+def test_prefixes_not_covered_match_as_much_as_all(metrics):
+    kept = tuple(set(metrics) - covered(metrics).keys())
+    assert not covered(kept)
+    assert all(name.startswith(kept) for name in metrics)
 
 
 @pytest.mark.parametrize("text", ["a,b", "a=b", "", " a", "a\t", "\0a"])
