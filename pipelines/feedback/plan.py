@@ -11,6 +11,7 @@ from itertools import groupby
 
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, USER
+from quotaflow.udfs.rules import lease
 
 # kafka-configs reads an empty name, and some tools this one, as the default of all users.
 _NAMES_OF_DEFAULTS = ("", "<default>")
@@ -144,6 +145,9 @@ def _why_row_held(row: Desired, now: datetime, bounds: Bounds) -> str | None:
         return "excluded: plan.excluded_principals, or this pipeline's own login"
     if bounds.cluster_id is not None and row.cluster_id != bounds.cluster_id:
         return f"seen in cluster {row.cluster_id}, and conf means {bounds.cluster_id}"
+    until_s = lease.until_s(row.entity_name) if row.entity_type == CLIENT_METRICS else None
+    if until_s is not None and now.timestamp() < until_s:
+        return f"its lease runs for another {until_s - int(now.timestamp())} s"
     if row.since > now - bounds.settle:
         settle_s = bounds.settle // timedelta(seconds=1)
         return f"seen since {row.since:%H:%M:%S} UTC only: rows settle for {settle_s} s"

@@ -132,7 +132,11 @@ SELECT
     standing.config_key,
     CAST(NULL AS STRING) AS config_value,
     standing.config_value AS prior_value,
-    'no alert that asked for it is open any more: takes it back' AS reason,
+    CASE
+        WHEN standing.entity_name LIKE 'quotaflow-alert-%'
+            THEN 'no alert that asked for it is open any more: takes it back'
+        ELSE 'quotaflow troubleshoot left it behind: takes it back after its lease'
+    END AS reason,
     'current_configs' AS evidence_table,
     concat('entity_name=', standing.entity_name) AS evidence_key,
     standing.valid_from AS since,
@@ -140,4 +144,7 @@ SELECT
 FROM standing
 LEFT JOIN subscription_asks AS asks
     ON standing.cluster_id = asks.cluster_id AND standing.entity_name = asks.entity_name
-WHERE standing.entity_name LIKE 'quotaflow-alert-%' AND asks.entity_name IS NULL
+WHERE asks.entity_name IS NULL AND (
+    standing.entity_name LIKE 'quotaflow-alert-%'
+    OR standing.entity_name LIKE 'quotaflow-troubleshoot-%-until-%'
+)

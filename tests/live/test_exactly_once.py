@@ -31,6 +31,7 @@ class Driver:
                     "kafka": {"properties": dict(conf.kafka.properties)},
                     "warehouse": {"path": str(self.warehouse)},
                     "alerts": conf.alerts.model_dump(),
+                    "producer_ids": conf.producer_ids.model_dump(),
                     "ingest": {"max_offsets_per_trigger": LINES_PER_BATCH},
                     "spark": {"conf": session.SHORT_LIVED},
                 }

@@ -88,10 +88,11 @@ def test_nothing_is_asked_of(
 
 def test_the_end_of_the_alerts_takes_the_subscription_back(warehouse: Warehouse) -> None:
     standing = [config(0, key, value, entity_name=NAME) for key, value in (("metrics", "a."),)]
-    foreign = [config(0, "metrics", "b.", entity_name="theirs")]
-    found = desired(warehouse, configs=standing + foreign)
+    lease = "quotaflow-troubleshoot-x-until-9"
+    others = [config(0, "metrics", "b.", entity_name=name) for name in ("theirs", lease)]
+    found = desired(warehouse, configs=standing + others)
     names = ("entity_name", "config_key", "config_value", "prior_value")
-    assert picked(found, *names) == [(NAME, "metrics", None, "a.")]
+    assert picked(found, *names) == [(NAME, "metrics", None, "a."), (lease, "metrics", None, "b.")]
 
 
 def test_what_stands_already_is_the_prior_value(warehouse: Warehouse) -> None:

@@ -142,6 +142,15 @@ def test_a_subscription_is_taken_back_whole() -> None:
     assert changes[0].command.endswith("--delete-config interval.ms,match,metrics")
 
 
+@pytest.mark.parametrize(("after_s", "changes"), [(-1, 0), (0, 3)])
+def test_a_lease_is_taken_back_once_it_is_over(after_s: int, changes: int) -> None:
+    name = f"quotaflow-troubleshoot-vl7CCx68Qw29SsxmLSK4Xg-until-{NOW.timestamp():.0f}"
+    rows = [replace(r, config_value=None, prior_value=r.config_value) for r in asked(name)]
+    made = plan(rows, NOW + timedelta(seconds=after_s), SETTLED, PLAIN)
+    assert len(made.changes) == changes
+    assert {held.why for held in made.held} <= {"its lease runs for another 1 s"}
+
+
 def test_of_too_many_subscriptions_the_oldest_are_asked_for_and_the_others_named() -> None:
     since = NOW - timedelta(hours=1)
     rows = [*asked("c"), *asked("a"), *asked("b", since=since)]
