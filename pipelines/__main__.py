@@ -15,6 +15,7 @@ from quotaflow.pipelines.commands import (
     plan,
     snapshot,
     tables,
+    troubleshoot,
 )
 from quotaflow.pipelines.errors import QuotaflowError
 
@@ -39,7 +40,7 @@ def app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     commands.callback()(_quotaflow)
-    for group in (jobs, snapshot, tables, metrics, captures, plan, doctor):
+    for group in (jobs, snapshot, tables, metrics, captures, plan, troubleshoot, doctor):
         group.register(commands)
     return commands
 

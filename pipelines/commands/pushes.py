@@ -1,0 +1,170 @@
+"""Pushes of some client instances as they reach the topics, decoded as the pipeline does."""
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from quotaflow.pipelines.commands import payloads, values
+from quotaflow.pipelines.config import Ingest, Payloads
+from quotaflow.schemas import tables
+from quotaflow.udfs import otlp
+from quotaflow.udfs.codecs import COMPRESSION_NAMES
+from quotaflow.udfs.rules.client_metrics import ALL
+
+Row = dict[str, Any]
+_ONCE_WITHIN = 1_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_YEAR_2100_MS = 4_102_444_800_000
+_API = "PUSH_TELEMETRY"
+_CODECS = dict(enumerate(COMPRESSION_NAMES))
+_STOCK = "Completed request:"
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_NO_ERROR = 0
+_NUMBERS = {"broker_id": "broker_id", "client_source_port": "client_port"}
+_TEXTS = {
+    "client_instance_id": "client_instance_id",
+    "principal": "principal",
+    "client_id": "client_id",
+    "client_software_name": "client_software_name",
+    "client_software_version": "client_software_version",
+    "client_source_address": "client_address",
+    "listener": "listener",
+}
+
+
+@dataclass(slots=True)
+class Pushes:
+    """The pushes of these instances, each once though it may come by two ways, and their count.
+
+    `metrics` are the prefixes to show; `said` is told what cannot be shown, and why.
+    """
+
+    cluster_id: str
+    client_instance_ids: frozenset[str]
+    metrics: tuple[str, ...]
+    ingest: Ingest
+    bounds: Payloads
+    said: Callable[[str], None]
+    pushes: int = 0
+    points: int = 0
+    _seen: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def rows(self, record: Any) -> Iterator[Row]:
+        """The data points a record brought, with the columns of client_metrics."""
+        push = self._push(record)
+        if push is None:
+            return
+        limits = payloads.limits(self.bounds)
+        (opened,) = otlp.inspect_pushes(limits)(iter([push]))
+        told = opened.drop_columns(["payload"]).to_pylist()[0]
+        if self._is_known(told):
+            return
+        self.pushes += 1
+        self._say_what_is_wrong(told)
+        if told["unreadable_reason"] is None:
+            for row in values.rows(otlp.decode_pushes(limits)(iter([opened]))):
+                if ALL in self.metrics or (row["metric"] or "").startswith(self.metrics):
+                    self.points += 1
+                    yield row
+
+    def _push(self, record: Any) -> pa.RecordBatch | None:
+        """A record as one row of telemetry_pushes; None where it is none of these instances."""
+        if not record.value or len(record.value) > self.ingest.max_line_bytes:
+            return None
+        is_line = record.topic == self.ingest.request_log_topic
+        try:
+            push = of_line(record, self.client_instance_ids) if is_line else of_receiver(record)
+            if push is None or push["client_instance_id"] not in self.client_instance_ids:
+                return None
+            known = push | {"cluster_id": self.cluster_id, "record_time": _moment(record.timestamp)}
+            row = {name: known.get(name) for name in tables.TELEMETRY_PUSHES.column_names}
+            return pa.RecordBatch.from_pylist([row], schema=tables.TELEMETRY_PUSHES.arrow)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            return None  # not what a broker writes: ingest keeps it in quarantine, with the reason
+
+    def _is_known(self, told: Row) -> bool:
+        """Whether it came before: by the other way in. Pushes of nothing at all are all alike."""
+        key = (told["client_instance_id"], told["payload_sha256"])
+        if not told["decoded_bytes"]:
+            return False
+        known = key in self._seen
+        self._seen[key] = None
+        if len(self._seen) > _ONCE_WITHIN:
+            del self._seen[next(iter(self._seen))]
+        return known
+
+    def _say_what_is_wrong(self, told: Row) -> None:
+        who = told["client_instance_id"]
+        if not told["accepted"]:
+            self.said(f"a push of {who} was rejected: error {told['error_code']}")
+        if told["unreadable_reason"] is not None:
+            why = f"{told['unreadable_reason']}: {told['unreadable_detail']}"
+            self.said(f"a push of {who} cannot be read: {why}")
+
+
+def of_receiver(record: Any) -> Row:
+    """A record of broker/TelemetryReceiver as columns of telemetry_pushes."""
+    headers = {key: value.decode("utf-8", "replace") for key, value in record.headers if value}
+    numbers = {name: _number(headers.get(key)) for key, name in _NUMBERS.items()}
+    return numbers | {
+        **{name: headers.get(key) for key, name in _TEXTS.items()},
+        "event_time": _moment(record.timestamp),
+        "accepted": True,
+        "error_code": _NO_ERROR,
+        "compression": "none",
+        "payload": record.value,
+    }
+
+
+def of_line(record: Any, client_instance_ids: frozenset[str]) -> Row | None:
+    """A PUSH_TELEMETRY line of the request log as columns of telemetry_pushes.
+
+    None for other lines and other instances; raises what json and base64 do for what is no line.
+    """
+    text = record.value.decode("utf-8", "replace")
+    # A look first: parsing every line of a busy cluster would be too slow.
+    if _API not in text or not any(one in text for one in client_instance_ids):
+        return None
+    start = text.find(_STOCK)
+    line = text[start + len(_STOCK) : text.rfind("}") + 1] if start >= 0 else text
+    parsed = json.loads(line)
+    return _of_line(parsed if "r" in parsed else {"r": parsed}, record.timestamp)
+
+
+def _of_line(envelope: Mapping[str, Any], shipped_ms: int) -> Row | None:
+    line = envelope["r"]
+    header, request, client = line["requestHeader"], line["request"], line["clientInformation"]
+    if header["requestApiKeyName"] != _API or line.get("isForwarded"):
+        return None
+    address, _, port = line["connection"].split("-")[1].rpartition(":")
+    error_code = line["response"]["errorCode"]
+    return {
+        "event_time": _moment(envelope.get("ts", shipped_ms)),
+        "broker_id": envelope.get("broker"),
+        "client_instance_id": request["clientInstanceId"],
+        "principal": line["principal"],
+        "client_id": header["clientId"],
+        "client_software_name": client["softwareName"],
+        "client_software_version": client["softwareVersion"],
+        "client_address": address,
+        "client_port": _number(port),
+        "listener": line["listener"],
+        "accepted": error_code == _NO_ERROR,
+        "error_code": error_code,
+        "compression": _CODECS.get(request["compressionType"], "unknown"),
+        "payload": base64.b64decode(request["metrics"], validate=True),
+    }
+
+
+def _moment(ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=min(max(ms, 0), _YEAR_2100_MS))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and _NUMBER.fullmatch(text) else None

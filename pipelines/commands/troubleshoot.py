@@ -1,0 +1,126 @@
+"""The command troubleshoot: ask one client for more for a while, and show it (KIP-714)."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.errors import ConfigError
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.commands.asked import Asked
+    from quotaflow.pipelines.config import Conf
+
+INTERVAL_S, FOR_S = range(1, 3_601), range(10, 86_401)
+_INTERRUPTED = 130
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("troubleshoot")(troubleshoot)
+
+
+def troubleshoot(
+    client: Annotated[
+        str, typer.Argument(metavar="CLIENT", help="A client instance id, or a client id.")
+    ],
+    metrics: Annotated[
+        str,
+        typer.Option("--metrics", metavar="PREFIX[,PREFIX]", help="What to ask for; * is all."),
+    ],
+    interval: Annotated[
+        str, typer.Option("--interval", metavar="10s", help="How often it is to push.")
+    ] = "10s",
+    period: Annotated[
+        str, typer.Option("--for", metavar="30m", help="How long it is asked and shown.")
+    ] = "30m",
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Write it: without, it is only shown.")
+    ] = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Ask one client for metrics for a while, and show what it pushes.
+
+    Makes a client-metrics resource for the live instances of CLIENT alone, follows the receiver's
+    topic and the request log, and deletes the resource at the end, at Ctrl-C and after an error.
+    What could harm the client is refused. With --json the points have the columns of
+    client_metrics. Needs no JVM; the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster.
+
+    Example: quotaflow troubleshoot orders --metrics org.apache.kafka.consumer. --for 10m --yes
+    """
+    prefixes = tuple(dict.fromkeys(part.strip() for part in metrics.split(",")))
+    interval_s = _seconds("--interval", interval, INTERVAL_S, "every push costs client and broker")
+    for_s = _seconds("--for", period, FOR_S, "a rule of conf asks for longer")
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines.commands import asked  # noqa: PLC0415  imports pyarrow
+
+    now = datetime.now(UTC)
+    until = now + timedelta(seconds=for_s)
+    wanted = asked.Request(client, prefixes, interval_s * 1_000, now, until)
+    prepared = asked.prepare(settings, wanted)
+    for text in prepared.notes:
+        output.note(text)
+    if yes:
+        _follow(settings, prepared, for_s, as_json=as_json)
+    elif as_json:
+        output.lines([values.json_line(asked.as_object(prepared))])
+    else:
+        output.lines(asked.text(prepared))
+
+
+def _seconds(option: str, text: str, bounds: range, why: str) -> int:
+    found = 0 if text.strip().endswith("ms") else options.seconds(text)
+    if found not in bounds:
+        raise ConfigError(f"{option} {text} must be {bounds[0]} to {bounds[-1]} s: {why}")
+    return found
+
+
+def _follow(settings: "Conf", prepared: "Asked", for_s: int, *, as_json: bool) -> None:
+    from quotaflow.pipelines import interrupts, loan, tail  # noqa: PLC0415
+    from quotaflow.pipelines.commands.pushes import Pushes  # noqa: PLC0415
+
+    properties, made = settings.kafka.properties, prepared.lease
+    pushes = Pushes(
+        cluster_id=prepared.cluster.cluster_id,
+        client_instance_ids=frozenset(made.client_instance_ids),
+        metrics=made.metrics,
+        ingest=settings.ingest,
+        bounds=settings.payloads,
+        said=output.note,
+    )
+    partitions = {topic.name: topic.partitions for topic in prepared.cluster.topics.values()}
+    shown: Callable[[dict[str, Any]], str] = values.json_line if as_json else line
+    with (
+        interrupts.noted() as is_over,
+        tail.opened(properties, partitions) as poll,
+        loan.lent(properties, made, prepared.take_back, output.note),
+    ):
+        output.note(f"asked by client-metrics {made.name}: Ctrl-C takes it back")
+        for record in _until(poll, for_s, is_over):
+            output.lines(shown(row) for row in pushes.rows(record))
+    output.note(f"{pushes.pushes} pushes and {pushes.points} points came; {made.name} is deleted")
+    if is_over():
+        raise typer.Exit(_INTERRUPTED)
+
+
+def _until(poll: Callable[[], list[Any]], for_s: int, is_over: Callable[[], bool]) -> Iterator[Any]:
+    deadline_s = time.monotonic() + for_s
+    while time.monotonic() < deadline_s and not is_over():
+        yield from poll()
+
+
+def line(row: dict[str, Any]) -> str:
+    """A point of client_metrics for people: when, what, how much, and of what."""
+    value = row["value"] if row["value"] is not None else row["histogram_sum"]
+    told = f"{(row['event_time'] or '')[11:23]}  {row['metric']} = {values.text(value)}"
+    told += f" {row['unit']}" if row["unit"] else ""
+    if row["histogram_count"] is not None:
+        told += f" in {row['histogram_count']}"
+    labels = " ".join(f"{key}={value}" for key, value in sorted((row["attributes"] or {}).items()))
+    return values.visible(f"{told}  {labels}  {row['client_instance_id']}")

@@ -1,0 +1,61 @@
+"""Records that reach topics from now on, through kafka-python: to look at, never to keep."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka import errors as kafka_errors
+
+from quotaflow.pipelines import admin
+from quotaflow.pipelines.errors import KafkaError
+
+Records = list[Any]
+"""kafka-python's ConsumerRecord: topic, partition, offset, timestamp, key, value, headers."""
+
+_WAIT_MS = 500
+_RECORDS_AT_ONCE = 500
+
+
+@contextmanager
+def opened(
+    properties: Mapping[str, str], partitions: Mapping[str, int]
+) -> Iterator[Callable[[], Records]]:
+    """What gives the records of topics after this moment, waiting half a second for some.
+
+    `partitions` is how many each topic has. Raises KafkaError when a topic cannot be read.
+    """
+    with _told(partitions), closing(KafkaConsumer(**_options(properties))) as consumer:
+        assigned = [TopicPartition(topic, p) for topic, n in partitions.items() for p in range(n)]
+        consumer.assign(assigned)
+        for partition, end in consumer.end_offsets(assigned).items():
+            consumer.seek(partition, end)
+
+        def poll() -> Records:
+            found = consumer.poll(timeout_ms=_WAIT_MS, max_records=_RECORDS_AT_ONCE)
+            return [record for records in found.values() for record in records]
+
+        yield poll
+
+
+def _options(properties: Mapping[str, str]) -> dict[str, Any]:
+    return admin.options(properties) | {
+        "client_id": "quotaflow-troubleshoot",
+        "group_id": None,
+        "enable_auto_commit": False,
+        "allow_auto_create_topics": False,
+    }
+
+
+@contextmanager
+def _told(topics: Mapping[str, int]) -> Iterator[None]:
+    names = ", ".join(topics)
+    try:
+        yield
+    except kafka_errors.UnsupportedCodecError as error:
+        raise KafkaError(
+            f"records of {names} cannot be decompressed ({error}): "
+            "pip install zstandard lz4 python-snappy"
+        ) from None
+    except kafka_errors.KafkaError as error:
+        raise KafkaError(f"{names} cannot be read: {error}") from None
