@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("decode", "decode_spark", "parse", "producer_ids")
+BENCHMARKS = ("decode", "decode_scaling", "decode_spark", "parse", "producer_ids")
 
 
 def main() -> int:

@@ -1,0 +1,137 @@
+"""The same pushes by the request log, the receiver and a Collector's topic: the same points."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+from deltalake import DeltaTable
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config
+from quotaflow.pipelines import run as runner
+from quotaflow.pipelines.facts.ingest import payload_limits
+from quotaflow.schemas import tables
+from quotaflow.udfs import otlp
+
+TOPIC = "otlp_metrics"
+PUSHES_PER_BATCH = 7
+CONTEXT = {
+    "client_instance_id": "client_instance_id",
+    "principal": "principal",
+    "client_id": "client_id",
+    "client_software_name": "client_software_name",
+    "client_software_version": "client_software_version",
+    "client_address": "client_source_address",
+    "client_port": "client_source_port",
+    "listener": "listener",
+    "broker_id": "broker_id",
+    "connection_id": "connection_id",
+}
+"""Column of telemetry_pushes -> the receiver's header, as an exporter puts it on the resource."""
+
+
+def pushes(folder: Path, route: str) -> pa.Table:
+    """Accepted pushes of the demo's clients by one route; raw ones tell no times."""
+    found = DeltaTable(folder / "telemetry_pushes").to_pyarrow_table()
+    rows = found.to_pylist()
+    kept = [
+        index
+        for index, row in enumerate(rows)
+        if row["route"] == route and row["accepted"] and not row["client_id"].startswith("raw-")
+    ]
+    return found.take(kept)
+
+
+def points(rows: list[dict[str, Any]], *left_out: str) -> Counter[str]:
+    names = [name for name in tables.CLIENT_METRICS.column_names if name not in left_out]
+    return Counter(repr([row[name] for name in names]) for row in rows)
+
+
+def decoded(found: pa.Table) -> list[dict[str, Any]]:
+    """The points of pushes, by the decoder alone."""
+    schema = tables.TELEMETRY_PUSHES.arrow
+    batches = found.select(schema.names).cast(schema).combine_chunks().to_batches()
+    out = otlp.decode_pushes(payload_limits(config.Conf()))(iter(batches))
+    return [row for batch in out for row in batch.to_pylist()]
+
+
+def once(found: pa.Table, among: set[tuple[str, str]]) -> pa.Table:
+    """Of each push of `among` the first."""
+    seen: set[tuple[str, str]] = set()
+    kept = []
+    for index, key in enumerate(keys(found)):
+        if key in among and key not in seen:
+            seen.add(key)
+            kept.append(index)
+    return found.take(kept)
+
+
+def keys(found: pa.Table) -> list[tuple[str, str]]:
+    columns = (found.column(name).to_pylist() for name in ("client_instance_id", "payload_sha256"))
+    return list(zip(*columns, strict=True))
+
+
+def test_request_log_and_receiver_give_the_same_points(filled: Path) -> None:
+    logged, received = pushes(filled, "request_log"), pushes(filled, "receiver")
+    both = set(keys(logged)) & set(keys(received))
+    # A throttled client may go before its last answer, which then is not in the log.
+    assert len(both) > 0.95 * len(set(keys(received)))
+    by_log, by_receiver = (decoded(once(found, both)) for found in (logged, received))
+    assert len(by_log) > 1_000
+    assert points(by_log, "record_time") == points(by_receiver, "record_time")
+
+
+def collected(found: pa.Table) -> Iterator[bytes]:
+    """What a Collector makes of pushes: several in a batch, their context on their resources."""
+    for start in range(0, found.num_rows, PUSHES_PER_BATCH):
+        batch = MetricsData()
+        for push in found.slice(start, PUSHES_PER_BATCH).to_pylist():
+            for resource_metrics in MetricsData.FromString(push["payload"]).resource_metrics:
+                for column, header in CONTEXT.items():
+                    if push[column] is not None:
+                        attribute = resource_metrics.resource.attributes.add()
+                        attribute.key = header
+                        attribute.value.string_value = str(push[column])
+                batch.resource_metrics.append(resource_metrics)
+        yield batch.SerializeToString()
+
+
+@pytest.fixture
+def by_collector(
+    filled: Path, cluster: Cluster, login: list[str], tmp_path: Path
+) -> list[dict[str, Any]]:
+    """The points of a warehouse that knows the receiver's pushes by a Collector alone."""
+    cluster.create_topics([TOPIC])
+    no_push = {"enable.metrics.push": False}
+    producer = Producer({**cluster.librdkafka_properties("admin"), **no_push})
+    for value in collected(pushes(filled, "receiver")):
+        producer.produce(TOPIC, value)
+    assert producer.flush(30) == 0
+    ways = {"request_log_topic": "null", "receiver_topic": "null", "otlp_topic": TOPIC}
+    conf = config.load(
+        overrides=[
+            *login,
+            f"warehouse.path={tmp_path / 'warehouse'}",
+            *(f"ingest.{way}={topic}" for way, topic in ways.items()),
+        ]
+    )
+    runner.run(conf, ["ingest_otlp", "client_metrics"], None, lambda _: None)
+    rows: list[dict[str, Any]] = (
+        DeltaTable(tmp_path / "warehouse" / "client_metrics").to_pyarrow_table().to_pylist()
+    )
+    return rows
+
+
+def test_a_collector_gives_the_same_points(
+    filled: Path, by_collector: list[dict[str, Any]]
+) -> None:
+    received = pushes(filled, "receiver")
+    expected = decoded(once(received, set(keys(received))))
+    left_out = ("record_time", "payload_sha256")
+    assert len(by_collector) > 1_000
+    assert points(by_collector, *left_out) == points(expected, *left_out)
