@@ -96,15 +96,16 @@ def _follow(settings: "Conf", prepared: "Asked", for_s: int, *, as_json: bool) -
     )
     partitions = {topic.name: topic.partitions for topic in prepared.cluster.topics.values()}
     shown: Callable[[dict[str, Any]], str] = values.json_line if as_json else line
-    with (
-        interrupts.noted() as is_over,
-        tail.opened(properties, partitions) as poll,
-        loan.lent(properties, made, prepared.take_back, output.note),
-    ):
-        output.note(f"asked by client-metrics {made.name}: Ctrl-C takes it back")
-        for record in _until(poll, for_s, is_over):
-            output.lines(shown(row) for row in pushes.rows(record))
-    output.note(f"{pushes.pushes} pushes and {pushes.points} points came; {made.name} is deleted")
+    with interrupts.noted() as is_over:
+        with (
+            tail.opened(properties, partitions) as poll,
+            loan.lent(properties, made, prepared.take_back, output.note),
+        ):
+            output.note(f"asked by client-metrics {made.name}: Ctrl-C takes it back")
+            for record in _until(poll, for_s, is_over):
+                output.lines(shown(row) for row in pushes.rows(record))
+        came = f"{pushes.pushes} pushes and {pushes.points} points came"
+        output.note(f"{came}; client-metrics {made.name} is deleted")
     if is_over():
         raise typer.Exit(_INTERRUPTED)
 

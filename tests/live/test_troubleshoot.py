@@ -1,0 +1,148 @@
+"""troubleshoot as a process, against a real librdkafka: points come, and the resource goes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+from deltalake import write_deltalake
+
+from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
+from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.shipper import Shipper
+from quotaflow.pipelines import client_metrics_admin
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+from quotaflow.udfs.rules import lease
+
+from .drive import logged
+
+PRODUCER = "org.apache.kafka.producer."
+STANDING = f"{PRODUCER}connection."
+TIMEOUT_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def client_id(cluster: Cluster) -> Iterator[str]:
+    """A librdkafka producer that pushes a little every second, until the end."""
+    name = f"rdk-{uuid4().hex[:8]}"
+    cluster.subscribe_telemetry(name, STANDING, 1_000, f"client_id={name}")
+    with Shipper(cluster.librdkafka_properties("shipper"), REQUEST_LOG_TOPIC, cluster.request_logs):
+        producer = Producer({**cluster.librdkafka_properties("alice"), "client.id": name})
+        producer.poll(0)
+        yield name
+        producer.flush(5)
+        producer.close()
+    client_metrics_admin.delete(cluster.client_properties("admin"), name)
+
+
+def asked(cluster: Cluster, client_id: str) -> dict[str, Any]:
+    """The first answer of a broker to the client's question what to push, as a row of its table."""
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < deadline_s:
+        for line in [entry["r"] for entry in logged(cluster)]:
+            header, response = line["requestHeader"], line["response"]
+            is_answer = header["requestApiKeyName"] == "GET_TELEMETRY_SUBSCRIPTIONS"
+            if is_answer and header["clientId"] == client_id and response["errorCode"] == 0:
+                return {
+                    "cluster_id": cluster.cluster_id,
+                    "event_time": datetime.now(UTC),
+                    "client_instance_id": response["clientInstanceId"],
+                    "client_id": client_id,
+                    "client_software_name": line["clientInformation"]["softwareName"],
+                    "client_software_version": line["clientInformation"]["softwareVersion"],
+                    "error_code": 0,
+                    "push_interval_ms": response["pushIntervalMs"],
+                }
+        time.sleep(0.5)
+    raise AssertionError(f"{client_id} never asked what to push")
+
+
+@pytest.fixture
+def command(cluster: Cluster, client_id: str, conf: Conf, login: list[str]) -> list[str]:
+    """The command for that client, on tables that know it."""
+    row = asked(cluster, client_id)
+    for table in tables.TABLES.values():
+        rows = [row] if table.name == "telemetry_subscriptions" else []
+        content = pa.Table.from_pylist(rows, schema=table.arrow)
+        partitions = list(table.partitioning) or None
+        folder = Warehouse(conf.warehouse).folder(table.name)
+        write_deltalake(folder, content, partition_by=partitions)
+    overrides = [*login, f"warehouse.path={conf.warehouse.folder}"]
+    options = [word for pair in overrides for word in ("--set", pair)]
+    words = [client_id, "--metrics", PRODUCER, "--interval", "1s", "--json", *options]
+    return [sys.executable, "-m", "quotaflow.pipelines", "troubleshoot", *words]
+
+
+def leases(cluster: Cluster) -> list[str]:
+    standing = client_metrics_admin.read(cluster.client_properties("admin"))
+    return [name for name in standing if lease.until_s(name)]
+
+
+def test_points_come_each_once_and_the_resource_goes(
+    cluster: Cluster, client_id: str, command: list[str]
+) -> None:
+    said = subprocess.run(
+        [*command, "--for", "10s", "--yes"], capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    rows = [json.loads(line) for line in said.stdout.splitlines()]
+    assert {(row["client_id"], row["principal"]) for row in rows} == {(client_id, "User:alice")}
+    assert any(not row["metric"].startswith(STANDING) for row in rows)
+    points = {(row["series_id"], row["event_time"], row["start_time"]) for row in rows}
+    assert len(points) == len(rows) > 10
+    assert f"and {len(rows)} points came" in said.stderr
+    assert leases(cluster) == []
+
+
+def test_without_yes_nothing_is_written(cluster: Cluster, command: list[str]) -> None:
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "--delete-config" in json.loads(said.stdout)["take_back_command"]
+    assert leases(cluster) == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "times"), [(signal.SIGINT, 1), (signal.SIGINT, 5), (signal.SIGTERM, 5)]
+)
+def test_an_end_from_outside_however_often_takes_it_back(
+    cluster: Cluster, command: list[str], ending: signal.Signals, times: int, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    told = tmp_path / "stderr"
+    with (
+        told.open("wb") as stderr,
+        subprocess.Popen(
+            [*command, "--for", "5m", "--yes"],
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            env=environment,
+        ) as process,
+    ):
+        try:
+            deadline_s = time.monotonic() + TIMEOUT_S
+            while b"asked by client-metrics" not in told.read_bytes():
+                assert time.monotonic() < deadline_s, told.read_text()
+                assert process.poll() is None, told.read_text()
+                time.sleep(0.1)
+            assert len(leases(cluster)) == 1
+            for _ in range(times):
+                process.send_signal(ending)
+                time.sleep(0.15)
+            # Once all is taken back, a further one may kill it.
+            killed = {-ending} if times > 1 else set()
+            assert process.wait(TIMEOUT_S) in {130} | killed, told.read_text()
+        finally:
+            process.kill()
+    assert "is deleted" in told.read_text()
+    assert leases(cluster) == []
