@@ -25,7 +25,7 @@ UNREAD = -1
 """The number of bytes that are not what they should be."""
 
 _HEADER_FIELDS = {"name", "description", "unit"}
-_REMEMBERED, _REMEMBERED_BYTES = 32_768, 512
+_REMEMBERED, _REMEMBERED_BYTES = 65_536, 512
 T = TypeVar("T")
 
 
