@@ -25,7 +25,7 @@ _API = "PUSH_TELEMETRY"
 _CODECS = dict(enumerate(COMPRESSION_NAMES))
 _STOCK = "Completed request:"
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_NO_ERROR = 0
+_NO_ERROR, _CHANGED = 0, 117  # UNKNOWN_SUBSCRIPTION_ID
 _NUMBERS = {"broker_id": "broker_id", "client_source_port": "client_port"}
 _TEXTS = {
     "client_instance_id": "client_instance_id",
@@ -102,7 +102,9 @@ class Pushes:
     def _say_what_is_wrong(self, told: Row) -> None:
         who = told["client_instance_id"]
         if not told["accepted"]:
-            self.said(f"a push of {who} was rejected: error {told['error_code']}")
+            code = told["error_code"]
+            why = ": its subscription changed, and it asks anew" if code == _CHANGED else ""
+            self.said(f"a push of {who} was rejected with error {code}{why}")
         if told["unreadable_reason"] is not None:
             why = f"{told['unreadable_reason']}: {told['unreadable_detail']}"
             self.said(f"a push of {who} cannot be read: {why}")

@@ -124,4 +124,5 @@ def line(row: dict[str, Any]) -> str:
     if row["histogram_count"] is not None:
         told += f" in {row['histogram_count']}"
     labels = " ".join(f"{key}={value}" for key, value in sorted((row["attributes"] or {}).items()))
+    told += "" if row["accepted"] else "  (rejected)"
     return values.visible(f"{told}  {labels}  {row['client_instance_id']}")

@@ -102,10 +102,8 @@ def test_points_come_each_once_and_the_resource_goes(
     assert any(not row["metric"].startswith(STANDING) for row in rows)
     points = {(row["series_id"], row["event_time"], row["start_time"]) for row in rows}
     assert len(points) == len(rows) > 10
-    assert len(said.stderr.splitlines()) == 3, said.stderr
-    hears, begins, ends = said.stderr.splitlines()
+    hears, *_, ends = said.stderr.splitlines()
     assert "within 2 s" in hears
-    assert "asked by client-metrics quotaflow-troubleshoot-" in begins
     assert f"and {len(rows)} points came" in ends
     assert leases(cluster) == []
 

@@ -283,6 +283,7 @@ def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
     clients(run.warehouse, {"client_instance_id": ONE})
     texts: list[Any] = [
         logged(golden, ONE, response={"errorCode": 89}),
+        logged(golden, ONE, response={"errorCode": 117}) | {"ts": MS + 1},
         logged(golden, ONE, principal=["User:x"]),
         logged(golden, ONE, response=None),
         logged(golden, ONE, connection="x"),
@@ -296,7 +297,7 @@ def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
     with arriving(monkeypatch, bad, odd, *(record(LOGGED, line) for line in lines)):
         assert run(ONE, "--metrics", "*", "--yes") == 130
     _, err = run.said()
-    assert f"a push of {ONE} was rejected: error 89" in err
+    assert f"a push of {ONE} was rejected with error 89\n" in err
     assert f"a push of {ONE} cannot be read: not_otlp" in err
     assert "2 pushes and" in err
     assert run.kafka.standing == {}

@@ -29,7 +29,8 @@ def test_a_query_of_the_page_runs_empty_and_filled(
 
 def test_the_page_asks_only_what_is_there() -> None:
     asked = set(re.findall(r"^FROM (\w+)", DOC, re.M))
-    assert len(QUERIES) + len(CONFS) == DOC.count("```") / 2
+    commands = re.findall(r"^```\nquotaflow ", DOC, re.M)
+    assert len(QUERIES) + len(CONFS) + len(commands) == DOC.count("```") / 2
     assert asked <= views.load().keys() | tables.TABLES.keys()
 
 
