@@ -281,9 +281,11 @@ def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
     run: Command, golden: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clients(run.warehouse, {"client_instance_id": ONE})
+    empty = logged(golden, ONE, response={"errorCode": 117})
+    empty["r"]["request"]["metrics"] = ""
     texts: list[Any] = [
         logged(golden, ONE, response={"errorCode": 89}),
-        logged(golden, ONE, response={"errorCode": 117}) | {"ts": MS + 1},
+        empty,
         logged(golden, ONE, principal=["User:x"]),
         logged(golden, ONE, response=None),
         logged(golden, ONE, connection="x"),
@@ -298,8 +300,9 @@ def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
         assert run(ONE, "--metrics", "*", "--yes") == 130
     _, err = run.said()
     assert f"a push of {ONE} was rejected with error 89\n" in err
+    assert f"a push of {ONE} was rejected with error 117: its subscription changed" in err
     assert f"a push of {ONE} cannot be read: not_otlp" in err
-    assert "2 pushes and" in err
+    assert "3 pushes and" in err
     assert run.kafka.standing == {}
 
 
