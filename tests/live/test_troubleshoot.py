@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -108,10 +109,17 @@ def test_points_come_each_once_and_the_resource_goes(
     assert leases(cluster) == []
 
 
-def test_without_yes_nothing_is_written(cluster: Cluster, command: list[str]) -> None:
+def test_without_yes_nothing_is_written_and_what_is_shown_can_be_run(
+    cluster: Cluster, command: list[str]
+) -> None:
     said = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "--delete-config" in json.loads(said.stdout)["take_back_command"]
+    shown = json.loads(said.stdout)
     assert leases(cluster) == []
+    for line, standing in ((shown["command"], [shown["name"]]), (shown["take_back_command"], [])):
+        file = str(cluster.properties_file("admin"))
+        _, *words = shlex.split(line.replace("client.properties", file))
+        cluster.run_tool("kafka.admin.ConfigCommand", *words)
+        assert leases(cluster) == standing
 
 
 @pytest.mark.parametrize(
