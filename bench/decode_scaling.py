@@ -1,12 +1,15 @@
 """How decoding grows: with ten times the clients, and with the size of a payload.
 
-`python bench/decode_scaling.py [--json]`. Time: CPU seconds of one core for `decode_pushes` over
-every push, the best of three passes. Memory: the largest batch of rows handed on, and the most
-that Arrow held at once beyond its input, in a process of its own for each size of payload.
+`python bench/decode_scaling.py [--json | --profile]`. Time: CPU seconds of one core that
+`decode_pushes` takes for every push, the best of three passes. Memory: the largest batch of rows
+handed on, and the most that Arrow held at once beyond its input, in a process of its own for each
+size of payload.
 """
 
 import argparse
+import cProfile
 import json
+import pstats
 import subprocess
 import sys
 import time
@@ -43,11 +46,15 @@ def decoded(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return otlp.decode_pushes(Limits())(iter(batches))
 
 
-def seconds(clients: int) -> float:
-    """CPU seconds for every push of so many clients."""
-    batches = as_batches(
+def of_clients(clients: int) -> list[pa.RecordBatch]:
+    """Some pushes of so many clients, each client with attributes of its own."""
+    return as_batches(
         [one_resource(client, push) for push in range(PUSHES_EACH) for client in range(clients)]
     )
+
+
+def seconds(batches: list[pa.RecordBatch]) -> float:
+    """CPU seconds to decode them."""
     took = []
     for _ in range(ROUNDS):
         began = time.process_time()
@@ -59,10 +66,9 @@ def seconds(clients: int) -> float:
 
 def sized(size: int) -> list[bytes]:
     """Payloads of about this size, together TOTAL_BYTES: repeated fields may be concatenated."""
-    whole, rest = divmod(size, len(_POINTS_IN_13_KB))
+    whole = size // len(_POINTS_IN_13_KB)
     if not whole:
         return [_a_part(size)] * (TOTAL_BYTES // size)
-    del rest
     return [
         b"".join(one_resource(n * whole + part, n) for part in range(whole))
         for n in range(TOTAL_BYTES // size)
@@ -105,12 +111,18 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--profile", action="store_true", help="where the time goes, instead")
     parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.memory_of:
         print(json.dumps(memory(options.memory_of)))
         return
-    few, many = (seconds(clients) for clients in CLIENTS)
+    if options.profile:
+        profile, batches = cProfile.Profile(), of_clients(CLIENTS[1])
+        profile.runcall(seconds, batches)
+        pstats.Stats(profile).strip_dirs().sort_stats("tottime").print_stats(20)
+        return
+    few, many = (seconds(of_clients(clients)) for clients in CLIENTS)
     sizes = [_in_a_process(size) for size in SIZES]
     if options.json:
         print(json.dumps({"seconds": [few, many], "ratio": many / few, "sizes": sizes}))

@@ -1,4 +1,5 @@
-"""Decoding inside Spark on two cores: payload batches to nowhere, to Delta, and by a pandas loop.
+"""Decoding inside Spark on two cores: payload batches to nowhere, to Delta, and by a pandas loop;
+and the same work in one plain Python process, on one core.
 
 `python bench/decode_spark.py [--json] [--payloads N]`. Payloads lie in a Parquet file, so each way
 starts from a scan; points per second of wall time, the best of three runs after one to warm up.
@@ -102,9 +103,15 @@ def measure(count: int) -> dict[str, float]:
         def delta() -> None:
             quotaflow(rows).write.format("delta").mode("append").save(sink)
 
+        def plainly() -> None:
+            batches = pq.read_table(folder / "pushes.parquet").to_batches()
+            for _batch in otlp.decode_pushes(Limits())(iter(batches)):
+                pass
+
         return {
             "decode_pushes to a no-op sink": points / best_s(nowhere(quotaflow)),
             "decode_pushes to Delta": points / best_s(delta),
+            "decode_pushes in one plain Python process": points / best_s(plainly),
             "pandas loop to a no-op sink": points / best_s(nowhere(pandas_loop)),
         }
     finally:
@@ -122,7 +129,7 @@ def main() -> None:
     if options.json:
         json.dump(rates, sys.stdout, indent=2)
         return
-    table = Table("way", "M points/s, 2 cores")
+    table = Table("way", "M points/s")
     for name, rate in rates.items():
         table.add_row(name, f"{rate / 1e6:.2f}")
     Console().print(table)

@@ -9,15 +9,14 @@ import base64
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from quotaflow.udfs.codecs import Limits
-
-Tags = tuple[tuple[str, str | None], ...]
-"""Attributes by key, sorted; a null value is one the client named and did not set."""
+from quotaflow.udfs.digest import digest
 
 CUT_MARK = "…"
 DROPPED = "otel.dropped_attributes_count"
@@ -38,6 +37,31 @@ class Place:
     node_kind: str | None = None
 
 
+class Tags(tuple[tuple[str, str | None], ...]):
+    """Attributes by key, sorted; a null value is one the client named and did not set.
+
+    What follows from a set is worked out once, for clients push the same sets again and again.
+    """
+
+    @cached_property
+    def place(self) -> Place:
+        """Topic, partition and node of a point, whichever client wrote it."""
+        values = dict(self)
+        node_id, node_kind = node(values.get("node_id") or values.get("node.id"))
+        partition = whole_number(values.get("partition"))
+        return Place(values.get("topic") or None, partition, node_id, node_kind)
+
+    @cached_property
+    def digest(self) -> int:
+        """64 bits that stand for the set."""
+        return digest(text for tag in self for text in tag)
+
+    @cached_property
+    def characters(self) -> int:
+        """How long its texts are together."""
+        return sum(len(key) + len(value or "") for key, value in self)
+
+
 def cut(text: str, limits: Limits) -> str:
     """The text, or as much as the limit allows with `…` as its last character."""
     if len(text) <= limits.string_chars:
@@ -55,7 +79,7 @@ def tags(attributes: Iterable[KeyValue], limits: Limits) -> Tags:
     kept = {cut(kv.key, limits): _text(kv.value, limits) for kv in islice(left, limits.attributes)}
     if dropped := len(list(left)):
         kept[DROPPED] = str(dropped)
-    return tuple(sorted(kept.items(), key=_key)) if len(kept) > 1 else tuple(kept.items())
+    return Tags(sorted(kept.items(), key=_key) if len(kept) > 1 else kept.items())
 
 
 _key = itemgetter(0)
@@ -96,14 +120,6 @@ def first(values: Mapping[str, str | None], *keys: str) -> str | None:
         if text := values.get(key):
             return text
     return None
-
-
-def place(attributes: Tags) -> Place:
-    """Topic, partition and node of a point, whichever client wrote it."""
-    values = dict(attributes)
-    node_id, node_kind = node(values.get("node_id") or values.get("node.id"))
-    partition = whole_number(values.get("partition"))
-    return Place(values.get("topic") or None, partition, node_id, node_kind)
 
 
 def node(text: str | None) -> tuple[int | None, str | None]:

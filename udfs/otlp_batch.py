@@ -77,18 +77,14 @@ def _flat_bytes(
     numbers, names = points.numbers, points.names
     return (
         _sizes([sum(map(len, header)) for header in names.headers])[numbers.header]
-        + _sizes([_size(attributes) for attributes in names.attributes])[numbers.attributes]
-        + _sizes([_size(attributes) for attributes in resources])[resource]
+        + _sizes([attributes.characters for attributes in names.attributes])[numbers.attributes]
+        + _sizes([attributes.characters for attributes in resources])[resource]
         + _sizes([sum(map(len, names)) for names in scopes])[scope]
     )
 
 
 def _sizes(sizes: list[int]) -> Ints:
     return np.array(sizes, np.int64)
-
-
-def _size(attributes: Tags) -> int:
-    return sum(len(key) + len(value or "") for key, value in attributes)
 
 
 def _refuse_unnamed(points: Points, payload: Ints, unreadable: Unreadable) -> None:
@@ -117,8 +113,10 @@ def _first_of_each(points: Points, payload: Ints, resource: Ints, scope: Ints) -
     tells several connections by one node.id, -1: their numbers tell them apart.
     """
     numbers, names = points.numbers, points.names
-    kinds = {form.kind: number for number, form in enumerate(names.forms)}
-    kind = np.array([kinds[form.kind] for form in names.forms], np.int64)[numbers.form]
+    # Zero, as either kind of number, and no number at all have the same bits.
+    told_apart = [(form.kind, form.number) for form in names.forms]
+    kinds = {pair: number for number, pair in enumerate(told_apart)}
+    kind = np.array([kinds[pair] for pair in told_apart], np.int64)[numbers.form]
     series = _combined(payload, resource, scope, numbers.header, numbers.attributes, kind)
     keep = np.ones(len(series), np.bool_)
     in_order = np.sort(series)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from quotaflow.schemas import metrics as catalogue
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP
-from quotaflow.udfs.otlp_attributes import Place, Tags, first, place
+from quotaflow.udfs.otlp_attributes import Place, Tags, first
 from quotaflow.udfs.otlp_batch import Batch
 from quotaflow.udfs.otlp_exact import NS_PER_US
 from quotaflow.udfs.otlp_numbers import Numbers, Unsigned
@@ -138,7 +138,7 @@ def _clients(batch: Batch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
     attributes, resources = pa.array(numbers.attributes), pa.array(resource)
     by_resource = [dict(tags) for tags in batch.resources]
     own_keys = {key for tags in sets for key, _ in tags}
-    places = [place(tags) for tags in sets] if own_keys & _PLACE_KEYS else [Place()] * len(sets)
+    places = [tags.place for tags in sets] if own_keys & _PLACE_KEYS else [Place()] * len(sets)
     found = {
         "attributes": _take(sets, _POINT_TYPES["attributes"], attributes),
         "resource": _take(batch.resources, _POINT_TYPES["resource"], resources),

@@ -71,4 +71,4 @@ def _column(name: str, texts: list[str | None]) -> Any:
 
 def _without_context(tags: Tags) -> Tags:
     context = _OTHER_HEADERS.union(_KEYS.values())
-    return tuple(tag for tag in tags if tag[0] not in context)
+    return Tags(tag for tag in tags if tag[0] not in context)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from mmh3 import mmh3_x64_128_utupledigest
 
 from quotaflow.schemas.table import LONG
+from quotaflow.udfs.digest import digest
 from quotaflow.udfs.otlp_batch import Batch
 from quotaflow.udfs.otlp_payloads import Ints
 
@@ -27,8 +27,8 @@ def series_ids(batch: Batch, rows: Ints, instances: Any) -> Any:
     """
     numbers, names = batch.points.numbers, batch.points.names
     own = instances.dictionary_encode()
-    of_instance = _of([(text,) for text in own.dictionary.to_pylist()])
-    of_resource = _of(_flat(tags) for tags in batch.resources)[batch.resource[rows]]
+    of_instance = _hashes(digest((text,)) for text in own.dictionary.to_pylist())
+    of_resource = _hashes(tags.digest for tags in batch.resources)[batch.resource[rows]]
     if len(of_instance):
         known = own.indices.fill_null(0).to_numpy(zero_copy_only=False)
         is_null = own.indices.is_null().to_numpy(zero_copy_only=False)
@@ -36,26 +36,16 @@ def series_ids(batch: Batch, rows: Ints, instances: Any) -> Any:
     else:
         who = of_resource
     for part, codes in (
-        (((name,) for name, _ in names.headers), numbers.header),
-        (((form.kind,) for form in names.forms), numbers.form),
-        ((_flat(tags) for tags in names.attributes), numbers.attributes),
+        ((digest((name,)) for name, _ in names.headers), numbers.header),
+        ((digest((form.kind,)) for form in names.forms), numbers.form),
+        ((tags.digest for tags in names.attributes), numbers.attributes),
     ):
-        who = _mixed(who, _of(part)[codes[rows]])
+        who = _mixed(who, _hashes(part)[codes[rows]])
     return pa.array(who.view(np.int64), LONG)
 
 
-def _flat(tags: Iterable[tuple[str, str | None]]) -> tuple[str | None, ...]:
-    return tuple(text for tag in tags for text in tag)
-
-
-def _of(texts: Iterable[tuple[str | None, ...]]) -> _Hashes:
-    """A hash of each tuple of texts; lengths go in too, so that no two run into each other."""
-    return np.array([_hash(parts) for parts in texts], np.uint64)
-
-
-def _hash(parts: tuple[str | None, ...]) -> int:
-    encoded = [b"-" if text is None else b"%d:%s" % (len(text), text.encode()) for text in parts]
-    return mmh3_x64_128_utupledigest(b"".join(encoded))[0]
+def _hashes(digests: Iterable[int]) -> _Hashes:
+    return np.fromiter(digests, np.uint64)
 
 
 def _mixed(left: _Hashes, right: _Hashes) -> _Hashes:

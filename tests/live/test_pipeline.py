@@ -109,6 +109,24 @@ def test_records_sent_are_what_the_producer_pushed(filled: Path, run: Run, clien
     assert sent - retried == sum(run.client(client_id).records_acked.values())
 
 
+def test_bytes_sent_are_those_of_the_brokers_log(filled: Path) -> None:
+    client_id = "java-orders-alice"
+    (sent,) = query(
+        filled,
+        "SELECT sum(increase) AS bytes FROM metric_totals WHERE "
+        f"client_id = '{client_id}' AND metric = 'org.apache.kafka.producer.topic.byte.total'",
+    )
+    of_client = f"FROM requests WHERE api = 'PRODUCE' AND client_id = '{client_id}'"
+    logged = sum(
+        partition["bytes"]
+        for row in query(filled, f"SELECT partitions {of_client}")
+        for partition in row["partitions"]
+    )
+    # A batch that is sent again counts again on both sides, but not the one that was lost.
+    assert sent["bytes"] == pytest.approx(logged, rel=0.05)
+    assert logged > 100_000
+
+
 @pytest.mark.parametrize(
     ("client_id", "rack"), [("rdk-orders-carol", "az-c"), ("java-orders-bob", "az-b")]
 )

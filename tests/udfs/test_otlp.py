@@ -157,6 +157,16 @@ def test_connections_that_share_a_node_id_are_no_duplicates():
     assert [row["value"] for row in rows] == [1.5, 2.5]
 
 
+def test_no_number_and_zeros_of_both_kinds_are_no_duplicates():
+    zeros = [point(), point(as_double=0.0), point(as_int=0)]
+    rows = decode(payload(gauge(*zeros)))
+    assert [(row["value"], row["value_int"]) for row in rows] == [
+        (None, None),
+        (0.0, None),
+        (0.0, 0),
+    ]
+
+
 def test_duplicates_are_told_by_what_they_say_not_by_their_bytes():
     """A repeated key, last wins: other bytes, the same resource."""
     once, twice = [attribute("k", string_value="v")], [attribute("k", string_value="v")] * 2

@@ -4,7 +4,7 @@ import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 
 from quotaflow.udfs.codecs import Limits
-from quotaflow.udfs.otlp_attributes import Place, node, place, tags
+from quotaflow.udfs.otlp_attributes import Place, Tags, node, tags
 
 LIMITS = Limits()
 
@@ -89,6 +89,6 @@ def test_nodes(sent, expected):
 
 def test_place_of_either_client():
     java = (("node_id", "node-2"), ("partition", "7"), ("topic", "orders"))
-    assert place(java) == Place("orders", 7, 2, "broker")
-    assert place((("node.id", "2"),)) == Place(None, None, 2, "broker")
-    assert place((("partition", "seven"), ("topic", ""))) == Place(None, None, None, None)
+    assert Tags(java).place == Place("orders", 7, 2, "broker")
+    assert Tags([("node.id", "2")]).place == Place(None, None, 2, "broker")
+    assert Tags([("partition", "seven"), ("topic", "")]).place == Place(None, None, None, None)
