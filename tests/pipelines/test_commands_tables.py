@@ -18,6 +18,7 @@ from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
 from .conftest import NOON, Fill, violation
+from .view_rows import make_tables
 
 HOSTILE = "[bold]a[/bold]\x1b[31m\x9b2J\r\n\u202eb"
 
@@ -185,12 +186,10 @@ def test_ddl_prints_each_of_them(capsys: pytest.CaptureFixture[str], name: str) 
 
 @pytest.mark.spark
 def test_views_answer_alike_in_spark(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill, spark: object
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, spark: object
 ) -> None:
-    fill(
-        "producer_id_rates",
-        [violation("User:o'b\\", NOON), violation("User:b", NOON, quota_per_s=10_000.125)],
-    )
+    rates = [violation("User:o'b\\", NOON), violation("User:b", NOON, quota_per_s=10_000.125)]
+    make_tables(warehouse, {"producer_id_rates": rates})
     query = "SELECT * FROM desired_configs ORDER BY entity_name"
     without = run(capsys, warehouse, "sql", query, "--json")
     assert spark is not None

@@ -115,6 +115,7 @@ def alert(second: float, state: str, **others: Any) -> Row:
         "event_time": LONG_AGO + timedelta(seconds=second),
         "alert_id": "a",
         "rule": "slow",
+        "metric": "org.apache.kafka.producer.record.queue.time.avg",
         "state": state,
         "first_breach": LONG_AGO,
         "value": 6_000.0,
