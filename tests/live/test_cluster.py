@@ -110,7 +110,7 @@ def _holds_a_login(path: Path) -> bool:
 @pytest.mark.parametrize(
     "end",
     [
-        pytest.param(Cluster.stop_broker, id="stopped cleanly"),
+        pytest.param(Cluster.stop_broker, id="stopped cleanly", marks=pytest.mark.faults),
         pytest.param(Cluster.kill_broker, id="killed"),
     ],
 )

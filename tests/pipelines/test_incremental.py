@@ -214,9 +214,19 @@ def by_time(_dice: random.Random, facts: list[Fact], batches: int) -> list[list[
     [
         # Shipped in order, the last batches touch little: spans stay apart, and rows are carried.
         pytest.param(rates, by_time, id="sequential rule, facts in the order they are shipped"),
-        pytest.param(alerts, by_time, id="sequential walk, facts in the order they are shipped"),
+        pytest.param(
+            alerts,
+            by_time,
+            id="sequential walk, facts in the order they are shipped",
+            marks=pytest.mark.faults,
+        ),
         pytest.param(alerts, split, id="sequential walk, facts in any order"),
-        pytest.param(sums, by_time, id="lookback, facts in the order they are shipped"),
+        pytest.param(
+            sums,
+            by_time,
+            id="lookback, facts in the order they are shipped",
+            marks=pytest.mark.faults,
+        ),
         pytest.param(sums, split, id="lookback, facts in any order"),
     ],
 )

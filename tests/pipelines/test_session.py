@@ -29,7 +29,14 @@ def _is_jvm(child: psutil.Process) -> bool:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("wait_s", [0.0, 0.5, 1.5])
+@pytest.mark.parametrize(
+    "wait_s",
+    [
+        pytest.param(0.0, marks=pytest.mark.faults),
+        0.5,
+        pytest.param(1.5, marks=pytest.mark.faults),
+    ],
+)
 def test_ctrl_c_while_spark_starts_leaves_no_process(wait_s: float) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", START],
