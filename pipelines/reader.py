@@ -128,8 +128,8 @@ def engine_errors(sql: str) -> Iterator[None]:
 def never_made(table: str, warehouse: Warehouse) -> str:
     """Why a declared table is not there, and the command that fills it."""
     return (
-        f"table {table} was never made in {warehouse.conf.folder}: `quotaflow run {_filler(table)}"
-        "--once` fills it; or name another place with --set warehouse.path=FOLDER"
+        f"table {table} was never made in {warehouse.conf.folder}: `quotaflow {_filler(table)}` "
+        "fills it; or name another place with --set warehouse.path=FOLDER"
     )
 
 
@@ -137,9 +137,9 @@ def _filler(table: str) -> str:
     try:
         from quotaflow.pipelines.jobs import JOBS  # noqa: PLC0415
     except ImportError:  # reading needs no pyspark, and without it no single job is named
-        return ""
+        return "run --once"
     fillers = [job.name for job in JOBS.values() if any(t.name == table for t in job.fills)]
-    return f"{fillers[0]} " if fillers else ""
+    return f"run {fillers[0]} --once" if fillers else "snapshot"
 
 
 def _needed(sql: str) -> tuple[list[str], list[str]]:

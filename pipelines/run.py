@@ -43,7 +43,8 @@ def run(
         spark = session.get(conf.spark, report)
         setting = Setting(spark, conf, warehouse, cluster_id)
         # A job may read a table that another fills, also when that one is not run now.
-        warehouse.ensure(spark, tables.TABLES.values())
+        touched = {table.name for job in chosen for table in job.fills} | {j.reads for j in chosen}
+        warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in touched])
         for job in chosen:
             if job.appends:
                 identity.check_tables(spark, warehouse, job.name, accept_new=accept_new_topic)

@@ -63,7 +63,9 @@ def test_a_table_that_was_never_made_is_named_with_the_job_that_fills_it(
 
 
 def test_a_view_over_a_missing_table_names_that_table(warehouse: Warehouse) -> None:
-    with pytest.raises(NeverMadeError, match="table configs was never made"):
+    with pytest.raises(
+        NeverMadeError, match=r"configs was never made.*`quotaflow snapshot` fills it"
+    ):
         answer(Reader(warehouse), "SELECT * FROM current_configs")
 
 
