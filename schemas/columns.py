@@ -1,0 +1,27 @@
+"""Columns that several tables share."""
+
+import pyarrow as pa
+
+from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP, Column
+
+TAGS = pa.map_(STRING, STRING)
+
+CLUSTER_ID = Column("cluster_id", STRING, "Kafka cluster id, as conf or the broker gives it")
+
+SOURCE = (
+    Column("source_topic", STRING, "Kafka topic the row was read from"),
+    Column("source_partition", INT, "partition of source_topic"),
+    Column("source_offset", LONG, "offset in source_partition; one row per offset"),
+    Column("record_time", TIMESTAMP, "timestamp of the Kafka record: when it was shipped"),
+)
+
+CLIENT = (
+    Column("principal", STRING, "authenticated principal as Kafka prints it, e.g. User:alice"),
+    Column("client_id", STRING, "client.id as the client gave it: untrusted text"),
+    Column("client_software_name", STRING, "client library (KIP-511), unknown before it said so"),
+    Column("client_software_version", STRING, "version of the client library (KIP-511)"),
+    Column("client_address", STRING, "address the client connected from"),
+    Column("client_port", INT, "port the client connected from"),
+    Column("listener", STRING, "listener the request came in on"),
+    Column("security_protocol", STRING, "security protocol of that listener"),
+)
