@@ -20,6 +20,7 @@ from rich.table import Table
 
 from quotaflow.pipelines import config, session
 from quotaflow.pipelines.results import producer_id_rates
+from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables
 
 PRINCIPALS = (100, 10_000, 100_000)
@@ -56,7 +57,7 @@ def run(spark: SparkSession, folder: Path) -> float:
     """Seconds from facts to rates."""
     start = time.perf_counter()
     seen = producer_id_rates.sightings(spark.read.parquet(str(folder)))
-    rates = producer_id_rates.rates(seen, conf=config.ProducerIds())
+    rates = producer_id_rates.rates(Known(seen), conf=config.ProducerIds())
     rates.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - start
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines import sinks, sources
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import client_metrics, ingest, telemetry_pushes
-from quotaflow.pipelines.incremental import Keeper, Result
+from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.results import metric_alerts, producer_id_rates
+from quotaflow.pipelines.results.result import Result
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
@@ -43,6 +44,7 @@ class Job:
     fills: tuple[Table, ...]
     start: "Callable[[Setting, sinks.Trigger], StreamingQuery]"
     topic: str | None = None
+    looks_up: tuple[Table, ...] = ()
     # A result replaces what it recomputes, so that it may lose its checkpoint.
     appends: bool = True
 
@@ -72,12 +74,24 @@ def _client_metrics(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery
 
 
 def _keep(
-    job: str, result: Callable[[Conf], Result], setting: Setting, trigger: sinks.Trigger
+    job: str,
+    results: Callable[[Conf], tuple[Result, ...]],
+    setting: Setting,
+    trigger: sinks.Trigger,
 ) -> "StreamingQuery":
-    kept = result(setting.conf)
-    facts = sources.read_table(setting.spark, setting.conf, setting.warehouse, kept.facts.name)
+    kept = results(setting.conf)
+    name = kept[0].facts.name
+    facts = sources.read_table(setting.spark, setting.conf, setting.warehouse, name)
     write = Keeper(kept, setting.conf).write
     return sinks.start(facts, job, setting.warehouse, write, trigger)
+
+
+def _of_requests(conf: Conf) -> tuple[Result, ...]:
+    return (producer_id_rates.result(conf.producer_ids),)
+
+
+def _of_client_metrics(conf: Conf) -> tuple[Result, ...]:
+    return (metric_alerts.result(conf.alerts),)
 
 
 JOBS: dict[str, Job] = {
@@ -125,13 +139,11 @@ JOBS: dict[str, Job] = {
             start=_client_metrics,
         ),
         Job(
-            name="producer_id_rates",
-            doc="new producer ids per principal, broker and second against a quota (KIP-936)",
+            name="request_results",
+            doc="what follows from requests: producer-id rates (KIP-936)",
             reads=tables.REQUESTS.name,
             fills=(tables.PRODUCER_ID_RATES, tables.PIPELINE_PROGRESS),
-            start=partial(
-                _keep, "producer_id_rates", lambda conf: producer_id_rates.result(conf.producer_ids)
-            ),
+            start=partial(_keep, "request_results", _of_requests),
             appends=False,
         ),
         Job(
@@ -139,7 +151,7 @@ JOBS: dict[str, Job] = {
             doc="client metrics past a bound of conf for too long (KIP-714)",
             reads=tables.CLIENT_METRICS.name,
             fills=(tables.METRIC_ALERT_EVENTS, tables.PIPELINE_PROGRESS),
-            start=partial(_keep, "metric_alerts", lambda conf: metric_alerts.result(conf.alerts)),
+            start=partial(_keep, "metric_alerts", _of_client_metrics),
             appends=False,
         ),
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import admin, identity, session, sinks
+from quotaflow.pipelines import admin, identity, result_memory, session, sinks
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError, KafkaError
 from quotaflow.pipelines.jobs import JOBS, Job, Setting
@@ -43,29 +43,40 @@ def run(
         spark = session.get(conf.spark, report)
         setting = Setting(spark, conf, warehouse, cluster_id)
         # A job may read a table that another fills, also when that one is not run now.
-        touched = {table.name for job in chosen for table in job.fills} | {j.reads for j in chosen}
+        made = {table.name for job in chosen for table in (*job.fills, *job.looks_up)}
+        touched = made | {job.reads for job in chosen}
         warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in touched])
         for job in chosen:
             if job.appends:
                 identity.check_tables(spark, warehouse, job.name, accept_new=accept_new_topic)
         runner = _Runner(setting, report)
         if every_s is None:
-            return sum(runner.once(job) for job in chosen)
+            rows = sum(runner.once(job) for job in chosen)
+            failed = [line for job in chosen for line in runner.not_up_to_date(job)]
+            if failed:
+                raise JobError("; ".join(failed))
+            return rows
         return runner.keep_running(chosen, every_s)
 
 
 def _chosen(names: list[str], conf: Conf) -> list[Job]:
     for name in names:
         if name not in JOBS:
-            near = difflib.get_close_matches(name, JOBS, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise ConfigError(f"no job {name}{hint}; jobs are {', '.join(JOBS)}")
+            raise ConfigError(f"no job {name}{_nearest(name)}; jobs are {', '.join(JOBS)}")
     jobs = [job for job in JOBS.values() if not names or job.name in names]
     off = [job for job in jobs if job.topic and getattr(conf.ingest, job.topic) is None]
     for job in off:
         if job.name in names:
             raise ConfigError(f"{job.name} reads ingest.{job.topic}, which conf sets to null")
     return [job for job in jobs if job not in off]
+
+
+def _nearest(name: str) -> str:
+    fillers = [job.name for job in JOBS.values() if name in {table.name for table in job.fills}]
+    if fillers:
+        return f" (the table {name} is filled by {' and '.join(fillers)})"
+    near = difflib.get_close_matches(name, JOBS, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _check_topics(conf: Conf, chosen: list[Job], warehouse: Warehouse, accept_new: bool) -> str:
@@ -94,6 +105,7 @@ class _Runner:
         self.report = report
         self.log = ProgressLog(setting, report)
         self.failures: dict[str, list[float]] = {}
+        self.told: set[str] = set()
 
     def once(self, job: Job) -> int:
         """Run a job over what is there now; returns the rows that came in."""
@@ -110,6 +122,10 @@ class _Runner:
                 self._wait_before_retry(job, error)
                 continue
             return self.log.take(job, query)
+
+    def not_up_to_date(self, job: Job) -> list[str]:
+        """A line for each result of a job whose rule failed last."""
+        return result_memory.not_up_to_date(self.setting.warehouse.checkpoint(job.name))
 
     def keep_running(self, jobs: list[Job], every_s: int) -> int:
         """Run jobs side by side until one fails for good or the user stops them."""
@@ -129,6 +145,10 @@ class _Runner:
         self, job: Job, query: "StreamingQuery", trigger: sinks.Trigger
     ) -> "StreamingQuery":
         self.log.take(job, query)
+        for line in self.not_up_to_date(job):
+            if line not in self.told:
+                self.told.add(line)
+                self.report(f"{job.name}: {line}")
         if query.isActive:
             return query
         error = query.exception()

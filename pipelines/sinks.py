@@ -72,7 +72,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Rows of a batch with one outcome: in, out, left_out, quarantined or late."""
+    """Rows of a batch with one outcome: in, out, left_out, quarantined, late or failed."""
 
     outcome: str
     rows: int

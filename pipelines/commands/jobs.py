@@ -43,7 +43,7 @@ def run_jobs(
 
     Example: quotaflow run --once
 
-    Example: quotaflow run ingest_request_log producer_id_rates --every 10s
+    Example: quotaflow run ingest_request_log request_results --every 10s
     """
     if once == (every is not None):
         raise ConfigError("say how often: exactly one of --once and --every 10s")

@@ -1,7 +1,6 @@
 """`metric_alert_events`: readings of client metrics past a bound for too long (KIP-714)."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.alert_rules import Alert, Alerts
-from quotaflow.pipelines.incremental import Result
+from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import sql_type
 from quotaflow.udfs import alerts
@@ -60,20 +59,14 @@ def _speaks_of(rule: Alert) -> Column:
     return matches
 
 
-def events(
-    seen: "DataFrame",
-    before: "DataFrame | None" = None,
-    _since: datetime | None = None,
-    *,
-    rules: Sequence[Alert],
-) -> "DataFrame":
-    """Readings to rows of the table; `before` holds each series' last row ahead of those asked."""
+def events(known: Known, *, rules: Sequence[Alert]) -> "DataFrame":
+    """Readings to rows of the table."""
     event_ms = F.unix_millis("event_time").alias("event_ms")
-    rows = seen.select("*", event_ms).select(*_READ)
+    rows = known.facts.select("*", event_ms).select(*_READ)
     rows = rows.withColumns({f.name: F.lit(None).cast(sql_type(f.type)) for f in alerts.EVENT})
     rows = rows.withColumn("is_carried", F.lit(False))
-    if before is not None:
-        carried = before.withColumns(
+    if known.before is not None:
+        carried = known.before.withColumns(
             {
                 "event_ms": F.unix_millis("event_time"),
                 "first_breach_ms": F.unix_millis("first_breach"),

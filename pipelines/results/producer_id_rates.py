@@ -5,7 +5,6 @@ the one that holds it, divided by their whole span; so a row does not depend on 
 Tokens are kept in thousandths as integers: their sums are exact in any order.
 """
 
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from pyspark.sql.window import Window
 
 from quotaflow.pipelines.config import ProducerIds
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.incremental import Result
+from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import sql_type
 from quotaflow.udfs import producer_ids
@@ -73,22 +72,13 @@ def sightings(requests: "DataFrame") -> "DataFrame":
     )
 
 
-def rates(
-    seen: "DataFrame",
-    before: "DataFrame | None" = None,
-    since: datetime | None = None,
-    *,
-    conf: ProducerIds,
-) -> "DataFrame":
-    """Sightings to rows of the table.
-
-    `before` holds each key's last row before `since`; earlier sightings are only remembered.
-    """
-    windows = _with_rate(_per_second(_flagged(seen, conf)), conf)
-    if since is not None:
-        windows = windows.where(F.col("second") >= int(since.timestamp()))
+def rates(known: Known, *, conf: ProducerIds) -> "DataFrame":
+    """Sightings to rows of the table; those before `known.since` are only remembered."""
+    windows = _with_rate(_per_second(_flagged(known.facts, conf)), conf)
+    if known.since is not None:
+        windows = windows.where(F.col("second") >= int(known.since.timestamp()))
     return (
-        _with_tokens(windows, before, conf)
+        _with_tokens(windows, known.before, conf)
         .withColumns(
             {
                 "event_time": F.timestamp_seconds("second"),

@@ -96,7 +96,7 @@ def test_jobs_are_listed_with_what_they_read_and_fill(capsys: pytest.CaptureFixt
     assert execute(["jobs", "--csv"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "name,meaning,reads,fills"
-    assert any(line.startswith("producer_id_rates,") for line in lines)
+    assert any(line.startswith("request_results,") for line in lines)
 
 
 def test_ctrl_c_ends_cleanly() -> None:

@@ -15,8 +15,9 @@ from pyspark.sql.window import Window
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.alert_rules import Alert, Alerts
-from quotaflow.pipelines.incremental import Keeper, Result
+from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.results import metric_alerts, producer_id_rates
+from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -67,17 +68,17 @@ def sums() -> Result:
     )
 
 
-def _sums(facts: DataFrame, _before: Any, _since: Any) -> DataFrame:
+def _sums(known: Known) -> DataFrame:
     second = F.unix_seconds("event_time").alias("second")
     over = Window.partitionBy(F.lit(1)).orderBy("second").rangeBetween(-30, 0)
     time = F.timestamp_seconds("second")
-    seconds = facts.groupBy(second).agg(F.sum("producer_id").alias("ids"))
+    seconds = known.facts.groupBy(second).agg(F.sum("producer_id").alias("ids"))
     columns = {"event_time": time, "event_date": F.to_date(time), "total": F.sum("ids").over(over)}
     return seconds.withColumns(columns).select(SUMS.column_names)
 
 
 def keeper(result: Result) -> Keeper:
-    return Keeper(result, CONF)
+    return Keeper((result,), CONF)
 
 
 def rates() -> Result:
@@ -105,18 +106,20 @@ class Run:
     keeper: Keeper
     query_id: str = "first"
 
+    @property
+    def result(self) -> Result:
+        return self.keeper.results[0]
+
     def arrive(self, facts: list[Fact]) -> DataFrame:
-        frame = as_frame(self.spark, self.keeper.result, facts)
-        self.warehouse.write(
-            frame.write.format("delta").mode("append"), self.keeper.result.facts.name
-        )
+        frame = as_frame(self.spark, self.result, facts)
+        self.warehouse.write(frame.write.format("delta").mode("append"), self.result.facts.name)
         return frame
 
     def batch(self, number: int, kind: type[Batch] = Batch) -> Batch:
         return kind(self.warehouse, "job", self.query_id, number)
 
     def table(self) -> list[tuple[Any, ...]]:
-        return content(self.warehouse.read(self.spark, self.keeper.result.table.name))
+        return content(self.warehouse.read(self.spark, self.result.table.name))
 
     def progress(self) -> dict[str, int]:
         rows = self.warehouse.read(self.spark, tables.PIPELINE_PROGRESS.name)
@@ -145,7 +148,7 @@ def content(frame: DataFrame) -> list[tuple[Any, ...]]:
 def whole(spark: SparkSession, result: Result, facts: list[Fact]) -> list[tuple[Any, ...]]:
     """The pure function over all of these facts at once."""
     seen = result.relevant(as_frame(spark, result, facts))
-    return content(result.compute(seen, None, None))
+    return content(result.compute(Known(seen)))
 
 
 def is_late(fact: Fact) -> bool:
@@ -252,8 +255,8 @@ def test_any_split_gives_the_same_table_as_the_function_over_all(
     under.keeper.write(under.arrive(batches[3]), under.batch(3))
 
     timely = [fact for fact in facts if not is_late(fact)]
-    assert under.table() == whole(spark, under.keeper.result, timely)
-    shown = under.keeper.result.relevant(as_frame(spark, under.keeper.result, facts))
+    assert under.table() == whole(spark, under.result, timely)
+    shown = under.result.relevant(as_frame(spark, under.result, facts))
     late = sum(is_late(row.asDict()) for row in shown.collect())
     counted = under.progress()
     assert (counted["in"], counted["late"]) == (shown.count(), late)
@@ -273,7 +276,7 @@ def test_a_rebuild_takes_late_facts_in_and_a_lost_checkpoint_changes_nothing(
     assert under.table() == streamed
     rebuild = replace(under, query_id="rebuild").batch(0)
     written = under.keeper.rebuild(rebuild, frame)
-    expected = whole(spark, under.keeper.result, facts)
+    expected = whole(spark, under.result, facts)
     assert (under.table(), written) == (expected, len(expected))
     assert expected != streamed
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from quotaflow.pipelines.config import ProducerIds
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.results import producer_id_rates
+from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import TIMESTAMP
 from quotaflow.udfs.producer_ids import SIGHTINGS
@@ -162,7 +163,7 @@ EDGES = [
 )
 def test_sql_says_what_the_rules_say(spark: SparkSession, conf: ProducerIds) -> None:
     seen = made_up(conf.num_windows, conf.filter_window_ms) + EDGES
-    got = rows_of(producer_id_rates.rates(as_frame(spark, seen), conf=conf))
+    got = rows_of(producer_id_rates.rates(Known(as_frame(spark, seen)), conf=conf))
     rules = expected(seen, conf)
     assert got.keys() == rules.keys()
     differing = []
@@ -185,7 +186,7 @@ def test_sql_says_what_the_rules_say(spark: SparkSession, conf: ProducerIds) -> 
 def test_columns_and_units(spark: SparkSession) -> None:
     """A burst by hand: quota 0.5 per s saves up 5.5; 9 ids leave -3.5, and 7 s to wait."""
     seen = sightings("p1", [(250, n) for n in range(9)] + [(999, 0)])
-    frame = producer_id_rates.rates(as_frame(spark, seen), conf=KIP_936)
+    frame = producer_id_rates.rates(Known(as_frame(spark, seen)), conf=KIP_936)
     assert frame.columns == tables.PRODUCER_ID_RATES.column_names
     rows = rows_of(frame)
     key = ("c", 1, "User:p1", "allocation")

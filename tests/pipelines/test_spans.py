@@ -8,19 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines import incremental
-from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.incremental import Keeper, Result, Span
+from quotaflow.pipelines.results.result import Result
+from quotaflow.pipelines.spans import Span, joined
 from quotaflow.schemas import tables
 
 START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
 
 
-def keeper(carry_s: int = 0) -> Keeper:
+def result(carry_s: int = 0) -> Result:
     """Buckets of 10 s, and a rule that remembers 30 s."""
     facts, table = tables.REQUESTS, tables.PRODUCER_ID_RATES
-    result = Result(table, facts, 10, 30, lambda f: f, lambda f, _before, _since: f, carry_s)
-    return Keeper(result, Conf())
+    return Result(table, facts, 10, 30, lambda f: f, lambda known: known.facts, carry_s)
 
 
 def at(seconds: float) -> datetime:
@@ -46,16 +44,16 @@ def ends(spans: Iterable[Span]) -> list[tuple[float, float | None]]:
     ],
 )
 def test_spans(starts: list[float], expected: list[tuple[float, float]]) -> None:
-    assert ends(keeper().spans(map(at, starts))) == expected
+    assert ends(result().spans(map(at, starts))) == expected
 
 
 def test_a_sequential_result_runs_from_the_first_touched_bucket_to_the_end() -> None:
-    assert ends(keeper(carry_s=60).spans(map(at, [50, 20]))) == [(20, None)]
+    assert ends(result(carry_s=60).spans(map(at, [50, 20]))) == [(20, None)]
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=120))
 def test_joined_spans_cover_all_are_few_and_stay_apart(starts: list[int]) -> None:
-    spans = keeper().spans(map(at, starts))
+    spans = result().spans(map(at, starts))
     assert len(spans) <= 32
     pairs = ends(spans)
     assert all((a[1] or 0) < b[0] for a, b in pairwise(pairs))
@@ -65,15 +63,20 @@ def test_joined_spans_cover_all_are_few_and_stay_apart(starts: list[int]) -> Non
 
 def test_the_nearest_spans_are_joined_first_when_there_are_too_many() -> None:
     starts = [100 * i for i in range(33)] + [3_255]
-    pairs = ends(keeper().spans(map(at, starts)))
+    pairs = ends(result().spans(map(at, starts)))
     assert len(pairs) == 32
     # 3200..3240 and 3255..3295 are 15 s apart, the others 60 s: those two, then the first two.
     assert (pairs[0], pairs[-1]) == ((0, 140), (3_200, 3_295))
 
 
 def test_a_span_without_an_end_swallows_what_follows() -> None:
-    spans = incremental._joined([Span(at(0)), Span(at(500), at(600))])
-    assert ends(spans) in ([(0, None)], ends([Span(at(0), datetime.max.replace(tzinfo=UTC))]))
+    assert ends(joined([Span(at(500), at(600)), Span(at(0))])) == [(0, None)]
+
+
+def test_what_holds_since_a_time_touches_all_that_follows_its_bucket() -> None:
+    assert ends(result().spans([at(0), at(200)], at(105))) == [(0, 40), (100, None)]
+    assert ends(result(carry_s=60).spans([at(50)], at(25))) == [(20, None)]
+    assert result().spans([]) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""What a result is: the facts and the context it reads, its rule, and how far that remembers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines.spans import Span, joined
+from quotaflow.schemas.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A small table a rule looks things up in; `valid_from`: SQL, from when a row of it matters."""
+
+    table: Table
+    valid_from: str = "event_time"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a rule computes from: its facts, and its context by the names of the tables.
+
+    A sequential rule (`Result.carry_s`) gets each key's last row `before`, and the time `since`
+    which rows are asked for; both are None when everything is computed.
+    """
+
+    facts: "DataFrame"
+    before: "DataFrame | None" = None
+    since: datetime | None = None
+    context: "Mapping[str, DataFrame]" = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One result table: the facts it reads, the rule, and how far the rule remembers.
+
+    `relevant` picks and shapes the facts the rule reads; it keeps event_time and record_time.
+    `compute` is pure: facts to result rows. `lookback_s` is how far back facts matter to a row.
+    With `carry_s` the rule is sequential: a row needs the last one of its `carry_key` within
+    carry_s seconds, so a change runs forward. New rows of `context` touch every bucket since
+    they hold. `scope` is SQL that is true for the rows of this result, where another one fills
+    the same table.
+    """
+
+    table: Table
+    facts: Table
+    bucket_s: int
+    lookback_s: int
+    relevant: "Callable[[DataFrame], DataFrame]"
+    compute: "Callable[[Known], DataFrame]"
+    carry_s: int = 0
+    carry_key: tuple[str, ...] = ()
+    context: tuple[Context, ...] = ()
+    scope: str = "true"
+
+    def spans(self, buckets: Iterable[datetime], since: datetime | None = None) -> list[Span]:
+        """The spans whose rows may change: these buckets got new facts, all those `since` may."""
+        reach = timedelta(seconds=self.bucket_s + self.lookback_s)
+        touched = [Span(start, start + reach) for start in buckets]
+        if since is not None:
+            epoch_s = int(since.timestamp())
+            bucket = datetime.fromtimestamp(epoch_s - epoch_s % self.bucket_s, UTC)
+            touched.append(Span(bucket))
+        if touched and self.carry_s:
+            return [Span(min(span.start for span in touched))]
+        return joined(touched)

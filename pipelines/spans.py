@@ -1,0 +1,64 @@
+"""Spans of time: what a batch of facts touches, and SQL that holds for it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+# More disjoint spans than this are joined: recomputing too much is right, only slower.
+_MOST_SPANS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Time from `start` up to, not including, `end`; without an end, up to the newest row."""
+
+    start: datetime
+    end: datetime | None = None
+
+    def holds(self, time: str) -> str:
+        """SQL that is true for rows of the span."""
+        low = f"{time} >= timestamp'{_utc(self.start)}'"
+        return low if self.end is None else f"({low} AND {time} < timestamp'{_utc(self.end)}')"
+
+    def holds_date(self, date: str) -> str:
+        """SQL that is true for the dates of the span: prunes the partitions of a result."""
+        low = f"{date} >= date'{self.start.date()}'"
+        return low if self.end is None else f"({low} AND {date} <= date'{self.end.date()}')"
+
+
+EVER = Span(datetime(1970, 1, 2, tzinfo=UTC))
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """The same time as few spans, in order, that neither overlap nor touch."""
+    ordered = sorted(spans, key=lambda span: span.start)
+    apart = ordered[:1]
+    for span in ordered[1:]:
+        if _end(apart[-1]) >= span.start:
+            apart[-1] = _over(apart[-1], span)
+        else:
+            apart.append(span)
+    while len(apart) > _MOST_SPANS:
+        gaps = [(b.start - _end(a), i) for i, (a, b) in enumerate(pairwise(apart))]
+        at = min(gaps)[1]
+        apart[at : at + 2] = [_over(apart[at], apart[at + 1])]
+    return apart
+
+
+def any_of(conditions: Iterable[str]) -> str:
+    """SQL that is true where one of the conditions is."""
+    return " OR ".join(f"({condition})" for condition in conditions)
+
+
+def _over(a: Span, b: Span) -> Span:
+    is_open = a.end is None or b.end is None
+    return Span(a.start, None if is_open else max(_end(a), _end(b)))
+
+
+def _end(span: Span) -> datetime:
+    return span.end or datetime.max.replace(tzinfo=UTC)
+
+
+def _utc(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%fZ")
