@@ -1,0 +1,85 @@
+"""The quota that holds a client, and its bucket, against the broker's own ClientQuotaManager."""
+
+import json
+import os
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from quotaflow.pipelines.jars import kafka_jars
+from quotaflow.pipelines.java import java, javac
+from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, Entity, effective
+
+SOURCE = Path(__file__).with_name("ClientQuotas.java")
+UNLIMITED = float(2**63 - 1)
+
+# Few names, so that entities meet; one that Kafka escapes, and one that looks like its default.
+USERS = st.sampled_from(["alice", "bob", "CN=a b,O=ü*%", "<default>", "default"])
+CLIENT_IDS = st.sampled_from(["orders", "clicks", "a:b*", "<default>", "?"])
+CLIENTS = st.tuples(USERS, CLIENT_IDS | st.just(""))
+
+
+def entity(level: tuple[str, str], user: str, client_id: str) -> Entity:
+    """An entity of a level, of these names where it has any."""
+    of_user, of_client_id = level
+    return Entity(
+        user=user if of_user == NAMED else None,
+        is_default_user=of_user == DEFAULT,
+        client_id=client_id if of_client_id == NAMED else None,
+        is_default_client_id=of_client_id == DEFAULT,
+    )
+
+
+ENTITIES = st.builds(entity, st.sampled_from(LEVELS), USERS, CLIENT_IDS)
+QUOTAS = st.none() | st.sampled_from([0.0, 1.0, 0.5, 1e12]) | st.floats(0, 1e9)
+
+
+@pytest.fixture(scope="module")
+def quota_manager(tmp_path_factory):
+    """Asks Kafka's class: (quotas in the order they are set, clients) to its answers."""
+    classes = tmp_path_factory.mktemp("client_quotas")
+    class_path = os.pathsep.join(map(str, [classes, *kafka_jars()]))
+    subprocess.run(
+        [javac(), "-Xlint:all,-path", "-Werror", "-cp", class_path, "-d", classes, SOURCE],
+        check=True,
+    )
+    command = [java(), "-Xmx128m", "-XX:+UseSerialGC", "-cp", class_path, "ClientQuotas"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
+    with subprocess.Popen(command, **pipes) as jvm:
+
+        def ask(quotas, clients):
+            asked = {
+                "quotas": [asdict(entity) | {"quota": quota} for entity, quota in quotas],
+                "clients": [{"user": user, "client_id": name} for user, name in clients],
+            }
+            jvm.stdin.write(json.dumps(asked) + "\n")
+            jvm.stdin.flush()
+            return [tuple(answer) for answer in json.loads(jvm.stdout.readline())]
+
+        yield ask
+
+
+EVERY_LEVEL = [(entity(level, "alice", "orders"), float(n)) for n, level in enumerate(LEVELS, 1)]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.tuples(ENTITIES, QUOTAS), max_size=20), st.lists(CLIENTS, min_size=1))
+@example(EVERY_LEVEL, [("alice", "orders"), ("alice", ""), ("bob", "orders"), ("bob", "clicks")])
+@example(EVERY_LEVEL[4:5], [("alice", "")])
+def test_a_client_is_held_by_the_quota_kafka_says(quota_manager, quotas, clients):
+    standing = dict[Entity, float]()
+    for of, quota in quotas:
+        standing.pop(of, None)
+        if quota is not None:
+            standing[of] = quota
+    for client, (bound, user, client_id) in zip(
+        clients, quota_manager(quotas, clients), strict=True
+    ):
+        limit = effective(standing, *client)
+        assert (limit.quota if limit else UNLIMITED) == bound
+        if limit:
+            assert (limit.bucket_user or "", limit.bucket_client_id or "") == (user, client_id)
