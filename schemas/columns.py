@@ -2,11 +2,17 @@
 
 import pyarrow as pa
 
-from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP, Column
+from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, TIMESTAMP, Column
 
 TAGS = pa.map_(STRING, STRING)
 
 CLUSTER_ID = Column("cluster_id", STRING, "Kafka cluster id, as conf or the broker gives it")
+
+SNAPSHOT_TIME = Column("event_time", TIMESTAMP, "when the snapshot was taken")
+TOPIC_ID = Column("topic_id", STRING, "topic id as Kafka prints a Uuid")
+TOPIC = Column("topic", STRING, "name of the topic")
+PARTITION = Column("partition", INT, "number of the partition")
+PRODUCER_ID = Column("producer_id", LONG, "producer id")
 
 SOURCE = (
     Column("source_topic", STRING, "Kafka topic the row was read from"),
@@ -25,3 +31,8 @@ CLIENT = (
     Column("listener", STRING, "listener the request came in on"),
     Column("security_protocol", STRING, "security protocol of that listener"),
 )
+
+
+def is_removed(what: str) -> Column:
+    """The column that makes a row of a snapshot say that something went."""
+    return Column("is_removed", BOOLEAN, f"{what} is gone since the snapshot before")

@@ -3,7 +3,13 @@
 from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
 from quotaflow.schemas.request_tables import REQUESTS
 from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, PRODUCER_ID_RATES
-from quotaflow.schemas.snapshot_tables import CLIENT_SUBSCRIPTIONS, CONFIGS
+from quotaflow.schemas.snapshot_tables import (
+    ACTIVE_PRODUCERS,
+    CLIENT_QUOTAS,
+    CLIENT_SUBSCRIPTIONS,
+    CONFIGS,
+    TRANSACTIONAL_IDS,
+)
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.telemetry_tables import (
     CLIENT_METRICS,
@@ -11,9 +17,13 @@ from quotaflow.schemas.telemetry_tables import (
     TELEMETRY_PUSHES,
     TELEMETRY_SUBSCRIPTIONS,
 )
+from quotaflow.schemas.topology_tables import BROKERS, REPLICA_SIZES, REPLICAS, TOPICS
 
 __all__ = [
+    "ACTIVE_PRODUCERS",
+    "BROKERS",
     "CLIENT_METRICS",
+    "CLIENT_QUOTAS",
     "CLIENT_SUBSCRIPTIONS",
     "CONFIGS",
     "METRIC_ALERT_EVENTS",
@@ -21,10 +31,14 @@ __all__ = [
     "POINT",
     "PRODUCER_ID_RATES",
     "QUARANTINE",
+    "REPLICAS",
+    "REPLICA_SIZES",
     "REQUESTS",
     "TABLES",
     "TELEMETRY_PUSHES",
     "TELEMETRY_SUBSCRIPTIONS",
+    "TOPICS",
+    "TRANSACTIONAL_IDS",
 ]
 
 TABLES: dict[str, Table] = {
@@ -36,7 +50,14 @@ TABLES: dict[str, Table] = {
         CLIENT_METRICS,
         PRODUCER_ID_RATES,
         METRIC_ALERT_EVENTS,
+        BROKERS,
+        TOPICS,
+        REPLICAS,
+        REPLICA_SIZES,
         CONFIGS,
+        CLIENT_QUOTAS,
+        ACTIVE_PRODUCERS,
+        TRANSACTIONAL_IDS,
         CLIENT_SUBSCRIPTIONS,
         QUARANTINE,
         PIPELINE_PROGRESS,

@@ -16,6 +16,7 @@ SELECT
     config_key,
     config_value,
     config_source,
+    is_sensitive,
     event_time AS valid_from,
     valid_to
 FROM changes

@@ -6,6 +6,7 @@ SELECT
     config_key,
     config_value,
     config_source,
+    is_sensitive,
     valid_from
 FROM config_history
 WHERE valid_to IS NULL

@@ -10,7 +10,10 @@ from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
 # What a cluster is configured to do when somebody looks, and no outcome of what a log says.
-_OF_SNAPSHOTS = ("configs", "client_subscriptions")
+_OF_SNAPSHOTS = {
+    "client_subscriptions",
+    *(name for name, table in tables.TABLES.items() if "is_removed" in table.column_names),
+}
 
 
 def query(folder: Path, sql: str) -> list[dict[str, Any]]:

@@ -139,6 +139,13 @@ def config(second: float, key: str, value: str | None, **others: Any) -> Row:
     return row | others
 
 
+def quota(second: float, key: str, quota: float | None, **others: Any) -> Row:
+    """A client quota as a snapshot saw it; gone without a quota."""
+    nobody = {f"is_default_{part}": False for part in ("user", "client_id", "ip")}
+    row = {"config_key": key, "quota": quota, "is_removed": quota is None}
+    return {"cluster_id": "c1", "event_time": at(second)} | nobody | row | others
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     for table in tables.TABLES.values():
@@ -156,6 +163,22 @@ _TOPIC = {"topic": HOSTILE, "attributes": {"topic": HOSTILE, "node.name": "n"}}
 _LIBRDKAFKA = {"client_software_name": "librdkafka", "client_instance_id": "i2", "client_id": None}
 
 _ASKED = {"ask_metrics": "org.apache.kafka.producer.", "ask_interval_ms": 10_000, "bound": 5e3}
+
+_SEEN = {"cluster_id": "c1", "event_time": at(0), "is_removed": False}
+_LATER = {"event_time": at(60)}
+_BROKER = _SEEN | {"broker_id": 1, "host": "h", "port": 9092, "is_controller": True}
+_NAMED = _SEEN | {"topic_id": "t1", "topic": HOSTILE}
+_REPLICA = _NAMED | {"partition": 0, "is_leader": True, "is_in_sync": True}
+
+TOPOLOGY: dict[str, list[Row]] = {
+    "brokers": [_BROKER, _BROKER | _LATER | {"rack": "az-a"}],
+    "topics": [_NAMED | {"partition_count": 1}, _NAMED | _LATER | {"partition_count": 3}],
+    "replicas": [
+        _REPLICA | {"broker_id": 1},
+        _REPLICA | {"broker_id": 2, "is_leader": False},
+        _REPLICA | _LATER | {"broker_id": 2, "is_removed": True},
+    ],
+}
 
 FILLED: dict[str, list[Row]] = {
     "client_metrics": [
@@ -223,6 +246,13 @@ FILLED: dict[str, list[Row]] = {
         config(60, "interval.ms", "900000"),
         config(60, "match", None),
         config(0, "metrics", "b.", entity_name="quotaflow-alert-gone"),
+    ],
+    **TOPOLOGY,
+    "client_quotas": [
+        quota(0, "producer_byte_rate", 1e6, user=HOSTILE),
+        quota(60, "producer_byte_rate", 2e6, user=HOSTILE, set_at=at(45), set_by="User:admin"),
+        quota(0, "request_percentage", 50.5, user="alice", is_default_client_id=True),
+        quota(60, "request_percentage", None, user="alice", is_default_client_id=True),
     ],
     "client_subscriptions": [
         {**INSTANCE, "subscriptions": ["all", "b"], "state": "pending"},
