@@ -1,0 +1,147 @@
+"""Several results on the same facts: one that fails, and what they look up."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines import config, result_memory
+from quotaflow.pipelines.incremental import Keeper
+from quotaflow.pipelines.results.result import Context, Known, Result
+from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+from quotaflow.schemas.table import DATE, LONG, STRING, TIMESTAMP, Column, Table
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def result_table(name: str) -> Table:
+    return Table(
+        name=name,
+        comment="Requests per minute, and the config that stands",
+        columns=(
+            Column("event_date", DATE, "UTC date"),
+            Column("event_time", TIMESTAMP, "minute"),
+            Column("requests", LONG, "requests of the minute"),
+            Column("config", STRING, "the newest value set before the minute"),
+        ),
+        key=("event_time",),
+        time="event_time",
+        partitioning=("event_date",),
+    )
+
+
+def result(name: str, broken: list[bool] | None = None) -> Result:
+    def compute(known: Known) -> DataFrame:
+        if broken and broken[0]:
+            return known.facts.select(F.raise_error(F.lit("no such rule")).alias("event_time"))
+        minute = F.date_trunc("minute", "event_time")
+        counts = known.facts.groupBy(minute.alias("minute")).agg(F.count("*").alias("requests"))
+        configs = known.context["configs"].select("event_time", "config_value")
+        told = counts.join(configs, F.col("event_time") <= F.col("minute"), "left")
+        newest = F.max_by("config_value", "event_time").alias("config")
+        rows = (
+            told.groupBy("minute", "requests").agg(newest).withColumn("event_time", F.col("minute"))
+        )
+        return rows.withColumn("event_date", F.to_date("minute"))
+
+    return Result(
+        table=result_table(name),
+        facts=tables.REQUESTS,
+        bucket_s=60,
+        lookback_s=0,
+        relevant=lambda requests: requests.select("cluster_id", "event_time", "record_time"),
+        compute=compute,
+        context=(Context(tables.CONFIGS),),
+    )
+
+
+class Query:
+    """A query of results over a warehouse of its own."""
+
+    def __init__(self, spark: SparkSession, folder: Path, *results: Result) -> None:
+        self.spark = spark
+        self.results = results
+        self.batches = 0
+        self.warehouse = Warehouse(config.Warehouse(path=str(folder)))
+        made = [r.table for r in results]
+        self.warehouse.ensure(
+            spark, [tables.REQUESTS, tables.CONFIGS, tables.PIPELINE_PROGRESS, *made]
+        )
+
+    def put(self, table: Table, *rows: dict[str, Any]) -> DataFrame:
+        content = pa.Table.from_pylist([{"cluster_id": "c"} | row for row in rows], table.arrow)
+        frame = self.spark.createDataFrame(content)
+        self.warehouse.write(frame.write.format("delta").mode("append"), table.name)
+        return frame
+
+    def requests_at(self, *minutes: int) -> None:
+        times = [NOON + timedelta(minutes=minute) for minute in minutes]
+        frame = self.put(tables.REQUESTS, *({"event_time": t, "record_time": t} for t in times))
+        Keeper(self.results, config.Conf()).write(
+            frame, Batch(self.warehouse, "job", "query", self.batches)
+        )
+        self.batches += 1
+
+    def rows(self, name: str) -> list[tuple[int, int, str | None]]:
+        frame = self.warehouse.read(self.spark, name).orderBy("event_time")
+        minute = (F.unix_seconds("event_time") - int(NOON.timestamp())) / 60
+        return [tuple(r) for r in frame.select(minute.cast("int"), "requests", "config").collect()]
+
+    def told(self) -> list[str]:
+        return result_memory.not_up_to_date(self.warehouse.checkpoint("job"))
+
+    def counts(self, outcome: str) -> list[tuple[Any, ...]]:
+        rows = self.warehouse.read(self.spark, tables.PIPELINE_PROGRESS.name)
+        of_outcome = rows.where(F.col("outcome") == outcome).orderBy("batch_id", "target")
+        return [tuple(r) for r in of_outcome.select("batch_id", "target", "row_count").collect()]
+
+
+@pytest.mark.spark
+def test_a_result_that_fails_is_told_and_made_good_while_the_others_go_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    broken = [True]
+    query = Query(spark, tmp_path, result("good"), result("bad", broken))
+    query.requests_at(0, 5)
+    assert query.rows("good") == [(0, 1, None), (5, 1, None)]
+    assert query.rows("bad") == []
+    (line,) = query.told()
+    assert line.startswith("bad is not up to date since 2026-11-21 12:00:00 UTC")
+    assert query.counts("failed") == [(0, "bad", 2)]
+
+    broken[0] = False
+    query.requests_at(9)
+    assert query.rows("bad") == query.rows("good") == [(0, 1, None), (5, 1, None), (9, 1, None)]
+    assert query.told() == []
+
+
+@pytest.mark.spark
+def test_what_a_rule_looks_up_touches_all_since_it_holds(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    query = Query(spark, tmp_path, result("good"))
+    query.requests_at(0, 5, 7)
+    query.put(
+        tables.CONFIGS,
+        {"event_time": NOON + timedelta(minutes=4), "config_value": "x", "is_removed": False},
+    )
+    assert query.rows("good")[1:] == [(5, 1, None), (7, 1, None)]
+    query.requests_at(1)
+    assert query.rows("good") == [(0, 1, None), (1, 1, None), (5, 1, "x"), (7, 1, "x")]
+    version = query.warehouse.read(spark, "good").inputFiles()
+    query.requests_at(2)
+    unchanged = set(version) & set(query.warehouse.read(spark, "good").inputFiles())
+    assert unchanged, "what was seen once touches nothing again"
+
+
+@pytest.mark.spark
+def test_a_batch_fails_when_every_rule_does(spark: SparkSession, tmp_path: Path) -> None:
+    query = Query(spark, tmp_path, result("bad", [True]))
+    with pytest.raises(Exception, match="no such rule"):
+        query.requests_at(0)
