@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from quotaflow.pipelines.alert_rules import Alerts
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.overrides import override, read
+from quotaflow.pipelines.prices import Prices
 from quotaflow.pipelines.secrets import literal_secret_problem
 from quotaflow.pipelines.section import Positive, PositiveRate, Section
 
@@ -186,6 +187,7 @@ class Conf(Section):
     producer_ids: ProducerIds = ProducerIds()
     alerts: Alerts = Alerts()
     results: Results = Results()
+    prices: Prices = Prices()
     plan: Plan = Plan()
     spark: Spark = Spark()
 

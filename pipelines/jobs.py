@@ -9,7 +9,7 @@ from quotaflow.pipelines import sinks, sources
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import client_metrics, ingest, telemetry_pushes
 from quotaflow.pipelines.incremental import Keeper
-from quotaflow.pipelines.results import metric_alerts, producer_id_rates
+from quotaflow.pipelines.results import metric_alerts, producer_id_rates, traffic
 from quotaflow.pipelines.results.result import Result
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -87,7 +87,7 @@ def _keep(
 
 
 def _of_requests(conf: Conf) -> tuple[Result, ...]:
-    return (producer_id_rates.result(conf.producer_ids),)
+    return (producer_id_rates.result(conf.producer_ids), traffic.result())
 
 
 def _of_client_metrics(conf: Conf) -> tuple[Result, ...]:
@@ -140,9 +140,10 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="request_results",
-            doc="what follows from requests: producer-id rates (KIP-936)",
+            doc="what follows from requests: producer-id rates (KIP-936), traffic",
             reads=tables.REQUESTS.name,
-            fills=(tables.PRODUCER_ID_RATES, tables.PIPELINE_PROGRESS),
+            fills=(tables.PRODUCER_ID_RATES, tables.TRAFFIC, tables.PIPELINE_PROGRESS),
+            looks_up=(tables.BROKERS, tables.TOPICS, tables.PRICES),
             start=partial(_keep, "request_results", _of_requests),
             appends=False,
         ),

@@ -78,3 +78,37 @@ METRIC_ALERT_EVENTS = Table(
     time="event_time",
     partitioning=("event_date",),
 )
+
+TRAFFIC = Table(
+    name="traffic",
+    comment=(
+        "Record bytes that clients produced and consumed, one row per minute, client, broker and "
+        "topic; of what moved only, refused partitions and followers left out"
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column("event_date", DATE, "UTC date of event_time"),
+        Column("event_time", TIMESTAMP, "start of the minute"),
+        Column("broker_id", INT, "broker that took or gave the bytes"),
+        Column("principal", STRING, "principal, as Kafka prints it"),
+        Column("client_id", STRING, "client.id as the client gave it: untrusted text"),
+        Column("direction", STRING, "produced or consumed"),
+        Column("topic", STRING, "topic, where the request named it"),
+        Column("topic_id", STRING, "id of the topic, where the request named that instead"),
+        Column("client_rack", STRING, "client.rack of a consumer that told it (KIP-392)"),
+        Column("bytes", LONG, "record bytes, as compressed by the producer"),
+    ),
+    key=(
+        "cluster_id",
+        "event_time",
+        "broker_id",
+        "principal",
+        "client_id",
+        "direction",
+        "topic",
+        "topic_id",
+        "client_rack",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)

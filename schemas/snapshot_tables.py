@@ -172,3 +172,19 @@ CLIENT_SUBSCRIPTIONS = Table(
     time="event_time",
     clustering=("event_time", "client_instance_id"),
 )
+
+PRICES = Table(
+    name="prices",
+    comment="One row per change of a price in conf, when a snapshot found it",
+    columns=(
+        CLUSTER_ID,
+        Column("event_time", TIMESTAMP, "when the snapshot was taken"),
+        Column("kind", STRING, "produced, consumed, or cross_rack, which comes on top"),
+        Column("price_per_gib", DOUBLE, "price of 2^30 bytes"),
+        Column("currency", STRING, "currency of the price"),
+        is_removed("the price"),
+    ),
+    key=("cluster_id", "kind", "event_time"),
+    time="event_time",
+    clustering=("event_time", "kind"),
+)

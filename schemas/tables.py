@@ -2,12 +2,13 @@
 
 from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
 from quotaflow.schemas.request_tables import REQUESTS
-from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, PRODUCER_ID_RATES
+from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, PRODUCER_ID_RATES, TRAFFIC
 from quotaflow.schemas.snapshot_tables import (
     ACTIVE_PRODUCERS,
     CLIENT_QUOTAS,
     CLIENT_SUBSCRIPTIONS,
     CONFIGS,
+    PRICES,
     TRANSACTIONAL_IDS,
 )
 from quotaflow.schemas.table import Table
@@ -29,6 +30,7 @@ __all__ = [
     "METRIC_ALERT_EVENTS",
     "PIPELINE_PROGRESS",
     "POINT",
+    "PRICES",
     "PRODUCER_ID_RATES",
     "QUARANTINE",
     "REPLICAS",
@@ -38,6 +40,7 @@ __all__ = [
     "TELEMETRY_PUSHES",
     "TELEMETRY_SUBSCRIPTIONS",
     "TOPICS",
+    "TRAFFIC",
     "TRANSACTIONAL_IDS",
 ]
 
@@ -50,6 +53,7 @@ TABLES: dict[str, Table] = {
         CLIENT_METRICS,
         PRODUCER_ID_RATES,
         METRIC_ALERT_EVENTS,
+        TRAFFIC,
         BROKERS,
         TOPICS,
         REPLICAS,
@@ -59,6 +63,7 @@ TABLES: dict[str, Table] = {
         ACTIVE_PRODUCERS,
         TRANSACTIONAL_IDS,
         CLIENT_SUBSCRIPTIONS,
+        PRICES,
         QUARANTINE,
         PIPELINE_PROGRESS,
     )

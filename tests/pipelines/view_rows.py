@@ -146,6 +146,19 @@ def quota(second: float, key: str, quota: float | None, **others: Any) -> Row:
     return {"cluster_id": "c1", "event_time": at(second)} | nobody | row | others
 
 
+def price(kind: str, per_gib: float, second: float = 0, **others: Any) -> Row:
+    """A price of conf as a snapshot found it."""
+    row = {"cluster_id": "c1", "event_time": at(second), "kind": kind, "is_removed": False}
+    return row | {"price_per_gib": per_gib, "currency": "EUR"} | others
+
+
+def moved(second: float, size: int, **others: Any) -> Row:
+    """Bytes a client produced, as `traffic` counts them."""
+    row = {name: CLIENT[name] for name in ("cluster_id", "principal", "client_id", "broker_id")}
+    row |= {"event_time": at(second), "event_date": at(second).date(), "topic_id": "t1"}
+    return row | {"direction": "produced", "bytes": size} | others
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     for table in tables.TABLES.values():
@@ -257,6 +270,11 @@ FILLED: dict[str, list[Row]] = {
     "client_subscriptions": [
         {**INSTANCE, "subscriptions": ["all", "b"], "state": "pending"},
         {**INSTANCE, "client_instance_id": "i2", "subscriptions": ["all"], "state": "differs"},
+    ],
+    "prices": [price("produced", 1.0), price("consumed", 2.0), price("cross_rack", 8.0)],
+    "traffic": [
+        moved(5, 2**30, topic_id=None, topic="orders"),
+        moved(65, 2**20, direction="consumed", client_rack="az-c", client_id=HOSTILE),
     ],
     "producer_id_rates": [violation("User:" + HOSTILE, NOON)],
 }

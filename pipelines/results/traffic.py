@@ -1,0 +1,60 @@
+"""`traffic`: bytes produced and consumed per principal, client, topic and minute, from requests."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.results.result import Known, Result
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TABLE = tables.TRAFFIC
+_BUCKET_S = 60
+_CLIENT = ("cluster_id", "broker_id", "principal", "client_id")
+
+
+def result() -> Result:
+    """The result as the driver takes it."""
+    return Result(
+        table=_TABLE,
+        facts=tables.REQUESTS,
+        bucket_s=_BUCKET_S,
+        lookback_s=0,
+        relevant=transfers,
+        compute=traffic,
+    )
+
+
+def transfers(requests: "DataFrame") -> "DataFrame":
+    """What clients wrote and read; followers' fetches are no client's."""
+    is_client = F.col("api").isin("PRODUCE", "FETCH") & F.col("replica_id").isNull()
+    return requests.where(is_client).select(
+        *_CLIENT, "event_time", "record_time", "api", "rack_id", "partitions"
+    )
+
+
+def traffic(known: Known) -> "DataFrame":
+    """Requests to rows of the table.
+
+    A partition that was refused moved nothing; without acks (acks=0) no refusal is ever told.
+    """
+    each = known.facts.select("*", F.explode("partitions").alias("of")).where(
+        (F.col("of.bytes") > 0) & (F.coalesce("of.error_code", F.lit(0)) == 0)
+    )
+    minute = F.date_trunc("minute", "event_time").alias("event_time")
+    direction = F.when(F.col("api") == "PRODUCE", "produced").otherwise("consumed")
+    return (
+        each.groupBy(
+            *_CLIENT,
+            minute,
+            direction.alias("direction"),
+            F.col("of.topic").alias("topic"),
+            F.col("of.topic_id").alias("topic_id"),
+            F.col("rack_id").alias("client_rack"),
+        )
+        .agg(F.sum("of.bytes").alias("bytes"))
+        .withColumn("event_date", F.to_date("event_time"))
+        .select(_TABLE.column_names)
+    )

@@ -1,0 +1,35 @@
+-- One row per UTC day, principal and client, with the rank of its bytes on that day: who moves most,
+-- which part of it crosses racks, and what it costs at the prices of conf today.
+WITH days AS (
+    SELECT
+        cluster_id,
+        date_trunc('DAY', hour) AS day,
+        principal,
+        client_id,
+        sum(CASE WHEN direction = 'produced' THEN bytes ELSE 0 END) AS produced_bytes,
+        sum(CASE WHEN direction = 'consumed' THEN bytes ELSE 0 END) AS consumed_bytes,
+        sum(bytes) AS bytes,
+        sum(cross_rack_bytes) AS cross_rack_bytes,
+        sum(unknown_rack_bytes) AS unknown_rack_bytes,
+        count(DISTINCT topic) AS topics,
+        sum(cost) AS cost,
+        max(currency) AS currency
+    FROM traffic_by_hour
+    GROUP BY cluster_id, date_trunc('DAY', hour), principal, client_id
+)
+
+SELECT
+    cluster_id,
+    day,
+    rank() OVER (PARTITION BY cluster_id, day ORDER BY bytes DESC) AS talker_rank,
+    principal,
+    client_id,
+    produced_bytes,
+    consumed_bytes,
+    CAST(bytes AS DOUBLE) / sum(bytes) OVER (PARTITION BY cluster_id, day) AS share,
+    cross_rack_bytes,
+    CAST(cross_rack_bytes AS DOUBLE) / nullif(bytes - unknown_rack_bytes, 0) AS cross_rack_share,
+    topics,
+    cost,
+    currency
+FROM days

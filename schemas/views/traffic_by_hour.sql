@@ -1,0 +1,101 @@
+-- One row per hour, principal, client, topic and direction: bytes, and what they cost at the prices
+-- of conf today. Bytes cross racks where the consumer told its rack and the broker has another;
+-- where either is unknown (producers tell none) they are in unknown_rack_bytes. Racks of brokers are
+-- those of the snapshot of that time, of the first one for what was before it.
+WITH today AS (
+    SELECT cluster_id, kind, price_per_gib, currency
+    FROM (
+        SELECT
+            *,
+            row_number() OVER (PARTITION BY cluster_id, kind ORDER BY event_time DESC) AS age
+        FROM prices
+    ) AS aged
+    WHERE age = 1 AND NOT is_removed
+),
+racks AS (
+    SELECT
+        cluster_id,
+        broker_id,
+        rack,
+        valid_to,
+        CASE
+            WHEN
+                lag(valid_from) OVER (
+                    PARTITION BY cluster_id, broker_id ORDER BY valid_from
+                ) IS NOT NULL
+                THEN valid_from
+        END AS valid_from
+    FROM broker_history
+),
+names AS (
+    SELECT cluster_id, topic_id, max(topic) AS topic
+    FROM topics
+    GROUP BY cluster_id, topic_id
+),
+known AS (
+    SELECT
+        traffic.cluster_id,
+        date_trunc('HOUR', traffic.event_time) AS hour,
+        traffic.principal,
+        traffic.client_id,
+        coalesce(traffic.topic, names.topic) AS topic,
+        traffic.topic_id,
+        traffic.direction,
+        traffic.bytes,
+        CASE WHEN traffic.client_rack <> racks.rack THEN traffic.bytes ELSE 0 END AS cross_rack_bytes,
+        CASE
+            WHEN traffic.client_rack IS NULL OR racks.rack IS NULL THEN traffic.bytes ELSE 0
+        END AS unknown_rack_bytes
+    FROM traffic
+    LEFT JOIN racks
+        ON traffic.cluster_id = racks.cluster_id
+            AND traffic.broker_id = racks.broker_id
+            AND (racks.valid_from IS NULL OR traffic.event_time >= racks.valid_from)
+            AND (racks.valid_to IS NULL OR traffic.event_time < racks.valid_to)
+    LEFT JOIN names
+        ON traffic.cluster_id = names.cluster_id AND traffic.topic_id = names.topic_id
+),
+hours AS (
+    SELECT
+        cluster_id,
+        hour,
+        principal,
+        client_id,
+        topic,
+        CASE WHEN topic IS NULL THEN topic_id END AS unnamed_topic_id,
+        direction,
+        sum(bytes) AS bytes,
+        sum(cross_rack_bytes) AS cross_rack_bytes,
+        sum(unknown_rack_bytes) AS unknown_rack_bytes
+    FROM known
+    GROUP BY
+        cluster_id,
+        hour,
+        principal,
+        client_id,
+        topic,
+        CASE WHEN topic IS NULL THEN topic_id END,
+        direction
+)
+
+SELECT
+    hours.cluster_id,
+    hours.hour,
+    hours.principal,
+    hours.client_id,
+    hours.topic,
+    hours.unnamed_topic_id,
+    hours.direction,
+    hours.bytes,
+    hours.cross_rack_bytes,
+    hours.unknown_rack_bytes,
+    CAST(hours.cross_rack_bytes AS DOUBLE) / nullif(hours.bytes - hours.unknown_rack_bytes, 0)
+        AS cross_rack_share,
+    (hours.bytes * own.price_per_gib + hours.cross_rack_bytes * crossing.price_per_gib)
+    / 1073741824.0 AS cost,
+    own.currency
+FROM hours
+LEFT JOIN today AS own
+    ON hours.cluster_id = own.cluster_id AND hours.direction = own.kind
+LEFT JOIN today AS crossing
+    ON hours.cluster_id = crossing.cluster_id AND crossing.kind = 'cross_rack'

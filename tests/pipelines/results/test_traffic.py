@@ -1,0 +1,66 @@
+"""Bytes of PRODUCE and FETCH lines, by minute, client and topic."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from quotaflow.pipelines.results import traffic
+from quotaflow.pipelines.results.result import Known
+from quotaflow.schemas import tables
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def request(second: float, api: str, *partitions: dict[str, Any], **others: Any) -> dict[str, Any]:
+    time = NOON + timedelta(seconds=second)
+    row = {"cluster_id": "c", "broker_id": 1, "principal": "User:alice", "client_id": "orders"}
+    row |= {"event_time": time, "record_time": time, "api": api, "partitions": list(partitions)}
+    return row | others
+
+
+def of(topic: str, size: int | None, error_code: int | None = 0) -> dict[str, Any]:
+    return {"topic_id": topic, "bytes": size, "error_code": error_code}
+
+
+REQUESTS = [
+    request(1, "PRODUCE", of("a", 10), of("a", 20), of("b", 40)),
+    request(59, "PRODUCE", of("a", 80)),
+    request(60, "PRODUCE", of("a", 160)),
+    request(61, "PRODUCE", of("a", 1, error_code=3), of("a", 2, error_code=None)),
+    request(2, "FETCH", of("a", 5), of("b", 0), of("c", None), rack_id="az-1"),
+    request(3, "FETCH", of("a", 7)),
+    request(4, "FETCH", of("a", 9_000), replica_id=2),
+    request(5, "METADATA", of("a", 9_000)),
+    request(6, "FETCH", {"topic": "named", "bytes": 3, "error_code": 0}, client_id=None),
+]
+EXPECTED = [
+    (0, "orders", "consumed", "a", "az-1", 5),
+    (0, "orders", "consumed", "a", None, 7),
+    (0, "orders", "produced", "a", None, 110),
+    (0, "orders", "produced", "b", None, 40),
+    (0, None, "consumed", "named", None, 3),
+    (1, "orders", "produced", "a", None, 162),
+]
+
+
+@pytest.mark.spark
+def test_bytes_that_moved(spark: SparkSession) -> None:
+    content = pa.Table.from_pylist(REQUESTS, schema=tables.REQUESTS.arrow)
+    seen = traffic.transfers(spark.createDataFrame(content))
+    rows = traffic.traffic(Known(seen)).collect()
+    got = [
+        (
+            (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),
+            row["client_id"],
+            row["direction"],
+            row["topic_id"] or row["topic"],
+            row["client_rack"],
+            row["bytes"],
+        )
+        for row in rows
+    ]
+    assert sorted(got, key=str) == sorted(EXPECTED, key=str)
+    assert {row["event_date"] for row in rows} == {NOON.date()}
