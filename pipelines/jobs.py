@@ -143,7 +143,7 @@ JOBS: dict[str, Job] = {
             doc="what follows from requests: producer-id rates (KIP-936), traffic",
             reads=tables.REQUESTS.name,
             fills=(tables.PRODUCER_ID_RATES, tables.TRAFFIC, tables.PIPELINE_PROGRESS),
-            looks_up=(tables.BROKERS, tables.TOPICS, tables.PRICES),
+            looks_up=(tables.BROKERS, tables.TOPICS, tables.SETTINGS),
             start=partial(_keep, "request_results", _of_requests),
             appends=False,
         ),

@@ -1,7 +1,6 @@
-"""What traffic costs: a section of conf, which `quotaflow snapshot` writes down for views."""
+"""What traffic costs: a section of conf."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -17,13 +16,3 @@ class Prices(Section):
     produced_per_gib: Price = 0.0
     consumed_per_gib: Price = 0.0
     cross_rack_per_gib: Price = 0.0
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The prices as rows of `prices`."""
-        each = {
-            "produced": self.produced_per_gib,
-            "consumed": self.consumed_per_gib,
-            "cross_rack": self.cross_rack_per_gib,
-        }
-        for kind, price in each.items():
-            yield {"kind": kind, "price_per_gib": price, "currency": self.currency}

@@ -173,18 +173,20 @@ CLIENT_SUBSCRIPTIONS = Table(
     clustering=("event_time", "client_instance_id"),
 )
 
-PRICES = Table(
-    name="prices",
-    comment="One row per change of a price in conf, when a snapshot found it",
+SETTINGS = Table(
+    name="settings",
+    comment=(
+        "One row per change of a value of conf that views compute with, when a snapshot found it "
+        "(view current_settings)"
+    ),
     columns=(
         CLUSTER_ID,
         Column("event_time", TIMESTAMP, "when the snapshot was taken"),
-        Column("kind", STRING, "produced, consumed, or cross_rack, which comes on top"),
-        Column("price_per_gib", DOUBLE, "price of 2^30 bytes"),
-        Column("currency", STRING, "currency of the price"),
-        is_removed("the price"),
+        Column("setting", STRING, "key in conf, such as prices.currency"),
+        Column("setting_value", STRING, "its value, as text"),
+        is_removed("the setting"),
     ),
-    key=("cluster_id", "kind", "event_time"),
+    key=("cluster_id", "setting", "event_time"),
     time="event_time",
-    clustering=("event_time", "kind"),
+    clustering=("event_time", "setting"),
 )

@@ -8,7 +8,7 @@ from quotaflow.schemas.snapshot_tables import (
     CLIENT_QUOTAS,
     CLIENT_SUBSCRIPTIONS,
     CONFIGS,
-    PRICES,
+    SETTINGS,
     TRANSACTIONAL_IDS,
 )
 from quotaflow.schemas.table import Table
@@ -30,12 +30,12 @@ __all__ = [
     "METRIC_ALERT_EVENTS",
     "PIPELINE_PROGRESS",
     "POINT",
-    "PRICES",
     "PRODUCER_ID_RATES",
     "QUARANTINE",
     "REPLICAS",
     "REPLICA_SIZES",
     "REQUESTS",
+    "SETTINGS",
     "TABLES",
     "TELEMETRY_PUSHES",
     "TELEMETRY_SUBSCRIPTIONS",
@@ -63,7 +63,7 @@ TABLES: dict[str, Table] = {
         ACTIVE_PRODUCERS,
         TRANSACTIONAL_IDS,
         CLIENT_SUBSCRIPTIONS,
-        PRICES,
+        SETTINGS,
         QUARANTINE,
         PIPELINE_PROGRESS,
     )

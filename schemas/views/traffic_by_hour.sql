@@ -3,14 +3,17 @@
 -- where either is unknown (producers tell none) they are in unknown_rack_bytes. Racks of brokers are
 -- those of the snapshot of that time, of the first one for what was before it.
 WITH today AS (
-    SELECT cluster_id, kind, price_per_gib, currency
-    FROM (
-        SELECT
-            *,
-            row_number() OVER (PARTITION BY cluster_id, kind ORDER BY event_time DESC) AS age
-        FROM prices
-    ) AS aged
-    WHERE age = 1 AND NOT is_removed
+    SELECT
+        cluster_id,
+        max(CASE WHEN setting = 'prices.currency' THEN setting_value END) AS currency,
+        max(CASE WHEN setting = 'prices.produced_per_gib' THEN CAST(setting_value AS DOUBLE) END)
+            AS produced_per_gib,
+        max(CASE WHEN setting = 'prices.consumed_per_gib' THEN CAST(setting_value AS DOUBLE) END)
+            AS consumed_per_gib,
+        max(CASE WHEN setting = 'prices.cross_rack_per_gib' THEN CAST(setting_value AS DOUBLE) END)
+            AS cross_rack_per_gib
+    FROM current_settings
+    GROUP BY cluster_id
 ),
 racks AS (
     SELECT
@@ -91,11 +94,13 @@ SELECT
     hours.unknown_rack_bytes,
     CAST(hours.cross_rack_bytes AS DOUBLE) / nullif(hours.bytes - hours.unknown_rack_bytes, 0)
         AS cross_rack_share,
-    (hours.bytes * own.price_per_gib + hours.cross_rack_bytes * crossing.price_per_gib)
-    / 1073741824.0 AS cost,
-    own.currency
+    (
+        hours.bytes * CASE
+            WHEN hours.direction = 'produced' THEN today.produced_per_gib
+            ELSE today.consumed_per_gib
+        END
+        + hours.cross_rack_bytes * today.cross_rack_per_gib
+    ) / 1073741824.0 AS cost,
+    today.currency
 FROM hours
-LEFT JOIN today AS own
-    ON hours.cluster_id = own.cluster_id AND hours.direction = own.kind
-LEFT JOIN today AS crossing
-    ON hours.cluster_id = crossing.cluster_id AND crossing.kind = 'cross_rack'
+LEFT JOIN today ON hours.cluster_id = today.cluster_id

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.prices import Prices
+from quotaflow.pipelines import config
+from quotaflow.pipelines.snapshots import settings
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .view_rows import Row, at, moved, picked, price, rows
+from .view_rows import Row, at, moved, picked, rows, setting
 
 GIB = 2**30
 DAY_S = 86_400
@@ -26,7 +27,7 @@ def read(second: float, size: int, rack: str | None, **others: Any) -> Row:
 @pytest.fixture
 def told(fill: Fill) -> Fill:
     """Fills any of the tables the views read; those not named are empty."""
-    for name in ("traffic", "brokers", "topics", "prices"):
+    for name in ("traffic", "brokers", "topics", "settings"):
         fill(name, [])
     return fill
 
@@ -92,12 +93,13 @@ def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top(
 ) -> None:
     told("brokers", [broker(0, 1, "a")])
     told(
-        "prices",
+        "settings",
         [
-            price("produced", 5.0),
-            price("produced", 1.0, 60),
-            price("consumed", 2.0),
-            price("cross_rack", 8.0),
+            setting("prices.produced_per_gib", 5.0),
+            setting("prices.produced_per_gib", 1.0, 60),
+            setting("prices.consumed_per_gib", 2.0),
+            setting("prices.cross_rack_per_gib", 8.0),
+            setting("prices.currency", "EUR"),
         ],
     )
     told("traffic", [moved(1, GIB), read(1, GIB // 2, "b"), read(2, GIB, "a")])
@@ -129,10 +131,8 @@ def test_top_talkers_are_ranked_by_day(warehouse: Warehouse, told: Fill) -> None
     ]
 
 
-def test_prices_of_conf_as_rows() -> None:
-    said = list(Prices(currency="EUR", cross_rack_per_gib=0.02).rows())
-    assert [(row["kind"], row["price_per_gib"], row["currency"]) for row in said] == [
-        ("produced", 0.0, "EUR"),
-        ("consumed", 0.0, "EUR"),
-        ("cross_rack", 0.02, "EUR"),
-    ]
+def test_prices_of_conf_are_settings() -> None:
+    conf = config.load(overrides=["prices.currency=EUR", "prices.cross_rack_per_gib=0.02"])
+    said = {row["setting"]: row["setting_value"] for row in settings.of_conf(conf)}
+    assert said["prices.currency"] == "EUR"
+    assert (said["prices.cross_rack_per_gib"], said["prices.produced_per_gib"]) == ("0.02", "0.0")

@@ -146,10 +146,10 @@ def quota(second: float, key: str, quota: float | None, **others: Any) -> Row:
     return {"cluster_id": "c1", "event_time": at(second)} | nobody | row | others
 
 
-def price(kind: str, per_gib: float, second: float = 0, **others: Any) -> Row:
-    """A price of conf as a snapshot found it."""
-    row = {"cluster_id": "c1", "event_time": at(second), "kind": kind, "is_removed": False}
-    return row | {"price_per_gib": per_gib, "currency": "EUR"} | others
+def setting(key: str, value: object, second: float = 0, **others: Any) -> Row:
+    """A value of conf as a snapshot found it."""
+    row = {"cluster_id": "c1", "event_time": at(second), "setting": key, "is_removed": False}
+    return row | {"setting_value": str(value)} | others
 
 
 def moved(second: float, size: int, **others: Any) -> Row:
@@ -271,7 +271,12 @@ FILLED: dict[str, list[Row]] = {
         {**INSTANCE, "subscriptions": ["all", "b"], "state": "pending"},
         {**INSTANCE, "client_instance_id": "i2", "subscriptions": ["all"], "state": "differs"},
     ],
-    "prices": [price("produced", 1.0), price("consumed", 2.0), price("cross_rack", 8.0)],
+    "settings": [
+        setting("prices.currency", "EUR"),
+        setting("prices.produced_per_gib", 1.0),
+        setting("prices.consumed_per_gib", 2.0),
+        setting("prices.cross_rack_per_gib", 8.0),
+    ],
     "traffic": [
         moved(5, 2**30, topic_id=None, topic="orders"),
         moved(65, 2**20, direction="consumed", client_rack="az-c", client_id=HOSTILE),
