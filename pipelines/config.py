@@ -141,6 +141,18 @@ class ProducerIds(Section):
         return quotas
 
 
+class Quotas(Section):
+    """Windows of the broker's client quotas: quota.window.num, and quota.window.size.seconds."""
+
+    num_windows: Positive = 11
+    window_ms: Annotated[int, Field(gt=0, multiple_of=1_000)] = 1_000
+
+    @property
+    def span_s(self) -> int:
+        """How long a rate is measured over."""
+        return self.num_windows * self.window_ms // 1_000
+
+
 class Results(Section):
     """How long facts may be late and still correct a result, and when a plan may trust one."""
 
@@ -185,6 +197,7 @@ class Conf(Section):
     ingest: Ingest = Ingest()
     payloads: Payloads = Payloads()
     producer_ids: ProducerIds = ProducerIds()
+    quotas: Quotas = Quotas()
     alerts: Alerts = Alerts()
     results: Results = Results()
     prices: Prices = Prices()

@@ -9,7 +9,7 @@ from quotaflow.pipelines import sinks, sources
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import client_metrics, ingest, telemetry_pushes
 from quotaflow.pipelines.incremental import Keeper
-from quotaflow.pipelines.results import metric_alerts, producer_id_rates, traffic
+from quotaflow.pipelines.results import metric_alerts, producer_id_rates, quota_usage, traffic
 from quotaflow.pipelines.results.result import Result
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -87,7 +87,11 @@ def _keep(
 
 
 def _of_requests(conf: Conf) -> tuple[Result, ...]:
-    return (producer_id_rates.result(conf.producer_ids), traffic.result())
+    return (
+        producer_id_rates.result(conf.producer_ids),
+        traffic.result(),
+        quota_usage.result(conf.quotas),
+    )
 
 
 def _of_client_metrics(conf: Conf) -> tuple[Result, ...]:
@@ -140,10 +144,21 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="request_results",
-            doc="what follows from requests: producer-id rates (KIP-936), traffic",
+            doc="what follows from requests: producer-id rates (KIP-936), traffic, quotas",
             reads=tables.REQUESTS.name,
-            fills=(tables.PRODUCER_ID_RATES, tables.TRAFFIC, tables.PIPELINE_PROGRESS),
-            looks_up=(tables.BROKERS, tables.TOPICS, tables.SETTINGS),
+            fills=(
+                tables.PRODUCER_ID_RATES,
+                tables.TRAFFIC,
+                tables.QUOTA_USAGE,
+                tables.PIPELINE_PROGRESS,
+            ),
+            looks_up=(
+                tables.BROKERS,
+                tables.TOPICS,
+                tables.SETTINGS,
+                tables.CLIENT_QUOTAS,
+                tables.CONFIGS,
+            ),
             start=partial(_keep, "request_results", _of_requests),
             appends=False,
         ),

@@ -1,6 +1,7 @@
 """Every Delta table of quotaflow, once: name, meaning, columns with units, key and layout."""
 
 from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
+from quotaflow.schemas.quota_tables import QUOTA_USAGE
 from quotaflow.schemas.request_tables import REQUESTS
 from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, PRODUCER_ID_RATES, TRAFFIC
 from quotaflow.schemas.snapshot_tables import (
@@ -32,6 +33,7 @@ __all__ = [
     "POINT",
     "PRODUCER_ID_RATES",
     "QUARANTINE",
+    "QUOTA_USAGE",
     "REPLICAS",
     "REPLICA_SIZES",
     "REQUESTS",
@@ -54,6 +56,7 @@ TABLES: dict[str, Table] = {
         PRODUCER_ID_RATES,
         METRIC_ALERT_EVENTS,
         TRAFFIC,
+        QUOTA_USAGE,
         BROKERS,
         TOPICS,
         REPLICAS,

@@ -1,0 +1,37 @@
+"""Values as they stood at a time: rows of changes, as snapshots append them, looked up."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+HISTORY = "history"
+
+
+def histories(
+    changes: "DataFrame", about: list[str], value: Column, since: str = "event_time"
+) -> "DataFrame":
+    """One row per `about` with the `history` of its value, small enough to be broadcast.
+
+    A value that is null stands for none: of what was removed.
+    """
+    change = F.struct(F.col(since).alias("since"), value.alias("value"))
+    history = F.sort_array(F.collect_list(change)).alias(HISTORY)
+    return F.broadcast(changes.groupBy(*about).agg(history))
+
+
+def standing(at: str) -> Column:
+    """The value that stood just before the time in column `at`; null where none is known."""
+    by_then = F.filter(F.col(HISTORY), lambda change: change["since"] < F.col(at))
+    return F.try_element_at(by_then, F.lit(-1))["value"]
+
+
+def is_changed(start: str, end: str) -> Column:
+    """Whether the value changed between two times; null where there is no history."""
+    return F.exists(
+        F.col(HISTORY),
+        lambda change: (change["since"] > F.col(start)) & (change["since"] < F.col(end)),
+    )

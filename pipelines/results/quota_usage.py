@@ -1,0 +1,122 @@
+"""`quota_usage`: what clients use of their quotas at each broker, and what limits them (KIP-13).
+
+A window is as long as the broker measures rates over, and aligned: at its end its usage over its
+length is what Kafka's Rate gives, and a row depends on this and the window before, on nothing else.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.window import Window
+
+from quotaflow.pipelines.config import Quotas
+from quotaflow.pipelines.results import quota_charges
+from quotaflow.pipelines.results.quota_charges import REQUEST_TIME
+from quotaflow.pipelines.results.quota_limits import VALID_FROM, with_enforcement, with_limits
+from quotaflow.pipelines.results.result import Context, Known, Result
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_KEY = [*quota_charges.CLIENT, "quota_type"]
+_MICROS_PER_PER_CENT = 1_000_000 / 100
+"""Of a second: a thread at work all the time is at 100 %."""
+
+
+def result(conf: Quotas) -> Result:
+    """The result as the driver takes it."""
+    return Result(
+        table=tables.QUOTA_USAGE,
+        facts=tables.REQUESTS,
+        bucket_s=conf.span_s,
+        lookback_s=conf.span_s,
+        relevant=quota_charges.charged,
+        compute=partial(usage, conf=conf),
+        context=(
+            Context(tables.CLIENT_QUOTAS, VALID_FROM),
+            Context(tables.CONFIGS),
+            Context(tables.BROKERS),
+            Context(tables.TOPICS),
+        ),
+    )
+
+
+def usage(known: Known, *, conf: Quotas) -> "DataFrame":
+    """Requests, and what is known of quotas, to rows of the table."""
+    of, span_s = known.context, conf.span_s
+    charges = quota_charges.charges(known.facts, of["topics"], of["brokers"])
+    held = with_limits(_windows(charges, span_s), of["client_quotas"])
+    return (
+        with_enforcement(_with_cause(_with_buckets(held, span_s)), of["configs"])
+        .withColumns(
+            {
+                "event_date": F.to_date("event_time"),
+                "headroom": F.col("limit") - F.col("bucket_usage"),
+                "is_over": F.coalesce(F.col("bucket_usage") > F.col("limit"), F.lit(False)),
+            }
+        )
+        .select(tables.QUOTA_USAGE.column_names)
+    )
+
+
+def _windows(charges: "DataFrame", span_s: int) -> "DataFrame":
+    """What each client was charged in each window, and how its requests fared."""
+    second = F.unix_seconds("event_time")
+    own = F.col("is_counted")
+    return (
+        charges.withColumn("event_time", F.timestamp_seconds(second - second % span_s))
+        .groupBy(*_KEY)
+        .agg(
+            F.sum("amount").alias("amount"),
+            F.count_if(own).alias("requests"),
+            F.count_if(own & (F.col("throttle_time_us") > 0)).alias("throttled_requests"),
+            (F.sum(F.col("throttle_time_us") * own.cast("bigint")) / 1_000).alias(
+                "throttle_time_ms"
+            ),
+            F.bool_or("is_estimated").alias("is_estimated"),
+        )
+        .withColumn("window_end", F.timestamp_seconds(F.unix_seconds("event_time") + span_s))
+    )
+
+
+def _with_buckets(held: "DataFrame", span_s: int) -> "DataFrame":
+    """Add what the clients that share a limit used, and how full that was at the worst of late."""
+    bucket = ["cluster_id", "broker_id", "quota_type", "bucket_user", "bucket_client_id"]
+    over = Window.partitionBy(*bucket).orderBy(F.unix_seconds("event_time"))
+    now, before = (
+        F.sum("amount").over(over.rangeBetween(shift_s, shift_s)) for shift_s in (0, -span_s)
+    )
+    fullest = F.greatest("shared", F.coalesce(before, F.lit(0)))
+    return held.withColumn("shared", now).withColumns(
+        {
+            "usage": _rate(F.col("amount"), span_s),
+            "bucket_usage": _rate(F.col("shared"), span_s),
+            "fullness": F.try_divide(_rate(fullest, span_s), "limit"),
+        }
+    )
+
+
+def _rate(amount: Column, span_s: int) -> Column:
+    is_time = F.col("quota_type") == REQUEST_TIME
+    return F.when(is_time, amount / (_MICROS_PER_PER_CENT * span_s)).otherwise(amount / span_s)
+
+
+def _with_cause(windows: "DataFrame") -> "DataFrame":
+    """Add the quota that seems to have throttled a client's requests at a broker.
+
+    A request is delayed by the quota of what it moves or by that of request time, by the longer
+    delay of both; and a delay is as long as a quota is exceeded.
+    """
+    client = Window.partitionBy(*quota_charges.CLIENT)
+    is_time = F.col("quota_type") == REQUEST_TIME
+    by_time = F.max(F.when(is_time, F.col("fullness"))).over(client)
+    own = F.col("fullness")
+    cause = F.when(own >= F.coalesce("by_time", own), F.col("quota_type")).when(
+        F.col("by_time").isNotNull(), F.lit(REQUEST_TIME)
+    )
+    return windows.withColumn("by_time", by_time).withColumn(
+        "throttled_by", F.when(F.col("throttled_requests") > 0, cause)
+    )
