@@ -124,7 +124,8 @@ class Keeper:
         late: bool = False,
     ) -> int:
         spark, table = facts.sparkSession, result.table
-        lookback = timedelta(seconds=result.lookback_s)
+        since = spans[0].start - timedelta(seconds=result.warm_up_s)
+        lookback = timedelta(seconds=result.warm_up_s + result.lookback_s)
         read = [Span(span.start - lookback, span.end) for span in spans]
         seen = result.relevant(
             batch.warehouse.read(spark, result.facts.name).where(
@@ -136,8 +137,8 @@ class Keeper:
         names = [context.table.name for context in result.context]
         known = Known(
             facts=seen,
-            before=_carried(result, spans[0], batch, spark),
-            since=spans[0].start,
+            before=_carried(result, since, batch, spark),
+            since=since,
             context={name: batch.warehouse.read(spark, name) for name in names},
         )
         rows = result.compute(known).where(any_of(span.holds(table.time) for span in spans))
@@ -182,11 +183,13 @@ def _news(
     return min(sinces, default=None), seen, latest
 
 
-def _carried(result: Result, span: Span, batch: Batch, spark: "SparkSession") -> "DataFrame | None":
+def _carried(
+    result: Result, since: datetime, batch: Batch, spark: "SparkSession"
+) -> "DataFrame | None":
     if not result.carry_s:
         return None
     table = result.table
-    before = Span(span.start - timedelta(seconds=result.carry_s), span.start)
+    before = Span(since - timedelta(seconds=result.carry_s), since)
     rows = batch.warehouse.read(spark, table.name).where(
         f"({result.scope}) AND {before.holds_date('event_date')} AND {before.holds(table.time)}"
     )

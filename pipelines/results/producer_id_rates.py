@@ -51,6 +51,8 @@ def result(conf: ProducerIds) -> Result:
         compute=partial(rates, conf=conf),
         carry_s=FULL_AGAIN_S,
         carry_key=tuple(KEY),
+        warm_up_s=window_s,
+        scope="kind = 'allocation'",
     )
 
 
@@ -89,6 +91,7 @@ def rates(known: Known, *, conf: ProducerIds) -> "DataFrame":
                 "throttle_time_ms": _throttle_time_ms(),
             }
         )
+        .withColumn("throttle_time_avg_ms", _throttle_time_avg_ms(conf))
         .select(tables.PRODUCER_ID_RATES.column_names)
     )
 
@@ -193,6 +196,13 @@ def _carried(before: "DataFrame") -> "DataFrame":
         F.lit(0).cast("bigint").alias("new_ids"),
         F.round(F.col("tokens") * _MILLI).cast("bigint").alias("carried_milli"),
     )
+
+
+def _throttle_time_avg_ms(conf: ProducerIds) -> Column:
+    span_s = conf.num_windows * conf.window_ms // 1_000
+    run = Window.partitionBy(*KEY).orderBy("second").rangeBetween(1 - span_s, 0)
+    told = F.when((F.col("new_ids") > 0) & F.col("is_violating"), F.col("throttle_time_ms"))
+    return F.coalesce(F.avg(told).over(run), F.lit(0.0))
 
 
 def _throttle_time_ms() -> Column:

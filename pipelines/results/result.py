@@ -41,8 +41,8 @@ class Result:
     `relevant` picks and shapes the facts the rule reads; it keeps event_time and record_time.
     `compute` is pure: facts to result rows. `lookback_s` is how far back facts matter to a row.
     With `carry_s` the rule is sequential: a row needs the last one of its `carry_key` within
-    carry_s seconds, so a change runs forward. New rows of `context` touch every bucket since
-    they hold. `scope` is SQL that is true for the rows of this result, where another one fills
+    carry_s seconds, so a change runs forward; it is asked for rows from `warm_up_s` earlier on,
+    which are not kept. New rows of `context` touch every bucket since they hold. `scope` is SQL that is true for the rows of this result, where another one fills
     the same table.
     """
 
@@ -54,6 +54,7 @@ class Result:
     compute: "Callable[[Known], DataFrame]"
     carry_s: int = 0
     carry_key: tuple[str, ...] = ()
+    warm_up_s: int = 0
     context: tuple[Context, ...] = ()
     scope: str = "true"
 

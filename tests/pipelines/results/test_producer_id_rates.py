@@ -84,6 +84,7 @@ def seconds_of(
     window_s, span_s = conf.window_ms // 1_000, conf.num_windows * conf.window_ms // 1_000
     quota = conf.quotas.get(principal.removeprefix("User:"), conf.default_quota_per_s)
     bucket, last = TokenBucket(quota, conf.num_windows, conf.window_ms), 0
+    told = dict[int, int]()
     # A second has a row while any window still feels a sighting.
     felt = {t for s in seen for t in range(s, s // window_s * window_s + span_s)}
     for second in sorted(felt):
@@ -93,6 +94,9 @@ def seconds_of(
         bucket.record(new[second], second * 1_000)
         tokens = bucket.measure(second * 1_000)
         first = second // window_s * window_s - span_s + window_s
+        if new[second] and tokens < -1e-9:
+            told[second] = int(-tokens / quota * 1_000 + 0.5)
+        recent = [told[s] for s in range(second - span_s + 1, second + 1) if s in told]
         yield (
             second,
             {
@@ -102,6 +106,7 @@ def seconds_of(
                 "rate_per_s": sum(new[s] for s in range(first, second + 1)) / span_s,
                 "tokens": tokens,
                 "quota_per_s": quota,
+                "throttle_time_avg_ms": sum(recent) / len(recent) if recent else 0.0,
             },
         )
 
@@ -177,6 +182,7 @@ def test_sql_says_what_the_rules_say(spark: SparkSession, conf: ProducerIds) -> 
         assert row["event_date"] == row["event_time"].astimezone(UTC).date()
     assert differing == []
     assert min(row["tokens"] for row in got.values()) < -5
+    assert max(row["throttle_time_avg_ms"] for row in got.values()) > 0
     assert any(row["new_ids"] != row["new_ids_exact"] for row in got.values()) == (
         conf is FEW_LONG_WINDOWS
     )
