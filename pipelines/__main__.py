@@ -16,6 +16,7 @@ from quotaflow.pipelines.commands import (
     snapshot,
     tables,
     troubleshoot,
+    what_if,
 )
 from quotaflow.pipelines.errors import QuotaflowError
 
@@ -40,7 +41,7 @@ def app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     commands.callback()(_quotaflow)
-    for group in (jobs, snapshot, tables, metrics, captures, plan, troubleshoot, doctor):
+    for group in (jobs, snapshot, tables, metrics, captures, plan, what_if, troubleshoot, doctor):
         group.register(commands)
     return commands
 

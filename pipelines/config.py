@@ -18,6 +18,9 @@ from quotaflow.pipelines.prices import Prices
 from quotaflow.pipelines.secrets import literal_secret_problem
 from quotaflow.pipelines.section import Positive, PositiveRate, Section
 
+# Tokens are integer thousandths: under the least they would be none, over the most sums overflow.
+LEAST_IDS_PER_S, MOST_IDS_PER_S = 0.001, 1_000_000
+
 
 def home() -> Path:
     """Where quotaflow keeps what no conf places elsewhere: $QUOTAFLOW_HOME, else ~/.quotaflow."""

@@ -163,6 +163,8 @@ def _news(
     """Since when new rows of the context hold, what was seen of it by now, and the newest row."""
     sinces, seen, latest = list[datetime](), dict(memory.context_seen), []
     for context in result.context:
+        if context.valid_from is None:
+            continue
         name, time = context.table.name, context.table.time
         rows = batch.warehouse.read(spark, name)
         # Read first, so that what comes meanwhile is new to the next batch.

@@ -9,7 +9,14 @@ from quotaflow.pipelines import sinks, sources
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import client_metrics, ingest, telemetry_pushes
 from quotaflow.pipelines.incremental import Keeper
-from quotaflow.pipelines.results import metric_alerts, producer_id_rates, quota_usage, traffic
+from quotaflow.pipelines.results import (
+    metric_alerts,
+    producer_id_activations,
+    producer_id_rates,
+    producer_id_uses,
+    quota_usage,
+    traffic,
+)
 from quotaflow.pipelines.results.result import Result
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -88,10 +95,15 @@ def _keep(
 
 def _of_requests(conf: Conf) -> tuple[Result, ...]:
     return (
+        producer_id_uses.result(),
         producer_id_rates.result(conf.producer_ids),
         traffic.result(),
         quota_usage.result(conf.quotas),
     )
+
+
+def _of_active_producers(conf: Conf) -> tuple[Result, ...]:
+    return (producer_id_activations.result(conf.producer_ids),)
 
 
 def _of_client_metrics(conf: Conf) -> tuple[Result, ...]:
@@ -144,9 +156,10 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="request_results",
-            doc="what follows from requests: producer-id rates (KIP-936), traffic, quotas",
+            doc="what follows from requests: producer ids (KIP-936), traffic, quotas",
             reads=tables.REQUESTS.name,
             fills=(
+                tables.PRODUCER_ID_USES,
                 tables.PRODUCER_ID_RATES,
                 tables.TRAFFIC,
                 tables.QUOTA_USAGE,
@@ -160,6 +173,15 @@ JOBS: dict[str, Job] = {
                 tables.CONFIGS,
             ),
             start=partial(_keep, "request_results", _of_requests),
+            appends=False,
+        ),
+        Job(
+            name="active_producer_results",
+            doc="what follows from snapshots of producers: when leaders first held ids (KIP-936)",
+            reads=tables.ACTIVE_PRODUCERS.name,
+            fills=(tables.PRODUCER_ID_RATES, tables.PIPELINE_PROGRESS),
+            start=partial(_keep, "active_producer_results", _of_active_producers),
+            looks_up=(tables.PRODUCER_ID_USES,),
             appends=False,
         ),
         Job(

@@ -1,9 +1,10 @@
 """Every Delta table of quotaflow, once: name, meaning, columns with units, key and layout."""
 
 from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
+from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
 from quotaflow.schemas.quota_tables import QUOTA_USAGE
 from quotaflow.schemas.request_tables import REQUESTS
-from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, PRODUCER_ID_RATES, TRAFFIC
+from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, TRAFFIC
 from quotaflow.schemas.snapshot_tables import (
     ACTIVE_PRODUCERS,
     CLIENT_QUOTAS,
@@ -32,6 +33,7 @@ __all__ = [
     "PIPELINE_PROGRESS",
     "POINT",
     "PRODUCER_ID_RATES",
+    "PRODUCER_ID_USES",
     "QUARANTINE",
     "QUOTA_USAGE",
     "REPLICAS",
@@ -53,6 +55,7 @@ TABLES: dict[str, Table] = {
         TELEMETRY_PUSHES,
         TELEMETRY_SUBSCRIPTIONS,
         CLIENT_METRICS,
+        PRODUCER_ID_USES,
         PRODUCER_ID_RATES,
         METRIC_ALERT_EVENTS,
         TRAFFIC,

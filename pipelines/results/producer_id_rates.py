@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.config import ProducerIds
+from quotaflow.pipelines.config import LEAST_IDS_PER_S, MOST_IDS_PER_S, ProducerIds
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.schemas import tables
@@ -26,8 +26,6 @@ KEY = list(producer_ids.KEY)
 # A bucket not touched for a day counts as full again, so that no row depends on all of history.
 FULL_AGAIN_S = 86_400
 _MILLI = 1_000
-# Tokens are integer thousandths: under the least they would be none, over the most sums overflow.
-_LEAST_PER_S, _MOST_PER_S = 0.001, 1_000_000
 _SIGHTINGS = ", ".join(f"{f.name} {sql_type(f.type)}" for f in producer_ids.SIGHTINGS)
 _FLAGGED = f"{_SIGHTINGS}, is_new_exact BOOLEAN, is_new BOOLEAN"
 
@@ -35,10 +33,10 @@ _FLAGGED = f"{_SIGHTINGS}, is_new_exact BOOLEAN, is_new BOOLEAN"
 def result(conf: ProducerIds) -> Result:
     """The result as the driver takes it; raises ConfigError for a quota out of bounds."""
     for user, quota in [("everybody else", conf.default_quota_per_s), *conf.quotas.items()]:
-        if not _LEAST_PER_S <= quota <= _MOST_PER_S:
+        if not LEAST_IDS_PER_S <= quota <= MOST_IDS_PER_S:
             raise ConfigError(
                 f"the producer-id quota of {user} is {quota} per second, and must be between "
-                f"{_LEAST_PER_S} and {_MOST_PER_S}"
+                f"{LEAST_IDS_PER_S} and {MOST_IDS_PER_S}"
             )
     memory_s = 2 * conf.filter_window_ms // 1_000
     window_s = conf.num_windows * conf.window_ms // 1_000
@@ -149,7 +147,7 @@ def _with_rate(seconds: "DataFrame", conf: ProducerIds) -> "DataFrame":
     )
 
 
-def _quota_milli(conf: ProducerIds) -> Column:
+def quota_milli(conf: ProducerIds) -> Column:
     default = F.lit(round(conf.default_quota_per_s * _MILLI)).cast("bigint")
     own = [F.lit(x) for user, q in conf.quotas.items() for x in (f"User:{user}", round(q * _MILLI))]
     if not own:
@@ -172,7 +170,7 @@ def _with_tokens(
     rows = windows.withColumn("carried_milli", F.lit(None).cast("bigint"))
     if before is not None:
         rows = rows.unionByName(_carried(before), allowMissingColumns=True)
-    rows = rows.withColumn("quota_milli", _quota_milli(conf))
+    rows = rows.withColumn("quota_milli", quota_milli(conf))
     # Every window here has one partitioning and one order, so that rows are sorted once.
     run = Window.partitionBy(*KEY).orderBy("second")
     gap = F.col("second") - F.lag("second").over(run)

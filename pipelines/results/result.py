@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A small table a rule looks things up in; `valid_from`: SQL, from when a row of it matters."""
+    """A small table a rule looks things up in; `valid_from`: SQL, from when a row of it matters.
+
+    None where a new row changes nothing that was computed before it came.
+    """
 
     table: Table
-    valid_from: str = "event_time"
+    valid_from: str | None = "event_time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,8 @@ class Result:
     `compute` is pure: facts to result rows. `lookback_s` is how far back facts matter to a row.
     With `carry_s` the rule is sequential: a row needs the last one of its `carry_key` within
     carry_s seconds, so a change runs forward; it is asked for rows from `warm_up_s` earlier on,
-    which are not kept. New rows of `context` touch every bucket since they hold. `scope` is SQL that is true for the rows of this result, where another one fills
-    the same table.
+    which are not kept. New rows of `context` touch every bucket since they hold. `scope` is SQL
+    that is true for the rows of this result, where another one fills the same table.
     """
 
     table: Table

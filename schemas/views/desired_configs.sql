@@ -1,7 +1,7 @@
 -- One row per dynamic config that the results ask for: the value, why, and the rows that show it.
 -- config_value null: the config is to be removed. prior_value: what the last snapshot found; where
 -- it is the config_value nothing is left to do. A lower priority is more urgent. Newest rows may
--- still change: plan waits until they settled.
+-- still change: plan waits until they settled. Who only deployed many clients at once is left alone.
 WITH violating AS (
     SELECT
         cluster_id,
@@ -17,7 +17,19 @@ WITH violating AS (
             ORDER BY throttle_time_ms DESC, event_time, broker_id, kind
         ) AS worst
     FROM producer_id_rates
-    WHERE is_violating AND principal LIKE 'User:%'
+    WHERE is_violating AND kind = 'allocation' AND principal LIKE 'User:%'
+),
+bursts AS (
+    SELECT
+        cluster_id,
+        principal,
+        cause,
+        source,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal
+            ORDER BY CASE cause WHEN 'deploy_burst' THEN 1 ELSE 0 END, ids DESC, began
+        ) AS nth
+    FROM producer_id_bursts
 ),
 spans AS (
     SELECT
@@ -88,7 +100,11 @@ SELECT
         CAST(broker_id AS STRING), ', its quota is ',
         CAST(CAST(quota_per_s AS DECIMAL(18, 1)) AS STRING), ': over it for ',
         CAST(seconds AS STRING), ' s, at worst by a throttle of ',
-        CAST(throttle_time_ms AS STRING), ' ms'
+        CAST(throttle_time_ms AS STRING), ' ms',
+        CASE
+            WHEN bursts.cause IS NULL THEN ''
+            ELSE concat('; cause: ', bursts.cause, ', by ', substr(bursts.source, 1, 100))
+        END
     ) AS reason,
     'producer_id_rates' AS evidence_table,
     concat('principal=', violating.principal, ' broker_id=', CAST(broker_id AS STRING), ' kind=', kind)
@@ -98,7 +114,11 @@ SELECT
 FROM violating
 INNER JOIN spans
     ON violating.cluster_id = spans.cluster_id AND violating.principal = spans.principal
-WHERE violating.worst = 1
+LEFT JOIN bursts
+    ON violating.cluster_id = bursts.cluster_id
+        AND violating.principal = bursts.principal
+        AND bursts.nth = 1
+WHERE violating.worst = 1 AND coalesce(bursts.cause, 'unknown') <> 'deploy_burst'
 UNION ALL
 SELECT
     asked.cluster_id,

@@ -159,6 +159,35 @@ def moved(second: float, size: int, **others: Any) -> Row:
     return row | {"direction": "produced", "bytes": size} | others
 
 
+def use(second: float, producer_id: int | None, **others: Any) -> Row:
+    """A producer id a broker gave a client, or with None what that client produced."""
+    minute = at(second).replace(second=0, microsecond=0)
+    row = {
+        **{name: value for name, value in CLIENT.items() if name != "broker_id"},
+        "client_pattern": CLIENT["client_id"],
+        "event_date": minute.date(),
+        "event_time": minute,
+        "broker_id": 1,
+        "producer_id": producer_id,
+        "first_seen": at(second),
+        "last_seen": at(second),
+        "requests": 1,
+        "allocations": int(producer_id is not None),
+        "produce_requests": 0,
+    }
+    return row | others
+
+
+def active(second: float, producer_id: int, wrote_s: float | None = None, **others: Any) -> Row:
+    """What a snapshot saw a leader hold of a producer id; it wrote just then, or at `wrote_s`."""
+    row = {
+        **{"cluster_id": "c1", "event_time": at(second), "broker_id": 1},
+        **{"topic": "t", "partition": 0, "producer_id": producer_id, "is_removed": False},
+        "last_timestamp": at(second if wrote_s is None else wrote_s),
+    }
+    return row | others
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     for table in tables.TABLES.values():
@@ -282,5 +311,17 @@ FILLED: dict[str, list[Row]] = {
         moved(65, 2**20, direction="consumed", client_rack="az-c", client_id=HOSTILE),
     ],
     "producer_id_rates": [violation("User:" + HOSTILE, NOON)],
+    "producer_id_uses": [
+        *(use(n / 4, n, client_id=HOSTILE, principal="User:" + HOSTILE) for n in range(12)),
+        use(1, None, client_id=HOSTILE, principal="User:" + HOSTILE, produce_requests=12),
+        use(5, 20, transactional_id="t", client_id=None, client_pattern=None),
+        use(6, 20, transactional_id="t", allocations=0),
+    ],
+    "active_producers": [
+        active(60, 1),
+        active(90, 20),
+        active(90, 30),
+        active(90, 30, partition=1),
+    ],
 }
 """Rows of every kind that views tell apart; all numbers add up exactly in any order."""

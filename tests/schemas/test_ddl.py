@@ -33,7 +33,7 @@ def test_create_says_columns_layout_and_that_any_client_can_read() -> None:
 
 def test_a_result_is_partitioned_and_not_clustered() -> None:
     text = ddl.create(tables.PRODUCER_ID_RATES, "t")
-    assert "PARTITIONED BY (event_date)" in text
+    assert "PARTITIONED BY (event_date, kind)" in text
     assert "CLUSTER BY" not in text
 
 

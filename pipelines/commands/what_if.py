@@ -1,0 +1,53 @@
+"""The command what-if: the past under a quota it did not have."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from quotaflow.pipelines.commands import options, output
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("what-if")(what_if)
+
+
+def what_if(
+    producer_ids_rate: Annotated[
+        float,
+        typer.Option(
+            "--producer-ids-rate", metavar="RATE", help="New ids per second, user and broker."
+        ),
+    ],
+    *,
+    principal: Annotated[
+        str | None,
+        typer.Option("--principal", metavar="NAME", help="Only this one, such as User:alice."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="From 10m ago, or an ISO time, on."),
+    ] = None,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+) -> None:
+    """Replay new producer ids under a producer_ids_rate (KIP-936): who would have waited.
+
+    Needs no JVM. Whoever waits asks for the next id later, as a throttled client does. All that a
+    principal does on a broker shares one bucket: is_innocent marks programs and hosts that would
+    not have been throttled but for the others.
+
+    Example: quotaflow what-if --producer-ids-rate 0.5 --principal User:etl
+    """
+    options.one_format(as_json, as_csv)
+    from quotaflow.pipelines.commands import replayed  # noqa: PLC0415  imports pyarrow
+
+    start = options.since(since, datetime.now(UTC)) if since else None
+    found = replayed.waited(options.conf(conf, overrides), producer_ids_rate, principal, start)
+    rows = (who.row() for who in found)
+    output.write(rows, replayed.COLUMNS, as_json=as_json, as_csv=as_csv, by_worth=False)
+    for line in replayed.summaries(found):
+        output.note(line)

@@ -1,0 +1,123 @@
+-- One row per principal that was given producer ids or used them: what its worst burst was, and
+-- the producer_ids_rate that would hold it and never its ordinary work (KIP-936). ordinary seconds
+-- are those outside accused bursts: recommended_rate_per_s is their 99th percentile and a fifth, and
+-- no less than their peak, on the broker where it was highest (with tokens for as long as rates are
+-- taken over, a quota of the peak rate throttles none of them). A principal with no ordinary seconds
+-- is recommended what conf holds it to. other_sources: how many of its programs and hosts took ids in
+-- its worst accused burst beside the one accused; quotaflow what-if tells what a rate does to them.
+WITH worst AS (
+    SELECT
+        *,
+        count(*) OVER (PARTITION BY cluster_id, principal) AS bursts,
+        sum(CASE WHEN is_accused THEN 1 ELSE 0 END) OVER (PARTITION BY cluster_id, principal)
+            AS accused_bursts,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal
+            ORDER BY CASE WHEN is_accused THEN 0 ELSE 1 END, ids DESC, began
+        ) AS nth
+    FROM producer_id_bursts
+),
+rates AS (
+    SELECT * FROM producer_id_rates WHERE kind = 'allocation'
+),
+accused AS (
+    SELECT DISTINCT rates.cluster_id, rates.principal, rates.broker_id, rates.event_time
+    FROM rates
+    INNER JOIN producer_id_bursts AS bursts
+        ON rates.cluster_id = bursts.cluster_id
+            AND rates.principal = bursts.principal
+            AND bursts.is_accused
+            AND unix_millis(rates.event_time) > unix_millis(bursts.began) - 1000
+            AND unix_millis(rates.event_time) <= unix_millis(bursts.ended) + 60000
+),
+ordinary AS (
+    SELECT
+        rates.cluster_id,
+        rates.principal,
+        rates.rate_per_s,
+        row_number() OVER (
+            PARTITION BY rates.cluster_id, rates.principal, rates.broker_id ORDER BY rates.rate_per_s
+        ) AS nth,
+        count(*) OVER (PARTITION BY rates.cluster_id, rates.principal, rates.broker_id) AS seconds
+    FROM rates
+    LEFT JOIN accused
+        ON rates.cluster_id = accused.cluster_id
+            AND rates.principal = accused.principal
+            AND rates.broker_id = accused.broker_id
+            AND rates.event_time = accused.event_time
+    WHERE accused.cluster_id IS NULL
+),
+peaks AS (
+    SELECT
+        cluster_id,
+        principal,
+        max(CASE WHEN nth = floor((99 * seconds + 99) / 1e2) THEN rate_per_s END) AS p99_rate_per_s,
+        max(rate_per_s) AS peak_rate_per_s
+    FROM ordinary
+    GROUP BY cluster_id, principal
+),
+totals AS (
+    SELECT
+        cluster_id,
+        principal,
+        sum(new_ids) AS new_ids,
+        max(rate_per_s) AS max_rate_per_s,
+        max(throttle_time_ms) AS max_throttle_time_ms
+    FROM rates
+    GROUP BY cluster_id, principal
+),
+newest AS (
+    SELECT
+        cluster_id,
+        principal,
+        quota_per_s,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal ORDER BY event_time DESC, broker_id
+        ) AS nth
+    FROM rates
+)
+
+SELECT
+    totals.cluster_id,
+    totals.principal,
+    cause,
+    coalesce(is_accused, false) AS is_accused,
+    evidence,
+    source,
+    began,
+    ended,
+    coalesce(bursts, 0) AS bursts,
+    coalesce(accused_bursts, 0) AS accused_bursts,
+    CASE WHEN is_accused THEN sources - 1 END AS other_sources,
+    new_ids,
+    max_rate_per_s,
+    max_throttle_time_ms,
+    quota_per_s,
+    p99_rate_per_s,
+    peak_rate_per_s,
+    coalesce(
+        ceil(
+            100 * CASE
+                WHEN 12e-1 * p99_rate_per_s > peak_rate_per_s THEN 12e-1 * p99_rate_per_s
+                ELSE peak_rate_per_s
+            END
+        ) / 1e2,
+        quota_per_s
+    ) AS recommended_rate_per_s,
+    CASE
+        WHEN peak_rate_per_s IS NULL THEN 'conf: no second outside accused bursts'
+        WHEN 12e-1 * p99_rate_per_s > peak_rate_per_s
+            THEN '99th percentile of ordinary seconds and a fifth'
+        ELSE 'peak of ordinary seconds'
+    END AS recommended_by
+FROM totals
+INNER JOIN newest
+    ON totals.cluster_id = newest.cluster_id
+        AND totals.principal = newest.principal
+        AND newest.nth = 1
+LEFT JOIN worst
+    ON totals.cluster_id = worst.cluster_id
+        AND totals.principal = worst.principal
+        AND worst.nth = 1
+LEFT JOIN peaks
+    ON totals.cluster_id = peaks.cluster_id AND totals.principal = peaks.principal

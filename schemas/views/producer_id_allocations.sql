@@ -1,0 +1,44 @@
+-- One row per producer id that a broker gave to a client (INIT_PRODUCER_ID): to whom, when first,
+-- and until when requests named it (transactional ones alone do). source: the client ids of one
+-- program on one host, numbers and random parts left open. is_new_transactional_id: no id was given
+-- to this transactional.id before; null for idempotent producers.
+WITH used AS (
+    SELECT
+        *,
+        concat(coalesce(client_pattern, ''), ' at ', coalesce(client_address, '?')) AS source,
+        row_number() OVER (
+            PARTITION BY cluster_id, producer_id
+            ORDER BY
+                CASE WHEN allocations > 0 THEN 0 ELSE 1 END,
+                first_seen, broker_id, principal, client_id, client_address, transactional_id
+        ) AS nth,
+        max(last_seen) OVER (PARTITION BY cluster_id, producer_id) AS last_used_at
+    FROM producer_id_uses
+    WHERE producer_id IS NOT NULL
+),
+given AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, transactional_id ORDER BY first_seen, producer_id
+        ) AS nth_of_transactional_id
+    FROM used
+    WHERE nth = 1 AND allocations > 0
+)
+
+SELECT
+    cluster_id,
+    producer_id,
+    broker_id,
+    principal,
+    client_id,
+    client_address,
+    source,
+    client_software_name,
+    client_software_version,
+    transactional_id,
+    CASE WHEN transactional_id IS NOT NULL THEN nth_of_transactional_id = 1 END
+        AS is_new_transactional_id,
+    first_seen AS allocated_at,
+    last_used_at
+FROM given

@@ -1,0 +1,201 @@
+-- One row per burst: ten or more new producer ids of a principal, each at most 30 s after the one
+-- before, with its cause (KIP-936) and the numbers that speak for it. source: the program on one host
+-- that took most of them. Of four causes three are accused: transactional_id_churn (new
+-- transactional.ids again and again, left behind after use), producer_per_batch (a producer for every
+-- few requests), restart_loop (one client after another that dies early, or works and dies).
+-- deploy_burst (many clients start, each takes an id or two and keeps it) is as it should be.
+-- unknown: the evidence fits none, and nobody is accused.
+WITH thresholds AS (
+    SELECT
+        30000 AS most_apart_ms,       -- ids further apart are no burst
+        10 AS least_ids,              -- fewer are no burst, and no loop of one source
+        3000 AS least_loop_ms,        -- a loop goes on; a start is over soon
+        250 AS least_restart_ms,      -- no process restarts faster
+        3 AS least_ids_per_client,    -- the same client id comes again
+        30 AS least_ids_of_new_names, -- or each has a name of its own, and there are many
+        8e-1 AS least_new_share,       -- of ids with a transactional.id nobody used before
+        5e-1 AS least_left_share,      -- of ids not named again after the next ones came
+        5e-1 AS least_requests,        -- PRODUCE requests per id: under it, it died first
+        3 AS most_batch_requests,     -- up to it, a producer per batch
+        20 AS least_work_requests,    -- over it, it worked for a while
+        5 AS least_clients,           -- a deploy is of many
+        2 AS most_ids_per_client      -- of which each takes few
+),
+spaced AS (
+    SELECT
+        allocations.*,
+        unix_millis(allocations.allocated_at) AS at_ms,
+        unix_millis(allocations.last_used_at) AS used_ms,
+        lag(allocations.allocated_at) OVER (
+            PARTITION BY cluster_id, principal ORDER BY allocated_at, producer_id
+        ) AS before_at
+    FROM producer_id_allocations AS allocations
+    WHERE principal IS NOT NULL
+),
+numbered AS (
+    SELECT
+        spaced.*,
+        sum(CASE WHEN at_ms - unix_millis(before_at) <= most_apart_ms THEN 0 ELSE 1 END) OVER (
+            PARTITION BY cluster_id, principal ORDER BY at_ms, producer_id
+        ) AS burst
+    FROM spaced
+    CROSS JOIN thresholds
+),
+gaps AS (
+    SELECT
+        *,
+        CAST(
+            at_ms - lag(at_ms) OVER (
+                PARTITION BY cluster_id, principal, burst, source ORDER BY at_ms, producer_id
+            ) AS DOUBLE
+        ) AS gap_ms,
+        max(at_ms) OVER (PARTITION BY cluster_id, principal, burst, source) AS source_end_ms
+    FROM numbered
+),
+bursts AS (
+    SELECT
+        cluster_id,
+        principal,
+        burst,
+        count(*) AS ids,
+        min(allocated_at) AS began,
+        max(allocated_at) AS ended,
+        count(DISTINCT concat(coalesce(client_id, ''), ' at ', coalesce(client_address, '?')))
+            AS clients,
+        count(DISTINCT client_address) AS hosts,
+        count(DISTINCT source) AS sources
+    FROM gaps
+    GROUP BY cluster_id, principal, burst
+),
+by_source AS (
+    SELECT
+        cluster_id,
+        principal,
+        burst,
+        source,
+        count(*) AS source_ids,
+        count(DISTINCT coalesce(client_id, '')) AS source_clients,
+        count(CASE WHEN is_new_transactional_id THEN 1 END) AS new_transactional_ids,
+        count(CASE WHEN used_ms < source_end_ms THEN 1 END) AS left_ids,
+        max(at_ms) - min(at_ms) AS source_span_ms,
+        median(gap_ms) AS median_gap_ms,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal, burst ORDER BY count(*) DESC, source
+        ) AS nth
+    FROM gaps
+    GROUP BY cluster_id, principal, burst, source
+),
+produced AS (
+    SELECT
+        bursts.cluster_id,
+        bursts.principal,
+        bursts.burst,
+        concat(coalesce(client_pattern, ''), ' at ', coalesce(client_address, '?')) AS source,
+        sum(produce_requests) AS requests
+    FROM bursts
+    INNER JOIN producer_id_uses AS uses
+        ON bursts.cluster_id = uses.cluster_id
+            AND bursts.principal = uses.principal
+            AND uses.produce_requests > 0
+            AND unix_millis(uses.last_seen) >= unix_millis(bursts.began)
+            AND unix_millis(uses.event_time) <= unix_millis(bursts.ended)
+    GROUP BY
+        bursts.cluster_id,
+        bursts.principal,
+        bursts.burst,
+        concat(coalesce(client_pattern, ''), ' at ', coalesce(client_address, '?'))
+),
+features AS (
+    SELECT
+        bursts.*,
+        by_source.source,
+        by_source.source_ids,
+        source_clients,
+        new_transactional_ids,
+        left_ids,
+        source_span_ms,
+        median_gap_ms,
+        coalesce(of_source.requests, 0) * 1e0 / source_ids AS requests_per_id,
+        coalesce(of_all.requests, 0) * 1e0 / ids AS requests_per_id_of_all
+    FROM bursts
+    INNER JOIN by_source
+        ON bursts.cluster_id = by_source.cluster_id
+            AND bursts.principal = by_source.principal
+            AND bursts.burst = by_source.burst
+            AND by_source.nth = 1
+    LEFT JOIN produced AS of_source
+        ON by_source.cluster_id = of_source.cluster_id
+            AND by_source.principal = of_source.principal
+            AND by_source.burst = of_source.burst
+            AND by_source.source = of_source.source
+    LEFT JOIN (
+        SELECT cluster_id, principal, burst, sum(requests) AS requests
+        FROM produced
+        GROUP BY cluster_id, principal, burst
+    ) AS of_all
+        ON bursts.cluster_id = of_all.cluster_id
+            AND bursts.principal = of_all.principal
+            AND bursts.burst = of_all.burst
+),
+judged AS (
+    SELECT
+        features.*,
+        CASE
+            WHEN source_ids >= least_ids AND source_span_ms >= least_loop_ms
+                AND new_transactional_ids >= least_new_share * source_ids
+                AND left_ids >= least_left_share * source_ids
+                THEN 'transactional_id_churn'
+            WHEN source_ids >= least_ids AND source_span_ms >= least_loop_ms
+                AND requests_per_id >= least_requests AND requests_per_id <= most_batch_requests
+                AND (
+                    source_ids >= least_ids_per_client * source_clients
+                    OR source_ids >= least_ids_of_new_names
+                )
+                THEN 'producer_per_batch'
+            WHEN source_ids >= least_ids AND median_gap_ms >= least_restart_ms
+                AND source_ids >= least_ids_per_client * source_clients
+                AND (requests_per_id < least_requests OR requests_per_id > least_work_requests)
+                THEN 'restart_loop'
+            WHEN clients >= least_clients AND ids <= most_ids_per_client * clients
+                AND (
+                    hosts >= least_clients OR requests_per_id_of_all > most_batch_requests
+                )
+                THEN 'deploy_burst'
+            ELSE 'unknown'
+        END AS cause
+    FROM features
+    CROSS JOIN thresholds
+    WHERE ids >= least_ids
+)
+
+SELECT
+    cluster_id,
+    principal,
+    began,
+    ended,
+    cause,
+    cause IN ('transactional_id_churn', 'producer_per_batch', 'restart_loop') AS is_accused,
+    concat(
+        CAST(ids AS STRING), ' new ids of ', CAST(clients AS STRING), ' clients on ',
+        CAST(hosts AS STRING), ' hosts in ',
+        CAST(CAST((unix_millis(ended) - unix_millis(began)) / 1e3 AS DECIMAL(18, 1)) AS STRING),
+        ' s; ', CAST(source_ids AS STRING), ' by ', substr(source, 1, 100), ' under ',
+        CAST(source_clients AS STRING), ' client ids, ',
+        coalesce(CAST(CAST(median_gap_ms AS BIGINT) AS STRING), '?'), ' ms apart, ',
+        CAST(CAST(requests_per_id AS DECIMAL(18, 1)) AS STRING), ' PRODUCE requests each, ',
+        CAST(new_transactional_ids AS STRING), ' for new transactional ids, ',
+        CAST(left_ids AS STRING), ' not named again later'
+    ) AS evidence,
+    ids,
+    clients,
+    hosts,
+    sources,
+    source,
+    source_ids,
+    source_clients,
+    source_span_ms,
+    median_gap_ms,
+    requests_per_id,
+    new_transactional_ids,
+    left_ids
+FROM judged

@@ -1,0 +1,115 @@
+-- One row per producer id: whose it is, when it was seen, and where it is active as of the last
+-- snapshot. The owner is the client it was given to last (INIT_PRODUCER_ID), else the one that named
+-- it last in a transactional request; null for an id that leaders hold and no log line told of.
+-- state: allocated (given, held by no leader), active (wrote in the 5 minutes before the snapshot),
+-- idle (held, wrote earlier), expired (by producer.id.expiration.ms; a day where no snapshot has it).
+WITH used AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, producer_id
+            ORDER BY
+                CASE WHEN allocations > 0 THEN 0 ELSE 1 END,
+                last_seen DESC, principal, client_id, client_address, transactional_id, broker_id
+        ) AS nth,
+        min(first_seen) OVER (PARTITION BY cluster_id, producer_id) AS first_seen_at,
+        max(last_seen) OVER (PARTITION BY cluster_id, producer_id) AS last_seen_at
+    FROM producer_id_uses
+    WHERE producer_id IS NOT NULL
+),
+owners AS (
+    SELECT * FROM used WHERE nth = 1
+),
+newest AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, broker_id, topic, partition, producer_id
+            ORDER BY event_time DESC
+        ) AS nth
+    FROM active_producers
+),
+held AS (
+    SELECT
+        cluster_id,
+        producer_id,
+        min(event_time) AS first_held_at,
+        max(last_timestamp) AS last_write_at,
+        array_sort(array_agg(DISTINCT broker_id) FILTER (WHERE NOT is_removed)) AS leaders,
+        array_sort(
+            array_agg(DISTINCT concat(topic, '-', CAST(partition AS STRING)))
+                FILTER (WHERE NOT is_removed)
+        ) AS partitions,
+        count(CASE WHEN NOT is_removed THEN 1 END) AS partition_count,
+        count(CASE WHEN NOT is_removed AND current_transaction_start_offset >= 0 THEN 1 END)
+            AS open_transactions
+    FROM newest
+    WHERE nth = 1
+    GROUP BY cluster_id, producer_id
+),
+snapshots AS (
+    SELECT cluster_id, max(event_time) AS snapshot_time FROM active_producers GROUP BY cluster_id
+),
+expirations AS (
+    SELECT cluster_id, max(TRY_CAST(config_value AS BIGINT)) AS expiration_ms
+    FROM current_configs
+    WHERE entity_type = 'broker' AND config_key = 'producer.id.expiration.ms'
+    GROUP BY cluster_id
+),
+known AS (
+    SELECT
+        coalesce(owners.cluster_id, held.cluster_id) AS cluster_id,
+        coalesce(owners.producer_id, held.producer_id) AS producer_id,
+        principal,
+        client_id,
+        client_address,
+        client_software_name,
+        client_software_version,
+        transactional_id,
+        owners.producer_id IS NOT NULL AS is_owner_known,
+        coalesce(first_seen_at, first_held_at) AS first_seen,
+        CASE
+            WHEN last_write_at > last_seen_at OR last_seen_at IS NULL THEN last_write_at
+            ELSE last_seen_at
+        END AS last_seen,
+        last_write_at,
+        leaders,
+        partitions,
+        coalesce(partition_count, 0) AS partition_count,
+        coalesce(open_transactions, 0) AS open_transactions,
+        first_held_at IS NOT NULL AS was_held
+    FROM owners
+    FULL OUTER JOIN held
+        ON owners.cluster_id = held.cluster_id AND owners.producer_id = held.producer_id
+)
+
+SELECT
+    known.cluster_id,
+    known.producer_id,
+    CASE
+        WHEN unix_millis(snapshot_time) - unix_millis(last_seen) >= coalesce(expiration_ms, 86400000)
+            AND open_transactions = 0 THEN 'expired'
+        WHEN partition_count = 0 AND was_held THEN 'expired'
+        WHEN partition_count = 0 THEN 'allocated'
+        WHEN unix_millis(snapshot_time) - unix_millis(last_write_at) <= 300000 THEN 'active'
+        ELSE 'idle'
+    END AS state,
+    principal,
+    client_id,
+    client_address,
+    client_software_name,
+    client_software_version,
+    transactional_id,
+    is_owner_known,
+    first_seen,
+    last_seen,
+    last_write_at,
+    CASE WHEN partition_count > 0 THEN leaders END AS leaders,
+    CASE WHEN partition_count > 0 THEN partitions END AS partitions,
+    partition_count,
+    open_transactions,
+    snapshot_time,
+    coalesce(expiration_ms, 86400000) AS expiration_ms
+FROM known
+LEFT JOIN snapshots ON known.cluster_id = snapshots.cluster_id
+LEFT JOIN expirations ON known.cluster_id = expirations.cluster_id

@@ -1,0 +1,90 @@
+"""What a quota on new producer ids would have done: arrivals replayed, each waiting its turn.
+
+Closed loop: a client that is told to wait comes later with all it does next, so a replay differs
+from what an open loop (`producer_id_rates`) adds up.
+"""
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from quotaflow.udfs.rules.tokens import TokenBucket
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A `producer_ids_rate` (KIP-936): ids per second, saved up for all windows."""
+
+    ids_per_s: float
+    num_windows: int = 11
+    window_ms: int = 1_000
+
+    def bucket(self) -> TokenBucket:
+        """A bucket of this quota, full."""
+        return TokenBucket(self.ids_per_s, self.num_windows, self.window_ms)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a quota did to one source of new ids; times in ms.
+
+    `late_ms` is how much later than it wanted its last id came. `is_innocent`: it was made to
+    wait, and by itself it would not have been.
+    """
+
+    ids: int = 0
+    throttled_ids: int = 0
+    throttle_time_ms: int = 0
+    longest_throttle_ms: int = 0
+    late_ms: int = 0
+    is_innocent: bool = False
+
+
+def replay(arrivals: Mapping[str, Iterable[int]], quota: Quota) -> dict[str, Outcome]:
+    """What `quota` does to sources that share it; `arrivals`: when each wanted its ids, in ms.
+
+    A source gets one id at a time: an id that leaves the bucket in debt is answered when the debt
+    would be paid (-tokens / quota, as Kafka throttles), and the next one waits for that answer.
+    """
+    outcomes = _shared(arrivals, quota)
+    for source, outcome in outcomes.items():
+        if outcome.throttled_ids and len(outcomes) > 1:
+            alone = _shared({source: arrivals[source]}, quota)[source]
+            outcome.is_innocent = not alone.throttled_ids
+    return outcomes
+
+
+@dataclass(order=True, slots=True)
+class _Turn:
+    """The next id of a source: when it is asked for."""
+
+    time_ms: int
+    source: str
+    wanted: list[int] = field(compare=False)
+    at: int = field(default=0, compare=False)
+
+
+def _shared(arrivals: Mapping[str, Iterable[int]], quota: Quota) -> dict[str, Outcome]:
+    bucket, outcomes = quota.bucket(), {source: Outcome() for source in arrivals}
+    lists = {source: sorted(times) for source, times in arrivals.items()}
+    turns = [_Turn(times[0], source, times) for source, times in lists.items() if times]
+    heapq.heapify(turns)
+    while turns:
+        turn = heapq.heappop(turns)
+        bucket.record(1, turn.time_ms)
+        owed_s = -bucket.measure(turn.time_ms) / quota.ids_per_s
+        throttle_ms = max(round(owed_s * 1_000), 0)
+        _count(outcomes[turn.source], turn, throttle_ms)
+        turn.at += 1
+        if turn.at < len(turn.wanted):
+            turn.time_ms = max(turn.wanted[turn.at], turn.time_ms + throttle_ms)
+            heapq.heappush(turns, turn)
+    return outcomes
+
+
+def _count(outcome: Outcome, turn: _Turn, throttle_ms: int) -> None:
+    outcome.ids += 1
+    outcome.throttled_ids += throttle_ms > 0
+    outcome.throttle_time_ms += throttle_ms
+    outcome.longest_throttle_ms = max(outcome.longest_throttle_ms, throttle_ms)
+    outcome.late_ms = turn.time_ms + throttle_ms - turn.wanted[turn.at]
