@@ -1,7 +1,8 @@
 """Traffic for the demo: clients that behave well and badly, seeded, finite, all on 127.0.0.1.
 
 alice produces steadily; bob in transactions; carol and bob read from their own racks (KIP-392);
-mallory makes a new producer for every batch (KIP-936); dave runs into a byte quota; an admin
+mallory makes a new producer for every batch (KIP-936), erin restarts in a loop, frank takes new
+transactional ids at every checkpoint, grace deploys a fleet; dave runs into a byte quota; an admin
 changes configs, some wrongly, and moves a partition under a throttle (KIP-73).
 """
 
@@ -11,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from typing import Any
 
-from quotaflow.demo import traffic_clients, traffic_configs, traffic_java
+from quotaflow.demo import traffic_clients, traffic_configs, traffic_ids, traffic_java
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.traffic_report import ClientReport, ConfigCall, Move, TrafficReport
 from quotaflow.demo.traffic_stage import Stage
@@ -164,7 +165,11 @@ def _start_clients(stage: Stage, pool: ThreadPoolExecutor) -> dict[str, Future[C
     )
     start(rdk.consume, "carol", "rdk-orders-carol", rack="az-c", group="carol-orders", **readers)
     start(java.consume, "bob", "java-orders-bob", rack="az-b", group="bob-orders", **readers)
-    start(_offend, "mallory", "rdk-clicks-mallory", after=started["rdk-bulk-alice"])
+    after = started["rdk-bulk-alice"]
+    start(_offend, "mallory", "rdk-clicks-mallory", after=after)
+    start(traffic_ids.restart_loop, "erin", "raw-invoices-erin", after=after)
+    start(traffic_ids.new_transactional_ids, "frank", "raw-ledger-frank", after=after)
+    start(traffic_ids.deploy, "grace", "raw-pod-*-grace", after=after)
     start(
         *(rdk.steady, "dave", "rdk-exports-dave"),
         topic="exports",

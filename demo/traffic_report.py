@@ -6,11 +6,15 @@ from typing import Any
 
 JAVA = "apache-kafka-java"
 LIBRDKAFKA = "librdkafka"
+RAW = "unknown"
+"""What brokers log of a client that never said which software it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientReport:
     """One client id of one principal. Counts are by topic where Kafka counts by topic.
+
+    A fleet is reported as one client, whose id has * for the number of each.
 
     `records_acked` holds records of aborted transactions too. `producer_ids` counts the ids it was
     given: 0 for a consumer. None stands where the client does not tell: a Java client tells of

@@ -1,0 +1,93 @@
+"""A connection that does one thing of a producer: ask a broker for a producer id.
+
+No library makes producers as fast, nor from an address of its own choice: a fleet on many hosts
+can be played on one machine, which has all of 127.0.0.0/8.
+"""
+
+import socket
+import struct
+import time
+from types import TracebackType
+from typing import Self
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines.errors import KafkaError
+
+_SASL_HANDSHAKE, _SASL_AUTHENTICATE, _INIT_PRODUCER_ID = 17, 36, 22
+_VERSION = 1
+_TIMEOUT_S = 30.0
+_RETRY_S = 0.1
+_TRANSACTION_TIMEOUT_MS = 60_000
+_NOT_COORDINATOR = 16
+# Coordinator loading, not available; a transaction of the id is being ended.
+_TRY_AGAIN = frozenset({14, 15, 51})
+
+
+class RawProducer:
+    """One login with SASL PLAIN at one broker; `init` may be asked again and again."""
+
+    def __init__(
+        self, cluster: Cluster, user: str, client_id: str, broker: int = 0, host: str = ""
+    ) -> None:
+        """Connect to the `broker`-th bootstrap server, from the address `host` if it is given."""
+        address, port = cluster.bootstrap_servers.split(",")[broker].rsplit(":", 1)
+        source = (host, 0) if host else None
+        self._socket = socket.create_connection((address, int(port)), _TIMEOUT_S, source)
+        self._client_id = client_id
+        self._correlation_id = 0
+        login = cluster.librdkafka_properties(user)
+        self._call(_SASL_HANDSHAKE, _string("PLAIN"))
+        token = f"\0{login['sasl.username']}\0{login['sasl.password']}".encode()
+        said = self._call(_SASL_AUTHENTICATE, struct.pack(">i", len(token)) + token)
+        if said[:2] != b"\0\0":
+            raise KafkaError(f"{client_id}: {user} could not log in")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+
+    def init(self, transactional_id: str | None = None) -> int | None:
+        """The producer id that was given; None where another broker coordinates that id."""
+        deadline_s = time.monotonic() + _TIMEOUT_S
+        body = _string(transactional_id) + struct.pack(">i", _TRANSACTION_TIMEOUT_MS)
+        while True:
+            said = self._call(_INIT_PRODUCER_ID, body)
+            _throttle_ms, error, producer_id = struct.unpack(">ihq", said[:14])
+            if error == 0:
+                return int(producer_id)
+            if error == _NOT_COORDINATOR:
+                return None
+            if error not in _TRY_AGAIN or time.monotonic() > deadline_s:
+                raise KafkaError(f"{self._client_id}: no producer id, error {error}")
+            time.sleep(_RETRY_S)
+
+    def _call(self, api: int, body: bytes) -> bytes:
+        self._correlation_id += 1
+        header = struct.pack(">hhi", api, _VERSION, self._correlation_id)
+        message = header + _string(self._client_id) + body
+        self._socket.sendall(struct.pack(">i", len(message)) + message)
+        (size,) = struct.unpack(">i", self._read(4))
+        return self._read(size)[4:]
+
+    def _read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = self._socket.recv(size - len(data))
+            if not more:
+                raise KafkaError(f"{self._client_id}: the broker closed the connection")
+            data += more
+        return data
+
+
+def _string(text: str | None) -> bytes:
+    if text is None:
+        return struct.pack(">h", -1)
+    encoded = text.encode()
+    return struct.pack(">h", len(encoded)) + encoded

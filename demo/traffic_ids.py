@@ -1,0 +1,68 @@
+"""Clients of the demo that take producer ids in bursts (KIP-936), each for a reason of its own."""
+
+import sys
+from concurrent.futures import Future
+
+from quotaflow.demo.raw_producer import RawProducer
+from quotaflow.demo.traffic_report import RAW, ClientReport
+from quotaflow.demo.traffic_stage import Stage
+
+RESTARTS_PER_S = 2
+CHECKPOINTS_PER_S, SUBTASKS = 1, 6
+PODS = 24
+_FIRST_POD_ADDRESS = 10
+
+
+def restart_loop(
+    stage: Stage, user: str, client_id: str, *, after: Future[ClientReport]
+) -> ClientReport:
+    """A process that dies when it has its producer id, and is started again at once."""
+    after.result()
+    ids = set[int | None]()
+    for _ in stage.paced(round(RESTARTS_PER_S * stage.duration_s)):
+        with RawProducer(stage.cluster, user, client_id) as producer:
+            ids.add(producer.init())
+    return _report(user, client_id, ids)
+
+
+def new_transactional_ids(
+    stage: Stage, user: str, client_id: str, *, after: Future[ClientReport]
+) -> ClientReport:
+    """A stream processor whose sink takes a new transactional.id per checkpoint and subtask."""
+    after.result()
+    ids = set[int | None]()
+    for checkpoint in stage.paced(round(CHECKPOINTS_PER_S * stage.duration_s)):
+        for subtask in range(SUBTASKS):
+            name = f"{client_id}-{subtask}-{checkpoint}"
+            ids.add(_at_its_coordinator(stage, user, client_id, name))
+    return _report(user, client_id, ids)
+
+
+def deploy(stage: Stage, user: str, client_id: str, *, after: Future[ClientReport]) -> ClientReport:
+    """A fleet that starts at once on hosts of its own, each with one id: as it should be.
+
+    Its client ids are `client_id` with the number of the pod in place of *.
+    """
+    after.result()
+    ids = set[int | None]()
+    for pod in range(PODS):
+        # Only Linux answers for all of 127.0.0.0/8 unasked.
+        host = f"127.0.0.{_FIRST_POD_ADDRESS + pod}" if sys.platform == "linux" else ""
+        name = client_id.replace("*", str(pod))
+        with RawProducer(stage.cluster, user, name, host=host) as producer:
+            ids.add(producer.init())
+    return _report(user, client_id, ids)
+
+
+def _at_its_coordinator(stage: Stage, user: str, client_id: str, name: str) -> int | None:
+    for broker in range(len(stage.cluster.bootstrap_servers.split(","))):
+        with RawProducer(stage.cluster, user, client_id, broker) as producer:
+            given = producer.init(name)
+        if given is not None:
+            return given
+    return None
+
+
+def _report(user: str, client_id: str, ids: set[int | None]) -> ClientReport:
+    given = len(ids - {None})
+    return ClientReport(f"User:{user}", client_id, RAW, producer_ids=given, pushes=0)
