@@ -97,11 +97,11 @@ def _arrivals(reader: Reader, where: str, quota: Quota) -> Iterator[dict[str, An
 
 
 def _throttled(rows: Iterator[dict[str, Any]], quota: Quota) -> Iterator[Waited]:
-    for about, group in groupby(rows, key=_BUCKET):
+    for (cluster_id, principal, broker_id), group in groupby(rows, key=_BUCKET):
         outcomes = replay(_by_source(group), quota)
         for source, outcome in outcomes.items():
             if outcome.throttled_ids:
-                yield Waited(*about, source, outcome)
+                yield Waited(cluster_id, principal, broker_id, source, outcome)
 
 
 def _by_source(rows: Iterator[dict[str, Any]]) -> Mapping[str, list[int]]:

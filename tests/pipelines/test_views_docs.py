@@ -1,4 +1,4 @@
-"""docs/telemetry.md: every query in it runs as it stands."""
+"""docs/*.md: every query in them runs as it stands."""
 
 import re
 from pathlib import Path
@@ -11,13 +11,20 @@ from quotaflow.schemas import tables
 
 from .view_rows import FILLED, make_tables, rows
 
-DOC = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text(encoding="utf-8")
-QUERIES = re.findall(r"^```sql\n(.*?)^```$", DOC, re.M | re.S)
-CONFS = re.findall(r"^```yaml\n(.*?)^```$", DOC, re.M | re.S)
+DOCS = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
+}
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_a_query_of_the_page_runs_empty_and_filled(
+def blocks(kind: str) -> list[str]:
+    """What stands in the fenced blocks of a kind, in all pages."""
+    fenced = re.compile(rf"^```{kind}\n(.*?)^```$", re.M | re.S)
+    return [text for page in DOCS.values() for text in fenced.findall(page)]
+
+
+@pytest.mark.parametrize("query", blocks("sql"))
+def test_a_query_of_a_page_runs_empty_and_filled(
     query: str, warehouse: Warehouse, tmp_path: Path
 ) -> None:
     make_tables(warehouse, {})
@@ -27,15 +34,17 @@ def test_a_query_of_the_page_runs_empty_and_filled(
     assert rows(filled, query)
 
 
-def test_the_page_asks_only_what_is_there() -> None:
-    asked = set(re.findall(r"^FROM (\w+)", DOC, re.M))
-    commands = re.findall(r"^```\nquotaflow ", DOC, re.M)
-    assert len(QUERIES) + len(CONFS) + len(commands) == DOC.count("```") / 2
+@pytest.mark.parametrize("page", DOCS)
+def test_a_page_asks_only_what_is_there(page: str) -> None:
+    text = DOCS[page]
+    asked = set(re.findall(r"^FROM (\w+)", text, re.M))
+    known = re.findall(r"^```(?:sql|yaml|\nquotaflow )", text, re.M)
+    assert len(known) == text.count("```") / 2
     assert asked <= views.load().keys() | tables.TABLES.keys()
 
 
-@pytest.mark.parametrize("text", CONFS)
-def test_a_conf_of_the_page_is_valid(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_a_conf_of_a_page_is_valid(text: str, tmp_path: Path) -> None:
     file = tmp_path / "conf.yaml"
     file.write_text(text)
     assert config.load(file) != config.Conf()
