@@ -4,7 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("decode", "decode_scaling", "decode_spark", "parse", "producer_ids")
+BENCHMARKS = (
+    "decode",
+    "decode_scaling",
+    "decode_spark",
+    "parse",
+    "producer_ids",
+    "producer_ids_stream",
+)
 
 
 def main() -> int:

@@ -26,7 +26,24 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
         "sql",
         "SELECT principal, sum(new_ids) AS new_ids, max(rate_per_s) AS max_rate_per_s, "
         "min(tokens) AS min_tokens, bool_or(is_violating) AS violated "
-        "FROM producer_id_rates GROUP BY principal ORDER BY new_ids DESC",
+        "FROM producer_id_rates WHERE kind = 'allocation' "
+        "GROUP BY principal ORDER BY new_ids DESC",
+    ),
+    (
+        "sql",
+        "SELECT principal, cause, is_accused, source, recommended_rate_per_s, quota_per_s "
+        "FROM producer_id_advice WHERE cause IS NOT NULL ORDER BY principal",
+    ),
+    (
+        "sql",
+        "SELECT evidence FROM producer_id_bursts WHERE principal = 'User:mallory'",
+        "--json",
+    ),
+    ("what-if", "--producer-ids-rate", "0.5", "--principal", "User:mallory"),
+    (
+        "sql",
+        "SELECT state, count(*) AS ids, count(principal) AS with_owner FROM producer_ids "
+        "GROUP BY state ORDER BY state",
     ),
     (
         "sql",

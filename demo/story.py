@@ -78,6 +78,7 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
         conf = conf_of(cluster, warehouse)
         run.run(conf, [], None, say)
         take.take(conf, datetime.now(UTC), say)
+        run.run(conf, ["active_producer_results"], None, say)
     return report
 
 

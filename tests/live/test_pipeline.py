@@ -54,23 +54,45 @@ def test_every_shipped_line_is_accounted_for(filled: Path, run: Run) -> None:
 
 def test_producer_ids_are_those_the_clients_were_given(filled: Path, run: Run) -> None:
     ids = {row["principal"]: row["ids"] for row in query(filled, IDS)}
-    for principal in ("User:alice", "User:bob", "User:mallory", "User:dave"):
-        assert ids[principal] == run.report.producer_ids(principal)
+    for user in ("alice", "bob", "mallory", "dave", "erin", "frank", "grace"):
+        assert ids[f"User:{user}"] == run.report.producer_ids(f"User:{user}")
     rated = query(
         filled,
         "SELECT principal, sum(new_ids_exact) AS exact, sum(new_ids) AS filtered "
-        "FROM producer_id_rates GROUP BY principal",
+        "FROM producer_id_rates WHERE kind = 'allocation' GROUP BY principal",
     )
     assert {row["principal"]: row["exact"] for row in rated} == ids
     assert {row["principal"]: row["filtered"] for row in rated} == ids
 
 
-def test_mallory_alone_stands_out_in_the_rates_and_in_the_plan(filled: Path) -> None:
+CAUSES = {
+    "User:erin": "restart_loop",
+    "User:frank": "transactional_id_churn",
+    "User:grace": "deploy_burst",
+    "User:mallory": "producer_per_batch",
+}
+
+
+def test_each_burst_of_new_ids_has_its_cause_and_nobody_else_is_accused(filled: Path) -> None:
+    bursts = query(filled, "SELECT principal, cause, is_accused FROM producer_id_bursts")
+    assert {row["principal"]: row["cause"] for row in bursts} == CAUSES
+    accused = {row["principal"] for row in bursts if row["is_accused"]}
+    assert accused == CAUSES.keys() - {"User:grace"}
+    advised = query(filled, "SELECT principal, recommended_rate_per_s FROM producer_id_advice")
+    assert {row["principal"] for row in advised} > CAUSES.keys()
+    assert all(row["recommended_rate_per_s"] > 0 for row in advised)
+
+
+def test_who_burst_stands_out_in_the_rates_and_a_deploy_not_in_the_plan(filled: Path) -> None:
     violators = query(filled, "SELECT DISTINCT principal FROM producer_id_rates WHERE is_violating")
-    assert [row["principal"] for row in violators] == ["User:mallory"]
-    wanted = query(filled, "SELECT entity_type, entity_name, config_key FROM desired_configs")
-    expected = {"entity_type": "user", "entity_name": "mallory", "config_key": "producer_ids_rate"}
-    assert wanted == [expected]
+    assert {row["principal"] for row in violators} == CAUSES.keys()
+    wanted = query(
+        filled,
+        "SELECT entity_type, entity_name, config_key FROM desired_configs ORDER BY entity_name",
+    )
+    users = ("erin", "frank", "mallory")
+    expected = {"entity_type": "user", "config_key": "producer_ids_rate"}
+    assert wanted == [{**expected, "entity_name": user} for user in users]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pyspark.sql.window import Window
 from quotaflow.pipelines import config
 from quotaflow.pipelines.alert_rules import Alert, Alerts
 from quotaflow.pipelines.incremental import Keeper
-from quotaflow.pipelines.results import metric_alerts, producer_id_rates
+from quotaflow.pipelines.results import metric_alerts, producer_id_rates, producer_id_uses
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.warehouse import Warehouse
@@ -83,6 +83,11 @@ def keeper(result: Result) -> Keeper:
 
 def rates() -> Result:
     return producer_id_rates.result(CONF.producer_ids)
+
+
+def uses() -> Result:
+    """A rule that counts, and keeps rows for what else came in their minute."""
+    return producer_id_uses.result()
 
 
 def alerts() -> Result:
@@ -172,7 +177,10 @@ def made_up(dice: random.Random, rows: int = 300) -> list[Fact]:
                 "record_time": time + delay_s * SECOND,
                 "producer_id": dice.choice([number, number % 20]),
                 "error_code": dice.choice([0, 0, 0, None, 51]),
+                "api": (api := dice.choice(["INIT_PRODUCER_ID", "END_TXN", "PRODUCE"])),
+                "client_id": f"client-{dice.randrange(3)}",
             }
+            | ({"producer_id": None} if api == "PRODUCE" else {})
         )
     return facts
 
@@ -223,6 +231,10 @@ def by_time(_dice: random.Random, facts: list[Fact], batches: int) -> list[list[
             id="sequential walk, facts in the order they are shipped",
             marks=pytest.mark.faults,
         ),
+        pytest.param(
+            rates, split, id="sequential rule, facts in any order", marks=pytest.mark.faults
+        ),
+        pytest.param(uses, split, id="rows of a minute, facts in any order"),
         pytest.param(alerts, split, id="sequential walk, facts in any order"),
         pytest.param(
             sums,

@@ -1,0 +1,173 @@
+"""Results on producer ids, micro-batch after micro-batch: does anything grow?
+
+`python bench/producer_ids_stream.py [--json] [--batches N] [--every S]`. Each batch brings ten
+seconds of events from a thousand principals into a real Delta table, and the keeper of
+`request_results` recomputes what they touch. Compared are the first and the last tenth of the
+batches, those before the first twentieth left out: wall time, bytes the JVM read, Delta's slowest
+commit, resident memory and open sockets of the JVM and its Python workers. A soak is a long run at
+a pace: `--batches 180 --every 10` takes half an hour.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from quotaflow.pipelines import config, session
+from quotaflow.pipelines.incremental import Keeper
+from quotaflow.pipelines.results import producer_id_rates, producer_id_uses
+from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+START_S = 1_795_262_400
+BATCH_S = 10
+PRINCIPALS = 1_000
+FILLED = (tables.PRODUCER_ID_USES, tables.PRODUCER_ID_RATES)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one micro-batch took, and what was held when it ended."""
+
+    seconds: float
+    read_bytes: int
+    commit_s: float
+    memory_bytes: int
+    sockets: int
+
+
+def events(batch: int, count: int) -> pa.Table:
+    """Answers of INIT_PRODUCER_ID over ten seconds; of two ids one was given before."""
+    dice = np.random.default_rng(batch)
+    who = dice.integers(0, PRINCIPALS, count)
+    begin_us = (START_S + batch * BATCH_S) * 1_000_000
+    time_us = pa.array(begin_us + np.sort(dice.integers(0, BATCH_S * 1_000_000, count)))
+    types = {name: tables.REQUESTS.arrow.field(name).type for name in tables.REQUESTS.column_names}
+    columns = {
+        "cluster_id": pa.array(["c"] * count),
+        "event_time": time_us.view(types["event_time"]),
+        "record_time": time_us.view(types["record_time"]),
+        "broker_id": pa.array(who % 3, types["broker_id"]),
+        "api": pa.array(["INIT_PRODUCER_ID"] * count),
+        "principal": pa.array([f"User:{n}" for n in who]),
+        "client_id": pa.array([f"client-{n}" for n in who]),
+        "client_address": pa.array([f"10.0.0.{n % 250}" for n in who]),
+        "producer_id": pa.array(dice.integers(0, max(count * (batch + 1) // 2, 1), count)),
+        "error_code": pa.array(np.zeros(count), types["error_code"]),
+    }
+    missing = {name: pa.nulls(count, types[name]) for name in types.keys() - columns.keys()}
+    return pa.table({name: (columns | missing)[name] for name in types})
+
+
+def follow(spark: SparkSession, folder: Path, batches: int, count: int, every_s: int) -> list[Cost]:
+    """Let batches come, as fast as they are done with or one every `every_s` seconds."""
+    conf = config.Conf(warehouse=config.Warehouse(path=str(folder)))
+    warehouse = Warehouse(conf.warehouse)
+    warehouse.ensure(spark, [tables.REQUESTS, tables.PIPELINE_PROGRESS, *FILLED])
+    results = (producer_id_uses.result(), producer_id_rates.result(conf.producer_ids))
+    keeper, costs = Keeper(results, conf), list[Cost]()
+    began = time.monotonic()
+    for number in range(batches):
+        facts = spark.createDataFrame(events(number, count))
+        warehouse.write(facts.write.format("delta").mode("append"), tables.REQUESTS.name)
+        batch = Batch(warehouse, "bench", "bench", number)
+        costs.append(_cost(keeper, facts, batch))
+        time.sleep(max(0.0, began + (number + 1) * every_s - time.monotonic()))
+    return costs
+
+
+def _cost(keeper: Keeper, facts: object, batch: Batch) -> Cost:
+    jvm = _jvm()
+    read_before, start = jvm.io_counters().read_chars, time.perf_counter()
+    keeper.write(facts, batch)  # type: ignore[arg-type]
+    seconds = time.perf_counter() - start
+    family = [jvm, *jvm.children(recursive=True)]
+    return Cost(
+        seconds=seconds,
+        read_bytes=jvm.io_counters().read_chars - read_before,
+        commit_s=max(_commit_s(batch.warehouse, table.name) for table in FILLED),
+        memory_bytes=sum(process.memory_info().rss for process in family),
+        sockets=sum(len(process.net_connections("all")) for process in family),
+    )
+
+
+def _jvm() -> psutil.Process:
+    return next(p for p in psutil.Process().children(recursive=True) if p.name() == "java")
+
+
+def _commit_s(warehouse: Warehouse, table: str) -> float:
+    """From the end of the newest data file to the commit that names it."""
+    log = warehouse.folder(table) / "_delta_log"
+    newest = max(log.glob("*.json"))
+    added = [
+        json.loads(line)["add"]["modificationTime"]
+        for line in newest.read_text().splitlines()
+        if line.startswith('{"add"')
+    ]
+    return newest.stat().st_mtime - max(added, default=newest.stat().st_mtime * 1_000) / 1_000
+
+
+def compared(costs: list[Cost]) -> dict[str, dict[str, float]]:
+    """Medians of each figure over the first and the last tenth, the warm-up left out."""
+    warm = costs[len(costs) // 20 :]
+    tenth = max(len(warm) // 10, 1)
+    return {
+        name: {
+            "first": statistics.median(getattr(cost, name) for cost in warm[:tenth]),
+            "last": statistics.median(getattr(cost, name) for cost in warm[-tenth:]),
+        }
+        for name in Cost.__dataclass_fields__
+    }
+
+
+def show(figures: dict[str, dict[str, float]], batches: int) -> Table:
+    """Both tenths side by side."""
+    table = Table(f"per batch, {batches} batches", "first tenth", "last tenth", "ratio")
+    for name, pair in figures.items():
+        ratio = pair["last"] / pair["first"] if pair["first"] else float("nan")
+        unit = 1e6 if name.endswith("_bytes") else 1
+        shown = name.replace("_bytes", " MB")
+        table.add_row(
+            shown, f"{pair['first'] / unit:.2f}", f"{pair['last'] / unit:.2f}", f"{ratio:.2f}"
+        )
+    return table
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="every batch as JSON")
+    parser.add_argument("--batches", type=int, default=40, help="how many micro-batches")
+    parser.add_argument("--events", type=int, default=5_000, help="events in each")
+    parser.add_argument("--every", type=int, default=0, help="seconds from one to the next")
+    options = parser.parse_args()
+    spark = session.get(config.Spark(master="local[2]", driver_memory="2g"))
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            began = datetime.now(UTC)
+            sizes = options.batches, options.events, options.every
+            costs = follow(spark, Path(name), *sizes)
+            took_s = (datetime.now(UTC) - began).total_seconds()
+    finally:
+        spark.stop()
+    if options.json:
+        json.dump([asdict(cost) for cost in costs], sys.stdout, indent=2)
+    else:
+        Console().print(show(compared(costs), len(costs)), f"{took_s:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()
