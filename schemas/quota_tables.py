@@ -51,7 +51,7 @@ QUOTA_USAGE = Table(
             "partitions of topics that no snapshot had counted, taken as one each",
         ),
         Column(
-            "requests",
+            "request_count",
             LONG,
             "requests, each in one row: PRODUCE and FETCH under their bytes, changes of topics "
             "under mutations, all others under request_percentage",
@@ -67,21 +67,21 @@ QUOTA_USAGE = Table(
         Column(
             "quota_level",
             INT,
-            "level of the entity that sets the limit: 1 user and client id, 2 user and default "
+            "level of the entity that sets the quota: 1 user and client id, 2 user and default "
             "client id, 3 user, 4 default user and client id, 5 default user and default client "
             "id, 6 default user, 7 client id, 8 default client id; null: none is known",
         ),
-        Column("limit", DOUBLE, "the quota, in the unit of usage; null: none is known"),
-        Column("is_limit_changed", BOOLEAN, "another limit stood during a part of the window"),
-        Column("bucket_user", STRING, "user that shares the limit; null: all users"),
-        Column("bucket_client_id", STRING, "client id that shares the limit; null: all of them"),
-        Column("bucket_usage", DOUBLE, "usage of all clients that share the limit"),
-        Column("headroom", DOUBLE, "limit - bucket_usage; null: no limit"),
-        Column("is_over", BOOLEAN, "bucket_usage above the limit"),
+        Column("quota", DOUBLE, "limit in force, in the unit of usage; null: none is known"),
+        Column("is_quota_changed", BOOLEAN, "another quota stood during a part of the window"),
+        Column("bucket_user", STRING, "user that shares the quota; null: all users"),
+        Column("bucket_client_id", STRING, "client id that shares the quota; null: all of them"),
+        Column("bucket_usage", DOUBLE, "usage of all clients that share the quota"),
+        Column("headroom", DOUBLE, "quota - bucket_usage; null: none is known"),
+        Column("is_over", BOOLEAN, "bucket_usage above the quota"),
         Column(
             "enforcement",
             STRING,
-            "stock; callback: the broker has a client.quota.callback.class, so that the limit is "
+            "stock; callback: the broker has a client.quota.callback.class, so that the quota is "
             "not enforced by stock rules; unknown: no snapshot of the broker's configs by then",
         ),
     ),

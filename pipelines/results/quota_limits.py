@@ -1,5 +1,6 @@
 """Which quota held each client in each window, as `udfs/rules/quota.py` says it, in SQL."""
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
@@ -21,35 +22,36 @@ _START, _END = "event_time", "window_end"
 
 
 def with_limits(windows: "DataFrame", client_quotas: "DataFrame") -> "DataFrame":
-    """Add to each client's window `quota_level`, `limit`, `is_limit_changed`, and the bucket.
+    """Add to each client's window `quota_level`, `quota`, `is_quota_changed`, and the bucket.
 
     The limit is that which stands when the window ends. A client without one is a bucket of its
     own.
     """
-    found = F.when(
-        standing(_END).isNotNull(),
-        F.struct(F.col("level").alias("quota_level"), standing(_END).alias("limit")),
-    )
-    changed = F.when(is_changed(_START, _END), F.col("level"))
-    # Each level is looked up by hash: a client is never held against every quota there is.
-    level = F.col("limit.quota_level")
-    user_s, client_id_s = level.isin(_USER_LEVELS), level.isin(_CLIENT_ID_LEVELS)
+    # One column per level: the first that is not null is the limit, and which that is its level.
+    # Each is looked up by hash: a client is never held against every quota there is.
+    at_level = [f"quota_{level}" for level, _ in enumerate(LEVELS, 1)]
+    found = [F.max(F.when(F.col("level") == n, standing(_END))) for n, _ in enumerate(LEVELS, 1)]
+    changed = F.min(F.when(is_changed(_START, _END), F.col("level"))).alias("changed")
+    level, none = F.col("quota_level"), F.lit(len(LEVELS))
     return (
         _explode_levels(windows)
         .join(_quotas(client_quotas), _ENTITY, "left")
         .groupBy(*windows.columns)
-        .agg(F.min(found).alias("limit"), F.min(changed).alias("changed"))
+        .agg(*(f.alias(name) for f, name in zip(found, at_level, strict=True)), changed)
+        .withColumn("quota_level", F.coalesce(*map(_level_of, at_level, count(1))))
         .withColumns(
             {
-                "quota_level": level,
-                "is_limit_changed": F.coalesce(
-                    F.col("changed") <= F.coalesce(level, F.lit(len(LEVELS))), F.lit(False)
+                "quota": F.coalesce(*at_level),
+                "is_quota_changed": F.coalesce(
+                    F.col("changed") <= F.coalesce(level, none), F.lit(False)
                 ),
-                "bucket_user": F.when(level.isNull() | user_s, _user()),
-                "bucket_client_id": F.when(level.isNull() | client_id_s, F.col("client_id")),
+                "bucket_user": F.when(level.isNull() | level.isin(_USER_LEVELS), _user()),
+                "bucket_client_id": F.when(
+                    level.isNull() | level.isin(_CLIENT_ID_LEVELS), F.col("client_id")
+                ),
             }
         )
-        .withColumn("limit", F.col("limit.limit"))
+        .drop("changed", *at_level)
     )
 
 
@@ -75,6 +77,10 @@ def with_enforcement(windows: "DataFrame", configs: "DataFrame") -> "DataFrame":
         .withColumn("enforcement", enforcement)
         .drop("history", "known_since")
     )
+
+
+def _level_of(limit: str, level: int) -> Column:
+    return F.when(F.col(limit).isNotNull(), F.lit(level))
 
 
 def _user() -> Column:

@@ -54,8 +54,8 @@ def usage(known: Known, *, conf: Quotas) -> "DataFrame":
         .withColumns(
             {
                 "event_date": F.to_date("event_time"),
-                "headroom": F.col("limit") - F.col("bucket_usage"),
-                "is_over": F.coalesce(F.col("bucket_usage") > F.col("limit"), F.lit(False)),
+                "headroom": F.col("quota") - F.col("bucket_usage"),
+                "is_over": F.coalesce(F.col("bucket_usage") > F.col("quota"), F.lit(False)),
             }
         )
         .select(tables.QUOTA_USAGE.column_names)
@@ -71,7 +71,7 @@ def _windows(charges: "DataFrame", span_s: int) -> "DataFrame":
         .groupBy(*_KEY)
         .agg(
             F.sum("amount").alias("amount"),
-            F.count_if(own).alias("requests"),
+            F.count_if(own).alias("request_count"),
             F.count_if(own & (F.col("throttle_time_us") > 0)).alias("throttled_requests"),
             (F.sum(F.col("throttle_time_us") * own.cast("bigint")) / 1_000).alias(
                 "throttle_time_ms"
@@ -89,12 +89,12 @@ def _with_buckets(held: "DataFrame", span_s: int) -> "DataFrame":
     now, before = (
         F.sum("amount").over(over.rangeBetween(shift_s, shift_s)) for shift_s in (0, -span_s)
     )
-    fullest = F.greatest("shared", F.coalesce(before, F.lit(0)))
-    return held.withColumn("shared", now).withColumns(
+    fullest = F.greatest("shared", F.coalesce("before", F.lit(0)))
+    return held.withColumns({"shared": now, "before": before}).withColumns(
         {
             "usage": _rate(F.col("amount"), span_s),
             "bucket_usage": _rate(F.col("shared"), span_s),
-            "fullness": F.try_divide(_rate(fullest, span_s), "limit"),
+            "fullness": F.try_divide(_rate(fullest, span_s), "quota"),
         }
     )
 

@@ -188,6 +188,16 @@ def active(second: float, producer_id: int, wrote_s: float | None = None, **othe
     return row | others
 
 
+def used(second: float, quota_type: str, usage: float, **others: Any) -> Row:
+    """What a client used of a quota of its user, as `quota_usage` tells it."""
+    row = {name: CLIENT[name] for name in ("cluster_id", "principal", "client_id", "broker_id")}
+    row |= {"event_time": at(second), "event_date": at(second).date(), "quota_type": quota_type}
+    row |= {"usage": usage, "bucket_usage": usage, "bucket_user": "alice", "quota_level": 3}
+    row |= {"quota": 1_000.0, "headroom": 1_000.0 - usage, "is_over": usage > 1_000.0}
+    row |= {"request_count": 10, "throttled_requests": 0, "throttle_time_ms": 0.0}
+    return row | {"is_estimated": False, "enforcement": "stock"} | others
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     for table in tables.TABLES.values():
@@ -222,7 +232,17 @@ TOPOLOGY: dict[str, list[Row]] = {
     ],
 }
 
+_HELD = {"throttled_requests": 2, "throttle_time_ms": 31.5, "throttled_by": "producer_byte_rate"}
+_FREE = {"quota": None, "headroom": None, "quota_level": None, "bucket_client_id": HOSTILE}
+
 FILLED: dict[str, list[Row]] = {
+    "quota_usage": [
+        used(0, "producer_byte_rate", 900.0),
+        used(11, "producer_byte_rate", 1_100.0, **_HELD),
+        used(11, "consumer_byte_rate", 5e9, **_FREE),
+        used(22, "request_percentage", 12.5, quota=50.0, headroom=37.5, is_estimated=True),
+        used(22, "controller_mutation_rate", 1.0, broker_id=None),
+    ],
     "client_metrics": [
         delta(10, 0, 3, "producer.topic.byte.total", **_TOPIC),
         delta(20.0005, 10, 5, "producer.topic.byte.total", **_TOPIC, accepted=False),

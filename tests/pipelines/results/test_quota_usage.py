@@ -164,7 +164,7 @@ class Standing:
 
 def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
     """What the rules say, request by request: usage, limit, bucket, and the window's end."""
-    rows: dict[tuple[Any, ...], Row] = defaultdict(lambda: {"usage": 0.0, "requests": 0})
+    rows: dict[tuple[Any, ...], Row] = defaultdict(lambda: {"usage": 0.0, "request_count": 0})
     for fact in facts:
         window = (fact["event_time"] - START) // timedelta(seconds=SPAN_S) * SPAN_S
         of = (fact["cluster_id"], fact["broker_id"], fact["principal"], fact["client_id"] or "")
@@ -174,13 +174,13 @@ def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
             rows[*key, moved]["usage"] += sum(p["bytes"] for p in fact["partitions"]) / SPAN_S
         percent = (fact["local_time_ms"] or 0) / 10 / SPAN_S
         rows[*key, "request_percentage"]["usage"] += percent
-        rows[*key, moved or "request_percentage"]["requests"] += 1
+        rows[*key, moved or "request_percentage"]["request_count"] += 1
     standing, shared = Standing(quotas), defaultdict[tuple[Any, ...], float](float)
     for (time, cluster_id, broker, principal, client_id, kind), row in rows.items():
         user = principal.partition(":")[2]
         limit = standing.limit(cluster_id, kind, user, client_id, time + timedelta(seconds=SPAN_S))
         row["quota_level"] = limit.level if limit else None
-        row["limit"] = limit.quota if limit else None
+        row["quota"] = limit.quota if limit else None
         row["bucket_user"] = limit.bucket_user if limit else user
         row["bucket_client_id"] = limit.bucket_client_id if limit else client_id
         row["bucket"] = (
@@ -194,8 +194,8 @@ def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
         shared[row["bucket"]] += row["usage"]
     for row in rows.values():
         row["bucket_usage"] = shared[row.pop("bucket")]
-        if row["limit"] is not None:
-            row["headroom"] = row["limit"] - row["bucket_usage"]
+        if row["quota"] is not None:
+            row["headroom"] = row["quota"] - row["bucket_usage"]
             row["is_over"] = row["headroom"] < 0
     return dict(rows)
 
@@ -217,7 +217,7 @@ def test_sql_says_what_the_rules_say(spark: SparkSession) -> None:
             differing.append((of, told, rules[of]))
     assert differing == []
     assert {row["quota_level"] for row in rows} == {None, *range(1, 9)}
-    assert sum(row["requests"] for row in rows) == len(facts)
+    assert sum(row["request_count"] for row in rows) == len(facts)
     told_ms = sum(fact["throttle_time_ms"] or 0 for fact in facts)
     assert sum(row["throttle_time_ms"] for row in rows) == told_ms
 
@@ -368,7 +368,7 @@ def test_what_throttled_a_client(of_case: dict[str, list[Row]]) -> None:
 
 @pytest.mark.spark
 def test_a_window_in_which_the_limit_changed_says_so(of_case: dict[str, list[Row]]) -> None:
-    names = ("client_id", "limit", "is_limit_changed")
+    names = ("client_id", "quota", "is_quota_changed")
     told = picked(of_case["change"], "producer_byte_rate", *names)
     assert [row[1:] for row in told if row[0] == "orders"] == [
         (100.0, False),
@@ -381,7 +381,7 @@ def test_a_window_in_which_the_limit_changed_says_so(of_case: dict[str, list[Row
 
 @pytest.mark.spark
 def test_mutations_are_partitions_charged_by_the_controller(of_case: dict[str, list[Row]]) -> None:
-    names = ("usage", "broker_id", "requests", "throttled_by", "is_over", "is_estimated")
+    names = ("usage", "broker_id", "request_count", "throttled_by", "is_over", "is_estimated")
     told = picked(of_case["mutations"], "controller_mutation_rate", *names)
     assert [(round(usage * SPAN_S), *others) for usage, *others in told] == [
         (3 + 4 + 5, None, 2, "controller_mutation_rate", True, False),
@@ -390,7 +390,7 @@ def test_mutations_are_partitions_charged_by_the_controller(of_case: dict[str, l
         (0, 2, 1, None, False, False),
         (0, 2, 1, None, False, True),
     ]
-    times = picked(of_case["mutations"], "request_percentage", "broker_id", "requests")
+    times = picked(of_case["mutations"], "request_percentage", "broker_id", "request_count")
     assert times == [(1, 0), (1, 0), (2, 0), (1, 0), (1, 0)]
 
 
@@ -406,7 +406,7 @@ def test_whoever_decides_on_quotas_is_told(of_case: dict[str, list[Row]]) -> Non
 
 @pytest.mark.spark
 def test_what_counts_against_client_quotas(of_case: dict[str, list[Row]]) -> None:
-    names = ("client_id", "usage", "bucket_user", "bucket_client_id", "limit", "is_over")
+    names = ("client_id", "usage", "bucket_user", "bucket_client_id", "quota", "is_over")
     assert picked(of_case["counted"], "producer_byte_rate", *names) == [
         ("", 0.0, "alice", "", None, False),
         ("orders", 100.0, "alice", "orders", None, False),
