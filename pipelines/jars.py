@@ -1,7 +1,7 @@
 """The jars Spark and the demo's brokers need: fetched once, checked against sums, kept per user.
 
-What belongs to a set stands in conf/<set>.xml, its sha256 sums in conf/<set>.sha256. Once fetched,
-a set is used without network; only sizes and times of its files are looked at.
+What belongs to a set stands in <set>.xml, its sha256 sums in <set>.sha256, ours in conf. Once
+fetched, a set is used without network; only sizes and times of its files are looked at.
 """
 
 import fcntl
@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
+from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from quotaflow.pipelines.errors import JarError, MissingToolError
 from quotaflow.pipelines.java import java
 
 Progress = Callable[[str], None]
+_CONF = "quotaflow.conf"
 _STAMP = "checked.json"
 
 
@@ -29,15 +31,13 @@ def spark_jars(progress: Progress = lambda _: None) -> list[Path]:
 
     Raises MissingToolError without pyspark, a JDK 17+ or, the first time, a network.
     """
-    java()
     _pyspark_jars()
-    return _jars("spark-jars", progress)
+    return jar_set("spark-jars", files(_CONF), progress)
 
 
 def kafka_jars(progress: Progress = lambda _: None) -> list[Path]:
     """A Kafka broker with its console tools: a whole class path. Raises as `spark_jars` does."""
-    java()
-    return _jars("kafka-jars", progress)
+    return jar_set("kafka-jars", files(_CONF), progress)
 
 
 def cache_folder() -> Path:
@@ -55,14 +55,16 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _jars(name: str, progress: Progress) -> list[Path]:
-    text = (files("quotaflow.conf") / f"{name}.sha256").read_text()
+def jar_set(name: str, listed: Traversable, progress: Progress = lambda _: None) -> list[Path]:
+    """The jars of one set, whose two files are in the folder `listed`; raises as `spark_jars`."""
+    java()
+    text = (listed / f"{name}.sha256").read_text()
     sums = {jar: sha256 for sha256, jar in (line.split() for line in text.splitlines())}
     folder = cache_folder() / "jars" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     if not _is_as_stamped(folder, sums):
         with locked(folder):
             if not (_is_as_stamped(folder, sums) or _is_intact(folder, sums)):
-                _fetch_into(folder, name, sums, progress)
+                _fetch_into(folder, listed / f"{name}.xml", sums, progress)
     return [folder / jar for jar in sums]
 
 
@@ -85,13 +87,16 @@ def _is_intact(folder: Path, sums: dict[str, str]) -> bool:
     return True
 
 
-def _fetch_into(folder: Path, name: str, sums: dict[str, str], progress: Progress) -> None:
+def _fetch_into(
+    folder: Path, module: Traversable, sums: dict[str, str], progress: Progress
+) -> None:
     """Fill a folder of its own, then put it in place in one step: nothing is ever half there."""
+    name = module.name.removesuffix(".xml")
     for left_over in folder.parent.glob(f".{name}-*"):
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder.parent) as scratch:
         fresh = Path(scratch, "jars")
-        _run_ivy(name, Path(scratch), len(sums), progress)
+        _run_ivy(module, Path(scratch), len(sums), progress)
         _check(fresh, sums)
         _stamp(fresh, sums)
         if folder.exists():
@@ -99,16 +104,17 @@ def _fetch_into(folder: Path, name: str, sums: dict[str, str], progress: Progres
         fresh.rename(folder)
 
 
-def _run_ivy(name: str, scratch: Path, total: int, progress: Progress) -> None:
+def _run_ivy(module: Traversable, scratch: Path, total: int, progress: Progress) -> None:
+    name = module.name.removesuffix(".xml")
     progress(f"fetching {name}, once: 0 of {total}")
     with (
-        as_file(files("quotaflow.conf") / "ivysettings.xml") as settings,
-        as_file(files("quotaflow.conf") / f"{name}.xml") as module,
+        as_file(files(_CONF) / "ivysettings.xml") as settings,
+        as_file(module) as listed,
     ):
         command: list[str | Path] = [
             *(java(), "-Xmx128m", f"-Divy.default.ivy.user.dir={scratch / 'ivy'}"),
             *("-cp", next(_pyspark_jars().glob("ivy-*.jar")), "org.apache.ivy.Main"),
-            *("-settings", settings, "-cache", scratch / "ivy", "-ivy", module),
+            *("-settings", settings, "-cache", scratch / "ivy", "-ivy", listed),
             *("-retrieve", f"{scratch}/jars/[artifact]-[revision].[ext]"),
         ]
         with subprocess.Popen(

@@ -1,7 +1,9 @@
 -- One row per client instance (KIP-714): who is behind the id, and how it ended. Group,
 -- transactional and application ids are those its metrics name; a producer outside transactions
--- and a consumer without a group name none. ended: terminated, cut_off, vanished, never_pushed (see
--- client_coverage); null while it is active. client_kind: producer or consumer, by its metrics.
+-- and a consumer without a group name none. Kafka Streams names its application on its admin client
+-- alone; the consumers of it have that id as their group. ended: terminated, cut_off, vanished,
+-- never_pushed (see client_coverage); null while it is active. client_kind: producer, consumer or
+-- admin, by its metrics.
 WITH named AS (
     SELECT
         cluster_id,
@@ -16,6 +18,7 @@ WITH named AS (
             CASE
                 WHEN metric LIKE 'org.apache.kafka.producer.%' THEN 'producer'
                 WHEN metric LIKE 'org.apache.kafka.consumer.%' THEN 'consumer'
+                WHEN metric LIKE 'org.apache.kafka.admin.client.%' THEN 'admin'
             END
         ) AS client_kind
     FROM client_metrics

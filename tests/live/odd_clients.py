@@ -9,7 +9,7 @@ from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.traffic_java import JavaClient
 from quotaflow.demo.traffic_stage import Stage
 
-from . import raw_client
+from . import application, raw_client
 
 RESUBSCRIBED, SHARING = "rdk-resubscribed", "java-sharing"
 FIRST_INTERVAL_MS, THEN_INTERVAL_MS = 1_000, 400
@@ -20,7 +20,7 @@ _SHARES_MS = 6_000
 def work(cluster: Cluster) -> dict[str, int]:
     """All of them side by side; returns what brokers answered to the raw clients, by client id."""
     with ThreadPoolExecutor(3, "odd") as pool:
-        done = [pool.submit(_be_resubscribed, cluster), pool.submit(_share, cluster)]
+        done = [pool.submit(each, cluster) for each in (_be_resubscribed, _share, application.work)]
         answered = raw_client.push_all(cluster)
         for client in done:
             client.result()

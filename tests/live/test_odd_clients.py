@@ -18,7 +18,7 @@ def test_a_push_as_no_library_makes_it(filled: Path, run: Run, client_id: str) -
         filled,
         "SELECT error_code, accepted, unreadable_reason IS NULL AS is_readable "
         f"FROM telemetry_pushes WHERE client_id = '{client_id}' AND route = 'request_log' "
-        "ORDER BY event_time DESC LIMIT 1",
+        "ORDER BY event_time DESC, source_offset DESC LIMIT 1",
     )
     accepted = wrong.error_code == 0
     assert rows == [

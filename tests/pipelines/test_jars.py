@@ -36,7 +36,7 @@ def small_set(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, b
     conf.mkdir(parents=True)
     (conf / "spark-jars.sha256").write_text(sums)
 
-    def write(_name: str, scratch: Path, _total: int, _progress: jars.Progress) -> None:
+    def write(_module: object, scratch: Path, _total: int, _progress: jars.Progress) -> None:
         (scratch / "jars").mkdir()
         for jar, bytes_ in content.items():
             (scratch / "jars" / jar).write_bytes(bytes_)
@@ -120,7 +120,7 @@ def test_a_touched_jar_is_hashed_again_and_not_fetched(monkeypatch: pytest.Monke
 def test_an_interrupted_fetch_leaves_nothing(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_name: str, scratch: Path, *_: object) -> None:
+    def interrupted(_module: object, scratch: Path, *_: object) -> None:
         (scratch / "jars").mkdir()
         raise KeyboardInterrupt
 

@@ -1,0 +1,35 @@
+"""A Java application with metrics of its own, a part of it Kafka Streams (KIP-1076)."""
+
+import subprocess
+from pathlib import Path
+
+from quotaflow.demo import java_classes
+from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.jvm import Jvm
+from quotaflow.pipelines.jars import jar_set, kafka_jars
+from quotaflow.pipelines.java import javac
+
+ID = "shop"
+PRODUCER, CONSUMER = f"{ID}-producer", f"{ID}-consumer"
+READS, WRITES = "orders", "shipped"
+_SOURCE = Path(__file__).with_name("Application.java")
+_WORKS_S = 6
+_TIMEOUT_S = 60
+
+
+def work(cluster: Cluster) -> None:
+    """Read a whole topic by Streams, beside a producer and a consumer, for some pushes."""
+    cluster.create_topics([WRITES], partitions=1)
+    kafka = kafka_jars()
+    jars = [*kafka, *jar_set("streams-jars", _SOURCE.parent)]
+    classes = cluster.folder / "application"
+    subprocess.run(
+        [
+            *(javac(), "-Xlint:all,-path", "-Werror"),
+            *("-cp", ":".join(map(str, jars)), "-d", classes, _SOURCE),
+        ],
+        check=True,
+    )
+    jvm = Jvm([java_classes.compiled(kafka), *jars], classes, cluster.folder)
+    login = str(cluster.properties_file("carol"))
+    jvm.run("Application", login, ID, READS, WRITES, str(_WORKS_S), timeout_s=_TIMEOUT_S)
