@@ -1,5 +1,6 @@
 -- One row per push, and per answer to GetTelemetrySubscriptions, of a client instance: with the
--- interval it was asked to push at by then, and the time of its previous accepted push.
+-- interval it was asked to push at by then, and the time of its previous accepted push. Of pushes
+-- in one millisecond the accepted one counts as the first.
 WITH contacts AS (
     SELECT
         cluster_id,
@@ -42,16 +43,19 @@ SELECT
     *,
     coalesce(
         last_value(push_interval_ms) IGNORE NULLS OVER (
-            PARTITION BY cluster_id, client_instance_id ORDER BY event_time, is_push
+            PARTITION BY cluster_id, client_instance_id
+            ORDER BY event_time, is_push, coalesce(error_code, 0)
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ),
         first_value(push_interval_ms) IGNORE NULLS OVER (
-            PARTITION BY cluster_id, client_instance_id ORDER BY event_time, is_push
+            PARTITION BY cluster_id, client_instance_id
+            ORDER BY event_time, is_push, coalesce(error_code, 0)
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         )
     ) AS interval_ms,
     max(CASE WHEN is_push = 1 AND accepted THEN event_time END) OVER (
-        PARTITION BY cluster_id, client_instance_id ORDER BY event_time, is_push
+        PARTITION BY cluster_id, client_instance_id
+        ORDER BY event_time, is_push, coalesce(error_code, 0)
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS previous_push
 FROM contacts

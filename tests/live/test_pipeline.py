@@ -117,8 +117,8 @@ def test_pushes_are_those_the_client_made_on_both_routes(
 def test_the_same_push_on_two_routes_is_decoded_once(filled: Path) -> None:
     doubled = query(
         filled,
-        "SELECT client_instance_id, metric, event_time, attributes, count(*) AS n "
-        "FROM client_metrics GROUP BY 1, 2, 3, 4 HAVING count(*) > 1",
+        "SELECT client_instance_id, metric, event_time, attributes, accepted, count(*) AS n "
+        "FROM client_metrics GROUP BY 1, 2, 3, 4, 5 HAVING count(*) > 1",
     )
     assert doubled == []
 

@@ -215,3 +215,13 @@ def test_a_rejected_delta_is_recovered_where_no_accepted_one_holds_it(
     (row,) = Reader(warehouse).query("SELECT * FROM telemetry_rejections").read_all().to_pylist()
     assert (row["error_code"], row["pushes"], row["delta_points"]) == (89, 1, 1)
     assert row["recovered_points"] == recovered
+
+
+def test_of_pushes_in_one_millisecond_the_accepted_one_is_the_first(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    fill("telemetry_pushes", [rejected(10, 89, payload_sha256="b"), push(10)])
+    fill("telemetry_subscriptions", [asked(0)])
+    sql = "SELECT error_code, previous_push FROM telemetry_contacts WHERE is_push = 1 ORDER BY 1"
+    rows = Reader(warehouse).query(sql).read_all().to_pylist()
+    assert [tuple(row.values()) for row in rows] == [(0, None), (89, at(10))]
