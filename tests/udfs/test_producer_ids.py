@@ -1,4 +1,5 @@
 import pickle
+import tracemalloc
 from itertools import pairwise
 
 import pyarrow as pa
@@ -117,6 +118,23 @@ def test_answers_are_the_rule_s_wherever_batches_are_cut(rows, cuts):
 def test_a_slice_of_a_batch_is_read_from_its_own_start():
     rows = [sighting("User:alice"), sighting("User:bob"), sighting("User:bob", 1)]
     assert flags(batch(rows).slice(1)) == [True, False]
+
+
+def test_memory_is_the_filter_s_and_a_batch_s_however_many_ids_come():
+    def endless(count):
+        for start in range(0, count, 1_000):
+            yield batch([sighting(after_ms=start, producer_id=start + n) for n in range(1_000)])
+
+    peaks = []
+    for count in (5_000, 50_000):
+        tracemalloc.start()
+        new = sum(
+            sum(out.column("is_new").to_pylist()) for out in flag_new_ids(*BOUNDS)(endless(count))
+        )
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert 0 < new <= count
+    assert peaks[1] < 1.2 * peaks[0]
 
 
 def test_it_travels_to_workers():
