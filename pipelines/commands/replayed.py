@@ -48,9 +48,10 @@ class Waited:
         return about | {"source": self.source} | asdict(self.outcome)
 
 
+# The last ones go first where a terminal is too narrow.
 COLUMNS = [
-    *("cluster_id", "principal", "broker_id", "source"),
-    *Outcome.__dataclass_fields__,
+    *("principal", "broker_id", "source", "ids", "throttled_ids", "throttle_time_ms"),
+    *("is_innocent", "longest_throttle_ms", "late_ms", "cluster_id"),
 ]
 
 
@@ -82,10 +83,11 @@ def summaries(found: list[Waited]) -> Iterator[str]:
         rows = list(group)
         ids = sum(who.outcome.throttled_ids for who in rows)
         waited_s = sum(who.outcome.throttle_time_ms for who in rows) / 1_000
-        innocent = sum(who.outcome.is_innocent for who in rows)
+        sources = {who.source for who in rows}
+        innocent = sources - {who.source for who in rows if not who.outcome.is_innocent}
         yield (
             f"{principal}: {ids} new ids would have waited {waited_s:.1f} s in all, of "
-            f"{len(rows)} sources, {innocent} of which would not have been throttled alone"
+            f"{len(sources)} sources, {len(innocent)} of which would not have been throttled alone"
         )
 
 
