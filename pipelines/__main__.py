@@ -17,6 +17,7 @@ from quotaflow.pipelines.commands import (
     tables,
     troubleshoot,
     what_if,
+    why,
 )
 from quotaflow.pipelines.errors import QuotaflowError
 
@@ -41,7 +42,18 @@ def app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     commands.callback()(_quotaflow)
-    for group in (jobs, snapshot, tables, metrics, captures, plan, what_if, troubleshoot, doctor):
+    for group in (
+        jobs,
+        snapshot,
+        tables,
+        metrics,
+        captures,
+        plan,
+        why,
+        what_if,
+        troubleshoot,
+        doctor,
+    ):
         group.register(commands)
     return commands
 

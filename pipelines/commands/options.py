@@ -57,21 +57,21 @@ def seconds(duration: str) -> int:
     return int(match[1]) * _SECONDS[match[2]]
 
 
-def since(text: str, now: datetime) -> datetime:
+def since(text: str, now: datetime, option: str = "--since") -> datetime:
     """The moment a duration ago, or an ISO time; one without a zone is UTC."""
     if _DURATION.fullmatch(text.strip()):
-        return _ago(text, now)
+        return _ago(text, now, option)
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ConfigError(
-            f"--since {text!r}: write how long ago (10m, 2h) or an ISO time (2026-01-31T12:00:00Z)"
+            f"{option} {text!r}: write how long ago (10m, 2h) or an ISO time (2026-01-31T12:00:00Z)"
         ) from None
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _ago(duration: str, now: datetime) -> datetime:
+def _ago(duration: str, now: datetime, option: str) -> datetime:
     try:
         return now - timedelta(seconds=seconds(duration))
     except OverflowError:
-        raise ConfigError(f"--since {duration} is before any time there is") from None
+        raise ConfigError(f"{option} {duration} is before any time there is") from None

@@ -1,10 +1,11 @@
 """Changes as kafka-configs command lines, safe to paste whatever the entity is called."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quotaflow.schemas.configs import CONFIGS, ENTITY_TYPES
+from quotaflow.udfs.rules.quota import Entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +20,45 @@ def command(
     entity_type: str, entity_name: str, values: Mapping[str, str | None], connection: Connection
 ) -> str:
     """The command line that sets these configs of one entity; those without a value are removed."""
+    added = [_pair(key, value) for key, value in values.items() if value is not None]
+    removed = [key for key, value in values.items() if value is None]
+    return _alter([(ENTITY_TYPES[entity_type], entity_name)], added, removed, connection)
+
+
+def quota_command(entity: Entity, key: str, quota: float, connection: Connection) -> str:
+    """The command line that sets a client quota of an entity, named, default or of both kinds."""
+    parts = [
+        ("users", entity.user, entity.is_default_user),
+        ("clients", entity.client_id, entity.is_default_client_id),
+    ]
+    entities = [(kind, name) for kind, name, is_default in parts if name is not None or is_default]
+    return _alter(entities, [f"{key}={quota:.15g}"], [], connection)
+
+
+def _alter(
+    entities: Iterable[tuple[str, str | None]],
+    added: Sequence[str],
+    removed: Sequence[str],
+    connection: Connection,
+) -> str:
     words = ["kafka-configs.sh", "--bootstrap-server", quoted(connection.bootstrap_servers)]
     if connection.needs_login:
         words += ["--command-config", "client.properties"]
-    words += ["--alter", "--entity-type", ENTITY_TYPES[entity_type]]
-    name = quoted(entity_name)
-    # A name like an option must not be read as one.
-    words += [f"--entity-name={name}"] if entity_name.startswith("-") else ["--entity-name", name]
-    added = [_pair(key, value) for key, value in values.items() if value is not None]
-    removed = [key for key, value in values.items() if value is None]
+    words += ["--alter"]
+    for kind, name in entities:
+        words += ["--entity-type", kind, *_named(name)]
     if added:
         words += ["--add-config", quoted(",".join(added))]
     if removed:
         words += ["--delete-config", quoted(",".join(removed))]
     return " ".join(words)
+
+
+def _named(name: str | None) -> list[str]:
+    if name is None:
+        return ["--entity-default"]
+    # A name like an option must not be read as one.
+    return [f"--entity-name={quoted(name)}"] if name[:1] == "-" else ["--entity-name", quoted(name)]
 
 
 def quoted(text: str) -> str:

@@ -1,0 +1,105 @@
+"""The command why: what holds a client back, on one screen."""
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quotaflow.pipelines.commands import options, output, values
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.why import Why
+
+_LIMIT_NAMES = (
+    "client_id",
+    "quota_type",
+    "usage",
+    "bucket_usage",
+    "quota",
+    "set_for",
+    "broker_id",
+    "requests",
+    "throttled",
+    "throttle_time_ms",
+)
+
+Name = Annotated[
+    str, typer.Argument(metavar="PRINCIPAL|CLIENT", help="User:alice, alice or a client id.")
+]
+At = Annotated[
+    str | None,
+    typer.Option("--at", help="Up to when: 10m ago, or an ISO time; else the newest window."),
+]
+Span = Annotated[str, typer.Option("--for", help="How far back from then: 30s, 5m, 1h.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("why")(why)
+
+
+def why(
+    name: Name,
+    at: At = None,
+    span: Span = "5m",
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    *,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say what limits a principal or a client, who set that, what it used, and what would help.
+
+    Reads quota_usage, producer_id_rates and requests; needs no JVM. Quotas are known as of the last
+    `quotaflow snapshot`. The cause of a throttle is inferred: a broker does not log it. With --json
+    one object a sentence or row.
+
+    Example: quotaflow why dave --at 10m
+    """
+    from quotaflow.pipelines import why_text  # noqa: PLC0415  imports pydantic and pyarrow
+    from quotaflow.pipelines.commands import answers, planned  # noqa: PLC0415
+    from quotaflow.pipelines.why import why as find  # noqa: PLC0415
+
+    settings = options.conf(conf, overrides)
+    until = options.since(at, datetime.now(UTC), "--at") if at else None
+    found = find(
+        answers.open_reader(settings), name, until, timedelta(seconds=options.seconds(span))
+    )
+    told = list(why_text.sentences(found, planned.connection(settings)))
+    rows = [_limit(limited.usage) for limited in found.limits]
+    if as_json:
+        output.lines(values.json_line(row) for row in _objects(found, rows, told))
+        return
+    output.lines(_screen(found, told))
+    output.write(rows, _LIMIT_NAMES, by_worth=False)
+
+
+def _screen(found: "Why", told: list[str]) -> list[str]:
+    lines = [f"{found.name}, {found.start:%Y-%m-%d %H:%M:%S} to {found.end:%H:%M:%S} UTC", ""]
+    lines += [f"- {sentence}" for sentence in told]
+    lines += ["", *(_client(row) for row in found.clients), ""]
+    return [values.visible(line) for line in lines]
+
+
+def _client(row: dict[str, Any]) -> str:
+    software = f"{row['client_software_name']} {row['client_software_version']}"
+    hosts = row["a_host"] if row["hosts"] == 1 else f"{row['hosts']} hosts"
+    who = f"{row['principal']} as {row['client_id']}"
+    return f"  {who}: {software} on {hosts}, {row['requests']} requests"
+
+
+def _limit(row: dict[str, Any]) -> dict[str, Any]:
+    from quotaflow.pipelines.why_text import entity_of, named  # noqa: PLC0415
+
+    set_for = None if row["quota"] is None else named(entity_of(row))
+    shown = {name: row.get(name) for name in _LIMIT_NAMES}
+    return shown | {
+        "set_for": set_for,
+        "requests": row["all_requests"],
+        "throttled": row["all_throttled_requests"],
+        "throttle_time_ms": row["all_throttle_time_ms"],
+    }
+
+
+def _objects(found: "Why", rows: list[dict[str, Any]], told: list[str]) -> list[dict[str, Any]]:
+    span = {"name": found.name, "start": f"{found.start:%FT%TZ}", "end": f"{found.end:%FT%TZ}"}
+    return [span | {"sentence": sentence} for sentence in told] + [span | row for row in rows]
