@@ -73,12 +73,34 @@ USER, CLIENT_METRICS = "user", "client-metrics"
 ENTITY_TYPES = {USER: "users", CLIENT_METRICS: "client-metrics"}
 """Types of entities, and what kafka-configs.sh calls them."""
 
+PROBE, REFUSED = "probe.", "refused: "
+"""Of settings: what a cluster answered when it was asked whether it takes a config."""
+
 PRODUCER_IDS_RATE = Config(
     key="producer_ids_rate",
     entity_type=USER,
     comment="new producer ids a user may bring to one broker (KIP-936)",
     values=Number("producer ids per second and broker", 0, 1_000_000),
     refusal="42 Invalid configuration key producer_ids_rate",
+)
+# Kafka's QuotaConfigs: byte rates are LONG there, percentages DOUBLE.
+PRODUCER_BYTE_RATE = Config(
+    key="producer_byte_rate",
+    entity_type=USER,
+    comment="bytes a user may produce to one broker (KIP-13)",
+    values=Number("bytes per second and broker", 0, 2**53, whole=True),
+)
+CONSUMER_BYTE_RATE = Config(
+    key="consumer_byte_rate",
+    entity_type=USER,
+    comment="bytes a user may fetch from one broker (KIP-13)",
+    values=Number("bytes per second and broker", 0, 2**53, whole=True),
+)
+REQUEST_PERCENTAGE = Config(
+    key="request_percentage",
+    entity_type=USER,
+    comment="time of one broker's threads a user may take (KIP-124)",
+    values=Number("per cent of one thread", 0, 1_000_000),
 )
 # Kafka's ClientMetricsConfigs: the interval's bounds, and patterns of which only these are written.
 METRICS = Config(
@@ -103,5 +125,14 @@ MATCH = Config(
 )
 
 CONFIGS: dict[str, Config] = {
-    config.key: config for config in (PRODUCER_IDS_RATE, METRICS, INTERVAL_MS, MATCH)
+    config.key: config
+    for config in (
+        PRODUCER_IDS_RATE,
+        PRODUCER_BYTE_RATE,
+        CONSUMER_BYTE_RATE,
+        REQUEST_PERCENTAGE,
+        METRICS,
+        INTERVAL_MS,
+        MATCH,
+    )
 }

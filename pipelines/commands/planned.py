@@ -15,6 +15,7 @@ from quotaflow.pipelines.feedback.plan import Bounds, Change, Desired, Plan, pla
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas.configs import PROBE, REFUSED
 from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.preflight import Live
 
@@ -23,6 +24,7 @@ _STANDING = (
     "SELECT entity_name, config_key, config_value FROM current_configs "
     "WHERE entity_type = 'client-metrics' AND cluster_id = {}"
 )
+_PROBES = f"SELECT * FROM current_settings WHERE setting LIKE '{PROBE}%'"
 # Nothing is known that harms the Java client, and most clients are Java's.
 _LIVE = (
     "SELECT client_instance_id, client_id, client_software_name, client_software_version, "
@@ -35,7 +37,8 @@ def make(settings: Conf, now: datetime) -> Plan:
     """The plan as it is now."""
     wanted = desired(settings)
     checks = {name: preflight(settings, name) for name in {row.cluster_id for row in wanted}}
-    limits = replace(bounds(settings), harm=lambda rows: checks[rows[0].cluster_id].harm(rows))
+    limits = replace(bounds(settings), refused=refused(settings))
+    limits = replace(limits, harm=lambda rows: checks[rows[0].cluster_id].harm(rows))
     return plan(wanted, now, limits, connection(settings))
 
 
@@ -77,6 +80,21 @@ def bounds(settings: Conf) -> Bounds:
         cluster_id=settings.kafka.cluster_id,
         max_subscriptions=settings.plan.max_subscriptions,
     )
+
+
+def refused(settings: Conf) -> dict[str, str]:
+    """Configs the cluster refused when a snapshot asked whether it takes them, and its answer.
+
+    Without an answer of conf's own cluster, or of the only one there is, nothing is known.
+    """
+    rows = _rows(settings, _PROBES)
+    cluster_ids = {settings.kafka.cluster_id or row["cluster_id"] for row in rows}
+    answers = {
+        row["setting"].removeprefix(PROBE): row["setting_value"].removeprefix(REFUSED)
+        for row in rows
+        if row["cluster_id"] in cluster_ids and row["setting_value"].startswith(REFUSED)
+    }
+    return answers if len(cluster_ids) == 1 else {}
 
 
 def connection(settings: Conf) -> Connection:

@@ -4,8 +4,8 @@ Pure: what is desired, the time and the bounds are arguments; the same ones give
 Nothing is applied here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 
@@ -45,13 +45,15 @@ Entity = tuple[Desired, ...]
 class Bounds:
     """What a plan may not touch: principals by the name Kafka prints, and what has not settled.
 
-    `harm` says what an entity's rows would do to a live client, None where nothing.
+    `refused`: configs this cluster was asked to take and refused, with its answer. `harm` says what
+    an entity's rows would do to a live client, None where nothing.
     """
 
     excluded_principals: frozenset[str] = frozenset()
     settle: timedelta = timedelta(0)
     cluster_id: str | None = None
     max_subscriptions: int = 50
+    refused: Mapping[str, str] = field(default_factory=dict)
     harm: Callable[[Entity], str | None] = lambda _: None
 
 
@@ -151,13 +153,15 @@ def _why_row_held(row: Desired, now: datetime, bounds: Bounds) -> str | None:
     if row.since > now - bounds.settle:
         settle_s = bounds.settle // timedelta(seconds=1)
         return f"seen since {row.since:%H:%M:%S} UTC only: rows settle for {settle_s} s"
-    return _value_problem(row)
+    return _value_problem(row, bounds.refused)
 
 
-def _value_problem(row: Desired) -> str | None:
+def _value_problem(row: Desired, refused: Mapping[str, str]) -> str | None:
     config = CONFIGS.get(row.config_key)
     if config is None or config.entity_type != row.entity_type:
         return f"{row.config_key} of a {row.entity_type} is no config that may be written"
+    if row.config_key in refused:
+        return f"this cluster refuses {row.config_key}: {refused[row.config_key]}"
     try:
         _canonical(row)
     except ValueError as error:

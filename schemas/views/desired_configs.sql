@@ -85,6 +85,18 @@ asked AS (
 ),
 standing AS (
     SELECT * FROM current_configs WHERE entity_type = 'client-metrics'
+),
+own_quotas AS (
+    SELECT
+        cluster_id,
+        user AS entity_name,
+        config_key,
+        CASE
+            WHEN config_key LIKE '%byte_rate' THEN CAST(CAST(quota AS BIGINT) AS STRING)
+            ELSE CAST(quota AS STRING)
+        END AS config_value
+    FROM current_client_quotas
+    WHERE user IS NOT NULL AND client_id IS NULL AND NOT is_default_client_id
 )
 
 SELECT
@@ -168,3 +180,61 @@ WHERE asks.entity_name IS NULL AND (
     standing.entity_name LIKE 'quotaflow-alert-%'
     OR standing.entity_name LIKE 'quotaflow-troubleshoot-%-until-%'
 )
+UNION ALL
+SELECT
+    proxies.cluster_id,
+    'user' AS entity_type,
+    proxies.entity_name,
+    proxies.config_key,
+    CASE
+        WHEN proxies.config_key LIKE '%byte_rate'
+            THEN CAST(CAST(proxies.recommended AS BIGINT) AS STRING)
+        ELSE CAST(proxies.recommended AS STRING)
+    END AS config_value,
+    own_quotas.config_value AS prior_value,
+    concat(
+        'stands in for producer_ids_rate, which this cluster refuses: new producer ids at ',
+        CAST(CAST(proxies.rate_per_s AS DECIMAL(18, 1)) AS STRING), ' per second, its quota is ',
+        CAST(CAST(proxies.quota_per_s AS DECIMAL(18, 1)) AS STRING), ', so as much less of the ',
+        CAST(CAST(proxies.usage AS DECIMAL(18, 1)) AS STRING), ' of ', proxies.config_key,
+        ' it used; it slows all that this user does'
+    ) AS reason,
+    'producer_id_proxies' AS evidence_table,
+    concat('entity_name=', proxies.entity_name) AS evidence_key,
+    proxies.since,
+    15 AS priority
+FROM producer_id_proxies AS proxies
+LEFT JOIN own_quotas
+    ON proxies.cluster_id = own_quotas.cluster_id
+        AND proxies.entity_name = own_quotas.entity_name
+        AND proxies.config_key = own_quotas.config_key
+UNION ALL
+SELECT
+    asks.cluster_id,
+    'user' AS entity_type,
+    asks.entity_name,
+    asks.config_key,
+    CASE
+        WHEN asks.config_key LIKE '%byte_rate'
+            THEN CAST(CAST(asks.recommended AS BIGINT) AS STRING)
+        ELSE CAST(asks.recommended AS STRING)
+    END AS config_value,
+    own_quotas.config_value AS prior_value,
+    concat(
+        CASE
+            WHEN asks.advice = 'raise' THEN 'its quota held it back: throttled in '
+            ELSE 'no quota binds it: throttled in '
+        END,
+        CAST(asks.throttled_windows AS STRING), ' of ', CAST(asks.windows AS STRING),
+        ' windows; what it used most of the time is ',
+        CAST(CAST(asks.percentile_usage AS DECIMAL(18, 1)) AS STRING)
+    ) AS reason,
+    'quota_advice' AS evidence_table,
+    concat('user=', asks.entity_name, ' quota_type=', asks.config_key) AS evidence_key,
+    asks.since,
+    30 AS priority
+FROM quota_asks AS asks
+LEFT JOIN own_quotas
+    ON asks.cluster_id = own_quotas.cluster_id
+        AND asks.entity_name = own_quotas.entity_name
+        AND asks.config_key = own_quotas.config_key

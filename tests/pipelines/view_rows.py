@@ -325,6 +325,9 @@ FILLED: dict[str, list[Row]] = {
         setting("prices.produced_per_gib", 1.0),
         setting("prices.consumed_per_gib", 2.0),
         setting("prices.cross_rack_per_gib", 8.0),
+        setting("quotas.advised_users", "*"),
+        setting("producer_ids.proxy", "request_percentage"),
+        setting("probe.producer_ids_rate", "refused: 42"),
     ],
     "traffic": [
         moved(5, 2**30, topic_id=None, topic="orders"),

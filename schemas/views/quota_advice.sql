@@ -1,0 +1,170 @@
+-- One row per user and kind of client quota: the quota its use of the last days suggests, from conf's
+-- quotas.percentile of its windows at the broker where it used most, and quotas.headroom on top. A
+-- user that was throttled in more than one window of ten would use more than shows: its quota is
+-- raised, to the double at most. advice: set (no quota binds it), raise, or keep. over_windows: how
+-- many of its windows used more than recommended.
+WITH rules AS (
+    SELECT
+        cluster_id,
+        coalesce(
+            max(CASE WHEN setting = 'quotas.percentile' THEN CAST(setting_value AS DOUBLE) END),
+            0.99
+        ) AS percentile,
+        coalesce(
+            max(CASE WHEN setting = 'quotas.headroom' THEN CAST(setting_value AS DOUBLE) END), 0.25
+        ) AS headroom,
+        coalesce(
+            max(CASE WHEN setting = 'quotas.advice_days' THEN CAST(setting_value AS DOUBLE) END), 7
+        ) AS days
+    FROM current_settings
+    GROUP BY cluster_id
+),
+newest AS (
+    SELECT cluster_id, max(event_time) AS event_time
+    FROM quota_usage
+    GROUP BY cluster_id
+),
+windows AS (
+    SELECT
+        used.cluster_id,
+        used.principal,
+        used.quota_type,
+        used.broker_id,
+        used.event_time,
+        coalesce(rules.percentile, 0.99) AS percentile,
+        coalesce(rules.headroom, 0.25) AS headroom,
+        sum(used.usage) AS usage,
+        sum(used.throttled_requests) AS throttled_requests,
+        max(CASE WHEN used.quota_level <= 6 THEN used.quota END) AS quota,
+        max(CASE WHEN used.quota_level <= 6 THEN used.quota_level END) AS quota_level
+    FROM quota_usage AS used
+    INNER JOIN newest ON used.cluster_id = newest.cluster_id
+    LEFT JOIN rules ON used.cluster_id = rules.cluster_id
+    WHERE
+        used.principal LIKE 'User:%'
+        AND used.quota_type <> 'controller_mutation_rate'
+        AND unix_millis(used.event_time)
+        > unix_millis(newest.event_time) - coalesce(rules.days, 7) * 86400000
+    GROUP BY
+        used.cluster_id,
+        used.principal,
+        used.quota_type,
+        used.broker_id,
+        used.event_time,
+        coalesce(rules.percentile, 0.99),
+        coalesce(rules.headroom, 0.25)
+    HAVING sum(used.usage) > 0
+),
+ranked AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal, quota_type, broker_id ORDER BY usage
+        ) AS nth,
+        count(*) OVER (PARTITION BY cluster_id, principal, quota_type, broker_id) AS of_broker,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal, quota_type ORDER BY event_time DESC, broker_id
+        ) AS age
+    FROM windows
+),
+of_brokers AS (
+    SELECT
+        cluster_id,
+        principal,
+        quota_type,
+        broker_id,
+        min(CASE WHEN nth >= percentile * of_broker THEN usage END) AS percentile_usage
+    FROM ranked
+    GROUP BY cluster_id, principal, quota_type, broker_id
+),
+busiest AS (
+    SELECT cluster_id, principal, quota_type, max(percentile_usage) AS percentile_usage
+    FROM of_brokers
+    GROUP BY cluster_id, principal, quota_type
+),
+users AS (
+    SELECT
+        ranked.cluster_id,
+        ranked.principal,
+        ranked.quota_type,
+        busiest.percentile_usage,
+        max(ranked.headroom) AS headroom,
+        max(ranked.usage) AS peak_usage,
+        count(*) AS windows,
+        sum(CASE WHEN ranked.throttled_requests > 0 THEN 1 ELSE 0 END) AS throttled_windows,
+        max(CASE WHEN ranked.age = 1 THEN ranked.quota END) AS quota,
+        max(CASE WHEN ranked.age = 1 THEN ranked.quota_level END) AS quota_level,
+        min(ranked.event_time) AS since,
+        max(ranked.event_time) AS until
+    FROM ranked
+    INNER JOIN busiest
+        ON ranked.cluster_id = busiest.cluster_id
+            AND ranked.principal = busiest.principal
+            AND ranked.quota_type = busiest.quota_type
+    GROUP BY
+        ranked.cluster_id, ranked.principal, ranked.quota_type, busiest.percentile_usage
+),
+advised AS (
+    SELECT
+        *,
+        CASE
+            WHEN quota IS NULL THEN 'set'
+            WHEN throttled_windows * 10 > windows THEN 'raise'
+            ELSE 'keep'
+        END AS advice
+    FROM users
+),
+recommended AS (
+    SELECT
+        *,
+        CASE
+            WHEN advice = 'set' THEN percentile_usage * (1 + headroom)
+            WHEN advice = 'keep' THEN quota
+            WHEN percentile_usage < quota THEN quota * (1 + headroom)
+            WHEN percentile_usage * (1 + headroom) > quota * 2 THEN quota * 2
+            ELSE percentile_usage * (1 + headroom)
+        END AS wanted
+    FROM advised
+),
+rounded AS (
+    SELECT
+        *,
+        CASE WHEN quota_type LIKE '%byte_rate' THEN ceil(wanted) ELSE ceil(wanted * 1e2) / 1e2 END
+            AS recommended
+    FROM recommended
+)
+
+SELECT
+    rounded.cluster_id,
+    substr(rounded.principal, 6) AS user,
+    rounded.quota_type,
+    rounded.advice,
+    CAST(rounded.recommended AS DOUBLE) AS recommended,
+    rounded.quota,
+    rounded.quota_level,
+    rounded.percentile_usage,
+    rounded.peak_usage,
+    rounded.windows,
+    rounded.throttled_windows,
+    count(CASE WHEN windows.usage > rounded.recommended THEN 1 END) AS over_windows,
+    rounded.since,
+    rounded.until
+FROM rounded
+INNER JOIN windows
+    ON rounded.cluster_id = windows.cluster_id
+        AND rounded.principal = windows.principal
+        AND rounded.quota_type = windows.quota_type
+GROUP BY
+    rounded.cluster_id,
+    rounded.principal,
+    rounded.quota_type,
+    rounded.advice,
+    rounded.recommended,
+    rounded.quota,
+    rounded.quota_level,
+    rounded.percentile_usage,
+    rounded.peak_usage,
+    rounded.windows,
+    rounded.throttled_windows,
+    rounded.since,
+    rounded.until

@@ -1,0 +1,29 @@
+-- One row per client quota that conf lets quota_advice ask for: of the users in quotas.advised_users
+-- (* is all), and where the quota in force is the user's own, or none is.
+WITH allowed AS (
+    SELECT cluster_id, setting_value AS users
+    FROM current_settings
+    WHERE setting = 'quotas.advised_users'
+)
+
+SELECT
+    advice.cluster_id,
+    advice.user AS entity_name,
+    advice.quota_type AS config_key,
+    advice.recommended,
+    advice.quota,
+    advice.advice,
+    advice.percentile_usage,
+    advice.windows,
+    advice.throttled_windows,
+    advice.since
+FROM quota_advice AS advice
+INNER JOIN allowed ON advice.cluster_id = allowed.cluster_id
+WHERE
+    advice.advice <> 'keep'
+    AND coalesce(advice.quota_level, 3) = 3
+    AND position(',' IN advice.user) = 0
+    AND (
+        allowed.users = '*'
+        OR position(concat(',', advice.user, ',') IN concat(',', allowed.users, ',')) > 0
+    )

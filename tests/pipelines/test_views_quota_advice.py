@@ -1,0 +1,173 @@
+"""Which quotas their use suggests, which of them conf lets be asked for, and stand-ins."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .conftest import Fill, violation
+from .view_rows import Row, at, picked, rows, setting
+
+ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over_windows")
+
+
+def used(second: float, usage: float, **others: Any) -> Row:
+    """A window of bytes that alice produced at a broker, held by no quota."""
+    row = {
+        "cluster_id": "c1",
+        "event_date": at(second).date(),
+        "event_time": at(second),
+        "broker_id": 1,
+        "principal": "User:alice",
+        "client_id": "orders",
+        "quota_type": "producer_byte_rate",
+        "usage": usage,
+        "throttled_requests": 0,
+    }
+    return row | others
+
+
+def held(second: float, usage: float, limit: float, **others: Any) -> Row:
+    return used(second, usage, **({"quota_level": 3, "quota": limit} | others))
+
+
+def throttled(second: float, usage: float, limit: float, **others: Any) -> Row:
+    return held(second, usage, limit, throttled_requests=3, **others)
+
+
+@pytest.fixture
+def told(fill: Fill) -> Fill:
+    """Fills the tables the views read; those not named are empty."""
+    for name in ("quota_usage", "settings", "producer_id_rates"):
+        fill(name, [])
+    return fill
+
+
+@pytest.mark.parametrize(
+    ("windows", "expected"),
+    [
+        pytest.param(
+            [used(n, 100.0) for n in range(10)],
+            ("alice", "set", 125.0, 10, 0, 0),
+            id="what is used, and a quarter",
+        ),
+        pytest.param(
+            [*(used(n, 100.0) for n in range(199)), used(999, 9_000.0)],
+            ("alice", "set", 125.0, 200, 0, 1),
+            id="a peak of one window in two hundred does not count",
+        ),
+        pytest.param(
+            [used(0, 100.0), used(0, 60.0, client_id="other"), used(0, 10.0, broker_id=2)],
+            ("alice", "set", 200.0, 2, 0, 0),
+            id="clients of a user add up at a broker, and the busiest broker counts",
+        ),
+        pytest.param(
+            [held(0, 30.0, 100.0)], ("alice", "keep", 100.0, 1, 0, 0), id="room enough: kept"
+        ),
+        pytest.param(
+            [throttled(n, 99.0, 100.0) for n in range(4)],
+            ("alice", "raise", 125.0, 4, 4, 0),
+            id="throttled: a quarter more",
+        ),
+        pytest.param(
+            [throttled(n, 300.0, 100.0) for n in range(4)],
+            ("alice", "raise", 200.0, 4, 4, 4),
+            id="never more than double",
+        ),
+        pytest.param(
+            [throttled(0, 99.0, 100.0), *(held(n, 50.0, 100.0) for n in range(1, 20))],
+            ("alice", "keep", 100.0, 20, 1, 0),
+            id="throttled now and then: kept",
+        ),
+        pytest.param(
+            [held(0, 50.0, 100.0), used(11, 50.0)],
+            ("alice", "set", 63.0, 2, 0, 0),
+            id="the quota of the newest window is the one in force; bytes are whole",
+        ),
+        pytest.param(
+            [used(-8 * 86_400, 9_000.0), used(0, 100.0)],
+            ("alice", "set", 125.0, 1, 0, 0),
+            id="what is older than a week is forgotten",
+        ),
+    ],
+)
+def test_quota_advice(
+    warehouse: Warehouse, told: Fill, windows: list[Row], expected: tuple[Any, ...]
+) -> None:
+    told("quota_usage", windows)
+    assert picked(rows(warehouse, "SELECT * FROM quota_advice"), *ADVICE) == [expected]
+
+
+def test_percentile_and_headroom_are_those_of_conf(warehouse: Warehouse, told: Fill) -> None:
+    told("settings", [setting("quotas.percentile", 0.5), setting("quotas.headroom", 1.0)])
+    told("quota_usage", [used(n, 10.0 * n, quota_type="request_percentage") for n in range(1, 5)])
+    (row,) = rows(warehouse, "SELECT * FROM quota_advice")
+    assert (row["percentile_usage"], row["recommended"], row["over_windows"]) == (20.0, 40.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("advised", "others", "asked"),
+    [
+        pytest.param("", {}, [], id="nobody is named"),
+        pytest.param("bob,alice", {}, ["alice"], id="named"),
+        pytest.param("*", {}, ["alice"], id="all"),
+        pytest.param("alic", {}, [], id="a part of a name is no name"),
+        pytest.param("*", {"quota_level": 6, "quota": 1.0}, [], id="a default holds it"),
+        pytest.param("a,b", {"principal": "User:a,b"}, [], id="a name with a comma"),
+    ],
+)
+def test_only_what_conf_names_is_asked_for(
+    warehouse: Warehouse, told: Fill, advised: str, others: Row, asked: list[str]
+) -> None:
+    told("settings", [setting("quotas.advised_users", advised)])
+    told("quota_usage", [used(0, 100.0, **others)])
+    found = rows(warehouse, "SELECT * FROM quota_asks")
+    assert [row["entity_name"] for row in found] == asked
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        pytest.param(
+            {"producer_ids.proxy": "request_percentage", "probe.producer_ids_rate": "refused: 42"},
+            [("mallory", "request_percentage", 1.22)],
+            id="refused, and a stand-in allowed",
+        ),
+        pytest.param(
+            {"producer_ids.proxy": "producer_byte_rate", "probe.producer_ids_rate": "refused: 42"},
+            [("mallory", "producer_byte_rate", 122.0)],
+            id="bytes are whole",
+        ),
+        pytest.param(
+            {"producer_ids.proxy": "request_percentage", "probe.producer_ids_rate": "accepted"},
+            [],
+            id="a cluster that takes it",
+        ),
+        pytest.param({"producer_ids.proxy": "request_percentage"}, [], id="never probed"),
+        pytest.param(
+            {"producer_ids.proxy": "none", "probe.producer_ids_rate": "refused: 42"},
+            [],
+            id="no stand-in allowed",
+        ),
+    ],
+)
+def test_stand_ins_for_producer_ids_rate(
+    warehouse: Warehouse, told: Fill, settings: dict[str, str], expected: list[tuple[Any, ...]]
+) -> None:
+    told("settings", [setting(key, value) for key, value in settings.items()])
+    told("producer_id_rates", [violation("User:mallory", at(15))])
+    of_mallory = {"principal": "User:mallory"}
+    told(
+        "quota_usage",
+        [
+            used(11, 1_000.0, **of_mallory),
+            used(11, 8.0, quota_type="request_percentage", **of_mallory),
+            used(11, 2.0, quota_type="request_percentage", client_id="b", **of_mallory),
+            used(-60, 900.0, quota_type="request_percentage", **of_mallory),
+            used(22, 900.0, quota_type="request_percentage", **of_mallory),
+            used(11, 900.0, quota_type="request_percentage", broker_id=2, **of_mallory),
+        ],
+    )
+    found = rows(warehouse, "SELECT * FROM producer_id_proxies")
+    assert picked(found, "entity_name", "config_key", "recommended") == expected
