@@ -12,7 +12,7 @@ from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import NOON, violation
-from .view_rows import make_tables
+from .view_rows import make_tables, setting
 
 
 def plan(warehouse: Warehouse, *words: str) -> int:
@@ -45,6 +45,26 @@ def test_json_is_one_object_a_change_and_the_same_again(
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
     assert [json.loads(line)["entity_name"] for line in texts[0].splitlines()] == list("abc")
+
+
+def test_where_producer_ids_rate_is_refused_a_stand_in_is_planned_if_conf_names_one(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    long_ago = NOON - timedelta(1)
+    probed = setting("probe.producer_ids_rate", "refused: 42 Invalid configuration key")
+    used = {"cluster_id": "c1", "broker_id": 1, "principal": "User:mallory", "usage": 8.23}
+    used |= {"event_time": long_ago, "event_date": long_ago.date(), "client_id": "m"}
+    content = {
+        "producer_id_rates": [violation("User:mallory", long_ago)],
+        "quota_usage": [used | {"quota_type": "request_percentage"}],
+    }
+    proxy = setting("producer_ids.proxy", "request_percentage")
+    make_tables(warehouse, content | {"settings": [probed, proxy]})
+    assert plan(warehouse) == 3
+    told = capsys.readouterr()
+    assert "--entity-name mallory --add-config request_percentage=1.01" in told.out
+    assert "stands in for producer_ids_rate, which this cluster refuses" in told.out
+    assert "this cluster refuses producer_ids_rate: 42 Invalid configuration key" in told.err
 
 
 def test_no_changes_are_exit_code_zero(

@@ -69,6 +69,12 @@ def test_a_login_stands_in_a_file() -> None:
         pytest.param(
             desired(since=NOW - timedelta(seconds=29)), SETTLED, "settle for 30 s", id="not settled"
         ),
+        pytest.param(
+            desired(),
+            Bounds(refused={"producer_ids_rate": "42 Invalid configuration key"}),
+            "this cluster refuses producer_ids_rate: 42 Invalid configuration key",
+            id="what the cluster refused when it was asked",
+        ),
         pytest.param(desired(config_value="0"), SETTLED, "must be over 0", id="zero"),
         pytest.param(desired(config_value="NaN"), SETTLED, "must be over 0", id="not a number"),
         pytest.param(desired(config_value="x,y=1"), SETTLED, "is not a number", id="text"),
