@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config, session
+from quotaflow.pipelines.quota_sections import ProducerIds
 from quotaflow.pipelines.results import producer_id_rates
 from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables
@@ -67,7 +68,7 @@ def run(spark: SparkSession, folder: Path) -> float:
     """Seconds from facts to rates."""
     start = time.perf_counter()
     seen = producer_id_rates.sightings(spark.read.parquet(str(folder)))
-    rates = producer_id_rates.rates(Known(seen), conf=config.ProducerIds())
+    rates = producer_id_rates.rates(Known(seen), conf=ProducerIds())
     rates.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - start
 
@@ -87,7 +88,7 @@ def run_stateful(spark: SparkSession, folder: Path) -> float:
 def _count(
     _key: object, frames: Iterator[pd.DataFrame], state: GroupState
 ) -> Iterator[pd.DataFrame]:
-    conf = config.ProducerIds()
+    conf = ProducerIds()
     bounds = conf.filter_items, conf.filter_false_positive_rate, conf.filter_window_ms
     seen = pickle.loads(state.get[0]) if state.exists else TimedBloomFilter(*bounds)
     rows = pd.concat(frames).sort_values("event_ms")

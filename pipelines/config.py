@@ -7,7 +7,7 @@ import difflib
 import os
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -15,11 +15,9 @@ from quotaflow.pipelines.alert_rules import Alerts
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.overrides import override, read
 from quotaflow.pipelines.prices import Prices
+from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
 from quotaflow.pipelines.secrets import literal_secret_problem
-from quotaflow.pipelines.section import Positive, PositiveRate, Section
-
-# Tokens are integer thousandths: under the least they would be none, over the most sums overflow.
-LEAST_IDS_PER_S, MOST_IDS_PER_S = 0.001, 1_000_000
+from quotaflow.pipelines.section import Positive, Section
 
 
 def home() -> Path:
@@ -118,42 +116,6 @@ class Payloads(Section):
     max_points: Positive = 100_000
     max_attributes: Positive = 128
     max_string_chars: Positive = 4_096
-
-
-class ProducerIds(Section):
-    """Producer-id quotas (KIP-936), which stock Kafka cannot hold, and the rule's windows.
-
-    `quotas` maps a user (alice, not User:alice) to producer ids per second and broker.
-    `filter_window_ms` is how long an id is remembered: between half and one and a half of it.
-    """
-
-    default_quota_per_s: PositiveRate = 1.0
-    quotas: dict[str, PositiveRate] = Field(default_factory=dict)
-    num_windows: Positive = 11
-    window_ms: Annotated[int, Field(gt=0, multiple_of=1_000)] = 1_000
-    filter_window_ms: Annotated[int, Field(gt=0, multiple_of=1_000)] = 60_000
-    filter_items: Positive = 10_000
-    filter_false_positive_rate: Annotated[float, Field(gt=0, lt=1)] = 0.001
-
-    @field_validator("quotas")
-    @classmethod
-    def _by_bare_name(cls, quotas: dict[str, float]) -> dict[str, float]:
-        prefixed = [user for user in quotas if user.startswith("User:")]
-        if prefixed:
-            raise ValueError(f"write {prefixed[0].removeprefix('User:')} instead of {prefixed[0]}")
-        return quotas
-
-
-class Quotas(Section):
-    """Windows of the broker's client quotas: quota.window.num, and quota.window.size.seconds."""
-
-    num_windows: Positive = 11
-    window_ms: Annotated[int, Field(gt=0, multiple_of=1_000)] = 1_000
-
-    @property
-    def span_s(self) -> int:
-        """How long a rate is measured over."""
-        return self.num_windows * self.window_ms // 1_000
 
 
 class Results(Section):

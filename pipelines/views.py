@@ -11,6 +11,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from importlib import resources
 
+_TEXT = re.compile(r"'(?:[^']|'')*'")
 _IN_DATAFUSION = {
     re.compile(r"\bunix_millis\(([\w.]+)\)"): r"CAST(floor(CAST(\1 AS BIGINT) / 1e3) AS BIGINT)",
     re.compile(r"\bunix_micros\(([\w.]+)\)"): r"CAST(\1 AS BIGINT)",
@@ -54,8 +55,8 @@ def load() -> Mapping[str, View]:
 
 
 def named(sql: str, names: Mapping[str, object]) -> list[str]:
-    """Which of `names` stand as words in a SQL text, in their own order."""
-    words = set(re.findall(r"\w+", sql.lower()))
+    """Which of `names` stand as words in a SQL text (not in its strings), in their own order."""
+    words = set(re.findall(r"\w+", _TEXT.sub("", sql).lower()))
     return [name for name in names if name in words]
 
 

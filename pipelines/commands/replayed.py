@@ -9,8 +9,9 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from quotaflow.pipelines.config import LEAST_IDS_PER_S, MOST_IDS_PER_S, Conf
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.quota_sections import LEAST_IDS_PER_S, MOST_IDS_PER_S
 from quotaflow.pipelines.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.udfs.rules.what_if import Outcome, Quota, replay

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.config import ProducerIds
+from quotaflow.pipelines.quota_sections import ProducerIds
 from quotaflow.pipelines.results.producer_id_rates import quota_milli
 from quotaflow.pipelines.results.result import Context, Known, Result
 from quotaflow.schemas import tables

@@ -12,8 +12,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.config import LEAST_IDS_PER_S, MOST_IDS_PER_S, ProducerIds
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.quota_sections import LEAST_IDS_PER_S, MOST_IDS_PER_S, ProducerIds
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import sql_type

@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.config import Quotas
+from quotaflow.pipelines.quota_sections import Quotas
 from quotaflow.pipelines.results import quota_charges
 from quotaflow.pipelines.results.quota_charges import REQUEST_TIME
 from quotaflow.pipelines.results.quota_limits import VALID_FROM, with_enforcement, with_limits

@@ -11,10 +11,17 @@ KEYS = (
     "prices.produced_per_gib",
     "prices.consumed_per_gib",
     "prices.cross_rack_per_gib",
+    "quotas.percentile",
+    "quotas.headroom",
+    "quotas.advice_days",
+    "quotas.advised_users",
+    "producer_ids.proxy",
 )
 
 
 def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
     """Each of KEYS with its value as text; none of them may be a secret."""
     for key in KEYS:
-        yield {"setting": key, "setting_value": str(attrgetter(key)(conf))}
+        value = attrgetter(key)(conf)
+        text = ",".join(value) if isinstance(value, list) else str(value)
+        yield {"setting": key, "setting_value": text}

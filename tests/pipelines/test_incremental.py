@@ -16,6 +16,7 @@ from pyspark.sql.window import Window
 from quotaflow.pipelines import config
 from quotaflow.pipelines.alert_rules import Alert, Alerts
 from quotaflow.pipelines.incremental import Keeper
+from quotaflow.pipelines.quota_sections import ProducerIds
 from quotaflow.pipelines.results import metric_alerts, producer_id_rates, producer_id_uses
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch
@@ -47,7 +48,7 @@ SUMS = Table(
 LATENESS_S = 300
 CONF = config.Conf(
     results=config.Results(max_lateness_s=LATENESS_S),
-    producer_ids=config.ProducerIds(
+    producer_ids=ProducerIds(
         num_windows=3, filter_window_ms=20_000, filter_items=50, default_quota_per_s=0.5
     ),
     alerts=Alerts(

@@ -135,4 +135,5 @@ def test_prices_of_conf_are_settings() -> None:
     conf = config.load(overrides=["prices.currency=EUR", "prices.cross_rack_per_gib=0.02"])
     said = {row["setting"]: row["setting_value"] for row in settings.of_conf(conf)}
     assert said["prices.currency"] == "EUR"
+    assert said["quotas.advised_users"] == ""
     assert (said["prices.cross_rack_per_gib"], said["prices.produced_per_gib"]) == ("0.02", "0.0")

@@ -242,6 +242,7 @@ FILLED: dict[str, list[Row]] = {
         used(11, "consumer_byte_rate", 5e9, **_FREE),
         used(22, "request_percentage", 12.5, quota=50.0, headroom=37.5, is_estimated=True),
         used(22, "controller_mutation_rate", 1.0, broker_id=None),
+        used(0, "request_percentage", 8.0, principal="User:" + HOSTILE, bucket_user=HOSTILE),
     ],
     "client_metrics": [
         delta(10, 0, 3, "producer.topic.byte.total", **_TOPIC),

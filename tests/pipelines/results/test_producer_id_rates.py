@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.config import ProducerIds
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.quota_sections import ProducerIds
 from quotaflow.pipelines.results import producer_id_rates
 from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import ProducerIds
+from quotaflow.pipelines.quota_sections import ProducerIds
 from quotaflow.pipelines.results import producer_id_activations, producer_id_uses
 from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.config import Quotas
+from quotaflow.pipelines.quota_sections import Quotas
 from quotaflow.pipelines.results import quota_usage
 from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables
