@@ -78,7 +78,8 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
         conf = conf_of(cluster, warehouse)
         run.run(conf, [], None, say)
         take.take(conf, datetime.now(UTC), say)
-        run.run(conf, ["active_producer_results"], None, say)
+        # What quotas and producers the snapshot found, results have not seen yet.
+        run.run(conf, ["request_results", "active_producer_results"], None, say)
     return report
 
 

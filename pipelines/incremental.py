@@ -80,6 +80,11 @@ class Keeper:
             time, cluster_id = max(latest)
             batch.report(facts.sparkSession, counts, cluster_id, time)
 
+    def refresh(self, spark: "SparkSession", batch: Batch) -> None:
+        """As `write` when no facts came: what rules look up may be new, or one may have failed."""
+        facts = batch.warehouse.read(spark, self.results[0].facts.name)
+        self.write(facts.where(F.lit(False)), batch)
+
     def rebuild(self, batch: Batch, session_of: "DataFrame") -> int:
         """Compute the whole tables anew, late facts included; returns the number of rows."""
         return sum(self._replace(r, session_of, [EVER], batch, late=True) for r in self.results)

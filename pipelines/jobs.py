@@ -1,5 +1,6 @@
 """Every query of quotaflow on one screen: what it reads, what it fills, and how it starts."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -54,6 +55,18 @@ class Job:
     looks_up: tuple[Table, ...] = ()
     # A result replaces what it recomputes, so that it may lose its checkpoint.
     appends: bool = True
+    results: "Callable[[Conf], tuple[Result, ...]] | None" = None
+
+    def refresh(self, setting: Setting) -> None:
+        """Bring results up to date when no new facts came, but perhaps what they look up did."""
+        if self.results is None:
+            return
+        keeper = Keeper(self.results(setting.conf), setting.conf)
+        checkpoint = setting.warehouse.checkpoint(self.name)
+        now_ms = time.time_ns() // 1_000_000
+        query_id = sinks.query_id(checkpoint)
+        batch = sinks.Batch(setting.warehouse, self.name, query_id, now_ms, "/refresh")
+        keeper.refresh(setting.spark, batch)
 
 
 def _ingest_request_log(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
@@ -174,6 +187,7 @@ JOBS: dict[str, Job] = {
             ),
             start=partial(_keep, "request_results", _of_requests),
             appends=False,
+            results=_of_requests,
         ),
         Job(
             name="active_producer_results",
@@ -183,6 +197,7 @@ JOBS: dict[str, Job] = {
             start=partial(_keep, "active_producer_results", _of_active_producers),
             looks_up=(tables.PRODUCER_ID_USES,),
             appends=False,
+            results=_of_active_producers,
         ),
         Job(
             name="metric_alerts",
@@ -191,6 +206,7 @@ JOBS: dict[str, Job] = {
             fills=(tables.METRIC_ALERT_EVENTS, tables.PIPELINE_PROGRESS),
             start=partial(_keep, "metric_alerts", _of_client_metrics),
             appends=False,
+            results=_of_client_metrics,
         ),
     )
 }

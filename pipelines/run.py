@@ -121,7 +121,19 @@ class _Runner:
             except _streaming_error() as error:
                 self._wait_before_retry(job, error)
                 continue
-            return self.log.take(job, query)
+            rows = self.log.take(job, query)
+            if not rows:
+                self._refresh(job)
+            return rows
+
+    def _refresh(self, job: Job) -> None:
+        from py4j.protocol import Py4JError  # noqa: PLC0415  not a base dependency
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+
+        try:
+            job.refresh(self.setting)
+        except (Py4JError, PySparkException) as error:
+            raise JobError(f"{job.name} failed: {_first_line(str(error))}") from error
 
     def not_up_to_date(self, job: Job) -> list[str]:
         """A line for each result of a job whose rule failed last."""

@@ -88,6 +88,10 @@ class Query:
         )
         self.batches += 1
 
+    def refresh(self) -> None:
+        batch = Batch(self.warehouse, "job", "query", 1_000, "/refresh")
+        Keeper(self.results, config.Conf()).refresh(self.spark, batch)
+
     def rows(self, name: str) -> list[tuple[int, int, str | None]]:
         frame = self.warehouse.read(self.spark, name).orderBy("event_time")
         minute = (F.unix_seconds("event_time") - int(NOON.timestamp())) / 60
@@ -135,6 +139,12 @@ def test_what_a_rule_looks_up_touches_all_since_it_holds(
     query.requests_at(1)
     assert query.rows("good") == [(0, 1, None), (1, 1, None), (5, 1, "x"), (7, 1, "x")]
     version = query.warehouse.read(spark, "good").inputFiles()
+    query.put(
+        tables.CONFIGS,
+        {"event_time": NOON + timedelta(minutes=6), "config_value": "y", "is_removed": False},
+    )
+    query.refresh()
+    assert query.rows("good")[2:] == [(5, 1, "x"), (7, 1, "y")]
     query.requests_at(2)
     unchanged = set(version) & set(query.warehouse.read(spark, "good").inputFiles())
     assert unchanged, "what was seen once touches nothing again"
