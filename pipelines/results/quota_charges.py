@@ -4,6 +4,7 @@ The broker charges whole requests and responses, and the time of network threads
 is the bytes of records, and the time of IO threads. KIP-13, KIP-124, KIP-599.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
@@ -57,40 +58,68 @@ def _micros(milliseconds: str) -> Column:
     return micros.alias(milliseconds.replace("_ms", "_us"))
 
 
-def charges(requests: "DataFrame", topics: "DataFrame", brokers: "DataFrame") -> "DataFrame":
-    """What each request is charged by kind of quota: `amount` in bytes, microseconds, partitions.
+def charges(
+    requests: "DataFrame", topics: "DataFrame", brokers: "DataFrame", span_s: int
+) -> "DataFrame":
+    """What each client was charged per window and kind of quota, and how its requests fared.
 
-    A request has a charge for its time, and one for what it moves; the latter `is_counted` where
-    there is one, so that requests are told once.
+    `amount` is in bytes, microseconds of IO threads, or partitions. A request is charged for its
+    time and for what it moves, and counted under the latter where there is one.
     """
-    return _of_requests(requests).unionByName(_of_mutations(requests, topics, brokers))
+    moved = _of_requests(requests, span_s)
+    return moved.unionByName(_of_mutations(requests, topics, brokers, span_s))
 
 
-def _charge(quota_type: str, amount: Column, is_counted: Column) -> Column:
-    return F.struct(
-        F.lit(quota_type).alias("quota_type"),
-        amount.alias("amount"),
-        is_counted.alias("is_counted"),
+def _summed(
+    charged: "DataFrame", span_s: int, kinds: Mapping[str, tuple[Column, Column]]
+) -> "DataFrame":
+    """Sums per client and window: one pass for all kinds, and a row for each that was charged.
+
+    `kinds` says what a row is charged by a kind, null for nothing, and if it is counted under it.
+    """
+    second = F.unix_seconds("event_time")
+    start = F.timestamp_seconds(second - second % span_s).alias("event_time")
+    sums = {kind: _sums(*charge) for kind, charge in kinds.items()}
+    wide = charged.groupBy(*CLIENT[:-1], start).agg(
+        *(told.alias(f"{kind}_{name}") for kind in kinds for name, told in sums[kind].items()),
+        F.bool_or("is_uncounted").alias("is_uncounted"),
     )
+    each = [
+        F.struct(
+            F.lit(kind).alias("quota_type"),
+            *(F.col(f"{kind}_{name}").alias(name) for name in sums[kind]),
+            (F.col("is_uncounted") | F.lit(kind == REQUEST_TIME)).alias("is_estimated"),
+        )
+        for kind in kinds
+    ]
+    return wide.select(*CLIENT, F.inline(F.array(*each))).where("amount IS NOT NULL")
 
 
-def _of_requests(requests: "DataFrame") -> "DataFrame":
-    api, yes = F.col("api"), F.lit(True)
-    moved = F.when(api == "PRODUCE", _charge(PRODUCED, F.col("bytes"), yes)).when(
-        api == "FETCH", _charge(FETCHED, F.col("bytes"), yes)
-    )
-    moves = api.isin("PRODUCE", "FETCH", *_MUTATING)
-    time = _charge(REQUEST_TIME, F.col("local_time_us"), ~moves)
-    each = F.explode(F.array_compact(F.array(moved, time))).alias("charge")
-    return requests.select(*CLIENT, "throttle_time_us", each).select(
-        *CLIENT,
-        "throttle_time_us",
-        "charge.*",
-        (F.col("charge.quota_type") == REQUEST_TIME).alias("is_estimated"),
-    )
+def _sums(amount: Column, is_counted: Column) -> dict[str, Column]:
+    throttle_us = F.when(is_counted, F.col("throttle_time_us")).otherwise(F.lit(0))
+    return {
+        "amount": F.sum(amount),
+        "request_count": F.count_if(is_counted),
+        "throttled_requests": F.count_if(throttle_us > 0),
+        "throttle_time_ms": F.sum(throttle_us) / 1_000,
+    }
 
 
-def _of_mutations(requests: "DataFrame", topics: "DataFrame", brokers: "DataFrame") -> "DataFrame":
+def _of_requests(requests: "DataFrame", span_s: int) -> "DataFrame":
+    api, size = F.col("api"), F.col("bytes")
+    produces, fetches = api == "PRODUCE", api == "FETCH"
+    others = ~api.isin("PRODUCE", "FETCH", *_MUTATING)
+    kinds = {
+        PRODUCED: (F.when(produces, size), produces),
+        FETCHED: (F.when(fetches, size), fetches),
+        REQUEST_TIME: (F.col("local_time_us"), others),
+    }
+    return _summed(requests.withColumn("is_uncounted", F.lit(False)), span_s, kinds)
+
+
+def _of_mutations(
+    requests: "DataFrame", topics: "DataFrame", brokers: "DataFrame", span_s: int
+) -> "DataFrame":
     counts = histories(
         topics.where("NOT is_removed").withColumnRenamed("topic", "name"),
         ["cluster_id", "name"],
@@ -99,8 +128,8 @@ def _of_mutations(requests: "DataFrame", topics: "DataFrame", brokers: "DataFram
     controllers = histories(
         brokers.where("is_controller AND NOT is_removed"), ["cluster_id"], F.col("broker_id")
     )
-    partitions = F.col("partitions")
-    return (
+    is_uncounted = F.col("name").isNotNull() & F.col("partitions").isNull()
+    changed = (
         _each_topic(requests.where(F.col("api").isin(*_MUTATING)))
         .join(counts, ["cluster_id", "name"], "left")
         .withColumn("partitions", _partitions(standing("event_time")))
@@ -109,17 +138,13 @@ def _of_mutations(requests: "DataFrame", topics: "DataFrame", brokers: "DataFram
         .withColumns(
             {
                 "broker_id": standing("event_time"),
-                "quota_type": F.lit(MUTATED),
-                "amount": F.when(F.col("name").isNull(), 0)
-                .otherwise(F.coalesce(partitions, F.lit(1)))
-                .cast("bigint"),
-                "is_counted": F.coalesce(F.col("position") == 0, F.lit(True)),
-                "is_estimated": F.col("is_body_lost")
-                | (F.col("name").isNotNull() & partitions.isNull()),
+                "is_uncounted": F.col("is_body_lost") | is_uncounted,
+                "is_first": F.coalesce(F.col("position") == 0, F.lit(True)),
             }
         )
-        .select(*CLIENT, "throttle_time_us", "quota_type", "amount", "is_counted", "is_estimated")
     )
+    mutations = F.when(F.col("name").isNull(), 0).otherwise(F.coalesce("partitions", F.lit(1)))
+    return _summed(changed, span_s, {MUTATED: (mutations, F.col("is_first"))})
 
 
 def _each_topic(requests: "DataFrame") -> "DataFrame":

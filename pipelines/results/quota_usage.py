@@ -21,7 +21,6 @@ from quotaflow.schemas import tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_KEY = [*quota_charges.CLIENT, "quota_type"]
 _MICROS_PER_PER_CENT = 1_000_000 / 100
 """Of a second: a thread at work all the time is at 100 %."""
 
@@ -47,8 +46,9 @@ def result(conf: Quotas) -> Result:
 def usage(known: Known, *, conf: Quotas) -> "DataFrame":
     """Requests, and what is known of quotas, to rows of the table."""
     of, span_s = known.context, conf.span_s
-    charges = quota_charges.charges(known.facts, of["topics"], of["brokers"])
-    held = with_limits(_windows(charges, span_s), of["client_quotas"])
+    charges = quota_charges.charges(known.facts, of["topics"], of["brokers"], span_s)
+    window_end = F.timestamp_seconds(F.unix_seconds("event_time") + span_s)
+    held = with_limits(charges.withColumn("window_end", window_end), of["client_quotas"])
     return (
         with_enforcement(_with_cause(_with_buckets(held, span_s)), of["configs"])
         .withColumns(
@@ -59,26 +59,6 @@ def usage(known: Known, *, conf: Quotas) -> "DataFrame":
             }
         )
         .select(tables.QUOTA_USAGE.column_names)
-    )
-
-
-def _windows(charges: "DataFrame", span_s: int) -> "DataFrame":
-    """What each client was charged in each window, and how its requests fared."""
-    second = F.unix_seconds("event_time")
-    own = F.col("is_counted")
-    return (
-        charges.withColumn("event_time", F.timestamp_seconds(second - second % span_s))
-        .groupBy(*_KEY)
-        .agg(
-            F.sum("amount").alias("amount"),
-            F.count_if(own).alias("request_count"),
-            F.count_if(own & (F.col("throttle_time_us") > 0)).alias("throttled_requests"),
-            (F.sum(F.col("throttle_time_us") * own.cast("bigint")) / 1_000).alias(
-                "throttle_time_ms"
-            ),
-            F.bool_or("is_estimated").alias("is_estimated"),
-        )
-        .withColumn("window_end", F.timestamp_seconds(F.unix_seconds("event_time") + span_s))
     )
 
 
