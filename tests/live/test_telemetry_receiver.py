@@ -18,6 +18,8 @@ from quotaflow.demo.broker_config import TELEMETRY_TOPIC, server_properties
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines.errors import KafkaError
 
+from .jmx import jmx
+
 COUNTS = ("Received", "Sent", "Dropped", "Failed", "QueueSize")
 
 
@@ -49,20 +51,6 @@ def pushes(cluster: Cluster, client_id: str, timeout_s: float = 30) -> list[Mess
             if message and ("client_id", client_id.encode()) in (message.headers() or []):
                 found.append(message)
     return found
-
-
-def jmx(cluster: Cluster, broker_id: int, bean: str) -> dict[str, str]:
-    said = cluster.run_tool(
-        "org.apache.kafka.tools.JmxTool",
-        *("--jmx-url", _jmx_url(cluster.jmx_ports[broker_id])),
-        *("--object-name", bean, "--one-time", "--report-format", "properties"),
-    )
-    rows = (line.rpartition("=") for line in said.splitlines())
-    return {name: value for name, _, value in rows}
-
-
-def _jmx_url(port: int) -> str:
-    return f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{port}/jmxrmi"
 
 
 def counts(cluster: Cluster, broker_id: int) -> dict[str, int]:

@@ -1,0 +1,244 @@
+"""Quotas on all eight levels of a real broker: limit, entity and rate against what it says."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from random import Random
+from threading import Event
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from kafka.protocol.admin import client_quotas
+from pyspark.sql import DataFrame, SparkSession
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines.config import Ingest, Quotas
+from quotaflow.pipelines.facts import requests
+from quotaflow.pipelines.results import quota_usage
+from quotaflow.pipelines.results.result import Known
+from quotaflow.schemas import tables
+
+from .drive import logged
+from .jmx import jmx
+
+PRODUCED, FETCHED, TIME = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
+ANY = ""
+"""The default of users, or of client ids."""
+Entity = tuple[str | None, str | None]
+
+# (level, key) -> (user, client id) it is set for. No user has a share in request time but erin,
+# who sends nothing: with two kinds of entities a broker logs the limit of each client it knows.
+LEVELS: dict[tuple[int, str], Entity] = {
+    (1, PRODUCED): ("alice", "q-1"),
+    (2, PRODUCED): ("alice", ANY),
+    (3, PRODUCED): ("bob", None),
+    (4, PRODUCED): (ANY, "q-4"),
+    (5, PRODUCED): (ANY, ANY),
+    (6, FETCHED): (ANY, None),
+    (7, TIME): (None, "q-7"),
+    (8, TIME): (None, ANY),
+    (3, TIME): ("erin", None),
+}
+CLIENTS = {"q-1": "alice", "q-2": "alice", "q-3": "bob", "q-4": "carol", "q-5": "frank"}
+CONSUMERS = {"q-6": "carol", "q-7": "alice"}
+RECORD_BYTES, RECORDS_PER_S = 50_000, 20
+SPAN_S = Quotas().span_s
+_SAID = re.compile(
+    r"Sensor for quota-id \{user=(.*), client-id=(.*)\} already exists\. Setting quota to (\S+) in"
+)
+
+
+def limit(level: int, key: str) -> float:
+    """A quota nobody comes near, and no other level has."""
+    return {PRODUCED: 1e9, FETCHED: 2e9, TIME: 3e5}[key] + level
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Clients at an even pace on a topic of one partition."""
+
+    cluster: Cluster
+    topic: str
+    stop: Event = field(default_factory=Event)
+
+    def produce(self, user: str, client_id: str, per_s: float) -> None:
+        record = Random(client_id).randbytes(RECORD_BYTES)
+        settings = {"client.id": client_id, "linger.ms": 0, "enable.metrics.push": False}
+        producer = Producer(self.cluster.librdkafka_properties(user) | settings)
+        began, sent = time.monotonic(), 0
+        while not self.stop.wait(max(0.0, began + sent / per_s - time.monotonic())):
+            producer.produce(self.topic, record)
+            producer.poll(0)
+            sent += 1
+        producer.flush(10)
+
+    def consume(self, user: str, client_id: str) -> None:
+        settings = {"client.id": client_id, "group.id": client_id, "enable.metrics.push": False}
+        consumer = Consumer(self.cluster.librdkafka_properties(user) | settings)
+        consumer.assign([TopicPartition(self.topic, 0, OFFSET_BEGINNING)])
+        while not self.stop.is_set():
+            consumer.poll(0.2)
+        consumer.close()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        with ThreadPoolExecutor(len(CLIENTS) + len(CONSUMERS)) as pool:
+            paces = dict.fromkeys(CLIENTS, 2.0) | {"q-1": float(RECORDS_PER_S)}
+            done = [pool.submit(self.produce, CLIENTS[c], c, paces[c]) for c in CLIENTS]
+            done += [pool.submit(self.consume, user, c) for c, user in CONSUMERS.items()]
+            try:
+                yield
+            finally:
+                self.stop.set()
+            for client in done:
+                client.result()
+
+
+def set_quotas(cluster: Cluster, offset: float | None) -> None:
+    """Set every quota to its limit and an offset, or remove them all, in one request."""
+    request = client_quotas.AlterClientQuotasRequest
+    entries = [
+        request.EntryData(
+            entity=[
+                request.EntryData.EntityData(entity_type=kind, entity_name=name or None)
+                for kind, name in zip(("user", "client-id"), entity, strict=True)
+                if name is not None
+            ],
+            ops=[
+                request.EntryData.OpData(
+                    key=key, value=limit(level, key) + (offset or 0.0), remove=offset is None
+                )
+            ],
+        )
+        for (level, key), entity in LEVELS.items()
+    ]
+    with cluster.admin() as admin:
+        asked = request(entries=entries, validate_only=False)
+        answer = admin._manager.run(admin._manager.send, asked)
+    assert {entry.error_code for entry in answer.entries} == {0}
+
+
+def context(spark: SparkSession, cluster: Cluster, since: datetime) -> dict[str, DataFrame]:
+    """The tables a result looks things up in, with the quotas as a snapshot would have them."""
+    rows = [
+        {
+            "cluster_id": cluster.cluster_id,
+            "event_time": since,
+            "user": user or None,
+            "is_default_user": user == ANY,
+            "client_id": client_id or None,
+            "is_default_client_id": client_id == ANY,
+            "is_default_ip": False,
+            "config_key": key,
+            "quota": limit(level, key),
+            "is_removed": False,
+        }
+        for (level, key), (user, client_id) in LEVELS.items()
+    ]
+    known = {c.table.name: list[dict[str, Any]]() for c in quota_usage.result(Quotas()).context}
+    known["client_quotas"] = rows
+    return {
+        name: spark.createDataFrame(pa.Table.from_pylist(r, schema=tables.TABLES[name].arrow))
+        for name, r in known.items()
+    }
+
+
+def usage_of(
+    spark: SparkSession, cluster: Cluster, window: datetime, since: datetime
+) -> list[dict[str, Any]]:
+    """Rows of quota_usage for our clients in one window, from the request logs."""
+    end_ms = (window.timestamp() + SPAN_S) * 1_000
+    lines = [
+        (None, json.dumps(line).encode(), "logs", 0, offset, window, None)
+        for offset, line in enumerate(logged(cluster))
+        if window.timestamp() * 1_000 <= line["ts"] < end_ms
+        and (line["r"]["requestHeader"]["clientId"] or "").startswith("q-")
+    ]
+    shape = "key binary, value binary, topic string, partition int, offset bigint, "
+    shape += "timestamp timestamp, headers array<struct<key: string, value: binary>>"
+    records = spark.createDataFrame(lines, shape)
+    parsed = requests.parse(records, Ingest(), cluster.cluster_id)
+    seen = quota_usage.result(Quotas()).relevant(requests.select_requests(parsed))
+    known = Known(seen, context=context(spark, cluster, since))
+    return [row.asDict() for row in quota_usage.usage(known, conf=Quotas()).collect()]
+
+
+def bucket(row: dict[str, Any]) -> tuple[str, str, str]:
+    """What a row's limit is counted on, as a broker tags it."""
+    return row["quota_type"], row["bucket_user"] or "", row["bucket_client_id"] or ""
+
+
+def said_by_broker(cluster: Cluster, broker_id: int) -> dict[tuple[str, str, str], float]:
+    """The limit the broker's log told last of each bucket."""
+    log = cluster.request_logs[broker_id].with_name("server.log").read_text(encoding="utf-8")
+    said = {}
+    for user, client_id, bound in _SAID.findall(log):
+        kinds = [key for level, key in LEVELS if limit(level, key) == float(bound)]
+        for key in kinds:
+            said[key, user, client_id] = float(bound)
+    return said
+
+
+def rates(cluster: Cluster, broker_id: int) -> dict[tuple[str, str, str], float]:
+    """What the broker measures now, by bucket; beans leave out what a bucket is not told by."""
+    kinds = {"Produce": PRODUCED, "Fetch": FETCHED, "Request": TIME}
+    found = {}
+    told = jmx(cluster, broker_id, *(f"kafka.server:type={kind},*" for kind in kinds))
+    for name, value in told.items():
+        bean, _, attribute = name.rpartition(":")
+        if attribute in {"byte-rate", "request-time"}:
+            tags = dict(part.split("=") for part in bean.partition(":")[2].split(","))
+            kind = kinds[tags["type"]]
+            found[kind, tags.get("user", ""), tags.get("client-id", "")] = float(value)
+    return found
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [pytest.param(1, id="11 s"), pytest.param(4, id="44 s", marks=pytest.mark.faults)],
+)
+def test_limit_entity_and_rate_are_the_brokers(
+    cluster: Cluster, spark: SparkSession, windows: int
+) -> None:
+    topic = f"quotas-{uuid4().hex[:8]}"
+    cluster.create_topics([topic], partitions=1, replication_factor=1)
+    with cluster.admin() as admin:
+        leader: int = admin.describe_topics([topic])[0]["partitions"][0]["leader_id"]
+    traffic = Traffic(cluster, topic)
+    try:
+        set_quotas(cluster, 1_000.0)
+        with traffic.running():
+            time.sleep(3)
+            since = datetime.now(UTC)
+            set_quotas(cluster, 0.0)
+            last_s = ((time.time() + 1) // SPAN_S + windows) * SPAN_S
+            # The broker's rate is that of the 11 s before it is asked.
+            time.sleep(last_s + SPAN_S - 1 - time.time())
+            measured = [rates(cluster, leader) for _ in range(3)]
+        said = said_by_broker(cluster, leader)
+    finally:
+        set_quotas(cluster, None)
+    window = datetime.fromtimestamp(last_s, UTC)
+    rows = [r for r in usage_of(spark, cluster, window, since) if r["broker_id"] == leader]
+    assert {r["event_time"].astimezone(UTC) for r in rows} == {window}
+
+    levels = {(row["client_id"], row["quota_type"]): row["quota_level"] for row in rows}
+    assert {n: levels[f"q-{n}", PRODUCED] for n in range(1, 6)} == {n: n for n in range(1, 6)}
+    assert levels["q-6", FETCHED] == levels["q-7", FETCHED] == 6
+    assert levels["q-7", TIME] == 7
+    assert {levels[client_id, TIME] for client_id in CLIENTS} == {8}
+    ours = {bucket(row): row["quota"] for row in rows}
+    assert {of: said.get(of) for of in ours} == ours
+    assert {bucket(row) for row in rows} <= measured[0].keys()
+
+    steady = [row for row in rows if (row["client_id"], row["quota_type"]) == ("q-1", PRODUCED)]
+    by_broker = sum(rate[bucket(steady[0])] for rate in measured) / len(measured)
+    assert steady[0]["usage"] == pytest.approx(by_broker, rel=0.05)
