@@ -5,7 +5,7 @@ seconds of events from a thousand principals into a real Delta table, and the ke
 `request_results` recomputes what they touch. Compared are the first and the last tenth of the
 batches, those before the first twentieth left out: wall time, bytes the JVM read, Delta's slowest
 commit, resident memory and open sockets of the JVM and its Python workers. A soak is a long run at
-a pace: `--batches 180 --every 10` takes half an hour.
+a pace: `--batches 180 --every 10` takes half an hour. Ctrl-C ends it with what it has.
 """
 
 import argparse
@@ -14,6 +14,8 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,21 +74,22 @@ def events(batch: int, count: int) -> pa.Table:
     return pa.table({name: (columns | missing)[name] for name in types})
 
 
-def follow(spark: SparkSession, folder: Path, batches: int, count: int, every_s: int) -> list[Cost]:
+def follow(
+    spark: SparkSession, folder: Path, batches: int, count: int, every_s: int
+) -> Iterator[Cost]:
     """Let batches come, as fast as they are done with or one every `every_s` seconds."""
     conf = config.Conf(warehouse=config.Warehouse(path=str(folder)))
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(spark, [tables.REQUESTS, tables.PIPELINE_PROGRESS, *FILLED])
     results = (producer_id_uses.result(), producer_id_rates.result(conf.producer_ids))
-    keeper, costs = Keeper(results, conf), list[Cost]()
+    keeper = Keeper(results, conf)
     began = time.monotonic()
     for number in range(batches):
         facts = spark.createDataFrame(events(number, count))
         warehouse.write(facts.write.format("delta").mode("append"), tables.REQUESTS.name)
         batch = Batch(warehouse, "bench", "bench", number)
-        costs.append(_cost(keeper, facts, batch))
+        yield _cost(keeper, facts, batch)
         time.sleep(max(0.0, began + (number + 1) * every_s - time.monotonic()))
-    return costs
 
 
 def _cost(keeper: Keeper, facts: object, batch: Batch) -> Cost:
@@ -154,12 +157,15 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=5_000, help="events in each")
     parser.add_argument("--every", type=int, default=0, help="seconds from one to the next")
     options = parser.parse_args()
-    spark = session.get(config.Spark(master="local[2]", driver_memory="2g"))
+    spark, costs = session.get(config.Spark(master="local[2]", driver_memory="2g")), list[Cost]()
     try:
         with tempfile.TemporaryDirectory() as name:
             began = datetime.now(UTC)
             sizes = options.batches, options.events, options.every
-            costs = follow(spark, Path(name), *sizes)
+            with suppress(KeyboardInterrupt):
+                for cost in follow(spark, Path(name), *sizes):
+                    costs.append(cost)
+                    print(f"{len(costs)}: {cost.seconds:.1f} s", file=sys.stderr, flush=True)
             took_s = (datetime.now(UTC) - began).total_seconds()
     finally:
         spark.stop()
