@@ -130,14 +130,14 @@ def _ssl(known: Mapping[str, str]) -> ssl.SSLContext:
 def _describe(admin: KafkaAdminClient, topics: list[str]) -> Cluster:
     found = admin.describe_topics(topics) if topics else []
     known = {
-        topic["name"]: Topic(topic["name"], _printed(topic["topic_id"]), len(topic["partitions"]))
+        topic["name"]: Topic(topic["name"], printed(topic["topic_id"]), len(topic["partitions"]))
         for topic in found
         if topic["error_code"] == 0
     }
     return Cluster(admin.describe_cluster()["cluster_id"], known)
 
 
-def _printed(topic_id: uuid.UUID | str) -> str:
+def printed(topic_id: uuid.UUID | str) -> str:
     """A Uuid as Kafka prints it: url-safe base64 without padding."""
     value = topic_id if isinstance(topic_id, uuid.UUID) else uuid.UUID(topic_id)
     return urlsafe_b64encode(value.bytes).decode().rstrip("=")

@@ -1,10 +1,12 @@
 """The command snapshot: the cluster's own state, as rows of what changed."""
 
 from datetime import UTC, datetime
+from typing import Annotated
 
 import typer
 
 from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.errors import ConfigError
 
 
 def register(app: typer.Typer) -> None:
@@ -12,17 +14,36 @@ def register(app: typer.Typer) -> None:
     app.command("snapshot")(snapshot)
 
 
-def snapshot(conf: options.ConfFile = None, overrides: options.Overrides = None) -> None:
-    """Read what the cluster is configured to do, and write what changed since the last time.
+def snapshot(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE]...", help="Tables to fill; all of them without a name."),
+    ] = None,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+) -> None:
+    """Read what the cluster is and how it is configured, and write what changed since last time.
 
-    Fills configs (client-metrics resources) and client_subscriptions: which client each of them
-    matches, and whether it got what they give. Run it on a schedule, after `quotaflow run`. Needs a
-    JDK, as run does; the login needs DESCRIBE_CONFIGS on the cluster.
+    Fills brokers, topics, replicas, replica_sizes, configs (of topics, brokers and client-metrics
+    resources), client_quotas, active_producers, transactional_ids, and client_subscriptions: which
+    client each client-metrics resource matches, and whether it got what they give.
+
+    What a broker refuses or does not answer is told, counted in pipeline_progress, and stays as it
+    was known; the rest is written. The login needs DESCRIBE and DESCRIBE_CONFIGS on the cluster,
+    DESCRIBE, DESCRIBE_CONFIGS and, for active_producers, READ on topics, and DESCRIBE on
+    transactional ids. Run it on a schedule, after `quotaflow run`. Needs a JDK, as run does.
 
     Example: quotaflow snapshot
+
+    Example: quotaflow snapshot client_quotas configs
     """
     settings = options.conf(conf, overrides)
+    from quotaflow.pipelines.reader import nearest  # noqa: PLC0415  imports deltalake
     from quotaflow.pipelines.snapshots import take  # noqa: PLC0415  imports pyspark
 
-    rows = take.take(settings, datetime.now(UTC), output.note)
+    known = [table.name for table in take.FILLS]
+    for name in tables or []:
+        if name not in known:
+            raise ConfigError(f"a snapshot fills no table {name}{nearest(name, known)}")
+    rows = take.take(settings, datetime.now(UTC), output.note, tables or [])
     output.note(f"{rows} rows written")

@@ -4,19 +4,24 @@ Tables of snapshots keep a row for each change, and one with `is_removed` for wh
 row holds from its event_time to that of the next row of its identity.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import reduce
-from operator import and_
-from typing import TYPE_CHECKING
+from operator import and_, itemgetter
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.snapshots.seen import Gap
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_UNTOLD = "is_untold"
 
 
 def identity(table: Table) -> list[str]:
@@ -30,26 +35,57 @@ def current(rows: "DataFrame", table: Table) -> "DataFrame":
     return rows.groupBy(*identity(table)).agg(newest).select("newest.*").where("NOT is_removed")
 
 
-def changes(seen: "DataFrame", standing: "DataFrame", table: Table, now: datetime) -> "DataFrame":
-    """Rows to append for what is new, changed, or removed; both frames have the table's columns.
+def changes(
+    seen: "DataFrame",
+    standing: "DataFrame",
+    table: Table,
+    now: datetime,
+    gaps: Iterable[Gap] = (),
+) -> "DataFrame":
+    """Rows to append for what is new, changed, or removed.
 
-    `standing` must be of the same scope as `seen`: what it holds beyond that counts as removed.
+    `standing` must be of the same scope as `seen`: what it holds beyond that counts as removed,
+    but for what the gaps name. A column that `seen` lacks stays as it stands. A row that says that
+    something went keeps, of what it was, what the table is laid out by.
     """
-    about = identity(table)
-    told = [n for n in table.column_names if n not in {*about, table.time, "is_removed"}]
-    both = seen.alias("seen").join(standing.alias("standing"), _same(about), "full_outer")
+    about, kept = identity(table), {*identity(table), *table.clustering}
+    told = [name for name in seen.columns if name not in {*about, table.time, "is_removed"}]
+    marked = _with_untold(standing, table, gaps)
+    both = seen.alias("seen").join(marked.alias("standing"), _same(about), "full_outer")
     is_gone = F.col("seen.is_removed").isNull()
     is_new = F.col("standing.is_removed").isNull()
-    columns = {
-        **{n: F.coalesce(f"seen.{n}", f"standing.{n}") for n in about},
-        **{n: F.col(f"seen.{n}") for n in told},
-        "is_removed": is_gone,
-        table.time: F.lit(now),
-    }
-    changed = both.where(is_gone | is_new | ~_same(told))
+
+    def column(name: str) -> Column:
+        if name not in seen.columns:
+            return F.when(~is_gone, F.col(f"standing.{name}"))
+        if name in kept:
+            return F.coalesce(f"seen.{name}", f"standing.{name}")
+        return F.col(f"seen.{name}")
+
+    columns = {name: column(name) for name in table.column_names}
+    columns |= {"is_removed": is_gone, table.time: F.lit(now)}
+    changed = both.where((is_gone & ~F.col(_UNTOLD)) | is_new | (~is_gone & ~_same(told)))
     return changed.select(*(columns[n].alias(n) for n in table.column_names))
 
 
-def _same(names: Iterable[str]) -> Column:
-    equal = (F.col(f"seen.{n}").eqNullSafe(F.col(f"standing.{n}")) for n in names)
+def _with_untold(standing: "DataFrame", table: Table, gaps: Iterable[Gap]) -> "DataFrame":
+    """Mark the rows about which the cluster told nothing, be they there or not."""
+    of_rows = [gap.of for gap in gaps if not gap.columns]
+    marked = standing.withColumn(_UNTOLD, F.lit(not all(of_rows)))
+    by_names: dict[tuple[str, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    for of in of_rows:
+        by_names[tuple(sorted(of))].append(of)
+    for names, keys in filter(itemgetter(0), by_names.items()):
+        schema = pa.schema([table.arrow.field(name) for name in names])
+        content = pa.Table.from_pylist(keys, schema=schema)
+        untold = standing.sparkSession.createDataFrame(content).distinct()
+        found = untold.select("*", F.lit(True).alias("is_found")).alias("gap")
+        joined = marked.alias("row").join(F.broadcast(found), _same(names, "row", "gap"), "left")
+        is_untold = F.col(f"row.{_UNTOLD}") | F.col("gap.is_found").isNotNull()
+        marked = joined.select(*(f"row.{n}" for n in standing.columns), is_untold.alias(_UNTOLD))
+    return marked
+
+
+def _same(names: Iterable[str], left: str = "seen", right: str = "standing") -> Column:
+    equal = (F.col(f"{left}.{n}").eqNullSafe(F.col(f"{right}.{n}")) for n in names)
     return reduce(and_, equal, F.lit(True))

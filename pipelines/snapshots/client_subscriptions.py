@@ -1,6 +1,7 @@
 """`client_subscriptions`: what resources give each client, beside what it got (KIP-714)."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -9,9 +10,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.sinks import Count
-from quotaflow.pipelines.snapshots.configs import CLIENT_METRICS
-from quotaflow.pipelines.snapshots.snapshot import Snapshot
+from quotaflow.pipelines.snapshots.seen import Gap, Row
+from quotaflow.pipelines.snapshots.snapshot import Snapshot, left_out
 from quotaflow.schemas import ddl, tables
+from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.table import sql_type
 from quotaflow.udfs.client_subscriptions import PREDICTED, predict
 from quotaflow.udfs.rules.client_metrics import Subscription
@@ -23,11 +25,17 @@ _TABLE = tables.CLIENT_SUBSCRIPTIONS
 SEEN_WITHIN = timedelta(days=1)
 
 
-def replace(snapshot: Snapshot, resources: Mapping[str, Mapping[str, str]]) -> list[Count]:
-    """Write the table anew for this cluster.
+def replace(snapshot: Snapshot, told: Iterable[Row | Gap]) -> list[Count]:
+    """Write the table anew for this cluster by configs of its client-metrics resources.
 
-    A resource whose match cannot be evaluated outside Java is left out, and counted.
+    With gaps in them it stays as it is. A resource whose match cannot be evaluated outside Java is
+    left out, and counted.
     """
+    rows_told = list(told)
+    gaps = tuple(each for each in rows_told if isinstance(each, Gap))
+    if gaps:
+        return left_out(_TABLE, gaps)
+    resources = _by_name(each for each in rows_told if not isinstance(each, Gap))
     subscriptions = evaluable(resources)
     rows = compared(_recent_answers(snapshot), subscriptions, F.lit(_last_change(snapshot)))
     kept = rows.withColumn("snapshot_time", F.lit(snapshot.now)).select(_TABLE.column_names)
@@ -37,11 +45,19 @@ def replace(snapshot: Snapshot, resources: Mapping[str, Mapping[str, str]]) -> l
         snapshot.batch.replace(kept, _TABLE, where)
         unread = len(resources) - len(subscriptions)
         return [
+            Count("in", len(resources), _TABLE.name),
             Count("out", kept.count(), _TABLE.name),
             Count("left_out", unread, _TABLE.name, "match_not_evaluable"),
         ]
     finally:
         kept.unpersist()
+
+
+def _by_name(configs: Iterable[Row]) -> dict[str, dict[str, str]]:
+    resources: dict[str, dict[str, str]] = defaultdict(dict)
+    for each in configs:
+        resources[each["entity_name"]][each["config_key"]] = each["config_value"]
+    return resources
 
 
 def evaluable(resources: Mapping[str, Mapping[str, str]]) -> list[Subscription]:

@@ -1,19 +1,20 @@
 """One snapshot being written: whose it is, when it was taken, and what it appends."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.snapshots.changes import changes, current
+from quotaflow.pipelines.snapshots.seen import Gap, Seen
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +27,33 @@ class Snapshot:
     now: datetime
 
     def append_changes(
-        self, table: Table, rows: Iterable[Mapping[str, Any]], scope: Mapping[str, str]
-    ) -> Count:
-        """Append what differs from what the table holds within `scope` (columns and values).
+        self, seen: Seen, finish: "Callable[[DataFrame], DataFrame]" = lambda changed: changed
+    ) -> list[Count]:
+        """Append what differs from what the table holds of this cluster, as `finish` makes it.
 
-        `rows` are everything there is in that scope now, without cluster, time and is_removed.
+        `seen` is everything there is now, but for its gaps, which are counted.
         """
+        table = seen.table
         fixed = {"cluster_id": self.cluster_id, table.time: self.now, "is_removed": False}
-        content = pa.Table.from_pylist([fixed | dict(row) for row in rows], schema=table.arrow)
-        known = self.batch.warehouse.read(self.spark, table.name)
-        for column, value in {"cluster_id": self.cluster_id, **scope}.items():
-            known = known.where(F.col(column) == value)
-        seen = self.spark.createDataFrame(content)
-        changed = changes(seen, current(known, table), table, self.now).persist()
+        rows = self.spark.createDataFrame(seen.rows)
+        told = rows.withColumns({name: F.lit(value) for name, value in fixed.items()})
+        changed = finish(changes(told, self.standing(table), table, self.now, seen.gaps)).persist()
         try:
             written = changed.count()
             if written:
                 self.batch.append(changed, table)
-            return Count("out", written, table.name)
         finally:
             changed.unpersist()
+        counts = Count("in", seen.rows.num_rows, table.name), Count("out", written, table.name)
+        return [*counts, *left_out(table, seen.gaps)]
+
+    def standing(self, table: Table) -> "DataFrame":
+        """The rows of this cluster that stand, as snapshots before left them."""
+        known = self.batch.warehouse.read(self.spark, table.name)
+        return current(known.where(F.col("cluster_id") == self.cluster_id), table)
+
+
+def left_out(table: Table, gaps: tuple[Gap, ...]) -> list[Count]:
+    """What was refused or not answered, counted by its reason."""
+    reasons = Counter(gap.reason for gap in gaps)
+    return [Count("left_out", n, table.name, reason) for reason, n in sorted(reasons.items())]

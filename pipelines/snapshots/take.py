@@ -1,42 +1,102 @@
 """`quotaflow snapshot`: what the cluster says of itself, as rows of what changed since the last."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import admin, client_metrics_admin, session
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines import admin, session
+from quotaflow.pipelines.cluster_state import ClusterState, Send, sender
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.snapshots import client_subscriptions, configs
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.sinks import Batch, Count
+from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, sections
+from quotaflow.pipelines.snapshots.sections import Sections
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
+from quotaflow.schemas.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 JOB = "snapshot"
+FILLS = (*sections.TABLES, tables.CLIENT_SUBSCRIPTIONS)
+_READS = (tables.TELEMETRY_SUBSCRIPTIONS, tables.REQUESTS, tables.PIPELINE_PROGRESS)
 
 
-def take(conf: Conf, now: datetime, report: Callable[[str], None]) -> int:
-    """Ask the cluster, write what changed, and tell of each table; returns the rows written.
+def take(
+    conf: Conf, now: datetime, report: Callable[[str], None], names: Collection[str] = ()
+) -> int:
+    """Ask the cluster, write what changed in the named tables or all, and tell of each.
 
-    Raises KafkaError when the cluster cannot be reached or refuses, before anything is written.
+    Returns the rows written. What a broker refuses is told and counted, and leaves the rows it
+    concerns as they stand. Raises KafkaError when the cluster cannot be reached or refuses all.
     """
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
-        cluster = admin.describe(conf.kafka.properties, [], conf.kafka.cluster_id)
-        resources = client_metrics_admin.read(conf.kafka.properties)
+        properties = conf.kafka.properties
+        cluster = admin.describe(properties, [], conf.kafka.cluster_id)
         spark = session.get(conf.spark, report)
-        warehouse.ensure(spark, tables.TABLES.values())
+        chosen = [table for table in FILLS if not names or table.name in names]
+        needed = {table.name for table in (*chosen, tables.TOPICS, tables.CONFIGS, *_READS)}
+        warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in needed])
         # No checkpoint: the time tells one snapshot from the next.
         batch = Batch(warehouse, JOB, JOB, round(now.timestamp() * 1_000))
         snapshot = Snapshot(spark, batch, cluster.cluster_id, now)
-        scope = {"entity_type": configs.CLIENT_METRICS}
-        counts = [
-            snapshot.append_changes(tables.CONFIGS, configs.of_client_metrics(resources), scope),
-            *client_subscriptions.replace(snapshot, resources),
-        ]
-        for count in counts:
-            if count.rows or count.outcome == "out":
-                reason = f" ({count.outcome}: {count.reason})" if count.reason else ""
-                report(f"snapshot: {count.rows} rows of {count.target}{reason}")
-        if any(count.rows for count in counts):
-            batch.report(spark, counts, cluster.cluster_id, now)
-        return sum(count.rows for count in counts if count.outcome == "out")
+        with admin.client(properties) as client:
+            return write(snapshot, sender(client), chosen, report)
+
+
+def write(
+    snapshot: Snapshot, send: Send, chosen: Collection[Table], report: Callable[[str], None]
+) -> int:
+    """Write what changed in these tables by what a cluster answers, and what it did not."""
+    asked = Sections(ClusterState(send), partial(_standing_topics, snapshot))
+    counts: list[Count] = []
+    for table in chosen:
+        written = _written(snapshot, asked, table)
+        for count in written:
+            if count.outcome != "in" and (count.rows or count.reason is None):
+                report(_line(count))
+        counts += written
+    if any(count.rows for count in counts):
+        snapshot.batch.report(snapshot.spark, counts, snapshot.cluster_id, snapshot.now)
+    refused = sorted({c.reason for c in counts if c.outcome == "left_out" and c.rows and c.reason})
+    if refused and not any(count.rows for count in counts if count.outcome == "in"):
+        raise KafkaError(f"the cluster told nothing of what was asked ({', '.join(refused)})")
+    return sum(count.rows for count in counts if count.outcome == "out")
+
+
+def _written(snapshot: Snapshot, asked: Sections, table: Table) -> list[Count]:
+    if table == tables.CLIENT_SUBSCRIPTIONS:
+        return client_subscriptions.replace(snapshot, asked.client_metrics)
+    if table == tables.CLIENT_QUOTAS:
+        return snapshot.append_changes(asked.seen(table), partial(_with_setter, snapshot))
+    return snapshot.append_changes(asked.seen(table))
+
+
+def _standing_topics(snapshot: Snapshot) -> set[str]:
+    return {row.topic for row in snapshot.standing(tables.TOPICS).select("topic").collect()}
+
+
+def _with_setter(snapshot: Snapshot, changed: "DataFrame") -> "DataFrame":
+    read = partial(snapshot.batch.warehouse.read, snapshot.spark)
+    before = read(tables.PIPELINE_PROGRESS.name).where(
+        (F.col("job") == JOB)
+        & (F.col("cluster_id") == snapshot.cluster_id)
+        & (F.col("target") == tables.CLIENT_QUOTAS.name)
+    )
+    since = before.agg(F.max("event_time")).collect()[0][0]
+    return client_quotas.with_setter(changed, read(tables.REQUESTS.name), since)
+
+
+def _line(count: Count) -> str:
+    if count.outcome == "out":
+        return f"snapshot: {count.rows} rows of {count.target}"
+    return (
+        f"snapshot: {count.rows} not told for {count.target} ({count.reason}): "
+        "what is known of it stays"
+    )

@@ -1,0 +1,223 @@
+"""What a cluster says of its state: Kafka's own requests through kafka-python, answers in chunks.
+
+kafka-python has no method for client quotas, and others of its methods raise at the first partition
+that is refused. So this module sends the requests themselves, and owns what is private to
+kafka-python in that. What a broker refuses of many things stands beside what it answers of others.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
+from kafka.admin import ConfigResourceType
+from kafka.protocol import admin as requests
+from kafka.protocol.metadata import MetadataRequest
+
+Send = Callable[[Any, int | None], Any]
+"""Sends a request to a broker, to any of them with None; returns its response."""
+Partition = tuple[str, int]
+_T = TypeVar("_T")
+
+CLIENT_METRICS, TOPIC, BROKER = (
+    ConfigResourceType.CLIENT_METRICS.value,
+    ConfigResourceType.TOPIC.value,
+    ConfigResourceType.BROKER.value,
+)
+NO_BROKER = kafka_errors.BrokerNotAvailableError.message
+NO_LEADER = kafka_errors.LeaderNotAvailableError.message
+UNKNOWN_TOPIC = kafka_errors.UnknownTopicOrPartitionError.message
+
+_PARTITIONS_PER_PAGE = 2_000
+_NAMES_PER_REQUEST = 100
+_PARTITIONS_PER_REQUEST = 500
+_QUORUM_TOPIC = "__cluster_metadata"
+_FENCED_TOLD_FROM = 2
+
+
+class UnansweredError(Exception):
+    """A call that was refused or not answered; its text is the name Kafka has for the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was asked of, what came, and why nothing did (the name of Kafka's error)."""
+
+    of: Any
+    found: Any
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """Asks a cluster. A broker that does not answer once is not asked again."""
+
+    send: Send
+    silent: dict[int | None, str] = field(default_factory=dict)
+
+    def brokers(self) -> list[dict[str, Any]]:
+        """Every broker that is registered; before Kafka 4.0 those that are up, is_fenced None."""
+        response = self._ask(requests.DescribeClusterRequest(include_fenced_brokers=True))
+        is_told = response.version >= _FENCED_TOLD_FROM
+        return [
+            {
+                "broker_id": broker.broker_id,
+                "host": broker.host,
+                "port": broker.port,
+                "rack": broker.rack,
+                "is_fenced": broker.is_fenced if is_told else None,
+            }
+            for broker in response.brokers
+        ]
+
+    def controller_id(self) -> int:
+        """The leader of the metadata quorum (KIP-595): a broker told of another is any broker."""
+        topic = requests.DescribeQuorumRequest.TopicData
+        partition = topic.PartitionData(partition_index=0)
+        request = requests.DescribeQuorumRequest(
+            topics=[topic(topic_name=_QUORUM_TOPIC, partitions=[partition])]
+        )
+        told = self._ask(request).topics[0].partitions[0]
+        _check(told.error_code)
+        return int(told.leader_id)
+
+    def topic_pages(self, names: Iterable[str] = ()) -> Iterator[list[Any]]:
+        """These topics, or all there are, in pages (KIP-966); one may go on in the next page."""
+        kind = requests.DescribeTopicPartitionsRequest
+        cursor = None
+        while True:
+            request = kind(
+                topics=[kind.TopicRequest(name=name) for name in sorted(names)],
+                response_partition_limit=_PARTITIONS_PER_PAGE,
+                cursor=cursor,
+            )
+            try:
+                response = self._ask(request)
+            except UnansweredError as error:
+                if str(error) != kafka_errors.UnsupportedVersionError.message:
+                    raise
+                yield self._topics_at_once(names)
+                return
+            yield list(response.topics)
+            if response.next_cursor is None:
+                return
+            cursor = kind.Cursor(
+                topic_name=response.next_cursor.topic_name,
+                partition_index=response.next_cursor.partition_index,
+            )
+
+    def _topics_at_once(self, names: Iterable[str]) -> list[Any]:
+        """The same from brokers that know no pages."""
+        topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(names)]
+        request = MetadataRequest(topics=topics or None, allow_auto_topic_creation=False)
+        return list(self._ask(request).topics)
+
+    def config_names(self, kind: int) -> list[str]:
+        """Names of all resources of a kind that has no other list."""
+        response = self._ask(requests.ListConfigResourcesRequest(resource_types=[kind]))
+        return [each.resource_name for each in response.config_resources]
+
+    def configs(
+        self, kind: int, names: Iterable[str], broker_id: int | None = None
+    ) -> Iterator[Answer]:
+        """Configs of each resource of a kind, with their sources; a broker tells its own."""
+
+        def ask(chunk: list[str]) -> Iterator[Answer]:
+            request = requests.DescribeConfigsRequest(
+                resources=[(kind, name, None) for name in chunk]
+            )
+            for result in self._ask(request, broker_id).results:
+                yield Answer(result.resource_name, result.configs, error_name(result.error_code))
+
+        return _in_chunks(names, _NAMES_PER_REQUEST, ask)
+
+    def client_quotas(self) -> list[Any]:
+        """Every entity that has quotas (KIP-546)."""
+        request = requests.DescribeClientQuotasRequest(components=[], strict=False)
+        return list(self._ask(request).entries or ())
+
+    def log_dirs(self, broker_id: int) -> Iterator[Answer]:
+        """The log dirs of a broker with the replicas in them."""
+        request = requests.DescribeLogDirsRequest(topics=None)
+        for result in self._ask(request, broker_id).results:
+            yield Answer(result.log_dir, result.topics, error_name(result.error_code))
+
+    def producers(self, broker_id: int, partitions: Iterable[Partition]) -> Iterator[Answer]:
+        """Producer ids that the leader of these partitions knows (KIP-664)."""
+        kind = requests.DescribeProducersRequest
+
+        def ask(chunk: list[Partition]) -> Iterator[Answer]:
+            topics = [kind.TopicRequest(name=n, partition_indexes=p) for n, p in _grouped(chunk)]
+            for topic in self._ask(kind(topics=topics), broker_id).topics:
+                for each in topic.partitions:
+                    of = (topic.name, each.partition_index)
+                    yield Answer(of, each.active_producers, error_name(each.error_code))
+
+        return _in_chunks(partitions, _PARTITIONS_PER_REQUEST, ask)
+
+    def transactions(self, broker_id: int) -> list[Any]:
+        """Transactional ids that this broker coordinates, as far as the login may see them."""
+        request = requests.ListTransactionsRequest(state_filters=[], producer_id_filters=[])
+        return list(self._ask(request, broker_id).transaction_states)
+
+    def _ask(self, request: Any, broker_id: int | None = None) -> Any:
+        if broker_id in self.silent:
+            raise UnansweredError(self.silent[broker_id])
+        try:
+            response = self._sent(request, broker_id)
+        except kafka_errors.KafkaError as error:
+            name = getattr(error, "message", None) or type(error).__name__
+            if not isinstance(error, kafka_errors.UnsupportedVersionError):
+                self.silent[broker_id] = name
+            raise UnansweredError(name) from None
+        _check(getattr(response, "error_code", 0))
+        return response
+
+    def _sent(self, request: Any, broker_id: int | None) -> Any:
+        if broker_id is None:
+            # Another broker may answer: the one that just failed is avoided for a while.
+            with suppress(kafka_errors.KafkaConnectionError, kafka_errors.NodeNotReadyError):
+                return self.send(request, None)
+        return self.send(request, broker_id)
+
+
+def sender(client: KafkaAdminClient) -> Send:
+    """Sends by a client of kafka-python, which has no public way to send a request."""
+
+    def send(request: Any, broker_id: int | None) -> Any:
+        return client._manager.run(client._manager.send, request, broker_id)
+
+    return send
+
+
+def error_name(error_code: int) -> str | None:
+    """What Kafka calls an error code; None where it is no error."""
+    return str(kafka_errors.for_code(error_code).message) if error_code else None
+
+
+def _in_chunks(
+    things: Iterable[_T], size: int, ask: Callable[[list[_T]], Iterator[Answer]]
+) -> Iterator[Answer]:
+    left = list(things)
+    while left:
+        chunk, left = left[:size], left[size:]
+        try:
+            yield from ask(chunk)
+        except UnansweredError as error:
+            yield from (Answer(of, (), str(error)) for of in chunk)
+
+
+def _grouped(partitions: Iterable[Partition]) -> Iterable[tuple[str, list[int]]]:
+    by_topic: Mapping[str, list[int]] = defaultdict(list)
+    for topic, partition in partitions:
+        by_topic[topic].append(partition)
+    return by_topic.items()
+
+
+def _check(error_code: int) -> None:
+    name = error_name(error_code)
+    if name:
+        raise UnansweredError(name)

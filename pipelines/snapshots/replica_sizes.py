@@ -1,0 +1,34 @@
+"""`replica_sizes`: how much of each replica is on disk, and where (DescribeLogDirs, KIP-113)."""
+
+from collections.abc import Iterator
+
+from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
+from quotaflow.pipelines.snapshots.seen import Gap, Row
+from quotaflow.pipelines.snapshots.topology import Brokers
+
+
+def told(state: ClusterState, brokers: Brokers) -> Iterator[Row | Gap]:
+    """Ask every broker for its log dirs."""
+    yield from brokers.unanswered
+    for broker_id in brokers.ids:
+        try:
+            yield from _of_broker(state, broker_id)
+        except UnansweredError as error:
+            yield Gap(str(error), {"broker_id": broker_id})
+
+
+def _of_broker(state: ClusterState, broker_id: int) -> Iterator[Row | Gap]:
+    for answer in state.log_dirs(broker_id):
+        of = {"broker_id": broker_id, "log_dir": answer.of}
+        if answer.reason is not None:
+            # A refusal names no log dir, a broken one does.
+            yield Gap(answer.reason, of if answer.of else {"broker_id": broker_id})
+        for topic in answer.found:
+            for partition in topic.partitions:
+                yield of | {
+                    "topic": topic.name,
+                    "partition": partition.partition_index,
+                    "size_bytes": partition.partition_size,
+                    "offset_lag": partition.offset_lag,
+                    "is_future": partition.is_future_key,
+                }

@@ -1,0 +1,76 @@
+"""What a snapshot asks a cluster, by the table that it fills; what several need is asked once."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from itertools import chain
+
+from quotaflow.pipelines.cluster_state import ClusterState
+from quotaflow.pipelines.snapshots import (
+    client_quotas,
+    configs,
+    producers,
+    replica_sizes,
+    topology,
+)
+from quotaflow.pipelines.snapshots.seen import Gap, Row, Seen, gathered
+from quotaflow.schemas import tables
+from quotaflow.schemas.table import Table
+
+
+class Sections:
+    """A cluster, asked when a table first needs it; `standing_topics` tells names known before."""
+
+    def __init__(self, state: ClusterState, standing_topics: Callable[[], set[str]]) -> None:
+        self.state = state
+        self._standing_topics = standing_topics
+
+    def seen(self, table: Table) -> Seen:
+        """Everything the cluster tells that belongs into a table."""
+        return _SEEN[table.name](self)
+
+    @cached_property
+    def brokers(self) -> topology.Brokers:
+        """The registered brokers."""
+        return topology.brokers(self.state)
+
+    @cached_property
+    def topology(self) -> topology.Topology:
+        """All topics and their replicas."""
+        return topology.topology(self.state, self._standing_topics())
+
+    @cached_property
+    def client_metrics(self) -> list[Row | Gap]:
+        """Configs of client-metrics resources."""
+        return list(configs.of_client_metrics(self.state))
+
+    @property
+    def configs(self) -> Iterator[Row | Gap]:
+        """Configs of everything that has some."""
+        return chain(
+            self.client_metrics,
+            configs.of_topics(self.state, self.topology),
+            configs.of_brokers(self.state, self.brokers),
+        )
+
+
+_SEEN: Mapping[str, Callable[[Sections], Seen]] = {
+    "brokers": lambda asked: asked.brokers.seen,
+    "topics": lambda asked: asked.topology.topics,
+    "replicas": lambda asked: asked.topology.replicas,
+    "replica_sizes": lambda asked: gathered(
+        tables.REPLICA_SIZES, replica_sizes.told(asked.state, asked.brokers)
+    ),
+    "configs": lambda asked: gathered(tables.CONFIGS, asked.configs),
+    "client_quotas": lambda asked: gathered(
+        tables.CLIENT_QUOTAS, client_quotas.told(asked.state), client_quotas.SETTER
+    ),
+    "active_producers": lambda asked: gathered(
+        tables.ACTIVE_PRODUCERS, producers.active(asked.state, asked.topology)
+    ),
+    "transactional_ids": lambda asked: gathered(
+        tables.TRANSACTIONAL_IDS, producers.transactional(asked.state, asked.brokers)
+    ),
+}
+
+TABLES = tuple(tables.TABLES[name] for name in _SEEN)
+"""Tables that are filled from what a cluster tells, in the order in which it is asked."""

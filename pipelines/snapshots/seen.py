@@ -1,0 +1,63 @@
+"""What the cluster answered for one table, and where it did not."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from quotaflow.schemas.table import Table
+
+Row = Mapping[str, Any]
+_ROWS_PER_BATCH = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What was refused or not answered, and why: the name of Kafka's error.
+
+    Standing rows with the values `of` stay as they are, all of them where it is empty; or only
+    those `columns` of all rows do, where some are named.
+    """
+
+    reason: str
+    of: Row = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Rows as the cluster told them, without cluster, time and is_removed, and the gaps in them."""
+
+    table: Table
+    rows: pa.Table
+    gaps: tuple[Gap, ...] = ()
+
+
+def gathered(table: Table, told: Iterable[Row | Gap], unknown: Iterable[str] = ()) -> Seen:
+    """Take in what the cluster tells, a batch at a time: as dicts all of it would be too much.
+
+    `unknown` are columns that it is not asked for.
+    """
+    gaps: list[Gap] = []
+    rows = _rows(told, gaps)
+    batches = []
+    while chunk := list(islice(rows, _ROWS_PER_BATCH)):
+        batches.append(pa.RecordBatch.from_pylist(chunk, schema=_asked(table)))
+    content = pa.Table.from_batches(batches, schema=_asked(table))
+    missing = {*unknown, *(column for gap in gaps for column in gap.columns)}
+    return Seen(table, content.drop_columns(sorted(missing)), tuple(gaps))
+
+
+def _rows(told: Iterable[Row | Gap], gaps: list[Gap]) -> Iterable[Row]:
+    for each in told:
+        if isinstance(each, Gap):
+            gaps.append(each)
+        else:
+            yield each
+
+
+def _asked(table: Table) -> pa.Schema:
+    known = {"cluster_id", table.time, "is_removed"}
+    return pa.schema([field for field in table.arrow if field.name not in known])

@@ -1,0 +1,124 @@
+"""`brokers`, `topics` and `replicas`: what the cluster is made of."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from quotaflow.pipelines import admin
+from quotaflow.pipelines.cluster_state import (
+    NO_BROKER,
+    UNKNOWN_TOPIC,
+    ClusterState,
+    Partition,
+    UnansweredError,
+    error_name,
+)
+from quotaflow.pipelines.snapshots.seen import Gap, Row, Seen, gathered
+from quotaflow.schemas import tables
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers:
+    """The registered brokers, and those to ask for what only each of them knows."""
+
+    seen: Seen
+    ids: tuple[int, ...]
+    unanswered: tuple[Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Topics and their replicas, and who leads what; partitions without a leader under -1."""
+
+    topics: Seen
+    replicas: Seen
+    names: tuple[str, ...]
+    leaders: dict[int, list[Partition]]
+    unanswered: tuple[Gap, ...]
+
+
+def brokers(state: ClusterState) -> Brokers:
+    """Ask for the brokers, and which of them is the active controller."""
+    try:
+        told = state.brokers()
+    except UnansweredError as error:
+        gap = Gap(str(error))
+        return Brokers(gathered(tables.BROKERS, [gap]), (), (gap,))
+    fenced = [broker["broker_id"] for broker in told if broker["is_fenced"]]
+    return Brokers(
+        gathered(tables.BROKERS, _with_controller(state, told)),
+        tuple(broker["broker_id"] for broker in told if not broker["is_fenced"]),
+        tuple(Gap(NO_BROKER, {"broker_id": broker_id}) for broker_id in fenced),
+    )
+
+
+def _with_controller(state: ClusterState, brokers: list[dict[str, Any]]) -> Iterator[Row | Gap]:
+    try:
+        controller_id = state.controller_id()
+    except UnansweredError as error:
+        yield Gap(str(error), columns=("is_controller",))
+        yield from brokers
+        return
+    for broker in brokers:
+        yield broker | {"is_controller": broker["broker_id"] == controller_id}
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """Pages as they come: replicas are passed on, a topic goes on from page to page."""
+
+    topics: dict[str, dict[str, Any]] = field(default_factory=dict)
+    leaders: dict[int, list[Partition]] = field(default_factory=partial(defaultdict, list))
+    gaps: list[Gap] = field(default_factory=list)
+
+    def read(self, state: ClusterState, standing: set[str]) -> Iterator[Row | Gap]:
+        """All topics; of those that stand and are missing each by name, whether it went.
+
+        A topic that the login may no longer describe is left out of the list without a word.
+        """
+        try:
+            for page in state.topic_pages():
+                yield from self._rows(page)
+            missing = standing - {topic["topic"] for topic in self.topics.values()}
+            if missing:
+                for page in state.topic_pages(missing):
+                    yield from self._rows(page)
+        except UnansweredError as error:
+            self.gaps.append(Gap(str(error)))
+        yield from self.gaps
+
+    def _rows(self, page: list[Any]) -> Iterator[Row]:
+        for topic in page:
+            reason = error_name(topic.error_code)
+            if reason is None:
+                yield from self._replicas(topic)
+            elif reason != UNKNOWN_TOPIC:
+                self.gaps.append(Gap(reason, {"topic": topic.name}))
+
+    def _replicas(self, topic: Any) -> Iterator[Row]:
+        named = {"topic_id": admin.printed(topic.topic_id), "topic": topic.name}
+        first = named | {"partition_count": 0, "is_internal": topic.is_internal}
+        known = self.topics.setdefault(named["topic_id"], first)
+        known["partition_count"] += len(topic.partitions)
+        for partition in topic.partitions:
+            self.leaders[partition.leader_id].append((topic.name, partition.partition_index))
+            for position, broker_id in enumerate(partition.replica_nodes):
+                yield named | {
+                    "partition": partition.partition_index,
+                    "broker_id": broker_id,
+                    "is_preferred": position == 0,
+                    "is_leader": broker_id == partition.leader_id,
+                    "is_in_sync": broker_id in partition.isr_nodes,
+                    "is_offline": broker_id in partition.offline_replicas,
+                }
+
+
+def topology(state: ClusterState, standing: set[str]) -> Topology:
+    """Ask for all topics; `standing` are the names that the snapshots before knew."""
+    pages = _Pages()
+    replicas = gathered(tables.REPLICAS, pages.read(state, standing))
+    topics = gathered(tables.TOPICS, (*pages.topics.values(), *pages.gaps))
+    names = tuple(topic["topic"] for topic in pages.topics.values())
+    return Topology(topics, replicas, names, pages.leaders, tuple(pages.gaps))
