@@ -87,10 +87,11 @@ class ClusterState:
     def topic_pages(self, names: Iterable[str] = ()) -> Iterator[list[Any]]:
         """These topics, or all there are, in pages (KIP-966); one may go on in the next page."""
         kind = requests.DescribeTopicPartitionsRequest
+        wanted = sorted(names)
         cursor = None
         while True:
             request = kind(
-                topics=[kind.TopicRequest(name=name) for name in sorted(names)],
+                topics=[kind.TopicRequest(name=name) for name in wanted],
                 response_partition_limit=_PARTITIONS_PER_PAGE,
                 cursor=cursor,
             )
@@ -99,7 +100,7 @@ class ClusterState:
             except UnansweredError as error:
                 if str(error) != kafka_errors.UnsupportedVersionError.message:
                     raise
-                yield self._topics_at_once(names)
+                yield self._topics_at_once(wanted)
                 return
             yield list(response.topics)
             if response.next_cursor is None:
@@ -109,9 +110,9 @@ class ClusterState:
                 partition_index=response.next_cursor.partition_index,
             )
 
-    def _topics_at_once(self, names: Iterable[str]) -> list[Any]:
+    def _topics_at_once(self, names: list[str]) -> list[Any]:
         """The same from brokers that know no pages."""
-        topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(names)]
+        topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(topics=topics or None, allow_auto_topic_creation=False)
         return list(self._ask(request).topics)
 

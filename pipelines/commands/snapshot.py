@@ -39,9 +39,9 @@ def snapshot(
     """
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.reader import nearest  # noqa: PLC0415  imports deltalake
-    from quotaflow.pipelines.snapshots import take  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.snapshots import sections, take  # noqa: PLC0415  imports pyspark
 
-    known = [table.name for table in take.FILLS]
+    known = [table.name for table in sections.TABLES]
     for name in tables or []:
         if name not in known:
             raise ConfigError(f"a snapshot fills no table {name}{nearest(name, known)}")

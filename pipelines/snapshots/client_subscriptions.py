@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.sinks import Count
-from quotaflow.pipelines.snapshots.seen import Gap, Row
+from quotaflow.pipelines.snapshots.seen import Row, Seen
 from quotaflow.pipelines.snapshots.snapshot import Snapshot, left_out
 from quotaflow.schemas import ddl, tables
 from quotaflow.schemas.configs import CLIENT_METRICS
@@ -25,17 +25,15 @@ _TABLE = tables.CLIENT_SUBSCRIPTIONS
 SEEN_WITHIN = timedelta(days=1)
 
 
-def replace(snapshot: Snapshot, told: Iterable[Row | Gap]) -> list[Count]:
-    """Write the table anew for this cluster by configs of its client-metrics resources.
+def replace(snapshot: Snapshot, seen: Seen) -> list[Count]:
+    """Write the table anew for this cluster by the configs of its client-metrics resources.
 
     With gaps in them it stays as it is. A resource whose match cannot be evaluated outside Java is
     left out, and counted.
     """
-    rows_told = list(told)
-    gaps = tuple(each for each in rows_told if isinstance(each, Gap))
-    if gaps:
-        return left_out(_TABLE, gaps)
-    resources = _by_name(each for each in rows_told if not isinstance(each, Gap))
+    if seen.gaps:
+        return left_out(_TABLE, seen.gaps)
+    resources = _by_name(seen.rows.to_pylist())
     subscriptions = evaluable(resources)
     rows = compared(_recent_answers(snapshot), subscriptions, F.lit(_last_change(snapshot)))
     kept = rows.withColumn("snapshot_time", F.lit(snapshot.now)).select(_TABLE.column_names)

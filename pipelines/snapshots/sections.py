@@ -53,6 +53,13 @@ class Sections:
         )
 
 
+def _subscriptions(asked: Sections) -> Seen:
+    """Configs of client-metrics resources: with a gap in them nothing follows."""
+    seen = gathered(tables.CONFIGS, asked.client_metrics)
+    gaps = tuple(Gap(gap.reason) for gap in seen.gaps)
+    return Seen(tables.CLIENT_SUBSCRIPTIONS, seen.rows, gaps)
+
+
 _SEEN: Mapping[str, Callable[[Sections], Seen]] = {
     "brokers": lambda asked: asked.brokers.seen,
     "topics": lambda asked: asked.topology.topics,
@@ -70,6 +77,7 @@ _SEEN: Mapping[str, Callable[[Sections], Seen]] = {
     "transactional_ids": lambda asked: gathered(
         tables.TRANSACTIONAL_IDS, producers.transactional(asked.state, asked.brokers)
     ),
+    "client_subscriptions": _subscriptions,
 }
 
 TABLES = tuple(tables.TABLES[name] for name in _SEEN)

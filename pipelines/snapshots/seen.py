@@ -34,6 +34,11 @@ class Seen:
     rows: pa.Table
     gaps: tuple[Gap, ...] = ()
 
+    @property
+    def is_untold(self) -> bool:
+        """Whether the cluster told nothing of all this, not even that there is nothing."""
+        return not self.rows.num_rows and any(not (gap.of or gap.columns) for gap in self.gaps)
+
 
 def gathered(table: Table, told: Iterable[Row | Gap], unknown: Iterable[str] = ()) -> Seen:
     """Take in what the cluster tells, a batch at a time: as dicts all of it would be too much.

@@ -37,11 +37,11 @@ class Snapshot:
         fixed = {"cluster_id": self.cluster_id, table.time: self.now, "is_removed": False}
         rows = self.spark.createDataFrame(seen.rows)
         told = rows.withColumns({name: F.lit(value) for name, value in fixed.items()})
-        changed = finish(changes(told, self.standing(table), table, self.now, seen.gaps)).persist()
+        changed = changes(told, self.standing(table), table, self.now, seen.gaps).persist()
         try:
             written = changed.count()
             if written:
-                self.batch.append(changed, table)
+                self.batch.append(finish(changed), table)
         finally:
             changed.unpersist()
         counts = Count("in", seen.rows.num_rows, table.name), Count("out", written, table.name)

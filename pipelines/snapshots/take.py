@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines import admin, session
+from quotaflow.pipelines import admin, config, session
 from quotaflow.pipelines.cluster_state import ClusterState, Send, sender
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, sections
 from quotaflow.pipelines.snapshots.sections import Sections
+from quotaflow.pipelines.snapshots.seen import Seen
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 JOB = "snapshot"
-FILLS = (*sections.TABLES, tables.CLIENT_SUBSCRIPTIONS)
 _READS = (tables.TELEMETRY_SUBSCRIPTIONS, tables.REQUESTS, tables.PIPELINE_PROGRESS)
 
 
@@ -39,8 +39,8 @@ def take(
     with warehouse.lock():
         properties = conf.kafka.properties
         cluster = admin.describe(properties, [], conf.kafka.cluster_id)
-        spark = session.get(conf.spark, report)
-        chosen = [table for table in FILLS if not names or table.name in names]
+        spark = session.get(_short_lived(conf), report)
+        chosen = [table for table in sections.TABLES if not names or table.name in names]
         needed = {table.name for table in (*chosen, tables.TOPICS, tables.CONFIGS, *_READS)}
         warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in needed])
         # No checkpoint: the time tells one snapshot from the next.
@@ -56,26 +56,34 @@ def write(
     """Write what changed in these tables by what a cluster answers, and what it did not."""
     asked = Sections(ClusterState(send), partial(_standing_topics, snapshot))
     counts: list[Count] = []
+    untold: list[str] = []
     for table in chosen:
-        written = _written(snapshot, asked, table)
+        seen = asked.seen(table)
+        untold += [gap.reason for gap in seen.gaps[:1] if seen.is_untold]
+        written = _written(snapshot, seen)
         for count in written:
             if count.outcome != "in" and (count.rows or count.reason is None):
                 report(_line(count))
         counts += written
     if any(count.rows for count in counts):
         snapshot.batch.report(snapshot.spark, counts, snapshot.cluster_id, snapshot.now)
-    refused = sorted({c.reason for c in counts if c.outcome == "left_out" and c.rows and c.reason})
-    if refused and not any(count.rows for count in counts if count.outcome == "in"):
-        raise KafkaError(f"the cluster told nothing of what was asked ({', '.join(refused)})")
+    if len(untold) == len(chosen):
+        reasons = ", ".join(sorted(set(untold)))
+        raise KafkaError(f"the cluster told nothing of what was asked ({reasons})")
     return sum(count.rows for count in counts if count.outcome == "out")
 
 
-def _written(snapshot: Snapshot, asked: Sections, table: Table) -> list[Count]:
-    if table == tables.CLIENT_SUBSCRIPTIONS:
-        return client_subscriptions.replace(snapshot, asked.client_metrics)
-    if table == tables.CLIENT_QUOTAS:
-        return snapshot.append_changes(asked.seen(table), partial(_with_setter, snapshot))
-    return snapshot.append_changes(asked.seen(table))
+def _short_lived(conf: Conf) -> config.Spark:
+    ours = session.SHORT_LIVED | conf.spark.conf
+    return conf.spark.model_copy(update={"conf": ours})
+
+
+def _written(snapshot: Snapshot, seen: Seen) -> list[Count]:
+    if seen.table == tables.CLIENT_SUBSCRIPTIONS:
+        return client_subscriptions.replace(snapshot, seen)
+    if seen.table == tables.CLIENT_QUOTAS:
+        return snapshot.append_changes(seen, partial(_with_setter, snapshot))
+    return snapshot.append_changes(seen)
 
 
 def _standing_topics(snapshot: Snapshot) -> set[str]:

@@ -1,4 +1,4 @@
-"""Rows of what changed: nothing twice, tombstones for what went, other scopes left alone."""
+"""Rows of what changed: nothing twice, tombstones for what went, and none for what is not told."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -6,38 +6,65 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.cluster_state import ClusterState
+from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.snapshots import client_subscriptions, configs
+from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, take
+from quotaflow.pipelines.snapshots.changes import changes
+from quotaflow.pipelines.snapshots.sections import Sections
+from quotaflow.pipelines.snapshots.seen import Gap
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
+from quotaflow.schemas.table import Table
+
+from ..made_cluster import (
+    CLIENT_METRICS,
+    CLUSTER_AUTHORIZATION_FAILED,
+    LOADING,
+    OF_RESOURCE,
+    TOPIC_AUTHORIZATION_FAILED,
+    MadeCluster,
+)
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-SCOPE = {"entity_type": configs.CLIENT_METRICS}
 Resources = dict[str, dict[str, str]]
 EVERY_S: Resources = {"all": {"metrics": "*", "interval.ms": "1000"}}
+NEEDED = ("telemetry_subscriptions", "requests", "pipeline_progress")
+
+
+def at(minute: float) -> datetime:
+    return NOON + timedelta(minutes=minute)
 
 
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
     made = Warehouse(config.Warehouse(path=str(tmp_path)))
-    made.ensure(
-        spark, [tables.CONFIGS, tables.CLIENT_SUBSCRIPTIONS, tables.TELEMETRY_SUBSCRIPTIONS]
-    )
+    names = {*NEEDED, "configs", "client_subscriptions"}
+    made.ensure(spark, [tables.TABLES[name] for name in names])
     return made
 
 
 def snapshot(spark: SparkSession, warehouse: Warehouse, minute: int) -> Snapshot:
-    now = NOON + timedelta(minutes=minute)
-    return Snapshot(spark, Batch(warehouse, "snapshot", "snapshot", minute), "c1", now)
+    batch = Batch(warehouse, take.JOB, take.JOB, minute)
+    return Snapshot(spark, batch, "c1", at(minute))
+
+
+def configured(resources: Resources) -> MadeCluster:
+    return MadeCluster(
+        configs={
+            (CLIENT_METRICS, name): [(key, value, OF_RESOURCE) for key, value in values.items()]
+            for name, values in resources.items()
+        }
+    )
 
 
 def written(spark: SparkSession, warehouse: Warehouse, minute: int, resources: Resources) -> int:
-    taken = snapshot(spark, warehouse, minute)
-    return taken.append_changes(tables.CONFIGS, configs.of_client_metrics(resources), SCOPE).rows
+    made, taken = configured(resources), snapshot(spark, warehouse, minute)
+    return take.write(taken, made, [tables.CONFIGS], lambda _: None)
 
 
 def history(spark: SparkSession, warehouse: Warehouse) -> list[tuple[Any, ...]]:
@@ -50,18 +77,14 @@ def history(spark: SparkSession, warehouse: Warehouse) -> list[tuple[Any, ...]]:
 
 @pytest.mark.spark
 def test_only_what_changed_is_written(spark: SparkSession, warehouse: Warehouse) -> None:
-    foreign = {"entity_type": "topic", "entity_name": "t", "config_key": "k", "config_value": "v"}
-    taken = snapshot(spark, warehouse, 0)
-    taken.append_changes(tables.CONFIGS, [foreign], {"entity_type": "topic"})
+    warehouse.ensure(spark, [tables.TOPICS])
     assert written(spark, warehouse, 1, EVERY_S) == 2
     assert written(spark, warehouse, 2, EVERY_S) == 0
     assert written(spark, warehouse, 3, {"all": {"metrics": "*", "interval.ms": "500"}}) == 1
     assert written(spark, warehouse, 4, {"all": {"metrics": "*"}, "b": {"metrics": "b."}}) == 2
     assert written(spark, warehouse, 5, {}) == 2
-    assert written(spark, warehouse, 6, {}) == 0
-    assert written(spark, warehouse, 7, EVERY_S) == 2
+    assert written(spark, warehouse, 6, EVERY_S) == 2
     assert history(spark, warehouse) == [
-        (0, "t", "k", "v"),
         (1, "all", "interval.ms", "1000"),
         (1, "all", "metrics", "*"),
         (3, "all", "interval.ms", "500"),
@@ -69,12 +92,167 @@ def test_only_what_changed_is_written(spark: SparkSession, warehouse: Warehouse)
         (4, "b", "metrics", "b."),
         (5, "all", "metrics", None),
         (5, "b", "metrics", None),
-        (7, "all", "interval.ms", "1000"),
-        (7, "all", "metrics", "*"),
+        (6, "all", "interval.ms", "1000"),
+        (6, "all", "metrics", "*"),
     ]
     # The same snapshot written again changes nothing, as Delta has seen its batch.
-    written(spark, warehouse, 7, {"all": {"metrics": "other"}})
-    assert len(history(spark, warehouse)) == 10
+    written(spark, warehouse, 6, {"all": {"metrics": "other"}})
+    assert len(history(spark, warehouse)) == 9
+
+
+def frame(spark: SparkSession, table: Table, rows: list[dict[str, Any]]) -> DataFrame:
+    told = {"cluster_id": "c1", "is_removed": False, table.time: NOON}
+    return spark.createDataFrame(
+        pa.Table.from_pylist([told | row for row in rows], schema=table.arrow)
+    )
+
+
+SIZES = [
+    {"topic": topic, "partition": 0, "broker_id": broker_id, "log_dir": log_dir, "size_bytes": 1}
+    for topic in ("a", "b")
+    for broker_id in (1, 2)
+    for log_dir in ("/x", "/y")
+]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("gaps", "removed"),
+    [
+        pytest.param([], 8, id="all is told"),
+        pytest.param([Gap("X")], 0, id="nothing is told"),
+        pytest.param([Gap("X", columns=("offset_lag",))], 8, id="but for a column"),
+        pytest.param([Gap("X", {"broker_id": 1})], 4, id="one broker is silent"),
+        pytest.param([Gap("X", {"broker_id": 1, "log_dir": "/x"})], 6, id="one of its log dirs"),
+        pytest.param(
+            [Gap("X", {"broker_id": 1}), Gap("Y", {"broker_id": 1}), Gap("X", {"topic": "a"})],
+            2,
+            id="each of several, told twice or of the same rows",
+        ),
+        pytest.param([Gap("X", {"broker_id": 9})], 8, id="one that has no rows"),
+    ],
+)
+def test_what_is_not_told_stays(spark: SparkSession, gaps: list[Gap], removed: int) -> None:
+    standing = frame(spark, tables.REPLICA_SIZES, SIZES)
+    none = standing.limit(0)
+    found = changes(none, standing, tables.REPLICA_SIZES, at(1), gaps).collect()
+    assert len(found) == removed
+    assert all(row.is_removed and row.size_bytes is None for row in found)
+
+
+@pytest.mark.spark
+def test_a_column_that_is_not_told_stays_as_it_stands(spark: SparkSession) -> None:
+    told = {"broker_id": 1, "port": 1, "is_controller": True}
+    standing = frame(spark, tables.BROKERS, [told, told | {"broker_id": 2}])
+    seen = frame(
+        spark, tables.BROKERS, [told, told | {"broker_id": 2, "port": 9}, {"broker_id": 3}]
+    )
+    found = changes(seen.drop("is_controller"), standing, tables.BROKERS, at(1)).collect()
+    assert sorted((row.broker_id, row.port, row.is_controller) for row in found) == [
+        (2, 9, True),
+        (3, None, None),
+    ]
+
+
+CHOSEN = (tables.TOPICS, tables.CLIENT_QUOTAS, tables.TRANSACTIONAL_IDS)
+QUOTA = ({"user": "alice"}, {"request_percentage": 5.0})
+
+
+@pytest.mark.spark
+def test_a_refusal_costs_what_it_concerns_and_is_counted(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    warehouse.ensure(spark, CHOSEN)
+    whole = MadeCluster(
+        topics={"a": 1, "b": 1}, quotas=[QUOTA], transactions={1: [("t1", 1)], 2: [("t2", 2)]}
+    )
+    refusing = MadeCluster(
+        topics={"b": 1},
+        refused={
+            ("DescribeTopicPartitions", "b"): TOPIC_AUTHORIZATION_FAILED,
+            ("DescribeClientQuotas", None): CLUSTER_AUTHORIZATION_FAILED,
+            ("ListTransactions", 2): LOADING,
+        },
+    )
+    said: list[str] = []
+
+    def take_at(minute: int, made: MadeCluster) -> int:
+        return take.write(snapshot(spark, warehouse, minute), made, CHOSEN, said.append)
+
+    assert take_at(0, whole) == 5
+    said.clear()
+    assert take_at(1, refusing) == 2
+    assert [line for line in said if "not told" in line] == [
+        f"snapshot: 1 not told for {table} ({reason}): what is known of it stays"
+        for table, reason in (
+            ("topics", "TOPIC_AUTHORIZATION_FAILED"),
+            ("client_quotas", "CLUSTER_AUTHORIZATION_FAILED"),
+            ("transactional_ids", "COORDINATOR_LOAD_IN_PROGRESS"),
+        )
+    ]
+    gone = [
+        {row.topic for row in warehouse.read(spark, "topics").where("is_removed").collect()},
+        {
+            row.transactional_id
+            for row in warehouse.read(spark, "transactional_ids").where("is_removed").collect()
+        },
+    ]
+    assert gone == [{"a"}, {"t1"}]
+    progress = warehouse.read(spark, "pipeline_progress").where("outcome = 'left_out'").collect()
+    assert sorted((row.target, row.reason, row.row_count) for row in progress) == [
+        ("client_quotas", "CLUSTER_AUTHORIZATION_FAILED", 1),
+        ("topics", "TOPIC_AUTHORIZATION_FAILED", 1),
+        ("transactional_ids", "COORDINATOR_LOAD_IN_PROGRESS", 1),
+    ]
+    with pytest.raises(KafkaError, match=r"told nothing .* \(CLUSTER_AUTHORIZATION_FAILED\)"):
+        take.write(snapshot(spark, warehouse, 2), refusing, [tables.CLIENT_QUOTAS], said.append)
+
+
+def altered(minute: float, value: float | None, **others: Any) -> dict[str, Any]:
+    """A request that set or removed a quota of alice's default client id."""
+    entity = '[{"entityType":"user","entityName":"alice"},{"entityType":"client-id"}]'
+    reversed_entity = '[{"entityType":"client-id"},{"entityType":"user","entityName":"alice"}]'
+    op = {"key": others.pop("key", "request_percentage"), "value": value or 0.0}
+    code, is_dry = others.pop("code", 0), others.pop("is_dry", False)
+    body = (
+        f'{{"request":{{"entries":[{{"entity":{entity},"ops":[{{"key":"{op["key"]}",'
+        f'"value":{op["value"]},"remove":{str(value is None).lower()}}}]}}],'
+        f'"validateOnly":{str(is_dry).lower()}}},'
+        f'"response":{{"entries":[{{"errorCode":{code},"entity":{reversed_entity}}}]}}}}'
+    )
+    row = {"cluster_id": "c1", "event_time": at(minute), "api": "ALTER_CLIENT_QUOTAS"}
+    return row | {"principal": "User:admin", "body": body} | others
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("quota", "requests", "set_at"),
+    [
+        pytest.param(5.5, [altered(1, 4), altered(2, 5.5)], 2, id="the last one set it"),
+        pytest.param(5.5, [altered(2, 5.5), altered(3, 4)], None, id="set otherwise since"),
+        pytest.param(None, [altered(1, 5.5), altered(2, None)], 2, id="removed"),
+        pytest.param(5.5, [altered(2, 5.5, code=42)], None, id="refused"),
+        pytest.param(5.5, [altered(2, 5.5, is_dry=True)], None, id="only checked"),
+        pytest.param(5.5, [altered(-1, 5.5)], None, id="before the last look"),
+        pytest.param(5.5, [altered(2, 5.5, key="producer_byte_rate")], None, id="another key"),
+        pytest.param(5.5, [altered(2, 5.5, cluster_id="c2")], None, id="another cluster"),
+        pytest.param(5.5, [altered(2, 5.5, body="{cut")], None, id="a line that was cut"),
+    ],
+)
+def test_who_set_a_quota_and_when(
+    spark: SparkSession, quota: float | None, requests: list[dict[str, Any]], set_at: int | None
+) -> None:
+    table = tables.CLIENT_QUOTAS
+    entity = {"user": "alice", "is_default_client_id": True}
+    entity |= {"is_default_user": False, "is_default_ip": False}
+    row = entity | {"config_key": "request_percentage", "quota": quota}
+    changed = frame(spark, table, [row | {"is_removed": quota is None}])
+    lines = spark.createDataFrame(pa.Table.from_pylist(requests, schema=tables.REQUESTS.arrow))
+    (found,) = client_quotas.with_setter(changed, lines, NOON).collect()
+    expected = (None, None) if set_at is None else (at(set_at), "User:admin")
+    told = found.set_at and found.set_at.astimezone(UTC)
+    assert (told, found.set_by) == expected
+    assert found.quota == quota
 
 
 ANSWER = {
@@ -145,9 +323,12 @@ def test_what_resources_give_a_client_beside_what_it_got(
     schema = tables.TELEMETRY_SUBSCRIPTIONS.arrow
     frame = spark.createDataFrame(pa.Table.from_pylist(answers, schema=schema))
     warehouse.write(frame.write.format("delta").mode("append"), "telemetry_subscriptions")
+    warehouse.ensure(spark, [tables.TOPICS])
     assert written(spark, warehouse, 1, resources) == sum(map(len, resources.values()))
     for minute in (6, 7):
-        client_subscriptions.replace(snapshot(spark, warehouse, minute), resources)
+        asked = Sections(ClusterState(configured(resources)), set)
+        seen = asked.seen(tables.CLIENT_SUBSCRIPTIONS)
+        client_subscriptions.replace(snapshot(spark, warehouse, minute), seen)
     rows = warehouse.read(spark, "client_subscriptions").collect()
     names = ("subscriptions", "predicted_metrics", "predicted_interval_ms", "state")
     assert [(row.client_instance_id, *(row[n] for n in names)) for row in rows] == expected

@@ -1,0 +1,215 @@
+"""A cluster that answers Kafka's own requests from what a test says it is made of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from kafka import errors as kafka_errors
+from kafka.protocol import admin
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+
+CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC = 31, 29, 3
+NOT_LEADER, STORAGE_ERROR, LOADING = 6, 56, 14
+TOPIC, BROKER, CLIENT_METRICS = 2, 4, 16
+ON_TOPIC, BY_DEFAULT, OF_RESOURCE = 1, 5, 7
+Config = tuple[str, str | None, int]
+Refusals = dict[tuple[str, Any], int]
+
+
+@dataclass
+class MadeCluster:
+    """Brokers 1 to 3, the last one maybe fenced, and every topic with three replicas.
+
+    `refused` are error codes by API and what was asked of: a broker, topic, log dir, or None.
+    """
+
+    topics: dict[str, int] = field(default_factory=dict)
+    configs: dict[tuple[int, str], list[Config]] = field(default_factory=dict)
+    quotas: list[tuple[dict[str, str | None], dict[str, float]]] = field(default_factory=list)
+    producers: dict[tuple[str, int], list[dict[str, int]]] = field(default_factory=dict)
+    transactions: dict[int, list[tuple[str, int]]] = field(default_factory=dict)
+    fenced: set[int] = field(default_factory=set)
+    refused: Refusals = field(default_factory=dict)
+    unreachable: set[int] = field(default_factory=set)
+    made: int = 1
+    page: int = 2_000
+    asked: list[tuple[str, int | None]] = field(default_factory=list)
+
+    def __call__(self, request: Any, broker_id: int | None) -> Any:
+        """The response to one request."""
+        api = type(request).__name__.removesuffix("Request")
+        self.asked.append((api, broker_id))
+        if broker_id in self.unreachable:
+            raise kafka_errors.KafkaConnectionError("gone")
+        if self.refused.get((api, "version")):
+            raise kafka_errors.IncompatibleBrokerVersion(api)
+        answer: Any = getattr(self, f"_{api}")
+        return answer(request, broker_id)
+
+    def code(self, api: str, of: Any) -> int:
+        return self.refused.get((api, of), 0)
+
+    def _DescribeCluster(self, *_: Any) -> Any:  # noqa: N802  named for the API
+        of = admin.DescribeClusterResponse.DescribeClusterBroker
+        brokers = [
+            of(broker_id=i, host="h", port=9_090 + i, rack=None, is_fenced=i in self.fenced)
+            for i in (1, 2, 3)
+        ]
+        return admin.DescribeClusterResponse(version=2, error_code=0, brokers=brokers)
+
+    def _DescribeQuorum(self, *_: Any) -> Any:  # noqa: N802
+        of = admin.DescribeQuorumResponse
+        partition = of.TopicData.PartitionData(error_code=0, leader_id=2)
+        return of(
+            error_code=self.code("DescribeQuorum", None),
+            topics=[of.TopicData(partitions=[partition])],
+        )
+
+    def _DescribeTopicPartitions(self, request: Any, _: Any) -> Any:  # noqa: N802
+        of = admin.DescribeTopicPartitionsResponse
+        kind = of.DescribeTopicPartitionsResponseTopic
+        cursor = request.cursor and (request.cursor.topic_name, request.cursor.partition_index)
+        rows = self._partitions([topic.name for topic in request.topics], cursor)
+        topics: list[Any] = []
+        size = 0
+        for name, index in rows:
+            if size == min(self.page, request.response_partition_limit):
+                return of(
+                    topics=topics,
+                    next_cursor=of.Cursor(topic_name=name, partition_index=index),
+                )
+            if not topics or topics[-1].name != name:
+                topics.append(self._topic(kind, "DescribeTopicPartitions", name))
+            if not topics[-1].error_code:
+                topics[-1].partitions.append(
+                    self._partition(kind.DescribeTopicPartitionsResponsePartition, name, index)
+                )
+                size += 1
+        return of(topics=topics, next_cursor=None)
+
+    def _Metadata(self, request: MetadataRequest, _: Any) -> Any:  # noqa: N802
+        kind = MetadataResponse.MetadataResponseTopic
+        topics: dict[str, Any] = {}
+        for name, index in self._partitions([topic.name for topic in request.topics or ()], None):
+            topic = topics.setdefault(name, self._topic(kind, "Metadata", name))
+            topic.partitions.append(self._partition(kind.MetadataResponsePartition, name, index))
+        return MetadataResponse(version=12, error_code=0, topics=list(topics.values()))
+
+    def _partitions(
+        self, named: list[str], cursor: tuple[str, int] | None
+    ) -> Iterator[tuple[str, int]]:
+        hidden = {of for (api, of), code in self.refused.items() if code and isinstance(of, str)}
+        for name in sorted(named or self.topics.keys() - hidden):
+            for index in range(self.topics.get(name, 1)):
+                if cursor is None or (name, index) >= cursor:
+                    yield name, index
+
+    def _topic(self, kind: Any, api: str, name: str) -> Any:
+        code = self.code(api, name) or (0 if name in self.topics else UNKNOWN_TOPIC)
+        identity = UUID(int=sum(ord(c) * 131**i for i, c in enumerate(name)) + self.made * 2**100)
+        return kind(
+            error_code=code, name=name, topic_id=identity, is_internal=name[0] == "_", partitions=[]
+        )
+
+    def _partition(self, kind: Any, name: str, index: int) -> Any:
+        replicas = [(index + i) % 3 + 1 for i in range(3)]
+        alive = [broker for broker in replicas if broker not in self.fenced]
+        return kind(
+            error_code=0,
+            partition_index=index,
+            leader_id=-1 if name.startswith("lost") else alive[0],
+            replica_nodes=replicas,
+            isr_nodes=alive,
+            offline_replicas=[broker for broker in replicas if broker in self.fenced],
+        )
+
+    def _ListConfigResources(self, *_: Any) -> Any:  # noqa: N802
+        of = admin.ListConfigResourcesResponse
+        names = [name for kind, name in self.configs if kind == CLIENT_METRICS]
+        return of(
+            error_code=self.code("ListConfigResources", None),
+            config_resources=[of.ConfigResource(resource_name=name) for name in names],
+        )
+
+    def _DescribeConfigs(self, request: Any, _: Any) -> Any:  # noqa: N802
+        of = admin.DescribeConfigsResponse.DescribeConfigsResult
+        results = []
+        for kind, name, _keys in map(tuple, request.resources):
+            code = self.code("DescribeConfigs", name)
+            configs = [
+                of.DescribeConfigsResourceResult(
+                    name=key, value=value, config_source=source, is_sensitive="password" in key
+                )
+                for key, value, source in self.configs.get((kind, name), [])
+                if not code
+            ]
+            results.append(
+                of(error_code=code, resource_type=kind, resource_name=name, configs=configs)
+            )
+        return admin.DescribeConfigsResponse(results=results)
+
+    def _DescribeClientQuotas(self, *_: Any) -> Any:  # noqa: N802
+        of = admin.DescribeClientQuotasResponse
+        entry = of.EntryData
+        entries = [
+            entry(
+                entity=[entry.EntityData(entity_type=t, entity_name=n) for t, n in entity.items()],
+                values=[entry.ValueData(key=key, value=value) for key, value in values.items()],
+            )
+            for entity, values in self.quotas
+        ]
+        code = self.code("DescribeClientQuotas", None)
+        return of(error_code=code, entries=None if code else entries)
+
+    def _DescribeLogDirs(self, _: Any, broker_id: int) -> Any:  # noqa: N802
+        of = admin.DescribeLogDirsResponse
+        result = of.DescribeLogDirsResult
+        kind = result.DescribeLogDirsTopic
+        code = self.code("DescribeLogDirs", "/broken")
+        topics = [
+            kind(
+                name=name,
+                partitions=[
+                    kind.DescribeLogDirsPartition(
+                        partition_index=i, partition_size=100 + i, offset_lag=0, is_future_key=False
+                    )
+                    for i in range(count)
+                ],
+            )
+            for name, count in self.topics.items()
+        ]
+        dirs = [result(error_code=0, log_dir="/data", topics=topics)]
+        if code:
+            dirs.append(result(error_code=code, log_dir="/broken", topics=[]))
+        return of(error_code=self.code("DescribeLogDirs", broker_id), results=dirs)
+
+    def _DescribeProducers(self, request: Any, _: int) -> Any:  # noqa: N802
+        of = admin.DescribeProducersResponse.TopicResponse
+        topics = []
+        for topic in request.topics:
+            partitions = []
+            for index in topic.partition_indexes:
+                at = (topic.name, index)
+                states = [
+                    of.PartitionResponse.ProducerState(**state)
+                    for state in self.producers.get(at, [])
+                ]
+                code = self.code("DescribeProducers", at)
+                partitions.append(
+                    of.PartitionResponse(
+                        partition_index=index,
+                        error_code=code,
+                        active_producers=[] if code else states,
+                    )
+                )
+            topics.append(of(name=topic.name, partitions=partitions))
+        return admin.DescribeProducersResponse(topics=topics)
+
+    def _ListTransactions(self, _: Any, broker_id: int) -> Any:  # noqa: N802
+        of = admin.ListTransactionsResponse
+        states = [
+            of.TransactionState(transactional_id=i, producer_id=p, transaction_state="Ongoing")
+            for i, p in self.transactions.get(broker_id, [])
+        ]
+        return of(error_code=self.code("ListTransactions", broker_id), transaction_states=states)
