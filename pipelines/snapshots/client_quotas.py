@@ -73,7 +73,7 @@ def _last_ops(requests: "DataFrame") -> "DataFrame":
     done = entries.where("array_contains(done, array_sort(entry.entity))")
     ops = done.select("*", F.explode("entry.ops").alias("op"))
     named = {
-        column: F.expr(f"filter(entry.entity, p -> p.entityType = '{kind}')[0]")
+        column: F.expr(f"get(filter(entry.entity, p -> p.entityType = '{kind}'), 0)")
         for column, kind in _PARTS.items()
     }
     parts = ops.withColumns({f"{column}_part": part for column, part in named.items()})

@@ -1,6 +1,6 @@
 """What a snapshot asks a cluster, by the table that it fills; what several need is asked once."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 
@@ -18,10 +18,19 @@ from quotaflow.schemas.table import Table
 
 
 class Sections:
-    """A cluster, asked when a table first needs it; `standing_topics` tells names known before."""
+    """A cluster, asked when a table first needs it; `standing_topics` tells names known before.
 
-    def __init__(self, state: ClusterState, standing_topics: Callable[[], set[str]]) -> None:
+    `settings` are rows that stand beside what the cluster tells.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        standing_topics: Callable[[], set[str]],
+        settings: Iterable[Row] = (),
+    ) -> None:
         self.state = state
+        self.settings = settings
         self._standing_topics = standing_topics
 
     def seen(self, table: Table) -> Seen:
@@ -78,7 +87,8 @@ _SEEN: Mapping[str, Callable[[Sections], Seen]] = {
         tables.TRANSACTIONAL_IDS, producers.transactional(asked.state, asked.brokers)
     ),
     "client_subscriptions": _subscriptions,
+    "settings": lambda asked: gathered(tables.SETTINGS, asked.settings),
 }
 
 TABLES = tuple(tables.TABLES[name] for name in _SEEN)
-"""Tables that are filled from what a cluster tells, in the order in which it is asked."""
+"""Tables that a snapshot fills, in the order in which it asks."""

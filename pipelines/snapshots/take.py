@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines import admin, config, session
-from quotaflow.pipelines.cluster_state import ClusterState, Send, sender
+from quotaflow.pipelines.cluster_state import ClusterState, sender
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.sinks import Batch, Count
-from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, sections
+from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, sections, settings
 from quotaflow.pipelines.snapshots.sections import Sections
 from quotaflow.pipelines.snapshots.seen import Seen
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
@@ -47,14 +47,15 @@ def take(
         batch = Batch(warehouse, JOB, JOB, round(now.timestamp() * 1_000))
         snapshot = Snapshot(spark, batch, cluster.cluster_id, now)
         with admin.client(properties) as client:
-            return write(snapshot, sender(client), chosen, report)
+            state = ClusterState(sender(client))
+            asked = Sections(state, partial(standing_topics, snapshot), settings.of_conf(conf))
+            return write(snapshot, asked, chosen, report)
 
 
 def write(
-    snapshot: Snapshot, send: Send, chosen: Collection[Table], report: Callable[[str], None]
+    snapshot: Snapshot, asked: Sections, chosen: Collection[Table], report: Callable[[str], None]
 ) -> int:
     """Write what changed in these tables by what a cluster answers, and what it did not."""
-    asked = Sections(ClusterState(send), partial(_standing_topics, snapshot))
     counts: list[Count] = []
     untold: list[str] = []
     for table in chosen:
@@ -67,7 +68,8 @@ def write(
         counts += written
     if any(count.rows for count in counts):
         snapshot.batch.report(snapshot.spark, counts, snapshot.cluster_id, snapshot.now)
-    if len(untold) == len(chosen):
+    of_cluster = [table for table in chosen if table != tables.SETTINGS]
+    if of_cluster and len(untold) == len(of_cluster):
         reasons = ", ".join(sorted(set(untold)))
         raise KafkaError(f"the cluster told nothing of what was asked ({reasons})")
     return sum(count.rows for count in counts if count.outcome == "out")
@@ -86,7 +88,8 @@ def _written(snapshot: Snapshot, seen: Seen) -> list[Count]:
     return snapshot.append_changes(seen)
 
 
-def _standing_topics(snapshot: Snapshot) -> set[str]:
+def standing_topics(snapshot: Snapshot) -> set[str]:
+    """Names of the topics that snapshots before knew."""
     return {row.topic for row in snapshot.standing(tables.TOPICS).select("topic").collect()}
 
 

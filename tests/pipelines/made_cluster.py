@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
+from uuid import NAMESPACE_URL, uuid5
 
 from kafka import errors as kafka_errors
 from kafka.protocol import admin
@@ -107,7 +107,7 @@ class MadeCluster:
 
     def _topic(self, kind: Any, api: str, name: str) -> Any:
         code = self.code(api, name) or (0 if name in self.topics else UNKNOWN_TOPIC)
-        identity = UUID(int=sum(ord(c) * 131**i for i, c in enumerate(name)) + self.made * 2**100)
+        identity = uuid5(NAMESPACE_URL, f"{name} made {self.made} times")
         return kind(
             error_code=code, name=name, topic_id=identity, is_internal=name[0] == "_", partitions=[]
         )

@@ -1,6 +1,9 @@
 """Rows of what changed: nothing twice, tombstones for what went, and none for what is not told."""
 
+import json
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +65,19 @@ def configured(resources: Resources) -> MadeCluster:
     )
 
 
+def taken_of(
+    taken: Snapshot,
+    made: MadeCluster,
+    chosen: Sequence[Table],
+    say: Callable[[str], None] = lambda _: None,
+) -> int:
+    asked = Sections(ClusterState(made), partial(take.standing_topics, taken))
+    return take.write(taken, asked, chosen, say)
+
+
 def written(spark: SparkSession, warehouse: Warehouse, minute: int, resources: Resources) -> int:
-    made, taken = configured(resources), snapshot(spark, warehouse, minute)
-    return take.write(taken, made, [tables.CONFIGS], lambda _: None)
+    taken = snapshot(spark, warehouse, minute)
+    return taken_of(taken, configured(resources), [tables.CONFIGS])
 
 
 def history(spark: SparkSession, warehouse: Warehouse) -> list[tuple[Any, ...]]:
@@ -177,7 +190,7 @@ def test_a_refusal_costs_what_it_concerns_and_is_counted(
     said: list[str] = []
 
     def take_at(minute: int, made: MadeCluster) -> int:
-        return take.write(snapshot(spark, warehouse, minute), made, CHOSEN, said.append)
+        return taken_of(snapshot(spark, warehouse, minute), made, CHOSEN, said.append)
 
     assert take_at(0, whole) == 5
     said.clear()
@@ -205,54 +218,59 @@ def test_a_refusal_costs_what_it_concerns_and_is_counted(
         ("transactional_ids", "COORDINATOR_LOAD_IN_PROGRESS", 1),
     ]
     with pytest.raises(KafkaError, match=r"told nothing .* \(CLUSTER_AUTHORIZATION_FAILED\)"):
-        take.write(snapshot(spark, warehouse, 2), refusing, [tables.CLIENT_QUOTAS], said.append)
+        taken_of(snapshot(spark, warehouse, 2), refusing, [tables.CLIENT_QUOTAS])
 
 
 def altered(minute: float, value: float | None, **others: Any) -> dict[str, Any]:
-    """A request that set or removed a quota of alice's default client id."""
-    entity = '[{"entityType":"user","entityName":"alice"},{"entityType":"client-id"}]'
-    reversed_entity = '[{"entityType":"client-id"},{"entityType":"user","entityName":"alice"}]'
-    op = {"key": others.pop("key", "request_percentage"), "value": value or 0.0}
-    code, is_dry = others.pop("code", 0), others.pop("is_dry", False)
-    body = (
-        f'{{"request":{{"entries":[{{"entity":{entity},"ops":[{{"key":"{op["key"]}",'
-        f'"value":{op["value"]},"remove":{str(value is None).lower()}}}]}}],'
-        f'"validateOnly":{str(is_dry).lower()}}},'
-        f'"response":{{"entries":[{{"errorCode":{code},"entity":{reversed_entity}}}]}}}}'
-    )
+    """A request that set or removed a quota of a user's default client id."""
+    user, key = others.pop("user", "u"), others.pop("key", "request_percentage")
+    parts = [{"entityType": "user", "entityName": user}, {"entityType": "client-id"}]
+    op = {"key": key, "value": value or 0.0, "remove": value is None}
+    entries = [{"entity": parts, "ops": [op]}]
+    request = {"entries": entries, "validateOnly": others.pop("dry", False)}
+    result = {"errorCode": others.pop("code", 0), "entity": parts[::-1]}
+    body = json.dumps({"request": request, "response": {"entries": [result]}})
     row = {"cluster_id": "c1", "event_time": at(minute), "api": "ALTER_CLIENT_QUOTAS"}
     return row | {"principal": "User:admin", "body": body} | others
 
 
+Asked = tuple[float, float | None, dict[str, Any]]
+SET: dict[str, tuple[float | None, list[Asked], int | None]] = {
+    "the last one set it": (5.5, [(1, 4, {}), (2, 5.5, {})], 2),
+    "set otherwise since": (5.5, [(2, 5.5, {}), (3, 4, {})], None),
+    "removed": (None, [(1, 5.5, {}), (2, None, {})], 2),
+    "refused": (5.5, [(2, 5.5, {"code": 42})], None),
+    "only checked": (5.5, [(2, 5.5, {"dry": True})], None),
+    "before the last look": (5.5, [(-1, 5.5, {})], None),
+    "another key": (5.5, [(2, 5.5, {"key": "producer_byte_rate"})], None),
+    "another cluster": (5.5, [(2, 5.5, {"cluster_id": "c2"})], None),
+    "a line that was cut": (5.5, [(2, 5.5, {"body": "{cut"})], None),
+    "nobody's line": (5.5, [], None),
+}
+"""By user: the quota a snapshot saw, requests as minute and value, and the minute it was set."""
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    ("quota", "requests", "set_at"),
-    [
-        pytest.param(5.5, [altered(1, 4), altered(2, 5.5)], 2, id="the last one set it"),
-        pytest.param(5.5, [altered(2, 5.5), altered(3, 4)], None, id="set otherwise since"),
-        pytest.param(None, [altered(1, 5.5), altered(2, None)], 2, id="removed"),
-        pytest.param(5.5, [altered(2, 5.5, code=42)], None, id="refused"),
-        pytest.param(5.5, [altered(2, 5.5, is_dry=True)], None, id="only checked"),
-        pytest.param(5.5, [altered(-1, 5.5)], None, id="before the last look"),
-        pytest.param(5.5, [altered(2, 5.5, key="producer_byte_rate")], None, id="another key"),
-        pytest.param(5.5, [altered(2, 5.5, cluster_id="c2")], None, id="another cluster"),
-        pytest.param(5.5, [altered(2, 5.5, body="{cut")], None, id="a line that was cut"),
-    ],
-)
-def test_who_set_a_quota_and_when(
-    spark: SparkSession, quota: float | None, requests: list[dict[str, Any]], set_at: int | None
-) -> None:
-    table = tables.CLIENT_QUOTAS
-    entity = {"user": "alice", "is_default_client_id": True}
-    entity |= {"is_default_user": False, "is_default_ip": False}
-    row = entity | {"config_key": "request_percentage", "quota": quota}
-    changed = frame(spark, table, [row | {"is_removed": quota is None}])
-    lines = spark.createDataFrame(pa.Table.from_pylist(requests, schema=tables.REQUESTS.arrow))
-    (found,) = client_quotas.with_setter(changed, lines, NOON).collect()
-    expected = (None, None) if set_at is None else (at(set_at), "User:admin")
-    told = found.set_at and found.set_at.astimezone(UTC)
-    assert (told, found.set_by) == expected
-    assert found.quota == quota
+def test_who_set_a_quota_and_when(spark: SparkSession) -> None:
+    entity = {"is_default_user": False, "is_default_client_id": True, "is_default_ip": False}
+    seen = [
+        {"user": user, "config_key": "request_percentage", "quota": quota} | entity
+        for user, (quota, _, _) in SET.items()
+    ]
+    lines = [
+        altered(minute, value, user=user, **others)
+        for user, (_, requests, _) in SET.items()
+        for minute, value, others in requests
+    ]
+    requests = spark.createDataFrame(pa.Table.from_pylist(lines, schema=tables.REQUESTS.arrow))
+    changed = frame(spark, tables.CLIENT_QUOTAS, seen)
+    rows = client_quotas.with_setter(changed, requests, NOON).collect()
+    expected = {
+        user: (quota, None, None) if minute is None else (quota, at(minute), "User:admin")
+        for user, (quota, _, minute) in SET.items()
+    }
+    told = {r.user: (r.quota, r.set_at and r.set_at.astimezone(UTC), r.set_by) for r in rows}
+    assert told == expected
 
 
 ANSWER = {

@@ -1,0 +1,70 @@
+"""Asks a made cluster of 30,000 partitions for everything, and prints what that took, as JSON.
+
+A process of its own, for its memory is what is measured: `python many_partitions.py`.
+"""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from quotaflow.pipelines.cluster_state import ClusterState
+from quotaflow.pipelines.snapshots import sections
+from quotaflow.pipelines.snapshots.sections import Sections
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from pipelines import made_cluster
+
+TOPICS, PARTITIONS = 10_000, 3
+CONFIGS = [(f"config.{n}", str(n), made_cluster.BY_DEFAULT) for n in range(34)]
+OF_TOPIC = [*CONFIGS, ("retention.ms", "1", made_cluster.ON_TOPIC)]
+STATE = {
+    "producer_epoch": 0,
+    "last_sequence": 1,
+    "last_timestamp": 1_700_000_000_000,
+    "coordinator_epoch": -1,
+    "current_txn_start_offset": -1,
+}
+
+
+def peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
+
+
+def made() -> made_cluster.MadeCluster:
+    topics = {f"topic-of-some-length-{n:05}": PARTITIONS for n in range(TOPICS)}
+    states = [STATE | {"producer_id": n} for n in range(2)]
+    return made_cluster.MadeCluster(
+        topics=topics,
+        configs={(made_cluster.TOPIC, name): OF_TOPIC for name in topics},
+        producers={(name, n): states for name in topics for n in range(PARTITIONS)},
+    )
+
+
+def by_wire(answer: made_cluster.MadeCluster) -> Any:
+    """Answers as they come from a socket, so that reading them is measured too."""
+
+    def send(request: Any, broker_id: int | None) -> Any:
+        response = answer(request, broker_id)
+        version = response.version or type(response).max_version
+        return type(response).decode(bytes(response.encode(version=version)), version=version)
+
+    return send
+
+
+def main() -> None:
+    cluster = made()
+    asked = Sections(ClusterState(by_wire(cluster)), set)
+    before, began = peak_mib(), time.process_time()
+    rows = {}
+    for table in sections.TABLES:
+        rows[table.name] = asked.seen(table).rows.num_rows
+    spent = time.process_time() - began
+    print(json.dumps({"rows": rows, "grown_mib": peak_mib() - before, "cpu_s": spent}))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
