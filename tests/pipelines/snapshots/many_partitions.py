@@ -14,9 +14,9 @@ from quotaflow.pipelines.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import sections
 from quotaflow.pipelines.snapshots.sections import Sections
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pipelines import made_cluster
+import made_cluster
 
 TOPICS, PARTITIONS = 10_000, 3
 CONFIGS = [(f"config.{n}", str(n), made_cluster.BY_DEFAULT) for n in range(34)]
