@@ -31,6 +31,7 @@ NO_BROKER = kafka_errors.BrokerNotAvailableError.message
 NO_LEADER = kafka_errors.LeaderNotAvailableError.message
 UNKNOWN_TOPIC = kafka_errors.UnknownTopicOrPartitionError.message
 
+_PROBED_USER = "quotaflow-probe"
 _PARTITIONS_PER_PAGE = 2_000
 _NAMES_PER_REQUEST = 100
 _PARTITIONS_PER_REQUEST = 500
@@ -139,6 +140,18 @@ class ClusterState:
         """Every entity that has quotas (KIP-546)."""
         request = requests.DescribeClientQuotasRequest(components=[], strict=False)
         return list(self._ask(request).entries or ())
+
+    def refusal_of_user_quota(self, key: str) -> str | None:
+        """Why a user may have no quota of a key, None where one may; asking sets nothing."""
+        kind = requests.AlterClientQuotasRequest
+        entry = kind.EntryData(
+            entity=[kind.EntryData.EntityData(entity_type="user", entity_name=_PROBED_USER)],
+            ops=[kind.EntryData.OpData(key=key, value=1.0, remove=False)],
+        )
+        answer = self._ask(kind(entries=[entry], validate_only=True)).entries[0]
+        if answer.error_code == kafka_errors.ClusterAuthorizationFailedError.errno:
+            raise UnansweredError(kafka_errors.ClusterAuthorizationFailedError.message)
+        return f"{answer.error_code} {answer.error_message}" if answer.error_code else None
 
     def log_dirs(self, broker_id: int) -> Iterator[Answer]:
         """The log dirs of a broker with the replicas in them."""

@@ -10,6 +10,7 @@ from quotaflow.pipelines.snapshots import (
     configs,
     producers,
     replica_sizes,
+    settings,
     topology,
 )
 from quotaflow.pipelines.snapshots.seen import Gap, Row, Seen, gathered
@@ -87,7 +88,9 @@ _SEEN: Mapping[str, Callable[[Sections], Seen]] = {
         tables.TRANSACTIONAL_IDS, producers.transactional(asked.state, asked.brokers)
     ),
     "client_subscriptions": _subscriptions,
-    "settings": lambda asked: gathered(tables.SETTINGS, asked.settings),
+    "settings": lambda asked: gathered(
+        tables.SETTINGS, chain(asked.settings, settings.of_probes(asked.state))
+    ),
 }
 
 TABLES = tuple(tables.TABLES[name] for name in _SEEN)

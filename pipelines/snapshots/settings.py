@@ -1,10 +1,13 @@
-"""Values of conf that views compute with, as rows of `settings`: SQL cannot read a conf file."""
+"""`settings`: what views compute with that is in no table: values of conf, answers to probes."""
 
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
+from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.snapshots.seen import Gap, Row
+from quotaflow.schemas.configs import PROBE, PRODUCER_IDS_RATE, REFUSED
 
 KEYS = (
     "prices.currency",
@@ -25,3 +28,17 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
         value = attrgetter(key)(conf)
         text = ",".join(value) if isinstance(value, list) else str(value)
         yield {"setting": key, "setting_value": text}
+
+
+def of_probes(state: ClusterState) -> Iterator[Row | Gap]:
+    """Whether the cluster takes what stock Kafka refuses: a plan must not take that for granted.
+
+    Only a user quota tells: a broker takes any config of its own by name, and that means nothing.
+    """
+    setting = PROBE + PRODUCER_IDS_RATE.key
+    try:
+        refusal = state.refusal_of_user_quota(PRODUCER_IDS_RATE.key)
+    except UnansweredError as error:
+        yield Gap(str(error), {"setting": setting})
+        return
+    yield {"setting": setting, "setting_value": REFUSED + refusal if refusal else "accepted"}

@@ -113,6 +113,13 @@ def test_configs_of_brokers_with_their_sources(taken: Path, cluster: Cluster) ->
     assert rows(taken, secret) == [(0,)]
 
 
+def test_the_cluster_was_asked_whether_it_takes_producer_ids_rate(taken: Path) -> None:
+    of_probe = "setting = 'probe.producer_ids_rate'"
+    assert rows(taken, f"SELECT setting_value FROM current_settings WHERE {of_probe}") == [
+        ("refused: 42 Invalid configuration key producer_ids_rate",)
+    ]
+
+
 def test_a_quota_with_who_set_it_and_when(taken: Path) -> None:
     of_dave = "WHERE user = 'dave'"
     assert rows(taken, f"SELECT quota, set_by FROM current_client_quotas {of_dave}") == [

@@ -162,6 +162,12 @@ class MadeCluster:
         code = self.code("DescribeClientQuotas", None)
         return of(error_code=code, entries=None if code else entries)
 
+    def _AlterClientQuotas(self, request: Any, _: Any) -> Any:  # noqa: N802
+        of = admin.AlterClientQuotasResponse
+        assert request.validate_only
+        code = self.code("AlterClientQuotas", request.entries[0].ops[0].key)
+        return of(entries=[of.EntryData(error_code=code, error_message="Invalid", entity=[])])
+
     def _DescribeLogDirs(self, _: Any, broker_id: int) -> Any:  # noqa: N802
         of = admin.DescribeLogDirsResponse
         result = of.DescribeLogDirsResult

@@ -122,6 +122,30 @@ def test_a_long_value_is_cut_and_counted() -> None:
     assert [gap[0] for gap in gaps] == ["value_cut"]
 
 
+@pytest.mark.parametrize(
+    ("code", "told", "gap"),
+    [
+        pytest.param(42, "refused: 42 Invalid", [], id="stock Kafka"),
+        pytest.param(0, "accepted", [], id="a broker of KIP-936"),
+        pytest.param(
+            CLUSTER_AUTHORIZATION_FAILED,
+            None,
+            [("CLUSTER_AUTHORIZATION_FAILED", {"setting": "probe.producer_ids_rate"})],
+            id="a login that may not ask",
+        ),
+    ],
+)
+def test_whether_the_cluster_takes_producer_ids_rate(
+    code: int, told: str | None, gap: list[Any]
+) -> None:
+    made = MadeCluster(refused={("AlterClientQuotas", "producer_ids_rate"): code})
+    rows, gaps = seen(made, "settings")
+    assert {row["setting"]: row["setting_value"] for row in rows} == (
+        {"probe.producer_ids_rate": told} if told else {}
+    )
+    assert gaps == gap
+
+
 def test_quotas_tell_defaults_from_parts_that_are_not_there() -> None:
     made = MadeCluster(
         quotas=[
