@@ -45,6 +45,12 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
         "SELECT state, count(*) AS ids, count(principal) AS with_owner FROM producer_ids "
         "GROUP BY state ORDER BY state",
     ),
+    ("why", "dave"),
+    (
+        "sql",
+        "SELECT talker_rank, principal, client_id, produced_bytes, consumed_bytes, "
+        "cross_rack_share FROM top_talkers ORDER BY talker_rank LIMIT 5",
+    ),
     (
         "sql",
         "SELECT client_id, state, sum(expected_pushes) AS expected_pushes, "

@@ -15,6 +15,7 @@ from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config, run, session
 from quotaflow.pipelines.alert_rules import Alert, Alerts
+from quotaflow.pipelines.quota_sections import ProducerIds
 from quotaflow.pipelines.snapshots import take
 
 _JAAS = "QUOTAFLOW_DEMO_JAAS"
@@ -63,6 +64,7 @@ def conf_of(cluster: Cluster, warehouse: Path) -> config.Conf:
             "kafka": config.Kafka(properties=properties, cluster_id=cluster.cluster_id),
             "warehouse": config.Warehouse(path=str(warehouse)),
             "alerts": _ALERTS,
+            "producer_ids": ProducerIds(proxy="request_percentage"),
             "spark": config.Spark(conf=session.SHORT_LIVED),
         }
     )
