@@ -5,10 +5,14 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.metrics.Gauge;
 import org.apache.kafka.common.metrics.KafkaMetric;
 import org.apache.kafka.common.metrics.Measurable;
@@ -28,35 +32,55 @@ import org.apache.kafka.streams.kstream.Produced;
 /** A shop whose clients push metrics of its own beside theirs (KIP-1076), one part with Streams. */
 public final class Application {
     private static final Duration LEAVE = Duration.ofSeconds(5);
+    private static final int PUSHES = 3;
+    private static final AtomicLong read = new AtomicLong();
+    // What is registered is asked for its value once per push, and by nobody else.
+    private static final AtomicInteger produced = new AtomicInteger();
+    private static final AtomicInteger consumed = new AtomicInteger();
 
     private Application() { }
 
-    /** Arguments: file of a login, application id, topic to read, topic to write, s to work. */
+    /** Arguments: file of a login, application id, topic to read, topic to write. */
     public static void main(String[] args) throws IOException {
         Properties login = new Properties();
         try (InputStream file = new FileInputStream(args[0])) {
             login.load(file);
         }
-        String name = args[1];
-        long end = System.nanoTime() + Duration.ofSeconds(Long.parseLong(args[4])).toNanos();
-        KafkaStreams streams = streams(login, name, args[2], args[3]);
-        try (KafkaProducer<byte[], byte[]> producer = producer(login, name);
-                KafkaConsumer<byte[], byte[]> consumer = consumer(login, name)) {
+        KafkaStreams streams = streams(login, args[1], args[2], args[3]);
+        try (KafkaProducer<byte[], byte[]> producer = producer(login, args[1]);
+                KafkaConsumer<byte[], byte[]> consumer = consumer(login, args[1])) {
             streams.start();
             consumer.subscribe(List.of(args[2]));
-            while (System.nanoTime() < end) {
-                producer.send(new ProducerRecord<>(args[3], new byte[10]));
-                consumer.poll(Duration.ofMillis(200));
-            }
+            long there = records(consumer, args[2]);
+            work(producer, consumer, args[3], () -> read.get() < there);
+            int sent = produced.get() + PUSHES;
+            int received = consumed.get() + PUSHES;
+            work(producer, consumer, args[3],
+                () -> produced.get() < sent || consumed.get() < received);
         } finally {
             streams.close(LEAVE);
         }
     }
 
+    private static void work(
+            KafkaProducer<byte[], byte[]> producer, KafkaConsumer<byte[], byte[]> consumer,
+            String topic, BooleanSupplier isToDo) {
+        while (isToDo.getAsBoolean()) {
+            producer.send(new ProducerRecord<>(topic, new byte[10]));
+            consumer.poll(Duration.ofMillis(200));
+        }
+    }
+
+    private static long records(KafkaConsumer<byte[], byte[]> consumer, String topic) {
+        List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
+            .map(of -> new TopicPartition(topic, of.partition())).toList();
+        return consumer.endOffsets(partitions).values().stream().mapToLong(end -> end).sum();
+    }
+
     private static KafkaStreams streams(Properties login, String name, String from, String into) {
         StreamsBuilder builder = new StreamsBuilder();
         builder.stream(from, Consumed.with(Serdes.ByteArray(), Serdes.ByteArray()))
-            .filter((key, value) -> value.length > 0)
+            .peek((key, value) -> read.incrementAndGet())
             .to(into, Produced.with(Serdes.ByteArray(), Serdes.ByteArray()));
         Properties properties = with(login, Map.of(
             StreamsConfig.APPLICATION_ID_CONFIG, name,
@@ -73,10 +97,13 @@ public final class Application {
         for (int price : new int[] {3, 4, 5}) {
             sold.record(config, price, Time.SYSTEM.milliseconds());
         }
+        Gauge<Integer> carts = (c, now) -> {
+            produced.incrementAndGet();
+            return 7;
+        };
         Map<String, String> tags = Map.of("branch-name", "lyon");
         producer.registerMetricForSubscription(metric("sold-total", tags, sold, config));
-        producer.registerMetricForSubscription(
-            metric("open-carts", tags, (Gauge<Integer>) (c, now) -> 7, config));
+        producer.registerMetricForSubscription(metric("open-carts", tags, carts, config));
         producer.registerMetricForSubscription(
             metric("state", tags, (Gauge<String>) (c, now) -> "open", config));
         return producer;
@@ -86,7 +113,10 @@ public final class Application {
         KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
             with(login, Map.of("client.id", name + "-consumer", "group.id", name + "-readers")),
             new ByteArrayDeserializer(), new ByteArrayDeserializer());
-        Measurable load = (config, now) -> 0.25;
+        Measurable load = (config, now) -> {
+            consumed.incrementAndGet();
+            return 0.25;
+        };
         consumer.registerMetricForSubscription(metric("load", Map.of(), load, new MetricConfig()));
         return consumer;
     }

@@ -13,12 +13,11 @@ ID = "shop"
 PRODUCER, CONSUMER = f"{ID}-producer", f"{ID}-consumer"
 READS, WRITES = "orders", "shipped"
 _SOURCE = Path(__file__).with_name("Application.java")
-_WORKS_S = 6
-_TIMEOUT_S = 60
+_TIMEOUT_S = 120
 
 
 def work(cluster: Cluster) -> None:
-    """Read a whole topic by Streams, beside a producer and a consumer, for some pushes."""
+    """Read a whole topic by Streams; then three pushes of a producer and a consumer beside it."""
     cluster.create_topics([WRITES], partitions=1)
     kafka = kafka_jars()
     jars = [*kafka, *jar_set("streams-jars", _SOURCE.parent)]
@@ -32,4 +31,4 @@ def work(cluster: Cluster) -> None:
     )
     jvm = Jvm([java_classes.compiled(kafka), *jars], classes, cluster.folder)
     login = str(cluster.properties_file("carol"))
-    jvm.run("Application", login, ID, READS, WRITES, str(_WORKS_S), timeout_s=_TIMEOUT_S)
+    jvm.run("Application", login, ID, READS, WRITES, timeout_s=_TIMEOUT_S)

@@ -1,12 +1,13 @@
 """The plan's command lines, run by Kafka's own tool: a subscription made, and taken back."""
 
-import shlex
 from datetime import UTC, datetime, timedelta
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import client_metrics_admin, config
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import Bounds, Desired, plan
+
+from . import printed_command
 
 NAME = "quotaflow-alert-live"
 WANTED = {
@@ -36,14 +37,12 @@ def rows(*, removed: bool = False) -> list[Desired]:
 
 
 def run(cluster: Cluster, desired: list[Desired]) -> None:
-    """The one command of these rows, as an operator's shell would read it."""
+    """The one command of these rows."""
     connection = Connection(cluster.bootstrap_servers, needs_login=True)
     made = plan(desired, datetime.now(UTC), Bounds(), connection)
     assert len(made.changes) == len(desired)
     (command,) = {change.command for change in made.changes}
-    file = str(cluster.properties_file("admin"))
-    words = [file if word == "client.properties" else word for word in shlex.split(command)]
-    cluster.run_tool("kafka.admin.ConfigCommand", *words[1:])
+    printed_command.run(cluster, command)
 
 
 def test_kafka_configs_takes_what_is_planned(cluster: Cluster, login: list[str]) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.udfs.rules import lease
 
+from . import printed_command
 from .drive import logged
 
 PRODUCER = "org.apache.kafka.producer."
@@ -116,9 +116,7 @@ def test_without_yes_nothing_is_written_and_what_is_shown_can_be_run(
     shown = json.loads(said.stdout)
     assert leases(cluster) == []
     for line, standing in ((shown["command"], [shown["name"]]), (shown["take_back_command"], [])):
-        file = str(cluster.properties_file("admin"))
-        _, *words = shlex.split(line.replace("client.properties", file))
-        cluster.run_tool("kafka.admin.ConfigCommand", *words)
+        printed_command.run(cluster, line)
         assert leases(cluster) == standing
 
 

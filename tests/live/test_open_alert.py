@@ -1,0 +1,201 @@
+"""An alert from its first breach to its end: its client, and it alone, is asked for more."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer
+
+from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
+from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.shipper import Shipper
+from quotaflow.pipelines import client_metrics_admin, config
+from quotaflow.pipelines import run as runner
+from quotaflow.pipelines.commands import planned
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.feedback.plan import Change
+from quotaflow.pipelines.snapshots import take
+
+from . import printed_command
+from .drive import logged
+from .tables_read import query
+
+TOPIC = "alerted"
+IDLE, BUSY = "rdk-alerted-idle", "rdk-alerted-busy"
+METRIC = "org.apache.kafka.consumer.coordinator.assigned.partitions"
+STANDING_MS, ASKED_MS = 2_000, 1_000
+RULE = (
+    f"alerts.rules=[{{name: idle, metric: {METRIC}, below: 0.5, clear: 0.5, hold_s: 1, "
+    f"stale_s: 3600, ask_interval_s: {ASKED_MS // 1_000}}}]"
+)
+OF_RULE = "rule = 'idle'"
+RESOURCE = "quotaflow-alert-idle"
+JOBS = ["ingest_request_log", "client_metrics", "metric_alerts"]
+TIMEOUT_S = 60.0
+
+
+@pytest.fixture
+def clients(cluster: Cluster) -> Iterator[dict[str, Consumer]]:
+    """Two consumers, of which one has no partitions; meanwhile all are asked for less."""
+    cluster.create_topics([TOPIC], 1, 1)
+    cluster.subscribe_telemetry("everything", METRIC, STANDING_MS)
+    # Nobody polls while jobs run: on a machine at its limit for longer than the default allows.
+    login = {**cluster.librdkafka_properties("alice"), "max.poll.interval.ms": 3_600_000}
+    with ExitStack() as stack:
+        named = {name: {**login, "client.id": name, "group.id": name} for name in (IDLE, BUSY)}
+        started = {name: Consumer(properties) for name, properties in named.items()}
+        for client in started.values():
+            stack.enter_context(closing(client))
+        join(started[BUSY])
+        yield started
+    client_metrics_admin.delete(cluster.client_properties("admin"), RESOURCE)
+    cluster.subscribe_telemetry("everything")
+
+
+def join(consumer: Consumer) -> None:
+    """Until the consumer has its partition."""
+    consumer.subscribe([TOPIC])
+    await_so(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()))
+
+
+@pytest.fixture
+def shipper(cluster: Cluster, clients: dict[str, Consumer]) -> Iterator[Shipper]:
+    """Ships what these clients ask, and nothing else."""
+    names = [name.encode() for name in clients]
+    login = cluster.librdkafka_properties("shipper")
+
+    def is_others(line: bytes) -> bool:
+        return not any(name in line for name in names)
+
+    with Shipper(login, REQUEST_LOG_TOPIC, cluster.request_logs, is_filtered=is_others) as running:
+        yield running
+
+
+@pytest.fixture
+def conf(filled: Path, login: list[str], tmp_path: Path) -> Conf:
+    """Conf of a warehouse that goes on where the shared one ended, and trusts it after a second."""
+    folder = shutil.copytree(filled, tmp_path / "warehouse")
+    ways = [f"warehouse.path={folder}", "ingest.receiver_topic=null"]
+    return config.load(overrides=[*login, *ways, RULE, "results.settle_s=1"])
+
+
+def answers(cluster: Cluster, client_id: str, api: str) -> list[dict[str, Any]]:
+    """What brokers granted a client of this API, in order of time."""
+    asked = [
+        entry
+        for entry in logged(cluster)
+        if entry["r"]["requestHeader"]["requestApiKeyName"] == api
+        and entry["r"]["requestHeader"]["clientId"] == client_id
+        and entry["r"]["response"]["errorCode"] == 0
+    ]
+    return [entry["r"]["response"] for entry in sorted(asked, key=lambda entry: int(entry["ts"]))]
+
+
+def await_pushes(cluster: Cluster, count: int) -> None:
+    """Until the idle client pushed as often again."""
+    before = len(answers(cluster, IDLE, "PUSH_TELEMETRY"))
+    await_so(lambda: len(answers(cluster, IDLE, "PUSH_TELEMETRY")) >= before + count)
+
+
+def await_interval(cluster: Cluster, interval_ms: int) -> None:
+    """Until the idle client was told to push at it."""
+
+    def told() -> list[int]:
+        said = answers(cluster, IDLE, "GET_TELEMETRY_SUBSCRIPTIONS")
+        return [answer["pushIntervalMs"] for answer in said[-1:]]
+
+    await_so(lambda: told() == [interval_ms])
+
+
+def await_so(is_so: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while not is_so():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.2)
+
+
+def changes(conf: Conf) -> tuple[Change, ...]:
+    """What the plan asks of client metrics now; nothing is held back."""
+    made = planned.make(conf, datetime.now(UTC))
+    assert made.held == ()
+    return tuple(c for c in made.changes if c.desired.entity_type == "client-metrics")
+
+
+def carry_out(cluster: Cluster, conf: Conf, planned_changes: tuple[Change, ...]) -> None:
+    """Run the one command of a plan, after which a snapshot leaves nothing to plan."""
+    (command,) = {change.command for change in planned_changes}
+    printed_command.run(cluster, command)
+    take.take(conf, datetime.now(UTC), lambda _: None)
+    assert changes(conf) == ()
+
+
+def of_tables(conf: Conf, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in query(Path(conf.warehouse.path), sql)]
+
+
+def intervals(conf: Conf) -> dict[str, list[int]]:
+    """At which intervals each client was told to push, the first it was told first."""
+    told = of_tables(
+        conf,
+        "SELECT client_id, push_interval_ms FROM telemetry_subscriptions WHERE error_code = 0 "
+        f"AND client_id IN ('{IDLE}', '{BUSY}') "
+        "GROUP BY client_id, push_interval_ms ORDER BY min(event_time)",
+    )
+    return {name: [ms for who, ms in told if who == name] for name, _ in told}
+
+
+def mean_gap_ms(conf: Conf, interval_ms: int) -> float:
+    """Between the pushes the idle client made while it was told this interval."""
+    pushes = of_tables(
+        conf,
+        f"SELECT event_time FROM telemetry_contacts WHERE client_id = '{IDLE}' AND accepted "
+        f"AND is_push = 1 AND interval_ms = {interval_ms} ORDER BY event_time",
+    )
+    ((first,), *_, (last,)) = pushes
+    return (last - first) / timedelta(milliseconds=1) / (len(pushes) - 1)
+
+
+def test_its_client_alone_is_asked_for_more_until_it_ends(
+    cluster: Cluster, clients: dict[str, Consumer], shipper: Shipper, conf: Conf
+) -> None:
+    def run_jobs() -> None:
+        shipper.drain()
+        runner.run(conf, JOBS, None, lambda _: None)
+
+    await_pushes(cluster, 2)
+    run_jobs()
+    ((who, instance, is_open),) = of_tables(
+        conf, f"SELECT client_id, client_instance_id, is_open FROM metric_alerts WHERE {OF_RULE}"
+    )
+    assert (who, is_open) == (IDLE, True)
+    asks = changes(conf)
+    assert {change.desired.entity_name for change in asks} == {RESOURCE}
+    assert {change.desired.config_key: change.value for change in asks} == {
+        "interval.ms": str(ASKED_MS),
+        "match": f"client_instance_id={instance}",
+        "metrics": "org.apache.kafka.consumer.",
+    }
+    carry_out(cluster, conf, asks)
+
+    await_interval(cluster, ASKED_MS)
+    await_pushes(cluster, 2)
+    join(clients[IDLE])
+    await_pushes(cluster, 2)
+    run_jobs()
+    ended = of_tables(conf, f"SELECT is_open, reason FROM metric_alerts WHERE {OF_RULE}")
+    assert ended == [(False, "cleared")]
+    assert intervals(conf) == {IDLE: [STANDING_MS, ASKED_MS], BUSY: [STANDING_MS]}
+    assert mean_gap_ms(conf, ASKED_MS) < 0.9 * STANDING_MS < mean_gap_ms(conf, STANDING_MS)
+    takes_back = changes(conf)
+    assert {(change.desired.entity_name, change.value) for change in takes_back} == {
+        (RESOURCE, None)
+    }
+    carry_out(cluster, conf, takes_back)
+
+    assert RESOURCE not in client_metrics_admin.read(conf.kafka.properties)
+    await_interval(cluster, STANDING_MS)
