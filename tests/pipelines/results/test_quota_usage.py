@@ -7,76 +7,32 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.quota_sections import Quotas
 from quotaflow.pipelines.results import quota_usage
-from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables
-from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, Entity, Limit, effective
+from quotaflow.udfs.rules.quota import Entity, Limit, effective
 
-SPAN_S = 11
-START = datetime.fromtimestamp(1_795_262_403, UTC)  # a multiple of 11 s since the epoch
-KINDS = ["producer_byte_rate", "consumer_byte_rate", "request_percentage"]
-APIS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
-Row = dict[str, Any]
-Context = dict[str, list[Row]]
-
-
-def at(second: float) -> datetime:
-    return START + timedelta(seconds=second)
-
-
-def request(second: float, api: str, **others: Any) -> Row:
-    row = {
-        "cluster_id": "c",
-        "broker_id": 1,
-        "principal": "User:alice",
-        "client_id": "orders",
-        "event_time": at(second),
-        "record_time": at(second),
-        "api": api,
-        "local_time_ms": 0.0,
-        "throttle_time_ms": 0.0,
-    }
-    return row | others
-
-
-def of_bytes(*sizes: int) -> Row:
-    return {"partitions": [{"topic": "t", "partition": n, "bytes": s} for n, s in enumerate(sizes)]}
-
-
-def quota(second: float, key: str, value: float | None, **entity: Any) -> Row:
-    """A row of client_quotas; no value: removed."""
-    row = {
-        "cluster_id": "c",
-        "event_time": at(second),
-        "is_default_user": False,
-        "is_default_client_id": False,
-        "is_default_ip": False,
-        "config_key": key,
-        "quota": value,
-        "is_removed": value is None,
-    }
-    return row | entity
-
-
-def frames(spark: SparkSession, facts: list[Row], context: Context) -> Known:
-    def frame(name: str, rows: list[Row]) -> DataFrame:
-        return spark.createDataFrame(pa.Table.from_pylist(rows, schema=tables.TABLES[name].arrow))
-
-    known = {name: context.get(name, []) for name in CONTEXT}
-    seen = quota_usage.result(Quotas()).relevant(frame("requests", facts))
-    return Known(seen, context={name: frame(name, rows) for name, rows in known.items()})
-
-
-CONTEXT = [context.table.name for context in quota_usage.result(Quotas()).context]
+from .quota_rows import (
+    APIS,
+    SPAN_S,
+    START,
+    Context,
+    Row,
+    at,
+    known,
+    made_up_quotas,
+    made_up_requests,
+    of_bytes,
+    quota,
+    request,
+)
 
 
 def computed(spark: SparkSession, facts: list[Row], context: Context) -> list[Row]:
-    frame = quota_usage.usage(frames(spark, facts, context), conf=Quotas())
+    frame = quota_usage.usage(known(spark, facts, context), conf=Quotas())
     assert frame.columns == tables.QUOTA_USAGE.column_names
     rows = [
         row.asDict() | {"event_time": row["event_time"].astimezone(UTC)} for row in frame.collect()
@@ -92,53 +48,6 @@ def picked(rows: list[Row], quota_type: str, *names: str) -> list[tuple[Any, ...
     by = ("event_time", "broker_id", "principal", "client_id")
     of_kind.sort(key=lambda row: tuple((row[name] is not None, row[name]) for name in by))
     return [tuple(row[name] for name in names) for row in of_kind]
-
-
-# Clusters, and how many of the most specific levels nobody set a quota on.
-CLUSTERS = {"all": 0, "some": 3, "few": 6}
-
-
-def made_up_quotas(dice: random.Random) -> list[Row]:
-    """Quotas of every level, set, changed and removed before, in and after windows."""
-    rows, identities = [], set[tuple[Any, ...]]()
-    for _ in range(200):
-        cluster_id, first = dice.choice(list(CLUSTERS.items()))
-        of_user, of_client_id = dice.choice(LEVELS[first:])
-        user = dice.choice(["alice", "bob", "CN=x:y,O=ü"]) if of_user == NAMED else None
-        client_id = dice.choice(["orders", "clicks"]) if of_client_id == NAMED else None
-        entity: Row = {
-            "user": user,
-            "is_default_user": of_user == DEFAULT,
-            "client_id": client_id,
-            "is_default_client_id": of_client_id == DEFAULT,
-        }
-        key = dice.choice(KINDS)
-        second = dice.choice([-100, 0, 3, 11, 14, 22, 25, 40, 44, 50, 99])
-        if (identity := (cluster_id, *entity.values(), key, second)) in identities:
-            continue
-        identities.add(identity)
-        value = dice.choice([None, 0.5, 100.0, 1e4, 1e9])
-        set_at = dice.choice([None, at(second - 0.25)])
-        entity |= {"cluster_id": cluster_id, "set_at": set_at}
-        rows.append(quota(second, key, value, **entity))
-    return rows
-
-
-def made_up_requests(dice: random.Random) -> list[Row]:
-    return [
-        request(
-            dice.randrange(66_000) / 1_000,
-            dice.choice(["PRODUCE", "FETCH", "METADATA"]),
-            cluster_id=dice.choice(list(CLUSTERS)),
-            broker_id=dice.choice([1, 2]),
-            principal=f"User:{dice.choice(['alice', 'bob', 'CN=x:y,O=ü'])}",
-            client_id=dice.choice(["orders", "clicks", "other", "", None]),
-            local_time_ms=dice.choice([None, 0.001, 12.345, 800.0]),
-            throttle_time_ms=dice.choice([None, 0.0, 0.0, 1.5, 900.0]),
-            **of_bytes(*(dice.randrange(3_000) for _ in range(dice.randrange(4)))),
-        )
-        for _ in range(3_000)
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +109,18 @@ def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
     return dict(rows)
 
 
+def limit_at_start(quotas: list[Row], of: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Level and quota that the rules say held a client when its window began."""
+    start, cluster_id, _, principal, client_id, kind = of
+    user, time = principal.partition(":")[2], start + timedelta(microseconds=1)
+    limit = Standing(quotas).limit(cluster_id, kind, user, client_id, time)
+    return (limit.level, limit.quota) if limit else (None, None)
+
+
+def limit_of(row: Row) -> tuple[Any, ...]:
+    return row["quota_level"], row["quota"]
+
+
 @pytest.mark.spark
 def test_sql_says_what_the_rules_say(spark: SparkSession) -> None:
     dice = random.Random(5)
@@ -216,6 +137,9 @@ def test_sql_says_what_the_rules_say(spark: SparkSession) -> None:
         if told | numbers != rules[of] or {n: told[n] for n in numbers} != pytest.approx(numbers):
             differing.append((of, told, rules[of]))
     assert differing == []
+    changed = {of for of, row in got.items() if row["is_quota_changed"]}
+    assert {of for of in got if limit_at_start(quotas, of) != limit_of(got[of])} <= changed
+    assert len(changed) < len(got) / 2
     assert {row["quota_level"] for row in rows} == {None, *range(1, 9)}
     assert sum(row["request_count"] for row in rows) == len(facts)
     told_ms = sum(fact["throttle_time_ms"] or 0 for fact in facts)
