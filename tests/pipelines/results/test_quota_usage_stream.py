@@ -22,6 +22,7 @@ def content(rows: DataFrame) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in rows.collect()), key=str)
 
 
+@pytest.mark.faults
 @pytest.mark.spark
 def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> None:
     dice, result = random.Random(11), quota_usage.result(Quotas())
