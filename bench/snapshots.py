@@ -1,0 +1,80 @@
+"""`quotaflow snapshot` of a real cluster with many topics: the first one, and one without changes.
+
+`python bench/snapshots.py [--json] [--topics N] [--replicas N]`. Three brokers and the command
+share this machine; wall time of the whole command, starting Python and Spark included.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from quotaflow.demo.cluster import Cluster
+
+PARTITIONS, TOPICS_AT_ONCE = 3, 50
+GOAL_S = 60
+JAAS = "BENCH_JAAS"
+RUNS = ("the first", "one without changes", "client_quotas alone")
+
+
+def make_topics(cluster: Cluster, topics: int, replicas: int) -> None:
+    """Topics of three partitions, some at a time: brokers take few of them in one request."""
+    names = [f"many-{n:05}" for n in range(topics)]
+    for first in range(0, topics, TOPICS_AT_ONCE):
+        cluster.create_topics(names[first : first + TOPICS_AT_ONCE], PARTITIONS, replicas)
+
+
+def took_s(properties: Mapping[str, str], warehouse: Path, *names: str) -> float:
+    """Seconds of one command."""
+    known = {key: value for key, value in properties.items() if key != "sasl.jaas.config"}
+    known["sasl.jaas.config"] = f"env:{JAAS}"
+    pairs = [f"kafka.properties.{key}={value}" for key, value in known.items()]
+    options = [word for pair in (*pairs, f"warehouse.path={warehouse}") for word in ("--set", pair)]
+    command = [sys.executable, "-m", "quotaflow.pipelines", "snapshot", *names, *options]
+    environment = os.environ | {JAAS: properties["sasl.jaas.config"]}
+    start = time.perf_counter()
+    subprocess.run(command, check=True, env=environment, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def measure(topics: int, replicas: int) -> dict[str, float]:
+    """Seconds of each run."""
+    with tempfile.TemporaryDirectory() as name, Cluster(Path(name) / "cluster") as cluster:
+        make_topics(cluster, topics, replicas)
+        properties, warehouse = cluster.client_properties("admin"), Path(name) / "warehouse"
+        chosen: tuple[tuple[str, ...], ...] = ((), (), ("client_quotas",))
+        return {
+            run: took_s(properties, warehouse, *names)
+            for run, names in zip(RUNS, chosen, strict=True)
+        }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--topics", type=int, default=1_000)
+    parser.add_argument("--replicas", type=int, default=1, help="of each partition")
+    given = parser.parse_args()
+    runs = measure(given.topics, given.replicas)
+    if given.json:
+        print(json.dumps(runs))
+        return
+    title = f"snapshot, {given.topics:,} topics x {PARTITIONS} partitions x {given.replicas}"
+    table = Table("seconds", "", "goal", title=title)
+    for run, seconds in runs.items():
+        table.add_row(run, f"{seconds:.1f}", f"under {GOAL_S}")
+    Console().print(table)
+    print(f"load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
