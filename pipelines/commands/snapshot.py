@@ -26,11 +26,12 @@ def snapshot(
 
     Fills brokers, topics, replicas, replica_sizes, configs (of topics, brokers and client-metrics
     resources), client_quotas, active_producers, transactional_ids, and client_subscriptions: which
-    client each client-metrics resource matches, and whether it got what they give.
+    client each client-metrics resource matches, and whether it got what they give; and settings:
+    values of conf that views compute with.
 
-    What a broker refuses or does not answer is told, counted in pipeline_progress, and stays as it
-    was known; the rest is written. The login needs DESCRIBE and DESCRIBE_CONFIGS on the cluster,
-    DESCRIBE, DESCRIBE_CONFIGS and, for active_producers, READ on topics, and DESCRIBE on
+    What a broker refuses or does not answer is left out: told, counted in pipeline_progress, and
+    kept as it was known; the rest is written. The login needs DESCRIBE and DESCRIBE_CONFIGS on the
+    cluster, DESCRIBE, DESCRIBE_CONFIGS and, for active_producers, READ on topics, and DESCRIBE on
     transactional ids. Run it on a schedule, after `quotaflow run`. Needs a JDK, as run does.
 
     Example: quotaflow snapshot

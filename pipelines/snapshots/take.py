@@ -99,15 +99,12 @@ def _with_setter(snapshot: Snapshot, changed: "DataFrame") -> "DataFrame":
         (F.col("job") == JOB)
         & (F.col("cluster_id") == snapshot.cluster_id)
         & (F.col("target") == tables.CLIENT_QUOTAS.name)
+        & (F.col("outcome") != "left_out")
     )
     since = before.agg(F.max("event_time")).collect()[0][0]
     return client_quotas.with_setter(changed, read(tables.REQUESTS.name), since)
 
 
 def _line(count: Count) -> str:
-    if count.outcome == "out":
-        return f"snapshot: {count.rows} rows of {count.target}"
-    return (
-        f"snapshot: {count.rows} not told for {count.target} ({count.reason}): "
-        "what is known of it stays"
-    )
+    told = "rows of" if count.outcome == "out" else f"left out ({count.reason}) of"
+    return f"snapshot: {count.rows} {told} {count.target}"

@@ -195,8 +195,8 @@ def test_a_refusal_costs_what_it_concerns_and_is_counted(
     assert take_at(0, whole) == 5
     said.clear()
     assert take_at(1, refusing) == 2
-    assert [line for line in said if "not told" in line] == [
-        f"snapshot: 1 not told for {table} ({reason}): what is known of it stays"
+    assert [line for line in said if "left out" in line] == [
+        f"snapshot: 1 left out ({reason}) of {table}"
         for table, reason in (
             ("topics", "TOPIC_AUTHORIZATION_FAILED"),
             ("client_quotas", "CLUSTER_AUTHORIZATION_FAILED"),
