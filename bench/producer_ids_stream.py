@@ -4,7 +4,7 @@
 seconds of events from a thousand principals into a real Delta table, and the keeper of
 `request_results` recomputes what they touch. Compared are the first and the last tenth of the
 batches, those before the first twentieth left out: wall time, bytes the JVM read, Delta's slowest
-commit, resident memory and open sockets of the JVM and its Python workers. A soak is a long run at
+commit, memory and open sockets of the JVM and its Python workers. A soak is a long run at
 a pace: `--batches 180 --every 10` takes half an hour. Ctrl-C ends it with what it has.
 """
 
@@ -102,9 +102,15 @@ def _cost(keeper: Keeper, facts: object, batch: Batch) -> Cost:
         seconds=seconds,
         read_bytes=jvm.io_counters().read_chars - read_before,
         commit_s=max(_commit_s(batch.warehouse, table.name) for table in FILLED),
-        memory_bytes=sum(process.memory_info().rss for process in family),
+        memory_bytes=sum(map(_memory_bytes, family)),
         sockets=sum(len(process.net_connections("all")) for process in family),
     )
+
+
+def _memory_bytes(process: psutil.Process) -> int:
+    """Resident or swapped out: a machine short of memory takes pages from who is idle."""
+    memory = process.memory_full_info()
+    return int(memory.rss + memory.swap)
 
 
 def _jvm() -> psutil.Process:
@@ -157,7 +163,9 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=5_000, help="events in each")
     parser.add_argument("--every", type=int, default=0, help="seconds from one to the next")
     options = parser.parse_args()
-    spark, costs = session.get(config.Spark(master="local[2]", driver_memory="2g")), list[Cost]()
+    # One compiler alone: it has settled after some batches, and what grows shows.
+    quick = config.Spark(master="local[2]", driver_memory="2g", conf=session.SHORT_LIVED)
+    spark, costs = session.get(quick), list[Cost]()
     try:
         with tempfile.TemporaryDirectory() as name:
             began = datetime.now(UTC)
