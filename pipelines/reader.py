@@ -23,6 +23,10 @@ _MESSAGE_CHARS = 400
 class QueryError(QuotaflowError):
     """A query that cannot be answered: the SQL engine's word, in one line."""
 
+    def __init__(self, message: str, no_table: str | None = None) -> None:
+        super().__init__(message)
+        self.no_table = no_table
+
 
 class NeverMadeError(QuotaflowError):
     """A table that no job has filled yet; the message says which command does."""
@@ -92,15 +96,20 @@ class Reader:
 
         check_query(sql)
         builder = QueryBuilder()
-        needed_tables, needed_views = _needed(sql)
-        for name in needed_tables:
+        named_tables, needed_views = _needed(sql)
+        for name in filter(self.is_made, named_tables):
             builder.register(name, self._table(name))
-        with engine_errors(sql):
-            for name in needed_views:
-                pa.RecordBatchReader.from_stream(
-                    builder.execute(views.load()[name].create_in_datafusion)
-                ).read_all()
-            return pa.RecordBatchReader.from_stream(builder.execute(sql))
+        created = [views.load()[name].create_in_datafusion for name in needed_views]
+        try:
+            with engine_errors(sql):
+                for create in created:
+                    pa.RecordBatchReader.from_stream(builder.execute(create)).read_all()
+                return pa.RecordBatchReader.from_stream(builder.execute(sql))
+        except QueryError as error:
+            # Only the engine knows which names are tables: a WITH may bear a table's name.
+            if error.no_table in tables.TABLES:
+                raise NeverMadeError(never_made(error.no_table, self.warehouse)) from None
+            raise
 
     def _table(self, name: str) -> Any:
         from deltalake import DeltaTable  # noqa: PLC0415
@@ -122,7 +131,7 @@ def engine_errors(sql: str) -> Iterator[None]:
     try:
         yield
     except (DeltaError, ArrowException, OSError) as error:
-        raise QueryError(_one_line(str(error), sql)) from None
+        raise _query_error(str(error), sql) from None
 
 
 def never_made(table: str, warehouse: Warehouse) -> str:
@@ -154,18 +163,19 @@ def _needed(sql: str) -> tuple[list[str], list[str]]:
     return views.named(everything, tables.TABLES), in_order
 
 
-def _one_line(message: str, sql: str) -> str:
+def _query_error(message: str, sql: str) -> QueryError:
     """The engine's message without its line breaks and long lists, with the nearest right name."""
     text = " ".join(message.split())
     missing = _NOT_FOUND.search(text + " ")
     if missing is None:
-        return f"{text[:_MESSAGE_CHARS]}: {sql[:80]!r}" if not text else text[:_MESSAGE_CHARS]
-    if missing.group(1):
+        return QueryError(text[:_MESSAGE_CHARS] if text else f": {sql[:80]!r}")
+    table, column = missing.groups()
+    if table:
         known = [*tables.TABLES, *views.load()]
-        return f"no table {missing.group(1)}{nearest(missing.group(1), known)}"
+        return QueryError(f"no table {table}{nearest(table, known)}", no_table=table)
     fields = re.findall(r"[\w.]+", text.partition("Valid fields are")[2])
     names = [field.rpartition(".")[2] for field in fields]
-    return f"no column {missing.group(2)}{nearest(missing.group(2).rpartition('.')[2], names)}"
+    return QueryError(f"no column {column}{nearest(column.rpartition('.')[2], names)}")
 
 
 def nearest(name: str, known: list[str]) -> str:

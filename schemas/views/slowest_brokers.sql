@@ -30,7 +30,7 @@ ordered AS (
     FROM client_hours
     WHERE latency_ms IS NOT NULL
 ),
-brokers AS (
+broker_hours AS (
     SELECT
         cluster_id,
         hour,
@@ -51,4 +51,4 @@ SELECT
             PARTITION BY cluster_id, hour, api ORDER BY latency_p50_ms DESC, latency_p95_ms DESC
         ) AS BIGINT
     ) AS slowest_rank
-FROM brokers
+FROM broker_hours

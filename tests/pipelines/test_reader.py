@@ -176,3 +176,8 @@ def test_a_process_that_read_a_table_ends_by_itself(warehouse: Warehouse, fill: 
         "reader.Reader(w).query('SELECT * FROM requests').read_all()\n"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
+
+
+def test_a_with_may_bear_the_name_of_a_table_that_was_never_made(warehouse: Warehouse) -> None:
+    rows = answer(Reader(warehouse), "WITH brokers AS (SELECT 1 AS n) SELECT n FROM brokers")
+    assert rows == [{"n": 1}]

@@ -1,5 +1,6 @@
 """Every view, on tables as jobs make them: both engines take it and give the same rows."""
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,12 +9,15 @@ from quotaflow.pipelines import views
 from quotaflow.pipelines.commands import spark_sql, values
 from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
 
 from .view_rows import FILLED, make_tables, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+WITH = re.compile(r"^(?:WITH )?(\w+) AS \($", re.MULTILINE)
 
 
 def lines(batches: "pa.RecordBatchReader") -> list[str]:
@@ -23,6 +27,14 @@ def lines(batches: "pa.RecordBatchReader") -> list[str]:
 def test_every_view_says_what_a_row_is() -> None:
     silent = [v.name for v in views.load().values() if not v.comment.startswith("One row per ")]
     assert silent == []
+
+
+def test_no_with_bears_the_name_of_a_table_or_view() -> None:
+    # It would be taken for one that the view reads, and so must be made first.
+    taken = {*tables.TABLES, *views.load()}
+    withs = {(v.name, w) for v in views.load().values() for w in WITH.findall(v.query)}
+    assert {(view, name) for view, name in withs if name in taken} == set()
+    assert len(withs) > 50
 
 
 def test_every_view_of_empty_tables_is_empty(warehouse: Warehouse) -> None:
