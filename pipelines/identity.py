@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.errors import CheckpointError
-from quotaflow.pipelines.sinks import query_id
+from quotaflow.pipelines.sinks import newest_batch, query_id
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
@@ -68,7 +68,7 @@ def check_tables(
                 "warehouse"
             )
         return
-    newest = _newest_batch(checkpoint)
+    newest = newest_batch(checkpoint)
     reached = batches.get(query_id(checkpoint), -1)
     if reached > newest:
         raise CheckpointError(
@@ -81,12 +81,6 @@ def check_tables(
 def is_begun(checkpoint: Path) -> bool:
     """Whether a query ever started on this checkpoint."""
     return (checkpoint / "metadata").exists()
-
-
-def _newest_batch(checkpoint: Path) -> int:
-    offsets = checkpoint / "offsets"
-    names = [path.name for path in offsets.iterdir()] if offsets.is_dir() else []
-    return max((int(name) for name in names if name.isdecimal()), default=-1)
 
 
 def _other_topic(checkpoint: Path, known: TopicIdentity | None, now: TopicIdentity) -> str:

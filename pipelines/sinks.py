@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 
+from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
@@ -25,13 +27,15 @@ if TYPE_CHECKING:
 
 Trigger = Mapping[str, bool | str]
 ONCE: Trigger = {"availableNow": True}
+_NEWEST_COMMITS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """One micro-batch of one query; what it appends is appended once, replayed or not.
 
-    `part` tells apart writers that append to one table on behalf of one batch.
+    `part` tells apart writers that append to one table on behalf of one batch; `replayed` says
+    that an earlier run began this batch, so that some of its appends may be skipped.
     """
 
     warehouse: Warehouse
@@ -39,6 +43,7 @@ class Batch:
     query_id: str
     batch_id: int
     part: str = ""
+    replayed: bool = False
 
     def append(self, frame: "DataFrame", table: Table) -> None:
         """Append rows to a table; at most once per table and batch."""
@@ -49,10 +54,26 @@ class Batch:
         writer = self._writer(frame, table).mode("overwrite").option("replaceWhere", where)
         self.warehouse.write(writer, table.name)
 
+    def appended(self, spark: "SparkSession", table: Table) -> int:
+        """How many rows this batch's append put into a table, now or before it was replayed."""
+        # Nearly always the newest commit; the whole log is read only if many came in between.
+        for commits in (f" LIMIT {_NEWEST_COMMITS}", ""):
+            target = self.warehouse.target(table.name)
+            history = spark.sql(f"DESCRIBE HISTORY {target}{commits}")
+            ours = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
+            found = ours.collect()
+            if found:
+                return int(found[0]["operationMetrics"]["numOutputRows"])
+        raise JobError(f"{table.name} has no commit of batch {self._name}, which was just made")
+
+    @property
+    def _name(self) -> str:
+        return f"{self.query_id}{self.part} {self.batch_id}"
+
     def _writer(self, frame: "DataFrame", table: Table) -> "DataFrameWriter":
         writer = frame.select(table.column_names).write.format("delta")
-        app_id = self.query_id + self.part
-        return writer.option("txnAppId", app_id).option("txnVersion", self.batch_id)
+        writer = writer.option("txnAppId", self.query_id + self.part)
+        return writer.option("txnVersion", self.batch_id).option("userMetadata", self._name)
 
     def report(
         self, spark: "SparkSession", counts: "list[Count]", cluster_id: str, time: datetime
@@ -98,9 +119,11 @@ def start(
 ) -> "StreamingQuery":
     """Start a query that hands every micro-batch to `write`."""
     checkpoint = warehouse.checkpoint(job)
+    begun = newest_batch(checkpoint)
 
-    def write_batch(batch: "DataFrame", batch_id: int) -> None:
-        write(batch, Batch(warehouse, job, query_id(checkpoint), batch_id))
+    def write_batch(frame: "DataFrame", batch_id: int) -> None:
+        batch = Batch(warehouse, job, query_id(checkpoint), batch_id, replayed=batch_id <= begun)
+        write(frame, batch)
 
     return _writer(frame, job, warehouse, trigger).foreachBatch(write_batch).start()
 
@@ -116,3 +139,10 @@ def _writer(
 def query_id(checkpoint: Path) -> str:
     """The id Spark gave the query when its checkpoint was made; it lives and dies with it."""
     return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+
+
+def newest_batch(checkpoint: Path) -> int:
+    """The number of the last micro-batch a query began, done or not; -1 before the first."""
+    offsets = checkpoint / "offsets"
+    names = [path.name for path in offsets.iterdir()] if offsets.is_dir() else []
+    return max((int(name) for name in names if name.isdecimal()), default=-1)

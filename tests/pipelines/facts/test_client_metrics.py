@@ -3,7 +3,8 @@
 import base64
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import zstandard
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config, sinks, sources
@@ -228,6 +230,57 @@ def test_a_collector_s_batch_adds_only_points_that_are_not_there(run: Run, golde
     assert ids.most_common(1)[0][1] == 1
     (left_out,) = [row for row in run.reported if row["reason"] == "same_point"]
     assert left_out["row_count"] > len(rows)
+
+
+@pytest.fixture(params=[None, "otlp"])
+def conf(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> config.Conf:
+    """Of a warehouse of its own, without and with a Collector's topic."""
+    folder = config.Warehouse(path=str(tmp_path))
+    Warehouse(folder).ensure(spark, tables.TABLES.values())
+    return config.Conf(warehouse=folder, ingest=config.Ingest(otlp_topic=request.param))
+
+
+@contextmanager
+def reports_that_fail() -> Iterator[None]:
+    def cut_off(*_: object) -> None:
+        raise InterruptedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Batch, "report", cut_off)
+        yield
+
+
+def test_a_batch_cut_off_after_its_append_is_told_once_and_the_next_one_works(
+    conf: config.Conf,
+    spark: SparkSession,
+    topic: Callable[..., DataFrame],
+    push_lines: list[dict[str, Any]],
+) -> None:
+    warehouse = Warehouse(conf.warehouse)
+    log = RequestLog(conf, "cluster")
+    lines = [encoded(line) for line in push_lines]
+    log.write(topic(lines[:4]), Batch(warehouse, "log", "q1", 0))
+    with reports_that_fail(), pytest.raises(StreamingQueryException):
+        decode(spark, conf, warehouse)
+    appended = warehouse.read(spark, "client_metrics").count()
+    assert appended > 0
+    decode(spark, conf, warehouse)
+    assert warehouse.read(spark, "client_metrics").count() == appended
+    assert told(spark, warehouse) == {("out", None): appended}
+    log.write(topic(lines), Batch(warehouse, "log", "q1", 1))
+    decode(spark, conf, warehouse)
+    written = warehouse.read(spark, "client_metrics").count()
+    assert written > appended
+    assert told(spark, warehouse)["out", None] == written
+
+
+def told(spark: SparkSession, warehouse: Warehouse) -> dict[tuple[str, str | None], int]:
+    """Rows by outcome and reason that the job reported."""
+    counts = Counter[tuple[str, str | None]]()
+    progress = warehouse.read(spark, "pipeline_progress").where("job = 'client_metrics'")
+    for row in progress.collect():
+        counts[row["outcome"], row["reason"]] += row["row_count"]
+    return dict(counts)
 
 
 def test_columns_of_the_push_come_with_each_point(
