@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 _REDACTED = "(?i)secret|password|token|access[.]?key|jaas|user[.]info|credential"
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-SHORT_LIVED = {_JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
-"""For `spark.conf` of runs of a minute or two: a third faster to warm up, slower once warm."""
+SHORT_LIVED = {
+    _JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For `spark.conf` of runs of a minute or two, in which compiling costs more than it saves: half
+the time, and slower once warm."""
 
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",

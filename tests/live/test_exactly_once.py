@@ -17,6 +17,7 @@ from .tables_read import contents
 
 TIMEOUT_S = 300
 LINES_PER_BATCH = 4_000
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 class Driver:
@@ -33,7 +34,8 @@ class Driver:
                     "alerts": conf.alerts.model_dump(),
                     "producer_ids": conf.producer_ids.model_dump(),
                     "ingest": {"max_offsets_per_trigger": LINES_PER_BATCH},
-                    "spark": {"conf": session.SHORT_LIVED},
+                    # As jobs run: what generated code gives is held against interpreted code's.
+                    "spark": {"conf": {JAVA_OPTIONS: session.SHORT_LIVED[JAVA_OPTIONS]}},
                 }
             )
         )
@@ -50,7 +52,11 @@ class Driver:
 
     def finish(self) -> str:
         with self.start() as process:
-            said, _ = process.communicate(timeout=TIMEOUT_S)
+            try:
+                said, _ = process.communicate(timeout=TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
         assert process.returncode == 0, said
         return said
 

@@ -301,8 +301,9 @@ def test_a_batch_of_nothing_relevant_or_of_late_facts_leaves_the_result_alone(
     under = run(sums())
     dice = random.Random(3)
     error = [fact | {"error_code": 51} for fact in made_up(dice, 5)]
+    asked = {"api": "INIT_PRODUCER_ID", "error_code": 0, "producer_id": 7}
     late = [
-        fact | {"error_code": 0, "record_time": fact["event_time"] + 2 * LATENESS_S * SECOND}
+        fact | asked | {"record_time": fact["event_time"] + 2 * LATENESS_S * SECOND}
         for fact in made_up(dice, 5)
     ]
     under.keeper.write(under.arrive(error), under.batch(0))
