@@ -74,6 +74,7 @@ class Why:
     clients: tuple[Row, ...]
     limits: tuple[Limited, ...]
     producer_ids: Row | None
+    is_snapshot_taken: bool
 
 
 def why(reader: Reader, name: str, at: datetime | None, span: timedelta) -> Why:
@@ -96,6 +97,7 @@ def why(reader: Reader, name: str, at: datetime | None, span: timedelta) -> Why:
         clients=tuple(_rows(reader, _CLIENTS.format(**asked))),
         limits=tuple(_limited(reader, row) for row in limits),
         producer_ids=producing[0] if producing else None,
+        is_snapshot_taken=bool(reader.extent("settings").rows),
     )
 
 

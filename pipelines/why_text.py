@@ -27,10 +27,15 @@ def sentences(found: Why, connection: Connection) -> Iterator[str]:
     if found.producer_ids:
         yield _producing(found.producer_ids)
     if not throttled:
-        known = any(limited.usage["quota"] is not None for limited in found.limits)
-        yield "Nothing throttled it in this time." + (
-            "" if known else " No client quota is known to bind it: a snapshot tells them."
-        )
+        yield "Nothing throttled it in this time." + _unbound(found)
+
+
+def _unbound(found: Why) -> str:
+    if any(limited.usage["quota"] is not None for limited in found.limits):
+        return ""
+    if found.is_snapshot_taken:
+        return " No client quota binds it."
+    return " Which client quotas bind it is not known: `quotaflow snapshot` looks them up."
 
 
 def entity_of(row: Row) -> Entity:

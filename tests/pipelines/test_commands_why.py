@@ -10,7 +10,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import violation
-from .view_rows import HOSTILE, Row, at, make_tables, request
+from .view_rows import FILLED, HOSTILE, Row, at, make_tables, request
 
 DAVE = {"principal": "User:dave", "client_id": "exports"}
 Why = Callable[..., tuple[int, str, str]]
@@ -99,8 +99,8 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
         ),
         pytest.param(
             [used(0, 15_000.0, None)],
-            ["No client quota is known to bind it"],
-            id="without a quota",
+            ["Which client quotas bind it is not known: `quotaflow snapshot`"],
+            id="without a quota, when no snapshot was taken",
         ),
         pytest.param(
             [throttled(0, 15_000.0, limit=None, throttled_by=None)],
@@ -169,3 +169,10 @@ def test_hostile_names_stay_text(why: Why) -> None:
     assert code == 0
     assert objects[-1]["client_id"] == HOSTILE
     assert objects[-1]["set_for"] == f"user {HOSTILE}"
+
+
+def test_once_a_snapshot_was_taken_no_quota_is_said_to_be_none(why: Why) -> None:
+    _, out, _ = why(
+        {"quota_usage": [used(0, 15_000.0, None)], "settings": FILLED["settings"]}, "dave"
+    )
+    assert "Nothing throttled it in this time. No client quota binds it." in out

@@ -1,0 +1,40 @@
+"""`quotaflow why` about clients of the real cluster, one of them throttled by its quota."""
+
+from pathlib import Path
+
+import pytest
+
+from quotaflow.demo.traffic import DAVE_QUOTA_BYTES_PER_S
+from quotaflow.pipelines.__main__ import execute
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "dave",
+            [
+                "User:dave as rdk-exports-dave: ",
+                "were throttled, ",
+                "most likely by its producer_byte_rate.",
+                f"user dave may use {DAVE_QUOTA_BYTES_PER_S:,} bytes/s of producer_byte_rate",
+                "--entity-type users --entity-name dave --add-config producer_byte_rate=",
+            ],
+        ),
+        ("alice", ["Nothing throttled it in this time. No client quota binds it."]),
+        (
+            "mallory",
+            [
+                "User:mallory took new producer ids at ",
+                "No stock broker throttles that (KIP-936)",
+                "Nothing throttled it in this time.",
+            ],
+        ),
+    ],
+)
+def test_what_holds_a_client_back_is_told(
+    name: str, said: list[str], filled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["why", name, "--set", f"warehouse.path={filled}"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert [text for text in said if text not in told] == []
