@@ -16,6 +16,7 @@ from quotaflow.pipelines.results import (
     producer_id_rates,
     producer_id_uses,
     quota_usage,
+    topic_names,
     traffic,
 )
 from quotaflow.pipelines.results.result import Result
@@ -111,6 +112,7 @@ def _of_requests(conf: Conf) -> tuple[Result, ...]:
         producer_id_uses.result(),
         producer_id_rates.result(conf.producer_ids),
         traffic.result(),
+        topic_names.result(),
         quota_usage.result(conf.quotas),
     )
 
@@ -169,12 +171,13 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="request_results",
-            doc="what follows from requests: producer ids (KIP-936), traffic, quotas",
+            doc="what follows from requests: producer ids (KIP-936), traffic, quotas, names",
             reads=tables.REQUESTS.name,
             fills=(
                 tables.PRODUCER_ID_USES,
                 tables.PRODUCER_ID_RATES,
                 tables.TRAFFIC,
+                tables.TOPIC_NAMES,
                 tables.QUOTA_USAGE,
                 tables.PIPELINE_PROGRESS,
             ),

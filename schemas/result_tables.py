@@ -1,6 +1,6 @@
 """Tables of answers: each one is a rule's, computed from facts."""
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, TAGS
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, TAGS, TOPIC, TOPIC_ID
 from quotaflow.schemas.table import (
     DATE,
     DOUBLE,
@@ -81,6 +81,31 @@ TRAFFIC = Table(
         "topic_id",
         "client_rack",
     ),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
+TOPIC_NAMES = Table(
+    name="topic_names",
+    comment=(
+        "Which topic ids brokers told clients for which topics, one row per minute and id (view "
+        "topic_ids): METADATA and CREATE_TOPICS name topics by both, also those that came and went "
+        "between two snapshots"
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column("event_date", DATE, "UTC date of event_time"),
+        Column("event_time", TIMESTAMP, "start of the minute"),
+        TOPIC_ID,
+        TOPIC,
+        Column(
+            "requests",
+            LONG,
+            "requests that told it; where topic_id is null those whose topics are not known, since "
+            "their body was capped",
+        ),
+    ),
+    key=("cluster_id", "event_time", "topic_id"),
     time="event_time",
     partitioning=("event_date",),
 )

@@ -4,7 +4,7 @@ from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
 from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
 from quotaflow.schemas.quota_tables import QUOTA_USAGE
 from quotaflow.schemas.request_tables import REQUESTS
-from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, TRAFFIC
+from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, TOPIC_NAMES, TRAFFIC
 from quotaflow.schemas.snapshot_tables import (
     ACTIVE_PRODUCERS,
     CLIENT_QUOTAS,
@@ -44,6 +44,7 @@ __all__ = [
     "TELEMETRY_PUSHES",
     "TELEMETRY_SUBSCRIPTIONS",
     "TOPICS",
+    "TOPIC_NAMES",
     "TRAFFIC",
     "TRANSACTIONAL_IDS",
 ]
@@ -59,6 +60,7 @@ TABLES: dict[str, Table] = {
         PRODUCER_ID_RATES,
         METRIC_ALERT_EVENTS,
         TRAFFIC,
+        TOPIC_NAMES,
         QUOTA_USAGE,
         BROKERS,
         TOPICS,

@@ -30,18 +30,13 @@ racks AS (
         END AS valid_from
     FROM broker_history
 ),
-names AS (
-    SELECT cluster_id, topic_id, max(topic) AS topic
-    FROM topics
-    GROUP BY cluster_id, topic_id
-),
 known AS (
     SELECT
         traffic.cluster_id,
         date_trunc('HOUR', traffic.event_time) AS hour,
         traffic.principal,
         traffic.client_id,
-        coalesce(traffic.topic, names.topic) AS topic,
+        coalesce(traffic.topic, topic_ids.topic) AS topic,
         traffic.topic_id,
         traffic.direction,
         traffic.bytes,
@@ -55,8 +50,8 @@ known AS (
             AND traffic.broker_id = racks.broker_id
             AND (racks.valid_from IS NULL OR traffic.event_time >= racks.valid_from)
             AND (racks.valid_to IS NULL OR traffic.event_time < racks.valid_to)
-    LEFT JOIN names
-        ON traffic.cluster_id = names.cluster_id AND traffic.topic_id = names.topic_id
+    LEFT JOIN topic_ids
+        ON traffic.cluster_id = topic_ids.cluster_id AND traffic.topic_id = topic_ids.topic_id
 ),
 hours AS (
     SELECT

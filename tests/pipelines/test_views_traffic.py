@@ -27,7 +27,7 @@ def read(second: float, size: int, rack: str | None, **others: Any) -> Row:
 @pytest.fixture
 def told(fill: Fill) -> Fill:
     """Fills any of the tables the views read; those not named are empty."""
-    for name in ("traffic", "brokers", "topics", "settings"):
+    for name in ("traffic", "brokers", "topics", "topic_names", "settings"):
         fill(name, [])
     return fill
 
@@ -62,11 +62,13 @@ def test_bytes_that_cross_racks(
     assert picked(rows(warehouse, "SELECT * FROM traffic_by_hour"), *HOUR) == [expected]
 
 
-def test_topics_are_named_by_the_snapshot_and_unnamed_ones_kept_apart(
+def test_topics_are_named_by_whoever_told_and_unnamed_ones_kept_apart(
     warehouse: Warehouse, told: Fill
 ) -> None:
     named = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
     told("topics", [named | {"is_removed": False}, named | {"is_removed": True}])
+    day = {"event_date": at(0).date()}
+    told("topic_names", [named | day | {"topic_id": "t4"}, named | day | {"topic_id": None}])
     told(
         "traffic",
         [
@@ -76,6 +78,7 @@ def test_topics_are_named_by_the_snapshot_and_unnamed_ones_kept_apart(
             moved(4, 8, topic_id="t3"),
             moved(5, 16, direction="consumed"),
             moved(3_605, 32),
+            moved(3_606, 64, topic_id="t4"),
         ],
     )
     query = "SELECT * FROM traffic_by_hour ORDER BY bytes"
@@ -84,7 +87,7 @@ def test_topics_are_named_by_the_snapshot_and_unnamed_ones_kept_apart(
         (None, "t2", "produced", 4),
         (None, "t3", "produced", 8),
         ("orders", None, "consumed", 16),
-        ("orders", None, "produced", 32),
+        ("orders", None, "produced", 96),
     ]
 
 

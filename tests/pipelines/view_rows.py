@@ -334,6 +334,12 @@ FILLED: dict[str, list[Row]] = {
         moved(5, 2**30, topic_id=None, topic="orders"),
         moved(65, 2**20, direction="consumed", client_rack="az-c", client_id=HOSTILE),
     ],
+    "topic_names": [
+        {"event_date": NOON.date(), "topic": "made between two snapshots", "requests": 2}
+        | {name: _NAMED[name] for name in ("cluster_id", "event_time")}
+        | {"topic_id": topic_id}
+        for topic_id in ("t2", None)
+    ],
     "producer_id_rates": [violation("User:" + HOSTILE, NOON)],
     "producer_id_uses": [
         *(use(n / 4, n, client_id=HOSTILE, principal="User:" + HOSTILE) for n in range(12)),

@@ -1,0 +1,66 @@
+"""`topic_names`: the ids of topics that brokers told clients, from the bodies of requests."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.results.result import Known, Result
+from quotaflow.schemas import events, tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TABLE = tables.TOPIC_NAMES
+_BUCKET_S = 60
+_TELLING = ("METADATA", "DESCRIBE_TOPIC_PARTITIONS", "CREATE_TOPICS")
+_BODY = (
+    "`request` STRUCT<`validateOnly`: BOOLEAN>, "
+    "`response` STRUCT<`topics`: ARRAY<STRUCT<`name`: STRING, `topicId`: STRING>>>"
+)
+
+
+def result() -> Result:
+    """The result as the driver takes it."""
+    return Result(
+        table=_TABLE,
+        facts=tables.REQUESTS,
+        bucket_s=_BUCKET_S,
+        lookback_s=0,
+        relevant=telling,
+        compute=names,
+    )
+
+
+def telling(requests: "DataFrame") -> "DataFrame":
+    """Requests that are answered with topics by name and id."""
+    return requests.where(F.col("api").isin(*_TELLING)).select(
+        "cluster_id", "event_time", "record_time", "body"
+    )
+
+
+def names(known: Known) -> "DataFrame":
+    """Relevant requests to rows of the table.
+
+    A topic that was only asked whether it could be made is answered with an id that never will be.
+    """
+    topics = F.col("body.response.topics")
+    has_both = F.filter(
+        topics,
+        lambda topic: topic["name"].isNotNull() & (topic["topicId"] != events.NO_TOPIC_ID),
+    )
+    is_real = ~F.coalesce("body.request.validateOnly", F.lit(False))
+    return (
+        known.facts.withColumn("body", F.from_json("body", _BODY))
+        .where(is_real)
+        .select(
+            "cluster_id",
+            F.date_trunc("minute", "event_time").alias("event_time"),
+            topics.isNull().alias("is_capped"),
+            F.explode_outer(has_both).alias("told"),
+        )
+        .where(F.col("is_capped") | F.col("told").isNotNull())
+        .groupBy("cluster_id", "event_time", F.col("told.topicId").alias("topic_id"))
+        .agg(F.max("told.name").alias("topic"), F.count(F.lit(1)).alias("requests"))
+        .withColumn("event_date", F.to_date("event_time"))
+        .select(_TABLE.column_names)
+    )

@@ -1,0 +1,82 @@
+"""Ids of topics in what brokers answered, whole and capped."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from quotaflow.pipelines.results import topic_names
+from quotaflow.pipelines.results.result import Known
+from quotaflow.schemas import tables
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+NONE = "A" * 22
+
+
+def request(second: float, api: str, body: str | None) -> dict[str, Any]:
+    time = NOON + timedelta(seconds=second)
+    row = {"cluster_id": "c", "event_time": time, "record_time": time}
+    return row | {"api": api, "body": body}
+
+
+def body(topics: list[tuple[str | None, str | None]] | None, **asked: Any) -> str:
+    told = topics and [{"name": name, "topicId": id_, "errorCode": 0} for name, id_ in topics]
+    return json.dumps({"request": asked, "response": {"topics": told}})
+
+
+def captured(golden: Path, api: str) -> list[str]:
+    lines = (golden / "lines" / f"{api.lower()}.jsonl").read_text(encoding="utf-8").splitlines()
+    parts = [{key: json.loads(line)[key] for key in ("request", "response")} for line in lines]
+    return [json.dumps(part) for part in parts]
+
+
+TOLD = [
+    request(1, "METADATA", body([("orders", "id1"), ("clicks", "id2")])),
+    request(59, "METADATA", body([("orders", "id1")])),
+    request(60, "CREATE_TOPICS", body([("new", "id3")], validateOnly=False)),
+    request(61, "CREATE_TOPICS", body([("asked", "id4")], validateOnly=True)),
+    request(62, "DESCRIBE_TOPIC_PARTITIONS", body([("orders", "id9")])),
+    request(63, "METADATA", body([("unknown", NONE), (None, "id5"), ("of old versions", None)])),
+    request(64, "METADATA", body([])),
+    request(65, "METADATA", '{"omitted_bytes":300000}'),
+    request(66, "CREATE_TOPICS", body(None)),
+    request(67, "METADATA", None),
+    request(68, "DELETE_TOPICS", body([("gone", "id6")])),
+]
+EXPECTED = {
+    (0, "id1", "orders", 2),
+    (0, "id2", "clicks", 1),
+    (1, "id3", "new", 1),
+    (1, "id9", "orders", 1),
+    (1, None, None, 3),
+}
+
+
+@pytest.mark.spark
+def test_names_that_brokers_told(spark: SparkSession, golden: Path) -> None:
+    real = [
+        request(120, api, text)
+        for api in ("METADATA", "CREATE_TOPICS")
+        for text in captured(golden, api)
+    ]
+    content = pa.Table.from_pylist([*TOLD, *real], schema=tables.REQUESTS.arrow)
+    named = topic_names.names(Known(topic_names.telling(spark.createDataFrame(content))))
+    assert named.columns == tables.TOPIC_NAMES.column_names
+    rows = named.collect()
+    got = {
+        (
+            (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),
+            *(row[name] for name in ("topic_id", "topic", "requests")),
+        )
+        for row in rows
+    }
+    assert {row for row in got if row[0] < 2} == EXPECTED
+    assert len(rows) == len(got)
+    found = {(row[1], row[2]) for row in got if row[0] == 2}
+    assert ("6VfFl0gvSJWn0M2FhjxChg", "orders") in found
+    assert ("ap-5Jo8fQkugA563kxW05w", "_client_telemetry") in found
+    assert (None, None) not in found
