@@ -1,0 +1,242 @@
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.udfs.rules import fetch_session
+from quotaflow.udfs.rules.fetch_line import Line, SessionState, follow
+from quotaflow.udfs.rules.fetch_session import Answered, Asked, FetchSession, Kept
+
+from .fetch_broker import SECOND_US, Broker, Read
+
+IDLE_US = 3_600 * SECOND_US
+S = 7
+
+
+def line(epoch, *asked, at_s=0, answered=(), forgotten="", error=0, names=S, answers=S, full=False):
+    """A line about session S: (partition, offset) asked, (partition, bytes, end) answered."""
+    return Line(
+        at_s * SECOND_US,
+        names,
+        epoch,
+        answers,
+        error,
+        full,
+        [Asked(key, offset, 100) for key, offset in asked],
+        list(forgotten),
+        [Answered(*one, 0) for one in answered],
+    )
+
+
+def begun(*partitions):
+    """The first line of S."""
+    answered = [(key, 0, 5) for key, _ in partitions]
+    return line(0, *partitions, names=0, answered=answered)
+
+
+def followed(*lines):
+    """The last of these lines about S."""
+    session = None
+    for one in lines:
+        last = follow(session, S, one, IDLE_US)
+        session = last.session
+    return last
+
+
+def order(session):
+    return "".join(one.partition for one in session.held())
+
+
+ABC = begun(("a", 0), ("b", 10), ("c", 20))
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param([], "abc", id="a session begins with what was asked"),
+        pytest.param([line(1)], "abc", id="a fetch of the same"),
+        pytest.param([line(1, ("b", 11))], "abc", id="an update stays in its place"),
+        pytest.param([line(1, ("d", 0))], "abcd", id="a new one comes last"),
+        pytest.param([line(1, forgotten="b")], "ac", id="a forgotten one goes"),
+        pytest.param([line(1, forgotten="bx")], "ac", id="one never held may be forgotten"),
+        pytest.param([line(1, ("b", 1), forgotten="b")], "ac", id="forgetting comes after asking"),
+        pytest.param([line(1, answered=[("a", 9, 9)])], "bca", id="who had records goes last"),
+        pytest.param([line(1, answered=[("a", 0, 9)])], "abc", id="who had none stays"),
+        pytest.param(
+            [line(1, ("b", 11), answered=[("b", 9, 9), ("a", 9, 9)])],
+            "cab",
+            id="in the order they were read, not listed",
+        ),
+        pytest.param(
+            [line(1, answered=[("a", 9, 9), ("a", 9, 9)])], "bca", id="named twice, moved once"
+        ),
+    ],
+)
+def test_order(lines, expected):
+    assert order(followed(ABC, *lines).session) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param([line(1)], "known", id="the next epoch"),
+        pytest.param([line(1), line(2)], "known", id="and the next"),
+        pytest.param([line(2)], "out_of_order", id="an epoch is missing"),
+        pytest.param([line(2), line(1)], "out_of_order", id="then nothing is known again"),
+        pytest.param([line(1), line(1)], "out_of_order", id="a line told twice says nothing"),
+        pytest.param([line(1), line(1), line(2)], "known", id="and costs nothing"),
+        pytest.param([line(1), ABC, line(2)], "known", id="nor does its beginning told twice"),
+        pytest.param([line(1, error=70, answers=0)], "refused", id="the broker has it no more"),
+        pytest.param([line(1, error=70, answers=0), line(1)], "unknown", id="nor have we"),
+        pytest.param([line(5, error=71, answers=0)], "refused", id="an epoch it did not expect"),
+        pytest.param([line(5, error=71, answers=0), line(1)], "known", id="left all as it was"),
+        pytest.param([line(1, error=106, answers=0), line(1)], "known", id="names beside ids too"),
+        pytest.param([line(1, error=71), line(2)], "out_of_order", id="overtaken while it waited"),
+        pytest.param([line(1, error=-1), line(2)], "out_of_order", id="an error nobody foresaw"),
+        pytest.param([line(-1, answers=0), line(1)], "unknown", id="the client ended it"),
+        pytest.param([line(0, answers=8), line(1)], "unknown", id="or asked for another"),
+        pytest.param([line(1, at_s=3_600)], "known", id="idle for as long as may be"),
+        pytest.param([line(1, at_s=3_601)], "unknown", id="idle for longer"),
+        pytest.param([line(1, at_s=3_601, error=71)], "refused", id="an error is one always"),
+        pytest.param([line(1, forgotten="abc", answers=0)], "known", id="emptied, so it ends"),
+        pytest.param([line(1, answers=0)], "out_of_order", id="ended though it was not empty"),
+        pytest.param([line(1, answered=[("x", 1, 1)])], "out_of_order", id="one it cannot hold"),
+    ],
+)
+def test_state(lines, expected):
+    assert followed(ABC, *lines).state == expected
+
+
+def test_before_the_log_began_nothing_is_known():
+    assert followed(line(3, ("a", 1))).state == SessionState.UNKNOWN
+    assert followed(line(3, error=71)).state == SessionState.REFUSED
+
+
+def test_a_beginning_whose_answer_was_not_asked_for_is_no_beginning():
+    odd = line(0, ("a", 0), answered=[("x", 0, 5)], names=0)
+    assert followed(odd, line(1)).state == SessionState.OUT_OF_ORDER
+
+
+def test_what_a_fetch_asked_for_comes_from_the_session():
+    last = followed(ABC, line(1, ("b", 11), answered=[("b", 1, 12), ("c", 0, 20)]))
+    assert last.held == [(1, 11, 100), (2, 20, 100)]
+    assert last.asked_count == 3
+
+
+def test_starved_have_more_to_read_and_got_nothing_of_a_full_answer():
+    served = [("a", 9, 9)]
+    ends = line(1, answered=[("b", 0, 50), ("c", 0, 50)])
+    assert followed(ABC, ends, line(2, answered=served, full=True)).starved == ["b", "c"]
+    assert followed(ABC, ends, line(2, answered=served)).starved == ()
+    assert followed(ABC, ends, line(2, ("c", 50), answered=served, full=True)).starved == ["b"]
+    full = line(0, ("a", 0), ("b", 0), answered=[("a", 9, 9), ("b", 0, 9)], full=True)
+    assert followed(full).starved == ["b"]
+
+
+def test_epochs_begin_again_at_one():
+    session = FetchSession.restored(0, 0, 2**31 - 1, [Kept("a", 0, 100, 5)])
+    for epoch in (2**31 - 1, 1, 2):
+        assert follow(session, S, line(epoch), IDLE_US).state == SessionState.KNOWN
+
+
+def test_a_session_can_be_written_down_and_restored():
+    session = followed(ABC, line(1, ("d", 4), answered=[("a", 9, 9)])).session
+    written = session.held()
+    assert written[-1] == Kept("a", 0, 100, 9)
+    again = FetchSession.restored(session.began_us, session.last_us, 2, written)
+    assert (again.held(), again.is_known) == (written, True)
+    assert follow(again, S, line(2, answered=[("b", 1, 11)]), IDLE_US).held == [(0, 10, 100)]
+    lost = FetchSession.restored(0, 0, 2, None)
+    assert follow(lost, S, line(2), IDLE_US).state == SessionState.OUT_OF_ORDER
+
+
+@contextmanager
+def epochs_that_wrap_at(epoch):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fetch_session, "MAX_EPOCH", epoch)
+        yield
+
+
+KEYS = st.sampled_from("abcdef")
+REQUESTS = st.dictionaries(KEYS, st.tuples(st.integers(0, 9), st.integers(1, 3)), max_size=4)
+READS = st.builds(
+    Read,
+    bytes=st.dictionaries(KEYS, st.integers(0, 9), max_size=3),
+    ends=st.dictionaries(KEYS, st.integers(0, 12), max_size=3),
+    errors=st.dictionaries(KEYS, st.sampled_from([1, 3, 6, 29, 100]), max_size=1),
+    is_throttled=st.sampled_from([False, False, False, True]),
+    is_filled=st.booleans(),
+    has_room=st.sampled_from([True, True, True, False]),
+)
+KINDS = st.sampled_from(
+    ["next"] * 12 + ["begin", "begin", "end", "evicted", "wrong epoch", "first"]
+)
+STEPS = st.lists(
+    st.tuples(KINDS, REQUESTS, st.lists(KEYS, max_size=1), READS), min_size=6, max_size=40
+)
+MAX_EPOCHS = st.sampled_from([3, 2**31 - 1])
+
+
+def played(steps, max_epoch):
+    """Lines of a client that does as its broker says, with the truth behind each."""
+    broker, session_id, epoch = Broker(max_epoch), 0, 0
+    for kind, requests, leaving, read in steps:
+        if kind == "evicted":
+            broker.sessions.pop(session_id, None)
+        if kind == "wrong epoch" and session_id:
+            yield broker.fetch(session_id, epoch + 2, requests, leaving, read)
+        if kind == "first":  # another client's
+            yield broker.fetch(0, 0, requests, [], read)
+        full = not session_id or kind in {"begin", "end"}
+        forgotten = [] if full else leaving
+        if full:
+            epoch = -1 if kind == "end" else 0
+        line, truth = broker.fetch(session_id, epoch, requests, forgotten, read)
+        yield line, truth
+        session_id = 0 if line.error_code == 70 else line.response_session_id
+        epoch = 1 if epoch == max_epoch or full else epoch + 1
+
+
+def rebuilt(lines):
+    """What following each line gives, all sessions side by side."""
+    sessions = {}
+    for one, truth in lines:
+        own = (one.response_session_id if one.is_full else 0) or one.session_id
+        for session_id in {one.session_id, own} - {0, own}:
+            sessions[session_id] = follow(sessions.get(session_id), session_id, one, 9**18).session
+        found = follow(sessions.get(own), own, one, 9**18)
+        sessions[own] = found.session
+        yield one, truth, found
+
+
+def check(one, truth, found):
+    """Held against the truth of its line: set, order, offsets, limits, and who was starved."""
+    places = {key: (at, offset, size) for at, (key, offset, size) in enumerate(truth.asked)}
+    assert found.asked_count == len(truth.asked)
+    assert found.held is None or found.held == [places[key] for key, *_ in one.answered]
+    assert sorted(found.starved) == sorted(truth.starved)
+    if found.session is not None:
+        kept = found.session.held()
+        assert [k.partition for k in kept] == truth.after
+        assert {k[:3] for k in kept} == {a for a in truth.asked if a[0] in truth.after}
+
+
+@given(STEPS, MAX_EPOCHS)
+def test_sessions_are_rebuilt_as_the_broker_holds_them(steps, max_epoch):
+    with epochs_that_wrap_at(max_epoch):
+        for one, truth, found in rebuilt(played(steps, max_epoch)):
+            assert found.state == truth.state
+            if found.state != SessionState.REFUSED:
+                check(one, truth, found)
+
+
+@given(STEPS, st.data())
+def test_what_is_known_of_a_log_with_holes_is_never_wrong(steps, data):
+    lines = list(played(steps, 2**31 - 1))
+    indices = st.lists(st.integers(0, len(lines) - 1), max_size=len(lines) * 2)
+    order = data.draw(st.one_of(indices, indices.map(sorted), st.permutations(range(len(lines)))))
+    for one, truth, found in rebuilt(lines[at] for at in order):
+        if found.state == SessionState.KNOWN:
+            assert truth.state == "known"
+            check(one, truth, found)

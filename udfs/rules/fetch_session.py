@@ -1,0 +1,184 @@
+"""A fetch session (KIP-227) as its broker holds it: partitions in the order they are read.
+
+The rules are those of Kafka's FetchSession and FetchContext.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Hashable, Iterable
+from typing import NamedTuple, Self
+
+MAX_EPOCH = 2**31 - 1
+
+# Found out before anything is read, and put behind what was: TOPIC_AUTHORIZATION_FAILED,
+# UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID.
+_ANSWERED_LAST = frozenset({3, 29, 100})
+
+
+Partition = Hashable
+"""Whatever tells partitions apart."""
+
+
+class Asked(NamedTuple):
+    """A partition as a request names it."""
+
+    partition: Partition
+    fetch_offset: int
+    max_bytes: int
+
+
+class Answered(NamedTuple):
+    """A partition as a response names it: bytes of records, and the offset that could be read to.
+
+    That is the high watermark, for who reads committed the last stable offset; -1 with an error.
+    """
+
+    partition: Partition
+    size_bytes: int
+    end_offset: int
+    error_code: int
+
+
+class Held(NamedTuple):
+    """A partition as a session held it when asked, `asked_at` being its 0-based place."""
+
+    asked_at: int
+    fetch_offset: int
+    max_bytes: int
+
+
+class Kept(NamedTuple):
+    """What is written down of a partition of a session."""
+
+    partition: Partition
+    fetch_offset: int
+    max_bytes: int
+    end_offset: int
+
+
+class FetchSession:
+    """One session: its partitions in the order a broker reads them, and the epoch that is next.
+
+    Where an epoch was missed it knows nothing more: `is_known` is false for the rest of its life.
+    A line costs what it names, not what the session holds: places are found by bisection in
+    the ascending tickets of the partitions, and a partition that moves to the end takes a new one.
+    """
+
+    __slots__ = ("_partitions", "_tickets", "began_us", "is_known", "last_us", "next_epoch")
+
+    def __init__(self, began_us: int, last_us: int, next_epoch: int, *, is_known: bool) -> None:
+        """Hold nothing yet."""
+        self.began_us = began_us
+        self.last_us = last_us
+        self.next_epoch = next_epoch
+        self.is_known = is_known
+        # Ticket, fetch offset, limit in bytes and end offset, in the session's order.
+        self._partitions: dict[Partition, list[int]] = {}
+        self._tickets: list[int] = []
+
+    @classmethod
+    def begin(cls, time_us: int, asked: Iterable[Asked], answered: Iterable[Answered]) -> Self:
+        """The session that a full request's answer began: what it answered, in that order."""
+        session = cls(time_us, time_us, next_epoch=1, is_known=True)
+        requests = {key: (fetch_offset, max_bytes) for key, fetch_offset, max_bytes in asked}
+        answers = {key: (end, error) for key, _, end, error in answered}
+        if not answers.keys() <= requests.keys():
+            session.lose()
+            return session
+        for key in sorted(answers, key=lambda key: answers[key][1] in _ANSWERED_LAST):
+            session._add(key, *requests[key], answers[key][0])
+        return session
+
+    @classmethod
+    def restored(
+        cls, began_us: int, last_us: int, next_epoch: int, held: Iterable[Kept] | None
+    ) -> Self:
+        """A session as it was written down; `held` is None where an epoch was missed."""
+        session = cls(began_us, last_us, next_epoch, is_known=held is not None)
+        for one in held or ():
+            session._add(*one)
+        return session
+
+    def __len__(self) -> int:
+        """How many partitions it holds."""
+        return len(self._partitions)
+
+    def held(self) -> list[Kept]:
+        """Its partitions in order, to be written down."""
+        return [Kept(key, one[1], one[2], one[3]) for key, one in self._partitions.items()]
+
+    def lose(self) -> None:
+        """Forget what it holds: what the next lines change is not known any more."""
+        self.is_known = False
+        self._partitions = {}
+        self._tickets = []
+
+    def accept(self, epoch: int) -> bool:
+        """Whether a request that the broker accepted is the next one; if so, go to its epoch.
+
+        One from before is told twice or too late, and changes nothing; one from after is lost on
+        us, for what came between is missing.
+        """
+        if not self.is_known:
+            return False
+        if epoch != self.next_epoch:
+            if epoch > self.next_epoch:
+                self.lose()
+            return False
+        self.next_epoch = 1 if epoch == MAX_EPOCH else epoch + 1
+        return True
+
+    def ask(self, asked: Iterable[Asked], forgotten: Iterable[Partition]) -> None:
+        """Take in a request: what it names is changed in place or put at the end, then forgotten.
+
+        An end offset that is known stays known.
+        """
+        partitions = self._partitions
+        for key, fetch_offset, max_bytes in asked:
+            one = partitions.get(key)
+            if one is None:
+                self._add(key, fetch_offset, max_bytes, -1)
+            else:
+                one[1] = fetch_offset
+                one[2] = max_bytes
+        for key in forgotten:
+            one = partitions.pop(key, None)
+            if one is not None:
+                del self._tickets[bisect_left(self._tickets, one[0])]
+
+    def answer(self, answered: Iterable[Answered]) -> list[Held] | None:
+        """Take in a response: what had records moves to the end. What was held of each, as asked.
+
+        None where a partition was answered that it does not hold, so that it lost its way.
+        """
+        partitions, tickets = self._partitions, self._tickets
+        held: list[Held] = []
+        moved: dict[Partition, int] = {}
+        for key, size_bytes, end_offset, _ in answered:
+            one = partitions.get(key)
+            if one is None:
+                self.lose()
+                return None
+            ticket = one[0]
+            held.append(Held(bisect_left(tickets, ticket), one[1], one[2]))
+            one[3] = end_offset
+            if size_bytes > 0:
+                moved[key] = ticket
+        # A broker answers in the order it read; a log lists what was requested first.
+        for key in sorted(moved, key=moved.__getitem__):
+            one = partitions.pop(key)
+            del tickets[bisect_left(tickets, one[0])]
+            self._add(key, one[1], one[2], one[3])
+        return held
+
+    def waiting(self, served: Collection[Partition]) -> list[Partition]:
+        """Partitions known to have more to read, in order, without those that were served."""
+        return [
+            key
+            for key, (_, fetch_offset, _, end_offset) in self._partitions.items()
+            if end_offset > fetch_offset and key not in served
+        ]
+
+    def _add(self, key: Partition, fetch_offset: int, max_bytes: int, end_offset: int) -> None:
+        ticket = self._tickets[-1] + 1 if self._tickets else 0
+        self._partitions[key] = [ticket, fetch_offset, max_bytes, end_offset]
+        self._tickets.append(ticket)
