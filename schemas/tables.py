@@ -3,6 +3,7 @@
 from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
 from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
 from quotaflow.schemas.quota_tables import QUOTA_USAGE
+from quotaflow.schemas.replica_tables import PREFERRED_REPLICAS
 from quotaflow.schemas.request_tables import REQUESTS
 from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, TOPIC_NAMES, TRAFFIC
 from quotaflow.schemas.snapshot_tables import (
@@ -32,6 +33,7 @@ __all__ = [
     "METRIC_ALERT_EVENTS",
     "PIPELINE_PROGRESS",
     "POINT",
+    "PREFERRED_REPLICAS",
     "PRODUCER_ID_RATES",
     "PRODUCER_ID_USES",
     "QUARANTINE",
@@ -62,6 +64,7 @@ TABLES: dict[str, Table] = {
         TRAFFIC,
         TOPIC_NAMES,
         QUOTA_USAGE,
+        PREFERRED_REPLICAS,
         BROKERS,
         TOPICS,
         REPLICAS,

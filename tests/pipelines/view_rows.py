@@ -198,6 +198,18 @@ def used(second: float, quota_type: str, usage: float, **others: Any) -> Row:
     return row | {"is_estimated": False, "enforcement": "stock"} | others
 
 
+def choice(second: float, size: int, **others: Any) -> Row:
+    """What a consumer in az-b read across racks from leader 1, though replica 2 is nearer."""
+    row = {name: CLIENT[name] for name in ("cluster_id", "principal", "client_id", "broker_id")}
+    row |= {"event_time": at(second), "event_date": at(second).date(), "topic_id": "t1"}
+    row |= {"topic": "orders", "partition": 0, "client_rack": "az-b", "is_rack_inferred": False}
+    row |= {"broker_rack": "az-a", "leader_id": 1, "leader_rack": "az-a", "api_version": 17}
+    row |= {"bytes": size, "fetches": 1, "redirects": 0, "eligibility": "known"}
+    row |= {"expected_replica": 2, "expected_reason": "follower_in_rack"}
+    row |= {"recommended_replica": 2, "recommended_reason": "follower_in_rack"}
+    return row | {"cross_rack_bytes": size, "avoidable_bytes": size} | others
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     for table in tables.TABLES.values():
@@ -333,6 +345,12 @@ FILLED: dict[str, list[Row]] = {
     "traffic": [
         moved(5, 2**30, topic_id=None, topic="orders"),
         moved(65, 2**20, direction="consumed", client_rack="az-c", client_id=HOSTILE),
+    ],
+    "preferred_replicas": [
+        choice(5, 2**30, client_id=HOSTILE),
+        choice(65, 2**20, is_rack_inferred=True, expected_reason="no_client_rack"),
+        choice(65, 2**10, topic=HOSTILE, recommended_reason="no_replica_in_rack"),
+        choice(65, 2**9, topic=None, client_rack=None, cross_rack_bytes=None),
     ],
     "topic_names": [
         {"event_date": NOON.date(), "topic": "made between two snapshots", "requests": 2}

@@ -1,0 +1,96 @@
+"""Which replica a consumer should read from, as `udfs/rules/replica.py` says it, in SQL.
+
+Snapshots tell who is in sync, not how long logs are: every in-sync replica is taken to hold the
+offset that is read, and of several in a rack the greatest broker id is as good as any.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from quotaflow.udfs.rules import replica
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+KNOWN, OFFSETS_UNKNOWN = "known", "offsets_unknown"
+REPLICAS_UNKNOWN, LEADER_UNKNOWN = "replicas_unknown", "leader_unknown"
+SELECTOR_UNSEEN, RACKS_UNKNOWN = "selector_unseen", "racks_unknown"
+
+
+def with_leader(read: "DataFrame") -> "DataFrame":
+    """Add leader_id and leader_rack, by the partition's `replicas`, null where not known.
+
+    Those are structs of broker_id, rack, is_rack_known, is_leader, is_in_sync and is_offline.
+    """
+    leader = _leader()
+    return read.withColumns({"leader_id": leader["broker_id"], "leader_rack": leader["rack"]})
+
+
+def with_choices(read: "DataFrame") -> "DataFrame":
+    """Add what the leader should name, what is nearest, why, and `eligibility`.
+
+    `is_selector_seen` and `selector` are the leader's; `told_rack` and `client_rack`: what the
+    consumer told, and what is known of it.
+    """
+    as_is = _reason(F.col("is_selector_seen"), F.col("selector"), F.col("told_rack"))
+    nearest = _reason(F.lit(True), F.lit(replica.RACK_AWARE), F.col("client_rack"))
+    return read.withColumns({"expected_reason": as_is, "recommended_reason": nearest}).withColumns(
+        {
+            "expected_replica": _replica("expected_reason", "told_rack"),
+            "recommended_replica": _replica("recommended_reason", "client_rack"),
+            "eligibility": _eligibility(),
+        }
+    )
+
+
+def _leader() -> Column:
+    return F.try_element_at(F.filter("replicas", lambda of: of["is_leader"]), F.lit(1))
+
+
+def _in_rack(rack: Column) -> Column:
+    """The followers in a rack."""
+    return F.filter("replicas", lambda of: ~of["is_leader"] & (of["rack"] == rack))
+
+
+def _eligible(rack: Column) -> Column:
+    return F.filter(_in_rack(rack), lambda of: of["is_in_sync"] & ~of["is_offline"])
+
+
+def _reason(is_seen: Column, selector: Column, rack: Column) -> Column:
+    leader = _leader()
+    is_leader_there = (leader["rack"] == rack) & ~leader["is_offline"]
+    are_racks_known = F.forall("replicas", lambda of: of["is_rack_known"])
+    return F.when(
+        leader.isNotNull() & is_seen,
+        F.when(F.coalesce(selector, F.lit("")) == "", replica.NO_SELECTOR)
+        .when(selector != replica.RACK_AWARE, replica.SELECTOR_UNKNOWN)
+        .when(F.coalesce(rack, F.lit("")) == "", replica.NO_CLIENT_RACK)
+        .when(~are_racks_known, F.lit(None))
+        .when(is_leader_there, replica.LEADER_IN_RACK)
+        .when(F.size(_eligible(rack)) > 0, replica.FOLLOWER_IN_RACK)
+        .when(F.size(_in_rack(rack)) > 0, replica.NOT_ELIGIBLE_IN_RACK)
+        .otherwise(replica.NO_REPLICA_IN_RACK),
+    )
+
+
+def _replica(reason: str, rack: str) -> Column:
+    ids = F.transform(_eligible(F.col(rack)), lambda of: of["broker_id"])
+    return F.when(F.col(reason) == replica.FOLLOWER_IN_RACK, F.array_max(ids)).when(
+        F.col(reason) != replica.SELECTOR_UNKNOWN, F.col("leader_id")
+    )
+
+
+def _eligibility() -> Column:
+    is_between = (F.col("recommended_reason") == replica.FOLLOWER_IN_RACK) & (
+        F.size(_eligible(F.col("client_rack"))) > 1
+    )
+    return (
+        F.when(F.col("replicas").isNull(), REPLICAS_UNKNOWN)
+        .when(F.col("leader_id").isNull(), LEADER_UNKNOWN)
+        .when(~F.col("is_selector_seen"), SELECTOR_UNSEEN)
+        .when(F.col("recommended_reason").isNull(), RACKS_UNKNOWN)
+        .when(is_between, OFFSETS_UNKNOWN)
+        .otherwise(KNOWN)
+    )

@@ -1,0 +1,200 @@
+-- One row per step that would keep bytes of consumers in their rack (KIP-392), over the last day. A
+-- byte that crossed racks counts under the first step that fits it: set_broker_rack (a broker that
+-- was read from has no broker.rack), update_client (its FETCH is older than version 11 and tells no
+-- rack), place_replica (the topic has none in the rack), set_selector (the leader has no
+-- replica.selector.class), set_client_rack (conf's racks know it, the consumer tells none) or
+-- check_client (told, and should have been sent to its rack). move_leader stands beside them: to
+-- client_rack, where more of the partition is read across racks than within the leader's rack; where
+-- its producers are nobody tells. saved_bytes_per_hour: what would not cross; null where that is not
+-- known. replica_bytes_per_hour: what is produced to the topic, and so goes into a new replica.
+WITH newest AS (
+    SELECT cluster_id, max(event_time) AS event_time
+    FROM preferred_replicas
+    GROUP BY cluster_id
+),
+read AS (
+    SELECT
+        found.*,
+        coalesce(found.topic, topic_ids.topic, found.topic_id) AS topic_name,
+        row_number() OVER (
+            PARTITION BY found.cluster_id, found.topic_id, found.partition
+            ORDER BY found.event_time DESC, coalesce(found.leader_id, -1) DESC
+        ) AS age
+    FROM preferred_replicas AS found
+    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+    LEFT JOIN topic_ids
+        ON found.cluster_id = topic_ids.cluster_id AND found.topic_id = topic_ids.topic_id
+    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+),
+spans AS (
+    SELECT cluster_id, min(event_time) AS since, max(event_time) AS until
+    FROM read
+    GROUP BY cluster_id
+),
+unracked AS (
+    SELECT cluster_id, broker_id
+    FROM current_brokers
+    WHERE rack IS NULL
+),
+advised AS (
+    SELECT
+        read.*,
+        CASE
+            WHEN unracked.broker_id IS NOT NULL AND read.client_rack IS NOT NULL
+                THEN 'set_broker_rack'
+            WHEN read.cross_rack_bytes > 0 AND read.recommended_reason = 'no_replica_in_rack'
+                THEN 'place_replica'
+            WHEN coalesce(read.avoidable_bytes, 0) = 0 THEN NULL
+            WHEN read.api_version < 11 THEN 'update_client'
+            WHEN read.expected_reason = 'no_selector' THEN 'set_selector'
+            WHEN read.is_rack_inferred THEN 'set_client_rack'
+            WHEN read.expected_reason IN ('leader_in_rack', 'follower_in_rack') THEN 'check_client'
+        END AS advice
+    FROM read
+    LEFT JOIN unracked
+        ON read.cluster_id = unracked.cluster_id AND read.broker_id = unracked.broker_id
+),
+targets AS (
+    SELECT
+        *,
+        CASE WHEN advice LIKE '%client%' THEN principal END AS of_principal,
+        CASE WHEN advice LIKE '%client%' THEN client_id END AS of_client_id,
+        CASE WHEN advice NOT IN ('set_broker_rack', 'set_selector') THEN client_rack END AS of_rack,
+        CASE WHEN advice = 'place_replica' THEN topic_name END AS of_topic,
+        CASE
+            WHEN advice = 'set_broker_rack' THEN broker_id
+            WHEN advice = 'set_selector' THEN leader_id
+        END AS of_broker_id,
+        CASE
+            WHEN advice = 'place_replica' THEN cross_rack_bytes
+            WHEN advice <> 'set_broker_rack' THEN avoidable_bytes
+        END AS saved_bytes
+    FROM advised
+    WHERE advice IS NOT NULL
+),
+racks AS (
+    SELECT
+        read.cluster_id,
+        read.topic_name,
+        read.partition,
+        read.leader_id,
+        read.client_rack,
+        sum(CASE WHEN read.client_rack <> read.leader_rack THEN read.avoidable_bytes END) AS abroad,
+        sum(read.bytes) AS bytes,
+        sum(CASE WHEN read.client_rack = read.leader_rack THEN read.bytes ELSE 0 END) AS at_home,
+        min(read.api_version) AS api_version,
+        sum(read.redirects) AS redirects
+    FROM read
+    INNER JOIN read AS last
+        ON read.cluster_id = last.cluster_id
+            AND read.topic_id = last.topic_id
+            AND read.partition = last.partition
+            AND read.leader_id = last.leader_id
+    WHERE last.age = 1 AND read.broker_id = read.leader_id
+    GROUP BY
+        read.cluster_id, read.topic_name, read.partition, read.leader_id, read.client_rack
+),
+leaders AS (
+    SELECT
+        *,
+        abroad - sum(at_home) OVER (
+            PARTITION BY cluster_id, topic_name, partition, leader_id
+        ) AS saved_bytes,
+        row_number() OVER (
+            PARTITION BY cluster_id, topic_name, partition, leader_id
+            ORDER BY coalesce(abroad, 0) DESC, client_rack
+        ) AS nth
+    FROM racks
+),
+steps AS (
+    SELECT
+        cluster_id,
+        advice,
+        of_principal AS principal,
+        of_client_id AS client_id,
+        of_rack AS client_rack,
+        of_topic AS topic,
+        CAST(NULL AS INT) AS partition,
+        of_broker_id AS broker_id,
+        sum(bytes) AS bytes,
+        sum(saved_bytes) AS saved_bytes,
+        min(api_version) AS api_version,
+        sum(redirects) AS redirects
+    FROM targets
+    GROUP BY cluster_id, advice, of_principal, of_client_id, of_rack, of_topic, of_broker_id
+    UNION ALL
+    SELECT
+        cluster_id,
+        'move_leader' AS advice,
+        CAST(NULL AS STRING) AS principal,
+        CAST(NULL AS STRING) AS client_id,
+        client_rack,
+        topic_name AS topic,
+        partition,
+        leader_id AS broker_id,
+        bytes,
+        saved_bytes,
+        api_version,
+        redirects
+    FROM leaders
+    WHERE nth = 1 AND saved_bytes > 0
+),
+produced AS (
+    SELECT
+        traffic.cluster_id,
+        coalesce(traffic.topic, topic_ids.topic, traffic.topic_id) AS topic,
+        sum(traffic.bytes) AS bytes
+    FROM traffic
+    INNER JOIN spans
+        ON traffic.cluster_id = spans.cluster_id
+            AND traffic.event_time >= spans.since
+            AND traffic.event_time <= spans.until
+    LEFT JOIN topic_ids
+        ON traffic.cluster_id = topic_ids.cluster_id AND traffic.topic_id = topic_ids.topic_id
+    WHERE traffic.direction = 'produced'
+    GROUP BY traffic.cluster_id, coalesce(traffic.topic, topic_ids.topic, traffic.topic_id)
+),
+prices AS (
+    SELECT
+        cluster_id,
+        max(CASE WHEN setting = 'prices.currency' THEN setting_value END) AS currency,
+        max(CASE WHEN setting = 'prices.cross_rack_per_gib' THEN CAST(setting_value AS DOUBLE) END)
+            AS cross_rack_per_gib
+    FROM current_settings
+    GROUP BY cluster_id
+),
+hourly AS (
+    SELECT
+        steps.*,
+        spans.since,
+        spans.until,
+        (unix_millis(spans.until) - unix_millis(spans.since) + 60000) / 36e5 AS hours,
+        CASE WHEN steps.advice = 'place_replica' THEN coalesce(produced.bytes, 0) END
+            AS replica_bytes
+    FROM steps
+    INNER JOIN spans ON steps.cluster_id = spans.cluster_id
+    LEFT JOIN produced
+        ON steps.cluster_id = produced.cluster_id AND steps.topic = produced.topic
+)
+
+SELECT
+    hourly.cluster_id,
+    hourly.advice,
+    hourly.principal,
+    hourly.client_id,
+    hourly.client_rack,
+    hourly.topic,
+    hourly.partition,
+    hourly.broker_id,
+    hourly.bytes / hourly.hours AS bytes_per_hour,
+    hourly.saved_bytes / hourly.hours AS saved_bytes_per_hour,
+    hourly.replica_bytes / hourly.hours AS replica_bytes_per_hour,
+    (hourly.saved_bytes - coalesce(hourly.replica_bytes, 0)) / hourly.hours
+    * prices.cross_rack_per_gib / 1073741824.0 AS saved_cost_per_hour,
+    prices.currency,
+    hourly.api_version AS least_fetch_version,
+    hourly.redirects,
+    hourly.since,
+    hourly.until
+FROM hourly
+LEFT JOIN prices ON hourly.cluster_id = prices.cluster_id

@@ -1,0 +1,34 @@
+"""The rack of a client that tells none, by the network its address is in."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Addresses of a network, from the first to the last, and the rack they are in.
+
+    As hex digits: 8 of IPv4, 32 of IPv6, so that texts of one length compare as addresses do.
+    """
+
+    first: str
+    last: str
+    rack: str
+
+
+def ranges(racks: Mapping[str, str]) -> Iterator[Range]:
+    """The networks of a map from CIDR to rack, the narrowest first."""
+    networks = [(ip_network(cidr), rack) for cidr, rack in racks.items()]
+    for network, rack in sorted(networks, key=lambda each: -each[0].prefixlen):
+        first, last = network.network_address, network.broadcast_address
+        yield Range(first.packed.hex(), last.packed.hex(), rack)
+
+
+def rack(address: str, racks: Mapping[str, str]) -> str | None:
+    """The rack of the narrowest network that holds an address; None: none does."""
+    digits = ip_address(address.partition("%")[0]).packed.hex()
+    for network in ranges(racks):
+        if len(network.first) == len(digits) and network.first <= digits <= network.last:
+            return network.rack
+    return None
