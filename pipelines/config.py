@@ -16,6 +16,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.overrides import override, read
 from quotaflow.pipelines.prices import Prices
 from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
+from quotaflow.pipelines.racks import Racks
 from quotaflow.pipelines.secrets import literal_secret_problem
 from quotaflow.pipelines.section import Positive, Section
 
@@ -166,6 +167,7 @@ class Conf(Section):
     alerts: Alerts = Alerts()
     results: Results = Results()
     prices: Prices = Prices()
+    racks: Racks = Field(default_factory=dict)
     plan: Plan = Plan()
     spark: Spark = Spark()
 

@@ -350,6 +350,7 @@ FILLED: dict[str, list[Row]] = {
         choice(5, 2**30, client_id=HOSTILE),
         choice(65, 2**20, is_rack_inferred=True, expected_reason="no_client_rack"),
         choice(65, 2**10, topic=HOSTILE, recommended_reason="no_replica_in_rack"),
+        choice(65, 2**8, broker_id=2, cross_rack_bytes=0, avoidable_bytes=0, hw_lag=7),
         choice(65, 2**9, topic=None, client_rack=None, cross_rack_bytes=None),
     ],
     "topic_names": [
