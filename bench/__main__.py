@@ -10,6 +10,7 @@ BENCHMARKS = (
     "decode_spark",
     "parse",
     "producer_ids",
+    "fetch_sessions",
     "snapshots",
     "producer_ids_stream",
 )

@@ -1,6 +1,7 @@
 """Every Delta table of quotaflow, once: name, meaning, columns with units, key and layout."""
 
 from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
+from quotaflow.schemas.fetch_tables import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
 from quotaflow.schemas.quota_tables import QUOTA_USAGE
 from quotaflow.schemas.replica_tables import PREFERRED_REPLICAS
@@ -30,6 +31,8 @@ __all__ = [
     "CLIENT_QUOTAS",
     "CLIENT_SUBSCRIPTIONS",
     "CONFIGS",
+    "FETCHES",
+    "FETCH_SESSIONS",
     "METRIC_ALERT_EVENTS",
     "PIPELINE_PROGRESS",
     "POINT",
@@ -58,6 +61,8 @@ TABLES: dict[str, Table] = {
         TELEMETRY_PUSHES,
         TELEMETRY_SUBSCRIPTIONS,
         CLIENT_METRICS,
+        FETCHES,
+        FETCH_SESSIONS,
         PRODUCER_ID_USES,
         PRODUCER_ID_RATES,
         METRIC_ALERT_EVENTS,

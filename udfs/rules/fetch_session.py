@@ -38,12 +38,8 @@ class Answered(NamedTuple):
     error_code: int
 
 
-class Held(NamedTuple):
-    """A partition as a session held it when asked, `asked_at` being its 0-based place."""
-
-    asked_at: int
-    fetch_offset: int
-    max_bytes: int
+Held = tuple[int, int, int]
+"""A partition as a session held it when asked: its 0-based place, fetch offset, limit in bytes."""
 
 
 class Kept(NamedTuple):
@@ -159,15 +155,17 @@ class FetchSession:
                 self.lose()
                 return None
             ticket = one[0]
-            held.append(Held(bisect_left(tickets, ticket), one[1], one[2]))
+            held.append((bisect_left(tickets, ticket), one[1], one[2]))
             one[3] = end_offset
             if size_bytes > 0:
                 moved[key] = ticket
         # A broker answers in the order it read; a log lists what was requested first.
-        for key in sorted(moved, key=moved.__getitem__):
+        for key in sorted(moved, key=moved.__getitem__) if len(moved) > 1 else moved:
             one = partitions.pop(key)
             del tickets[bisect_left(tickets, one[0])]
-            self._add(key, one[1], one[2], one[3])
+            one[0] = tickets[-1] + 1 if tickets else 0
+            partitions[key] = one
+            tickets.append(one[0])
         return held
 
     def waiting(self, served: Collection[Partition]) -> list[Partition]:

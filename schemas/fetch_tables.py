@@ -1,0 +1,113 @@
+"""Tables about fetches: what each asked for and got, and the sessions behind them (KIP-227)."""
+
+import pyarrow as pa
+
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, SOURCE
+from quotaflow.schemas.table import DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
+
+_NAME = [pa.field("topic", STRING), pa.field("topic_id", STRING), pa.field("partition", INT)]
+
+FETCHED = pa.struct(
+    [
+        *_NAME,
+        pa.field("asked_at", INT),
+        pa.field("fetch_offset", LONG),
+        pa.field("partition_max_bytes", LONG),
+        pa.field("high_watermark", LONG),
+        pa.field("last_stable_offset", LONG),
+        pa.field("log_start_offset", LONG),
+        pa.field("preferred_read_replica", INT),
+        pa.field("bytes", LONG),
+        pa.field("error_code", INT),
+    ]
+)
+STARVED = pa.struct(_NAME)
+HELD = pa.struct(
+    [
+        *_NAME,
+        pa.field("fetch_offset", LONG),
+        pa.field("partition_max_bytes", LONG),
+        pa.field("end_offset", LONG),
+    ]
+)
+
+_SESSION = Column("session_id", LONG, "session it began or went on with (KIP-227), 0 none")
+_REPLICA = Column("replica_id", INT, "node id of a follower; null for consumers")
+
+FETCHES = Table(
+    name="fetches",
+    comment="One row per FETCH answered, with what its session says it asked for (KIP-227)",
+    columns=(
+        CLUSTER_ID,
+        Column("event_time", TIMESTAMP, "when the broker completed the fetch, by its own clock"),
+        Column("broker_id", INT, "node id of the broker that was fetched from"),
+        *CLIENT,
+        Column("api_version", INT, "version of the request"),
+        _REPLICA,
+        Column("rack_id", STRING, "client.rack of the consumer (KIP-392)"),
+        Column("connection_id", STRING, "Kafka's connection id: local-remote-processor-index"),
+        _SESSION,
+        Column("session_epoch", LONG, "epoch of the request, 0 begins a session, -1 none"),
+        Column(
+            "session_state",
+            STRING,
+            "full: the request names all it wants; known: the rest is known from its session; "
+            "unknown: that began before the log did, or was idle too long; "
+            "out_of_order: an epoch is missing, or the line is told twice; "
+            "refused: by a top-level error",
+        ),
+        Column("session_partitions", INT, "partitions asked for; null where that is not known"),
+        Column("max_bytes", LONG, "limit on the whole response (KIP-74)"),
+        Column("min_bytes", LONG, "least bytes to wait for"),
+        Column("max_wait_ms", LONG, "longest wait for min_bytes"),
+        Column("isolation_level", INT, "0 read uncommitted, 1 read committed"),
+        Column("total_time_ms", DOUBLE, "from receive to sent; the fetch began this much earlier"),
+        Column("local_time_ms", DOUBLE, "processing on the broker itself"),
+        Column("remote_time_ms", DOUBLE, "waiting for min_bytes or max_wait_ms"),
+        Column("throttle_time_ms", DOUBLE, "throttle time told to the client"),
+        Column("error_code", INT, "top-level error code of the response"),
+        Column("response_bytes", LONG, "bytes of records of all partitions answered"),
+        Column(
+            "partitions",
+            pa.list_(FETCHED),
+            "partitions answered. asked_at: 0-based place in the order the broker read them; "
+            "asked_at, fetch_offset and partition_max_bytes are null where not known",
+        ),
+        Column(
+            "starved",
+            pa.list_(STARVED),
+            "partitions known to have had more to read, of which an answer that reached max_bytes "
+            "brought nothing; null where it is not known what was asked for",
+        ),
+        *SOURCE,
+    ),
+    key=("cluster_id", "source_topic", "source_partition", "source_offset"),
+    time="event_time",
+    clustering=("event_time", "principal"),
+)
+
+FETCH_SESSIONS = Table(
+    name="fetch_sessions",
+    comment="One row per fetch session in use (KIP-227), as it is after the newest fetch read",
+    columns=(
+        CLUSTER_ID,
+        Column("event_time", TIMESTAMP, "time of its newest fetch"),
+        Column("broker_id", INT, "node id of the broker that holds it"),
+        _SESSION,
+        Column("principal", STRING, "authenticated principal of its newest fetch"),
+        Column("client_id", STRING, "client.id of its newest fetch: untrusted text"),
+        _REPLICA,
+        Column("began_time", TIMESTAMP, "when it began"),
+        Column("next_epoch", LONG, "epoch that its next fetch must name"),
+        Column(
+            "held",
+            pa.list_(HELD),
+            "its partitions in the order the broker reads them next; end_offset: the high "
+            "watermark last told (read committed: last stable offset), -1 none. "
+            "Null where an epoch was missed",
+        ),
+    ),
+    key=("cluster_id", "broker_id", "session_id"),
+    time="event_time",
+    clustering=("event_time",),
+)

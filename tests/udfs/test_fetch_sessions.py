@@ -1,0 +1,268 @@
+import pickle
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.udfs.fetch_sessions import (
+    END,
+    FETCH,
+    FOLLOWED,
+    FOLLOWED_SQL,
+    PASSED,
+    ROWS,
+    SESSION,
+    follow_sessions,
+)
+
+from .rules.test_fetch_session import STEPS, played
+
+IDLE_S = 3_600
+S = 7
+
+
+def row(epoch, *partitions, session=S, at_s=0, **others):
+    """A line of alice's about session S, of partitions made by `part`."""
+    begins = epoch in (0, -1)
+    return {
+        "cluster_id": "c",
+        "broker_id": 1,
+        "event_time": at_s * 1_000_000,
+        "principal": "User:alice",
+        "client_id": "consumer-a",
+        "session_id": 0 if begins else session,
+        "session_epoch": epoch,
+        "response_session_id": session,
+        "error_code": 0,
+        "max_bytes": 1_000,
+        "isolation_level": 0,
+        "partitions": list(partitions),
+        "forgotten": [],
+        "session": session,
+        "kind": FETCH,
+    } | others
+
+
+def part(name, offset=None, size=None, end=None, **others):
+    """Partition 0 of a topic id: asked for from an offset, answered with bytes up to an end."""
+    asked, answered = offset is not None, size is not None
+    return {
+        "topic_id": name,
+        "partition": 0,
+        "in_request": asked,
+        "in_response": answered,
+        "fetch_offset": offset,
+        "partition_max_bytes": 100 if asked else None,
+        "high_watermark": end,
+        "bytes": size,
+        "error_code": 0 if answered else None,
+    } | others
+
+
+BEGUN = row(0, part("a", 0, 0, 5), part("b", 10, 0, 50))
+
+
+def batch(rows):
+    return pa.RecordBatch.from_pylist(rows, schema=ROWS)
+
+
+def follow(*batches):
+    """Rows out, fetches and sessions apart."""
+    out = [one for b in follow_sessions(IDLE_S)(iter(batches)) for one in b.to_pylist()]
+    fetches = [one for one in out if one["kind"] == FETCH]
+    return fetches, [one for one in out if one["kind"] == SESSION]
+
+
+def followed(*rows):
+    return follow(batch(rows))
+
+
+def carried(session):
+    """A session's row of one run as the next one gets it."""
+    return {name: session.get(name) for name in ROWS.names} | {"session": session["session_id"]}
+
+
+def answers(fetch, *names):
+    return [tuple(one[name] for name in names) for one in fetch["partitions"]]
+
+
+def test_answers_are_completed_from_the_session():
+    fetches, _ = followed(BEGUN, row(1, part("a", 3), part("b", size=9, end=50)))
+    assert [one["session_state"] for one in fetches] == ["full", "known"]
+    assert [one["session_partitions"] for one in fetches] == [2, 2]
+    names = ("topic_id", "asked_at", "fetch_offset", "partition_max_bytes", "bytes")
+    assert answers(fetches[0], *names) == [("a", 0, 0, 100, 0), ("b", 1, 10, 100, 0)]
+    assert answers(fetches[1], *names) == [("b", 1, 10, 100, 9)]
+    assert fetches[1]["response_bytes"] == 9
+
+
+def test_where_the_session_is_not_known_a_line_says_what_it_can():
+    (fetch,), sessions = followed(row(4, part("a", 3, 9, 9), part("b", size=1, end=1)))
+    assert (fetch["session_state"], fetch["session_partitions"]) == ("unknown", None)
+    assert answers(fetch, "asked_at", "fetch_offset") == [(None, 3), (None, None)]
+    assert fetch["starved"] is None
+    assert sessions == []
+
+
+def test_a_session_is_told_as_it_is_after_its_last_line():
+    lines = [row(1, part("a", 3, 9, 9), at_s=1), row(2, part("c", 7), at_s=2)]
+    _, (session,) = followed(BEGUN, *lines)
+    assert {name: session[name] for name in ("session_id", "next_epoch", "client_id")} == {
+        "session_id": S,
+        "next_epoch": 3,
+        "client_id": "consumer-a",
+    }
+    held = [(one["topic_id"], one["fetch_offset"], one["end_offset"]) for one in session["held"]]
+    assert held == [("b", 10, 50), ("a", 3, 9), ("c", 7, -1)]
+    assert (session["event_time"] - session["began_time"]).total_seconds() == 2
+
+
+def test_an_ended_session_is_told_no_more():
+    assert followed(BEGUN, row(-1, session_id=S, response_session_id=0))[1] == []
+    ends = row(0, part("a", 0, 0, 1), session_id=S, response_session_id=8, kind=END)
+    fetches, sessions = followed(BEGUN, ends, ends | {"session": 8, "kind": FETCH})
+    assert [one["session_id"] for one in fetches] == [S, 8]
+    assert [one["session_id"] for one in sessions] == [8]
+
+
+def test_a_lost_session_is_told_without_partitions_and_stays_lost():
+    _, (session,) = followed(BEGUN, row(2))
+    assert session["held"] is None
+    (fetch,), _ = followed(carried(session), row(3))
+    assert fetch["session_state"] == "out_of_order"
+
+
+def test_starved_are_named():
+    full = row(1, part("a", size=1_000, end=2_000))
+    (_, fetch), _ = followed(BEGUN, full)
+    assert [(one["topic"], one["topic_id"], one["partition"]) for one in fetch["starved"]] == [
+        (None, "b", 0)
+    ]
+    (_, fetch), _ = followed(BEGUN, full | {"max_bytes": 1_001})
+    assert fetch["starved"] == []
+
+
+@pytest.mark.parametrize(
+    ("isolation_level", "expected"),
+    [
+        pytest.param(0, ["b"], id="read uncommitted reads to the high watermark"),
+        pytest.param(1, [], id="read committed to the last stable offset"),
+    ],
+)
+def test_what_could_be_read_depends_on_the_isolation_level(isolation_level, expected):
+    told = part("a", 0, 1_000, 9), part("b", 5, 0, 9, last_stable_offset=5)
+    (fetch,), _ = followed(row(0, *told, isolation_level=isolation_level))
+    assert [one["topic_id"] for one in fetch["starved"]] == expected
+
+
+def test_fetches_without_sessions_stand_for_themselves():
+    """Old versions leave the columns null; topics have names before version 13."""
+    nulls = dict.fromkeys(["session_id", "session_epoch", "response_session_id", "error_code"])
+    by_name = part("a", 3, 9, 9) | {"topic_id": None, "topic": "orders"}
+    (fetch,), sessions = followed(row(-1, by_name, session=0) | nulls)
+    assert (fetch["session_state"], fetch["session_id"]) == ("full", 0)
+    assert answers(fetch, "topic", "topic_id", "asked_at") == [("orders", None, 0)]
+    assert sessions == []
+
+
+def test_brokers_and_sessions_are_apart():
+    other = BEGUN | {"broker_id": 2}
+    fetches, sessions = followed(BEGUN, other, row(1) | {"broker_id": 2}, row(1, session=8))
+    assert [one["session_state"] for one in fetches] == ["full", "full", "known", "unknown"]
+    assert [(one["broker_id"], one["next_epoch"]) for one in sessions] == [(1, 1), (2, 2)]
+
+
+def test_columns_of_a_line_pass_through():
+    given = batch([BEGUN | {"source_topic": "logs", "source_offset": 4, "rack_id": "az-a"}])
+    out = next(follow_sessions(IDLE_S)(iter([given])))
+    assert out.schema == FOLLOWED
+    same = [name for name in PASSED if name != "session_id"]
+    assert out.select(same) == given.select(same)
+
+
+def test_a_slice_is_read_from_its_own_start():
+    rows = batch([row(3, part("x", 1, 2, 3)), BEGUN, row(1, part("b", size=9, end=50))])
+    fetches, _ = follow(rows.slice(1))
+    assert answers(fetches[1], "topic_id", "asked_at") == [("b", 1)]
+
+
+def test_no_rows_give_none():
+    assert follow() == ([], [])
+    assert followed() == ([], [])
+
+
+def rows_of(steps):
+    """A client's lines as rows, in the order of time within each session."""
+    rows = []
+    for line, _ in played(steps, 2**31 - 1):
+        asked = {one.partition: one for one in line.asked}
+        answered = {one.partition: one for one in line.answered}
+        partitions = [
+            part(
+                key,
+                asked[key].fetch_offset if key in asked else None,
+                answered[key].size_bytes if key in answered else None,
+                answered[key].end_offset if key in answered else None,
+            )
+            | ({"error_code": answered[key].error_code} if key in answered else {})
+            for key in [*asked, *(key for key in answered if key not in asked)]
+        ]
+        own = (line.response_session_id if line.is_full else 0) or line.session_id
+        told = row(
+            line.epoch,
+            *partitions,
+            session=own,
+            at_s=line.time_us // 1_000_000,
+            session_id=line.session_id,
+            response_session_id=line.response_session_id,
+            error_code=line.error_code,
+            forgotten=[{"topic_id": key, "partition": 0} for key in line.forgotten],
+            source_offset=len(rows),
+        )
+        rows.append(told)
+        if line.is_full and line.session_id not in (0, own):
+            rows.append(told | {"session": line.session_id, "kind": END})
+    return rows
+
+
+def sort_key(one):
+    return one["session"], one["kind"] != SESSION, one["event_time"]
+
+
+def in_pieces(rows, cuts):
+    """Rows followed in as many runs, each with the sessions of the one before."""
+    fetches, sessions = [], []
+    edges = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
+    for start, stop in pairwise(edges):
+        piece = sorted([*map(carried, sessions), *rows[start:stop]], key=sort_key)
+        halves = [batch(piece[: len(piece) // 2]), batch(piece[len(piece) // 2 :])]
+        told, sessions = follow(*halves)
+        fetches += told
+    return sorted(fetches, key=lambda one: one["source_offset"]), sessions
+
+
+@given(STEPS, st.sets(st.integers(0, 60), max_size=8))
+def test_runs_may_be_cut_anywhere(steps, cuts):
+    rows = rows_of(steps)
+    assert in_pieces(rows, cuts) == in_pieces(rows, [])
+
+
+def test_it_travels_to_workers():
+    travelled = pickle.loads(pickle.dumps(follow_sessions(IDLE_S)))
+    assert [one.num_rows for one in travelled(iter([batch([BEGUN])]))] == [1, 1]
+
+
+def test_its_shape_agrees_with_its_sql():
+    assert FOLLOWED_SQL.startswith("`cluster_id` STRING, `event_time` TIMESTAMP")
+    assert FOLLOWED_SQL.endswith(
+        "`next_epoch` BIGINT, `held` ARRAY<STRUCT<topic: STRING, "
+        "topic_id: STRING, partition: INT, fetch_offset: BIGINT, partition_max_bytes: BIGINT, "
+        "end_offset: BIGINT>>, `kind` STRING"
+    )
+
+
+def test_a_bad_bound_is_told_before_any_row():
+    with pytest.raises(ValueError, match=r"^idle_s must be at least 1, got 0$"):
+        follow_sessions(0)

@@ -1,0 +1,201 @@
+"""Fetch sessions (KIP-227) over a partition of FETCH lines sorted by session and time."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from quotaflow.schemas import fetch_tables, request_tables
+from quotaflow.schemas.table import LONG, STRING, sql_type
+from quotaflow.udfs.fetch_columns import (
+    Lines,
+    columns,
+    cut,
+    integers,
+    lengths,
+    named,
+    names,
+    offsets_of,
+)
+from quotaflow.udfs.key_runs import Key, key_at, key_runs
+from quotaflow.udfs.rules.fetch_line import FULL_EPOCHS, Followed, follow
+from quotaflow.udfs.rules.fetch_session import FetchSession, Kept
+
+KEY = ("cluster_id", "broker_id", "session")
+SESSION, FETCH, END = "session", "fetch", "end"
+"""What a row is: a session as it was, a line, or a line told again for the session it ended."""
+
+_FILLED = {"session_state", "session_partitions", "response_bytes", "partitions", "starved"}
+_FETCH = fetch_tables.FETCHES.arrow
+_OF_SESSION = [f for f in fetch_tables.FETCH_SESSIONS.arrow if f.name not in _FETCH.names]
+PASSED = [name for name in _FETCH.names if name not in _FILLED]
+"""Columns of a line that pass through."""
+ROWS = pa.schema(
+    [
+        *(_FETCH.field(name) for name in PASSED),
+        pa.field("response_session_id", LONG),
+        pa.field("forgotten", request_tables.REQUESTS.arrow.field("forgotten").type),
+        pa.field("partitions", request_tables.REQUESTS.arrow.field("partitions").type),
+        *_OF_SESSION,
+        pa.field("session", LONG),
+        pa.field("kind", STRING),
+    ]
+)
+FOLLOWED = pa.schema([*_FETCH, *_OF_SESSION, pa.field("kind", STRING)])
+FOLLOWED_SQL = ", ".join(f"`{field.name}` {sql_type(field.type)}" for field in FOLLOWED)
+
+_Batches = Iterator[pa.RecordBatch]
+
+
+def follow_sessions(idle_s: int) -> Callable[[_Batches], _Batches]:
+    """A function for mapInArrow: ROWS in, sorted by KEY, the session's own row first, then by time.
+
+    Out come FOLLOWED: lines with what their sessions say, and a row for each session that lives on.
+    A line that names one session and begins another comes once more, as END, under the key of the
+    one it ended. All rows of a KEY must be in one partition; one session is held at a time.
+    """
+    if idle_s < 1:
+        raise ValueError(f"idle_s must be at least 1, got {idle_s}")
+    return partial(_follow, idle_s * 1_000_000)
+
+
+def _follow(idle_us: int, batches: _Batches) -> _Batches:
+    walk = _Walk(idle_us)
+    for batch in batches:
+        if batch.num_rows:
+            yield from walk.follow(batch)
+    walk.leave()
+    yield from walk.sessions()
+
+
+class _Left(NamedTuple):
+    """A session whose lines were all read, and who fetched last."""
+
+    key: Key
+    session: FetchSession
+    owner: Key
+
+
+_OF_KEY = ("cluster_id", "broker_id", "session_id")
+_OWNER = ("principal", "client_id", "replica_id")
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The session that is being followed, and those that were since sessions were last told."""
+
+    idle_us: int
+    key: Key = ()
+    session: FetchSession | None = None
+    owner: Key = ()
+    left: list[_Left] = field(default_factory=list)
+
+    def follow(self, batch: pa.RecordBatch) -> _Batches:
+        """The lines of a batch, then the sessions whose last line it holds."""
+        lines, kinds = Lines(batch), batch.column("kind").to_pylist()
+        told = iter(lines)
+        restored = _restored(batch) if SESSION in kinds else []
+        chosen: list[int] = []
+        found: list[Followed] = []
+        for start, stop in key_runs(batch, KEY):
+            key = key_at(batch, KEY, start)
+            if key != self.key:
+                self.leave()
+                self.key = key
+            session_id = int(str(key[-1]))
+            for at, line in zip(range(start, stop), told, strict=False):
+                if kinds[at] == SESSION:
+                    self.session = restored[at]
+                    continue
+                one = follow(self.session, session_id, line, self.idle_us)
+                self.session = one.session
+                if kinds[at] == FETCH:
+                    chosen.append(at)
+                    found.append(one)
+            self.owner = key_at(batch, _OWNER, stop - 1)
+        if chosen:
+            yield _fetches(batch, lines, chosen, found)
+        yield from self.sessions()
+
+    def leave(self) -> None:
+        """Be done with the session that was followed."""
+        if self.session is not None:
+            self.left.append(_Left(self.key, self.session, self.owner))
+        self.session = None
+
+    def sessions(self) -> _Batches:
+        """A row for each session that was left."""
+        if self.left:
+            yield _sessions(self.left)
+        self.left = []
+
+
+def _restored(batch: pa.RecordBatch) -> list[FetchSession]:
+    """Of every row the session it holds; rows of lines hold none that means anything."""
+    lists = batch.column("held")
+    values = lists.flatten()
+    numbers = ("fetch_offset", "partition_max_bytes", "end_offset")
+    each = (integers(values.field(name), -1).tolist() for name in numbers)
+    held = cut(map(Kept, names(values), *each), lengths(lists))
+    return [
+        FetchSession.restored(began_us, last_us, next_epoch, kept if is_known else None)
+        for began_us, last_us, next_epoch, kept, is_known in zip(
+            integers(batch.column("began_time"), 0).tolist(),
+            integers(batch.column("event_time"), 0).tolist(),
+            integers(batch.column("next_epoch"), 0).tolist(),
+            held,
+            lists.is_valid().to_pylist(),
+            strict=True,
+        )
+    ]
+
+
+def _fetches(
+    batch: pa.RecordBatch, lines: Lines, chosen: list[int], found: list[Followed]
+) -> pa.RecordBatch:
+    mine = batch if len(chosen) == batch.num_rows else batch.take(pa.array(chosen))
+    given = {name: mine.column(name) for name in PASSED}
+    named_id, answered_id, epoch = (
+        integers(mine.column(name), null)
+        for name, null in (("session_id", 0), ("response_session_id", 0), ("session_epoch", -1))
+    )
+    session_id = np.where(np.isin(epoch, FULL_EPOCHS), answered_id, named_id)
+    given["session_id"] = pa.array(session_id, LONG)
+    given |= columns(lines, chosen, found)
+    given["kind"] = pa.repeat(pa.scalar(FETCH, STRING), len(chosen))
+    return _batch(given, len(chosen))
+
+
+def _sessions(left: list[_Left]) -> pa.RecordBatch:
+    sessions = [one.session for one in left]
+    told = {
+        **dict(zip(_OF_KEY, zip(*(one.key for one in left), strict=True), strict=True)),
+        **dict(zip(_OWNER, zip(*(one.owner for one in left), strict=True), strict=True)),
+        "event_time": [one.last_us for one in sessions],
+        "began_time": [one.began_us for one in sessions],
+        "next_epoch": [one.next_epoch for one in sessions],
+        "kind": [SESSION] * len(left),
+    }
+    given = {name: pa.array(values, FOLLOWED.field(name).type) for name, values in told.items()}
+    return _batch(given | {"held": _held(sessions)}, len(left))
+
+
+def _held(sessions: list[FetchSession]) -> pa.Array:
+    held = [one.held() for one in sessions]
+    kept = [one for each in held for one in each]
+    numbers = {
+        "fetch_offset": [one.fetch_offset for one in kept],
+        "partition_max_bytes": [one.max_bytes for one in kept],
+        "end_offset": [one.end_offset for one in kept],
+    }
+    values = named([one.partition for one in kept], fetch_tables.HELD, numbers)
+    is_lost = pa.array([not one.is_known for one in sessions])
+    return pa.ListArray.from_arrays(offsets_of([len(one) for one in held]), values, mask=is_lost)
+
+
+def _batch(given: dict[str, pa.Array], rows: int) -> pa.RecordBatch:
+    arrays = [given[f.name] if f.name in given else pa.nulls(rows, f.type) for f in FOLLOWED]
+    return pa.RecordBatch.from_arrays(arrays, schema=FOLLOWED)
