@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from quotaflow.pipelines.alert_rules import Alerts
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.fetch_sections import FetchSessions
 from quotaflow.pipelines.overrides import override, read
 from quotaflow.pipelines.prices import Prices
 from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
@@ -164,6 +165,7 @@ class Conf(Section):
     payloads: Payloads = Payloads()
     producer_ids: ProducerIds = ProducerIds()
     quotas: Quotas = Quotas()
+    fetch_sessions: FetchSessions = FetchSessions()
     alerts: Alerts = Alerts()
     results: Results = Results()
     prices: Prices = Prices()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import sinks, sources
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.facts import client_metrics, ingest, telemetry_pushes
+from quotaflow.pipelines.facts import client_metrics, fetches, ingest, telemetry_pushes
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.results import (
     metric_alerts,
@@ -94,6 +94,13 @@ def _client_metrics(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery
     return sinks.start(once, "client_metrics", setting.warehouse, write, trigger)
 
 
+def _fetches(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
+    conf, requests = setting.conf, tables.REQUESTS.name
+    rows = sources.read_table(setting.spark, conf, setting.warehouse, requests)
+    write = fetches.Fetches(conf.fetch_sessions, setting.cluster_id).write
+    return sinks.start(rows, "fetches", setting.warehouse, write, trigger)
+
+
 def _keep(
     job: str,
     results: Callable[[Conf], tuple[Result, ...]],
@@ -168,6 +175,13 @@ JOBS: dict[str, Job] = {
             reads=tables.TELEMETRY_PUSHES.name,
             fills=(tables.CLIENT_METRICS, tables.PIPELINE_PROGRESS),
             start=_client_metrics,
+        ),
+        Job(
+            name="fetches",
+            doc="completes fetches with what their sessions say they asked for (KIP-227)",
+            reads=tables.REQUESTS.name,
+            fills=(tables.FETCHES, tables.FETCH_SESSIONS, tables.PIPELINE_PROGRESS),
+            start=_fetches,
         ),
         Job(
             name="request_results",

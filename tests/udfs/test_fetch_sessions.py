@@ -17,7 +17,9 @@ from quotaflow.udfs.fetch_sessions import (
     follow_sessions,
 )
 
-from .rules.test_fetch_session import STEPS, played
+from .fetch_rows import part, request
+from .rules.fetch_broker import played
+from .rules.test_fetch_session import STEPS
 
 IDLE_S = 3_600
 S = 7
@@ -42,22 +44,6 @@ def row(epoch, *partitions, session=S, at_s=0, **others):
         "forgotten": [],
         "session": session,
         "kind": FETCH,
-    } | others
-
-
-def part(name, offset=None, size=None, end=None, **others):
-    """Partition 0 of a topic id: asked for from an offset, answered with bytes up to an end."""
-    asked, answered = offset is not None, size is not None
-    return {
-        "topic_id": name,
-        "partition": 0,
-        "in_request": asked,
-        "in_response": answered,
-        "fetch_offset": offset,
-        "partition_max_bytes": 100 if asked else None,
-        "high_watermark": end,
-        "bytes": size,
-        "error_code": 0 if answered else None,
     } | others
 
 
@@ -197,31 +183,9 @@ def rows_of(steps):
     """A client's lines as rows, in the order of time within each session."""
     rows = []
     for line, _ in played(steps, 2**31 - 1):
-        asked = {one.partition: one for one in line.asked}
-        answered = {one.partition: one for one in line.answered}
-        partitions = [
-            part(
-                key,
-                asked[key].fetch_offset if key in asked else None,
-                answered[key].size_bytes if key in answered else None,
-                answered[key].end_offset if key in answered else None,
-            )
-            | ({"error_code": answered[key].error_code} if key in answered else {})
-            for key in [*asked, *(key for key in answered if key not in asked)]
-        ]
+        told = request(line, len(rows)) | {"kind": FETCH}
         own = (line.response_session_id if line.is_full else 0) or line.session_id
-        told = row(
-            line.epoch,
-            *partitions,
-            session=own,
-            at_s=line.time_us // 1_000_000,
-            session_id=line.session_id,
-            response_session_id=line.response_session_id,
-            error_code=line.error_code,
-            forgotten=[{"topic_id": key, "partition": 0} for key in line.forgotten],
-            source_offset=len(rows),
-        )
-        rows.append(told)
+        rows.append(told | {"session": own})
         if line.is_full and line.session_id not in (0, own):
             rows.append(told | {"session": line.session_id, "kind": END})
     return rows

@@ -144,3 +144,23 @@ class Broker:
             return []
         served = {key for key, size in read.bytes.items() if size and key not in read.errors}
         return [key for key in order if key not in served and ends[key] > requests[key][0]]
+
+
+def played(steps, max_epoch):
+    """Lines of a client that does as its broker says, with the truth behind each."""
+    broker, session_id, epoch = Broker(max_epoch), 0, 0
+    for kind, requests, leaving, read in steps:
+        if kind == "evicted":
+            broker.sessions.pop(session_id, None)
+        if kind == "wrong epoch" and session_id:
+            yield broker.fetch(session_id, epoch + 2, requests, leaving, read)
+        if kind == "first":  # another client's
+            yield broker.fetch(0, 0, requests, [], read)
+        full = not session_id or kind in {"begin", "end"}
+        forgotten = [] if full else leaving
+        if full:
+            epoch = -1 if kind == "end" else 0
+        line, truth = broker.fetch(session_id, epoch, requests, forgotten, read)
+        yield line, truth
+        session_id = 0 if line.error_code == 70 else line.response_session_id
+        epoch = 1 if epoch == max_epoch or full else epoch + 1

@@ -8,7 +8,7 @@ from quotaflow.udfs.rules import fetch_session
 from quotaflow.udfs.rules.fetch_line import Line, SessionState, follow
 from quotaflow.udfs.rules.fetch_session import Answered, Asked, FetchSession, Kept
 
-from .fetch_broker import SECOND_US, Broker, Read
+from .fetch_broker import SECOND_US, Read, played
 
 IDLE_US = 3_600 * SECOND_US
 S = 7
@@ -176,26 +176,6 @@ STEPS = st.lists(
     st.tuples(KINDS, REQUESTS, st.lists(KEYS, max_size=1), READS), min_size=6, max_size=40
 )
 MAX_EPOCHS = st.sampled_from([3, 2**31 - 1])
-
-
-def played(steps, max_epoch):
-    """Lines of a client that does as its broker says, with the truth behind each."""
-    broker, session_id, epoch = Broker(max_epoch), 0, 0
-    for kind, requests, leaving, read in steps:
-        if kind == "evicted":
-            broker.sessions.pop(session_id, None)
-        if kind == "wrong epoch" and session_id:
-            yield broker.fetch(session_id, epoch + 2, requests, leaving, read)
-        if kind == "first":  # another client's
-            yield broker.fetch(0, 0, requests, [], read)
-        full = not session_id or kind in {"begin", "end"}
-        forgotten = [] if full else leaving
-        if full:
-            epoch = -1 if kind == "end" else 0
-        line, truth = broker.fetch(session_id, epoch, requests, forgotten, read)
-        yield line, truth
-        session_id = 0 if line.error_code == 70 else line.response_session_id
-        epoch = 1 if epoch == max_epoch or full else epoch + 1
 
 
 def rebuilt(lines):

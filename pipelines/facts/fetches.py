@@ -1,0 +1,113 @@
+"""`fetches`: one row per FETCH answered, with what its session says it asked for (KIP-227).
+
+`fetch_sessions` is the state between micro-batches. It is written last: a batch that is replayed
+starts from the state it started from before, and what was written already is not written again.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.fetch_sections import FetchSessions
+from quotaflow.pipelines.sinks import Batch, Count
+from quotaflow.schemas import tables
+from quotaflow.udfs import fetch_sessions
+from quotaflow.udfs.fetch_sessions import END, FETCH, KEY, SESSION
+from quotaflow.udfs.rules.fetch_session import MAX_EPOCH
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+_BROKER = ["cluster_id", "broker_id"]
+_EVER = "session_id IS NOT NULL"
+_OF_LINE = [name for name in fetch_sessions.ROWS.names if name in tables.REQUESTS.column_names]
+_IS_FULL = "coalesce(session_epoch, -1) <= 0"
+_NAMED = "coalesce(session_id, 0)"
+_BEGUN = f"if({_IS_FULL}, coalesce(response_session_id, 0), 0)"
+# A line belongs to the session it begins, else to the one it names; one that it ends in passing
+# must be told too.
+_SESSIONS = f"""inline(case
+when {_BEGUN} <> 0 and {_NAMED} not in (0, {_BEGUN}) then array(
+    named_struct('session', {_BEGUN}, 'kind', '{FETCH}'),
+    named_struct('session', {_NAMED}, 'kind', '{END}'))
+else array(named_struct('session', coalesce(nullif({_BEGUN}, 0), {_NAMED}), 'kind', '{FETCH}'))
+end)"""
+# Lines of one session and millisecond come in the order of their epochs, its end last.
+_EPOCH = f"""case
+when kind = '{END}' or ({_IS_FULL} and session = {_NAMED}) then {MAX_EPOCH + 1}
+else session_epoch
+end"""
+# Fetches without a session stand for themselves: they need not meet in one partition.
+_ALONE = "if(session = 0, source_offset, null)"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetches:
+    """Appends the fetches of each micro-batch of requests, and keeps the sessions they leave."""
+
+    conf: FetchSessions
+    cluster_id: str
+
+    def write(self, requests: "DataFrame", batch: Batch) -> None:
+        """Follow every session, append, and report what came and which sessions were dropped."""
+        spark = requests.sparkSession
+        sessions = batch.warehouse.read(spark, tables.FETCH_SESSIONS.name)
+        followed = follow(requests, sessions, self.conf.idle_s).persist()
+        kept = with_dropped(followed, self.conf).persist()
+        try:
+            fetched = followed.where(F.col("kind") == FETCH)
+            came = fetched.agg(F.count(F.lit(1)).alias("rows"), F.max("event_time").alias("newest"))
+            lines = came.collect()[0]
+            if not lines["rows"]:
+                return
+            counts = _counts(lines["rows"], kept.groupBy("dropped").count().collect())
+            batch.append(fetched, tables.FETCHES)
+            batch.report(spark, counts, self.cluster_id, lines["newest"].astimezone(UTC))
+            batch.replace(kept.where("dropped IS NULL"), tables.FETCH_SESSIONS, _EVER)
+        finally:
+            kept.unpersist()
+            followed.unpersist()
+
+
+def follow(requests: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFrame":
+    """Fetches, and sessions as they are after them; `kind` tells them apart."""
+    lines = requests.where("api = 'FETCH'").select(*_OF_LINE, F.expr(_SESSIONS))
+    own = {"session": F.col("session_id"), "kind": F.lit(SESSION)}
+    return (
+        lines.unionByName(sessions.withColumns(own), allowMissingColumns=True)
+        .repartition(*KEY, F.expr(_ALONE))
+        .sortWithinPartitions(
+            *KEY,
+            F.col("kind") != SESSION,
+            "event_time",
+            F.expr(_EPOCH),
+            "source_partition",
+            "source_offset",
+        )
+        .select(fetch_sessions.ROWS.names)
+        .mapInArrow(fetch_sessions.follow_sessions(idle_s), fetch_sessions.FOLLOWED_SQL)
+    )
+
+
+def with_dropped(followed: "DataFrame", conf: FetchSessions) -> "DataFrame":
+    """The sessions, with why one is `dropped`: null for those that are kept."""
+    newest = followed.groupBy(*_BROKER).agg(F.max("event_time").alias("newest"))
+    sessions = followed.where(F.col("kind") == SESSION).join(F.broadcast(newest), _BROKER, "left")
+    by_age = Window.partitionBy(*_BROKER).orderBy(F.desc("event_time"), F.desc("session_id"))
+    idle = F.col("newest") - F.col("event_time") > F.make_dt_interval(secs=F.lit(conf.idle_s))
+    return sessions.withColumn("place", F.row_number().over(by_age)).withColumn(
+        "dropped",
+        F.when(idle, "idle").when(F.col("place") > conf.slots_per_broker, "over_slots"),
+    )
+
+
+def _counts(lines: int, sessions: "list[Row]") -> list[Count]:
+    table, state = tables.FETCHES.name, tables.FETCH_SESSIONS.name
+    of_sessions = [
+        Count("left_out" if row["dropped"] else "out", row["count"], state, row["dropped"])
+        for row in sessions
+    ]
+    return [Count("in", lines, table), Count("out", lines, table), *of_sessions]
