@@ -18,16 +18,9 @@ def histories(
 
     A value that is null stands for none: of what was removed.
     """
-    return F.broadcast(long_histories(changes, about, value, since))
-
-
-def long_histories(
-    changes: "DataFrame", about: list[str], value: Column, since: str = "event_time"
-) -> "DataFrame":
-    """As `histories`, of as much as a cluster has of partitions."""
     change = F.struct(F.col(since).alias("since"), value.alias("value"))
     history = F.sort_array(F.collect_list(change)).alias(HISTORY)
-    return changes.groupBy(*about).agg(history)
+    return F.broadcast(changes.groupBy(*about).agg(history))
 
 
 def standing(at: str) -> Column:

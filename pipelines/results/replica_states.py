@@ -1,11 +1,12 @@
 """Replicas, racks and selectors as snapshots knew them at the end of a minute."""
 
-from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results.as_of import HISTORY, histories, long_histories, standing
+from quotaflow.pipelines.results.as_of import HISTORY, histories, standing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 SELECTOR = "replica.selector.class"
 _AT = "minute_end"
 _BROKER = ["cluster_id", "broker_id"]
-_PARTITION = ["cluster_id", "minute_end", "topic_id", "partition"]
 
 
 def with_topic(answers: "DataFrame", topics: "DataFrame") -> "DataFrame":
@@ -31,37 +31,67 @@ def with_topic(answers: "DataFrame", topics: "DataFrame") -> "DataFrame":
     )
 
 
-def replicas(partitions: "DataFrame", of: "Mapping[str, DataFrame]") -> "DataFrame":
-    """A row for each partition and minute that snapshots knew by then, with its `replicas`."""
-    state = F.struct("is_leader", "is_in_sync", "is_offline")
-    states = long_histories(
-        of["replicas"],
-        ["cluster_id", "topic_id", "partition", "broker_id"],
-        F.when(~F.col("is_removed"), state),
-    )
-    told = [
-        F.coalesce(F.col("state")[name], F.lit(False)).alias(name)
-        for name in ("is_leader", "is_in_sync", "is_offline")
-    ]
-    each = (
-        partitions.join(states, ["cluster_id", "topic_id", "partition"])
-        .withColumn("state", standing(_AT))
-        .where("state IS NOT NULL")
+def with_replicas(
+    partitions: "DataFrame", replicas: "DataFrame", brokers: "DataFrame"
+) -> "DataFrame":
+    """Add the `replicas` that snapshots knew by then; null where they knew none.
+
+    Those are structs of broker_id, rack, is_rack_known, is_leader, is_in_sync and is_offline.
+    """
+    changes = F.filter(HISTORY, lambda change: change["since"] < F.col(_AT))
+    ids = F.array_distinct(F.transform(changes, lambda change: change["broker_id"]))
+    last = F.transform(ids, partial(_last_of, changes))
+    standing_now = F.filter(last, lambda change: ~change["is_removed"])
+    found = F.transform(standing_now, _replica)
+    return (
+        partitions.join(
+            _replica_histories(replicas, brokers), ["cluster_id", "topic_id", "partition"], "left"
+        )
+        .withColumn("replicas", F.when(F.size(found) > 0, found))
         .drop(HISTORY)
-        .transform(with_rack, of["brokers"])
     )
-    replica = F.struct("broker_id", "rack", "is_rack_known", *told)
-    return each.groupBy(*_PARTITION).agg(F.collect_list(replica).alias("replicas"))
+
+
+def _replica_histories(replicas: "DataFrame", brokers: "DataFrame") -> "DataFrame":
+    """A row for each partition: changes of its replicas, each with its broker's racks."""
+    racks = _racks(brokers).withColumnRenamed(HISTORY, "racks")
+    flags = (
+        F.coalesce(name, F.lit(False)).alias(name)
+        for name in ("is_leader", "is_in_sync", "is_offline", "is_removed")
+    )
+    change = F.struct(F.col("event_time").alias("since"), "broker_id", *flags, "racks")
+    return (
+        replicas.join(racks, _BROKER, "left")
+        .groupBy("cluster_id", "topic_id", "partition")
+        .agg(F.sort_array(F.collect_list(change)).alias(HISTORY))
+    )
+
+
+def _last_of(changes: Column, broker_id: Column) -> Column:
+    own = F.filter(changes, lambda change: change["broker_id"] == broker_id)
+    return F.try_element_at(own, F.lit(-1))
+
+
+def _replica(change: Column) -> Column:
+    by_then = F.filter(change["racks"], lambda rack: rack["since"] < F.col(_AT))
+    told = F.try_element_at(by_then, F.lit(-1))["value"]
+    return F.struct(
+        change["broker_id"].alias("broker_id"),
+        told["rack"].alias("rack"),
+        told.isNotNull().alias("is_rack_known"),
+        *(change[name].alias(name) for name in ("is_leader", "is_in_sync", "is_offline")),
+    )
+
+
+def _racks(brokers: "DataFrame") -> "DataFrame":
+    return histories(brokers, _BROKER, F.when(~F.col("is_removed"), F.struct("rack")))
 
 
 def with_rack(rows: "DataFrame", brokers: "DataFrame") -> "DataFrame":
-    """Add `rack` of a row's broker_id, and `is_rack_known`: a broker may have none."""
-    rack = F.when(~F.col("is_removed"), F.struct("rack"))
+    """Add the `rack` of a row's broker_id."""
     found = standing(_AT)
     return (
-        rows.join(histories(brokers, _BROKER, rack), _BROKER, "left")
-        .withColumns({"rack": found["rack"], "is_rack_known": found.isNotNull()})
-        .drop(HISTORY)
+        rows.join(_racks(brokers), _BROKER, "left").withColumn("rack", found["rack"]).drop(HISTORY)
     )
 
 

@@ -1,0 +1,217 @@
+"""Whom consumers read from, from fetches and snapshots: each case is a cluster of one frame."""
+
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from quotaflow.pipelines.results import preferred_replicas
+from quotaflow.pipelines.results.result import Known
+from quotaflow.schemas import tables
+from quotaflow.udfs.rules.replica import RACK_AWARE
+
+Row = dict[str, Any]
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+BEFORE = -600
+CONTEXT = [context.table.name for context in preferred_replicas.result({}).context]
+RACKS = {"10.2.0.0/16": "az-b"}
+
+
+def at(second: float) -> datetime:
+    return NOON + timedelta(seconds=second)
+
+
+def of(size: int | None, **others: Any) -> Row:
+    """A partition that was answered."""
+    row = {"topic_id": "id1", "partition": 0, "bytes": size, "error_code": 0}
+    return row | {"preferred_read_replica": -1, "high_watermark": 100} | others
+
+
+def fetch(second: float, broker_id: int, *partitions: Row, **others: Any) -> Row:
+    row = {"broker_id": broker_id, "event_time": at(second), "record_time": at(second)}
+    row |= {"principal": "User:alice", "client_id": "reader", "client_address": "10.1.0.1"}
+    row |= {"api_version": 17, "rack_id": "az-b", "partitions": list(partitions)}
+    return row | others
+
+
+def seen(second: float, **others: Any) -> Row:
+    return {"event_time": at(second), "is_removed": False} | others
+
+
+def replica(broker_id: int, second: float = BEFORE, **others: Any) -> Row:
+    """A replica that is in sync; broker 1 leads."""
+    row = seen(second, topic_id="id1", topic="orders", partition=0, broker_id=broker_id)
+    row |= {"is_leader": broker_id == 1, "is_in_sync": True, "is_offline": False}
+    return row | others
+
+
+def broker(broker_id: int, rack: str | None, second: float = BEFORE) -> Row:
+    return seen(second, broker_id=broker_id, rack=rack)
+
+
+def selector(value: str | None, second: float = BEFORE) -> Row:
+    row = seen(second, entity_type="broker", entity_name="1", config_value=value)
+    return row | {"config_key": "replica.selector.class"}
+
+
+TOPIC = seen(BEFORE, topic_id="id1", topic="orders")
+THREE = {
+    "topics": [TOPIC],
+    "replicas": [replica(n) for n in (1, 2, 3)],
+    "brokers": [broker(1, "az-a"), broker(2, "az-b"), broker(3, "az-c")],
+    "configs": [selector(RACK_AWARE)],
+}
+NAMED = {"preferred_read_replica": 2}
+CHOICE = ("expected_replica", "expected_reason", "recommended_replica", "recommended_reason")
+NEAR = (2, "follower_in_rack", 2, "follower_in_rack")
+
+CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Row]]] = {
+    "told, and gone there": (
+        [
+            fetch(1, 1, of(0, **NAMED), of(None, **NAMED, partition=0)),
+            fetch(2, 2, of(70, high_watermark=90)),
+            fetch(3, 2, of(7, high_watermark=95)),
+            fetch(4, 1, of(9_000, high_watermark=120), replica_id=3, rack_id=None),
+            fetch(5, 2, of(9_000, high_watermark=300), replica_id=3, rack_id=None),
+            fetch(6, 2, of(0), of(5, error_code=1)),
+        ],
+        THREE,
+        {
+            (0, 1): {"fetches": 0, "bytes": 0, "redirects": 2, "named_replica": 2, "hw_lag": None}
+            | {"cross_rack_bytes": 0, "leader_rack": "az-a", "broker_rack": "az-a"},
+            (0, 2): {"fetches": 2, "bytes": 77, "redirects": 0, "named_replica": None}
+            | {"cross_rack_bytes": 0, "avoidable_bytes": 0, "hw_lag": 20, "eligibility": "known"}
+            | {"broker_rack": "az-b", "leader_id": 1, "api_version": 17}
+            | dict(zip(CHOICE, NEAR, strict=True)),
+        },
+    ),
+    "no selector": (
+        [fetch(1, 1, of(70))],
+        THREE | {"configs": [selector(None)]},
+        {
+            (0, 1): {"expected_replica": 1, "expected_reason": "no_selector"}
+            | {"recommended_replica": 2, "cross_rack_bytes": 70, "avoidable_bytes": 70},
+        },
+    ),
+    "a selector of somebody's own": (
+        [fetch(1, 1, of(70))],
+        THREE | {"configs": [selector("com.example.Nearest")]},
+        {
+            (0, 1): {"expected_replica": None, "expected_reason": "selector_unknown"}
+            | {"recommended_replica": 2, "eligibility": "known"},
+        },
+    ),
+    "an old client by topic name, its rack by its address": (
+        [
+            fetch(1, 1, of(70, topic="orders", topic_id=None), api_version=8)
+            | {"rack_id": None, "client_address": "10.2.7.7"}
+        ],
+        THREE,
+        {
+            (0, 1): {"topic_id": "id1", "client_rack": "az-b", "is_rack_inferred": True}
+            | {"expected_reason": "no_client_rack", "expected_replica": 1, "api_version": 8}
+            | {"recommended_replica": 2, "avoidable_bytes": 70},
+        },
+    ),
+    "no rack is known": (
+        [fetch(1, 1, of(70), rack_id=None)],
+        THREE,
+        {
+            (0, 1): {"client_rack": None, "is_rack_inferred": False, "cross_rack_bytes": None}
+            | {"avoidable_bytes": None, "recommended_reason": "no_client_rack"},
+        },
+    ),
+    "as of the minute": (
+        [fetch(minute * 60 + 1, 1, of(70)) for minute in range(4)],
+        {
+            "topics": [TOPIC],
+            "replicas": [
+                *(replica(n, 30) for n in (1, 2)),
+                replica(2, 90, is_in_sync=False),
+                replica(2, 200, is_removed=True),
+            ],
+            "brokers": [broker(1, "az-a", 30), broker(2, "az-b", 30)],
+            "configs": [selector(None, 30), selector(RACK_AWARE, 70)],
+        },
+        {
+            (0, 1): {"expected_reason": "no_selector", "recommended_replica": 2, "topic": "orders"},
+            (1, 1): {"expected_reason": "not_eligible_in_rack", "recommended_replica": 1}
+            | {"cross_rack_bytes": 70, "avoidable_bytes": 0},
+            (2, 1): {"expected_reason": "not_eligible_in_rack"},
+            (3, 1): {"expected_reason": "no_replica_in_rack", "avoidable_bytes": 0},
+        },
+    ),
+    "before the first snapshot": (
+        [fetch(-1, 1, of(70))],
+        {"replicas": [replica(1, 1)], "topics": [seen(1, topic_id="id1", topic="orders")]},
+        {
+            (-1, 1): {"eligibility": "replicas_unknown", "leader_id": None, "topic": None}
+            | {"expected_reason": None, "recommended_replica": None, "avoidable_bytes": None},
+        },
+    ),
+    "configs nobody saw, and a broker without a rack": (
+        [fetch(1, 1, of(70))],
+        {
+            "replicas": [replica(1)],
+            "brokers": [broker(1, None)],
+            "configs": [selector(None) | {"entity_name": "2"}],
+        },
+        {
+            (0, 1): {"broker_rack": None, "cross_rack_bytes": None, "avoidable_bytes": None}
+            | {"expected_reason": None, "eligibility": "selector_unseen"}
+            | {"recommended_reason": "no_replica_in_rack"},
+        },
+    ),
+    "a broker nobody saw": (
+        [fetch(1, 1, of(70))],
+        THREE | {"brokers": [broker(1, "az-a"), broker(2, "az-b")]},
+        {
+            (0, 1): {"expected_reason": None, "eligibility": "racks_unknown"}
+            | {"cross_rack_bytes": 70, "avoidable_bytes": None},
+        },
+    ),
+}
+
+
+def frame(spark: SparkSession, schema: pa.Schema, rows: list[Row]) -> DataFrame:
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> dict[str, list[Row]]:
+    """Rows of each case, all computed in one frame."""
+    facts, context = list[Row](), defaultdict[str, list[Row]](list)
+    for case, (fetches, snapshots, _) in CASES.items():
+        facts += [row | {"cluster_id": case} for row in fetches]
+        for name, rows in snapshots.items():
+            context[name] += [row | {"cluster_id": case} for row in rows]
+    result = preferred_replicas.result(RACKS)
+    known = Known(
+        result.relevant(frame(spark, tables.FETCHES.arrow, facts)),
+        context={n: frame(spark, tables.TABLES[n].arrow, context[n]) for n in CONTEXT},
+    )
+    chosen = result.compute(known)
+    assert chosen.columns == tables.PREFERRED_REPLICAS.column_names
+    of_case = defaultdict[str, list[Row]](list)
+    for row in chosen.collect():
+        of_case[row["cluster_id"]].append(row.asDict())
+    keys = [tuple(row[n] for n in result.table.key) for rows in of_case.values() for row in rows]
+    assert len(set(keys)) == len(keys)
+    return of_case
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", CASES)
+def test_whom_a_consumer_reads_from(found: dict[str, list[Row]], case: str) -> None:
+    expected = CASES[case][2]
+    rows = {
+        ((row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1), row["broker_id"]): row
+        for row in found[case]
+    }
+    assert {key: {name: rows[key][name] for name in row} for key, row in expected.items()} == (
+        expected
+    )
+    assert rows.keys() == expected.keys()
