@@ -26,6 +26,7 @@ KEY = list(producer_ids.KEY)
 # A bucket not touched for a day counts as full again, so that no row depends on all of history.
 FULL_AGAIN_S = 86_400
 _MILLI = 1_000
+_COUNTED = ("sightings", "new_ids", "new_ids_exact")
 _SIGHTINGS = ", ".join(f"{f.name} {sql_type(f.type)}" for f in producer_ids.SIGHTINGS)
 _FLAGGED = f"{_SIGHTINGS}, is_new_exact BOOLEAN, is_new BOOLEAN"
 
@@ -39,17 +40,16 @@ def result(conf: ProducerIds) -> Result:
                 f"{LEAST_IDS_PER_S} and {MOST_IDS_PER_S}"
             )
     memory_s = 2 * conf.filter_window_ms // 1_000
-    window_s = conf.num_windows * conf.window_ms // 1_000
     return Result(
         table=tables.PRODUCER_ID_RATES,
         facts=tables.REQUESTS,
         bucket_s=60,
-        lookback_s=memory_s + window_s,
+        lookback_s=memory_s + _span_s(conf),
         relevant=sightings,
         compute=partial(rates, conf=conf),
         carry_s=FULL_AGAIN_S,
         carry_key=tuple(KEY),
-        warm_up_s=window_s,
+        warm_up_s=_span_s(conf),
         scope="kind = 'allocation'",
     )
 
@@ -74,11 +74,12 @@ def sightings(requests: "DataFrame") -> "DataFrame":
 
 def rates(known: Known, *, conf: ProducerIds) -> "DataFrame":
     """Sightings to rows of the table; those before `known.since` are only remembered."""
-    windows = _with_rate(_per_second(_flagged(known.facts, conf)), conf)
+    seconds = _with_recent(_per_second(_flagged(known.facts, conf)), conf)
     if known.since is not None:
-        windows = windows.where(F.col("second") >= int(known.since.timestamp()))
+        seconds = _since(seconds, int(known.since.timestamp()))
+    seconds = _with_throttles(_with_tokens(seconds, known.before, conf), conf)
     return (
-        _with_tokens(windows, known.before, conf)
+        _felt(seconds, conf)
         .withColumns(
             {
                 "event_time": F.timestamp_seconds("second"),
@@ -86,10 +87,9 @@ def rates(known: Known, *, conf: ProducerIds) -> "DataFrame":
                 "tokens": F.col("tokens_milli") / _MILLI,
                 "quota_per_s": F.col("quota_milli") / _MILLI,
                 "is_violating": F.col("tokens_milli") < 0,
-                "throttle_time_ms": _throttle_time_ms(),
+                "throttle_time_ms": F.coalesce(_throttle_time_ms(), F.lit(0).cast("bigint")),
             }
         )
-        .withColumn("throttle_time_avg_ms", _throttle_time_avg_ms(conf))
         .select(tables.PRODUCER_ID_RATES.column_names)
     )
 
@@ -130,21 +130,62 @@ def _per_second(flagged: "DataFrame") -> "DataFrame":
     )
 
 
-def _with_rate(seconds: "DataFrame", conf: ProducerIds) -> "DataFrame":
-    window_s = conf.window_ms // 1_000
-    span_s = conf.num_windows * window_s
-    last = F.floor(F.col("second") / window_s) * window_s + F.lit(span_s - 1)
-    felt = seconds.withColumn("felt", F.explode(F.sequence(F.col("second"), last)))
-    own = F.col("felt") == F.col("second")
-    counted = ["sightings", "new_ids", "new_ids_exact"]
+def _with_recent(seconds: "DataFrame", conf: ProducerIds) -> "DataFrame":
+    """Each second that has sightings, with the last second that feels it, and those it feels."""
+    window_s, span_s = conf.window_ms // 1_000, _span_s(conf)
+    felt_to = F.floor(F.col("second") / window_s) * window_s + F.lit(span_s - 1)
+    recent = F.collect_list(F.struct("felt_to", "new_ids"))
+    run = Window.partitionBy(*KEY).orderBy("second").rangeBetween(1 - span_s, 0)
+    return seconds.withColumn("felt_to", felt_to).withColumn("recent", recent.over(run))
+
+
+def _since(seconds: "DataFrame", since_s: int) -> "DataFrame":
+    """What is felt from a second on: of those before it, that they are still felt."""
+    own = F.col("second") >= since_s
     return (
-        felt.groupBy(*KEY, F.col("felt").alias("second"))
+        seconds.where(F.col("felt_to") >= since_s)
+        .groupBy(*KEY, F.greatest("second", F.lit(since_s)).alias("from_s"))
         .agg(
-            (F.sum("new_ids") / F.lit(float(span_s))).alias("rate_per_s"),
-            *(F.sum(F.when(own, F.col(c)).otherwise(0)).alias(c) for c in counted),
+            *(F.sum(F.when(own, F.col(name)).otherwise(0)).alias(name) for name in _COUNTED),
+            F.max("felt_to").alias("felt_to"),
+            F.max_by("recent", "second").alias("recent"),
         )
-        .select(*KEY, "second", "rate_per_s", *counted)
+        .withColumnRenamed("from_s", "second")
     )
+
+
+def _felt(seconds: "DataFrame", conf: ProducerIds) -> "DataFrame":
+    """A row for each second that feels sightings: of its own, or of seconds before it."""
+    felt, span_s = F.col("felt"), _span_s(conf)
+    own, zero = felt == F.col("second"), F.lit(0).cast("bigint")
+    refilled = F.col("tokens_milli") + F.col("quota_milli") * (felt - F.col("second"))
+    return seconds.withColumn("felt", F.explode(F.sequence("second", "last"))).select(
+        *KEY,
+        felt.alias("second"),
+        "quota_milli",
+        (_felt_ids(felt) / F.lit(float(span_s))).alias("rate_per_s"),
+        *(F.when(own, F.col(name)).otherwise(zero).alias(name) for name in _COUNTED),
+        F.least(F.lit(span_s) * F.col("quota_milli"), refilled).alias("tokens_milli"),
+        _throttle_time_avg_ms(felt, span_s).alias("throttle_time_avg_ms"),
+    )
+
+
+def _felt_ids(felt: Column) -> Column:
+    """New ids of the seconds a second still feels; where that is one alone no array is walked."""
+    still = F.filter("recent", lambda of: of["felt_to"] >= felt)
+    ids = F.aggregate(still, F.lit(0).cast("bigint"), lambda sum_, of: sum_ + of["new_ids"])
+    return F.when(F.size("recent") == 1, F.col("recent")[0]["new_ids"]).otherwise(ids)
+
+
+def _throttle_time_avg_ms(felt: Column, span_s: int) -> Column:
+    told = F.filter("throttles", lambda of: of["second"] > felt - span_s)
+    ms = F.aggregate(told, F.lit(0).cast("bigint"), lambda sum_, of: sum_ + of["ms"])
+    avg = F.coalesce(F.try_divide(ms, F.size(told)), F.lit(0.0))
+    return F.when(F.size("throttles") == 0, F.lit(0.0)).otherwise(avg)
+
+
+def _span_s(conf: ProducerIds) -> int:
+    return conf.num_windows * conf.window_ms // 1_000
 
 
 def quota_milli(conf: ProducerIds) -> Column:
@@ -158,22 +199,22 @@ def quota_milli(conf: ProducerIds) -> Column:
 
 
 def _with_tokens(
-    windows: "DataFrame", before: "DataFrame | None", conf: ProducerIds
+    seconds: "DataFrame", before: "DataFrame | None", conf: ProducerIds
 ) -> "DataFrame":
     """Kafka's TokenBucket over aligned seconds, as a running sum and a running minimum.
 
     tokens(i) = min(burst, tokens(i-1) + quota x gap) - new(i) unrolls to
     quota x t(i) - N(i) + min over j <= i of (burst + N(j-1) - quota x t(j)), N the sum of new.
     """
-    burst_s = conf.num_windows * conf.window_ms // 1_000
-    start_milli = F.lit(burst_s) * F.col("quota_milli")
-    rows = windows.withColumn("carried_milli", F.lit(None).cast("bigint"))
+    start_milli = F.lit(_span_s(conf)) * F.col("quota_milli")
+    rows = seconds.withColumn("carried_milli", F.lit(None).cast("bigint"))
     if before is not None:
         rows = rows.unionByName(_carried(before), allowMissingColumns=True)
     rows = rows.withColumn("quota_milli", quota_milli(conf))
     # Every window here has one partitioning and one order, so that rows are sorted once.
     run = Window.partitionBy(*KEY).orderBy("second")
-    gap = F.col("second") - F.lag("second").over(run)
+    gap = F.col("second") - F.lag("felt_to").over(run)
+    last = F.least("felt_to", F.lead("second").over(run) - 1)
     spent = F.sum(F.col("new_ids") * _MILLI).over(run)
     refilled = F.col("quota_milli") * F.col("second")
     ceiling = F.coalesce("carried_milli", start_milli + F.col("spent") - F.col("new_ids") * _MILLI)
@@ -181,28 +222,31 @@ def _with_tokens(
     gaps = F.sum(F.coalesce((gap > FULL_AGAIN_S).cast("int"), F.lit(0))).over(run)
     least = F.min(F.struct((-F.col("gaps")).alias("gaps"), (ceiling - refilled).alias("milli")))
     return (
-        rows.withColumns({"spent": spent, "gaps": gaps})
+        rows.withColumns({"spent": spent, "gaps": gaps, "last": last})
         .withColumn("tokens_milli", refilled - F.col("spent") + least.over(run)["milli"])
         .where(F.col("carried_milli").isNull())
     )
 
 
 def _carried(before: "DataFrame") -> "DataFrame":
+    second = F.unix_seconds("event_time")
     return before.select(
         *KEY,
-        F.unix_seconds("event_time").alias("second"),
+        second.alias("second"),
+        second.alias("felt_to"),
         F.lit(0).cast("bigint").alias("new_ids"),
         F.round(F.col("tokens") * _MILLI).cast("bigint").alias("carried_milli"),
     )
 
 
-def _throttle_time_avg_ms(conf: ProducerIds) -> Column:
-    span_s = conf.num_windows * conf.window_ms // 1_000
-    run = Window.partitionBy(*KEY).orderBy("second").rangeBetween(1 - span_s, 0)
-    told = F.when((F.col("new_ids") > 0) & F.col("is_violating"), F.col("throttle_time_ms"))
-    return F.coalesce(F.avg(told).over(run), F.lit(0.0))
+def _with_throttles(seconds: "DataFrame", conf: ProducerIds) -> "DataFrame":
+    """What those who asked in the last seconds were told to wait."""
+    told = F.struct("second", _throttle_time_ms().alias("ms"))
+    asked = F.when((F.col("new_ids") > 0) & (F.col("tokens_milli") < 0), told)
+    run = Window.partitionBy(*KEY).orderBy("second").rangeBetween(1 - _span_s(conf), 0)
+    return seconds.withColumn("throttles", F.collect_list(asked).over(run))
 
 
 def _throttle_time_ms() -> Column:
     owed = F.round(-F.col("tokens_milli") * 1_000 / F.col("quota_milli")).cast("bigint")
-    return F.when(F.col("tokens_milli") < 0, owed).otherwise(F.lit(0).cast("bigint"))
+    return F.when(F.col("tokens_milli") < 0, owed)
