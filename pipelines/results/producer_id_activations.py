@@ -12,14 +12,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from quotaflow.pipelines.quota_sections import ProducerIds
-from quotaflow.pipelines.results.producer_id_rates import quota_milli
+from quotaflow.pipelines.results.producer_id_tokens import MILLI, quota_milli
 from quotaflow.pipelines.results.result import Context, Known, Result
 from quotaflow.schemas import tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_MILLI = 1_000
 
 
 def result(conf: ProducerIds) -> Result:
@@ -52,7 +50,7 @@ def activations(known: Known, *, conf: ProducerIds) -> "DataFrame":
         .agg(F.count(F.lit(1)).alias("new_ids"))
         .join(_intervals(held), ["cluster_id", "event_time"])
     )
-    quota = quota_milli(conf) / _MILLI
+    quota = quota_milli(conf) / MILLI
     rate = F.col("new_ids") / F.col("interval_s")
     return counted.withColumns(
         {

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.quota_sections import ProducerIds
-from quotaflow.pipelines.results import producer_id_rates
+from quotaflow.pipelines.results import producer_id_rates, producer_id_tokens
 from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import TIMESTAMP
@@ -88,7 +88,7 @@ def seconds_of(
     # A second has a row while any window still feels a sighting.
     felt = {t for s in seen for t in range(s, s // window_s * window_s + span_s)}
     for second in sorted(felt):
-        if second - last > producer_id_rates.FULL_AGAIN_S:
+        if second - last > producer_id_tokens.FULL_AGAIN_S:
             bucket = TokenBucket(quota, conf.num_windows, conf.window_ms)
         last = second
         bucket.record(new[second], second * 1_000)
@@ -96,7 +96,7 @@ def seconds_of(
         first = second // window_s * window_s - span_s + window_s
         if new[second] and tokens < -1e-9:
             told[second] = int(-tokens / quota * 1_000 + 0.5)
-        recent = [told[s] for s in range(second - span_s + 1, second + 1) if s in told]
+        recent = [told[s] for s in range(first, second + 1) if s in told]
         yield (
             second,
             {
