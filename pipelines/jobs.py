@@ -12,6 +12,7 @@ from quotaflow.pipelines.facts import client_metrics, fetches, ingest, telemetry
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.results import (
     metric_alerts,
+    preferred_replicas,
     producer_id_activations,
     producer_id_rates,
     producer_id_uses,
@@ -124,6 +125,10 @@ def _of_requests(conf: Conf) -> tuple[Result, ...]:
     )
 
 
+def _of_fetches(conf: Conf) -> tuple[Result, ...]:
+    return (preferred_replicas.result(conf.racks),)
+
+
 def _of_active_producers(conf: Conf) -> tuple[Result, ...]:
     return (producer_id_activations.result(conf.producer_ids),)
 
@@ -205,6 +210,16 @@ JOBS: dict[str, Job] = {
             start=partial(_keep, "request_results", _of_requests),
             appends=False,
             results=_of_requests,
+        ),
+        Job(
+            name="fetch_results",
+            doc="what follows from fetches: whom consumers read from, and who is nearer (KIP-392)",
+            reads=tables.FETCHES.name,
+            fills=(tables.PREFERRED_REPLICAS, tables.PIPELINE_PROGRESS),
+            looks_up=(tables.REPLICAS, tables.BROKERS, tables.TOPICS, tables.CONFIGS),
+            start=partial(_keep, "fetch_results", _of_fetches),
+            appends=False,
+            results=_of_fetches,
         ),
         Job(
             name="active_producer_results",

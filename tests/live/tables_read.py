@@ -32,6 +32,10 @@ def contents(folder: Path) -> dict[str, Counter[str]]:
     columns = {
         "client_metrics": "* EXCEPT (record_time)",
         "quota_usage": "event_time, principal, client_id, quota_type, usage, request_count",
+        "preferred_replicas": (
+            "event_time, principal, client_id, client_rack, partition, broker_id, api_version, "
+            "fetches, bytes, redirects, named_replica"
+        ),
     }
     of_log = {
         "producer_id_rates": "WHERE kind = 'allocation'",

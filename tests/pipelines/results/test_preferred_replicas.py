@@ -1,61 +1,30 @@
 """Whom consumers read from, from fetches and snapshots: each case is a cluster of one frame."""
 
 from collections import defaultdict
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, timedelta
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.results import preferred_replicas
 from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables
 from quotaflow.udfs.rules.replica import RACK_AWARE
 
-Row = dict[str, Any]
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-BEFORE = -600
-CONTEXT = [context.table.name for context in preferred_replicas.result({}).context]
-RACKS = {"10.2.0.0/16": "az-b"}
-
-
-def at(second: float) -> datetime:
-    return NOON + timedelta(seconds=second)
-
-
-def of(size: int | None, **others: Any) -> Row:
-    """A partition that was answered."""
-    row = {"topic_id": "id1", "partition": 0, "bytes": size, "error_code": 0}
-    return row | {"preferred_read_replica": -1, "high_watermark": 100} | others
-
-
-def fetch(second: float, broker_id: int, *partitions: Row, **others: Any) -> Row:
-    row = {"broker_id": broker_id, "event_time": at(second), "record_time": at(second)}
-    row |= {"principal": "User:alice", "client_id": "reader", "client_address": "10.1.0.1"}
-    row |= {"api_version": 17, "rack_id": "az-b", "partitions": list(partitions)}
-    return row | others
-
-
-def seen(second: float, **others: Any) -> Row:
-    return {"event_time": at(second), "is_removed": False} | others
-
-
-def replica(broker_id: int, second: float = BEFORE, **others: Any) -> Row:
-    """A replica that is in sync; broker 1 leads."""
-    row = seen(second, topic_id="id1", topic="orders", partition=0, broker_id=broker_id)
-    row |= {"is_leader": broker_id == 1, "is_in_sync": True, "is_offline": False}
-    return row | others
-
-
-def broker(broker_id: int, rack: str | None, second: float = BEFORE) -> Row:
-    return seen(second, broker_id=broker_id, rack=rack)
-
-
-def selector(value: str | None, second: float = BEFORE) -> Row:
-    row = seen(second, entity_type="broker", entity_name="1", config_value=value)
-    return row | {"config_key": "replica.selector.class"}
-
+from .replica_rows import (
+    BEFORE,
+    CONTEXT,
+    NOON,
+    RACKS,
+    Row,
+    broker,
+    fetch,
+    frame,
+    of,
+    replica,
+    seen,
+    selector,
+)
 
 TOPIC = seen(BEFORE, topic_id="id1", topic="orders")
 THREE = {
@@ -174,10 +143,6 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         },
     ),
 }
-
-
-def frame(spark: SparkSession, schema: pa.Schema, rows: list[Row]) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
 
 
 @pytest.fixture(scope="module")
