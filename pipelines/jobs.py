@@ -17,6 +17,7 @@ from quotaflow.pipelines.results import (
     producer_id_rates,
     producer_id_uses,
     quota_usage,
+    rack_traffic,
     topic_names,
     traffic,
 )
@@ -122,6 +123,7 @@ def _of_requests(conf: Conf) -> tuple[Result, ...]:
         traffic.result(),
         topic_names.result(),
         quota_usage.result(conf.quotas),
+        rack_traffic.result(conf.racks),
     )
 
 
@@ -190,7 +192,7 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="request_results",
-            doc="what follows from requests: producer ids (KIP-936), traffic, quotas, names",
+            doc="what follows from requests: producer ids (KIP-936), traffic, racks, quotas, names",
             reads=tables.REQUESTS.name,
             fills=(
                 tables.PRODUCER_ID_USES,
@@ -198,6 +200,7 @@ JOBS: dict[str, Job] = {
                 tables.TRAFFIC,
                 tables.TOPIC_NAMES,
                 tables.QUOTA_USAGE,
+                tables.RACK_TRAFFIC,
                 tables.PIPELINE_PROGRESS,
             ),
             looks_up=(

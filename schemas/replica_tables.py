@@ -98,3 +98,47 @@ PREFERRED_REPLICAS = Table(
     time="event_time",
     partitioning=("event_date",),
 )
+
+RACK_TRAFFIC = Table(
+    name="rack_traffic",
+    comment=(
+        "Record bytes between racks, one row per minute, flow, broker and rack of the other side. "
+        "Racks of brokers are those of the last snapshot by then"
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column("event_date", DATE, "UTC date of event_time"),
+        Column("event_time", TIMESTAMP, "start of the minute"),
+        Column(
+            "flow",
+            STRING,
+            "produced, consumed, or replicated (read by a follower from the leader)",
+        ),
+        Column(
+            "client_rack",
+            STRING,
+            "rack of the other side: a consumer's client.rack, the broker.rack of a follower, else "
+            "the rack conf's racks give the client's address; null: not known",
+        ),
+        Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the client told none"),
+        Column("broker_id", INT, "broker that took or gave the records"),
+        Column("broker_rack", STRING, "broker.rack of it"),
+        Column("requests", LONG, "requests with records"),
+        Column("bytes", LONG, "record bytes, as compressed by the producer"),
+        Column(
+            "cross_rack_bytes",
+            LONG,
+            "bytes, where client_rack and broker_rack differ; null: one of them is not known",
+        ),
+    ),
+    key=(
+        "cluster_id",
+        "event_time",
+        "flow",
+        "client_rack",
+        "is_rack_inferred",
+        "broker_id",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)

@@ -4,7 +4,7 @@ from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
 from quotaflow.schemas.fetch_tables import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
 from quotaflow.schemas.quota_tables import QUOTA_USAGE
-from quotaflow.schemas.replica_tables import PREFERRED_REPLICAS
+from quotaflow.schemas.replica_tables import PREFERRED_REPLICAS, RACK_TRAFFIC
 from quotaflow.schemas.request_tables import REQUESTS
 from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, TOPIC_NAMES, TRAFFIC
 from quotaflow.schemas.snapshot_tables import (
@@ -41,6 +41,7 @@ __all__ = [
     "PRODUCER_ID_USES",
     "QUARANTINE",
     "QUOTA_USAGE",
+    "RACK_TRAFFIC",
     "REPLICAS",
     "REPLICA_SIZES",
     "REQUESTS",
@@ -70,6 +71,7 @@ TABLES: dict[str, Table] = {
         TOPIC_NAMES,
         QUOTA_USAGE,
         PREFERRED_REPLICAS,
+        RACK_TRAFFIC,
         BROKERS,
         TOPICS,
         REPLICAS,

@@ -36,10 +36,12 @@ def contents(folder: Path) -> dict[str, Counter[str]]:
             "event_time, principal, client_id, client_rack, partition, broker_id, api_version, "
             "fetches, bytes, redirects, named_replica"
         ),
+        "rack_traffic": "event_time, flow, broker_id, sum(requests), sum(bytes)",
     }
     of_log = {
         "producer_id_rates": "WHERE kind = 'allocation'",
         "quota_usage": "WHERE quota_type <> 'controller_mutation_rate'",
+        "rack_traffic": "GROUP BY event_time, flow, broker_id",
     }
     found = {
         name: Counter(

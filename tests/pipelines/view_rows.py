@@ -198,6 +198,19 @@ def used(second: float, quota_type: str, usage: float, **others: Any) -> Row:
     return row | {"is_estimated": False, "enforcement": "stock"} | others
 
 
+def crossed(second: float, size: int, **others: Any) -> Row:
+    """A minute of rack_traffic: read in az-b of a broker in az-a."""
+    minute = at(second // 60 * 60)
+    row = {
+        "cluster_id": "c1",
+        "event_date": minute.date(),
+        "event_time": minute,
+        "flow": "consumed",
+    }
+    row |= {"client_rack": "az-b", "is_rack_inferred": False, "broker_id": 1, "broker_rack": "az-a"}
+    return row | {"requests": 1, "bytes": size, "cross_rack_bytes": size} | others
+
+
 def choice(second: float, size: int, **others: Any) -> Row:
     """What a consumer in az-b read across racks from leader 1, though replica 2 is nearer."""
     row = {name: CLIENT[name] for name in ("cluster_id", "principal", "client_id", "broker_id")}
@@ -352,6 +365,11 @@ FILLED: dict[str, list[Row]] = {
         choice(65, 2**10, topic=HOSTILE, recommended_reason="no_replica_in_rack"),
         choice(65, 2**8, broker_id=2, cross_rack_bytes=0, avoidable_bytes=0, hw_lag=7),
         choice(65, 2**9, topic=None, client_rack=None, cross_rack_bytes=None),
+    ],
+    "rack_traffic": [
+        crossed(5, 2**30),
+        crossed(65, 2**20, flow="replicated", client_rack="az-c", cross_rack_bytes=2**20),
+        crossed(65, 2**10, flow="produced", client_rack=None, cross_rack_bytes=None),
     ],
     "topic_names": [
         {"event_date": NOON.date(), "topic": "made between two snapshots", "requests": 2}

@@ -1,0 +1,90 @@
+"""`rack_traffic`: bytes produced, consumed and replicated between racks, from requests."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.results.client_racks import inferred_rack
+from quotaflow.pipelines.results.replica_states import with_rack
+from quotaflow.pipelines.results.result import Context, Known, Result
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TABLE = tables.RACK_TRAFFIC
+_BUCKET_S = 60
+_SIDES = ("cluster_id", "event_time", "minute_end", "flow", "broker_id", "follower_id")
+_RACK = ("client_rack", "is_rack_inferred")
+
+
+def result(racks: Mapping[str, str]) -> Result:
+    """The result as the driver takes it; `racks` are conf's, of clients that tell none."""
+    return Result(
+        table=_TABLE,
+        facts=tables.REQUESTS,
+        bucket_s=_BUCKET_S,
+        lookback_s=0,
+        relevant=partial(moved, racks=racks),
+        compute=between_racks,
+        context=(Context(tables.BROKERS),),
+    )
+
+
+def moved(requests: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
+    """PRODUCEs and FETCHes that moved records, with what is known of the other side's rack.
+
+    A partition that was refused moved nothing; without acks (acks=0) no refusal is ever told.
+    """
+    is_moved = "coalesce(of.error_code, 0) = 0 AND of.bytes > 0"
+    sizes = F.expr(f"transform(filter(partitions, of -> {is_moved}), of -> of.bytes)")
+    is_follower, is_consumer = F.col("replica_id").isNotNull(), F.col("api") == "FETCH"
+    flow = F.when(~is_consumer, "produced").when(is_follower, "replicated").otherwise("consumed")
+    told = F.when(is_consumer & ~is_follower, F.col("rack_id"))
+    inferred = F.when(~is_follower, inferred_rack(F.col("client_address"), racks))
+    return (
+        requests.where(F.col("api").isin("PRODUCE", "FETCH"))
+        .withColumn(
+            "bytes", F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum_, of: sum_ + of)
+        )
+        .where("bytes > 0")
+        .select(
+            *("cluster_id", "broker_id", "event_time", "record_time", "bytes"),
+            flow.alias("flow"),
+            F.col("replica_id").alias("follower_id"),
+            F.coalesce(told, inferred).alias("client_rack"),
+            (told.isNull() & inferred.isNotNull()).alias("is_rack_inferred"),
+        )
+    )
+
+
+def between_racks(known: Known) -> "DataFrame":
+    """What moved to rows of the table."""
+    brokers = known.context["brokers"]
+    minute = F.date_trunc("minute", "event_time")
+    sides = (
+        known.facts.withColumn("event_time", minute)
+        .withColumn("minute_end", minute + F.make_dt_interval(secs=F.lit(_BUCKET_S)))
+        .groupBy(*_SIDES, *_RACK)
+        .agg(F.count(F.lit(1)).alias("requests"), F.sum("bytes").alias("bytes"))
+    )
+    broker_id = F.col("broker_id")
+    of_brokers = with_rack(sides, brokers).withColumnRenamed("rack", "broker_rack")
+    swapped = of_brokers.withColumns({"at": broker_id, "broker_id": F.col("follower_id")})
+    of_both = with_rack(swapped, brokers).withColumns(
+        {"broker_id": F.col("at"), "client_rack": F.coalesce("client_rack", "rack")}
+    )
+    crosses = F.col("client_rack") != F.col("broker_rack")
+    return (
+        of_both.groupBy("cluster_id", "event_time", "flow", "broker_id", "broker_rack", *_RACK)
+        .agg(F.sum("requests").alias("requests"), F.sum("bytes").alias("bytes"))
+        .withColumns(
+            {
+                "event_date": F.to_date("event_time"),
+                "cross_rack_bytes": F.when(crosses, F.col("bytes")).when(~crosses, F.lit(0)),
+            }
+        )
+        .select(_TABLE.column_names)
+    )

@@ -1,0 +1,83 @@
+-- One row per principal and client id that read in the last day: the rack it was configured with
+-- (client_rack of its telemetry), the one its fetches told, the one it really read from most, and a
+-- verdict: ignored (configured, and its fetches tell none), no_rack (nothing tells one; inferred_rack
+-- is that of conf's racks), followed (at least 90 % of its bytes come from its rack), elsewhere
+-- (they do not), or unknown (racks of brokers are not known).
+WITH newest AS (
+    SELECT cluster_id, max(event_time) AS event_time
+    FROM preferred_replicas
+    GROUP BY cluster_id
+),
+read AS (
+    SELECT
+        found.cluster_id,
+        found.principal,
+        found.client_id,
+        max(CASE WHEN NOT found.is_rack_inferred THEN found.client_rack END) AS told_rack,
+        max(CASE WHEN found.is_rack_inferred THEN found.client_rack END) AS inferred_rack,
+        sum(found.bytes) AS bytes,
+        sum(found.cross_rack_bytes) AS cross_rack_bytes,
+        sum(CASE WHEN found.cross_rack_bytes IS NULL THEN found.bytes ELSE 0 END) AS unknown_bytes
+    FROM preferred_replicas AS found
+    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+    GROUP BY found.cluster_id, found.principal, found.client_id
+),
+by_rack AS (
+    SELECT
+        found.cluster_id,
+        found.principal,
+        found.client_id,
+        found.broker_rack,
+        sum(found.bytes) AS bytes
+    FROM preferred_replicas AS found
+    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+    GROUP BY found.cluster_id, found.principal, found.client_id, found.broker_rack
+),
+ranked AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal, client_id
+            ORDER BY bytes DESC, coalesce(broker_rack, '')
+        ) AS nth
+    FROM by_rack
+),
+configured AS (
+    SELECT metrics.cluster_id, metrics.principal, metrics.client_id, max(metrics.client_rack) AS rack
+    FROM client_metrics AS metrics
+    INNER JOIN newest ON metrics.cluster_id = newest.cluster_id
+    WHERE
+        metrics.client_rack <> ''
+        AND unix_millis(metrics.event_time) > unix_millis(newest.event_time) - 86400000
+    GROUP BY metrics.cluster_id, metrics.principal, metrics.client_id
+)
+
+SELECT
+    read.cluster_id,
+    read.principal,
+    read.client_id,
+    configured.rack AS configured_rack,
+    read.told_rack,
+    read.inferred_rack,
+    ranked.broker_rack AS read_rack,
+    read.bytes,
+    read.cross_rack_bytes,
+    CASE
+        WHEN read.told_rack IS NULL AND configured.rack IS NOT NULL THEN 'ignored'
+        WHEN read.told_rack IS NULL THEN 'no_rack'
+        WHEN read.unknown_bytes > 0 THEN 'unknown'
+        WHEN read.cross_rack_bytes * 10 <= read.bytes THEN 'followed'
+        ELSE 'elsewhere'
+    END AS verdict
+FROM read
+INNER JOIN ranked
+    ON read.cluster_id = ranked.cluster_id
+        AND (read.principal IS NOT DISTINCT FROM ranked.principal)
+        AND (read.client_id IS NOT DISTINCT FROM ranked.client_id)
+        AND ranked.nth = 1
+LEFT JOIN configured
+    ON read.cluster_id = configured.cluster_id
+        AND (read.principal IS NOT DISTINCT FROM configured.principal)
+        AND (read.client_id IS NOT DISTINCT FROM configured.client_id)

@@ -1,0 +1,62 @@
+-- One row per hour, flow (produced, consumed, replicated), rack of the client and rack of the broker:
+-- bytes, those that crossed racks, and what that costs at the prices of conf today. avoidable_bytes
+-- are those that consumers would have read in their own rack from the replica recommended to them
+-- (preferred_replicas); null for other flows, and where it is not known.
+WITH today AS (
+    SELECT
+        cluster_id,
+        max(CASE WHEN setting = 'prices.currency' THEN setting_value END) AS currency,
+        max(CASE WHEN setting = 'prices.cross_rack_per_gib' THEN CAST(setting_value AS DOUBLE) END)
+            AS cross_rack_per_gib
+    FROM current_settings
+    GROUP BY cluster_id
+),
+moved AS (
+    SELECT
+        cluster_id,
+        date_trunc('HOUR', event_time) AS hour,
+        flow,
+        client_rack,
+        is_rack_inferred,
+        broker_rack,
+        sum(requests) AS requests,
+        sum(bytes) AS bytes,
+        sum(cross_rack_bytes) AS cross_rack_bytes
+    FROM rack_traffic
+    GROUP BY cluster_id, date_trunc('HOUR', event_time), flow, client_rack, is_rack_inferred, broker_rack
+),
+avoidable AS (
+    SELECT
+        cluster_id,
+        date_trunc('HOUR', event_time) AS hour,
+        client_rack,
+        is_rack_inferred,
+        broker_rack,
+        sum(avoidable_bytes) AS avoidable_bytes
+    FROM preferred_replicas
+    GROUP BY cluster_id, date_trunc('HOUR', event_time), client_rack, is_rack_inferred, broker_rack
+)
+
+SELECT
+    moved.cluster_id,
+    moved.hour,
+    moved.flow,
+    moved.client_rack,
+    moved.is_rack_inferred,
+    moved.broker_rack,
+    moved.requests,
+    moved.bytes,
+    moved.cross_rack_bytes,
+    avoidable.avoidable_bytes,
+    moved.cross_rack_bytes * today.cross_rack_per_gib / 1073741824.0 AS cross_rack_cost,
+    avoidable.avoidable_bytes * today.cross_rack_per_gib / 1073741824.0 AS avoidable_cost,
+    today.currency
+FROM moved
+LEFT JOIN avoidable
+    ON moved.flow = 'consumed'
+        AND moved.cluster_id = avoidable.cluster_id
+        AND moved.hour = avoidable.hour
+        AND moved.client_rack = avoidable.client_rack
+        AND moved.is_rack_inferred = avoidable.is_rack_inferred
+        AND moved.broker_rack = avoidable.broker_rack
+LEFT JOIN today ON moved.cluster_id = today.cluster_id
