@@ -80,8 +80,9 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
         conf = conf_of(cluster, warehouse)
         run.run(conf, [], None, say)
         take.take(conf, datetime.now(UTC), say)
-        # What quotas and producers the snapshot found, results have not seen yet.
-        run.run(conf, ["request_results", "active_producer_results"], None, say)
+        # What the snapshot found, results have not seen yet.
+        looking_up = ["request_results", "fetch_results", "active_producer_results"]
+        run.run(conf, looking_up, None, say)
     return report
 
 

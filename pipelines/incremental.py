@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _REASON_CHARS = 300
+_EVER = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,8 @@ def _news(
             continue
         # A query that begins has computed nothing yet that could be older than its context.
         if name in seen or batch.batch_id:
-            sinces.append(_utc(row["since"]))
+            is_first = context.reaches_back and name not in seen
+            sinces.append(_EVER if is_first else _utc(row["since"]))
             latest.append((_utc(row["newest"]), row["cluster_id"]))
         seen[name] = _utc(row["newest"])
     return min(sinces, default=None), seen, latest

@@ -18,7 +18,7 @@ PREFERRED_REPLICAS = Table(
         "Which broker each consumer read a partition from, which one it should have been told, and "
         "which one is nearest (KIP-392), one row per minute, consumer, partition and broker; of "
         "answers with records or with a preferred replica. Leaders, in-sync replicas, racks and "
-        "configs are those of the last snapshot by then"
+        "configs are those of the last snapshot by then, of the first one for what was before it"
     ),
     columns=(
         CLUSTER_ID,
@@ -81,6 +81,11 @@ PREFERRED_REPLICAS = Table(
             "known; offsets_unknown: several replicas of the rack are in sync, and which of them "
             "holds most is in no log; or what no snapshot had told by then: replicas_unknown, "
             "leader_unknown, selector_unseen, racks_unknown",
+        ),
+        Column(
+            "is_before_snapshot",
+            BOOLEAN,
+            "the minute was before the first snapshot; null: replicas_unknown",
         ),
     ),
     key=(

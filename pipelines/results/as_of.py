@@ -23,6 +23,20 @@ def histories(
     return F.broadcast(changes.groupBy(*about).agg(history))
 
 
+def with_since(changes: "DataFrame") -> "DataFrame":
+    """Add `since` to what snapshots saw change: what the first one saw is taken to be older.
+
+    So what was before it is told as well, for a result whose context `reaches_back`.
+    """
+    first = changes.groupBy("cluster_id").agg(F.min("event_time").alias("first_seen"))
+    since = F.when(F.col("event_time") == F.col("first_seen"), F.timestamp_seconds(F.lit(0)))
+    return (
+        changes.join(F.broadcast(first), "cluster_id")
+        .withColumn("since", F.coalesce(since, "event_time"))
+        .drop("first_seen")
+    )
+
+
 def standing(at: str) -> Column:
     """The value that stood just before the time in column `at`; null where none is known."""
     by_then = F.filter(F.col(HISTORY), lambda change: change["since"] < F.col(at))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.results.as_of import with_since
 from quotaflow.pipelines.results.client_racks import inferred_rack
 from quotaflow.pipelines.results.replica_choice import with_choices, with_leader
 from quotaflow.pipelines.results.replica_states import (
@@ -36,11 +37,9 @@ def result(racks: Mapping[str, str]) -> Result:
         lookback_s=0,
         relevant=partial(answered, racks=racks),
         compute=choices,
-        context=(
-            Context(tables.REPLICAS),
-            Context(tables.BROKERS),
-            Context(tables.TOPICS),
-            Context(tables.CONFIGS),
+        context=tuple(
+            Context(table, reaches_back=True)
+            for table in (tables.REPLICAS, tables.BROKERS, tables.TOPICS, tables.CONFIGS)
         ),
     )
 
@@ -62,7 +61,7 @@ def answered(fetches: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
 
 def choices(known: Known) -> "DataFrame":
     """Relevant fetches to rows of the table."""
-    of = known.context
+    of = {name: with_since(changes) for name, changes in known.context.items()}
     chosen = (
         _by_partition(_answers(known.facts, of["topics"]))
         .transform(with_replicas, of["replicas"], of["brokers"])
@@ -132,6 +131,9 @@ def _with_bytes(chosen: "DataFrame") -> "DataFrame":
     return chosen.withColumns(
         {
             "event_date": F.to_date("event_time"),
+            "is_before_snapshot": F.exists(
+                "replicas", lambda of: of["seen_at"] >= F.col("minute_end")
+            ),
             "is_rack_inferred": F.col("told_rack").isNull() & F.col("client_rack").isNotNull(),
             "hw_lag": F.when(
                 F.col("broker_id") != F.col("leader_id"),

@@ -1,4 +1,7 @@
-"""Replicas, racks and selectors as snapshots knew them at the end of a minute."""
+"""Replicas, racks and selectors as snapshots knew them at the end of a minute.
+
+Rows of snapshots come with `since` (`as_of.with_since`).
+"""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,8 +22,8 @@ _BROKER = ["cluster_id", "broker_id"]
 def with_topic(answers: "DataFrame", topics: "DataFrame") -> "DataFrame":
     """Add a topic's id where only its name was told, and its name where only its id was."""
     is_there = ~F.col("is_removed")
-    ids = histories(topics, ["cluster_id", "topic"], F.when(is_there, F.col("topic_id")))
-    names = histories(topics.where(is_there), ["cluster_id", "topic_id"], F.col("topic"))
+    ids = histories(topics, ["cluster_id", "topic"], F.when(is_there, F.col("topic_id")), "since")
+    names = histories(topics.where(is_there), ["cluster_id", "topic_id"], F.col("topic"), "since")
     return (
         answers.join(ids, ["cluster_id", "topic"], "left")
         .withColumn("topic_id", F.coalesce("topic_id", standing(_AT)))
@@ -36,7 +39,8 @@ def with_replicas(
 ) -> "DataFrame":
     """Add the `replicas` that snapshots knew by then; null where they knew none.
 
-    Those are structs of broker_id, rack, is_rack_known, is_leader, is_in_sync and is_offline.
+    Those are structs of broker_id, rack, is_rack_known, is_leader, is_in_sync, is_offline, and
+    seen_at, which is later where the first snapshot tells what was before it.
     """
     changes = F.filter(HISTORY, lambda change: change["since"] < F.col(_AT))
     ids = F.array_distinct(F.transform(changes, lambda change: change["broker_id"]))
@@ -59,7 +63,8 @@ def _replica_histories(replicas: "DataFrame", brokers: "DataFrame") -> "DataFram
         F.coalesce(name, F.lit(False)).alias(name)
         for name in ("is_leader", "is_in_sync", "is_offline", "is_removed")
     )
-    change = F.struct(F.col("event_time").alias("since"), "broker_id", *flags, "racks")
+    seen_at = F.col("event_time").alias("seen_at")
+    change = F.struct("since", "broker_id", *flags, "racks", seen_at)
     return (
         replicas.join(racks, _BROKER, "left")
         .groupBy("cluster_id", "topic_id", "partition")
@@ -79,12 +84,15 @@ def _replica(change: Column) -> Column:
         change["broker_id"].alias("broker_id"),
         told["rack"].alias("rack"),
         told.isNotNull().alias("is_rack_known"),
-        *(change[name].alias(name) for name in ("is_leader", "is_in_sync", "is_offline")),
+        *(
+            change[name].alias(name)
+            for name in ("is_leader", "is_in_sync", "is_offline", "seen_at")
+        ),
     )
 
 
 def _racks(brokers: "DataFrame") -> "DataFrame":
-    return histories(brokers, _BROKER, F.when(~F.col("is_removed"), F.struct("rack")))
+    return histories(brokers, _BROKER, F.when(~F.col("is_removed"), F.struct("rack")), "since")
 
 
 def with_rack(rows: "DataFrame", brokers: "DataFrame") -> "DataFrame":
@@ -102,12 +110,12 @@ def with_selector(rows: "DataFrame", configs: "DataFrame") -> "DataFrame":
     )
     is_selector = F.col("config_key") == SELECTOR
     change = F.struct(
-        F.col("event_time").alias("since"),
+        "since",
         F.when(~F.col("is_removed"), F.col("config_value")).alias("value"),
     )
     # Any config of a broker tells that a snapshot saw it.
     seen = of_brokers.groupBy("cluster_id", "leader_id").agg(
-        F.min("event_time").alias("seen_since"),
+        F.min("since").alias("seen_since"),
         F.sort_array(F.collect_list(F.when(is_selector, change))).alias(HISTORY),
     )
     is_seen = F.coalesce(F.col("seen_since") < F.col(_AT), F.lit(False))

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 class Context:
     """A small table a rule looks things up in; `valid_from`: SQL, from when a row of it matters.
 
-    None where a new row changes nothing that was computed before it came.
+    None where a new row changes nothing that was computed before it came. With `reaches_back` the
+    first rows ever matter to what was before them too.
     """
 
     table: Table
     valid_from: str | None = "event_time"
+    reaches_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,5 +71,6 @@ def filled(login: list[str], run: Run, tmp_path_factory: pytest.TempPathFactory)
     conf = config.load(overrides=[*login, f"warehouse.path={folder}"])
     assert runner.run(conf, [], None, lambda _: None) > run.shipped.acked
     take.take(conf, datetime.now(UTC), lambda _: None)
-    runner.run(conf, ["request_results", "active_producer_results"], None, lambda _: None)
+    looking_up = ["request_results", "fetch_results", "active_producer_results"]
+    runner.run(conf, looking_up, None, lambda _: None)
     return folder

@@ -106,19 +106,28 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
             "configs": [selector(None, 30), selector(RACK_AWARE, 70)],
         },
         {
-            (0, 1): {"expected_reason": "no_selector", "recommended_replica": 2, "topic": "orders"},
+            (0, 1): {"expected_reason": "no_selector", "recommended_replica": 2, "topic": "orders"}
+            | {"is_before_snapshot": False},
             (1, 1): {"expected_reason": "not_eligible_in_rack", "recommended_replica": 1}
             | {"cross_rack_bytes": 70, "avoidable_bytes": 0},
             (2, 1): {"expected_reason": "not_eligible_in_rack"},
             (3, 1): {"expected_reason": "no_replica_in_rack", "avoidable_bytes": 0},
         },
     ),
-    "before the first snapshot": (
-        [fetch(-1, 1, of(70))],
-        {"replicas": [replica(1, 1)], "topics": [seen(1, topic_id="id1", topic="orders")]},
+    "before the first snapshot, and a topic made after it": (
+        [fetch(-1, 1, of(70)), fetch(-2, 2, of(70, topic_id="id2"))],
         {
-            (-1, 1): {"eligibility": "replicas_unknown", "leader_id": None, "topic": None}
-            | {"expected_reason": None, "recommended_replica": None, "avoidable_bytes": None},
+            "topics": [seen(1, topic_id="id1", topic="orders")],
+            "replicas": [replica(1, 1), replica(2, 9, topic_id="id2")],
+            "brokers": [broker(1, "az-b", 1), broker(2, "az-a", 1)],
+            "configs": [selector(None, 1)],
+        },
+        {
+            (-1, 1): {"eligibility": "known", "is_before_snapshot": True, "topic": "orders"}
+            | {"expected_reason": "no_selector", "recommended_reason": "leader_in_rack"},
+            (-1, 2): {"eligibility": "replicas_unknown", "leader_id": None, "topic": None}
+            | {"expected_reason": None, "recommended_replica": None, "avoidable_bytes": None}
+            | {"is_before_snapshot": None, "cross_rack_bytes": 70},
         },
     ),
     "configs nobody saw, and a broker without a rack": (
