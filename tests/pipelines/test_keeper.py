@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines import config, result_memory
 from quotaflow.pipelines.incremental import Keeper
+from quotaflow.pipelines.results.as_of import with_since
 from quotaflow.pipelines.results.result import Context, Known, Result
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.warehouse import Warehouse
@@ -36,13 +37,16 @@ def result_table(name: str) -> Table:
     )
 
 
-def result(name: str, broken: list[bool] | None = None) -> Result:
+def result(name: str, broken: list[bool] | None = None, *, reaches_back: bool = False) -> Result:
     def compute(known: Known) -> DataFrame:
         if broken and broken[0]:
             return known.facts.select(F.raise_error(F.lit("no such rule")).alias("event_time"))
         minute = F.date_trunc("minute", "event_time")
         counts = known.facts.groupBy(minute.alias("minute")).agg(F.count("*").alias("requests"))
-        configs = known.context["configs"].select("event_time", "config_value")
+        seen = known.context["configs"]
+        if reaches_back:
+            seen = with_since(seen).withColumn("event_time", F.col("since"))
+        configs = seen.select("event_time", "config_value")
         told = counts.join(configs, F.col("event_time") <= F.col("minute"), "left")
         newest = F.max_by("config_value", "event_time").alias("config")
         rows = (
@@ -57,7 +61,7 @@ def result(name: str, broken: list[bool] | None = None) -> Result:
         lookback_s=0,
         relevant=lambda requests: requests.select("cluster_id", "event_time", "record_time"),
         compute=compute,
-        context=(Context(tables.CONFIGS),),
+        context=(Context(tables.CONFIGS, reaches_back=reaches_back),),
     )
 
 
@@ -148,6 +152,24 @@ def test_what_a_rule_looks_up_touches_all_since_it_holds(
     query.requests_at(2)
     unchanged = set(version) & set(query.warehouse.read(spark, "good").inputFiles())
     assert unchanged, "what was seen once touches nothing again"
+
+
+@pytest.mark.spark
+def test_what_was_seen_first_may_reach_back_to_all_before_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    query = Query(spark, tmp_path, result("good", reaches_back=True))
+    query.requests_at(0, 5)
+    first, later = (
+        {"event_time": NOON + timedelta(minutes=minute), "config_value": value, "is_removed": False}
+        for minute, value in ((4, "x"), (5, "y"))
+    )
+    query.put(tables.CONFIGS, first)
+    query.refresh()
+    assert query.rows("good") == [(0, 1, "x"), (5, 1, "x")]
+    query.put(tables.CONFIGS, later)
+    query.requests_at(7)
+    assert query.rows("good") == [(0, 1, "x"), (5, 1, "y"), (7, 1, "y")]
 
 
 @pytest.mark.spark
