@@ -1,0 +1,175 @@
+"""Sessions rebuilt from real brokers' logs hold what their clients read (KIP-227)."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from kafka import KafkaConsumer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import admin
+from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.facts import fetches, requests
+from quotaflow.schemas import tables
+
+from .drive import Run, logged
+from .tables_read import query
+
+TOPIC, CLIENT, PARTITIONS = "followed", "followed-carol", 9
+ORDERS = 3
+RECORDS_EACH, RECORD_BYTES = 20, 100
+RECORD_SHAPE = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
+    "headers array<struct<key: string, value: binary>>"
+)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What a consumer had been assigned and where it stood when its last fetch was answered."""
+
+    ended_ms: int
+    positions: dict[int, int]
+
+
+def test_a_consumer_s_sessions_hold_its_assignment_in_the_broker_s_order(
+    cluster: Cluster, spark: SparkSession
+) -> None:
+    cluster.create_topics([TOPIC], partitions=PARTITIONS)
+    phases = list(work(cluster))
+    lines = [line for line in logged(cluster) if is_ours(line["r"])]
+    rows = parsed(spark, cluster, lines).persist()
+    fetched: list[Row] = []
+    kept: list[Row] = []
+    since_ms = 0
+    for phase in phases:
+        span = f"unix_millis(event_time) BETWEEN {since_ms} AND {phase.ended_ms}"
+        followed = fetches.follow(rows.where(span), sessions(spark, kept), 60).collect()
+        told = [row.asDict(recursive=True) for row in followed]
+        kept = [row for row in told if row["kind"] == "session"]
+        fetched += [row for row in told if row["kind"] == "fetch"]
+        held = {one["partition"]: one["fetch_offset"] for row in kept for one in row["held"]}
+        assert held == phase.positions
+        since_ms = phase.ended_ms + 1
+    rows.unpersist()
+
+    several = 0
+    for row in fetched:
+        assert row["session_state"] in {"full", "known"}
+        places = {one["partition"]: one["asked_at"] for one in row["partitions"]}
+        in_response = [places[number] for number in answered_in(lines[row["source_offset"]]["r"])]
+        assert in_response == sorted(in_response)
+        several += row["session_state"] == "known" and len(in_response) > 1
+    assert several > 10
+
+
+def test_a_java_consumer_s_offsets_are_known_at_every_answer(filled: Path, run: Run) -> None:
+    consumer = run.client("java-orders-bob")
+    answers = query(
+        filled,
+        "SELECT session_state, session_partitions, p FROM (SELECT *, unnest(partitions) AS p "
+        f"FROM fetches WHERE client_id = '{consumer.client_id}') ORDER BY event_time",
+    )
+    assert {row["session_state"] for row in answers} == {"full", "known"}
+    assert max(row["session_partitions"] for row in answers) == ORDERS
+    read: dict[int, list[Row]] = {}
+    for row in answers:
+        assert row["p"]["asked_at"] < row["session_partitions"]
+        assert row["p"]["topic_id"] == run.report.topic_ids["orders"]
+        read.setdefault(row["p"]["partition"], []).append(row["p"])
+    for each in read.values():
+        offsets = [one["fetch_offset"] for one in each]
+        assert offsets == sorted(offsets)
+        assert offsets[0] == 0
+    assert len(read) == ORDERS
+
+
+def test_followers_sessions_hold_what_they_replicate(filled: Path, run: Run) -> None:
+    topics = [run.report.topic_ids[name] for name in ("orders", "payments", "clicks")]
+    followers = query(
+        filled,
+        "SELECT h['topic_id'] AS topic_id, h['partition'] AS n, broker_id, replica_id FROM ("
+        "SELECT *, unnest(held) AS h FROM fetch_sessions WHERE replica_id IS NOT NULL) "
+        "ORDER BY event_time",
+    )
+    replicas = query(filled, "SELECT topic_id, partition AS n, broker_id FROM current_replicas")
+    for topic_id, number in {(r["topic_id"], r["n"]) for r in replicas if r["topic_id"] in topics}:
+        ours = [r for r in followers if (r["topic_id"], r["n"]) == (topic_id, number)]
+        leader = ours[-1]["broker_id"]
+        found = {r["replica_id"] for r in ours if r["broker_id"] == leader}
+        of_partition = [r for r in replicas if (r["topic_id"], r["n"]) == (topic_id, number)]
+        assert {leader, *found} == {r["broker_id"] for r in of_partition}
+
+
+def work(cluster: Cluster) -> Iterator[Phase]:
+    """A consumer of all partitions, then of one at each broker, then of all again."""
+    options = admin.options(cluster.client_properties("carol"))
+    options |= {"client_id": CLIENT, "auto_offset_reset": "earliest", "fetch_max_wait_ms": 200}
+    options |= {"fetch_min_bytes": 3 * RECORD_BYTES}  # so that answers are of several partitions
+    producer = Producer(cluster.librdkafka_properties("alice") | {"client.id": "followed-alice"})
+    with cluster.admin() as asked, closing(KafkaConsumer(group_id=None, **options)) as consumer:
+        leaders = leaders_of(asked.describe_topics([TOPIC])[0])
+        one_each = {leader: number for number, leader in leaders.items()}
+        assert len(one_each) > 1
+        for numbers in (sorted(leaders), sorted(one_each.values()), sorted(leaders)):
+            yield read(producer, consumer, numbers)
+
+
+def leaders_of(topic: Any) -> dict[int, int]:
+    return {p["partition_index"]: p["leader_id"] for p in topic["partitions"]}
+
+
+def read(producer: Producer, consumer: KafkaConsumer, numbers: list[int]) -> Phase:
+    """Read what comes meanwhile, until nothing more does."""
+    partitions = [TopicPartition(TOPIC, number) for number in numbers]
+    consumer.assign(partitions)
+    for _ in range(RECORDS_EACH):
+        for number in range(PARTITIONS):
+            producer.produce(TOPIC, bytes(RECORD_BYTES), partition=number)
+        producer.poll(0)
+        consumer.poll(20)
+    producer.flush(10)
+    until_s = time.monotonic() + 1
+    while time.monotonic() < until_s:
+        if consumer.poll(100):
+            until_s = time.monotonic() + 1
+    return Phase(now_ms(), {p.partition: consumer.position(p) for p in partitions})
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def is_ours(line: Row) -> bool:
+    header = line["requestHeader"]
+    return header["requestApiKeyName"] == "FETCH" and header["clientId"] == CLIENT
+
+
+def parsed(spark: SparkSession, cluster: Cluster, lines: list[Row]) -> DataFrame:
+    shipped = datetime.now(UTC)
+    records = [
+        (None, json.dumps(line).encode(), "logs", 0, offset, shipped, None)
+        for offset, line in enumerate(lines)
+    ]
+    frame = spark.createDataFrame(records, RECORD_SHAPE)
+    return requests.select_requests(requests.parse(frame, Ingest(), cluster.cluster_id))
+
+
+def sessions(spark: SparkSession, rows: list[Row]) -> DataFrame:
+    """Rows of fetch_sessions as the next batch reads them."""
+    table = tables.FETCH_SESSIONS
+    values = [tuple(row[name] for name in table.column_names) for row in rows]
+    return spark.createDataFrame(values, table.sql_schema)
+
+
+def answered_in(line: Row) -> list[int]:
+    topics = line["response"]["responses"]
+    return [one["partitionIndex"] for topic in topics for one in topic["partitions"]]
