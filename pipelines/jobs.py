@@ -11,6 +11,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import client_metrics, fetches, ingest, telemetry_pushes
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.results import (
+    fetch_sizes,
     metric_alerts,
     preferred_replicas,
     producer_id_activations,
@@ -128,7 +129,7 @@ def _of_requests(conf: Conf) -> tuple[Result, ...]:
 
 
 def _of_fetches(conf: Conf) -> tuple[Result, ...]:
-    return (preferred_replicas.result(conf.racks),)
+    return (preferred_replicas.result(conf.racks), fetch_sizes.result(conf.quotas))
 
 
 def _of_active_producers(conf: Conf) -> tuple[Result, ...]:
@@ -216,10 +217,16 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="fetch_results",
-            doc="what follows from fetches: whom consumers read from, and who is nearer (KIP-392)",
+            doc="what follows from fetches: who reads where (KIP-392), how much at once (KIP-74)",
             reads=tables.FETCHES.name,
-            fills=(tables.PREFERRED_REPLICAS, tables.PIPELINE_PROGRESS),
-            looks_up=(tables.REPLICAS, tables.BROKERS, tables.TOPICS, tables.CONFIGS),
+            fills=(tables.PREFERRED_REPLICAS, tables.FETCH_SIZES, tables.PIPELINE_PROGRESS),
+            looks_up=(
+                tables.REPLICAS,
+                tables.BROKERS,
+                tables.TOPICS,
+                tables.CONFIGS,
+                tables.CLIENT_QUOTAS,
+            ),
             start=partial(_keep, "fetch_results", _of_fetches),
             appends=False,
             results=_of_fetches,

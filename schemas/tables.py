@@ -1,6 +1,7 @@
 """Every Delta table of quotaflow, once: name, meaning, columns with units, key and layout."""
 
 from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
+from quotaflow.schemas.fetch_size_tables import FETCH_SIZES
 from quotaflow.schemas.fetch_tables import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
 from quotaflow.schemas.quota_tables import QUOTA_USAGE
@@ -33,6 +34,7 @@ __all__ = [
     "CONFIGS",
     "FETCHES",
     "FETCH_SESSIONS",
+    "FETCH_SIZES",
     "METRIC_ALERT_EVENTS",
     "PIPELINE_PROGRESS",
     "POINT",
@@ -71,6 +73,7 @@ TABLES: dict[str, Table] = {
         TOPIC_NAMES,
         QUOTA_USAGE,
         PREFERRED_REPLICAS,
+        FETCH_SIZES,
         RACK_TRAFFIC,
         BROKERS,
         TOPICS,

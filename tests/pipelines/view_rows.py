@@ -9,6 +9,7 @@ from deltalake import write_deltalake
 from quotaflow.pipelines.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
+from quotaflow.schemas.fetch_size_tables import LIMITERS
 
 from .conftest import NOON, violation
 
@@ -198,6 +199,19 @@ def used(second: float, quota_type: str, usage: float, **others: Any) -> Row:
     return row | {"is_estimated": False, "enforcement": "stock"} | others
 
 
+def fetched(second: float, fetches: int, size: int, **others: Any) -> Row:
+    """A minute of fetch_sizes in which every fetch brought records."""
+    minute = at(second // 60 * 60)
+    row = {"cluster_id": "c1", "event_date": minute.date(), "event_time": minute, "broker_id": 1}
+    row |= {"principal": "User:alice", "client_id": "orders", "fetches": fetches, "bytes": size}
+    row |= dict.fromkeys((f"{name}_fetches" for name in LIMITERS), 0)
+    row |= {"max_response_bytes": size, "max_bytes": 2**20, "partition_max_bytes": 2**16}
+    row |= {"min_bytes": 1, "max_wait_ms": 500, "partitions": 4, "bound_bytes": 2**18}
+    row |= {"filled_fetches": 0, "first_partitions": 0, "starved_fetches": 0}
+    row |= {"starved_partitions": 0, "most_starved_fetches": 0, "oversized_batches": 0}
+    return row | others
+
+
 def crossed(second: float, size: int, **others: Any) -> Row:
     """A minute of rack_traffic: read in az-b of a broker in az-a."""
     minute = at(second // 60 * 60)
@@ -365,6 +379,13 @@ FILLED: dict[str, list[Row]] = {
         choice(65, 2**10, topic=HOSTILE, recommended_reason="no_replica_in_rack"),
         choice(65, 2**8, broker_id=2, cross_rack_bytes=0, avoidable_bytes=0, hw_lag=7),
         choice(65, 2**9, topic=None, client_rack=None, cross_rack_bytes=None),
+    ],
+    "fetch_sizes": [
+        fetched(5, 60, 4_096),
+        fetched(65, 600, 40_960, client_id=HOSTILE, principal="User:" + HOSTILE),
+        fetched(65, 64, 2**20, replica_id=2, max_bytes_fetches=60),
+        fetched(65, 64, 2**20, client_id="full", filled_fetches=9, starved_fetches=9),
+        fetched(65, 64, 2**20, client_id="large", oversized_batches=1),
     ],
     "rack_traffic": [
         crossed(5, 2**30),

@@ -1,0 +1,101 @@
+"""What bounded each answer to a fetch, by the limits its broker applied (KIP-74), in SQL.
+
+A broker reads partition after partition and cuts each read exactly at what is left of the limits,
+but always gives a first batch whole (ReplicaManager.readFromLog); so equality tells the limit.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.results.as_of import histories, standing
+from quotaflow.pipelines.results.quota_limits import with_limits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+CAP = "fetch.max.bytes"
+DEFAULT_CAP_BYTES = 55 * 1024 * 1024
+_CLIENT = ["cluster_id", "event_time", "principal", "client_id"]
+_MOST_INT = 2**31 - 1
+
+
+def with_limiters(
+    fetches: "DataFrame", configs: "DataFrame", client_quotas: "DataFrame", refill_s: int
+) -> "DataFrame":
+    """Add `limiter` (a key of LIMITERS) and `is_filled`; event_time is the start of the minute.
+
+    `refill_s`: the broker's quota windows but one, in seconds, for which a quota may be drawn at
+    once (ClientQuotaManager.maxValueInQuotaWindow).
+    """
+    capped = _with_cap(fetches, configs)
+    held = _with_quota_bytes(capped, client_quotas, refill_s)
+    is_filled = F.col("response_bytes") >= F.col("max_bytes")
+    return held.withColumns({"limiter": _limiter(), "is_filled": is_filled}).drop(
+        "cap_bytes", "quota_bytes"
+    )
+
+
+def _limiter() -> Column:
+    size, most = F.col("response_bytes"), F.least("max_bytes", "cap_bytes", "quota_bytes")
+    refused = F.coalesce("error_code", F.lit(0)) != 0
+    failed = F.exists("partitions", lambda of: F.coalesce(of["error_code"], F.lit(0)) != 0)
+    named = F.exists(
+        "partitions", lambda of: F.coalesce(of["preferred_read_replica"], F.lit(-1)) >= 0
+    )
+    over = F.exists("partitions", lambda of: of["bytes"] > of["partition_max_bytes"])
+    at = F.exists("partitions", lambda of: of["bytes"] == of["partition_max_bytes"])
+    empty = (
+        F.when(refused | failed, "error")
+        .when(named, "redirected")
+        .when(F.col("throttle_time_ms") > 0, "throttled")
+        .otherwise("wait_timeout")
+    )
+    return (
+        F.when(F.coalesce(size, F.lit(0)) == 0, empty)
+        .when((size > most) | over, "first_batch")
+        .when((size == most) & (size == F.col("quota_bytes")), "quota_window")
+        .when((size == most) & (size == F.col("max_bytes")), "max_bytes")
+        .when(size == most, "broker_cap")
+        .when(at, "partition_max_bytes")
+        .otherwise("drained")
+    )
+
+
+def _with_cap(fetches: "DataFrame", configs: "DataFrame") -> "DataFrame":
+    caps = configs.where((F.col("entity_type") == "broker") & (F.col("config_key") == CAP)).select(
+        "cluster_id",
+        "event_time",
+        F.expr("try_cast(entity_name AS INT)").alias("broker_id"),
+        F.when(~F.col("is_removed"), F.expr("try_cast(config_value AS BIGINT)")).alias("cap"),
+    )
+    known = histories(caps, ["cluster_id", "broker_id"], F.col("cap"))
+    cap = F.coalesce(standing("minute_end"), F.lit(DEFAULT_CAP_BYTES))
+    return (
+        fetches.join(known, ["cluster_id", "broker_id"], "left")
+        .withColumn("cap_bytes", cap)
+        .drop("history")
+    )
+
+
+def _with_quota_bytes(
+    fetches: "DataFrame", client_quotas: "DataFrame", refill_s: int
+) -> "DataFrame":
+    """Add what the client's quota lets through at once; followers have none."""
+    clients = fetches.where("replica_id IS NULL").select(*_CLIENT, "minute_end").distinct()
+    windows = clients.withColumns(
+        {"window_end": F.col("minute_end"), "quota_type": F.lit("consumer_byte_rate")}
+    )
+    drawn = F.floor(F.col("quota") * refill_s)
+    quotas = (
+        with_limits(windows, client_quotas)
+        .where("quota IS NOT NULL")
+        .select(*(F.col(name).alias(f"of_{name}") for name in _CLIENT), drawn.alias("quota_bytes"))
+    )
+    same = F.col("replica_id").isNull()
+    for name in _CLIENT:
+        same &= F.col(name).eqNullSafe(F.col(f"of_{name}"))
+    bound = F.coalesce("quota_bytes", F.lit(_MOST_INT).cast("bigint"))
+    joined = fetches.join(F.broadcast(quotas), same, "left").withColumn("quota_bytes", bound)
+    return joined.drop(*(f"of_{name}" for name in _CLIENT))

@@ -1,0 +1,166 @@
+-- One row per client or follower and setting that would fetch better (KIP-74), over the last day:
+-- raise_max_partition_fetch_bytes (batches are larger than max.partition.fetch.bytes),
+-- raise_fetch_max_bytes (most answers end at fetch.max.bytes and leave waiting partitions out),
+-- raise_fetch_min_bytes (many small answers), lower_max_partition_fetch_bytes (one answer of each
+-- broker may fill more memory than it ever did, and more than 256 MiB), rotate_partitions (answers are
+-- full and always begin with one partition, so that others starve: the client lists them in one
+-- order) and raise_replica_fetch_response_max_bytes (a follower whose answers end at that limit).
+-- Rates are of minutes with fetches; expected_fetches_per_s is that of the busiest broker after it.
+WITH newest AS (
+    SELECT cluster_id, max(event_time) AS event_time
+    FROM fetch_sizes
+    GROUP BY cluster_id
+),
+brokers_of AS (
+    SELECT
+        sizes.cluster_id,
+        sizes.principal,
+        sizes.client_id,
+        sizes.replica_id,
+        sizes.broker_id,
+        CAST(count(*) * 60 AS DOUBLE) AS seconds,
+        sum(sizes.fetches) AS fetches,
+        sum(sizes.bytes) AS bytes,
+        sum(sizes.fetches - sizes.wait_timeout_fetches - sizes.throttled_fetches
+            - sizes.redirected_fetches - sizes.error_fetches) AS answers,
+        sum(sizes.max_bytes_fetches) AS max_bytes_fetches,
+        sum(sizes.filled_fetches) AS filled_fetches,
+        max(sizes.first_partitions) AS first_partitions,
+        sum(sizes.starved_fetches) AS starved_fetches,
+        max(sizes.starved_partitions) AS starved_partitions,
+        sum(sizes.oversized_batches) AS oversized_batches,
+        max(CASE WHEN sizes.oversized_batches > 0 THEN sizes.max_response_bytes END)
+            AS oversized_bytes,
+        max(sizes.max_response_bytes) AS max_response_bytes,
+        max(sizes.bound_bytes) AS bound_bytes,
+        max(sizes.max_bytes) AS max_bytes,
+        max(sizes.partition_max_bytes) AS partition_max_bytes,
+        max(sizes.min_bytes) AS min_bytes,
+        max(sizes.max_wait_ms) AS max_wait_ms
+    FROM fetch_sizes AS sizes
+    INNER JOIN newest ON sizes.cluster_id = newest.cluster_id
+    WHERE unix_millis(sizes.event_time) > unix_millis(newest.event_time) - 86400000
+    GROUP BY
+        sizes.cluster_id, sizes.principal, sizes.client_id, sizes.replica_id, sizes.broker_id
+),
+clients AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        replica_id,
+        count(*) AS brokers,
+        sum(answers) AS answers,
+        sum(bytes) AS bytes,
+        max(fetches / seconds) AS fetches_per_s,
+        max(answers / seconds) AS answers_per_s,
+        max(bytes / seconds) AS bytes_per_s,
+        sum(max_bytes_fetches) AS max_bytes_fetches,
+        sum(filled_fetches) AS filled_fetches,
+        max(first_partitions) AS first_partitions,
+        sum(starved_fetches) AS starved_fetches,
+        max(starved_partitions) AS starved_partitions,
+        sum(oversized_batches) AS oversized_batches,
+        max(oversized_bytes) AS oversized_bytes,
+        sum(max_response_bytes) AS seen_bytes,
+        sum(bound_bytes) AS bound_bytes,
+        max(max_bytes) AS max_bytes,
+        max(partition_max_bytes) AS partition_max_bytes,
+        max(min_bytes) AS min_bytes,
+        max(max_wait_ms) AS max_wait_ms
+    FROM brokers_of
+    GROUP BY cluster_id, principal, client_id, replica_id
+),
+advised AS (
+    SELECT
+        *,
+        'raise_max_partition_fetch_bytes' AS advice,
+        'max.partition.fetch.bytes' AS setting,
+        partition_max_bytes AS current_value,
+        oversized_bytes AS recommended_value,
+        fetches_per_s AS expected_fetches_per_s
+    FROM clients
+    WHERE replica_id IS NULL AND oversized_batches > 0 AND oversized_bytes > partition_max_bytes
+    UNION ALL
+    SELECT
+        *,
+        'raise_fetch_max_bytes' AS advice,
+        'fetch.max.bytes' AS setting,
+        max_bytes AS current_value,
+        2 * max_bytes AS recommended_value,
+        fetches_per_s - answers_per_s * max_bytes_fetches / (2e0 * answers) AS expected_fetches_per_s
+    FROM clients
+    WHERE replica_id IS NULL AND 2 * max_bytes_fetches > answers AND starved_fetches > 0
+    UNION ALL
+    SELECT
+        *,
+        'raise_fetch_min_bytes' AS advice,
+        'fetch.min.bytes' AS setting,
+        min_bytes AS current_value,
+        CAST(least(1.048576e6, ceil(bytes_per_s * max_wait_ms / 1e3)) AS BIGINT) AS recommended_value,
+        greatest(1e3 / max_wait_ms, bytes_per_s / 1.048576e6) AS expected_fetches_per_s
+    FROM clients
+    WHERE
+        replica_id IS NULL
+        AND max_wait_ms > 0
+        AND bytes < 4096 * answers
+        AND answers_per_s > 2 * greatest(1e3 / max_wait_ms, bytes_per_s / 1.048576e6)
+        AND min_bytes < least(1.048576e6, ceil(bytes_per_s * max_wait_ms / 1e3))
+    UNION ALL
+    SELECT
+        *,
+        'lower_max_partition_fetch_bytes' AS advice,
+        'max.partition.fetch.bytes' AS setting,
+        partition_max_bytes AS current_value,
+        CAST(ceil(partition_max_bytes * (2e0 * seen_bytes / bound_bytes)) AS BIGINT) AS recommended_value,
+        fetches_per_s AS expected_fetches_per_s
+    FROM clients
+    WHERE
+        replica_id IS NULL
+        AND oversized_batches = 0
+        AND bound_bytes > 268435456
+        AND seen_bytes > 0
+        AND bound_bytes > 10 * seen_bytes
+    UNION ALL
+    SELECT
+        *,
+        'rotate_partitions' AS advice,
+        CAST(NULL AS STRING) AS setting,
+        CAST(NULL AS BIGINT) AS current_value,
+        CAST(NULL AS BIGINT) AS recommended_value,
+        fetches_per_s AS expected_fetches_per_s
+    FROM clients
+    WHERE filled_fetches >= 10 AND starved_fetches >= 10 AND first_partitions = 1
+    UNION ALL
+    SELECT
+        *,
+        'raise_replica_fetch_response_max_bytes' AS advice,
+        'replica.fetch.response.max.bytes' AS setting,
+        max_bytes AS current_value,
+        2 * max_bytes AS recommended_value,
+        fetches_per_s - answers_per_s * max_bytes_fetches / (2e0 * answers) AS expected_fetches_per_s
+    FROM clients
+    WHERE replica_id IS NOT NULL AND 2 * max_bytes_fetches > answers
+)
+
+SELECT
+    cluster_id,
+    principal,
+    client_id,
+    replica_id,
+    advice,
+    setting,
+    current_value,
+    recommended_value,
+    fetches_per_s,
+    expected_fetches_per_s,
+    bytes_per_s,
+    answers,
+    max_bytes_fetches,
+    starved_fetches,
+    starved_partitions,
+    oversized_batches,
+    seen_bytes,
+    bound_bytes,
+    brokers
+FROM advised
