@@ -108,7 +108,7 @@ RACK_TRAFFIC = Table(
     name="rack_traffic",
     comment=(
         "Record bytes between racks, one row per minute, flow, broker and rack of the other side. "
-        "Racks of brokers are those of the last snapshot by then"
+        "Racks of brokers are those of the last snapshot by then, of the first one before it"
     ),
     columns=(
         CLUSTER_ID,

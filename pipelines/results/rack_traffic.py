@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.results.as_of import with_since
 from quotaflow.pipelines.results.client_racks import inferred_rack
 from quotaflow.pipelines.results.replica_states import with_rack
 from quotaflow.pipelines.results.result import Context, Known, Result
@@ -29,7 +30,7 @@ def result(racks: Mapping[str, str]) -> Result:
         lookback_s=0,
         relevant=partial(moved, racks=racks),
         compute=between_racks,
-        context=(Context(tables.BROKERS),),
+        context=(Context(tables.BROKERS, reaches_back=True),),
     )
 
 
@@ -62,7 +63,7 @@ def moved(requests: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
 
 def between_racks(known: Known) -> "DataFrame":
     """What moved to rows of the table."""
-    brokers = known.context["brokers"]
+    brokers = with_since(known.context["brokers"])
     minute = F.date_trunc("minute", "event_time")
     sides = (
         known.facts.withColumn("event_time", minute)

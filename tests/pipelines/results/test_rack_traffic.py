@@ -11,7 +11,7 @@ from quotaflow.schemas import tables
 
 from .replica_rows import RACKS, Row, at, broker, frame
 
-BROKERS = [broker(1, "az-a"), broker(2, "az-b"), broker(3, None)]
+BROKERS = [broker(1, "az-a"), broker(2, "az-b"), broker(3, None, 300)]
 
 
 def request(second: float, api: str, broker_id: int, *sizes: int | None, **others: Any) -> Row:
