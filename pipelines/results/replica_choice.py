@@ -20,12 +20,20 @@ SELECTOR_UNSEEN, RACKS_UNKNOWN = "selector_unseen", "racks_unknown"
 
 
 def with_leader(read: "DataFrame") -> "DataFrame":
-    """Add leader_id and leader_rack, by the partition's `replicas`, null where not known.
+    """Add leader_id, leader_rack and is_leader_offline, and whether all racks are known.
 
-    Those are structs of broker_id, rack, is_rack_known, is_leader, is_in_sync and is_offline.
+    By the partition's `replicas`, null where not known: structs of broker_id, rack, is_rack_known,
+    is_leader, is_in_sync and is_offline.
     """
-    leader = _leader()
-    return read.withColumns({"leader_id": leader["broker_id"], "leader_rack": leader["rack"]})
+    leader = F.try_element_at(F.filter("replicas", lambda of: of["is_leader"]), F.lit(1))
+    return read.withColumn("leader", leader).withColumns(
+        {
+            "leader_id": F.col("leader.broker_id"),
+            "leader_rack": F.col("leader.rack"),
+            "is_leader_offline": F.col("leader.is_offline"),
+            "are_racks_known": F.forall("replicas", lambda of: of["is_rack_known"]),
+        }
+    )
 
 
 def with_choices(read: "DataFrame") -> "DataFrame":
@@ -45,10 +53,6 @@ def with_choices(read: "DataFrame") -> "DataFrame":
     )
 
 
-def _leader() -> Column:
-    return F.try_element_at(F.filter("replicas", lambda of: of["is_leader"]), F.lit(1))
-
-
 def _in_rack(rack: Column) -> Column:
     """The followers in a rack."""
     return F.filter("replicas", lambda of: ~of["is_leader"] & (of["rack"] == rack))
@@ -59,15 +63,13 @@ def _eligible(rack: Column) -> Column:
 
 
 def _reason(is_seen: Column, selector: Column, rack: Column) -> Column:
-    leader = _leader()
-    is_leader_there = (leader["rack"] == rack) & ~leader["is_offline"]
-    are_racks_known = F.forall("replicas", lambda of: of["is_rack_known"])
+    is_leader_there = (F.col("leader_rack") == rack) & ~F.col("is_leader_offline")
     return F.when(
-        leader.isNotNull() & is_seen,
+        F.col("leader_id").isNotNull() & is_seen,
         F.when(F.coalesce(selector, F.lit("")) == "", replica.NO_SELECTOR)
         .when(selector != replica.RACK_AWARE, replica.SELECTOR_UNKNOWN)
         .when(F.coalesce(rack, F.lit("")) == "", replica.NO_CLIENT_RACK)
-        .when(~are_racks_known, F.lit(None))
+        .when(~F.col("are_racks_known"), F.lit(None))
         .when(is_leader_there, replica.LEADER_IN_RACK)
         .when(F.size(_eligible(rack)) > 0, replica.FOLLOWER_IN_RACK)
         .when(F.size(_in_rack(rack)) > 0, replica.NOT_ELIGIBLE_IN_RACK)

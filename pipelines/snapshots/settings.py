@@ -23,11 +23,13 @@ KEYS = (
 
 
 def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
-    """Each of KEYS with its value as text; none of them may be a secret."""
+    """Each of KEYS with its value as text, and racks by network; none of them may be a secret."""
     for key in KEYS:
         value = attrgetter(key)(conf)
         text = ",".join(value) if isinstance(value, list) else str(value)
         yield {"setting": key, "setting_value": text}
+    for network, rack in conf.racks.items():
+        yield {"setting": f"racks.{network}", "setting_value": rack}
 
 
 def of_probes(state: ClusterState) -> Iterator[Row | Gap]:

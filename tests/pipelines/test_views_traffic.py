@@ -134,9 +134,12 @@ def test_top_talkers_are_ranked_by_day(warehouse: Warehouse, told: Fill) -> None
     ]
 
 
-def test_prices_of_conf_are_settings() -> None:
-    conf = config.load(overrides=["prices.currency=EUR", "prices.cross_rack_per_gib=0.02"])
+def test_prices_and_racks_of_conf_are_settings() -> None:
+    prices = ["prices.currency=EUR", "prices.cross_rack_per_gib=0.02"]
+    conf = config.load(overrides=[*prices, "racks.10.1.0.0/16=az-b"])
+    assert conf.racks == {"10.1.0.0/16": "az-b"}
     said = {row["setting"]: row["setting_value"] for row in settings.of_conf(conf)}
     assert said["prices.currency"] == "EUR"
+    assert said["racks.10.1.0.0/16"] == "az-b"
     assert said["quotas.advised_users"] == ""
     assert (said["prices.cross_rack_per_gib"], said["prices.produced_per_gib"]) == ("0.02", "0.0")
