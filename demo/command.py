@@ -53,6 +53,24 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ),
     (
         "sql",
+        "SELECT flow, client_rack, broker_rack, sum(bytes) AS bytes, "
+        "sum(cross_rack_bytes) AS cross_rack_bytes FROM rack_traffic_by_hour "
+        "GROUP BY flow, client_rack, broker_rack ORDER BY flow, client_rack, broker_rack",
+    ),
+    (
+        "sql",
+        "SELECT client_id, told_rack, inferred_rack, read_rack, bytes, cross_rack_bytes, verdict "
+        "FROM client_racks ORDER BY client_id",
+    ),
+    (
+        "sql",
+        "SELECT client_id, sum(fetches) AS fetches, sum(drained_fetches) AS drained, "
+        "sum(wait_timeout_fetches) AS empty, sum(bytes) AS bytes, "
+        "max(max_response_bytes) AS most_at_once FROM fetch_sizes WHERE replica_id IS NULL "
+        "GROUP BY client_id ORDER BY fetches DESC",
+    ),
+    (
+        "sql",
         "SELECT client_id, state, sum(expected_pushes) AS expected_pushes, "
         "sum(missing_pushes) AS missing_pushes, count(*) AS instances "
         "FROM client_coverage GROUP BY client_id, state ORDER BY client_id",
