@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _TABLE = tables.PREFERRED_REPLICAS
 _BUCKET_S = 60
+_BROKER_IDS = 2**31
 _PARTITION = ("cluster_id", "event_time", "minute_end", "topic", "topic_id", "partition")
 _CLIENT = ("principal", "client_id", "told_rack", "client_rack")
 
@@ -79,19 +80,20 @@ def _answers(facts: "DataFrame", topics: "DataFrame") -> "DataFrame":
     """What each consumer got of a partition from a broker in a minute, and what followers did."""
     minute = F.date_trunc("minute", "event_time")
     size, named = F.col("of.bytes"), F.col("of.preferred_read_replica")
-    names = F.struct("at", "named")
+    # One number orders by time and then by broker: Spark would sort, not hash, to keep a struct.
+    micros = F.unix_micros("event_time") - F.unix_micros(minute)
+    last = F.when(named >= 0, micros * _BROKER_IDS + named)
     return (
         facts.withColumn("of", F.explode("partitions"))
         .where("coalesce(of.error_code, 0) = 0")
         .select(
             *("cluster_id", "broker_id", "is_consumer", "api_version", *_CLIENT),
-            F.col("event_time").alias("at"),
             minute.alias("event_time"),
             (minute + F.make_dt_interval(secs=F.lit(_BUCKET_S))).alias("minute_end"),
             *(F.col(f"of.{name}") for name in ("topic", "topic_id", "partition")),
             F.col("of.high_watermark").alias("high_watermark"),
             F.coalesce(size, F.lit(0)).alias("size"),
-            F.when(named >= 0, named).alias("named"),
+            last.alias("named_last"),
         )
         .transform(with_topic, topics)
         .groupBy(*_PARTITION, "broker_id", "is_consumer", *_CLIENT)
@@ -99,8 +101,8 @@ def _answers(facts: "DataFrame", topics: "DataFrame") -> "DataFrame":
             F.min("api_version").alias("api_version"),
             F.count_if(F.col("size") > 0).alias("fetches"),
             F.sum("size").alias("bytes"),
-            F.count("named").alias("redirects"),
-            F.max(F.when(F.col("named").isNotNull(), names))["named"].alias("named_replica"),
+            F.count("named_last").alias("redirects"),
+            (F.max("named_last") % _BROKER_IDS).cast("int").alias("named_replica"),
             F.max("high_watermark").alias("high_watermark"),
         )
     )
