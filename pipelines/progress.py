@@ -30,11 +30,12 @@ class ProgressLog:
         """Tell every new batch of a query; returns the rows the query has read so far."""
         for progress in query.recentProgress:
             batch_id, query_id = int(progress["batchId"]), str(progress["id"])
-            if batch_id <= self.told.get(query_id, -1) or not progress["numInputRows"]:
+            rows = progress["numInputRows"] // job.scans(self.setting.conf)
+            if batch_id <= self.told.get(query_id, -1) or not rows:
                 continue
             self.told[query_id] = batch_id
-            self.rows[query_id] = self.rows.get(query_id, 0) + progress["numInputRows"]
-            self.report(_line(job, progress))
+            self.rows[query_id] = self.rows.get(query_id, 0) + rows
+            self.report(_line(job, progress, rows))
             if UNIQUE in progress["observedMetrics"]:
                 self._append(job, query_id, progress)
         return self.rows.get(str(query.id), 0)
@@ -55,7 +56,6 @@ class ProgressLog:
         batch.report(self.setting.spark, counts, self.setting.cluster_id, time)
 
 
-def _line(job: Job, progress: Any) -> str:
+def _line(job: Job, progress: Any, rows: int) -> str:
     took_s = progress["durationMs"].get("triggerExecution", 0) / 1_000
-    rows = progress["numInputRows"]
     return f"{job.name}: batch {progress['batchId']}, {rows} rows in {took_s:.1f} s"

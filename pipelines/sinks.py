@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
 
 Trigger = Mapping[str, bool | str]
 ONCE: Trigger = {"availableNow": True}
-_NEWEST_COMMITS = 20
+# Only upkeep writes between a crash and the replay.
+_NEWEST_COMMITS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,15 @@ class Batch:
         writer = self._writer(frame, table).mode("overwrite").option("replaceWhere", where)
         self.warehouse.write(writer, table.name)
 
-    def appended(self, spark: "SparkSession", table: Table) -> int:
-        """How many rows this batch's append put into a table, now or before it was replayed."""
-        # Nearly always the newest commit; the whole log is read only if many came in between.
-        for commits in (f" LIMIT {_NEWEST_COMMITS}", ""):
-            target = self.warehouse.target(table.name)
-            history = spark.sql(f"DESCRIBE HISTORY {target}{commits}")
-            ours = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
-            found = ours.collect()
-            if found:
-                return int(found[0]["operationMetrics"]["numOutputRows"])
-        raise JobError(f"{table.name} has no commit of batch {self._name}, which was just made")
+    def appended(self, spark: "SparkSession", table: Table) -> int | None:
+        """How many rows this batch appended to a table before it was replayed; None: not yet."""
+        if not self.replayed:
+            return None
+        target = self.warehouse.target(table.name)
+        history = spark.sql(f"DESCRIBE HISTORY {target} LIMIT {_NEWEST_COMMITS}")
+        ours = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
+        found = ours.collect()
+        return int(found[0]["operationMetrics"]["numOutputRows"]) if found else None
 
     @property
     def _name(self) -> str:

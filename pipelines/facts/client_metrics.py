@@ -65,15 +65,16 @@ class Points:
 
 def _append(points: "DataFrame", batch: Batch) -> list[Count]:
     table = tables.CLIENT_METRICS
-    if batch.replayed:
-        # Where Delta skips an append nothing runs: whoever observes it would wait for ever, and
-        # Spark fails a batch that left its state uncommitted.
+    rows = batch.appended(points.sparkSession, table)
+    if rows is None:
+        told = Observation()
+        batch.append(points.observe(told, F.expr(_COUNT)), table)
+        rows = int(told.get["rows"])
+    else:
+        # Delta would skip the append, and then nothing runs: whoever observes it would wait for
+        # ever, and Spark fails a batch that left its state uncommitted.
         points.write.format("noop").mode("overwrite").save()
-        batch.append(points, table)
-        return [Count("out", batch.appended(points.sparkSession, table), table.name)]
-    told = Observation()
-    batch.append(points.observe(told, F.expr(_COUNT)), table)
-    return [Count("out", int(told.get["rows"]), table.name)]
+    return [Count("out", rows, table.name)]
 
 
 def _append_unseen(points: "DataFrame", batch: Batch) -> list[Count]:
