@@ -15,6 +15,7 @@ from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config, run, session
 from quotaflow.pipelines.alert_rules import Alert, Alerts
+from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.quota_sections import ProducerIds
 from quotaflow.pipelines.snapshots import take
 
@@ -80,12 +81,18 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
             say(f"{shipper.drain().acked} request-log lines shipped")
             _ship_torn_line(cluster)
         conf = conf_of(cluster, warehouse)
-        run.run(conf, [], None, say)
+        # A snapshot looks up in facts who set what, and results look up what a snapshot found.
+        facts, results = _in_two(conf)
+        run.run(conf, facts, None, say)
         take.take(conf, datetime.now(UTC), say)
-        # What the snapshot found, results have not seen yet.
-        looking_up = ["request_results", "fetch_results", "active_producer_results"]
-        run.run(conf, looking_up, None, say)
+        run.run(conf, results, None, say)
     return report
+
+
+def _in_two(conf: config.Conf) -> tuple[list[str], list[str]]:
+    """The jobs that bring facts, and those that keep results of them."""
+    on = [job for job in JOBS.values() if job.topic is None or getattr(conf.ingest, job.topic)]
+    return [job.name for job in on if job.appends], [job.name for job in on if not job.appends]
 
 
 def _ship_torn_line(cluster: Cluster) -> None:
