@@ -6,10 +6,11 @@ their number comes from the query's progress, appended once per batch however of
 
 from collections.abc import Callable
 from datetime import datetime
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines.facts.client_metrics import UNIQUE
-from quotaflow.pipelines.jobs import Job, Setting
+from quotaflow.pipelines.job import Job, Setting
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.schemas import tables
 
@@ -28,9 +29,11 @@ class ProgressLog:
 
     def take(self, job: Job, query: "StreamingQuery") -> int:
         """Tell every new batch of a query; returns the rows the query has read so far."""
+        scans = job.scans(self.setting.conf)
         for progress in query.recentProgress:
             batch_id, query_id = int(progress["batchId"]), str(progress["id"])
-            rows = progress["numInputRows"] // job.scans(self.setting.conf)
+            # A scan may skip what its result needs not: something that came is never nothing.
+            rows = ceil(progress["numInputRows"] / scans)
             if batch_id <= self.told.get(query_id, -1) or not rows:
                 continue
             self.told[query_id] = batch_id

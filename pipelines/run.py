@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines import admin, identity, result_memory, session, sinks
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError, KafkaError
-from quotaflow.pipelines.jobs import JOBS, Job, Setting
+from quotaflow.pipelines.job import Job, Setting
+from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.progress import ProgressLog
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables

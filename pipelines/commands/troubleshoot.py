@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 INTERVAL_S, FOR_S = range(1, 3_601), range(10, 86_401)
 _INTERRUPTED = 130
 
+Client = Annotated[
+    str, typer.Argument(metavar="CLIENT", help="A client instance id, or a client id.")
+]
+Metrics = Annotated[
+    str, typer.Option("--metrics", metavar="PREFIX[,PREFIX]", help="What to ask for; * is all.")
+]
+Interval = Annotated[
+    str, typer.Option("--interval", metavar="10s", help="How often it is to push.")
+]
+Period = Annotated[
+    str, typer.Option("--for", metavar="30m", help="How long it is asked and shown.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Write it: without, it is only shown.")]
+
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
@@ -24,23 +38,12 @@ def register(app: typer.Typer) -> None:
 
 
 def troubleshoot(
-    client: Annotated[
-        str, typer.Argument(metavar="CLIENT", help="A client instance id, or a client id.")
-    ],
-    metrics: Annotated[
-        str,
-        typer.Option("--metrics", metavar="PREFIX[,PREFIX]", help="What to ask for; * is all."),
-    ],
-    interval: Annotated[
-        str, typer.Option("--interval", metavar="10s", help="How often it is to push.")
-    ] = "10s",
-    period: Annotated[
-        str, typer.Option("--for", metavar="30m", help="How long it is asked and shown.")
-    ] = "30m",
+    client: Client,
+    metrics: Metrics,
+    interval: Interval = "10s",
+    period: Period = "30m",
     *,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Write it: without, it is only shown.")
-    ] = False,
+    yes: Yes = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from quotaflow.pipelines import config, sinks
 from quotaflow.pipelines.facts.fetches import Fetches
 from quotaflow.pipelines.fetch_sections import FetchSessions
-from quotaflow.pipelines.jobs import JOBS, Setting
+from quotaflow.pipelines.job import Setting
+from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
