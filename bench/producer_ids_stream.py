@@ -34,7 +34,6 @@ from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 START_S = 1_795_262_400
 BATCH_S = 10
 PRINCIPALS = 1_000
@@ -165,8 +164,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=0, help="seconds from one to the next")
     options = parser.parse_args()
     # One compiler alone: it has settled after some batches, and what grows shows.
-    options_of_java = {JAVA_OPTIONS: session.SHORT_LIVED[JAVA_OPTIONS]}
-    quick = config.Spark(master="local[2]", driver_memory="2g", conf=options_of_java)
+    quick = config.Spark(master="local[2]", driver_memory="2g", conf=session.ONE_COMPILER)
     spark, costs = session.get(quick), list[Cost]()
     try:
         with tempfile.TemporaryDirectory() as name:

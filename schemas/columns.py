@@ -2,12 +2,14 @@
 
 import pyarrow as pa
 
-from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, TIMESTAMP, Column
+from quotaflow.schemas.table import BOOLEAN, DATE, INT, LONG, STRING, TIMESTAMP, Column
 
 TAGS = pa.map_(STRING, STRING)
 
 CLUSTER_ID = Column("cluster_id", STRING, "Kafka cluster id, as conf or the broker gives it")
 
+EVENT_DATE = Column("event_date", DATE, "UTC date of event_time")
+MINUTE = Column("event_time", TIMESTAMP, "start of the minute")
 SNAPSHOT_TIME = Column("event_time", TIMESTAMP, "when the snapshot was taken")
 TOPIC_ID = Column("topic_id", STRING, "topic id as Kafka prints a Uuid")
 TOPIC = Column("topic", STRING, "name of the topic")

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID
-from quotaflow.schemas.table import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, MINUTE
+from quotaflow.schemas.table import DOUBLE, INT, LONG, STRING, Column, Table
 
 LIMITERS = {
     "max_bytes": "answers of exactly the request's max_bytes",
@@ -38,8 +38,8 @@ FETCH_SIZES = Table(
     ),
     columns=(
         CLUSTER_ID,
-        Column("event_date", DATE, "UTC date of event_time"),
-        Column("event_time", TIMESTAMP, "start of the minute"),
+        EVENT_DATE,
+        MINUTE,
         Column("broker_id", INT, "broker that was fetched from"),
         *CLIENT[:2],
         Column("replica_id", INT, "node id of a follower; null for consumers"),

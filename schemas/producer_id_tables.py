@@ -1,9 +1,8 @@
 """Tables about producer ids (KIP-936): who was given which, and how many new ones came."""
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, PRODUCER_ID
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, MINUTE, PRODUCER_ID
 from quotaflow.schemas.table import (
     BOOLEAN,
-    DATE,
     DOUBLE,
     INT,
     LONG,
@@ -21,7 +20,7 @@ PRODUCER_ID_RATES = Table(
     ),
     columns=(
         CLUSTER_ID,
-        Column("event_date", DATE, "UTC date of event_time"),
+        EVENT_DATE,
         Column("event_time", TIMESTAMP, "start of the aligned second"),
         Column(
             "broker_id",
@@ -81,8 +80,8 @@ PRODUCER_ID_USES = Table(
     ),
     columns=(
         CLUSTER_ID,
-        Column("event_date", DATE, "UTC date of event_time"),
-        Column("event_time", TIMESTAMP, "start of the minute"),
+        EVENT_DATE,
+        MINUTE,
         Column("broker_id", INT, "broker that answered"),
         *CLIENT[:5],
         Column(

@@ -1,9 +1,8 @@
 """`quota_usage`: what clients use of their quotas."""
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE
 from quotaflow.schemas.table import (
     BOOLEAN,
-    DATE,
     DOUBLE,
     INT,
     LONG,
@@ -23,7 +22,7 @@ QUOTA_USAGE = Table(
     ),
     columns=(
         CLUSTER_ID,
-        Column("event_date", DATE, "UTC date of event_time"),
+        EVENT_DATE,
         Column("event_time", TIMESTAMP, "start of the window"),
         Column(
             "broker_id",

@@ -1,13 +1,19 @@
 """`preferred_replicas`: whom consumers read from, and who is nearer (KIP-392)."""
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, PARTITION, TOPIC, TOPIC_ID
+from quotaflow.schemas.columns import (
+    CLIENT,
+    CLUSTER_ID,
+    EVENT_DATE,
+    MINUTE,
+    PARTITION,
+    TOPIC,
+    TOPIC_ID,
+)
 from quotaflow.schemas.table import (
     BOOLEAN,
-    DATE,
     INT,
     LONG,
     STRING,
-    TIMESTAMP,
     Column,
     Table,
 )
@@ -22,8 +28,8 @@ PREFERRED_REPLICAS = Table(
     ),
     columns=(
         CLUSTER_ID,
-        Column("event_date", DATE, "UTC date of event_time"),
-        Column("event_time", TIMESTAMP, "start of the minute"),
+        EVENT_DATE,
+        MINUTE,
         *CLIENT[:2],
         Column("client_rack", STRING, "client.rack, or the rack conf's racks give its address"),
         Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the consumer told none"),
@@ -112,8 +118,8 @@ RACK_TRAFFIC = Table(
     ),
     columns=(
         CLUSTER_ID,
-        Column("event_date", DATE, "UTC date of event_time"),
-        Column("event_time", TIMESTAMP, "start of the minute"),
+        EVENT_DATE,
+        MINUTE,
         Column(
             "flow",
             STRING,

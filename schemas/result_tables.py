@@ -1,8 +1,7 @@
 """Tables of answers: each one is a rule's, computed from facts."""
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, TAGS, TOPIC, TOPIC_ID
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, MINUTE, TAGS, TOPIC, TOPIC_ID
 from quotaflow.schemas.table import (
-    DATE,
     DOUBLE,
     INT,
     LONG,
@@ -20,7 +19,7 @@ METRIC_ALERT_EVENTS = Table(
     ),
     columns=(
         CLUSTER_ID,
-        Column("event_date", DATE, "UTC date of event_time"),
+        EVENT_DATE,
         Column(
             "event_time",
             TIMESTAMP,
@@ -59,8 +58,8 @@ TRAFFIC = Table(
     ),
     columns=(
         CLUSTER_ID,
-        Column("event_date", DATE, "UTC date of event_time"),
-        Column("event_time", TIMESTAMP, "start of the minute"),
+        EVENT_DATE,
+        MINUTE,
         Column("broker_id", INT, "broker that took or gave the bytes"),
         Column("principal", STRING, "principal, as Kafka prints it"),
         Column("client_id", STRING, "client.id as the client gave it: untrusted text"),
@@ -94,8 +93,8 @@ TOPIC_NAMES = Table(
     ),
     columns=(
         CLUSTER_ID,
-        Column("event_date", DATE, "UTC date of event_time"),
-        Column("event_time", TIMESTAMP, "start of the minute"),
+        EVENT_DATE,
+        MINUTE,
         TOPIC_ID,
         TOPIC,
         Column(

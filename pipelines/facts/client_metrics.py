@@ -8,6 +8,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.facts.ingest import payload_limits
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.schemas import tables
@@ -87,10 +88,8 @@ def _append_unseen(points: "DataFrame", batch: Batch) -> list[Count]:
             return []
         there = batch.warehouse.read(points.sparkSession, table.name)
         there = there.where(F.col("event_time").between(found["first"], found["last"]))
-        same = F.lit(True)
         new, old = decoded.dropDuplicates(_ONE_POINT).alias("new"), there.alias("old")
-        for name in _ONE_POINT:
-            same &= F.col(f"new.{name}").eqNullSafe(F.col(f"old.{name}"))
+        same = null_safe(_ONE_POINT, "new", "old")
         (kept,) = _append(new.join(old, same, "left_anti"), batch)
         return [kept, Count("left_out", found["rows"] - kept.rows, table.name, "same_point")]
     finally:

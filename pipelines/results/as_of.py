@@ -37,6 +37,13 @@ def with_since(changes: "DataFrame") -> "DataFrame":
     )
 
 
+def with_minute(facts: "DataFrame") -> "DataFrame":
+    """Put the start of its minute in the place of event_time, and add `minute_end`."""
+    minute = F.date_trunc("minute", "event_time")
+    end = minute + F.make_dt_interval(mins=F.lit(1))
+    return facts.withColumns({"event_time": minute, "minute_end": end})
+
+
 def standing(at: str) -> Column:
     """The value that stood just before the time in column `at`; null where none is known."""
     by_then = F.filter(F.col(HISTORY), lambda change: change["since"] < F.col(at))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.results.as_of import histories, standing
 from quotaflow.pipelines.results.quota_limits import with_limits
 
@@ -91,11 +92,9 @@ def _with_quota_bytes(
     quotas = (
         with_limits(windows, client_quotas)
         .where("quota IS NOT NULL")
-        .select(*(F.col(name).alias(f"of_{name}") for name in _CLIENT), drawn.alias("quota_bytes"))
+        .select(*_CLIENT, drawn.alias("quota_bytes"))
     )
-    same = F.col("replica_id").isNull()
-    for name in _CLIENT:
-        same &= F.col(name).eqNullSafe(F.col(f"of_{name}"))
-    bound = F.coalesce("quota_bytes", F.lit(_MOST_INT).cast("bigint"))
-    joined = fetches.join(F.broadcast(quotas), same, "left").withColumn("quota_bytes", bound)
-    return joined.drop(*(f"of_{name}" for name in _CLIENT))
+    is_held = F.col("f.replica_id").isNull() & null_safe(_CLIENT, "f", "q")
+    bound = F.coalesce("q.quota_bytes", F.lit(_MOST_INT).cast("bigint"))
+    joined = fetches.alias("f").join(F.broadcast(quotas).alias("q"), is_held, "left")
+    return joined.select("f.*", bound.alias("quota_bytes"))

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.quota_sections import Quotas
+from quotaflow.pipelines.results.as_of import with_minute
 from quotaflow.pipelines.results.fetch_limiters import with_limiters
 from quotaflow.pipelines.results.quota_limits import VALID_FROM
 from quotaflow.pipelines.results.result import Context, Known, Result
@@ -48,39 +50,25 @@ def answers(fetches: "DataFrame") -> "DataFrame":
 
 def sizes(known: Known, *, conf: Quotas) -> "DataFrame":
     """Fetches to rows of the table."""
-    minute = F.date_trunc("minute", "event_time")
-    end = F.col("event_time") + F.make_dt_interval(secs=F.lit(_BUCKET_S))
-    fetches = known.facts.withColumn("event_time", minute).withColumn("minute_end", end)
+    fetches = with_minute(known.facts)
     refill_s = conf.span_s - conf.window_ms // 1_000
     of = known.context
     bounded = with_limiters(fetches, of["configs"], of["client_quotas"], refill_s)
     # One shuffle serves what is counted of answers, and of their partitions.
     together = bounded.repartition(*_KEY)
-    same = [F.col(f"a.{name}").eqNullSafe(F.col(f"p.{name}")) for name in _KEY]
     by_answer, by_partition = _of_answers(together).alias("a"), _of_partitions(together).alias("p")
-    counted = ("starved_partitions", "most_starved_fetches", "fairness", "oversized_batches")
+    counted = ("starved_partitions", "most_starved_fetches", "oversized_batches")
     return (
-        by_answer.join(by_partition, _all(same), "left")
+        by_answer.join(by_partition, null_safe(_KEY, "a", "p"), "left")
         .select(
             "a.*",
-            *(
-                F.coalesce(f"p.{name}", F.lit(0)).alias(name)
-                for name in counted
-                if name != "fairness"
-            ),
+            *(F.coalesce(f"p.{name}", F.lit(0)).alias(name) for name in counted),
             "p.fairness",
             "p.largest_oversized",
         )
         .withColumn("event_date", F.to_date("event_time"))
         .select(_TABLE.column_names)
     )
-
-
-def _all(conditions: list[Column]) -> Column:
-    both = conditions[0]
-    for condition in conditions[1:]:
-        both &= condition
-    return both
 
 
 def _of_answers(fetches: "DataFrame") -> "DataFrame":

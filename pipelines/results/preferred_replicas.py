@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results.as_of import with_since
+from quotaflow.pipelines.results.as_of import with_minute, with_since
 from quotaflow.pipelines.results.client_racks import inferred_rack
 from quotaflow.pipelines.results.replica_choice import with_choices, with_leader
 from quotaflow.pipelines.results.replica_states import (
@@ -78,18 +78,17 @@ def choices(known: Known) -> "DataFrame":
 
 def _answers(facts: "DataFrame", topics: "DataFrame") -> "DataFrame":
     """What each consumer got of a partition from a broker in a minute, and what followers did."""
-    minute = F.date_trunc("minute", "event_time")
     size, named = F.col("of.bytes"), F.col("of.preferred_read_replica")
     # One number orders by time and then by broker: Spark would sort, not hash, to keep a struct.
-    micros = F.unix_micros("event_time") - F.unix_micros(minute)
+    micros = F.unix_micros("at") - F.unix_micros("event_time")
     last = F.when(named >= 0, micros * _BROKER_IDS + named)
     return (
-        facts.withColumn("of", F.explode("partitions"))
+        facts.withColumns({"at": F.col("event_time"), "of": F.explode("partitions")})
+        .transform(with_minute)
         .where("coalesce(of.error_code, 0) = 0")
         .select(
-            *("cluster_id", "broker_id", "is_consumer", "api_version", *_CLIENT),
-            minute.alias("event_time"),
-            (minute + F.make_dt_interval(secs=F.lit(_BUCKET_S))).alias("minute_end"),
+            *("cluster_id", "event_time", "minute_end", "broker_id"),
+            *("is_consumer", "api_version", *_CLIENT),
             *(F.col(f"of.{name}") for name in ("topic", "topic_id", "partition")),
             F.col("of.high_watermark").alias("high_watermark"),
             F.coalesce(size, F.lit(0)).alias("size"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results.as_of import with_since
+from quotaflow.pipelines.results.as_of import with_minute, with_since
 from quotaflow.pipelines.results.client_racks import inferred_rack
 from quotaflow.pipelines.results.replica_states import with_rack
 from quotaflow.pipelines.results.result import Context, Known, Result
@@ -64,10 +64,8 @@ def moved(requests: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
 def between_racks(known: Known) -> "DataFrame":
     """What moved to rows of the table."""
     brokers = with_since(known.context["brokers"])
-    minute = F.date_trunc("minute", "event_time")
     sides = (
-        known.facts.withColumn("event_time", minute)
-        .withColumn("minute_end", minute + F.make_dt_interval(secs=F.lit(_BUCKET_S)))
+        with_minute(known.facts)
         .groupBy(*_SIDES, *_RACK)
         .agg(F.count(F.lit(1)).alias("requests"), F.sum("bytes").alias("bytes"))
     )

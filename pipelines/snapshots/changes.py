@@ -7,14 +7,14 @@ row holds from its event_time to that of the next row of its identity.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import reduce
-from operator import and_, itemgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.snapshots.seen import Gap
 from quotaflow.schemas.table import Table
 
@@ -51,7 +51,9 @@ def changes(
     about, kept = identity(table), {*identity(table), *table.clustering}
     told = [name for name in seen.columns if name not in {*about, table.time, "is_removed"}]
     marked = _with_untold(standing, table, gaps)
-    both = seen.alias("seen").join(marked.alias("standing"), _same(about), "full_outer")
+    both = seen.alias("seen").join(
+        marked.alias("standing"), null_safe(about, "seen", "standing"), "full_outer"
+    )
     is_gone = F.col("seen.is_removed").isNull()
     is_new = F.col("standing.is_removed").isNull()
 
@@ -64,7 +66,9 @@ def changes(
 
     columns = {name: column(name) for name in table.column_names}
     columns |= {"is_removed": is_gone, table.time: F.lit(now)}
-    changed = both.where((is_gone & ~F.col(_UNTOLD)) | is_new | (~is_gone & ~_same(told)))
+    changed = both.where(
+        (is_gone & ~F.col(_UNTOLD)) | is_new | (~is_gone & ~null_safe(told, "seen", "standing"))
+    )
     return changed.select(*(columns[n].alias(n) for n in table.column_names))
 
 
@@ -80,12 +84,9 @@ def _with_untold(standing: "DataFrame", table: Table, gaps: Iterable[Gap]) -> "D
         content = pa.Table.from_pylist(keys, schema=schema)
         untold = standing.sparkSession.createDataFrame(content).distinct()
         found = untold.select("*", F.lit(True).alias("is_found")).alias("gap")
-        joined = marked.alias("row").join(F.broadcast(found), _same(names, "row", "gap"), "left")
+        joined = marked.alias("row").join(
+            F.broadcast(found), null_safe(names, "row", "gap"), "left"
+        )
         is_untold = F.col(f"row.{_UNTOLD}") | F.col("gap.is_found").isNotNull()
         marked = joined.select(*(f"row.{n}" for n in standing.columns), is_untold.alias(_UNTOLD))
     return marked
-
-
-def _same(names: Iterable[str], left: str = "seen", right: str = "standing") -> Column:
-    equal = (F.col(f"{left}.{n}").eqNullSafe(F.col(f"{right}.{n}")) for n in names)
-    return reduce(and_, equal, F.lit(True))

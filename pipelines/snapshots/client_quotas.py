@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from functools import reduce
-from operator import and_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
+from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.snapshots.seen import Gap, Row
 from quotaflow.schemas import tables
 
@@ -51,9 +50,9 @@ def with_setter(changed: "DataFrame", requests: "DataFrame", since: datetime | N
     table = tables.CLIENT_QUOTAS
     last = _last_ops(requests.where(F.col("event_time") > since) if since else requests)
     entity = [name for name in table.key if name != table.time]
-    same = (F.col(f"changed.{name}").eqNullSafe(F.col(f"last.{name}")) for name in entity)
+    same = null_safe(entity, "changed", "last")
     is_it = F.col("changed.quota").eqNullSafe(F.col("last.quota"))
-    joined = changed.alias("changed").join(last.alias("last"), reduce(and_, same), "left")
+    joined = changed.alias("changed").join(last.alias("last"), same, "left")
     told = {name: F.when(is_it, F.col(f"last.{name}")).alias(name) for name in SETTER}
     return joined.select(*(told.get(n, F.col(f"changed.{n}")) for n in table.column_names))
 

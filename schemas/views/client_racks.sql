@@ -8,28 +8,17 @@ WITH newest AS (
     FROM preferred_replicas
     GROUP BY cluster_id
 ),
-read AS (
-    SELECT
-        found.cluster_id,
-        found.principal,
-        found.client_id,
-        max(CASE WHEN NOT found.is_rack_inferred THEN found.client_rack END) AS told_rack,
-        max(CASE WHEN found.is_rack_inferred THEN found.client_rack END) AS inferred_rack,
-        sum(found.bytes) AS bytes,
-        sum(found.cross_rack_bytes) AS cross_rack_bytes,
-        sum(CASE WHEN found.cross_rack_bytes IS NULL THEN found.bytes ELSE 0 END) AS unknown_bytes
-    FROM preferred_replicas AS found
-    INNER JOIN newest ON found.cluster_id = newest.cluster_id
-    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
-    GROUP BY found.cluster_id, found.principal, found.client_id
-),
 by_rack AS (
     SELECT
         found.cluster_id,
         found.principal,
         found.client_id,
         found.broker_rack,
-        sum(found.bytes) AS bytes
+        max(CASE WHEN NOT found.is_rack_inferred THEN found.client_rack END) AS told_rack,
+        max(CASE WHEN found.is_rack_inferred THEN found.client_rack END) AS inferred_rack,
+        sum(found.bytes) AS bytes,
+        sum(found.cross_rack_bytes) AS cross_rack_bytes,
+        sum(CASE WHEN found.cross_rack_bytes IS NULL THEN found.bytes ELSE 0 END) AS unknown_bytes
     FROM preferred_replicas AS found
     INNER JOIN newest ON found.cluster_id = newest.cluster_id
     WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
@@ -43,6 +32,20 @@ ranked AS (
             ORDER BY bytes DESC, coalesce(broker_rack, '')
         ) AS nth
     FROM by_rack
+),
+read AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        max(told_rack) AS told_rack,
+        max(inferred_rack) AS inferred_rack,
+        max(CASE WHEN nth = 1 THEN broker_rack END) AS read_rack,
+        sum(bytes) AS bytes,
+        sum(cross_rack_bytes) AS cross_rack_bytes,
+        sum(unknown_bytes) AS unknown_bytes
+    FROM ranked
+    GROUP BY cluster_id, principal, client_id
 ),
 configured AS (
     SELECT metrics.cluster_id, metrics.principal, metrics.client_id, max(metrics.client_rack) AS rack
@@ -61,7 +64,7 @@ SELECT
     configured.rack AS configured_rack,
     read.told_rack,
     read.inferred_rack,
-    ranked.broker_rack AS read_rack,
+    read.read_rack,
     read.bytes,
     read.cross_rack_bytes,
     CASE
@@ -72,11 +75,6 @@ SELECT
         ELSE 'elsewhere'
     END AS verdict
 FROM read
-INNER JOIN ranked
-    ON read.cluster_id = ranked.cluster_id
-        AND (read.principal IS NOT DISTINCT FROM ranked.principal)
-        AND (read.client_id IS NOT DISTINCT FROM ranked.client_id)
-        AND ranked.nth = 1
 LEFT JOIN configured
     ON read.cluster_id = configured.cluster_id
         AND (read.principal IS NOT DISTINCT FROM configured.principal)

@@ -2,16 +2,7 @@
 -- bytes, those that crossed racks, and what that costs at the prices of conf today. avoidable_bytes
 -- are those that consumers would have read in their own rack from the replica recommended to them
 -- (preferred_replicas); null for other flows, and where it is not known.
-WITH today AS (
-    SELECT
-        cluster_id,
-        max(CASE WHEN setting = 'prices.currency' THEN setting_value END) AS currency,
-        max(CASE WHEN setting = 'prices.cross_rack_per_gib' THEN CAST(setting_value AS DOUBLE) END)
-            AS cross_rack_per_gib
-    FROM current_settings
-    GROUP BY cluster_id
-),
-moved AS (
+WITH moved AS (
     SELECT
         cluster_id,
         date_trunc('HOUR', event_time) AS hour,
@@ -48,9 +39,9 @@ SELECT
     moved.bytes,
     moved.cross_rack_bytes,
     avoidable.avoidable_bytes,
-    moved.cross_rack_bytes * today.cross_rack_per_gib / 1073741824.0 AS cross_rack_cost,
-    avoidable.avoidable_bytes * today.cross_rack_per_gib / 1073741824.0 AS avoidable_cost,
-    today.currency
+    moved.cross_rack_bytes * prices.cross_rack_per_gib / 1073741824.0 AS cross_rack_cost,
+    avoidable.avoidable_bytes * prices.cross_rack_per_gib / 1073741824.0 AS avoidable_cost,
+    prices.currency
 FROM moved
 LEFT JOIN avoidable
     ON moved.flow = 'consumed'
@@ -59,4 +50,4 @@ LEFT JOIN avoidable
         AND moved.client_rack = avoidable.client_rack
         AND moved.is_rack_inferred = avoidable.is_rack_inferred
         AND moved.broker_rack = avoidable.broker_rack
-LEFT JOIN today ON moved.cluster_id = today.cluster_id
+LEFT JOIN current_prices AS prices ON moved.cluster_id = prices.cluster_id

@@ -154,15 +154,6 @@ produced AS (
     WHERE traffic.direction = 'produced'
     GROUP BY traffic.cluster_id, coalesce(traffic.topic, topic_ids.topic, traffic.topic_id)
 ),
-prices AS (
-    SELECT
-        cluster_id,
-        max(CASE WHEN setting = 'prices.currency' THEN setting_value END) AS currency,
-        max(CASE WHEN setting = 'prices.cross_rack_per_gib' THEN CAST(setting_value AS DOUBLE) END)
-            AS cross_rack_per_gib
-    FROM current_settings
-    GROUP BY cluster_id
-),
 hourly AS (
     SELECT
         steps.*,
@@ -197,4 +188,4 @@ SELECT
     hourly.since,
     hourly.until
 FROM hourly
-LEFT JOIN prices ON hourly.cluster_id = prices.cluster_id
+LEFT JOIN current_prices AS prices ON hourly.cluster_id = prices.cluster_id

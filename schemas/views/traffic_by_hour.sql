@@ -2,20 +2,7 @@
 -- of conf today. Bytes cross racks where the consumer told its rack and the broker has another;
 -- where either is unknown (producers tell none) they are in unknown_rack_bytes. Racks of brokers are
 -- those of the snapshot of that time, of the first one for what was before it.
-WITH today AS (
-    SELECT
-        cluster_id,
-        max(CASE WHEN setting = 'prices.currency' THEN setting_value END) AS currency,
-        max(CASE WHEN setting = 'prices.produced_per_gib' THEN CAST(setting_value AS DOUBLE) END)
-            AS produced_per_gib,
-        max(CASE WHEN setting = 'prices.consumed_per_gib' THEN CAST(setting_value AS DOUBLE) END)
-            AS consumed_per_gib,
-        max(CASE WHEN setting = 'prices.cross_rack_per_gib' THEN CAST(setting_value AS DOUBLE) END)
-            AS cross_rack_per_gib
-    FROM current_settings
-    GROUP BY cluster_id
-),
-racks AS (
+WITH racks AS (
     SELECT
         cluster_id,
         broker_id,
@@ -91,11 +78,11 @@ SELECT
         AS cross_rack_share,
     (
         hours.bytes * CASE
-            WHEN hours.direction = 'produced' THEN today.produced_per_gib
-            ELSE today.consumed_per_gib
+            WHEN hours.direction = 'produced' THEN prices.produced_per_gib
+            ELSE prices.consumed_per_gib
         END
-        + hours.cross_rack_bytes * today.cross_rack_per_gib
+        + hours.cross_rack_bytes * prices.cross_rack_per_gib
     ) / 1073741824.0 AS cost,
-    today.currency
+    prices.currency
 FROM hours
-LEFT JOIN today ON hours.cluster_id = today.cluster_id
+LEFT JOIN current_prices AS prices ON hours.cluster_id = prices.cluster_id

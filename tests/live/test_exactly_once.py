@@ -17,7 +17,6 @@ from .tables_read import contents
 
 TIMEOUT_S = 300
 LINES_PER_BATCH = 4_000
-JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 class Driver:
@@ -35,7 +34,7 @@ class Driver:
                     "producer_ids": conf.producer_ids.model_dump(),
                     "ingest": {"max_offsets_per_trigger": LINES_PER_BATCH},
                     # As jobs run: what generated code gives is held against interpreted code's.
-                    "spark": {"conf": {JAVA_OPTIONS: session.SHORT_LIVED[JAVA_OPTIONS]}},
+                    "spark": {"conf": dict(session.ONE_COMPILER)},
                 }
             )
         )
