@@ -24,14 +24,17 @@ _CLIENTS = (
     "GROUP BY principal, client_id, client_software_name, client_software_version "
     f"ORDER BY requests DESC LIMIT {_MOST_CLIENTS}"
 )
-# The window in which a kind of quota was fullest stands for it: that is what throttles.
+# The window in which a kind of quota was fullest stands for it: that is what throttles. The cause
+# may be known in another: a burst over the edge of two windows fills neither.
 _LIMITS = (
     "SELECT * FROM (SELECT *, "
     "row_number() OVER (PARTITION BY {who} ORDER BY bucket_usage / quota DESC NULLS LAST, "
     "usage DESC, event_time DESC, broker_id) AS fullest, "
     "sum(request_count) OVER (PARTITION BY {who}) AS all_requests, "
     "sum(throttled_requests) OVER (PARTITION BY {who}) AS all_throttled_requests, "
-    "sum(throttle_time_ms) OVER (PARTITION BY {who}) AS all_throttle_time_ms "
+    "sum(throttle_time_ms) OVER (PARTITION BY {who}) AS all_throttle_time_ms, "
+    "first_value(throttled_by) OVER (PARTITION BY {who} ORDER BY throttled_by IS NULL, "
+    "throttle_time_ms DESC, event_time DESC, broker_id) AS mostly_throttled_by "
     "FROM quota_usage WHERE {is_named} AND {in_span}) AS ranked WHERE fullest = 1 "
     "ORDER BY all_throttle_time_ms DESC, bucket_usage / quota DESC NULLS LAST, "
     "usage DESC, principal, client_id, quota_type"

@@ -67,7 +67,7 @@ def _who(row: Row) -> str:
 
 def _throttled(limited: Limited) -> Iterator[str]:
     row = limited.usage
-    by = row["throttled_by"]
+    by = row["mostly_throttled_by"]
     cause = f"most likely by its {by}" if by else "by a quota no snapshot knows of"
     yield (
         f"{_who(row)}: {row['all_throttled_requests']} of {row['all_requests']} requests charged "
@@ -89,10 +89,10 @@ def _held(limited: Limited, connection: Connection) -> Iterator[str]:
     )
     if row["enforcement"] == "callback":
         yield "The brokers have a client.quota.callback.class: this is not enforced by stock rules."
-    if share < _NEARLY and not row["all_throttled_requests"]:
-        return
-    yield from _shared(limited)
-    if share >= _NEARLY:
+    holds = share >= _NEARLY or row["mostly_throttled_by"] == row["quota_type"]
+    if holds or row["all_throttled_requests"]:
+        yield from _shared(limited)
+    if holds:
         part = row["all_throttled_requests"] / max(row["all_requests"], 1)
         quota = raised(row["quota"], row["bucket_usage"], part)
         command = quota_command(entity, row["quota_type"], quota, connection)

@@ -74,6 +74,21 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
     assert "User:dave as exports: librdkafka 4.3.1 on 10.0.0.7, 1 requests" in out
 
 
+def test_a_burst_over_the_edge_of_two_windows_is_told_its_cause(why: Why) -> None:
+    _, out, _ = why({"quota_usage": [used(0, 16_000.0), throttled(11, 12_000.0)]}, "dave")
+    assert "8 of 20 requests" in out
+    assert "most likely by its producer_byte_rate" in out
+    assert "(80%)" in out
+    assert "--entity-type users --entity-name dave --add-config producer_byte_rate=" in out
+
+
+def test_what_request_time_throttled_is_not_laid_on_the_bytes(why: Why) -> None:
+    rows = [used(0, 16_000.0), throttled(11, 12_000.0, throttled_by="request_percentage")]
+    _, out, _ = why({"quota_usage": rows}, "dave")
+    assert "most likely by its request_percentage" in out
+    assert "--add-config" not in out
+
+
 def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
     shared = {"bucket_usage": 20_500.0, "quota_level": 6}
     rows = [
