@@ -4,7 +4,8 @@
 seconds of events from a thousand principals into a real Delta table, and the keeper of
 `request_results` recomputes what they touch. Compared are the first and the last tenth of the
 batches, those before the first twentieth left out: wall time, bytes the JVM read, Delta's slowest
-commit, memory and open sockets of the JVM and its Python workers. A soak is a long run at
+commit, memory and open sockets of the JVM and its Python workers, and of the JVM's memory what a
+collection leaves on the heap and what classes and their code take. A soak is a long run at
 a pace: `--batches 180 --every 10` takes half an hour. Ctrl-C ends it with what it has.
 """
 
@@ -48,6 +49,8 @@ class Cost:
     read_bytes: int
     commit_s: float
     memory_bytes: int
+    heap_bytes: int
+    non_heap_bytes: int
     sockets: int
 
 
@@ -88,23 +91,39 @@ def follow(
         facts = spark.createDataFrame(events(number, count))
         warehouse.write(facts.write.format("delta").mode("append"), tables.REQUESTS.name)
         batch = Batch(warehouse, "bench", "bench", number)
-        yield _cost(keeper, facts, batch)
+        yield _cost(spark, keeper, facts, batch)
         time.sleep(max(0.0, began + (number + 1) * every_s - time.monotonic()))
 
 
-def _cost(keeper: Keeper, facts: object, batch: Batch) -> Cost:
+def _cost(spark: SparkSession, keeper: Keeper, facts: object, batch: Batch) -> Cost:
     jvm = _jvm()
     read_before, start = jvm.io_counters().read_chars, time.perf_counter()
     keeper.write(facts, batch)  # type: ignore[arg-type]
     seconds = time.perf_counter() - start
     family = [jvm, *jvm.children(recursive=True)]
+    heap, non_heap = _in_use(spark)
     return Cost(
         seconds=seconds,
         read_bytes=jvm.io_counters().read_chars - read_before,
         commit_s=max(_commit_s(batch.warehouse, table.name) for table in FILLED),
         memory_bytes=sum(map(_memory_bytes, family)),
+        heap_bytes=heap,
+        non_heap_bytes=non_heap,
         sockets=sum(len(process.net_connections("all")) for process in family),
     )
+
+
+def _in_use(spark: SparkSession) -> tuple[int, int]:
+    """Heap that a collection leaves, and classes with their code: what is held, not what is free.
+
+    Two collections: what the first finalizes the second frees.
+    """
+    jvm = spark._jvm
+    assert jvm is not None
+    memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+    memory.gc()
+    memory.gc()
+    return memory.getHeapMemoryUsage().getUsed(), memory.getNonHeapMemoryUsage().getUsed()
 
 
 def _memory_bytes(process: psutil.Process) -> int:

@@ -27,6 +27,20 @@ SHORT_LIVED = ONE_COMPILER | {
 """For `spark.conf` of runs of a minute or two, in which compiling costs more than it saves: half
 the time, and slower once warm."""
 
+_FORGETFUL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Spark keeps for its UI, off or not, a thousand executions with the text of each plan: in a
+    # job that runs for days, and plans every micro-batch, that was most of the heap in use.
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
+    "spark.ui.dagGraph.retainedRootRDDs": "20",
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.sql.ui.explainMode": "simple",
+}
+"""For `spark.conf` of a session whose UI nobody opens."""
+
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
@@ -93,7 +107,5 @@ def _local_settings(conf: Spark) -> dict[str, str]:
         "spark.sql.warehouse.dir": os.path.join(scratch, "quotaflow-spark-warehouse"),
         "spark.redaction.regex": _REDACTED,
         "spark.scheduler.mode": "FAIR",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.stopTimeout": "30000",
-    }
+    } | _FORGETFUL
