@@ -1,5 +1,7 @@
 """`preferred_replicas`: whom consumers read from, and who is nearer (KIP-392)."""
 
+import pyarrow as pa
+
 from quotaflow.schemas.columns import (
     CLIENT,
     CLUSTER_ID,
@@ -65,6 +67,12 @@ PREFERRED_REPLICAS = Table(
             "consumer told client_rack",
         ),
         Column("recommended_reason", STRING, "why, in the words of expected_reason"),
+        Column(
+            "eligible_replicas",
+            pa.list_(INT),
+            "followers in client_rack that are in sync and online, of which Kafka names the one "
+            "that holds most; null unless recommended_reason is follower_in_rack",
+        ),
         Column(
             "cross_rack_bytes",
             LONG,

@@ -48,6 +48,10 @@ def with_choices(read: "DataFrame") -> "DataFrame":
         {
             "expected_replica": _replica("expected_reason", "told_rack"),
             "recommended_replica": _replica("recommended_reason", "client_rack"),
+            "eligible_replicas": F.when(
+                F.col("recommended_reason") == replica.FOLLOWER_IN_RACK,
+                F.array_sort(_eligible_ids("client_rack")),
+            ),
             "eligibility": _eligibility(),
         }
     )
@@ -77,9 +81,13 @@ def _reason(is_seen: Column, selector: Column, rack: Column) -> Column:
     )
 
 
+def _eligible_ids(rack: str) -> Column:
+    return F.transform(_eligible(F.col(rack)), lambda of: of["broker_id"])
+
+
 def _replica(reason: str, rack: str) -> Column:
-    ids = F.transform(_eligible(F.col(rack)), lambda of: of["broker_id"])
-    return F.when(F.col(reason) == replica.FOLLOWER_IN_RACK, F.array_max(ids)).when(
+    named = F.array_max(_eligible_ids(rack))
+    return F.when(F.col(reason) == replica.FOLLOWER_IN_RACK, named).when(
         F.col(reason) != replica.SELECTOR_UNKNOWN, F.col("leader_id")
     )
 

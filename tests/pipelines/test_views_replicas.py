@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import HOSTILE, Row, at, choice, make_tables, moved, picked, rows, setting
+from .view_rows import HOSTILE, Row, at, choice, crossed, make_tables, moved, picked, rows, setting
 
 HALF_HOUR_S = 1_800
 TARGET = ("advice", "principal", "client_id", "client_rack", "topic", "partition", "broker_id")
@@ -144,3 +144,50 @@ def test_topics_are_named_by_whoever_told(warehouse: Warehouse) -> None:
         "topic_names": [named | {"topic_id": "t1", "topic": HOSTILE}],
     }
     assert advised(warehouse, content, "topic") == [(HOSTILE,)]
+
+
+LOAD = ("broker_id", "rack", "bytes", "follower_bytes", "unknown_bytes", "replicated_bytes")
+WHAT_IF = ("broker_id", "recommended_bytes", "recommended_skew", "spread_bytes", "spread_skew")
+
+
+def loads(warehouse: Warehouse, read: list[Row]) -> dict[int, Row]:
+    """Rows of `read_load` by broker, bytes per hour under their short names."""
+    brokers = [broker(1, "az-a"), broker(2, "az-b"), broker(3, "az-b"), broker(4, "az-c")]
+    replicated = crossed(0, 60, flow="replicated", broker_id=1)
+    content = {"preferred_replicas": read, "brokers": brokers, "rack_traffic": [replicated]}
+    make_tables(warehouse, content)
+    return {
+        row["broker_id"]: {name.removesuffix("_per_hour"): row[name] for name in row}
+        for row in rows(warehouse, "SELECT * FROM read_load")
+    }
+
+
+def test_load_is_told_as_it_is_as_recommended_and_as_spread(warehouse: Warehouse) -> None:
+    both = {"recommended_replica": 3, "eligible_replicas": [2, 3]}
+    told = loads(
+        warehouse,
+        [
+            choice(0, 80, **both),
+            choice(0, 20, broker_id=2, client_id="near", **both),
+            choice(59 * 60, 7, client_id="x", recommended_replica=None, eligible_replicas=None),
+        ],
+    )
+    as_it_is = {id_: tuple(row[name] for name in LOAD[1:]) for id_, row in told.items()}
+    assert as_it_is == {
+        1: ("az-a", 87, 0, 7, 60),
+        2: ("az-b", 20, 20, 0, 0),
+        3: ("az-b", 0, 0, 0, 0),
+        4: ("az-c", 0, 0, 0, 0),
+    }
+    what_if = {id_: tuple(row[name] for name in WHAT_IF[1:]) for id_, row in told.items()}
+    assert what_if == {
+        1: (7, 1, 7, 1),
+        2: (0, 0, 50, 1),
+        3: (100, 2, 50, 1),
+        4: (0, None, 0, None),
+    }
+
+
+def test_load_counts_a_broker_that_is_gone(warehouse: Warehouse) -> None:
+    told = loads(warehouse, [choice(59 * 60, 8, broker_id=9), choice(0, 8)])
+    assert (told[9]["rack"], told[9]["bytes"], told[2]["recommended_bytes"]) == (None, 8, 16)

@@ -234,6 +234,7 @@ def choice(second: float, size: int, **others: Any) -> Row:
     row |= {"bytes": size, "fetches": 1, "redirects": 0, "eligibility": "known"}
     row |= {"expected_replica": 2, "expected_reason": "follower_in_rack"}
     row |= {"recommended_replica": 2, "recommended_reason": "follower_in_rack"}
+    row |= {"eligible_replicas": [2]}
     return row | {"cross_rack_bytes": size, "avoidable_bytes": size} | others
 
 

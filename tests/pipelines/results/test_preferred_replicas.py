@@ -54,6 +54,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
             (0, 2): {"fetches": 2, "bytes": 77, "redirects": 0, "named_replica": None}
             | {"cross_rack_bytes": 0, "avoidable_bytes": 0, "hw_lag": 20, "eligibility": "known"}
             | {"broker_rack": "az-b", "leader_id": 1, "api_version": 17}
+            | {"eligible_replicas": [2]}
             | dict(zip(CHOICE, NEAR, strict=True)),
         },
     ),
@@ -82,7 +83,16 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         {
             (0, 1): {"topic_id": "id1", "client_rack": "az-b", "is_rack_inferred": True}
             | {"expected_reason": "no_client_rack", "expected_replica": 1, "api_version": 8}
+            | {"eligible_replicas": [2]}
             | {"recommended_replica": 2, "avoidable_bytes": 70},
+        },
+    ),
+    "two followers as near as each other": (
+        [fetch(1, 1, of(70))],
+        THREE | {"brokers": [broker(1, "az-a"), broker(2, "az-b"), broker(3, "az-b")]},
+        {
+            (0, 1): {"recommended_replica": 3, "eligible_replicas": [2, 3]}
+            | {"eligibility": "offsets_unknown", "avoidable_bytes": 70},
         },
     ),
     "no rack is known": (
@@ -90,7 +100,8 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         THREE,
         {
             (0, 1): {"client_rack": None, "is_rack_inferred": False, "cross_rack_bytes": None}
-            | {"avoidable_bytes": None, "recommended_reason": "no_client_rack"},
+            | {"avoidable_bytes": None, "recommended_reason": "no_client_rack"}
+            | {"eligible_replicas": None},
         },
     ),
     "as of the minute": (

@@ -1,0 +1,117 @@
+-- One row per broker: what consumers read from it, per hour of the last day, as it is and as it would
+-- be (KIP-392): recommended, if each read the nearest replica as Kafka names it, and spread, if those
+-- that have several followers as near read from all of them alike (a selector of one's own could).
+-- follower_bytes: of partitions it does not lead. replicated_bytes: what its followers read from it.
+-- skew: its bytes over the mean of the brokers of its rack, 1 where all serve alike. Bytes for which
+-- the nearest replica is not known stay where they are, and are in unknown_bytes.
+WITH newest AS (
+    SELECT cluster_id, max(event_time) AS event_time
+    FROM preferred_replicas
+    GROUP BY cluster_id
+),
+read AS (
+    SELECT
+        found.*,
+        coalesce(found.recommended_replica, found.broker_id) AS nearest
+    FROM preferred_replicas AS found
+    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+),
+spans AS (
+    SELECT cluster_id, min(event_time) AS since, max(event_time) AS until
+    FROM read
+    GROUP BY cluster_id
+),
+shared AS (
+    SELECT
+        read.cluster_id,
+        brokers.broker_id,
+        CAST(read.bytes AS DOUBLE) / cardinality(read.eligible_replicas) AS bytes
+    FROM read
+    INNER JOIN current_brokers AS brokers
+        ON read.cluster_id = brokers.cluster_id
+            AND array_contains(read.eligible_replicas, brokers.broker_id)
+),
+served AS (
+    SELECT cluster_id, broker_id, 'read' AS what, CAST(bytes AS DOUBLE) AS bytes
+    FROM read
+    UNION ALL
+    SELECT cluster_id, broker_id, 'follower' AS what, CAST(bytes AS DOUBLE) AS bytes
+    FROM read
+    WHERE broker_id <> leader_id
+    UNION ALL
+    SELECT cluster_id, broker_id, 'unknown' AS what, CAST(bytes AS DOUBLE) AS bytes
+    FROM read
+    WHERE recommended_replica IS NULL
+    UNION ALL
+    SELECT cluster_id, nearest AS broker_id, 'recommended' AS what, CAST(bytes AS DOUBLE) AS bytes
+    FROM read
+    UNION ALL
+    SELECT cluster_id, nearest AS broker_id, 'spread' AS what, CAST(bytes AS DOUBLE) AS bytes
+    FROM read
+    WHERE eligible_replicas IS NULL
+    UNION ALL
+    SELECT cluster_id, broker_id, 'spread' AS what, bytes
+    FROM shared
+    UNION ALL
+    SELECT
+        moved.cluster_id,
+        moved.broker_id,
+        'replicated' AS what,
+        CAST(moved.bytes AS DOUBLE) AS bytes
+    FROM rack_traffic AS moved
+    INNER JOIN spans
+        ON moved.cluster_id = spans.cluster_id
+            AND moved.event_time >= spans.since
+            AND moved.event_time <= spans.until
+    WHERE moved.flow = 'replicated'
+    UNION ALL
+    SELECT brokers.cluster_id, brokers.broker_id, 'nothing' AS what, CAST(0 AS DOUBLE) AS bytes
+    FROM current_brokers AS brokers
+    INNER JOIN spans ON brokers.cluster_id = spans.cluster_id
+),
+brokers AS (
+    SELECT
+        served.cluster_id,
+        served.broker_id,
+        max(known.rack) AS rack,
+        sum(CASE WHEN served.what = 'read' THEN served.bytes ELSE 0e0 END) AS bytes,
+        sum(CASE WHEN served.what = 'follower' THEN served.bytes ELSE 0e0 END) AS follower_bytes,
+        sum(CASE WHEN served.what = 'unknown' THEN served.bytes ELSE 0e0 END) AS unknown_bytes,
+        sum(CASE WHEN served.what = 'replicated' THEN served.bytes ELSE 0e0 END)
+            AS replicated_bytes,
+        sum(CASE WHEN served.what = 'recommended' THEN served.bytes ELSE 0e0 END)
+            AS recommended_bytes,
+        sum(CASE WHEN served.what = 'spread' THEN served.bytes ELSE 0e0 END) AS spread_bytes
+    FROM served
+    LEFT JOIN current_brokers AS known
+        ON served.cluster_id = known.cluster_id AND served.broker_id = known.broker_id
+    GROUP BY served.cluster_id, served.broker_id
+),
+hourly AS (
+    SELECT
+        brokers.*,
+        (unix_millis(spans.until) - unix_millis(spans.since) + 60000) / 36e5 AS hours,
+        spans.since,
+        spans.until
+    FROM brokers
+    INNER JOIN spans ON brokers.cluster_id = spans.cluster_id
+)
+
+SELECT
+    cluster_id,
+    broker_id,
+    rack,
+    bytes / hours AS bytes_per_hour,
+    follower_bytes / hours AS follower_bytes_per_hour,
+    unknown_bytes / hours AS unknown_bytes_per_hour,
+    replicated_bytes / hours AS replicated_bytes_per_hour,
+    recommended_bytes / hours AS recommended_bytes_per_hour,
+    spread_bytes / hours AS spread_bytes_per_hour,
+    bytes / nullif(avg(bytes) OVER (PARTITION BY cluster_id, rack), 0) AS skew,
+    recommended_bytes / nullif(avg(recommended_bytes) OVER (PARTITION BY cluster_id, rack), 0)
+        AS recommended_skew,
+    spread_bytes / nullif(avg(spread_bytes) OVER (PARTITION BY cluster_id, rack), 0) AS spread_skew,
+    since,
+    until
+FROM hourly
