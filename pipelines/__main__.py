@@ -13,6 +13,7 @@ from quotaflow.pipelines.commands import (
     metrics,
     output,
     plan,
+    report,
     snapshot,
     tables,
     troubleshoot,
@@ -51,6 +52,7 @@ def app() -> typer.Typer:
         plan,
         why,
         what_if,
+        report,
         troubleshoot,
         doctor,
     ):

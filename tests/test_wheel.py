@@ -26,6 +26,7 @@ PACKED = {
     ".toml",
     ".typed",
     ".properties",
+    ".j2",
 }
 
 

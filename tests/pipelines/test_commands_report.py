@@ -1,0 +1,56 @@
+"""`quotaflow report`: where it writes, and what it says when it cannot."""
+
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .view_rows import FILLED, make_tables
+
+
+def test_a_second_report_takes_the_place_of_the_first(
+    warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_tables(warehouse, FILLED)
+    out = tmp_path / "today.html"
+    out.write_text("yesterday")
+    command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
+    for _ in range(2):
+        assert execute(command) == 0
+        assert capsys.readouterr().out == f"wrote {out}\n"
+        assert out.read_text().startswith("<!DOCTYPE html>")
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["today.html"]
+
+
+def test_where_it_cannot_write_is_one_error(
+    warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_tables(warehouse, FILLED)
+    out = tmp_path / "no" / "today.html"
+    command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
+    assert execute(command) == 2
+    assert capsys.readouterr().err == (
+        f"error: --out {out} cannot be written: No such file or directory\n"
+    )
+
+
+def test_a_folder_stays_a_folder(
+    warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_tables(warehouse, FILLED)
+    out = tmp_path / "folder"
+    out.mkdir()
+    command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
+    assert execute(command) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "warehouse"]
+
+
+def test_no_tables_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "today.html"
+    command = ["report", "--out", str(out), "--set", f"warehouse.path={tmp_path / 'w'}"]
+    assert execute(command) == 1
+    assert "quotaflow snapshot" in capsys.readouterr().err
+    assert not out.exists()
