@@ -5,8 +5,12 @@ BIN := $(VENV)/bin
 FOLDERS := broker conf demo pipelines schemas udfs
 READY := $(VENV)/.ready
 
+# Tests that run side by side say a line when it is whole; Ctrl-C is for them, not for what prints.
+SHELL := /bin/bash
+WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit faults bench clean
+.PHONY: help demo test checks lint types unit live faults bench clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -14,7 +18,13 @@ help: ## show this list
 demo: $(READY) ## a real cluster, traffic, every job once, the tables and the plan
 	@exec $(BIN)/quotaflow demo
 
-test: lint types unit ## what CI runs: lint, types, unit, Spark and live tests
+test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them live tests
+	@$(MAKE) --no-print-directory --jobs=2 checks live
+
+checks: $(READY)
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory unit
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -24,7 +34,10 @@ types: $(READY)
 	$(BIN)/mypy
 
 unit: $(READY)
-	$(BIN)/pytest -m "not faults"
+	set -o pipefail; $(BIN)/pytest --ignore=tests/live -m "not faults" $(WHOLE_LINES)
+
+live: $(READY)
+	set -o pipefail; $(BIN)/pytest tests/live -m "not faults" $(WHOLE_LINES)
 
 faults: $(READY) ## kill -9 at random points, brokers that go away: takes long
 	$(BIN)/pytest -m faults

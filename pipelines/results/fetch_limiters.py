@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.equality import null_safe
-from quotaflow.pipelines.results.as_of import histories, standing
+from quotaflow.pipelines.results.as_of import histories, standing, with_since
 from quotaflow.pipelines.results.quota_limits import with_limits
 
 if TYPE_CHECKING:
@@ -65,13 +65,18 @@ def _limiter() -> Column:
 
 
 def _with_cap(fetches: "DataFrame", configs: "DataFrame") -> "DataFrame":
-    caps = configs.where((F.col("entity_type") == "broker") & (F.col("config_key") == CAP)).select(
-        "cluster_id",
-        "event_time",
-        F.expr("try_cast(entity_name AS INT)").alias("broker_id"),
-        F.when(~F.col("is_removed"), F.expr("try_cast(config_value AS BIGINT)")).alias("cap"),
+    of_cap = (F.col("entity_type") == "broker") & (F.col("config_key") == CAP)
+    caps = (
+        with_since(configs)
+        .where(of_cap)
+        .select(
+            "cluster_id",
+            "since",
+            F.expr("try_cast(entity_name AS INT)").alias("broker_id"),
+            F.when(~F.col("is_removed"), F.expr("try_cast(config_value AS BIGINT)")).alias("cap"),
+        )
     )
-    known = histories(caps, ["cluster_id", "broker_id"], F.col("cap"))
+    known = histories(caps, ["cluster_id", "broker_id"], F.col("cap"), "since")
     cap = F.coalesce(standing("minute_end"), F.lit(DEFAULT_CAP_BYTES))
     return (
         fetches.join(known, ["cluster_id", "broker_id"], "left")

@@ -35,7 +35,10 @@ def result(conf: Quotas) -> Result:
         lookback_s=0,
         relevant=answers,
         compute=partial(sizes, conf=conf),
-        context=(Context(tables.CONFIGS), Context(tables.CLIENT_QUOTAS, VALID_FROM)),
+        context=(
+            Context(tables.CONFIGS, reaches_back=True),
+            Context(tables.CLIENT_QUOTAS, VALID_FROM),
+        ),
     )
 
 

@@ -35,8 +35,12 @@ def fetch(broker_id: int, *partitions: Row, second: float = 1, **others: Any) ->
     return row | others
 
 
+# The first snapshot tells what was before it too.
+AFTER = 300
+
+
 def cap(broker_id: int, size: int) -> Row:
-    row = seen(BEFORE, cluster_id="c", entity_type="broker", entity_name=str(broker_id))
+    row = seen(AFTER, cluster_id="c", entity_type="broker", entity_name=str(broker_id))
     return row | {"config_key": "fetch.max.bytes", "config_value": str(size)}
 
 

@@ -1,0 +1,242 @@
+"""FETCH lines per second from requests to results: sessions, preferred replicas, fetch sizes.
+
+`python bench/fetch_results.py [--json] [--lines N]`. Lines of a hundred sessions of 20 and of 200
+partitions lie in a Delta table, as ingest left them; one micro-batch of each job that the demo
+runs over them is timed, tables written: `fetches` with its sessions rebuilt (KIP-227), then
+`preferred_replicas` (KIP-392) and `fetch_sizes` (KIP-74). Lines per second of wall time on two
+cores, the best of the turns each case takes. Beside it what Spark takes to sum the bytes of
+partitions of the same lines by minute and client, written to nowhere: no session, nothing looked
+up.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from deltalake import write_deltalake
+from fetch_sessions import IDS, SESSIONS, START_US, batches
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from rich.console import Console
+from rich.table import Table
+
+from quotaflow.pipelines import config, session
+from quotaflow.pipelines.facts.fetches import Fetches
+from quotaflow.pipelines.incremental import Keeper
+from quotaflow.pipelines.results import fetch_sizes, preferred_replicas
+from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+from quotaflow.udfs.rules.replica import RACK_AWARE
+
+SPAN_S = 600
+GOAL_PER_S = 100_000
+TIMES_AS_MANY, TIMES_AS_LONG = 10, 11
+RACKS = ("az-a", "az-b", "az-c")
+FILLED = (
+    tables.FETCHES,
+    tables.FETCH_SESSIONS,
+    tables.PREFERRED_REPLICAS,
+    tables.FETCH_SIZES,
+    tables.PIPELINE_PROGRESS,
+)
+SEEN = datetime.fromtimestamp(START_US / 1e6, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a case takes: seconds of each job and of the sum beside them, and what they leave."""
+
+    lines: int
+    fetches_s: float
+    results_s: float
+    sum_s: float
+    sessions: int
+    session_bytes: int
+    result_rows: int
+
+    @property
+    def lines_per_s(self) -> float:
+        """Through sessions and both results."""
+        return self.lines / (self.fetches_s + self.results_s)
+
+
+def fill(warehouse: Warehouse, lines: int, partitions: int) -> int:
+    """Requests and what a snapshot saw of their cluster; returns how many lines those are."""
+    given = pa.Table.from_batches(batches(lines, partitions))
+    count = given.num_rows
+    spread = SPAN_S * 1_000_000 * given["session_epoch"].to_numpy() // max(count // SESSIONS, 1)
+    order = pa.array(np.arange(count))
+    made = {
+        "event_time": pa.array(START_US + spread),
+        "record_time": pa.array(START_US + spread),
+        "api": pa.array(["FETCH"] * count),
+        "api_version": pa.array([17] * count),
+        "rack_id": pa.array([RACKS[n % 3] for n in given["session"].to_pylist()]),
+        "client_address": pa.array(["10.0.0.1"] * count),
+        "source_topic": pa.array(["log"] * count),
+        "source_partition": pa.array([0] * count),
+        "source_offset": order,
+        "min_bytes": pa.array([1] * count),
+        "max_wait_ms": pa.array([500] * count),
+    }
+    columns = {name: given[name] for name in given.column_names} | made
+    _write(warehouse, "requests", columns, count)
+    _write_context(warehouse, partitions)
+    return count
+
+
+def _write(warehouse: Warehouse, name: str, columns: dict[str, pa.Array], count: int) -> None:
+    table = tables.TABLES[name]
+    arrays = [
+        columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type)
+        for f in table.arrow
+    ]
+    whole = pa.Table.from_arrays(arrays, schema=table.arrow)
+    partitioning = list(table.partitioning) or None
+    write_deltalake(warehouse.folder(name), whole, partition_by=partitioning)
+
+
+def _write_context(warehouse: Warehouse, partitions: int) -> None:
+    seen = {"cluster_id": "c", "event_time": SEEN, "is_removed": False}
+    placed = [
+        {"topic_id": IDS[n % len(IDS)], "topic": f"t{n % len(IDS)}", "partition": n}
+        for n in range(partitions)
+    ]
+    rows = {
+        "brokers": [seen | {"broker_id": n + 1, "rack": rack} for n, rack in enumerate(RACKS)],
+        "topics": [seen | {"topic_id": id_, "topic": f"t{n}"} for n, id_ in enumerate(IDS)],
+        "replicas": [
+            seen | at | {"broker_id": n, "is_leader": n == 1, "is_in_sync": True}
+            for at in placed
+            for n in (1, 2, 3)
+        ],
+        "configs": [
+            seen
+            | {"entity_type": "broker", "entity_name": str(n), "config_value": RACK_AWARE}
+            | {"config_key": "replica.selector.class"}
+            for n in (1, 2, 3)
+        ],
+        "client_quotas": [],
+    }
+    for name, told in rows.items():
+        whole = pa.Table.from_pylist(told, schema=tables.TABLES[name].arrow)
+        _write(
+            warehouse, name, dict(zip(whole.column_names, whole.columns, strict=True)), len(told)
+        )
+
+
+def run(spark: SparkSession, folder: Path, lines: int, partitions: int) -> Case:
+    """One micro-batch of both jobs over a new warehouse."""
+    conf = config.Conf(warehouse=config.Warehouse(path=str(folder)))
+    warehouse = Warehouse(conf.warehouse)
+    count = fill(warehouse, lines, partitions)
+    warehouse.ensure(spark, list(FILLED))
+    requests = warehouse.read(spark, tables.REQUESTS.name)
+    sum_s = _seconds(lambda: _sum(requests))
+    facts = Fetches(conf.fetch_sessions, "c")
+    fetches_s = _seconds(lambda: facts.write(requests, Batch(warehouse, "f", "f", 0)))
+    results = (preferred_replicas.result({}), fetch_sizes.result(conf.quotas))
+    fetches = warehouse.read(spark, tables.FETCHES.name)
+    keeper = Keeper(results, conf)
+    results_s = _seconds(lambda: keeper.write(fetches, Batch(warehouse, "r", "r", 0)))
+    rows = [warehouse.read(spark, r.table.name).count() for r in results]
+    state = warehouse.folder(tables.FETCH_SESSIONS.name).glob("*.parquet")
+    sessions = warehouse.read(spark, tables.FETCH_SESSIONS.name).count()
+    if fetches.count() != count or sessions != SESSIONS or not all(rows):
+        raise ValueError(f"{fetches.count()} fetches, {sessions} sessions, rows {rows}")
+    size = sum(file.stat().st_size for file in state)
+    return Case(count, fetches_s, results_s, sum_s, sessions, size, sum(rows))
+
+
+def _sum(requests: DataFrame) -> None:
+    each = requests.select(
+        F.date_trunc("minute", "event_time").alias("minute"),
+        *("broker_id", "principal", "client_id"),
+        F.inline("partitions"),
+    )
+    key = ("minute", "broker_id", "principal", "client_id", "topic_id", "partition")
+    each.groupBy(*key).agg(F.sum("bytes")).write.format("noop").mode("overwrite").save()
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def measure(lines: int, turns: int) -> dict[str, Case]:
+    """Each case's best turn after one to warm up."""
+    cases = {
+        "20 partitions": (lines, 20),
+        "20 partitions, a tenth of the lines": (lines // TIMES_AS_MANY, 20),
+        "200 partitions": (lines, 200),
+    }
+    spark = session.get(config.Spark(master="local[2]", driver_memory="4g"))
+    try:
+        found: dict[str, list[Case]] = {case: [] for case in cases}
+        for _ in range(turns + 1):
+            for case, sizes in cases.items():
+                with tempfile.TemporaryDirectory() as folder:
+                    found[case].append(run(spark, Path(folder), *sizes))
+        return {case: max(of[1:], key=lambda one: one.lines_per_s) for case, of in found.items()}
+    finally:
+        spark.stop()
+
+
+def show(cases: dict[str, Case]) -> Table:
+    """Thousands of lines per second, the state, and what ten times the lines cost."""
+    many, tenth, _ = cases.values()
+    table = Table(
+        "fetches, requests to results",
+        "k lines/s",
+        "sessions s",
+        "results s",
+        "of the sum's rate",
+        "sessions kept",
+        "kB in Delta",
+        "rows of results",
+    )
+    for name, case in cases.items():
+        table.add_row(
+            name,
+            f"{case.lines_per_s / 1e3:.1f}",
+            f"{case.fetches_s:.1f}",
+            f"{case.results_s:.1f}",
+            f"{case.sum_s / (case.fetches_s + case.results_s):.2f}x",
+            str(case.sessions),
+            f"{case.session_bytes / 1e3:,.0f}",
+            f"{case.result_rows:,}",
+        )
+    longer = TIMES_AS_MANY * tenth.lines_per_s / many.lines_per_s
+    table.caption = (
+        f"{TIMES_AS_MANY} times the lines take {longer:.1f} times as long "
+        f"(at most {TIMES_AS_LONG}); the goal is {GOAL_PER_S / 1e3:.0f} k lines/s"
+    )
+    return table
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="figures as JSON")
+    parser.add_argument("--lines", type=int, default=1_000_000, help="lines per case")
+    parser.add_argument("--turns", type=int, default=2, help="turns of each case")
+    options = parser.parse_args()
+    cases = measure(options.lines, options.turns)
+    if options.json:
+        json.dump({name: asdict(case) for name, case in cases.items()}, sys.stdout, indent=2)
+    else:
+        Console(width=120).print(show(cases))
+
+
+if __name__ == "__main__":
+    main()
