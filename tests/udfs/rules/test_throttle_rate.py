@@ -1,0 +1,188 @@
+"""The rate of a replication throttle: each decision, and hours of load under it."""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.udfs.rules import throttle_rate
+from quotaflow.udfs.rules.throttle_rate import Advised, Bounds, Demand, Standing, advised
+
+MB = 1e6
+BOUNDS = Bounds()
+LONG_S = 10_000.0
+
+
+def demand(capacity: float | None = 100.0, other: float = 40.0, floor: float = 5.0) -> Demand:
+    return Demand(None if capacity is None else capacity * MB, other * MB, floor * MB)
+
+
+def standing(rate: float, since_s: float = LONG_S) -> Standing:
+    return Standing(rate * MB, since_s)
+
+
+@pytest.mark.parametrize(
+    ("given_", "at", "rate", "reason"),
+    [
+        pytest.param(demand(), None, 54, "headroom", id="to begin with: nine tenths of the rest"),
+        pytest.param(demand(other=96, floor=3.8), None, 3.8, "floor", id="as much as is needed"),
+        pytest.param(demand(other=98, floor=0), None, 1.8, "headroom", id="little is written"),
+        pytest.param(demand(other=98.95, floor=0), None, 1, "floor", id="never under 1 MB/s"),
+        pytest.param(demand(None), None, None, "capacity_unknown", id="nobody knows the capacity"),
+        pytest.param(
+            demand(other=98, floor=3), standing(5), None, "floor_exceeds_capacity", id="too much"
+        ),
+        pytest.param(demand(), standing(50), 50, "kept", id="8 % are not worth a change"),
+        pytest.param(demand(), standing(40), 54, "headroom", id="a step that fits"),
+        pytest.param(demand(), standing(10), 20, "step_bound", id="twice at most"),
+        pytest.param(demand(other=90), standing(40), 20, "step_bound", id="half at least"),
+        pytest.param(demand(other=90), standing(12), 9, "headroom", id="down to what is left"),
+        pytest.param(demand(), standing(20, 60), 20, "held", id="changed a minute ago"),
+        pytest.param(
+            demand(floor=30), standing(20, 60), 30, "floor", id="what falls behind is not held"
+        ),
+    ],
+)
+def test_each_decision(
+    given_: Demand, at: Standing | None, rate: float | None, reason: str
+) -> None:
+    found = advised(given_, at, BOUNDS)
+    assert found.reason == reason
+    assert found.rate == (None if rate is None else pytest.approx(rate * MB))
+
+
+@pytest.mark.parametrize(
+    ("rate", "floor", "expected"),
+    [
+        pytest.param(40, 5, Advised(20 * MB, "clients_suffer"), id="half"),
+        pytest.param(40, 30, Advised(30 * MB, "clients_suffer"), id="not under the floor"),
+        pytest.param(5, 5, Advised(5 * MB, "kept"), id="at the floor already"),
+    ],
+)
+def test_clients_come_first_even_when_it_was_just_changed(
+    rate: float, floor: float, expected: Advised
+) -> None:
+    at = Standing(rate * MB, 1.0, are_clients_well=False)
+    assert advised(demand(floor=floor), at, BOUNDS) == expected
+
+
+RATES = st.floats(0, 1e9)
+
+
+@given(
+    of=st.builds(Demand, RATES, RATES, RATES),
+    at=st.builds(Standing, st.floats(1, 1e9), st.floats(0, 1e5), st.booleans()),
+)
+def test_no_advice_starves_replication_leaps_or_takes_what_is_not_there(
+    of: Demand, at: Standing
+) -> None:
+    found = advised(of, at, BOUNDS)
+    assert of.capacity is not None
+    left, least = of.capacity - of.other, max(of.floor, throttle_rate.LEAST_RATE)
+    if found.rate is None:
+        assert least > left
+        return
+    assert found.rate >= least
+    assert found.rate <= max(at.rate * BOUNDS.most_step, least)
+    if found.rate > at.rate:
+        assert found.rate <= max(BOUNDS.share * left, least)
+    if found.rate < at.rate:
+        assert found.rate >= at.rate / BOUNDS.most_step
+        assert not at.are_clients_well or at.since_s >= BOUNDS.hold_s
+
+
+@dataclass
+class Seen:
+    """What a simulated broker went through."""
+
+    rates: list[float]
+    changes: int
+    turns: int
+    short_s: float
+
+
+STEP_S = 60
+BUSIEST_OF_S = 600
+Load = Callable[[float], float]
+
+
+def simulate(other: Load, written: Load, seconds: int, capacity: float = 100 * MB) -> Seen:
+    """A broker's hours: every minute the rule sees what a minute of tables would tell it.
+
+    Clients suffer while the broker carries over 97 % of its capacity.
+    """
+    rate, since_s, felt = 10 * MB, 0.0, capacity
+    seen = Seen([rate], 0, 0, 0.0)
+    direction = 0
+    for now_s in range(0, seconds, STEP_S):
+        carried = other(now_s) + rate
+        are_well = carried <= 0.97 * capacity
+        felt = felt if are_well else min(felt, carried)
+        at = Standing(rate, since_s, are_well)
+        busiest = max(other(max(now_s - back, 0)) for back in range(0, BUSIEST_OF_S, STEP_S))
+        found = advised(Demand(felt, busiest, written(now_s)), at, BOUNDS)
+        seen.short_s += STEP_S * (rate < written(now_s))
+        if found.rate is not None and found.rate != rate:
+            turned = math.copysign(1, found.rate - rate)
+            seen.turns += turned == -direction
+            seen.changes += 1
+            rate, since_s, direction = found.rate, 0.0, int(turned)
+        else:
+            since_s += STEP_S
+        seen.rates.append(rate)
+    return seen
+
+
+def noisy(of: Load, share: float, seed: int) -> Load:
+    """A load with noise of its own at each minute, the same each time it is asked."""
+    return lambda now_s: of(now_s) * (1 + share * random.Random(f"{seed} {now_s}").uniform(-1, 1))
+
+
+HOURS = 3_600
+
+
+def test_a_constant_load_is_settled_on_and_left_alone() -> None:
+    seen = simulate(lambda _: 40 * MB, lambda _: 5 * MB, 6 * HOURS)
+    assert seen.rates[-1] == pytest.approx(54 * MB)
+    assert (seen.turns, seen.short_s) == (0, 0)
+    assert seen.changes <= 4
+    assert len(set(seen.rates[60:])) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_does_not_make_it_swing(seed: int) -> None:
+    seen = simulate(noisy(lambda _: 40 * MB, 0.08, seed), lambda _: 5 * MB, 12 * HOURS)
+    assert seen.changes <= 5
+    assert seen.turns <= 1
+    assert seen.short_s == 0
+
+
+def test_a_day_of_load_is_followed() -> None:
+    def day(now_s: float) -> float:
+        return (50 + 30 * math.sin(2 * math.pi * now_s / (24 * HOURS))) * MB
+
+    seen = simulate(noisy(day, 0.03, 1), lambda _: 4 * MB, 48 * HOURS)
+    over = [day(n * STEP_S) + rate > 1.02 * 100 * MB for n, rate in enumerate(seen.rates[:-1])]
+    assert sum(over) * STEP_S < 600
+    assert seen.short_s == 0
+    assert seen.turns <= 6
+    assert max(seen.rates) > 60 * MB
+    assert min(seen.rates[120:]) < 20 * MB
+
+
+def test_a_load_that_leaps_is_given_way_to_at_once() -> None:
+    seen = simulate(lambda s: (30 if s < 2 * HOURS else 85) * MB, lambda _: 3 * MB, 4 * HOURS)
+    minutes = range(2 * HOURS // STEP_S, 2 * HOURS // STEP_S + 5)
+    assert [seen.rates[n] for n in minutes][-1] <= 13.6 * MB
+    assert seen.rates[-1] >= 3 * MB
+    assert seen.turns <= 2
+
+
+def test_a_write_rate_that_leaps_is_kept_up_with() -> None:
+    seen = simulate(lambda _: 70 * MB, lambda s: (2 if s < HOURS else 20) * MB, 3 * HOURS)
+    assert seen.short_s <= STEP_S
+    assert seen.rates[-1] >= 20 * MB

@@ -1,0 +1,101 @@
+"""The rate a replication throttle should have (KIP-73): as fast as clients do not feel.
+
+Per broker and side: what is left of its capacity, never under what the throttled partitions are
+written at (replication would fall ever further behind), and in steps that cannot swing.
+"""
+
+from dataclasses import dataclass
+
+LEAST_RATE = 1_000_000.0
+"""Bytes/s under which brokers do not measure well (QuotaConfig: "for accurate behaviour")."""
+
+HEADROOM = "headroom"
+"""What is left of the capacity, less a margin."""
+FLOOR = "floor"
+"""Little is left: as much as the throttled partitions need not to fall behind."""
+STEP_BOUND = "step_bound"
+"""On the way to what is left: no step more than doubles or halves a rate."""
+KEPT = "kept"
+"""So near what is set that changing it is not worth a change."""
+HELD = "held"
+"""Changed so short a time ago that what that did is not seen yet."""
+CLIENTS_SUFFER = "clients_suffer"
+"""Clients wait longer, or partitions are at their least number of in-sync replicas: less."""
+CAPACITY_UNKNOWN = "capacity_unknown"
+"""No capacity in conf, and none learned: no advice."""
+FLOOR_EXCEEDS_CAPACITY = "floor_exceeds_capacity"
+"""What the partitions need is more than what is left: no rate is right, fewer must move at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One side of one broker, in bytes/s.
+
+    `capacity`: what conf says, or the least it carried of late when clients suffered, if that is
+    less; None: not known. `other`: its traffic but what the throttle holds, in the busiest of the
+    last minutes so that noise moves nothing, and after the move if that is more. `floor`: for a
+    leader the sum over its throttled partitions of write rate x followers that catch up, for a
+    follower the sum of their write rates.
+    """
+
+    capacity: float | None
+    other: float
+    floor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The rate that is set, in bytes/s, for how long, and how clients fare."""
+
+    rate: float
+    since_s: float
+    are_clients_well: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How near the capacity, how large a step, and how often (conf)."""
+
+    share: float = 0.9
+    hysteresis: float = 0.1
+    most_step: float = 2.0
+    hold_s: float = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """A rate in bytes/s and why; None: none can be advised."""
+
+    rate: float | None
+    reason: str
+
+
+def advised(demand: Demand, standing: Standing | None, bounds: Bounds) -> Advised:
+    """The rate to set now; without a `standing` one, to begin with."""
+    if demand.capacity is None:
+        return Advised(None, CAPACITY_UNKNOWN)
+    floor = max(demand.floor, LEAST_RATE)
+    most = bounds.share * (demand.capacity - demand.other)
+    if floor > demand.capacity - demand.other:
+        return Advised(None, FLOOR_EXCEEDS_CAPACITY)
+    wanted = Advised(most, HEADROOM) if most > floor else Advised(floor, FLOOR)
+    return wanted if standing is None else _step(wanted, floor, standing, bounds)
+
+
+def _step(wanted: Advised, floor: float, standing: Standing, bounds: Bounds) -> Advised:
+    assert wanted.rate is not None
+    now, target, reason = standing.rate, wanted.rate, wanted.reason
+    if now < floor:  # replication falls behind: neither a step nor a hold may keep it there
+        return Advised(floor, FLOOR)
+    if not standing.are_clients_well:
+        # Where what is left says how much less, no more than that: clients are well again sooner,
+        # and the rate need not come back up.
+        least = max(floor, now / bounds.most_step)
+        lower = max(target, least) if target < now else least
+        return Advised(lower, CLIENTS_SUFFER) if lower < now else Advised(now, KEPT)
+    if standing.since_s < bounds.hold_s:
+        return Advised(now, HELD)
+    if abs(target - now) < bounds.hysteresis * now:
+        return Advised(now, KEPT)
+    bounded = min(max(target, now / bounds.most_step, floor), now * bounds.most_step)
+    return Advised(bounded, reason if bounded == target else STEP_BOUND)
