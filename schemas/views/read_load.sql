@@ -70,7 +70,7 @@ served AS (
     FROM current_brokers AS brokers
     INNER JOIN spans ON brokers.cluster_id = spans.cluster_id
 ),
-brokers AS (
+of_brokers AS (
     SELECT
         served.cluster_id,
         served.broker_id,
@@ -90,12 +90,12 @@ brokers AS (
 ),
 hourly AS (
     SELECT
-        brokers.*,
+        of_brokers.*,
         (unix_millis(spans.until) - unix_millis(spans.since) + 60000) / 36e5 AS hours,
         spans.since,
         spans.until
-    FROM brokers
-    INNER JOIN spans ON brokers.cluster_id = spans.cluster_id
+    FROM of_brokers
+    INNER JOIN spans ON of_brokers.cluster_id = spans.cluster_id
 )
 
 SELECT
