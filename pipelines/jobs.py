@@ -18,6 +18,8 @@ from quotaflow.pipelines.results import (
     producer_id_uses,
     quota_usage,
     rack_traffic,
+    reassignment_changes,
+    replica_lag,
     topic_names,
     traffic,
 )
@@ -80,11 +82,16 @@ def _of_requests(conf: Conf) -> tuple[Result, ...]:
         topic_names.result(),
         quota_usage.result(conf.quotas),
         rack_traffic.result(conf.racks),
+        reassignment_changes.result(),
     )
 
 
 def _of_fetches(conf: Conf) -> tuple[Result, ...]:
-    return (preferred_replicas.result(conf.racks), fetch_sizes.result(conf.quotas))
+    return (
+        preferred_replicas.result(conf.racks),
+        fetch_sizes.result(conf.quotas),
+        replica_lag.result(),
+    )
 
 
 def _of_active_producers(conf: Conf) -> tuple[Result, ...]:
@@ -148,7 +155,7 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="request_results",
-            doc="what follows from requests: producer ids (KIP-936), traffic, racks, quotas, names",
+            doc="what follows from requests: producer ids (KIP-936), traffic, racks, quotas, moves",
             reads=tables.REQUESTS.name,
             fills=(
                 tables.PRODUCER_ID_USES,
@@ -157,6 +164,7 @@ JOBS: dict[str, Job] = {
                 tables.TOPIC_NAMES,
                 tables.QUOTA_USAGE,
                 tables.RACK_TRAFFIC,
+                tables.REASSIGNMENT_CHANGES,
                 tables.PIPELINE_PROGRESS,
             ),
             looks_up=(
@@ -172,9 +180,14 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="fetch_results",
-            doc="what follows from fetches: who reads where (KIP-392), how much at once (KIP-74)",
+            doc="what follows from fetches: who reads where (KIP-392), how much, who lags",
             reads=tables.FETCHES.name,
-            fills=(tables.PREFERRED_REPLICAS, tables.FETCH_SIZES, tables.PIPELINE_PROGRESS),
+            fills=(
+                tables.PREFERRED_REPLICAS,
+                tables.FETCH_SIZES,
+                tables.REPLICA_LAG,
+                tables.PIPELINE_PROGRESS,
+            ),
             looks_up=(
                 tables.REPLICAS,
                 tables.BROKERS,

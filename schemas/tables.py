@@ -5,6 +5,7 @@ from quotaflow.schemas.fetch_size_tables import FETCH_SIZES
 from quotaflow.schemas.fetch_tables import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
 from quotaflow.schemas.quota_tables import QUOTA_USAGE
+from quotaflow.schemas.reassignment_tables import REASSIGNMENT_CHANGES, REPLICA_LAG
 from quotaflow.schemas.replica_tables import PREFERRED_REPLICAS, RACK_TRAFFIC
 from quotaflow.schemas.request_tables import REQUESTS
 from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, TOPIC_NAMES, TRAFFIC
@@ -44,7 +45,9 @@ __all__ = [
     "QUARANTINE",
     "QUOTA_USAGE",
     "RACK_TRAFFIC",
+    "REASSIGNMENT_CHANGES",
     "REPLICAS",
+    "REPLICA_LAG",
     "REPLICA_SIZES",
     "REQUESTS",
     "SETTINGS",
@@ -75,6 +78,8 @@ TABLES: dict[str, Table] = {
         PREFERRED_REPLICAS,
         FETCH_SIZES,
         RACK_TRAFFIC,
+        REPLICA_LAG,
+        REASSIGNMENT_CHANGES,
         BROKERS,
         TOPICS,
         REPLICAS,

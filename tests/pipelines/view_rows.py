@@ -238,6 +238,23 @@ def choice(second: float, size: int, **others: Any) -> Row:
     return row | {"cross_rack_bytes": size, "avoidable_bytes": size} | others
 
 
+def reassigned(second: float, change: str, replica_id: int | None, **others: Any) -> Row:
+    """What admin asked of partition 0 of orders."""
+    row = {"cluster_id": "c1", "event_time": at(second), "event_date": at(second).date()}
+    row |= {"broker_id": 1, "change": change, "topic_id": None, "topic": "orders"}
+    row |= {"partition": 0, "replica_id": replica_id, "error_code": 0}
+    return row | {"principal": "User:admin", "client_id": "reassign-partitions-tool"} | others
+
+
+def behind(second: float, replica_id: int, lag: int, offset: int, size: int, **others: Any) -> Row:
+    """Ten seconds of a follower that has so many offsets left of partition 0 of orders."""
+    row = {"cluster_id": "c1", "event_time": at(second), "event_date": at(second).date()}
+    row |= {"broker_id": 1, "replica_id": replica_id, "topic_id": "t1", "topic": None}
+    row |= {"partition": 0, "fetches": 1, "bytes": size, "first_offset": offset}
+    row |= {"last_offset": offset, "last_time": at(second + 9), "lag": lag, "max_lag": lag}
+    return row | {"high_watermark": offset + lag} | others
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     for table in tables.TABLES.values():
@@ -393,6 +410,13 @@ FILLED: dict[str, list[Row]] = {
         crossed(65, 2**20, flow="replicated", client_rack="az-c", cross_rack_bytes=2**20),
         crossed(65, 2**10, flow="produced", client_rack=None, cross_rack_bytes=None),
     ],
+    "reassignment_changes": [
+        reassigned(5, "requested", 2, place=0),
+        reassigned(6, "requested", 3, place=1, topic=HOSTILE, client_id=HOSTILE),
+        reassigned(7, "in_sync", 2, topic=None, topic_id="t1"),
+        reassigned(8, "cancelled", None, topic="gone"),
+    ],
+    "replica_lag": [behind(10 * n, 3, 900 - 100 * n, 100 * n, 10_000) for n in range(4)],
     "topic_names": [
         {"event_date": NOON.date(), "topic": "made between two snapshots", "requests": 2}
         | {name: _NAMED[name] for name in ("cluster_id", "event_time")}

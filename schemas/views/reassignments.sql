@@ -1,0 +1,226 @@
+-- One row per replica that a partition was last asked to have (kafka-reassign-partitions): who asked
+-- when, and how far it is. state: done (its leader asked that it be in sync), in_place (it was in
+-- sync before), cancelled, moving, never_converges (records come, and what is left does not shrink:
+-- what is written outruns what comes), stuck (nothing came for 33 s and more) or waiting (asked for,
+-- nothing seen yet). Of the last two minutes with fetches: bytes_per_s that came, written_bytes_per_s
+-- into the partition (the least a throttle must let through for each follower), eta_s until it is in
+-- sync at the pace at which what is left shrinks, and eta_error_s by which twice the standard error of
+-- that pace could make it longer; null where that is not known. bytes_left goes by the mean size of
+-- the records that came.
+WITH named AS (
+    SELECT
+        changes.cluster_id,
+        changes.event_time,
+        changes.change,
+        coalesce(changes.topic, topic_ids.topic, changes.topic_id) AS topic,
+        changes.partition,
+        changes.replica_id,
+        changes.place,
+        changes.principal,
+        changes.client_id
+    FROM reassignment_changes AS changes
+    LEFT JOIN topic_ids
+        ON changes.cluster_id = topic_ids.cluster_id AND changes.topic_id = topic_ids.topic_id
+    WHERE changes.error_code IN (0, 108)
+),
+asked AS (
+    SELECT
+        *,
+        dense_rank() OVER (
+            PARTITION BY cluster_id, topic, partition ORDER BY event_time DESC
+        ) AS nth
+    FROM named
+    WHERE change = 'requested'
+),
+ends AS (
+    SELECT
+        asked.cluster_id,
+        asked.topic,
+        asked.partition,
+        asked.replica_id,
+        min(CASE WHEN later.change = 'cancelled' THEN later.event_time END) AS cancelled_time,
+        min(
+            CASE
+                WHEN later.change = 'in_sync' AND later.replica_id = asked.replica_id
+                    THEN later.event_time
+            END
+        ) AS joined_time
+    FROM asked
+    INNER JOIN named AS later
+        ON asked.cluster_id = later.cluster_id
+            AND asked.topic = later.topic
+            AND asked.partition = later.partition
+            AND later.event_time >= asked.event_time
+    WHERE asked.nth = 1
+    GROUP BY asked.cluster_id, asked.topic, asked.partition, asked.replica_id
+),
+was_there AS (
+    SELECT DISTINCT
+        asked.cluster_id,
+        asked.topic,
+        asked.partition,
+        asked.replica_id
+    FROM asked
+    INNER JOIN replica_history AS known
+        ON asked.cluster_id = known.cluster_id
+            AND asked.topic = known.topic
+            AND asked.partition = known.partition
+            AND asked.replica_id = known.broker_id
+            AND known.valid_from <= asked.event_time
+    WHERE
+        asked.nth = 1
+        AND known.is_in_sync
+        AND (known.valid_to IS NULL OR known.valid_to > asked.event_time)
+),
+clocks AS (
+    SELECT cluster_id, max(event_time) AS newest
+    FROM (
+        SELECT cluster_id, event_time FROM traffic
+        UNION ALL
+        SELECT cluster_id, last_time AS event_time FROM replica_lag
+        UNION ALL
+        SELECT cluster_id, event_time FROM reassignment_changes
+    ) AS seen
+    GROUP BY cluster_id
+),
+behind AS (
+    SELECT
+        asked.cluster_id,
+        asked.topic,
+        asked.partition,
+        asked.replica_id,
+        late.broker_id,
+        late.fetches,
+        late.bytes,
+        late.first_offset,
+        late.last_offset,
+        late.high_watermark,
+        late.lag,
+        late.last_time,
+        max(late.last_time) OVER (
+            PARTITION BY asked.cluster_id, asked.topic, asked.partition, asked.replica_id
+        ) AS newest
+    FROM asked
+    INNER JOIN topic_ids
+        ON asked.cluster_id = topic_ids.cluster_id AND asked.topic = topic_ids.topic
+    INNER JOIN replica_lag AS late
+        ON topic_ids.cluster_id = late.cluster_id
+            AND topic_ids.topic_id = late.topic_id
+            AND asked.partition = late.partition
+            AND asked.replica_id = late.replica_id
+            AND late.last_time >= asked.event_time
+    WHERE asked.nth = 1
+),
+recent AS (
+    SELECT
+        *,
+        (unix_micros(last_time) - unix_micros(newest)) / 1e6 AS at_s
+    FROM behind
+    WHERE unix_micros(last_time) > unix_micros(newest) - 120000000
+),
+paces AS (
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        replica_id,
+        max(CASE WHEN at_s = 0 THEN broker_id END) AS leader_id,
+        max(CASE WHEN at_s = 0 THEN lag END) AS offsets_left,
+        max(newest) AS newest,
+        count(*) AS spans,
+        sum(bytes) AS bytes,
+        sum(fetches) AS fetches,
+        max(last_offset) - min(first_offset) AS offsets,
+        greatest(-min(at_s), 1e0) AS seconds,
+        regr_slope(CAST(lag AS DOUBLE), at_s) AS lag_per_s,
+        regr_slope(CAST(high_watermark AS DOUBLE), at_s) AS written_per_s,
+        regr_sxx(CAST(lag AS DOUBLE), at_s) AS sxx,
+        regr_syy(CAST(lag AS DOUBLE), at_s) AS syy,
+        regr_sxy(CAST(lag AS DOUBLE), at_s) AS sxy
+    FROM recent
+    GROUP BY cluster_id, topic, partition, replica_id
+),
+shrinking AS (
+    SELECT
+        *,
+        -- What the last answer brought shows in no offset yet.
+        bytes * (1e0 - 1e0 / fetches) / nullif(offsets, 0) AS bytes_per_offset,
+        CASE
+            WHEN spans > 2 AND sxx > 0
+                THEN 2e0 * sqrt(greatest(syy - sxy * sxy / sxx, 0e0) / ((spans - 2) * sxx))
+        END AS error_per_s
+    FROM paces
+),
+moves AS (
+    SELECT
+        asked.*,
+        was_there.replica_id IS NOT NULL AS was_in_sync,
+        ends.joined_time,
+        ends.cancelled_time,
+        shrinking.leader_id,
+        shrinking.spans,
+        shrinking.offsets_left,
+        shrinking.bytes_per_offset,
+        shrinking.bytes / shrinking.seconds AS bytes_per_s,
+        shrinking.written_per_s,
+        shrinking.lag_per_s,
+        shrinking.error_per_s,
+        shrinking.newest AS last_fetch_time,
+        coalesce(shrinking.newest, asked.event_time) AS last_news,
+        clocks.newest AS now
+    FROM asked
+    LEFT JOIN ends
+        ON asked.cluster_id = ends.cluster_id
+            AND asked.topic = ends.topic
+            AND asked.partition = ends.partition
+            AND asked.replica_id = ends.replica_id
+    LEFT JOIN was_there
+        ON asked.cluster_id = was_there.cluster_id
+            AND asked.topic = was_there.topic
+            AND asked.partition = was_there.partition
+            AND asked.replica_id = was_there.replica_id
+    LEFT JOIN shrinking
+        ON asked.cluster_id = shrinking.cluster_id
+            AND asked.topic = shrinking.topic
+            AND asked.partition = shrinking.partition
+            AND asked.replica_id = shrinking.replica_id
+    INNER JOIN clocks ON asked.cluster_id = clocks.cluster_id
+    WHERE asked.nth = 1
+),
+states AS (
+    SELECT
+        *,
+        CASE
+            WHEN was_in_sync THEN 'in_place'
+            WHEN joined_time IS NOT NULL THEN 'done'
+            WHEN cancelled_time IS NOT NULL THEN 'cancelled'
+            WHEN unix_micros(now) - unix_micros(last_news) > 33000000 THEN 'stuck'
+            WHEN last_fetch_time IS NULL THEN 'waiting'
+            WHEN spans >= 4 AND lag_per_s >= 0 THEN 'never_converges'
+            ELSE 'moving'
+        END AS state
+    FROM moves
+)
+
+SELECT
+    cluster_id,
+    topic,
+    partition,
+    replica_id,
+    leader_id,
+    state,
+    event_time AS requested_time,
+    principal AS requested_by,
+    client_id AS requested_by_client_id,
+    joined_time,
+    offsets_left,
+    offsets_left * bytes_per_offset AS bytes_left,
+    bytes_per_s,
+    greatest(written_per_s, 0e0) * bytes_per_offset AS written_bytes_per_s,
+    CASE WHEN state = 'moving' AND lag_per_s < 0 THEN offsets_left / -lag_per_s END AS eta_s,
+    CASE
+        WHEN state = 'moving' AND lag_per_s + error_per_s < 0
+            THEN offsets_left / -(lag_per_s + error_per_s) - offsets_left / -lag_per_s
+    END AS eta_error_s,
+    last_fetch_time
+FROM states

@@ -1,0 +1,161 @@
+"""Moves of replicas: how far each is, what came and what is left, and those that never end."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .view_rows import Row, at, behind, make_tables, moved, reassigned, rows
+
+PARTITION = {"topic_id": "t1", "topic": None, "partition": 0}
+NAMED = {"cluster_id": "c1", "event_time": at(-600), "topic_id": "t1", "topic": "orders"}
+NAMES = [NAMED | {"is_removed": False}]
+
+
+def found(warehouse: Warehouse, content: dict[str, list[Row]]) -> dict[int, Row]:
+    """Rows of `reassignments` by replica, where topics are named by a snapshot."""
+    make_tables(warehouse, {"topics": NAMES} | content)
+    told = rows(warehouse, "SELECT * FROM reassignments")
+    assert len({row["replica_id"] for row in told}) == len(told)
+    return {row["replica_id"]: row for row in told}
+
+
+def falling(spans: int, left: int, per_span: int, **others: Any) -> list[Row]:
+    """Ten seconds after ten seconds, so many offsets nearer, of a hundred bytes each."""
+    return [
+        behind(10 * n, 3, left - per_span * n, 1_000 + per_span * n, 100 * per_span) | others
+        for n in range(spans)
+    ]
+
+
+REQUESTED = [reassigned(0, "requested", n, place=n - 2) for n in (2, 3)]
+HELD = {"cluster_id": "c1", "event_time": at(-60), "topic_id": "t1", "topic": "orders"} | {
+    "partition": 0,
+    "is_removed": False,
+    "is_in_sync": True,
+    "is_offline": False,
+    "is_leader": True,
+}
+
+
+def test_a_move_tells_what_is_left_and_how_long_it_takes(warehouse: Warehouse) -> None:
+    row = found(
+        warehouse,
+        {
+            "reassignment_changes": REQUESTED,
+            "replicas": [HELD | {"broker_id": 2}],
+            "replica_lag": falling(6, 10_000, 1_000),
+        },
+    )
+    assert (row[2]["state"], row[3]["state"]) == ("in_place", "moving")
+    assert (row[3]["requested_by"], row[3]["leader_id"]) == ("User:admin", 1)
+    assert (row[3]["offsets_left"], row[3]["bytes_left"]) == (5_000, 500_000)
+    assert row[3]["bytes_per_s"] == pytest.approx(12_000)
+    assert (row[3]["eta_s"], row[3]["eta_error_s"]) == (
+        pytest.approx(50),
+        pytest.approx(0, abs=1e-3),
+    )
+    assert row[3]["written_bytes_per_s"] == pytest.approx(0)
+
+
+def test_what_an_uneven_pace_is_worth_is_told(warehouse: Warehouse) -> None:
+    left = [10_000, 9_500, 7_800, 7_200, 5_600, 5_000]
+    lag = [behind(10 * n, 3, lag, 11_000 - lag, 50_000) for n, lag in enumerate(left)]
+    row = found(warehouse, {"reassignment_changes": REQUESTED, "replica_lag": lag})[3]
+    assert row["eta_s"] == pytest.approx(47.5, rel=0.1)
+    assert 5 < row["eta_error_s"] < 20
+
+
+@pytest.mark.parametrize(
+    ("content", "state"),
+    [
+        pytest.param({}, "waiting", id="asked for just now"),
+        pytest.param({"replica_lag": falling(3, 900, 100)}, "moving", id="records come"),
+        pytest.param(
+            {"replica_lag": falling(6, 900, -50)}, "never_converges", id="what is left grows"
+        ),
+        pytest.param({"replica_lag": falling(3, 900, -50)}, "moving", id="too soon to tell"),
+        pytest.param(
+            {"replica_lag": falling(3, 900, 100), "traffic": [moved(120, 1)]},
+            "stuck",
+            id="others move, it does not",
+        ),
+        pytest.param({"traffic": [moved(120, 1)]}, "stuck", id="it never began"),
+        pytest.param(
+            {"replica_lag": falling(3, 900, 100, replica_id=9), "traffic": [moved(0, 1)]},
+            "waiting",
+            id="another one lags",
+        ),
+        pytest.param(
+            {"replica_lag": [*falling(5, 900, -50), *falling(20, 2_000, 100)[8:]]},
+            "moving",
+            id="it fell behind, and comes nearer since",
+        ),
+    ],
+)
+def test_how_a_move_goes(warehouse: Warehouse, content: dict[str, list[Row]], state: str) -> None:
+    assert found(warehouse, content | {"reassignment_changes": REQUESTED})[3]["state"] == state
+
+
+@pytest.mark.parametrize(
+    ("later", "state"),
+    [
+        pytest.param([reassigned(9, "in_sync", 3, **PARTITION)], "done", id="it joined"),
+        pytest.param(
+            [reassigned(9, "in_sync", 3, **PARTITION, error_code=108)],
+            "done",
+            id="it joined, and leads",
+        ),
+        pytest.param(
+            [reassigned(9, "in_sync", 3, **PARTITION, error_code=97)],
+            "moving",
+            id="its leader was refused",
+        ),
+        pytest.param(
+            [reassigned(9, "in_sync", 3, **(PARTITION | {"partition": 1}))],
+            "moving",
+            id="of another partition",
+        ),
+        pytest.param([reassigned(9, "cancelled", None)], "cancelled", id="it was called off"),
+        pytest.param(
+            [reassigned(9, "cancelled", None, error_code=85)], "moving", id="nothing to call off"
+        ),
+        pytest.param(
+            [reassigned(-9, "in_sync", 3, **PARTITION)], "moving", id="it was in sync once"
+        ),
+    ],
+)
+def test_how_a_move_ends(warehouse: Warehouse, later: list[Row], state: str) -> None:
+    content = {
+        "reassignment_changes": [*REQUESTED, *later],
+        "replica_lag": falling(3, 900, 100),
+    }
+    assert found(warehouse, content)[3]["state"] == state
+
+
+def test_the_last_request_counts(warehouse: Warehouse) -> None:
+    told = found(
+        warehouse,
+        {
+            "reassignment_changes": [
+                *REQUESTED,
+                reassigned(30, "requested", 4),
+                reassigned(40, "requested", 5, error_code=39),
+                reassigned(50, "capped", None, topic=None, partition=None),
+            ]
+        },
+    )
+    assert set(told) == {4}
+
+
+def test_the_log_alone_is_enough(warehouse: Warehouse) -> None:
+    name = {"cluster_id": "c1", "event_date": at(0).date(), "event_time": at(0), "requests": 1}
+    content = {
+        "topics": [],
+        "topic_names": [name | {"topic_id": "t1", "topic": "orders"}],
+        "reassignment_changes": REQUESTED,
+        "replica_lag": falling(6, 10_000, 1_000),
+    }
+    told = found(warehouse, content)
+    assert (told[2]["state"], told[3]["state"]) == ("stuck", "moving")
