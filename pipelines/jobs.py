@@ -10,8 +10,10 @@ from quotaflow.pipelines.facts import client_metrics, fetches, ingest, telemetry
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.job import Job, Setting
 from quotaflow.pipelines.results import (
+    fetch_faults,
     fetch_sizes,
     metric_alerts,
+    offset_lookups,
     preferred_replicas,
     producer_id_activations,
     producer_id_rates,
@@ -20,6 +22,7 @@ from quotaflow.pipelines.results import (
     rack_traffic,
     reassignment_changes,
     replica_lag,
+    replica_offsets,
     topic_names,
     traffic,
 )
@@ -83,6 +86,7 @@ def _of_requests(conf: Conf) -> tuple[Result, ...]:
         quota_usage.result(conf.quotas),
         rack_traffic.result(conf.racks),
         reassignment_changes.result(),
+        offset_lookups.result(),
     )
 
 
@@ -91,6 +95,8 @@ def _of_fetches(conf: Conf) -> tuple[Result, ...]:
         preferred_replicas.result(conf.racks),
         fetch_sizes.result(conf.quotas),
         replica_lag.result(),
+        replica_offsets.result(),
+        fetch_faults.result(),
     )
 
 
@@ -155,7 +161,7 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="request_results",
-            doc="what follows from requests: producer ids (KIP-936), traffic, racks, quotas, moves",
+            doc="what follows from requests: producer ids (KIP-936), traffic, quotas, moves, lookups",
             reads=tables.REQUESTS.name,
             fills=(
                 tables.PRODUCER_ID_USES,
@@ -165,6 +171,7 @@ JOBS: dict[str, Job] = {
                 tables.QUOTA_USAGE,
                 tables.RACK_TRAFFIC,
                 tables.REASSIGNMENT_CHANGES,
+                tables.OFFSET_LOOKUPS,
                 tables.PIPELINE_PROGRESS,
             ),
             looks_up=(
@@ -180,12 +187,14 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="fetch_results",
-            doc="what follows from fetches: who reads where (KIP-392), how much, who lags",
+            doc="what follows from fetches: who reads where, what fails (KIP-392), how much, who lags",
             reads=tables.FETCHES.name,
             fills=(
                 tables.PREFERRED_REPLICAS,
                 tables.FETCH_SIZES,
                 tables.REPLICA_LAG,
+                tables.REPLICA_OFFSETS,
+                tables.FETCH_FAULTS,
                 tables.PIPELINE_PROGRESS,
             ),
             looks_up=(

@@ -16,6 +16,7 @@ FETCHED = pa.struct(
         pa.field("high_watermark", LONG),
         pa.field("last_stable_offset", LONG),
         pa.field("log_start_offset", LONG),
+        pa.field("follower_log_start_offset", LONG),
         pa.field("preferred_read_replica", INT),
         pa.field("bytes", LONG),
         pa.field("error_code", INT),
@@ -71,7 +72,8 @@ FETCHES = Table(
             "partitions",
             pa.list_(FETCHED),
             "partitions answered. asked_at: 0-based place in the order the broker read them; "
-            "asked_at, fetch_offset and partition_max_bytes are null where not known",
+            "asked_at, fetch_offset and partition_max_bytes are null where not known. "
+            "follower_log_start_offset: that of the follower that asked, where its request told it",
         ),
         Column(
             "starved",

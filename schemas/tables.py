@@ -6,6 +6,7 @@ from quotaflow.schemas.fetch_tables import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
 from quotaflow.schemas.quota_tables import QUOTA_USAGE
 from quotaflow.schemas.reassignment_tables import REASSIGNMENT_CHANGES, REPLICA_LAG
+from quotaflow.schemas.read_fault_tables import FETCH_FAULTS, OFFSET_LOOKUPS, REPLICA_OFFSETS
 from quotaflow.schemas.replica_tables import PREFERRED_REPLICAS, RACK_TRAFFIC
 from quotaflow.schemas.request_tables import REQUESTS
 from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, TOPIC_NAMES, TRAFFIC
@@ -34,9 +35,11 @@ __all__ = [
     "CLIENT_SUBSCRIPTIONS",
     "CONFIGS",
     "FETCHES",
+    "FETCH_FAULTS",
     "FETCH_SESSIONS",
     "FETCH_SIZES",
     "METRIC_ALERT_EVENTS",
+    "OFFSET_LOOKUPS",
     "PIPELINE_PROGRESS",
     "POINT",
     "PREFERRED_REPLICAS",
@@ -48,6 +51,7 @@ __all__ = [
     "REASSIGNMENT_CHANGES",
     "REPLICAS",
     "REPLICA_LAG",
+    "REPLICA_OFFSETS",
     "REPLICA_SIZES",
     "REQUESTS",
     "SETTINGS",
@@ -76,6 +80,9 @@ TABLES: dict[str, Table] = {
         TOPIC_NAMES,
         QUOTA_USAGE,
         PREFERRED_REPLICAS,
+        REPLICA_OFFSETS,
+        FETCH_FAULTS,
+        OFFSET_LOOKUPS,
         FETCH_SIZES,
         RACK_TRAFFIC,
         REPLICA_LAG,

@@ -255,6 +255,36 @@ def behind(second: float, replica_id: int, lag: int, offset: int, size: int, **o
     return row | {"high_watermark": offset + lag} | others
 
 
+def fault(second: float, kind: str, answers: int = 1, **others: Any) -> Row:
+    """A minute of fetch_faults: what broker 2, a follower, answered to a consumer."""
+    minute = at(second // 60 * 60)
+    row = {name: CLIENT[name] for name in ("cluster_id", "principal", "client_id")}
+    row |= {"event_time": minute, "event_date": minute.date(), "broker_id": 2, "topic_id": "t1"}
+    row |= {"topic": "orders", "partition": 0, "fault": kind, "answers": answers, "leader_id": 1}
+    row |= {"client_software_name": "apache-kafka-java", "client_software_version": "4.3.1"}
+    return row | {"min_fetch_offset": 5, "max_fetch_offset": 5} | others
+
+
+def stood(second: float, broker_id: int, log_start_offset: int, **others: Any) -> Row:
+    """A minute of replica_offsets: where a replica's log began, and its high watermark."""
+    minute = at(second // 60 * 60)
+    row = {"cluster_id": "c1", "event_time": minute, "event_date": minute.date()}
+    row |= {"topic_id": "t1", "topic": "orders", "partition": 0, "broker_id": broker_id}
+    row |= {"answers": 1, "answers_to_followers": 0, "follower_fetches": 0}
+    row |= {"min_log_start_offset": log_start_offset, "max_log_start_offset": log_start_offset}
+    return row | {"min_high_watermark": 100, "max_high_watermark": 100} | others
+
+
+def lookup(second: float, position: str, last_offset: int | None, **others: Any) -> Row:
+    """A minute of offset_lookups: what the leader answered to a client."""
+    minute = at(second // 60 * 60)
+    row = {name: CLIENT[name] for name in ("cluster_id", "principal", "client_id", "broker_id")}
+    row |= {"event_time": minute, "event_date": minute.date(), "api": "LIST_OFFSETS"}
+    row |= {"topic": "orders", "partition": 0, "position": position, "error_code": 0}
+    row |= {"requests": 1, "last_offset": last_offset, "diverged_answers": 0}
+    return row | others
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     for table in tables.TABLES.values():
@@ -397,6 +427,25 @@ FILLED: dict[str, list[Row]] = {
         choice(65, 2**10, topic=HOSTILE, recommended_reason="no_replica_in_rack"),
         choice(65, 2**8, broker_id=2, cross_rack_bytes=0, avoidable_bytes=0, hw_lag=7),
         choice(65, 2**9, topic=None, client_rack=None, cross_rack_bytes=None),
+        *(choice(60 * n, 2**6, broker_id=2, hw_lag=10 * n, avoidable_bytes=0) for n in range(2, 7)),
+    ],
+    "replica_offsets": [
+        *(stood(60 * n, 1, 3, answers_to_followers=9) for n in range(15)),
+        *(stood(60 * n, 2, 7, follower_fetches=9, max_replica_lag=5) for n in range(15)),
+        stood(60, 3, 3, topic_id=None, topic=HOSTILE),
+    ],
+    "fetch_faults": [
+        fault(0, "offset_too_small", held_by_leader=1),
+        fault(65, "redirect_loop", 4, broker_id=1, named_replica=2, client_id=HOSTILE),
+        fault(65, "not_leader_or_follower", 3, client_id=HOSTILE),
+        fault(65, "out_of_range_spin", 9, topic=None, client_id="spins"),
+        fault(65, "kafka_storage_error", topic_id=None, topic=HOSTILE, client_id="other"),
+    ],
+    "offset_lookups": [
+        lookup(30, "earliest", 3),
+        lookup(65, "latest", 100, client_id=HOSTILE, requests=7),
+        lookup(65, "epoch_end", 50, diverged_answers=1, client_id="cut off")
+        | {"api": "OFFSET_FOR_LEADER_EPOCH"},
     ],
     "fetch_sizes": [
         fetched(5, 60, 4_096),

@@ -1,0 +1,157 @@
+"""`fetch_faults`: what went wrong when consumers fetched, from fetches (KIP-392)."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.equality import null_safe
+from quotaflow.pipelines.results.as_of import with_minute, with_since
+from quotaflow.pipelines.results.fetch_fault_kinds import with_bounds, with_fault
+from quotaflow.pipelines.results.replica_choice import with_leader
+from quotaflow.pipelines.results.replica_offsets import PARTITION, told
+from quotaflow.pipelines.results.replica_states import with_replicas, with_topic
+from quotaflow.pipelines.results.result import Context, Known, Result
+from quotaflow.schemas import tables
+from quotaflow.udfs.rules import fetch_fault as rule
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TABLE = tables.FETCH_FAULTS
+_BUCKET_S = 60
+_CLIENT = ("principal", "client_id", "broker_id")
+_SOFTWARE = ("client_software_name", "client_software_version")
+_BOUNDS = ("log_start_offset", "end_offset", "leader_log_start_offset", "leader_end_offset")
+_AT = tuple(name for name in PARTITION if name != "minute_end")
+
+
+def result() -> Result:
+    """The result as the driver takes it: bounds told in the minute before matter too."""
+    return Result(
+        table=_TABLE,
+        facts=tables.FETCHES,
+        bucket_s=_BUCKET_S,
+        lookback_s=_BUCKET_S,
+        relevant=answered,
+        compute=faults,
+        context=tuple(
+            Context(table, reaches_back=True)
+            for table in (tables.REPLICAS, tables.BROKERS, tables.TOPICS)
+        ),
+    )
+
+
+def answered(fetches: "DataFrame") -> "DataFrame":
+    """Fetches of consumers and followers that were answered with partitions."""
+    return fetches.where(F.size("partitions") > 0).select(
+        *("cluster_id", "event_time", "record_time", *_CLIENT, *_SOFTWARE, "connection_id"),
+        *("replica_id", "partitions"),
+    )
+
+
+def faults(known: Known) -> "DataFrame":
+    """Relevant fetches to rows of the table."""
+    of = {name: with_since(changes) for name, changes in known.context.items()}
+    fetches = with_minute(known.facts)
+    found = _suspects(fetches, of["topics"]).alias("found")
+    bounds = _bounds(told(fetches, of["topics"])).alias("bounds")
+    named = (
+        found.join(bounds, null_safe(_AT, "found", "bounds"), "left")
+        .select("found.*", "bounds.told")
+        .transform(with_replicas, of["replicas"], of["brokers"])
+        .transform(with_leader)
+        .withColumnRenamed("leader_id", "leader_in_snapshot")
+        .transform(with_bounds)
+        .transform(with_fault)
+        .select("*", F.explode(F.array_compact(F.array(*_kinds()))).alias("kind"))
+    )
+    return _counted(named).select(_TABLE.column_names)
+
+
+def _suspects(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
+    """Answers to consumers that failed, read past the high watermark, or named a replica.
+
+    Counted by connection and offset; those that named a replica by connection alone.
+    """
+    offset, high = F.col("of.fetch_offset"), F.col("of.high_watermark")
+    named = F.col("of.preferred_read_replica")
+    code = F.coalesce("of.error_code", F.lit(0))
+    is_named = F.coalesce((named >= 0) & (code == 0), F.lit(False))
+    return (
+        fetches.where("replica_id IS NULL")
+        .withColumn("of", F.explode("partitions"))
+        .where(is_named | (code != 0) | ((high >= 0) & (offset > high)))
+        .select(
+            *("cluster_id", "event_time", "minute_end", *_CLIENT, *_SOFTWARE, "connection_id"),
+            *(F.col(f"of.{name}") for name in ("topic", "topic_id", "partition")),
+            code.alias("error_code"),
+            is_named.alias("is_named"),
+            F.when(is_named, named).alias("named"),
+            F.when(~is_named, offset).alias("fetch_offset"),
+            F.when(~is_named & (high >= 0), high).alias("high"),
+            offset.alias("asked_from"),
+        )
+        .transform(with_topic, topics)
+        .groupBy(*PARTITION, *_CLIENT, "connection_id", "error_code", "is_named", "fetch_offset")
+        .agg(
+            F.count(F.lit(1)).alias("answers"),
+            F.max("named").alias("named_replica"),
+            F.min("high").alias("high_watermark"),
+            F.min("asked_from").alias("least_offset"),
+            F.max("asked_from").alias("greatest_offset"),
+            F.max("client_software_name").alias("client_software_name"),
+            F.min("client_software_version").alias("client_software_version"),
+        )
+    )
+
+
+def _bounds(offsets: "DataFrame") -> "DataFrame":
+    """A row per partition and minute: what replicas told in it, and in the one before."""
+    within = F.struct(F.col("event_time").alias("minute"), F.lit(False).alias("is_before"))
+    later = F.col("event_time") + F.make_dt_interval(mins=F.lit(1))
+    before = F.struct(later.alias("minute"), F.lit(True).alias("is_before"))
+    of_replica = F.struct(
+        "broker_id",
+        "is_before",
+        (F.col("answers_to_followers") > 0).alias("is_leader"),
+        F.col("max_log_start_offset").alias("log_start_offset"),
+        F.least("min_high_watermark", "min_log_end_offset").alias("least_end"),
+        F.greatest("max_high_watermark", "max_log_end_offset").alias("greatest_end"),
+    )
+    return (
+        offsets.select("*", F.inline(F.array(within, before)))
+        .drop("event_time")
+        .withColumnRenamed("minute", "event_time")
+        .groupBy(*_AT)
+        .agg(F.collect_list(of_replica).alias("told"))
+    )
+
+
+def _kinds() -> list[Column]:
+    """The fault of an answer, and what the same connection did too often; null for none."""
+    is_spin = (F.col("error_code") == rule.OUT_OF_RANGE) & F.col("fetch_offset").isNotNull()
+    return [
+        F.col("fault"),
+        F.when(is_spin & (F.col("answers") >= rule.SPIN_ANSWERS), rule.SPIN),
+        F.when(
+            F.col("is_named") & (F.col("answers") >= rule.LOOP_REDIRECTS),
+            rule.REDIRECT_LOOP,
+        ),
+    ]
+
+
+def _counted(named: "DataFrame") -> "DataFrame":
+    held = F.when(F.col("is_held_by_leader"), F.col("answers")).otherwise(F.lit(0))
+    return (
+        named.groupBy(*_AT, *_CLIENT, F.col("kind").alias("fault"))
+        .agg(
+            F.sum("answers").alias("answers"),
+            F.min("least_offset").alias("min_fetch_offset"),
+            F.max("greatest_offset").alias("max_fetch_offset"),
+            F.max("named_replica").alias("named_replica"),
+            *(F.max(name).alias(name) for name in ("leader_id", *_BOUNDS, *_SOFTWARE)),
+            F.sum(F.when(F.col("is_held_by_leader").isNotNull(), held)).alias("held_by_leader"),
+        )
+        .withColumn("event_date", F.to_date("event_time"))
+    )

@@ -1,0 +1,148 @@
+"""Where replicas stand, and what goes wrong when consumers read from them (KIP-392)."""
+
+from quotaflow.schemas.columns import (
+    CLIENT,
+    CLUSTER_ID,
+    EVENT_DATE,
+    MINUTE,
+    PARTITION,
+    TOPIC,
+    TOPIC_ID,
+)
+from quotaflow.schemas.table import INT, LONG, STRING, Column, Table
+
+_PARTITION = ("cluster_id", "event_time", "topic_id", "topic", "partition")
+
+REPLICA_OFFSETS = Table(
+    name="replica_offsets",
+    comment=(
+        "Where each replica stood, one row per minute, partition and replica: as brokers told of "
+        "themselves in answers to FETCH, and as followers told when they fetched. Nothing is told "
+        "of a partition in which nothing changes (KIP-227)"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        TOPIC_ID,
+        TOPIC,
+        PARTITION,
+        Column("broker_id", INT, "broker that holds the replica"),
+        Column("answers", LONG, "answers in which it told of itself, to consumers and followers"),
+        Column("answers_to_followers", LONG, "of those, to followers: it led the partition"),
+        Column("follower_fetches", LONG, "answers it got as a follower of this partition"),
+        Column("min_log_start_offset", LONG, "least log start offset told, in either way"),
+        Column("max_log_start_offset", LONG, "greatest log start offset told, in either way"),
+        Column("min_high_watermark", LONG, "least high watermark in its answers"),
+        Column("max_high_watermark", LONG, "greatest high watermark in its answers"),
+        Column(
+            "min_log_end_offset",
+            LONG,
+            "least log end offset: what a follower fetches from; null: it did not follow",
+        ),
+        Column("max_log_end_offset", LONG, "greatest log end offset; null: it did not follow"),
+        Column(
+            "min_replica_lag",
+            LONG,
+            "least lag of the follower, in offsets: the leader's high watermark in the answer less "
+            "the offset fetched from, 0 in sync; as the broker's ConsumerLag of FetcherLagMetrics",
+        ),
+        Column("max_replica_lag", LONG, "greatest lag of the follower, in offsets"),
+    ),
+    key=(*_PARTITION, "broker_id"),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
+_BY_THEN = "told in the minute and the one before it; null: none was"
+
+FETCH_FAULTS = Table(
+    name="fetch_faults",
+    comment=(
+        "What went wrong when consumers fetched (KIP-392, cases 1 to 4 of reading from followers), "
+        "one row per minute, consumer, broker, partition and fault. Out of range is told apart by "
+        "what replicas told in that minute and the one before, on the footing that nothing is "
+        "appended, committed and deleted again within those two; else it stays unknown"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        *CLIENT[:2],
+        Column("broker_id", INT, "broker that answered"),
+        TOPIC_ID,
+        TOPIC,
+        PARTITION,
+        Column(
+            "fault",
+            STRING,
+            "uncommitted_offset (case 1: past the high watermark, answered empty); "
+            "unavailable_offset (case 2: past the end of this follower, others hold it); "
+            "offset_too_small (case 3: before its log start); offset_too_large (case 4: past the "
+            "end of the leader); out_of_range_unknown; another error by Kafka's name, as "
+            "not_leader_or_follower; redirect_loop (one connection was named a replica three times "
+            "or more); out_of_range_spin (one connection asked for an offset out of range three "
+            "times or more). What loops and spins count stands under its own fault as well",
+        ),
+        Column("answers", LONG, "answers with that fault"),
+        Column("min_fetch_offset", LONG, "least offset asked for; null: no session tells it"),
+        Column("max_fetch_offset", LONG, "greatest offset asked for"),
+        Column("named_replica", INT, "redirect_loop: the greatest broker id named"),
+        Column("leader_id", INT, "who led: it answered followers, else by the last snapshot"),
+        Column("log_start_offset", LONG, f"greatest log start of this replica {_BY_THEN}"),
+        Column("end_offset", LONG, f"greatest high watermark or log end of it {_BY_THEN}"),
+        Column("leader_log_start_offset", LONG, f"greatest log start of the leader {_BY_THEN}"),
+        Column("leader_end_offset", LONG, f"greatest high watermark of the leader {_BY_THEN}"),
+        Column(
+            "held_by_leader",
+            LONG,
+            "answers whose offset lies within what the leader told; null: not known of any",
+        ),
+        Column("client_software_name", STRING, "client library, one of those of the client"),
+        Column("client_software_version", STRING, "its version, the least as text"),
+    ),
+    key=(*_PARTITION, "broker_id", "principal", "client_id", "fault"),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
+OFFSET_LOOKUPS = Table(
+    name="offset_lookups",
+    comment=(
+        "Offsets that clients and followers looked up (LIST_OFFSETS), and epochs they checked "
+        "(OFFSET_FOR_LEADER_EPOCH), one row per minute, client, broker, partition, position and "
+        "error. A row without a topic counts requests whose body was too long to keep"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        *CLIENT[:2],
+        Column("replica_id", INT, "node id of a follower; null for clients"),
+        Column("broker_id", INT, "broker that answered"),
+        Column("api", STRING, "LIST_OFFSETS or OFFSET_FOR_LEADER_EPOCH"),
+        TOPIC,
+        PARTITION,
+        Column(
+            "position",
+            STRING,
+            "what was asked for: earliest, latest, max_timestamp, earliest_local, latest_tiered, "
+            "earliest_pending_upload, by_timestamp, unknown; epoch_end: OFFSET_FOR_LEADER_EPOCH",
+        ),
+        Column("error_code", INT, "error code of the partition's answer, 0 none; null: no answer"),
+        Column("requests", LONG, "requests for it"),
+        Column("last_offset", LONG, "offset answered last; null: none was found"),
+        Column(
+            "diverged_answers",
+            LONG,
+            "epoch_end: answers that name another epoch than was asked for, or none: the log was "
+            "cut there (KIP-320); 0 for other positions",
+        ),
+    ),
+    key=(
+        *("cluster_id", "event_time", "principal", "client_id", "replica_id", "broker_id"),
+        *("api", "topic", "partition", "position", "error_code"),
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)

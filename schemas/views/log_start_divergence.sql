@@ -1,0 +1,125 @@
+-- One row per replica that has long begun later than another of its partition: a consumer that is sent
+-- to it falls out of range with an offset the other holds, and one that resets to earliest gets other
+-- records (KIP-392). Kafka deletes old segments on each replica by itself, as it looks every 5 minutes
+-- (log.retention.check.interval.ms), so a difference is listed only where the other replica told, 10
+-- minutes after this one first began past it, that it still did not; of the last day. since: when that
+-- was; missing_offsets: how many the other holds before; readers: consumers that read from this
+-- replica, partition_readers: from any.
+WITH newest AS (
+    SELECT cluster_id, max(event_time) AS event_time
+    FROM replica_offsets
+    GROUP BY cluster_id
+),
+starts AS (
+    SELECT
+        told.cluster_id,
+        coalesce(told.topic_id, told.topic) AS named,
+        coalesce(told.topic, topic_ids.topic, told.topic_id) AS topic,
+        told.partition,
+        told.broker_id,
+        told.event_time,
+        told.max_log_start_offset AS log_start_offset,
+        row_number() OVER (
+            PARTITION BY
+                told.cluster_id,
+                coalesce(told.topic_id, told.topic),
+                told.partition,
+                told.broker_id
+            ORDER BY told.event_time DESC
+        ) AS age
+    FROM replica_offsets AS told
+    INNER JOIN newest ON told.cluster_id = newest.cluster_id
+    LEFT JOIN topic_ids
+        ON told.cluster_id = topic_ids.cluster_id AND told.topic_id = topic_ids.topic_id
+    WHERE
+        told.max_log_start_offset IS NOT NULL
+        AND unix_millis(told.event_time) > unix_millis(newest.event_time) - 86400000
+),
+pairs AS (
+    SELECT
+        later.cluster_id,
+        later.named,
+        later.partition,
+        later.broker_id,
+        other.broker_id AS other_broker_id,
+        max(other.log_start_offset) AS other_log_start_offset,
+        max(other.event_time) AS told_at,
+        min(later.event_time) AS since
+    FROM starts AS later
+    INNER JOIN starts AS other
+        ON later.cluster_id = other.cluster_id
+            AND later.named = other.named
+            AND later.partition = other.partition
+    WHERE
+        other.age = 1
+        AND later.broker_id <> other.broker_id
+        AND later.log_start_offset > other.log_start_offset
+    GROUP BY
+        later.cluster_id, later.named, later.partition, later.broker_id, other.broker_id
+),
+lasting AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, named, partition, broker_id
+            ORDER BY other_log_start_offset, other_broker_id
+        ) AS nth
+    FROM pairs
+    WHERE unix_millis(told_at) - unix_millis(since) >= 600000
+),
+consumers AS (
+    SELECT
+        found.cluster_id,
+        coalesce(found.topic_id, found.topic) AS named,
+        found.partition,
+        found.principal,
+        found.client_id,
+        found.broker_id,
+        sum(found.bytes) AS bytes
+    FROM preferred_replicas AS found
+    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+    GROUP BY 1, 2, 3, 4, 5, 6
+),
+readers AS (
+    SELECT cluster_id, named, partition, broker_id, count(*) AS readers, sum(bytes) AS bytes
+    FROM consumers
+    GROUP BY cluster_id, named, partition, broker_id
+),
+partition_readers AS (
+    SELECT cluster_id, named, partition, count(*) AS readers
+    FROM (SELECT DISTINCT cluster_id, named, partition, principal, client_id FROM consumers) AS one
+    GROUP BY cluster_id, named, partition
+)
+
+SELECT
+    lasting.cluster_id,
+    latest.topic,
+    lasting.partition,
+    lasting.broker_id,
+    latest.log_start_offset,
+    lasting.other_broker_id,
+    lasting.other_log_start_offset,
+    latest.log_start_offset - lasting.other_log_start_offset AS missing_offsets,
+    lasting.since,
+    lasting.told_at,
+    coalesce(readers.readers, 0) AS readers,
+    coalesce(readers.bytes, 0) AS read_bytes,
+    coalesce(partition_readers.readers, 0) AS partition_readers
+FROM lasting
+INNER JOIN starts AS latest
+    ON lasting.cluster_id = latest.cluster_id
+        AND lasting.named = latest.named
+        AND lasting.partition = latest.partition
+        AND lasting.broker_id = latest.broker_id
+        AND latest.age = 1
+LEFT JOIN readers
+    ON lasting.cluster_id = readers.cluster_id
+        AND lasting.named = readers.named
+        AND lasting.partition = readers.partition
+        AND lasting.broker_id = readers.broker_id
+LEFT JOIN partition_readers
+    ON lasting.cluster_id = partition_readers.cluster_id
+        AND lasting.named = partition_readers.named
+        AND lasting.partition = partition_readers.partition
+WHERE lasting.nth = 1

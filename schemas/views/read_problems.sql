@@ -1,0 +1,226 @@
+-- One row per client and topic that could not be read as it should (KIP-392), over the last day:
+-- counts of cases 1 to 4, loops and spins (fetch_faults), resets after out of range (offset_resets),
+-- epochs that a broker's log does not end as the client has it (diverged_answers, KIP-320) and
+-- minutes on a follower that fell ever further behind (stays_on_lagging_follower, lagging_reads).
+-- advice, the first that fits: align_log_starts (the leader holds what a follower deleted),
+-- update_client (it asks for one refused offset again and again, comes back to the leader instead of
+-- going where it is sent, or is a Java client older than 3.4, which stays on a lagging follower:
+-- KAFKA-14379), extend_retention (read too late: the leader deleted it too), check_offsets (past the
+-- end of the leader: offsets of another topic, or records that were lost), check_replication
+-- (broker_id lags) or refresh_metadata (who is asked does not lead any more). Null: what else there
+-- is heals by itself, as fewer than ten of case 1 or of errors of a leader that moved. broker_id:
+-- where most of what is advised on happened.
+WITH newest AS (
+    SELECT cluster_id, max(event_time) AS event_time
+    FROM (
+        SELECT cluster_id, event_time FROM fetch_faults
+        UNION ALL
+        SELECT cluster_id, event_time FROM offset_lookups
+    ) AS seen
+    GROUP BY cluster_id
+),
+faults AS (
+    SELECT
+        found.*,
+        coalesce(found.topic, topic_ids.topic, found.topic_id) AS topic_name,
+        CASE
+            WHEN found.fault IN (
+                'not_leader_or_follower', 'replica_not_available', 'leader_not_available',
+                'fenced_leader_epoch', 'unknown_leader_epoch', 'unknown_topic_or_partition',
+                'unknown_topic_id', 'inconsistent_topic_id'
+            ) THEN 'stale_metadata'
+            WHEN found.fault NOT IN (
+                'uncommitted_offset', 'unavailable_offset', 'offset_too_small', 'offset_too_large',
+                'out_of_range_unknown', 'redirect_loop', 'out_of_range_spin'
+            ) THEN 'other_error'
+            ELSE found.fault
+        END AS measure
+    FROM fetch_faults AS found
+    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+    LEFT JOIN topic_ids
+        ON found.cluster_id = topic_ids.cluster_id AND found.topic_id = topic_ids.topic_id
+    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+),
+measured AS (
+    SELECT
+        cluster_id, principal, client_id, topic_name AS topic, broker_id, event_time, measure,
+        answers + 0 AS amount -- without a column's comment, on which DataFusion's unions break
+    FROM faults
+    UNION ALL
+    SELECT
+        cluster_id, principal, client_id, topic_name, broker_id, event_time,
+        CASE WHEN held_by_leader > 0 THEN 'held_by_leader' ELSE 'held_by_none' END,
+        CASE WHEN held_by_leader > 0 THEN held_by_leader ELSE answers END
+    FROM faults
+    WHERE fault = 'offset_too_small' AND held_by_leader IS NOT NULL
+    UNION ALL
+    SELECT
+        sent.cluster_id, sent.principal, sent.client_id, sent.topic_name, sent.named_replica,
+        sent.event_time, 'failed_redirect', came.answers + 0
+    FROM faults AS sent
+    INNER JOIN faults AS came
+        ON sent.cluster_id = came.cluster_id
+            AND sent.event_time = came.event_time
+            AND sent.topic_name = came.topic_name
+            AND sent.partition = came.partition
+            AND sent.named_replica = came.broker_id
+            AND (sent.principal IS NOT DISTINCT FROM came.principal)
+            AND (sent.client_id IS NOT DISTINCT FROM came.client_id)
+    WHERE
+        sent.fault = 'redirect_loop'
+        AND came.fault NOT IN ('redirect_loop', 'out_of_range_spin', 'uncommitted_offset')
+    UNION ALL
+    SELECT
+        found.cluster_id, found.principal, found.client_id, found.topic, found.broker_id,
+        found.event_time, 'reset', found.requests + 0
+    FROM offset_resets AS found
+    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+    UNION ALL
+    SELECT
+        found.cluster_id, found.principal, found.client_id, found.topic, found.broker_id, found.event_time,
+        'diverged', found.diverged_answers + 0
+    FROM offset_lookups AS found
+    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+    WHERE
+        found.diverged_answers > 0
+        AND found.replica_id IS NULL
+        AND unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+    UNION ALL
+    SELECT
+        cluster_id, principal, client_id, topic, broker_id, last_seen, 'lagging', lagging_minutes + 0
+    FROM lagging_reads
+),
+counted AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        topic,
+        min(event_time) AS first_seen,
+        max(event_time) AS last_seen,
+        sum(CASE WHEN measure = 'uncommitted_offset' THEN amount ELSE 0 END) AS uncommitted_answers,
+        sum(CASE WHEN measure = 'unavailable_offset' THEN amount ELSE 0 END) AS unavailable_answers,
+        sum(CASE WHEN measure = 'offset_too_small' THEN amount ELSE 0 END) AS too_small_answers,
+        sum(CASE WHEN measure = 'held_by_leader' THEN amount ELSE 0 END) AS held_by_leader,
+        sum(CASE WHEN measure = 'held_by_none' THEN amount ELSE 0 END) AS held_by_none,
+        sum(CASE WHEN measure = 'offset_too_large' THEN amount ELSE 0 END) AS too_large_answers,
+        sum(CASE WHEN measure = 'out_of_range_unknown' THEN amount ELSE 0 END) AS unknown_answers,
+        sum(CASE WHEN measure = 'redirect_loop' THEN amount ELSE 0 END) AS redirect_loop_answers,
+        sum(CASE WHEN measure = 'failed_redirect' THEN amount ELSE 0 END) AS failed_redirect_answers,
+        sum(CASE WHEN measure = 'out_of_range_spin' THEN amount ELSE 0 END) AS spin_answers,
+        sum(CASE WHEN measure = 'stale_metadata' THEN amount ELSE 0 END) AS stale_metadata_answers,
+        sum(CASE WHEN measure = 'other_error' THEN amount ELSE 0 END) AS other_error_answers,
+        sum(CASE WHEN measure = 'reset' THEN amount ELSE 0 END) AS resets,
+        sum(CASE WHEN measure = 'diverged' THEN amount ELSE 0 END) AS diverged_answers,
+        sum(CASE WHEN measure = 'lagging' THEN amount ELSE 0 END) AS lagging_minutes
+    FROM measured
+    GROUP BY cluster_id, principal, client_id, topic
+),
+software AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        max(client_software_name) AS client_software_name,
+        min(client_software_version) AS client_software_version
+    FROM faults
+    GROUP BY cluster_id, principal, client_id
+),
+advised AS (
+    SELECT
+        counted.*,
+        software.client_software_name,
+        software.client_software_version,
+        CASE
+            WHEN counted.held_by_leader > 0 THEN 'align_log_starts'
+            WHEN counted.spin_answers > 0 THEN 'update_client'
+            WHEN counted.redirect_loop_answers > 0 AND counted.failed_redirect_answers = 0
+                THEN 'update_client'
+            WHEN counted.held_by_none > 0 THEN 'extend_retention'
+            WHEN counted.too_large_answers > 0 THEN 'check_offsets'
+            WHEN counted.lagging_minutes > 0
+                AND software.client_software_name = 'apache-kafka-java'
+                AND TRY_CAST(split_part(software.client_software_version, '.', 1) AS INT) * 1000
+                    + TRY_CAST(split_part(software.client_software_version, '.', 2) AS INT) < 3004
+                THEN 'update_client'
+            WHEN counted.unavailable_answers + counted.failed_redirect_answers
+                    + counted.lagging_minutes > 0
+                OR counted.uncommitted_answers >= 10
+                THEN 'check_replication'
+            WHEN counted.stale_metadata_answers >= 10 THEN 'refresh_metadata'
+        END AS advice
+    FROM counted
+    LEFT JOIN software
+        ON counted.cluster_id = software.cluster_id
+            AND (counted.principal IS NOT DISTINCT FROM software.principal)
+            AND (counted.client_id IS NOT DISTINCT FROM software.client_id)
+),
+places AS (
+    SELECT
+        advised.cluster_id,
+        advised.principal,
+        advised.client_id,
+        advised.topic,
+        measured.broker_id,
+        row_number() OVER (
+            PARTITION BY
+                advised.cluster_id, advised.principal, advised.client_id, advised.topic
+            ORDER BY sum(measured.amount) DESC, measured.broker_id
+        ) AS nth
+    FROM advised
+    INNER JOIN measured
+        ON advised.cluster_id = measured.cluster_id
+            AND (advised.principal IS NOT DISTINCT FROM measured.principal)
+            AND (advised.client_id IS NOT DISTINCT FROM measured.client_id)
+            AND (advised.topic IS NOT DISTINCT FROM measured.topic)
+    WHERE CASE advised.advice
+        WHEN 'align_log_starts' THEN measured.measure = 'held_by_leader'
+        WHEN 'update_client'
+            THEN measured.measure IN ('out_of_range_spin', 'redirect_loop', 'lagging')
+        WHEN 'extend_retention' THEN measured.measure = 'held_by_none'
+        WHEN 'check_offsets' THEN measured.measure = 'offset_too_large'
+        WHEN 'check_replication' THEN measured.measure IN (
+            'unavailable_offset', 'uncommitted_offset', 'failed_redirect', 'lagging'
+        )
+        WHEN 'refresh_metadata' THEN measured.measure = 'stale_metadata'
+        ELSE FALSE
+    END
+    GROUP BY
+        advised.cluster_id, advised.principal, advised.client_id, advised.topic,
+        measured.broker_id
+)
+
+SELECT
+    advised.cluster_id,
+    advised.principal,
+    advised.client_id,
+    advised.topic,
+    advised.client_software_name,
+    advised.client_software_version,
+    advised.advice,
+    places.broker_id,
+    advised.first_seen,
+    advised.last_seen,
+    advised.uncommitted_answers,
+    advised.unavailable_answers,
+    advised.too_small_answers,
+    advised.held_by_leader,
+    advised.too_large_answers,
+    advised.unknown_answers,
+    advised.redirect_loop_answers,
+    advised.failed_redirect_answers,
+    advised.spin_answers,
+    advised.stale_metadata_answers,
+    advised.other_error_answers,
+    advised.resets,
+    advised.diverged_answers,
+    advised.lagging_minutes,
+    advised.lagging_minutes > 0 AS stays_on_lagging_follower
+FROM advised
+LEFT JOIN places
+    ON advised.cluster_id = places.cluster_id
+        AND (advised.principal IS NOT DISTINCT FROM places.principal)
+        AND (advised.client_id IS NOT DISTINCT FROM places.client_id)
+        AND (advised.topic IS NOT DISTINCT FROM places.topic)
+        AND places.nth = 1

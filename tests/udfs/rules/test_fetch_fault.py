@@ -1,0 +1,208 @@
+"""What is wrong with an answer to a fetch: cases, and no guess in any made-up history."""
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+from kafka import errors
+
+from quotaflow.udfs.rules import fetch_fault as rule
+from quotaflow.udfs.rules.fetch_fault import Answer, Told, fault, is_held_by_leader, leader
+
+LEADER, FOLLOWER, OTHER = 1, 2, 3
+
+
+def told(start: int, before: int | None, least: int | None, end: int) -> Told:
+    return Told(start, before, least, end)
+
+
+STOOD = {LEADER: told(10, 100, 100, 100), FOLLOWER: told(10, 90, 90, 90)}
+NO_LEADER = {FOLLOWER: STOOD[FOLLOWER]}
+
+
+@pytest.mark.parametrize(
+    ("broker_id", "offset", "of", "expected"),
+    [
+        pytest.param(FOLLOWER, 9, STOOD, rule.TOO_SMALL, id="before the follower's start"),
+        pytest.param(LEADER, 9, STOOD, rule.TOO_SMALL, id="before the leader's start"),
+        pytest.param(FOLLOWER, 95, STOOD, rule.UNAVAILABLE, id="the leader has it"),
+        pytest.param(FOLLOWER, 100, STOOD, rule.UNAVAILABLE, id="the leader gets it next"),
+        pytest.param(FOLLOWER, 101, STOOD, rule.TOO_LARGE, id="past the leader's end too"),
+        pytest.param(LEADER, 101, STOOD, rule.TOO_LARGE, id="past the leader's end"),
+        pytest.param(FOLLOWER, 95, NO_LEADER, rule.UNKNOWN, id="the leader told nothing"),
+        pytest.param(FOLLOWER, 9, NO_LEADER, rule.TOO_SMALL, id="its own start is enough"),
+        pytest.param(FOLLOWER, None, STOOD, rule.UNKNOWN, id="no session tells the offset"),
+        pytest.param(FOLLOWER, 95, {}, rule.UNKNOWN, id="nobody told anything"),
+        pytest.param(OTHER, 101, STOOD, rule.TOO_LARGE, id="of a silent one, past the leader's"),
+        pytest.param(OTHER, 100, STOOD, rule.UNKNOWN, id="of a silent one, within the leader's"),
+        pytest.param(OTHER, 9, STOOD, rule.UNKNOWN, id="of a silent one, before others start"),
+        pytest.param(
+            FOLLOWER,
+            50,
+            STOOD,
+            rule.TOO_SMALL,
+            id="within what it told before: only its start can have moved since",
+        ),
+        pytest.param(
+            FOLLOWER,
+            95,
+            STOOD | {FOLLOWER: told(10, 90, 90, 98)},
+            rule.UNAVAILABLE,
+            id="it came to hold it later in the minute",
+        ),
+        pytest.param(
+            FOLLOWER,
+            95,
+            STOOD | {FOLLOWER: told(10, None, 97, 98)},
+            rule.UNKNOWN,
+            id="within what it told in the minute: before or after, nobody knows",
+        ),
+        pytest.param(
+            FOLLOWER,
+            95,
+            STOOD | {FOLLOWER: Told(10)},
+            rule.UNKNOWN,
+            id="after its start, its end untold, within the leader's",
+        ),
+        pytest.param(
+            FOLLOWER,
+            105,
+            STOOD | {OTHER: told(10, 107, 107, 107)},
+            rule.UNAVAILABLE,
+            id="another follower has it, so that the leader has",
+        ),
+    ],
+)
+def test_out_of_range(
+    broker_id: int, offset: int | None, of: dict[int, Told], expected: str
+) -> None:
+    assert fault(Answer(broker_id, rule.OUT_OF_RANGE, offset), of, LEADER) == expected
+
+
+@pytest.mark.parametrize("offset", [9, 95, 101])
+def test_without_a_leader_only_a_replica_s_own_start_decides(offset: int) -> None:
+    expected = rule.TOO_SMALL if offset == 9 else rule.UNKNOWN
+    assert fault(Answer(FOLLOWER, rule.OUT_OF_RANGE, offset), STOOD, None) == expected
+
+
+@pytest.mark.parametrize(
+    ("offset", "high_watermark", "expected"),
+    [(100, 100, None), (101, 100, rule.UNCOMMITTED), (None, 100, None), (101, None, None)],
+)
+def test_past_the_high_watermark(
+    offset: int | None, high_watermark: int | None, expected: str | None
+) -> None:
+    assert fault(Answer(FOLLOWER, 0, offset, high_watermark), STOOD, LEADER) == expected
+
+
+RENAMED_IN_KAFKA = {
+    "unknown": "unknown_server_error",
+    "not_leader_for_partition": "not_leader_or_follower",
+}
+
+
+def test_errors_have_kafka_s_names() -> None:
+    for code, name in rule.ERRORS.items():
+        known = vars(errors.for_code(code))["message"].lower()
+        assert RENAMED_IN_KAFKA.get(known, known) == name
+        assert fault(Answer(LEADER, code, 5), {}, None) == name
+    assert fault(Answer(LEADER, 12_345, 5), {}, None) == "error_12345"
+
+
+@pytest.mark.parametrize(
+    ("led", "in_snapshot", "expected"),
+    [((), 7, 7), ((), None, None), ((2,), 7, 2), ((2, 3), 7, None)],
+)
+def test_who_answers_followers_leads(
+    led: tuple[int, ...], in_snapshot: int | None, expected: int | None
+) -> None:
+    of = {n: Told(is_leader=n in led) for n in (1, 2, 3)}
+    assert leader(of, in_snapshot) == expected
+
+
+@pytest.mark.parametrize(
+    ("offset", "leader_id", "expected"),
+    [
+        *((9, 1, False), (10, 1, True), (100, 1, True), (101, 1, False)),
+        *((50, 9, None), (50, None, None), (None, 1, None)),
+    ],
+)
+def test_whether_the_leader_holds_an_offset(
+    offset: int | None, leader_id: int | None, expected: bool | None
+) -> None:
+    assert is_held_by_leader(offset, STOOD, leader_id) is expected
+
+
+MOMENTS, MINUTE = 20, 10
+
+
+@dataclass(frozen=True)
+class Log:
+    """A replica at each moment of two minutes."""
+
+    starts: list[int]
+    ends: list[int]
+    high_watermarks: list[int]
+
+
+def grown(dice: random.Random, first: int, most: list[int]) -> list[int]:
+    """Numbers that never fall, each at most its bound."""
+    found: list[int] = []
+    for bound in most:
+        first = max(first, min(bound, first + dice.choice([0, 0, 1, 3, 10])))
+        found.append(first)
+    return found
+
+
+def made_up(dice: random.Random) -> dict[int, Log]:
+    """Replicas of one partition of which nothing is appended and deleted within the two minutes."""
+    ends = grown(dice, dice.randrange(20, 40), [10**6] * MOMENTS)
+    committed = grown(dice, dice.randrange(10, ends[0] + 1), ends)
+    logs = {}
+    for broker_id in (LEADER, FOLLOWER, OTHER):
+        is_leader = broker_id == LEADER
+        own = ends if is_leader else grown(dice, dice.randrange(5, ends[0] + 1), ends)
+        low = [min(pair) for pair in zip(own, committed, strict=True)]
+        known = committed if is_leader else grown(dice, dice.randrange(5, low[0] + 1), low)
+        starts = grown(dice, dice.randrange(known[0] + 1), [known[0]] * MOMENTS)
+        logs[broker_id] = Log(starts, own, known)
+    return logs
+
+
+def told_of(dice: random.Random, log: Log) -> Told:
+    """What was told of a replica: at some moments, its end by one of two names."""
+    share = dice.choice([0, 0.1, 0.5, 1])
+    moments = [moment for moment in range(MOMENTS) if dice.random() < share]
+    ends = {m: dice.choice([log.ends, log.high_watermarks])[m] for m in moments}
+    before = [end for moment, end in ends.items() if moment < MINUTE]
+    within = [end for moment, end in ends.items() if moment >= MINUTE]
+    return Told(
+        max((log.starts[moment] for moment in moments), default=None),
+        max(before, default=None),
+        min(within, default=None),
+        max(ends.values(), default=None),
+    )
+
+
+def test_nothing_is_guessed() -> None:
+    dice, found = random.Random(392), Counter[str | None]()
+    for _ in range(20_000):
+        logs = made_up(dice)
+        of = {id_: told_of(dice, log) for id_, log in logs.items()}
+        broker_id, moment = dice.choice([LEADER, FOLLOWER]), dice.randrange(MINUTE, MOMENTS)
+        start, end = logs[broker_id].starts[moment], logs[broker_id].ends[moment]
+        offset = dice.choice([dice.randrange(start + 1) - 1, end + dice.choice([1, 2, 5, 20])])
+        if offset < 0:
+            continue
+        said = fault(Answer(broker_id, rule.OUT_OF_RANGE, offset), of, LEADER)
+        found[said] += 1
+        if said == rule.TOO_SMALL:
+            assert offset < start
+        elif said == rule.UNAVAILABLE:
+            assert broker_id == FOLLOWER
+            assert end < offset <= logs[LEADER].ends[-1]
+        elif said == rule.TOO_LARGE:
+            assert offset > end
+            assert offset > (of[LEADER].end_offset or -1) or broker_id == LEADER
+    assert min(found[name] for name in (rule.TOO_SMALL, rule.UNAVAILABLE, rule.TOO_LARGE)) > 500
