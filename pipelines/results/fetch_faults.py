@@ -9,7 +9,7 @@ from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.results.as_of import with_minute, with_since
 from quotaflow.pipelines.results.fetch_fault_kinds import with_bounds, with_fault
 from quotaflow.pipelines.results.replica_choice import with_leader
-from quotaflow.pipelines.results.replica_offsets import PARTITION, told
+from quotaflow.pipelines.results.replica_offsets import PARTITION, answered_number, told
 from quotaflow.pipelines.results.replica_states import with_replicas, with_topic
 from quotaflow.pipelines.results.result import Context, Known, Result
 from quotaflow.schemas import tables
@@ -74,22 +74,19 @@ def _suspects(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
 
     Counted by connection and offset; those that named a replica by connection alone.
     """
-    offset, high = F.col("of.fetch_offset"), F.col("of.high_watermark")
-    named = F.col("of.preferred_read_replica")
-    code = F.coalesce("of.error_code", F.lit(0))
-    is_named = F.coalesce((named >= 0) & (code == 0), F.lit(False))
+    code, offset = F.coalesce("of.error_code", F.lit(0)), F.col("of.fetch_offset")
+    named = F.when(code == 0, answered_number("of.preferred_read_replica"))
     return (
         fetches.where("replica_id IS NULL")
-        .withColumn("of", F.explode("partitions"))
-        .where(is_named | (code != 0) | ((high >= 0) & (offset > high)))
+        .withColumn("of", F.explode(F.filter("partitions", _is_suspect)))
         .select(
             *("cluster_id", "event_time", "minute_end", *_CLIENT, *_SOFTWARE, "connection_id"),
             *(F.col(f"of.{name}") for name in ("topic", "topic_id", "partition")),
             code.alias("error_code"),
-            is_named.alias("is_named"),
-            F.when(is_named, named).alias("named"),
-            F.when(~is_named, offset).alias("fetch_offset"),
-            F.when(~is_named & (high >= 0), high).alias("high"),
+            named.isNotNull().alias("is_named"),
+            named.alias("named"),
+            F.when(named.isNull(), offset).alias("fetch_offset"),
+            F.when(named.isNull(), answered_number("of.high_watermark")).alias("high"),
             offset.alias("asked_from"),
         )
         .transform(with_topic, topics)
@@ -104,6 +101,11 @@ def _suspects(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
             F.min("client_software_version").alias("client_software_version"),
         )
     )
+
+
+def _is_suspect(of: Column) -> Column:
+    is_late = (of["high_watermark"] >= 0) & (of["fetch_offset"] > of["high_watermark"])
+    return (of["error_code"] != 0) | (of["preferred_read_replica"] >= 0) | is_late
 
 
 def _bounds(offsets: "DataFrame") -> "DataFrame":

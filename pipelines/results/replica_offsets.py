@@ -80,22 +80,22 @@ def _of_itself() -> Column:
         _telling(
             F.col("broker_id"),
             is_follower=False,
-            log_start_offset=_known("of.log_start_offset"),
-            high_watermark=_known("of.high_watermark"),
+            log_start_offset=answered_number("of.log_start_offset"),
+            high_watermark=answered_number("of.high_watermark"),
         ),
     )
 
 
 def _of_follower() -> Column:
     """What a follower tells: it fetches from where its log ends."""
-    behind = _known("of.high_watermark") - F.col("of.fetch_offset")
+    behind = answered_number("of.high_watermark") - F.col("of.fetch_offset")
     return F.when(
         F.col("replica_id").isNotNull(),
         _telling(
             F.col("replica_id"),
             is_follower=True,
-            log_start_offset=_known("of.follower_log_start_offset"),
-            log_end_offset=_known("of.fetch_offset"),
+            log_start_offset=answered_number("of.follower_log_start_offset"),
+            log_end_offset=answered_number("of.fetch_offset"),
             replica_lag=F.when(behind.isNotNull(), F.greatest(behind, F.lit(0))),
         ),
     )
@@ -111,6 +111,6 @@ def _telling(holder: Column, *, is_follower: bool, **bounds: Column) -> Column:
     )
 
 
-def _known(name: str) -> Column:
-    """To Kafka an offset below 0 is none."""
+def answered_number(name: str) -> Column:
+    """A number of an answer, where it has one: to Kafka one below 0 is none."""
     return F.when(F.col(name) >= 0, F.col(name))

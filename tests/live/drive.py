@@ -17,6 +17,7 @@ from quotaflow.demo.shipper import MAX_LINE_BYTES, Shipper, ShipperCounts
 from quotaflow.demo.traffic_report import ClientReport, TrafficReport
 
 from . import odd_clients
+from .odd_clients import Odd
 
 SCALE = traffic.MIN_SCALE
 
@@ -27,7 +28,7 @@ class Run:
     written: Counter[str]
     shipped: ShipperCounts
     requests: list[dict[str, Any]]
-    raw_errors: dict[str, int]
+    odd: Odd
 
     def client(self, client_id: str) -> ClientReport:
         return next(c for c in self.report.clients if c.client_id == client_id)
@@ -53,13 +54,13 @@ def drive(cluster: Cluster) -> Run:
     properties = cluster.librdkafka_properties("shipper")
     with Shipper(properties, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
         report = traffic.run(cluster, seed=7, scale=SCALE)
-        raw_errors = odd_clients.work(cluster)
+        odd = odd_clients.work(cluster)
         shipper.drain()
     shipped = shipper.counts  # after its end: it ships on until then
     written = ends(cluster, [*traffic.TOPICS, REQUEST_LOG_TOPIC])
     written.subtract(before)
     requests = [r for r in logged(cluster) if report.began_ms <= r["ts"]]
-    return Run(report, written, shipped, [r["r"] for r in requests], raw_errors)
+    return Run(report, written, shipped, [r["r"] for r in requests], odd)
 
 
 def ends(cluster: Cluster, topics: list[str]) -> Counter[str]:

@@ -1,7 +1,9 @@
 """Clients the demo's traffic does not have, at work beside it before its log is shipped."""
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
@@ -9,7 +11,8 @@ from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.traffic_java import JavaClient
 from quotaflow.demo.traffic_stage import Stage
 
-from . import application, raw_client
+from . import application, odd_reads, raw_client
+from .odd_reads import Reads
 
 RESUBSCRIBED, SHARING = "rdk-resubscribed", "java-sharing"
 FIRST_INTERVAL_MS, THEN_INTERVAL_MS = 1_000, 400
@@ -17,14 +20,24 @@ _PUSHES_S = 3.0
 _SHARES_MS = 6_000
 
 
-def work(cluster: Cluster) -> dict[str, int]:
-    """All of them side by side; returns what brokers answered to the raw clients, by client id."""
-    with ThreadPoolExecutor(3, "odd") as pool:
-        done = [pool.submit(each, cluster) for each in (_be_resubscribed, _share, application.work)]
+@dataclass(frozen=True)
+class Odd:
+    """What brokers answered: to raw clients' pushes, by client id, and to a reader's fetches."""
+
+    raw_errors: dict[str, int]
+    reads: Reads
+
+
+def work(cluster: Cluster) -> Odd:
+    """All of them side by side."""
+    others: tuple[Callable[[Cluster], None], ...] = (_be_resubscribed, _share, application.work)
+    with ThreadPoolExecutor(1 + len(others), "odd") as pool:
+        reading = pool.submit(odd_reads.work, cluster)
+        done = [pool.submit(each, cluster) for each in others]
         answered = raw_client.push_all(cluster)
         for client in done:
             client.result()
-    return answered
+        return Odd(answered, reading.result())
 
 
 def _be_resubscribed(cluster: Cluster) -> None:

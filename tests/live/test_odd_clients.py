@@ -13,7 +13,7 @@ from .tables_read import query
 @pytest.mark.parametrize("client_id", raw_client.PUSHES)
 def test_a_push_as_no_library_makes_it(filled: Path, run: Run, client_id: str) -> None:
     wrong = raw_client.PUSHES[client_id]
-    assert run.raw_errors[client_id] == wrong.error_code
+    assert run.odd.raw_errors[client_id] == wrong.error_code
     rows = query(
         filled,
         "SELECT error_code, accepted, unreadable_reason IS NULL AS is_readable "
