@@ -152,7 +152,9 @@ def _counted(named: "DataFrame") -> "DataFrame":
             F.min("least_offset").alias("min_fetch_offset"),
             F.max("greatest_offset").alias("max_fetch_offset"),
             F.max("named_replica").alias("named_replica"),
-            *(F.max(name).alias(name) for name in ("leader_id", *_BOUNDS, *_SOFTWARE)),
+            *(F.max(name).alias(name) for name in ("leader_id", *_BOUNDS)),
+            F.max("client_software_name").alias("client_software_name"),
+            F.min("client_software_version").alias("client_software_version"),
             F.sum(F.when(F.col("is_held_by_leader").isNotNull(), held)).alias("held_by_leader"),
         )
         .withColumn("event_date", F.to_date("event_time"))

@@ -37,11 +37,15 @@ def contents(folder: Path) -> dict[str, Counter[str]]:
             "fetches, bytes, redirects, named_replica"
         ),
         "rack_traffic": "event_time, flow, broker_id, sum(requests), sum(bytes)",
+        "replica_offsets": "event_time, broker_id, sum(answers), sum(follower_fetches)",
+        "fetch_faults": "event_time, client_id, broker_id, sum(answers)",
     }
     of_log = {
         "producer_id_rates": "WHERE kind = 'allocation'",
         "quota_usage": "WHERE quota_type <> 'controller_mutation_rate'",
         "rack_traffic": "GROUP BY event_time, flow, broker_id",
+        "replica_offsets": "GROUP BY event_time, broker_id",
+        "fetch_faults": "GROUP BY event_time, client_id, broker_id",
     }
     found = {
         name: Counter(
