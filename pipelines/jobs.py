@@ -161,7 +161,7 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="request_results",
-            doc="what follows from requests: producer ids (KIP-936), traffic, quotas, moves, lookups",
+            doc="what follows from requests: producer ids (KIP-936), traffic, quotas, moves",
             reads=tables.REQUESTS.name,
             fills=(
                 tables.PRODUCER_ID_USES,
@@ -187,7 +187,7 @@ JOBS: dict[str, Job] = {
         ),
         Job(
             name="fetch_results",
-            doc="what follows from fetches: who reads where, what fails (KIP-392), how much, who lags",
+            doc="what follows from fetches: who reads where, what fails (KIP-392), how much, lag",
             reads=tables.FETCHES.name,
             fills=(
                 tables.PREFERRED_REPLICAS,

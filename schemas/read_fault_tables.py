@@ -41,13 +41,6 @@ REPLICA_OFFSETS = Table(
             "least log end offset: what a follower fetches from; null: it did not follow",
         ),
         Column("max_log_end_offset", LONG, "greatest log end offset; null: it did not follow"),
-        Column(
-            "min_replica_lag",
-            LONG,
-            "least lag of the follower, in offsets: the leader's high watermark in the answer less "
-            "the offset fetched from, 0 in sync; as the broker's ConsumerLag of FetcherLagMetrics",
-        ),
-        Column("max_replica_lag", LONG, "greatest lag of the follower, in offsets"),
     ),
     key=(*_PARTITION, "broker_id"),
     time="event_time",

@@ -5,8 +5,8 @@ from quotaflow.schemas.fetch_size_tables import FETCH_SIZES
 from quotaflow.schemas.fetch_tables import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
 from quotaflow.schemas.quota_tables import QUOTA_USAGE
-from quotaflow.schemas.reassignment_tables import REASSIGNMENT_CHANGES, REPLICA_LAG
 from quotaflow.schemas.read_fault_tables import FETCH_FAULTS, OFFSET_LOOKUPS, REPLICA_OFFSETS
+from quotaflow.schemas.reassignment_tables import REASSIGNMENT_CHANGES, REPLICA_LAG
 from quotaflow.schemas.replica_tables import PREFERRED_REPLICAS, RACK_TRAFFIC
 from quotaflow.schemas.request_tables import REQUESTS
 from quotaflow.schemas.result_tables import METRIC_ALERT_EVENTS, TOPIC_NAMES, TRAFFIC

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _TABLE = tables.REPLICA_OFFSETS
 _BUCKET_S = 60
 PARTITION = ("cluster_id", "event_time", "minute_end", "topic", "topic_id", "partition")
-_BOUNDS = ("log_start_offset", "high_watermark", "log_end_offset", "replica_lag")
+_BOUNDS = ("log_start_offset", "high_watermark", "log_end_offset")
 
 
 def result() -> Result:
@@ -88,7 +88,6 @@ def _of_itself() -> Column:
 
 def _of_follower() -> Column:
     """What a follower tells: it fetches from where its log ends."""
-    behind = answered_number("of.high_watermark") - F.col("of.fetch_offset")
     return F.when(
         F.col("replica_id").isNotNull(),
         _telling(
@@ -96,7 +95,6 @@ def _of_follower() -> Column:
             is_follower=True,
             log_start_offset=answered_number("of.follower_log_start_offset"),
             log_end_offset=answered_number("of.fetch_offset"),
-            replica_lag=F.when(behind.isNotNull(), F.greatest(behind, F.lit(0))),
         ),
     )
 

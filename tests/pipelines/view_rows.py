@@ -431,7 +431,7 @@ FILLED: dict[str, list[Row]] = {
     ],
     "replica_offsets": [
         *(stood(60 * n, 1, 3, answers_to_followers=9) for n in range(15)),
-        *(stood(60 * n, 2, 7, follower_fetches=9, max_replica_lag=5) for n in range(15)),
+        *(stood(60 * n, 2, 7, follower_fetches=9) for n in range(15)),
         stood(60, 3, 3, topic_id=None, topic=HOSTILE),
     ],
     "fetch_faults": [
