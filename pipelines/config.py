@@ -18,6 +18,7 @@ from quotaflow.pipelines.overrides import override, read
 from quotaflow.pipelines.prices import Prices
 from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
 from quotaflow.pipelines.racks import Racks
+from quotaflow.pipelines.replication_section import Replication
 from quotaflow.pipelines.secrets import literal_secret_problem
 from quotaflow.pipelines.section import Positive, Section
 
@@ -170,6 +171,7 @@ class Conf(Section):
     results: Results = Results()
     prices: Prices = Prices()
     racks: Racks = Field(default_factory=dict)
+    replication: Replication = Replication()
     plan: Plan = Plan()
     spark: Spark = Spark()
 

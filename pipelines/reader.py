@@ -111,6 +111,12 @@ class Reader:
                 raise NeverMadeError(never_made(error.no_table, self.warehouse)) from None
             raise
 
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """All rows of a query that bounds how many those are; raises as `query`."""
+        with engine_errors(sql):
+            found: list[dict[str, Any]] = self.query(sql).read_all().to_pylist()
+        return found
+
     def _table(self, name: str) -> Any:
         from deltalake import DeltaTable  # noqa: PLC0415
 

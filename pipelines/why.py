@@ -1,13 +1,13 @@
 """What holds a client back (`quotaflow why`): its limits, who set them, what it used of them."""
 
 import difflib
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.errors import QuotaflowError
-from quotaflow.pipelines.reader import Reader, engine_errors
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.sql_text import literal
 
 _MOST_NAMES, _MOST_CLIENTS, _MOST_SHARERS = 10_000, 20, 5
 Row = dict[str, Any]
@@ -88,16 +88,16 @@ def why(reader: Reader, name: str, at: datetime | None, span: timedelta) -> Why:
     """
     end = _newest(reader, name, at)
     start = end - span
-    in_span = f"event_time >= {_time(start)} AND event_time < {_time(end)}"
+    in_span = f"event_time >= {literal(start)} AND event_time < {literal(end)}"
     asked = {"is_named": _is_named(name), "in_span": in_span}
-    limits = _rows(reader, _LIMITS.format(**asked))
+    limits = reader.rows(_LIMITS.format(**asked))
     by_principal = asked | {"is_named": _is_named(name, client_id=False)}
-    producing = _rows(reader, _PRODUCER_IDS.format(**by_principal))
+    producing = reader.rows(_PRODUCER_IDS.format(**by_principal))
     return Why(
         name=name,
         start=start,
         end=end,
-        clients=tuple(_rows(reader, _CLIENTS.format(**asked))),
+        clients=tuple(reader.rows(_CLIENTS.format(**asked))),
         limits=tuple(_limited(reader, row) for row in limits),
         producer_ids=producing[0] if producing else None,
         is_snapshot_taken=bool(reader.extent("settings").rows),
@@ -105,9 +105,9 @@ def why(reader: Reader, name: str, at: datetime | None, span: timedelta) -> Why:
 
 
 def _newest(reader: Reader, name: str, at: datetime | None) -> datetime:
-    by_then = "true" if at is None else f"event_time <= {_time(at)}"
+    by_then = "true" if at is None else f"event_time <= {literal(at)}"
     sql = _NEWEST.format(is_named=_is_named(name), by_then=by_then)
-    newest: datetime | None = _rows(reader, sql)[0]["newest"]
+    newest: datetime | None = reader.rows(sql)[0]["newest"]
     if newest is None:
         raise UnknownClientError(_unknown(reader, name, at))
     # The window that began then is in it too, whatever length conf gives windows.
@@ -115,8 +115,8 @@ def _newest(reader: Reader, name: str, at: datetime | None) -> datetime:
 
 
 def _unknown(reader: Reader, name: str, at: datetime | None) -> str:
-    known = [row["name"] for row in _rows(reader, _NAMES.format(column="principal"))]
-    known += [row["name"] for row in _rows(reader, _NAMES.format(column="client_id"))]
+    known = [row["name"] for row in reader.rows(_NAMES.format(column="principal"))]
+    known += [row["name"] for row in reader.rows(_NAMES.format(column="client_id"))]
     when = "" if at is None else f" by {at:%Y-%m-%d %H:%M:%S} UTC"
     if name in known or f"User:{name}" in known:
         return f"nothing is known of {name}{when}: ask for a later time, or leave --at out"
@@ -132,30 +132,12 @@ def _limited(reader: Reader, row: Row) -> Limited:
     if row["quota"] is None:
         return Limited(row, (), 0)
     names = ("quota_type", "event_time", "broker_id", "quota_level", "bucket_user")
-    sql = _SHARERS.format(**{n: _literal(row[n]) for n in (*names, "bucket_client_id")})
-    sharers = _rows(reader, sql)
+    sql = _SHARERS.format(**{n: literal(row[n]) for n in (*names, "bucket_client_id")})
+    sharers = reader.rows(sql)
     return Limited(row, tuple(sharers[:_MOST_SHARERS]), max(len(sharers) - _MOST_SHARERS, 0))
 
 
 def _is_named(name: str, *, client_id: bool = True) -> str:
     names = [name] if ":" in name else [name, f"User:{name}"]
-    of_principal = f"principal IN ({', '.join(_literal(each) for each in names)})"
-    return f"({of_principal} OR client_id = {_literal(name)})" if client_id else of_principal
-
-
-def _rows(reader: Reader, sql: str) -> Sequence[Row]:
-    with engine_errors(sql):
-        rows: list[Row] = reader.query(sql).read_all().to_pylist()
-    return rows
-
-
-def _literal(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, datetime):
-        return _time(value)
-    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
-
-
-def _time(time: datetime) -> str:
-    return f"timestamp '{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}'"
+    of_principal = f"principal IN ({', '.join(literal(each) for each in names)})"
+    return f"({of_principal} OR client_id = {literal(name)})" if client_id else of_principal

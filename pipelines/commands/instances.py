@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from quotaflow.pipelines.errors import QuotaflowError
-from quotaflow.pipelines.reader import Reader, engine_errors
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.sql_text import literal
 from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.preflight import Live
 
@@ -41,8 +42,8 @@ def find(reader: Reader, cluster_id: str, asked: str) -> Found:
 
     Raises NoClientError when there is none.
     """
-    literals = {"cluster": _literal(cluster_id), "asked": _literal(asked)}
-    rows = _rows(reader, _FOUND.format(**literals))
+    literals = {"cluster": literal(cluster_id), "asked": literal(asked)}
+    rows = reader.rows(_FOUND.format(**literals))
     rows = [row for row in rows if row["client_instance_id"] == asked] or rows
     live = [_live(row) for row in rows if row["ended"] is None]
     if live:
@@ -50,7 +51,7 @@ def find(reader: Reader, cluster_id: str, asked: str) -> Found:
     if rows:
         seen = f"{rows[0]['ended']}, last seen {rows[0]['last_seen']:%Y-%m-%d %H:%M:%S} UTC"
         raise NoClientError(f"no live client {asked}: {seen} ({_FRESH})")
-    names = [row["client_id"] for row in _rows(reader, _NAMES.format(**literals))]
+    names = [row["client_id"] for row in reader.rows(_NAMES.format(**literals))]
     known = [name for name in names if name]
     near = difflib.get_close_matches(asked, known, n=1, cutoff=0.0)
     hint = f"did you mean {near[0]}?" if near else "none is live"
@@ -66,13 +67,3 @@ def _live(row: dict[str, Any]) -> Live:
         client_source_address=row["client_address"],
     )
     return Live(client, row["client_kind"])
-
-
-def _rows(reader: Reader, sql: str) -> list[dict[str, Any]]:
-    with engine_errors(sql):
-        rows: list[dict[str, Any]] = reader.query(sql).read_all().to_pylist()
-    return rows
-
-
-def _literal(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -13,7 +13,8 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import Bounds, Change, Desired, Plan, plan
 from quotaflow.pipelines.feedback.preflight import Preflight
-from quotaflow.pipelines.reader import Reader, engine_errors
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.sql_text import literal
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas.configs import PROBE, REFUSED
 from quotaflow.udfs.rules.client_metrics import Client
@@ -51,23 +52,15 @@ def desired(settings: Conf) -> list[Desired]:
 def preflight(settings: Conf, cluster_id: str) -> Preflight:
     """The client-metrics resources of the last snapshot, and the live clients that could suffer."""
     resources: dict[str, dict[str, str]] = {}
-    for row in _rows(settings, _STANDING.format(_text(cluster_id))):
+    for row in _rows(settings, _STANDING.format(literal(cluster_id))):
         resources.setdefault(row["entity_name"], {})[row["config_key"]] = row["config_value"]
-    rows = _rows(settings, _LIVE.format(_text(cluster_id)))
+    rows = _rows(settings, _LIVE.format(literal(cluster_id)))
     known = [list(row.values()) for row in rows]
     return Preflight(resources, tuple(Live(Client(*who), kind) for *who, kind in known))
 
 
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
 def _rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
-    with engine_errors(sql):
-        rows: list[dict[str, Any]] = (
-            Reader(Warehouse(settings.warehouse)).query(sql).read_all().to_pylist()
-        )
-    return rows
+    return Reader(Warehouse(settings.warehouse)).rows(sql)
 
 
 def bounds(settings: Conf) -> Bounds:

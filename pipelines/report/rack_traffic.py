@@ -10,7 +10,6 @@ from quotaflow.pipelines.report.section import (
     Grid,
     Row,
     Section,
-    asked,
     listed,
     money,
     size,
@@ -42,14 +41,14 @@ _STEP_TEXTS = {
 
 def section(reader: Reader) -> Section:
     """The section, of the last day in the tables."""
-    pairs = asked(reader, _PAIRS)
+    pairs = reader.rows(_PAIRS)
     of_clusters = [(id_, list(rows)) for id_, rows in groupby(pairs, lambda r: r["cluster_id"])]
     several = len(of_clusters) > 1
     return Section(
         title=TITLE,
         sentences=tuple(_sentence(id_, rows, several) for id_, rows in of_clusters),
         charts=tuple(chart for id_, rows in of_clusters for chart in _charts(id_, rows, several)),
-        grids=(_steps(asked(reader, _STEPS)),),
+        grids=(_steps(reader.rows(_STEPS)),),
     )
 
 

@@ -1,13 +1,10 @@
 """What a report is made of: sentences, charts and grids, and text made safe for them."""
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.filesize import decimal
-
-from quotaflow.pipelines.reader import Reader, engine_errors
 
 _NAME_CHARS = 48
 NOT_KNOWN = "not known"
@@ -41,13 +38,6 @@ class Section:
     sentences: tuple[str, ...]
     charts: tuple[Chart, ...] = ()
     grids: tuple[Grid, ...] = ()
-
-
-def asked(reader: Reader, sql: str) -> Sequence[Row]:
-    """The rows of a query, which bounds how many those are."""
-    with engine_errors(sql):
-        rows: list[Row] = reader.query(sql).read_all().to_pylist()
-    return rows
 
 
 def listed(value: object) -> str:

@@ -1,0 +1,60 @@
+"""The JSON that kafka-reassign-partitions takes: which replicas partitions are to have."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from quotaflow.pipelines.errors import ConfigError
+
+_Node = Annotated[int, Field(ge=0)]
+_MOST_SAID = 3
+
+
+class Wanted(BaseModel):
+    """A partition and the replicas it is to have, the first its preferred leader."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    topic: Annotated[str, Field(min_length=1, max_length=249)]
+    partition: _Node
+    replicas: Annotated[list[_Node], Field(min_length=1)]
+    log_dirs: list[str] = []
+
+
+class _Reassignment(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    version: Literal[1]
+    partitions: Annotated[list[Wanted], Field(min_length=1)]
+
+
+def read(path: Path) -> tuple[Wanted, ...]:
+    """The partitions of a file. Raises ConfigError with what is wrong in it, and where."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        partitions = _Reassignment.model_validate_json(text).partitions
+    except ValidationError as error:
+        raise ConfigError(f"{path} is no reassignment: {_said(error)}") from None
+    seen = set[tuple[str, int]]()
+    for wanted in partitions:
+        name = f"{wanted.topic}-{wanted.partition}"
+        if len(set(wanted.replicas)) < len(wanted.replicas):
+            raise ConfigError(f"{path} gives {name} a replica twice: {wanted.replicas}")
+        if (wanted.topic, wanted.partition) in seen:
+            raise ConfigError(f"{path} names {name} twice: keep one")
+        seen.add((wanted.topic, wanted.partition))
+    return tuple(partitions)
+
+
+def _said(error: ValidationError) -> str:
+    found = error.errors(include_url=False, include_input=False)
+    said = [
+        f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg'].lower()}"
+        for one in found[:_MOST_SAID]
+    ]
+    more = len(found) - len(said)
+    return "; ".join(said) + (f"; and {more} more" if more else "")

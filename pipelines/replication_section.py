@@ -1,0 +1,36 @@
+"""What replication may take of brokers: a section of conf."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from quotaflow.pipelines.section import Positive, PositiveRate, Section
+from quotaflow.udfs.rules.throttle_rate import Bounds
+
+# Keys of --set are text.
+_Node = Annotated[int, Field(ge=0, strict=False)]
+
+
+class Replication(Section):
+    """Capacity of brokers in bytes/s and direction, and how near a throttle may go to it.
+
+    `brokers` are those whose capacity differs. Without one, a broker is taken to carry the most it
+    ever did in a minute. `share` of what is left is used; a rate that is less than `hysteresis` off
+    is kept, none is more than `most_step` times the one before, or changed within `hold_s`.
+    """
+
+    capacity_bytes_per_s: PositiveRate | None = None
+    brokers: dict[_Node, PositiveRate] = Field(default_factory=dict)
+    share: Annotated[float, Field(gt=0, le=1)] = 0.9
+    hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    most_step: Annotated[float, Field(gt=1, le=10)] = 2.0
+    hold_s: Positive = 180
+
+    @property
+    def bounds(self) -> Bounds:
+        """As the rule takes them."""
+        return Bounds(self.share, self.hysteresis, self.most_step, self.hold_s)
+
+    def capacity(self, broker_id: int) -> float | None:
+        """Of a broker, by conf alone."""
+        return self.brokers.get(broker_id, self.capacity_bytes_per_s)
