@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _TABLE = tables.TOPIC_NAMES
 _BUCKET_S = 60
-_TELLING = ("METADATA", "DESCRIBE_TOPIC_PARTITIONS", "CREATE_TOPICS")
+TELLING = ("METADATA", "DESCRIBE_TOPIC_PARTITIONS", "CREATE_TOPICS")
 _BODY = (
     "`request` STRUCT<`validateOnly`: BOOLEAN>, "
     "`response` STRUCT<`topics`: ARRAY<STRUCT<`name`: STRING, `topicId`: STRING>>>"
@@ -33,7 +33,7 @@ def result() -> Result:
 
 def telling(requests: "DataFrame") -> "DataFrame":
     """Requests that are answered with topics by name and id."""
-    return requests.where(F.col("api").isin(*_TELLING)).select(
+    return requests.where(F.col("api").isin(*TELLING)).select(
         "cluster_id", "event_time", "record_time", "body"
     )
 

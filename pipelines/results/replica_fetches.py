@@ -1,0 +1,144 @@
+"""What followers read of partitions from their leaders, and clients produced, second by second.
+
+Whose bytes a throttle holds is told by the lists that stood in that second (KIP-73), by the clock
+of the leader: a follower writes no line of its own.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.results import topic_names
+from quotaflow.pipelines.results.as_of import HISTORY, with_since
+from quotaflow.pipelines.results.result import Context
+from quotaflow.pipelines.results.throttle_changes import APIS, LISTS, TOPIC
+from quotaflow.pipelines.results.throttle_configs import histories
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+CONTEXT = (
+    Context(tables.THROTTLE_CHANGES, valid_from=None),
+    Context(tables.TOPIC_NAMES, valid_from=None),
+    Context(tables.CONFIGS, reaches_back=True),
+    Context(tables.TOPICS, reaches_back=True),
+)
+"""What the rules of this module look up. What results tell follows from requests that are facts of
+these too, so that a change touches what comes after it (`Result.carry_s`)."""
+
+PAIR = ("cluster_id", "leader_id", "follower_id", "topic_id", "partition")
+_SECOND = ("cluster_id", "event_time", *PAIR[1:], "topic")
+_NONE = "cast(null as bigint)"
+_IS_REPLICA = "api = 'FETCH' and replica_id is not null"
+_IS_MOVING = f"({_IS_REPLICA}) or api = 'PRODUCE'"
+# A fetch tells of partitions that it names, is answered with, or takes out of its session.
+_OF = f"""concat(
+transform(partitions, p -> struct(p.topic, p.topic_id, p.partition, 1 as fetches,
+    if(coalesce(p.error_code, 0) = 0, coalesce(p.bytes, 0L), 0L) as bytes,
+    p.fetch_offset as fetch_offset, p.high_watermark as high_watermark,
+    api = 'FETCH' and p.in_request and coalesce(p.bytes, 0) = 0 and coalesce(p.error_code, 0) = 0
+        as is_empty, 0 as left_out)),
+transform(if({_IS_REPLICA}, coalesce(forgotten, array()), array()), p -> struct(
+    p.topic, p.topic_id, p.partition, 0 as fetches, 0L as bytes, {_NONE} as fetch_offset,
+    {_NONE} as high_watermark, false as is_empty, 1 as left_out)))"""
+
+
+def is_telling() -> Column:
+    """Whether a request is of replication or produces, or tells lists, or names of topics."""
+    return F.expr(_IS_MOVING) | F.col("api").isin(*APIS, *topic_names.TELLING)
+
+
+def relevant(requests: "DataFrame") -> "DataFrame":
+    """Those requests, each with the partitions it tells `of`."""
+    return requests.where(is_telling()).select(
+        *("cluster_id", "event_time", "record_time", "api"),
+        F.col("broker_id").alias("leader_id"),
+        F.col("replica_id").alias("follower_id"),
+        F.when(F.expr(_IS_MOVING), F.expr(_OF)).alias("of"),
+    )
+
+
+def by_second(facts: "DataFrame") -> "DataFrame":
+    """One row per second of a leader, follower (null: produced) and partition."""
+    lag = F.col("high_watermark") - F.col("fetch_offset")
+    each = facts.where("of is not null").select(
+        *("cluster_id", "leader_id", "follower_id"),
+        F.date_trunc("second", "event_time").alias("event_time"),
+        F.inline("of"),
+    )
+    return each.groupBy(*_SECOND).agg(
+        F.sum("fetches").alias("fetches"),
+        F.sum("bytes").alias("bytes"),
+        F.min("fetch_offset").alias("first_fetch_offset"),
+        F.max("fetch_offset").alias("last_fetch_offset"),
+        F.max("high_watermark").alias("high_watermark"),
+        F.count_if(lag > 0).alias("behind_fetches"),
+        F.count_if("is_empty").alias("empty_fetches"),
+        F.min(F.when(F.col("is_empty"), F.col("fetch_offset"))).alias("empty_offset"),
+        F.sum("left_out").alias("left_out_fetches"),
+    )
+
+
+def topic_ids(told: "DataFrame", topics: "DataFrame") -> "DataFrame":
+    """One row per topic id with its topic, and `since` when that was told; it never changes.
+
+    `told` are rows of topic_names, `topics` those of snapshots.
+    """
+    columns = ("cluster_id", "topic_id", "topic", "since")
+    of_snapshots = with_since(topics).select(*columns)
+    return (
+        told.withColumnRenamed("event_time", "since")
+        .select(*columns)
+        .unionByName(of_snapshots)
+        .where("topic_id is not null")
+        .groupBy("cluster_id", "topic_id")
+        .agg(F.max("topic").alias("topic"), F.min("since").alias("since"))
+    )
+
+
+def with_topic(seconds: "DataFrame", told: "DataFrame", topics: "DataFrame") -> "DataFrame":
+    """Add the name of a topic, if anybody had told it by the end of that second's minute."""
+    names = topic_ids(told, topics).withColumnRenamed("topic", "name")
+    is_told = F.date_trunc("minute", "since") <= F.col("event_time")
+    return (
+        seconds.join(F.broadcast(names), ["cluster_id", "topic_id"], "left")
+        .withColumn("topic", F.coalesce("topic", F.when(is_told, F.col("name"))))
+        .drop("name", "since")
+    )
+
+
+def with_listed(
+    seconds: "DataFrame", changes: "DataFrame", configs: "DataFrame", how: str = "left"
+) -> "DataFrame":
+    """Add leader_throttled_bytes and follower_throttled_bytes: what the lists of a topic held.
+
+    With `how` inner, only of topics that ever had a list.
+    """
+    of_topics = histories(changes, configs).where(F.col("entity_type") == TOPIC)
+    wide = of_topics.groupBy("cluster_id", F.col("entity_name").alias("topic")).agg(
+        *(
+            F.first(F.when(F.col("config_key") == key, F.col(HISTORY)), True).alias(side)
+            for side, key in LISTS.items()
+        )
+    )
+    end = F.col("event_time") + F.make_dt_interval(secs=F.lit(1))
+    listed = {
+        f"{side}_throttled_bytes": F.when(_is_listed(side), F.col("bytes")).otherwise(F.lit(0))
+        for side in LISTS
+    }
+    return (
+        seconds.join(F.broadcast(wide), ["cluster_id", "topic"], how)
+        .withColumn("second_end", end)
+        .withColumns(listed)
+        .drop(*LISTS, "second_end")
+    )
+
+
+def _is_listed(side: str) -> Column:
+    by_then = F.filter(side, lambda state: state["since"] < F.col("second_end"))
+    value = F.trim(F.coalesce(F.try_element_at(by_then, F.lit(-1))["value"], F.lit("")))
+    entry = F.concat_ws(":", "partition", f"{side}_id")
+    is_entry = F.array_contains(F.split(value, ","), entry)
+    return F.col("follower_id").isNotNull() & ((value == "*") | is_entry)

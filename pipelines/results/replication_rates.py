@@ -1,0 +1,84 @@
+"""`replication_rates`: throttled replication of brokers as Kafka's SimpleRate has it (KIP-73)."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+from pyspark.sql.window import Window
+
+from quotaflow.pipelines.results import replica_fetches
+from quotaflow.pipelines.results.replication_traffic import BUCKET_S, CARRY_S
+from quotaflow.pipelines.results.result import Known, Result
+from quotaflow.pipelines.results.throttle_rates import with_rate
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TABLE = tables.REPLICATION_RATES
+_WINDOWS_S = 11
+"""replication.quota.window.num x replication.quota.window.size.seconds, as Kafka ships."""
+_SIDES = ("leader", "follower")
+_SIDE = ("cluster_id", "event_time", "broker_id", "side")
+
+
+def result() -> Result:
+    """The result as the driver takes it."""
+    return Result(
+        table=_TABLE,
+        facts=tables.REQUESTS,
+        bucket_s=BUCKET_S,
+        lookback_s=_WINDOWS_S,
+        relevant=replica_fetches.relevant,
+        compute=rates,
+        carry_s=CARRY_S,
+        context=replica_fetches.CONTEXT,
+    )
+
+
+def rates(known: Known) -> "DataFrame":
+    """Relevant requests to rows of the table."""
+    of = known.context
+    seconds = (
+        replica_fetches.by_second(known.facts)
+        .where("follower_id IS NOT NULL AND bytes > 0")
+        .transform(replica_fetches.with_topic, of["topic_names"], of["topics"])
+        .transform(replica_fetches.with_listed, of["throttle_changes"], of["configs"], "inner")
+    )
+    sides = F.array(
+        *(
+            F.struct(
+                F.col(f"{side}_id").alias("broker_id"),
+                F.lit(side).alias("side"),
+                F.col(f"{side}_throttled_bytes").alias("size"),
+            )
+            for side in _SIDES
+        )
+    )
+    charged = (
+        seconds.select("cluster_id", "event_time", F.inline(sides))
+        .where("size > 0")
+        .groupBy(*_SIDE)
+        .agg(F.sum("size").alias("bytes"))
+        .withColumn("second_end", F.col("event_time") + F.make_dt_interval(secs=F.lit(1)))
+    )
+    return (
+        with_throttled_rate(charged)
+        .transform(with_rate, of["throttle_changes"], of["configs"], "event_time", "second_end")
+        .withColumns(
+            {
+                "event_date": F.to_date("event_time"),
+                "quota": F.col("rate"),
+                "is_over": F.coalesce(F.col("throttled_rate") > F.col("rate"), F.lit(False)),
+            }
+        )
+        .select(_TABLE.column_names)
+    )
+
+
+def with_throttled_rate(charged: "DataFrame") -> "DataFrame":
+    """Add throttled_rate: bytes since the first of the last 11 s that had any, per second."""
+    second = F.unix_seconds("event_time")
+    side = Window.partitionBy("cluster_id", "broker_id", "side").orderBy(second)
+    late = side.rangeBetween(1 - _WINDOWS_S, 0)
+    covered_s = second - F.min(second).over(late) + 1
+    return charged.withColumn("throttled_rate", F.sum("bytes").over(late) / covered_s)

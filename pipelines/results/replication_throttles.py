@@ -1,0 +1,150 @@
+"""`replication_throttles`: whether throttles of replication bite, and why not (KIP-73).
+
+All it needs of requests is in results on them, which are computed before it; so a request touches
+the same minutes of all of them.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.results import replica_fetches
+from quotaflow.pipelines.results.as_of import HISTORY, histories, standing, with_since
+from quotaflow.pipelines.results.in_sync_replicas import with_in_isr
+from quotaflow.pipelines.results.replication_traffic import BUCKET_S, CARRY_S
+from quotaflow.pipelines.results.result import Context, Known, Result
+from quotaflow.pipelines.results.throttle_rates import with_rate
+from quotaflow.pipelines.results.throttle_reasons import with_state
+from quotaflow.pipelines.results.throttled_sides import pairs, sides
+from quotaflow.schemas import tables
+from quotaflow.udfs.rules.replication_throttle import LEADER
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TABLE = tables.REPLICATION_THROTTLES
+_TELLING = ("ALTER_PARTITION", "ALTER_PARTITION_REASSIGNMENTS")
+_OF_RESULTS = (
+    tables.REPLICATION_TRAFFIC,
+    tables.REPLICATION_RATES,
+    tables.ISR_CHANGES,
+    tables.REASSIGNMENT_CHANGES,
+)
+
+
+def result() -> Result:
+    """The result as the driver takes it."""
+    return Result(
+        table=_TABLE,
+        facts=tables.REQUESTS,
+        bucket_s=BUCKET_S,
+        lookback_s=0,
+        relevant=telling,
+        compute=throttles,
+        carry_s=CARRY_S,
+        context=(
+            *replica_fetches.CONTEXT,
+            *(Context(table, valid_from=None) for table in _OF_RESULTS),
+            Context(tables.REPLICAS),
+            Context(tables.BROKERS, reaches_back=True),
+        ),
+    )
+
+
+def telling(requests: "DataFrame") -> "DataFrame":
+    """What any of the results tells that this one reads."""
+    moves = replica_fetches.is_telling() | F.col("api").isin(*_TELLING)
+    return requests.where(moves).select("cluster_id", "event_time", "record_time")
+
+
+def throttles(known: Known) -> "DataFrame":
+    """Relevant requests to rows of the table."""
+    of = dict(known.context)
+    for table in _OF_RESULTS[:2]:
+        of[table.name] = _since(of[table.name], known)
+    minute = F.date_trunc("minute", "event_time")
+    minutes = known.facts.select("cluster_id", minute.alias("event_time")).distinct()
+    ended = minutes.withColumn("minute_end", F.col("event_time") + _minute())
+    traffic = pairs(of["replication_traffic"])
+    changes, configs = of["throttle_changes"], of["configs"]
+    found = (
+        sides(ended, traffic, of)
+        .transform(with_rate, changes, configs, "event_time", "minute_end")
+        .where("topic IS NOT NULL OR (rate IS NOT NULL AND rate_source LIKE 'dynamic%')")
+        .transform(_with_peak, of["replication_rates"])
+        .transform(_with_other_leader, traffic)
+        .transform(_with_gone, of["brokers"])
+        .transform(with_in_isr, of["isr_changes"], of["replicas"])
+    )
+    return (
+        with_state(found.withColumns(_evidence())).withColumns(_kept()).select(_TABLE.column_names)
+    )
+
+
+def _since(rows: "DataFrame", known: Known) -> "DataFrame":
+    if known.since is None:
+        return rows
+    since = F.lit(known.since)
+    return rows.where((F.col("event_date") >= F.to_date(since)) & (F.col("event_time") >= since))
+
+
+def _minute() -> Column:
+    return F.make_dt_interval(mins=F.lit(1))
+
+
+def _with_peak(found: "DataFrame", rates: "DataFrame") -> "DataFrame":
+    minute = F.date_trunc("minute", "event_time").alias("event_time")
+    peaks = rates.groupBy("cluster_id", minute, "broker_id", "side").agg(
+        F.max("throttled_rate").alias("peak")
+    )
+    joined = found.join(peaks, ["cluster_id", "event_time", "broker_id", "side"], "left")
+    return joined.withColumn("peak_rate", F.coalesce("peak", F.lit(0.0))).drop("peak")
+
+
+def _with_other_leader(found: "DataFrame", traffic: "DataFrame") -> "DataFrame":
+    partition = ["cluster_id", "event_time", "topic", "partition"]
+    led = traffic.select(*partition).distinct().withColumn("is_led", F.lit(True))
+    joined = found.join(led, partition, "left")
+    return joined.withColumn("has_other_leader", F.coalesce("is_led", F.lit(False))).drop("is_led")
+
+
+def _with_gone(found: "DataFrame", brokers: "DataFrame") -> "DataFrame":
+    """Mark brokers that no snapshot knew any more, or ever, and that did not replicate."""
+    seen = with_since(brokers)
+    is_there = F.when(~F.col("is_removed"), F.lit(True))
+    known = histories(seen, ["cluster_id", "broker_id"], is_there, "since")
+    told = seen.groupBy("cluster_id").agg(F.min("since").alias("told_since"))
+    is_gone = (
+        (F.col("told_since") < F.col("minute_end"))
+        & F.col("broker_id").isNotNull()
+        & standing("minute_end").isNull()
+        & F.col("peer_broker_id").isNull()
+    )
+    return (
+        found.join(known, ["cluster_id", "broker_id"], "left")
+        .join(F.broadcast(told), "cluster_id", "left")
+        .withColumn("is_broker_gone", F.coalesce(is_gone, F.lit(False)))
+        .drop(HISTORY, "told_since")
+    )
+
+
+def _evidence() -> dict[str, Column]:
+    lag, behind = F.col("offset_lag"), F.col("behind_fetches")
+    is_leader = F.col("side") == LEADER
+    held_back = F.when(is_leader, F.col("held_back_fetches")).otherwise(F.col("left_out_fetches"))
+    return {
+        "is_replicating": F.col("peer_broker_id").isNotNull(),
+        "is_in_sync": F.col("in_isr"),
+        "is_lagging": F.when(behind > 0, F.lit(True)).otherwise(lag > 0),
+        "held_back": F.coalesce(held_back, F.lit(0)),
+    }
+
+
+def _kept() -> dict[str, Column]:
+    return {
+        "event_date": F.to_date("event_time"),
+        "held_back_fetches": F.col("held_back"),
+        "peak_throttled_rate": F.col("peak_rate"),
+        "is_standing": F.coalesce("is_list_standing", "is_rate_standing"),
+    }

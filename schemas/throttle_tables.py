@@ -1,0 +1,294 @@
+"""Replication throttles (KIP-73): who set what, what was replicated, what was held back."""
+
+import pyarrow as pa
+
+from quotaflow.schemas.columns import (
+    CLIENT,
+    CLUSTER_ID,
+    EVENT_DATE,
+    MINUTE,
+    PARTITION,
+    SOURCE,
+    TOPIC,
+    TOPIC_ID,
+)
+from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
+
+_CHANGED = Column("event_time", TIMESTAMP, "when the broker completed the request")
+_TOOK = Column("broker_id", INT, "broker that took the request")
+_WHO = (*CLIENT[:2], CLIENT[4])
+_ERROR = (
+    Column("error_code", INT, "error code of its answer, 0 done; null where the answer was lost"),
+    Column("error_message", STRING, "message of its answer, at most 300 characters"),
+)
+_SIDE = Column("side", STRING, "leader: the broker is read from; follower: it reads")
+
+THROTTLE_CHANGES = Table(
+    name="throttle_changes",
+    comment=(
+        "One row per config of a replication throttle (KIP-73) that a request was to change, taken "
+        "or refused; those that only validate are left out. A row without a config_key is a "
+        "request too large to be kept"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        _CHANGED,
+        _TOOK,
+        Column(
+            "api",
+            STRING,
+            "INCREMENTAL_ALTER_CONFIGS; ALTER_CONFIGS, which deletes what it does not name; "
+            "CREATE_TOPICS; DELETE_TOPICS, which deletes a topic's lists with it",
+        ),
+        *_WHO,
+        Column("entity_type", STRING, "topic, or broker"),
+        Column("entity_name", STRING, "the topic, or node id of the broker; empty: all brokers"),
+        Column(
+            "config_key",
+            STRING,
+            "leader. or follower.replication.throttled.replicas of topics, .rate of brokers, or "
+            "replica.alter.log.dirs.io.max.bytes.per.second",
+        ),
+        Column("operation", STRING, "SET, DELETE, APPEND or SUBTRACT"),
+        Column("config_value", STRING, "operand of it; null for DELETE"),
+        *_ERROR,
+        *SOURCE[:3],
+    ),
+    key=(
+        "cluster_id",
+        "source_topic",
+        "source_partition",
+        "source_offset",
+        "entity_type",
+        "entity_name",
+        "config_key",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
+REASSIGNMENT_CHANGES = Table(
+    name="reassignment_changes",
+    comment=(
+        "One row per partition that a request was to move or to stop moving (KIP-455), taken or "
+        "refused. A row without a topic is a request too large to be kept"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        _CHANGED,
+        _TOOK,
+        *_WHO,
+        TOPIC,
+        PARTITION,
+        Column("target_replicas", pa.list_(INT), "brokers it is to be at; null: the move is off"),
+        *_ERROR,
+        *SOURCE[:3],
+    ),
+    key=(
+        "cluster_id",
+        "source_topic",
+        "source_partition",
+        "source_offset",
+        "topic",
+        "partition",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
+ISR_CHANGES = Table(
+    name="isr_changes",
+    comment=(
+        "One row per change of in-sync replicas that a leader asked for and got (KIP-497). A row "
+        "without a topic_id is of a request too large to be kept, or too old to tell ids"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        _CHANGED,
+        Column("broker_id", INT, "controller that took the request"),
+        TOPIC_ID,
+        PARTITION,
+        Column("leader_id", INT, "broker that leads the partition"),
+        Column("leader_epoch", INT, "epoch of its leader"),
+        Column("partition_epoch", INT, "grows with every change of the partition"),
+        Column("isr", pa.list_(INT), "brokers in sync from then on"),
+        *SOURCE[:3],
+    ),
+    key=(
+        "cluster_id",
+        "source_topic",
+        "source_partition",
+        "source_offset",
+        "topic_id",
+        "partition",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
+REPLICATION_TRAFFIC = Table(
+    name="replication_traffic",
+    comment=(
+        "What each follower read of a partition from its leader, one row per minute; and, with no "
+        "follower_id, what was produced into the partition"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        Column("leader_id", INT, "broker that was read from, or written to"),
+        Column("follower_id", INT, "broker that read; null: bytes that clients produced"),
+        TOPIC_ID,
+        Column("topic", STRING, "name of the topic; null where nobody had told it by then"),
+        PARTITION,
+        Column("fetches", LONG, "fetches that named it or were answered with it; or PRODUCEs"),
+        Column("bytes", LONG, "record bytes, as compressed by the producer (PartitionBytesInRate)"),
+        Column("leader_throttled_bytes", LONG, "those of them the leader's list held (KIP-73)"),
+        Column("follower_throttled_bytes", LONG, "those of them the follower's list held"),
+        Column("first_fetch_offset", LONG, "least offset it asked for"),
+        Column("last_fetch_offset", LONG, "greatest offset it asked for: its log end by then"),
+        Column("high_watermark", LONG, "highest high watermark it was told"),
+        Column(
+            "offset_lag",
+            LONG,
+            "high_watermark less last_fetch_offset, not under 0; null: one of them was not told",
+        ),
+        Column(
+            "behind_fetches",
+            LONG,
+            "fetches from below the high watermark they were answered with: no replica in sync "
+            "does that",
+        ),
+        Column(
+            "held_back_fetches",
+            LONG,
+            "fetches that asked for it and brought nothing, though there was more",
+        ),
+        Column("left_out_fetches", LONG, "fetches that took it out of their session (KIP-227)"),
+    ),
+    key=(
+        "cluster_id",
+        "event_time",
+        "leader_id",
+        "follower_id",
+        "topic_id",
+        "topic",
+        "partition",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
+REPLICATION_RATES = Table(
+    name="replication_rates",
+    comment=(
+        "LeaderReplicationThrottledRate and FollowerReplicationThrottledRate of a broker (KIP-73), "
+        "one row per second in which it moved bytes that a list holds, in sync or not"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        Column("event_time", TIMESTAMP, "start of the second, by the leader's clock"),
+        Column("broker_id", INT, "broker whose rate it is"),
+        _SIDE,
+        Column("bytes", LONG, "record bytes in this second"),
+        Column(
+            "throttled_rate",
+            DOUBLE,
+            "bytes per second over the last 11 seconds, or since the first with bytes among them: "
+            "Kafka's SimpleRate over aligned seconds; the broker's may differ by one sample",
+        ),
+        Column("quota", DOUBLE, "rate in force, bytes per second; null: none is known"),
+        Column("is_over", BOOLEAN, "throttled_rate above the quota"),
+    ),
+    key=("cluster_id", "event_time", "broker_id", "side"),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
+
+def _told(what: str) -> tuple[Column, ...]:
+    return (
+        Column(
+            f"{what}_set_at", TIMESTAMP, f"when the {what} was set; null: the log does not tell"
+        ),
+        Column(f"{what}_set_by", STRING, "principal that did so"),
+        Column(f"{what}_set_by_client_id", STRING, "its client.id: untrusted text"),
+    )
+
+
+REPLICATION_THROTTLES = Table(
+    name="replication_throttles",
+    comment=(
+        "Whether a replication throttle (KIP-73) holds back, and why not: one row per minute and "
+        "side of the replication of each partition that is listed or being moved, and one without "
+        "a topic for a rate that stands where no list names the broker"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        TOPIC,
+        PARTITION,
+        _SIDE,
+        Column("broker_id", INT, "broker that is listed, or whose rate it is"),
+        Column("peer_broker_id", INT, "broker at the other side; null: none seen in the minute"),
+        Column("listed", STRING, "entry, wildcard (the list is *), or unlisted"),
+        Column("list_malformed", STRING, "entries of the list that mean nothing, if there are"),
+        *_told("list"),
+        Column("rate", DOUBLE, "bytes per second that stood in the minute; null: none is known"),
+        Column(
+            "rate_source",
+            STRING,
+            "dynamic_broker, dynamic_default, static (which has no effect), or unset; null: not "
+            "known: set before the log began, if at all, and no snapshot was taken",
+        ),
+        *_told("rate"),
+        Column(
+            "is_standing",
+            BOOLEAN,
+            "at the end of the minute the list, or where there is none the rate, still stood",
+        ),
+        Column("is_moving", BOOLEAN, "the partition was being moved (KIP-455)"),
+        Column("in_isr", BOOLEAN, "the follower was in sync all minute; null: not known"),
+        Column(
+            "in_isr_told_by",
+            STRING,
+            "fetch_offset (it asked from below the high watermark), alter_partition, or snapshot",
+        ),
+        Column("offset_lag", LONG, "how many offsets the follower was behind; null: not known"),
+        Column("bytes", LONG, "record bytes replicated between the two"),
+        Column(
+            "peak_throttled_rate", DOUBLE, "highest throttled_rate of the broker and side, or 0"
+        ),
+        Column("held_back_fetches", LONG, "evidence: as in replication_traffic, by the side"),
+        Column(
+            "is_effective",
+            BOOLEAN,
+            "would hold back as soon as the rate is reached; null: not known, see reason",
+        ),
+        Column("is_biting", BOOLEAN, "the rate is reached and fetches are held back"),
+        Column(
+            "reason",
+            STRING,
+            "why it does not bite: no_throttle, rate_without_list, list_without_rate, "
+            "static_rate_ignored, broker_gone, not_leader, not_replicating, in_isr, "
+            "follower_caught_up, under_rate, nothing_held_back; or what nobody told: list_unknown, "
+            "rate_unknown, isr_unknown, lag_unknown",
+        ),
+    ),
+    key=(
+        "cluster_id",
+        "event_time",
+        "topic",
+        "partition",
+        "side",
+        "broker_id",
+        "peer_broker_id",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)

@@ -1,0 +1,118 @@
+"""The truth table of a replication throttle: whether it holds a replica back, and why not."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from quotaflow.udfs.rules.replication_throttle import (
+    DYNAMIC_BROKER,
+    DYNAMIC_DEFAULT,
+    FOLLOWER,
+    LEADER,
+    STATIC,
+    UNSET,
+    Replication,
+    State,
+    state,
+)
+
+BITING: dict[str, Any] = {
+    "is_listed": True,
+    "rate": 1_000.0,
+    "rate_source": DYNAMIC_BROKER,
+    "is_in_sync": False,
+    "is_lagging": True,
+    "peak_rate": 990.0,
+    "held_back": 3,
+}
+NOT, UNKNOWN, EFFECTIVE = (False, False), (None, None), (True, False)
+
+
+@pytest.mark.parametrize("side", [LEADER, FOLLOWER])
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        pytest.param({}, State(True, True), id="it bites"),
+        pytest.param({"rate_source": DYNAMIC_DEFAULT}, State(True, True), id="by the default"),
+        pytest.param({"peak_rate": 800.0}, State(*EFFECTIVE, "under_rate"), id="too little"),
+        pytest.param({"held_back": 0}, State(*EFFECTIVE, "nothing_held_back"), id="no evidence"),
+        pytest.param({"is_listed": False}, State(*NOT, "rate_without_list"), id="a rate alone"),
+        pytest.param(
+            {"is_listed": False, "rate_source": UNSET},
+            State(*NOT, "no_throttle"),
+            id="neither",
+        ),
+        pytest.param(
+            {"rate_source": UNSET, "rate": None},
+            State(*NOT, "list_without_rate"),
+            id="a list alone",
+        ),
+        pytest.param({"rate_source": STATIC}, State(*NOT, "static_rate_ignored"), id="in a file"),
+        pytest.param({"rate_source": None}, State(*UNKNOWN, "rate_unknown"), id="rate untold"),
+        pytest.param({"is_listed": None}, State(*UNKNOWN, "list_unknown"), id="list untold"),
+        pytest.param({"is_broker_gone": True}, State(*NOT, "broker_gone"), id="no such broker"),
+        pytest.param({"is_replicating": False}, State(*NOT, "not_replicating"), id="idle"),
+    ],
+)
+def test_both_sides(side: str, others: dict[str, Any], expected: State) -> None:
+    assert state(Replication(side, **(BITING | others))) == expected
+
+
+@pytest.mark.parametrize(
+    ("side", "others", "expected"),
+    [
+        pytest.param(LEADER, {"is_in_sync": True}, State(*NOT, "in_isr"), id="leader: in sync"),
+        pytest.param(LEADER, {"is_in_sync": None}, State(*UNKNOWN, "isr_unknown"), id="untold"),
+        pytest.param(FOLLOWER, {"is_in_sync": True}, State(True, True), id="follower: in sync too"),
+        pytest.param(
+            FOLLOWER, {"is_lagging": False}, State(*NOT, "follower_caught_up"), id="caught up"
+        ),
+        pytest.param(FOLLOWER, {"is_lagging": None}, State(*UNKNOWN, "lag_unknown"), id="lag"),
+        pytest.param(
+            LEADER, {"is_lagging": None}, State(True, True), id="leader: lag is no matter"
+        ),
+        pytest.param(
+            LEADER,
+            {"is_replicating": False, "has_other_leader": True},
+            State(*NOT, "not_leader"),
+            id="led elsewhere",
+        ),
+        pytest.param(
+            FOLLOWER,
+            {"is_replicating": False, "has_other_leader": True},
+            State(*NOT, "not_replicating"),
+            id="a follower has one leader",
+        ),
+    ],
+)
+def test_one_side(side: str, others: dict[str, Any], expected: State) -> None:
+    assert state(Replication(side, **(BITING | others))) == expected
+
+
+def test_a_reason_is_told_unless_it_bites_and_only_what_is_effective_bites() -> None:
+    three = (True, False, None)
+    for side, listed, source, there, other, in_sync, lagging, peak, held in product(
+        (LEADER, FOLLOWER),
+        three,
+        (DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, UNSET, None),
+        (True, False),
+        (True, False),
+        three,
+        three,
+        (0.0, 2_000.0),
+        (0, 1),
+    ):
+        found = state(
+            Replication(
+                *(side, listed, 1_000.0, source),
+                is_replicating=there,
+                has_other_leader=other,
+                is_in_sync=in_sync,
+                is_lagging=lagging,
+                peak_rate=peak,
+                held_back=held,
+            )
+        )
+        assert (found.reason is None) == (found.is_biting is True)
+        assert found.is_effective or not found.is_biting
