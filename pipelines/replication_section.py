@@ -17,6 +17,8 @@ class Replication(Section):
     `brokers` are those whose capacity differs. Without one, a broker is taken to carry the most it
     ever did in a minute. `share` of what is left is used; a rate that is less than `hysteresis` off
     is kept, none is more than `most_step` times the one before, or changed within `hold_s`.
+    `network_bytes_per_s` is what the network between all brokers carries, where it is known. A list
+    or rate is left over when nothing it holds was moved or behind for `left_over_s`.
     """
 
     capacity_bytes_per_s: PositiveRate | None = None
@@ -25,6 +27,8 @@ class Replication(Section):
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
     most_step: Annotated[float, Field(gt=1, le=10)] = 2.0
     hold_s: Positive = 180
+    network_bytes_per_s: PositiveRate | None = None
+    left_over_s: Positive = 600
 
     @property
     def bounds(self) -> Bounds:

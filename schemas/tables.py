@@ -25,6 +25,12 @@ from quotaflow.schemas.telemetry_tables import (
     TELEMETRY_PUSHES,
     TELEMETRY_SUBSCRIPTIONS,
 )
+from quotaflow.schemas.throttle_tables import (
+    REPLICATION_RATES,
+    REPLICATION_THROTTLES,
+    REPLICATION_TRAFFIC,
+    THROTTLE_CHANGES,
+)
 from quotaflow.schemas.topology_tables import BROKERS, REPLICA_SIZES, REPLICAS, TOPICS
 
 __all__ = [
@@ -50,6 +56,9 @@ __all__ = [
     "RACK_TRAFFIC",
     "REASSIGNMENT_CHANGES",
     "REPLICAS",
+    "REPLICATION_RATES",
+    "REPLICATION_THROTTLES",
+    "REPLICATION_TRAFFIC",
     "REPLICA_LAG",
     "REPLICA_OFFSETS",
     "REPLICA_SIZES",
@@ -58,6 +67,7 @@ __all__ = [
     "TABLES",
     "TELEMETRY_PUSHES",
     "TELEMETRY_SUBSCRIPTIONS",
+    "THROTTLE_CHANGES",
     "TOPICS",
     "TOPIC_NAMES",
     "TRAFFIC",
@@ -87,6 +97,10 @@ TABLES: dict[str, Table] = {
         RACK_TRAFFIC,
         REPLICA_LAG,
         REASSIGNMENT_CHANGES,
+        THROTTLE_CHANGES,
+        REPLICATION_TRAFFIC,
+        REPLICATION_RATES,
+        REPLICATION_THROTTLES,
         BROKERS,
         TOPICS,
         REPLICAS,

@@ -1,7 +1,5 @@
 """Replication throttles (KIP-73): who set what, what was replicated, what was held back."""
 
-import pyarrow as pa
-
 from quotaflow.schemas.columns import (
     CLIENT,
     CLUSTER_ID,
@@ -63,67 +61,6 @@ THROTTLE_CHANGES = Table(
         "entity_type",
         "entity_name",
         "config_key",
-    ),
-    time="event_time",
-    partitioning=("event_date",),
-)
-
-REASSIGNMENT_CHANGES = Table(
-    name="reassignment_changes",
-    comment=(
-        "One row per partition that a request was to move or to stop moving (KIP-455), taken or "
-        "refused. A row without a topic is a request too large to be kept"
-    ),
-    columns=(
-        CLUSTER_ID,
-        EVENT_DATE,
-        _CHANGED,
-        _TOOK,
-        *_WHO,
-        TOPIC,
-        PARTITION,
-        Column("target_replicas", pa.list_(INT), "brokers it is to be at; null: the move is off"),
-        *_ERROR,
-        *SOURCE[:3],
-    ),
-    key=(
-        "cluster_id",
-        "source_topic",
-        "source_partition",
-        "source_offset",
-        "topic",
-        "partition",
-    ),
-    time="event_time",
-    partitioning=("event_date",),
-)
-
-ISR_CHANGES = Table(
-    name="isr_changes",
-    comment=(
-        "One row per change of in-sync replicas that a leader asked for and got (KIP-497). A row "
-        "without a topic_id is of a request too large to be kept, or too old to tell ids"
-    ),
-    columns=(
-        CLUSTER_ID,
-        EVENT_DATE,
-        _CHANGED,
-        Column("broker_id", INT, "controller that took the request"),
-        TOPIC_ID,
-        PARTITION,
-        Column("leader_id", INT, "broker that leads the partition"),
-        Column("leader_epoch", INT, "epoch of its leader"),
-        Column("partition_epoch", INT, "grows with every change of the partition"),
-        Column("isr", pa.list_(INT), "brokers in sync from then on"),
-        *SOURCE[:3],
-    ),
-    key=(
-        "cluster_id",
-        "source_topic",
-        "source_partition",
-        "source_offset",
-        "topic_id",
-        "partition",
     ),
     time="event_time",
     partitioning=("event_date",),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.results.moving_partitions import in_sync
 from quotaflow.udfs.rules.replication_throttle import FOLLOWER
 
 if TYPE_CHECKING:
@@ -19,9 +20,10 @@ _PARTITION = ["cluster_id", "topic_id", "partition"]
 BY_OFFSET, BY_LOG, BY_SNAPSHOT = "fetch_offset", "alter_partition", "snapshot"
 
 
-def with_in_isr(sides: "DataFrame", isr_changes: "DataFrame", replicas: "DataFrame") -> "DataFrame":
+def with_in_isr(sides: "DataFrame", changes: "DataFrame", replicas: "DataFrame") -> "DataFrame":
     """Add in_isr, null where not known, and in_isr_told_by, to sides of replications.
 
+    `changes` are rows of reassignment_changes, `replicas` those of snapshots.
     True is only what was in sync all minute. The newer of log and snapshot is believed.
     """
     follower = F.when(F.col("side") == FOLLOWER, F.col("broker_id")).otherwise(
@@ -29,8 +31,8 @@ def with_in_isr(sides: "DataFrame", isr_changes: "DataFrame", replicas: "DataFra
     )
     found = (
         sides.withColumn("of_follower", follower)
-        .join(F.broadcast(_of_log(isr_changes)), _PARTITION, "left")
-        .join(F.broadcast(_of_snapshots(replicas)), [*_PARTITION, "of_follower"], "left")
+        .join(_of_log(changes), _PARTITION, "left")
+        .join(_of_snapshots(replicas), [*_PARTITION, "of_follower"], "left")
     )
     logged, seen = _standing("logged"), _standing("seen")
     is_behind = F.col("behind_fetches") > 0
@@ -49,10 +51,13 @@ def with_in_isr(sides: "DataFrame", isr_changes: "DataFrame", replicas: "DataFra
     ).drop("of_follower", "logged", "seen")
 
 
-def _of_log(isr_changes: "DataFrame") -> "DataFrame":
-    state = F.struct(F.col("event_time").alias("since"), "partition_epoch", "isr")
-    told = isr_changes.where("topic_id IS NOT NULL")
-    return told.groupBy(*_PARTITION).agg(F.sort_array(F.collect_list(state)).alias("logged"))
+def _of_log(changes: "DataFrame") -> "DataFrame":
+    state = F.struct("since", "isr")
+    return (
+        in_sync(changes)
+        .groupBy(*_PARTITION)
+        .agg(F.sort_array(F.collect_list(state)).alias("logged"))
+    )
 
 
 def _of_snapshots(replicas: "DataFrame") -> "DataFrame":

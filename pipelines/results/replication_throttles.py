@@ -28,7 +28,6 @@ _TELLING = ("ALTER_PARTITION", "ALTER_PARTITION_REASSIGNMENTS")
 _OF_RESULTS = (
     tables.REPLICATION_TRAFFIC,
     tables.REPLICATION_RATES,
-    tables.ISR_CHANGES,
     tables.REASSIGNMENT_CHANGES,
 )
 
@@ -75,7 +74,7 @@ def throttles(known: Known) -> "DataFrame":
         .transform(_with_peak, of["replication_rates"])
         .transform(_with_other_leader, traffic)
         .transform(_with_gone, of["brokers"])
-        .transform(with_in_isr, of["isr_changes"], of["replicas"])
+        .transform(with_in_isr, of["reassignment_changes"], of["replicas"])
     )
     return (
         with_state(found.withColumns(_evidence())).withColumns(_kept()).select(_TABLE.column_names)

@@ -19,6 +19,8 @@ KEYS = (
     "quotas.advice_days",
     "quotas.advised_users",
     "producer_ids.proxy",
+    "replication.network_bytes_per_s",
+    "replication.left_over_s",
 )
 
 

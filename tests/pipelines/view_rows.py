@@ -285,6 +285,41 @@ def lookup(second: float, position: str, last_offset: int | None, **others: Any)
     return row | others
 
 
+def altered(second: float, key: str, value: str | None, **others: Any) -> Row:
+    """A config of a replication throttle that admin set, or without a value removed."""
+    row = {"cluster_id": "c1", "event_time": at(second), "event_date": at(second).date()}
+    row |= {"api": "INCREMENTAL_ALTER_CONFIGS", "broker_id": 1, "error_code": 0}
+    row |= {"principal": "User:admin", "client_id": "reassign-partitions-tool"}
+    is_rate = key.endswith("rate")
+    row |= {"entity_type": "broker", "entity_name": "1"} if is_rate else {}
+    row |= {} if is_rate else {"entity_type": "topic", "entity_name": "orders"}
+    row |= {"config_key": key, "config_value": value, "operation": "SET" if value else "DELETE"}
+    return row | {"source_topic": "log", "source_partition": 0, "source_offset": 1} | others
+
+
+def replicated(second: float, leader_id: int, follower_id: int | None, **others: Any) -> Row:
+    """A minute in which a follower read partition 0 of orders; with None, clients wrote it."""
+    minute = at(second // 60 * 60)
+    row = {"cluster_id": "c1", "event_time": minute, "event_date": minute.date()}
+    row |= {"leader_id": leader_id, "follower_id": follower_id, "topic_id": "t1"}
+    row |= {"topic": "orders", "partition": 0, "fetches": 10, "bytes": 6_000}
+    row |= {"leader_throttled_bytes": 0, "follower_throttled_bytes": 0, "behind_fetches": 0}
+    row |= {"held_back_fetches": 0, "left_out_fetches": 0}
+    return row | ({} if follower_id is None else {"offset_lag": 0}) | others
+
+
+def throttled(second: float, **others: Any) -> Row:
+    """A minute in which broker 1 holds back follower 2, which is moved to, on partition 0."""
+    minute = at(second // 60 * 60)
+    row = {"cluster_id": "c1", "event_time": minute, "event_date": minute.date()}
+    row |= {"topic": "orders", "partition": 0, "side": "leader", "broker_id": 1}
+    row |= {"peer_broker_id": 2, "listed": "entry", "rate": 2e6, "rate_source": "dynamic_broker"}
+    setter = {"set_at": at(0), "set_by": "User:admin", "set_by_client_id": "tool"}
+    row |= {f"{of}_{name}": value for of in ("list", "rate") for name, value in setter.items()}
+    row |= {"is_standing": True, "is_moving": True, "in_isr": False, "offset_lag": 5}
+    return row | {"bytes": 6_000, "is_effective": True, "is_biting": True} | others
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     for table in tables.TABLES.values():
@@ -415,6 +450,8 @@ FILLED: dict[str, list[Row]] = {
         setting("prices.cross_rack_per_gib", 8.0),
         setting("quotas.advised_users", "*"),
         setting("producer_ids.proxy", "request_percentage"),
+        setting("replication.left_over_s", 60),
+        setting("replication.network_bytes_per_s", 1e6),
         setting("probe.producer_ids_rate", "refused: 42"),
     ],
     "traffic": [
@@ -466,6 +503,35 @@ FILLED: dict[str, list[Row]] = {
         reassigned(8, "cancelled", None, topic="gone"),
     ],
     "replica_lag": [behind(10 * n, 3, 900 - 100 * n, 100 * n, 10_000) for n in range(4)],
+    "throttle_changes": [
+        altered(1, "leader.replication.throttled.replicas", "0:1"),
+        altered(2, "leader.replication.throttled.rate", "2000000"),
+        altered(3, "leader.replication.throttled.rate", "abc", error_code=42, client_id=HOSTILE),
+        altered(4, "leader.replication.throttled.replicas", None, broker_id=2),
+        altered(5, "follower.replication.throttled.replicas", "*", entity_name=HOSTILE),
+        altered(6, "leader.replication.throttled.replicas", None, api="DELETE_TOPICS"),
+    ],
+    "replication_traffic": [
+        replicated(5, 1, None),
+        replicated(5, 1, 2, leader_throttled_bytes=6_000, behind_fetches=9, offset_lag=5),
+        replicated(65, 1, 2, topic=HOSTILE, topic_id=None, bytes=60),
+        replicated(65, 2, 3, topic=None, offset_lag=None),
+    ],
+    "replication_rates": [
+        {"cluster_id": "c1", "event_time": at(n), "event_date": at(n).date(), "broker_id": 1}
+        | {"side": side, "bytes": 600, "throttled_rate": 600.0, "quota": 2e6, "is_over": False}
+        for n, side in ((5, "leader"), (6, "leader"), (6, "follower"))
+    ],
+    "replication_throttles": [
+        throttled(5),
+        throttled(65, is_biting=False, reason="under_rate"),
+        throttled(65, side="follower", broker_id=2, peer_broker_id=1, rate=5e5),
+        throttled(65, topic=HOSTILE, listed="wildcard", list_malformed=HOSTILE, is_moving=False),
+        throttled(65, broker_id=9, peer_broker_id=None, reason="broker_gone", is_effective=False),
+        throttled(65, topic=None, partition=None, broker_id=4, listed="unlisted", is_moving=False)
+        | {"reason": "rate_without_list", "peer_broker_id": None, "in_isr": None}
+        | {"offset_lag": None, "list_set_at": None, "list_set_by": None},
+    ],
     "topic_names": [
         {"event_date": NOON.date(), "topic": "made between two snapshots", "requests": 2}
         | {name: _NAMED[name] for name in ("cluster_id", "event_time")}

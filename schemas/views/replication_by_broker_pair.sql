@@ -1,0 +1,76 @@
+-- One row per hour, leader and follower: record bytes replicated between the two, what of them the
+-- leader's and the follower's lists held (KIP-73), the fullest minute, how many partitions and how
+-- many of them were ever behind, and by how many offsets in all at the end of the worst minute.
+WITH minutes AS (
+    SELECT
+        cluster_id,
+        event_time,
+        leader_id,
+        follower_id,
+        sum(bytes) AS bytes,
+        sum(leader_throttled_bytes) AS leader_throttled_bytes,
+        sum(follower_throttled_bytes) AS follower_throttled_bytes,
+        sum(offset_lag) AS offset_lag
+    FROM replication_traffic
+    WHERE follower_id IS NOT NULL
+    GROUP BY cluster_id, event_time, leader_id, follower_id
+),
+by_partition AS (
+    SELECT
+        cluster_id,
+        date_trunc('hour', event_time) AS hour,
+        leader_id,
+        follower_id,
+        coalesce(topic_id, topic) AS topic,
+        partition,
+        max(CASE WHEN behind_fetches > 0 THEN 1 ELSE 0 END) AS was_behind
+    FROM replication_traffic
+    WHERE follower_id IS NOT NULL
+    GROUP BY
+        cluster_id, date_trunc('hour', event_time), leader_id, follower_id,
+        coalesce(topic_id, topic), partition
+),
+partitions AS (
+    SELECT
+        cluster_id,
+        hour,
+        leader_id,
+        follower_id,
+        count(*) AS partitions,
+        sum(was_behind) AS partitions_behind
+    FROM by_partition
+    GROUP BY cluster_id, hour, leader_id, follower_id
+),
+hours AS (
+    SELECT
+        cluster_id,
+        date_trunc('hour', event_time) AS hour,
+        leader_id,
+        follower_id,
+        sum(bytes) AS bytes,
+        sum(leader_throttled_bytes) AS leader_throttled_bytes,
+        sum(follower_throttled_bytes) AS follower_throttled_bytes,
+        max(bytes) / 60e0 AS peak_bytes_per_s,
+        max(offset_lag) AS peak_offset_lag
+    FROM minutes
+    GROUP BY cluster_id, date_trunc('hour', event_time), leader_id, follower_id
+)
+
+SELECT
+    hours.cluster_id,
+    hours.hour,
+    hours.leader_id,
+    hours.follower_id,
+    hours.bytes,
+    hours.leader_throttled_bytes,
+    hours.follower_throttled_bytes,
+    hours.peak_bytes_per_s,
+    partitions.partitions,
+    partitions.partitions_behind,
+    hours.peak_offset_lag
+FROM hours
+INNER JOIN partitions
+    ON hours.cluster_id = partitions.cluster_id
+        AND hours.hour = partitions.hour
+        AND hours.leader_id = partitions.leader_id
+        AND hours.follower_id = partitions.follower_id

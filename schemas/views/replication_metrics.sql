@@ -1,0 +1,67 @@
+-- One row per minute and broker: what KIP-73 measures, under its names. The throttled rates are the
+-- highest of the minute (the table replication_rates has every second); partition_bytes_in_rate is
+-- what clients produced into partitions it leads, in bytes per second over the minute; sum_replica_lag
+-- is by how many offsets followers of those partitions were behind at its end, in all.
+WITH led AS (
+    SELECT
+        cluster_id,
+        event_time,
+        coalesce(leader_id, -1) AS broker_id,
+        sum(CASE WHEN follower_id IS NULL THEN bytes ELSE 0 END) / 60e0 AS partition_bytes_in_rate,
+        sum(CASE WHEN follower_id IS NOT NULL THEN bytes ELSE 0 END) / 60e0
+            AS replicated_bytes_out_rate,
+        sum(CASE WHEN follower_id IS NOT NULL THEN offset_lag END) AS sum_replica_lag,
+        0e0 AS replicated_bytes_in_rate
+    FROM replication_traffic
+    GROUP BY cluster_id, event_time, leader_id
+    UNION ALL
+    SELECT
+        cluster_id,
+        event_time,
+        coalesce(follower_id, -1) AS broker_id,
+        0e0 AS partition_bytes_in_rate,
+        0e0 AS replicated_bytes_out_rate,
+        CAST(NULL AS BIGINT) AS sum_replica_lag,
+        sum(bytes) / 60e0 AS replicated_bytes_in_rate
+    FROM replication_traffic
+    WHERE follower_id IS NOT NULL
+    GROUP BY cluster_id, event_time, follower_id
+),
+moved AS (
+    SELECT
+        cluster_id,
+        event_time,
+        broker_id,
+        sum(partition_bytes_in_rate) AS partition_bytes_in_rate,
+        sum(replicated_bytes_in_rate) AS replicated_bytes_in_rate,
+        sum(replicated_bytes_out_rate) AS replicated_bytes_out_rate,
+        sum(sum_replica_lag) AS sum_replica_lag
+    FROM led
+    GROUP BY cluster_id, event_time, broker_id
+),
+rates AS (
+    SELECT
+        cluster_id,
+        date_trunc('minute', event_time) AS event_time,
+        broker_id,
+        max(CASE WHEN side = 'leader' THEN throttled_rate END) AS leader_rate,
+        max(CASE WHEN side = 'follower' THEN throttled_rate END) AS follower_rate
+    FROM replication_rates
+    GROUP BY cluster_id, date_trunc('minute', event_time), broker_id
+)
+
+SELECT
+    moved.cluster_id,
+    moved.event_time,
+    moved.broker_id,
+    coalesce(rates.leader_rate, 0e0) AS leader_replication_throttled_rate,
+    coalesce(rates.follower_rate, 0e0) AS follower_replication_throttled_rate,
+    moved.partition_bytes_in_rate,
+    moved.replicated_bytes_in_rate,
+    moved.replicated_bytes_out_rate,
+    moved.sum_replica_lag
+FROM moved
+LEFT JOIN rates
+    ON moved.cluster_id = rates.cluster_id
+        AND moved.event_time = rates.event_time
+        AND moved.broker_id = rates.broker_id

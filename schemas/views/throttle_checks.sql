@@ -1,0 +1,202 @@
+-- One row per thing that is wrong, or may be, with the throttles of replication (KIP-73) that stand.
+-- finding: list_without_rate, rate_without_list and static_rate_ignored do nothing; broker_gone and
+-- malformed_list name nobody; wildcard_list holds ordinary catching up too; moved_unlisted is moved
+-- and no list holds it; rate_below_1_mb is too low for brokers to measure well; response_too_large: see
+-- throttle_sizing; left_over_list and left_over_rate: nothing that they hold was moved or behind for
+-- replication.left_over_s of conf (600). set_at, age_s and set_by are of the list, or of the rate where
+-- that is what is wrong, and null where it was set before the request log began. replicas: how many
+-- sides of replications it is about.
+WITH newest AS (
+    SELECT cluster_id, max(event_time) AS event_time
+    FROM (
+        SELECT cluster_id, event_time FROM replication_traffic
+        UNION ALL
+        SELECT cluster_id, event_time FROM replication_throttles
+    ) AS seen
+    GROUP BY cluster_id
+),
+conf AS (
+    SELECT cluster_id, max(CAST(setting_value AS BIGINT)) AS left_over_s
+    FROM current_settings
+    WHERE setting = 'replication.left_over_s'
+    GROUP BY cluster_id
+),
+recent AS (
+    SELECT
+        throttles.*,
+        newest.event_time AS now,
+        coalesce(conf.left_over_s, 600) AS left_over_s,
+        throttles.event_time = newest.event_time AND throttles.is_standing AS is_now,
+        CASE
+            WHEN throttles.is_moving OR coalesce(NOT throttles.in_isr, false)
+                OR coalesce(throttles.offset_lag, 0) > 0 THEN 1
+            ELSE 0
+        END AS is_used
+    FROM replication_throttles AS throttles
+    INNER JOIN newest ON throttles.cluster_id = newest.cluster_id
+    LEFT JOIN conf ON throttles.cluster_id = conf.cluster_id
+    WHERE unix_millis(throttles.event_time)
+        >= unix_millis(newest.event_time) - coalesce(conf.left_over_s, 600) * 1000
+),
+set_up AS (
+    SELECT
+        *,
+        reason AS finding,
+        reason LIKE '%rate%' AND reason <> 'list_without_rate' AS is_of_rate
+    FROM recent
+    WHERE is_now AND reason IN (
+        'list_without_rate', 'rate_without_list', 'static_rate_ignored', 'broker_gone'
+    ) AND (topic IS NULL OR listed <> 'unlisted')
+    UNION ALL
+    SELECT *, 'malformed_list' AS finding, false AS is_of_rate
+    FROM recent
+    WHERE is_now AND list_malformed IS NOT NULL
+    UNION ALL
+    SELECT *, 'wildcard_list' AS finding, false AS is_of_rate
+    FROM recent
+    WHERE is_now AND listed = 'wildcard'
+    UNION ALL
+    SELECT *, 'rate_below_1_mb' AS finding, true AS is_of_rate
+    FROM recent
+    WHERE is_now AND rate < 1e6 AND rate_source IN ('dynamic_broker', 'dynamic_default')
+    UNION ALL
+    SELECT *, 'moved_unlisted' AS finding, false AS is_of_rate
+    FROM recent
+    WHERE event_time = now AND is_moving AND topic IS NOT NULL AND listed = 'unlisted'
+),
+found AS (
+    SELECT
+        cluster_id,
+        now,
+        finding,
+        CASE WHEN finding = 'rate_below_1_mb' THEN NULL ELSE topic END AS topic,
+        side,
+        CASE
+            WHEN finding IN ('malformed_list', 'wildcard_list') THEN NULL
+            ELSE broker_id
+        END AS broker_id,
+        CASE WHEN is_of_rate THEN rate_set_at ELSE list_set_at END AS set_at,
+        CASE WHEN is_of_rate THEN rate_set_by ELSE list_set_by END AS set_by,
+        CASE WHEN is_of_rate THEN rate_set_by_client_id ELSE list_set_by_client_id END
+            AS set_by_client_id,
+        rate,
+        list_malformed
+    FROM set_up
+),
+lists AS (
+    SELECT
+        cluster_id,
+        now,
+        topic,
+        side,
+        max(left_over_s) AS left_over_s,
+        max(list_set_at) AS set_at,
+        max(list_set_by) AS set_by,
+        max(list_set_by_client_id) AS set_by_client_id,
+        count(CASE WHEN is_now THEN 1 END) AS replicas
+    FROM recent
+    WHERE topic IS NOT NULL AND listed <> 'unlisted'
+    GROUP BY cluster_id, now, topic, side
+    HAVING max(is_used) = 0 AND count(CASE WHEN is_now THEN 1 END) > 0
+),
+rates AS (
+    SELECT
+        cluster_id,
+        now,
+        side,
+        broker_id,
+        max(left_over_s) AS left_over_s,
+        max(rate) AS rate,
+        max(rate_set_at) AS set_at,
+        max(rate_set_by) AS set_by,
+        max(rate_set_by_client_id) AS set_by_client_id,
+        count(CASE WHEN is_now THEN 1 END) AS replicas
+    FROM recent
+    WHERE rate_source IN ('dynamic_broker', 'dynamic_default')
+    GROUP BY cluster_id, now, side, broker_id
+    HAVING max(is_used) = 0 AND count(CASE WHEN is_now THEN 1 END) > 0
+),
+all_found AS (
+    SELECT
+        cluster_id,
+        now,
+        finding,
+        topic,
+        side,
+        broker_id,
+        max(rate) AS rate,
+        max(set_at) AS set_at,
+        max(set_by) AS set_by,
+        max(set_by_client_id) AS set_by_client_id,
+        count(*) AS replicas,
+        max(list_malformed) AS detail
+    FROM found
+    GROUP BY cluster_id, now, finding, topic, side, broker_id
+    UNION ALL
+    SELECT
+        cluster_id,
+        now,
+        'left_over_list' AS finding,
+        topic,
+        side,
+        CAST(NULL AS INT) AS broker_id,
+        CAST(NULL AS DOUBLE) AS rate,
+        set_at,
+        set_by,
+        set_by_client_id,
+        replicas,
+        CAST(NULL AS STRING) AS detail
+    FROM lists
+    WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= left_over_s * 1000
+    UNION ALL
+    SELECT
+        cluster_id,
+        now,
+        'left_over_rate' AS finding,
+        CAST(NULL AS STRING) AS topic,
+        side,
+        broker_id,
+        rate,
+        set_at,
+        set_by,
+        set_by_client_id,
+        replicas,
+        CAST(NULL AS STRING) AS detail
+    FROM rates
+    WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= left_over_s * 1000
+    UNION ALL
+    SELECT
+        cluster_id,
+        event_time AS now,
+        'response_too_large' AS finding,
+        CAST(NULL AS STRING) AS topic,
+        'leader' AS side,
+        CAST(NULL AS INT) AS broker_id,
+        leader_rate AS rate,
+        CASE WHEN false THEN event_time END AS set_at,
+        CAST(NULL AS STRING) AS set_by,
+        CAST(NULL AS STRING) AS set_by_client_id,
+        brokers AS replicas,
+        concat(
+            CAST(response_max_bytes AS STRING), ' bytes, at most ',
+            CAST(largest_response_max_bytes AS STRING), ' by the ', bounded_by
+        ) AS detail
+    FROM throttle_sizing
+    WHERE NOT is_fitting
+)
+
+SELECT
+    cluster_id,
+    finding,
+    topic,
+    side,
+    broker_id,
+    rate,
+    set_at,
+    CASE WHEN set_at IS NOT NULL THEN (unix_millis(now) - unix_millis(set_at)) / 1e3 END AS age_s,
+    set_by,
+    set_by_client_id,
+    replicas,
+    detail,
+    now AS event_time
+FROM all_found

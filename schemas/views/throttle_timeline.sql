@@ -1,0 +1,107 @@
+-- One row per step in the life of throttles of replication (KIP-73) and of moves, in time order: what
+-- was to change, to what, by whom, and whether the broker took it. is_order_known is false where the
+-- same config was changed through another broker less than 5 s before or after: their clocks may differ
+-- by that much, so that which of the two stands is not told by the log. What DELETE_TOPICS deletes is
+-- shown where the topic had a list.
+WITH listed AS (
+    SELECT DISTINCT
+        cluster_id,
+        entity_name,
+        config_key
+    FROM throttle_changes
+    WHERE entity_type = 'topic' AND operation <> 'DELETE' AND coalesce(error_code, -1) = 0
+),
+changed AS (
+    SELECT
+        changes.*,
+        lag(changes.event_time) OVER (
+            PARTITION BY changes.cluster_id, changes.entity_type, changes.entity_name,
+                changes.config_key, coalesce(changes.error_code, -1) = 0
+            ORDER BY changes.event_time, changes.source_partition, changes.source_offset
+        ) AS prior_time,
+        lag(changes.broker_id) OVER (
+            PARTITION BY changes.cluster_id, changes.entity_type, changes.entity_name,
+                changes.config_key, coalesce(changes.error_code, -1) = 0
+            ORDER BY changes.event_time, changes.source_partition, changes.source_offset
+        ) AS prior_broker_id,
+        lead(changes.event_time) OVER (
+            PARTITION BY changes.cluster_id, changes.entity_type, changes.entity_name,
+                changes.config_key, coalesce(changes.error_code, -1) = 0
+            ORDER BY changes.event_time, changes.source_partition, changes.source_offset
+        ) AS next_time,
+        lead(changes.broker_id) OVER (
+            PARTITION BY changes.cluster_id, changes.entity_type, changes.entity_name,
+                changes.config_key, coalesce(changes.error_code, -1) = 0
+            ORDER BY changes.event_time, changes.source_partition, changes.source_offset
+        ) AS next_broker_id
+    FROM throttle_changes AS changes
+    LEFT JOIN listed
+        ON changes.cluster_id = listed.cluster_id
+            AND changes.entity_name = listed.entity_name
+            AND changes.config_key = listed.config_key
+    WHERE changes.api NOT IN ('DELETE_TOPICS', 'ALTER_CONFIGS')
+        OR changes.operation <> 'DELETE'
+        OR listed.entity_name IS NOT NULL
+        OR changes.entity_type = 'broker'
+),
+placed AS (
+    SELECT
+        cluster_id,
+        event_time,
+        change,
+        topic,
+        partition,
+        principal,
+        client_id,
+        max(error_code) AS error_code,
+        CASE
+            WHEN change = 'requested'
+                THEN array_join(array_sort(array_agg(CAST(replica_id AS STRING))), ',')
+        END AS replicas
+    FROM reassignment_changes
+    WHERE change <> 'in_sync'
+    GROUP BY cluster_id, event_time, change, topic, partition, principal, client_id
+)
+
+SELECT
+    cluster_id,
+    event_time,
+    entity_type,
+    entity_name,
+    CAST(NULL AS INT) AS partition,
+    config_key,
+    operation AS change,
+    config_value AS value,
+    principal,
+    client_id,
+    coalesce(error_code, -1) = 0 AS is_done,
+    error_code,
+    NOT (
+        coalesce(
+            prior_broker_id <> broker_id
+            AND unix_millis(event_time) - unix_millis(prior_time) < 5000,
+            false
+        )
+        OR coalesce(
+            next_broker_id <> broker_id
+            AND unix_millis(next_time) - unix_millis(event_time) < 5000,
+            false
+        )
+    ) AS is_order_known
+FROM changed
+UNION ALL
+SELECT
+    cluster_id,
+    event_time,
+    'topic' AS entity_type,
+    topic AS entity_name,
+    partition,
+    'reassignment' AS config_key,
+    change,
+    replicas AS value,
+    principal,
+    client_id,
+    coalesce(error_code, -1) = 0 AS is_done,
+    error_code,
+    true AS is_order_known
+FROM placed
