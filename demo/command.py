@@ -64,6 +64,11 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ),
     (
         "sql",
+        "SELECT advice, client_rack, client_id, topic, saved_bytes_per_hour FROM replica_advice "
+        "ORDER BY saved_bytes_per_hour DESC, advice, topic",
+    ),
+    (
+        "sql",
         "SELECT client_id, sum(fetches) AS fetches, sum(drained_fetches) AS drained, "
         "sum(wait_timeout_fetches) AS empty, sum(bytes) AS bytes, "
         "max(max_response_bytes) AS most_at_once FROM fetch_sizes WHERE replica_id IS NULL "

@@ -8,7 +8,10 @@ from pathlib import Path
 SCRAM_USER = "bob"
 """The one client that logs in with SCRAM-SHA-256, all others with PLAIN."""
 
-CLIENTS = ("admin", "alice", "bob", "carol", "dave", "erin", "frank", "grace", "mallory", "shipper")
+CLIENTS = (
+    *("admin", "alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "mallory"),
+    "shipper",
+)
 _MODULE = "org.apache.kafka.common.security"
 
 

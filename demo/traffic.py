@@ -1,9 +1,9 @@
 """Traffic for the demo: clients that behave well and badly, seeded, finite, all on 127.0.0.1.
 
-alice produces steadily; bob in transactions; carol and bob read from their own racks (KIP-392);
-mallory makes a new producer for every batch (KIP-936), erin restarts in a loop, frank takes new
-transactional ids at every checkpoint, grace deploys a fleet; dave runs into a byte quota; an admin
-changes configs, some wrongly, and moves a partition under a throttle (KIP-73).
+alice produces steadily; bob in transactions; carol and bob read from their own racks (KIP-392),
+heidi tells none; mallory makes a new producer for every batch (KIP-936), erin restarts in a loop,
+frank takes new transactional ids at every checkpoint, grace deploys a fleet; dave runs into a byte
+quota; an admin changes configs, some wrongly, and moves a partition under a throttle (KIP-73).
 """
 
 import time
@@ -165,6 +165,7 @@ def _start_clients(stage: Stage, pool: ThreadPoolExecutor) -> dict[str, Future[C
     )
     start(rdk.consume, "carol", "rdk-orders-carol", rack="az-c", group="carol-orders", **readers)
     start(java.consume, "bob", "java-orders-bob", rack="az-b", group="bob-orders", **readers)
+    start(rdk.consume, "heidi", "rdk-orders-heidi", rack="", group="heidi-orders", **readers)
     after = started["rdk-bulk-alice"]
     start(_offend, "mallory", "rdk-clicks-mallory", after=after)
     start(traffic_ids.restart_loop, "erin", "raw-invoices-erin", after=after)

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -11,6 +12,17 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
 
 from .drive import Run
+
+
+def named_in(fetches: list[dict[str, Any]]) -> set[int]:
+    """The replicas that leaders named instead of themselves."""
+    return {
+        partition["preferredReadReplica"]
+        for fetch in fetches
+        for topic in fetch["response"]["responses"]
+        for partition in topic["partitions"]
+        if partition.get("preferredReadReplica", -1) >= 0
+    }
 
 
 @pytest.mark.parametrize("topic", ["orders", "clicks", "exports", "bulk"])
@@ -33,14 +45,16 @@ def test_a_consumer_read_every_order_from_its_rack(run: Run, client_id: str, rac
     consumer = run.client(client_id)
     assert consumer.rack == rack
     assert consumer.records_consumed == {"orders": run.report.records_acked("orders")}
-    redirects = {
-        partition["preferredReadReplica"]
-        for fetch in run.logged("FETCH", client_id)
-        for topic in fetch["response"]["responses"]
-        for partition in topic["partitions"]
-        if partition.get("preferredReadReplica", -1) >= 0
-    }
-    assert redirects == {ord(rack[-1]) - ord("a") + 1}
+    assert named_in(run.logged("FETCH", client_id)) == {ord(rack[-1]) - ord("a") + 1}
+
+
+def test_a_consumer_that_tells_no_rack_was_sent_nowhere(run: Run) -> None:
+    consumer = run.client("rdk-orders-heidi")
+    assert consumer.rack is None
+    assert consumer.records_consumed == {"orders": run.report.records_acked("orders")}
+    fetches = run.logged("FETCH", consumer.client_id)
+    assert {fetch["request"]["rackId"] for fetch in fetches} == {""}
+    assert named_in(fetches) == set()
 
 
 def test_every_producer_of_mallory_got_an_id_of_its_own(run: Run) -> None:
