@@ -1,0 +1,135 @@
+"""The rule of KIP-392 against every answer real leaders gave, and when an answer says nothing."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from quotaflow.udfs.rules.replica import (
+    FOLLOWER_IN_RACK,
+    LEADER_IN_RACK,
+    NO_REPLICA_IN_RACK,
+    NOT_ELIGIBLE_IN_RACK,
+    RACK_AWARE,
+)
+
+from . import odd_reads, replay, replay_tables
+from .drive import Run
+from .replay import Answer, Cluster, Partition, Position, Span, verdict
+
+KEY = ("topic", 0)
+NOW = Span(1_000, 1_500)
+BEFORE, MEANWHILE = Span(500, 501), Span(1_200, 1_201)
+
+
+def answer(offset: int | None = 5, **told: object) -> Answer:
+    asked = {"key": KEY, "broker_id": 1, "span": NOW, "fetch_offset": offset, **told}
+    return Answer(**asked)  # type: ignore[arg-type]
+
+
+def cluster(
+    *positions: Position,
+    in_sync: tuple[int, ...] = (1, 2),
+    changes: tuple[tuple[Span, tuple[int, ...]], ...] = (),
+) -> Cluster:
+    """Broker 1 leads in az-a, its follower 2 is in az-b."""
+    return Cluster(
+        racks={1: "az-a", 2: "az-b", 3: "az-c"},
+        selectors={1: RACK_AWARE, 2: RACK_AWARE},
+        partitions={
+            KEY: Partition(
+                leader_id=1,
+                in_sync=frozenset(in_sync),
+                replicas=frozenset((1, 2)),
+                positions={2: list(positions)},
+                changes=[(span, frozenset(ids)) for span, ids in changes],
+            )
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "known", "expected"),
+    [
+        pytest.param(
+            answer(named=2), cluster(Position(BEFORE, 5)), FOLLOWER_IN_RACK, id="sent to its rack"
+        ),
+        pytest.param(answer(), cluster(Position(BEFORE, 5)), replay.DIFFERS, id="not sent there"),
+        pytest.param(
+            answer(named=3), cluster(Position(BEFORE, 5)), replay.DIFFERS, id="sent elsewhere"
+        ),
+        pytest.param(answer(rack="az-a"), cluster(), LEADER_IN_RACK, id="the leader is near"),
+        pytest.param(answer(rack="az-c"), cluster(), NO_REPLICA_IN_RACK, id="nothing is near"),
+        pytest.param(
+            answer(),
+            cluster(Position(BEFORE, 4)),
+            NOT_ELIGIBLE_IN_RACK,
+            id="the follower is behind",
+        ),
+        pytest.param(
+            answer(0), cluster(), NOT_ELIGIBLE_IN_RACK, id="the follower did not fetch yet"
+        ),
+        pytest.param(
+            answer(),
+            cluster(Position(BEFORE, 9, log_start_offset=6)),
+            NOT_ELIGIBLE_IN_RACK,
+            id="the follower begins later",
+        ),
+        pytest.param(
+            answer(),
+            cluster(Position(BEFORE, 4), Position(MEANWHILE, 5)),
+            replay.MOMENT_UNKNOWN,
+            id="the follower came up to it meanwhile",
+        ),
+        pytest.param(
+            answer(),
+            cluster(Position(BEFORE, 5), in_sync=(1,)),
+            NOT_ELIGIBLE_IN_RACK,
+            id="the follower is out of sync",
+        ),
+        pytest.param(
+            answer(named=2),
+            cluster(Position(BEFORE, 5), in_sync=(1,), changes=((BEFORE, (1, 2)),)),
+            FOLLOWER_IN_RACK,
+            id="the follower was in sync again by then",
+        ),
+        pytest.param(
+            answer(named=2),
+            cluster(Position(BEFORE, 5), changes=((MEANWHILE, (1, 2)),)),
+            replay.IN_SYNC_UNKNOWN,
+            id="who is in sync changed meanwhile",
+        ),
+        pytest.param(
+            answer(named=2),
+            cluster(Position(BEFORE, 5), changes=((Span(9_000, 9_001), (1, 2)),)),
+            replay.IN_SYNC_UNKNOWN,
+            id="who is in sync changed later",
+        ),
+        pytest.param(answer(broker_id=2), cluster(), replay.NAMES_NOBODY, id="a follower answered"),
+        pytest.param(
+            answer(broker_id=2, named=1), cluster(), replay.DIFFERS, id="a follower named somebody"
+        ),
+        pytest.param(answer(api_version=10), cluster(), replay.NAMES_NOBODY, id="too old"),
+        pytest.param(answer(error_code=1), cluster(), replay.REFUSED, id="an error"),
+        pytest.param(answer(None), cluster(), replay.OFFSET_UNKNOWN, id="a session unknown"),
+        pytest.param(
+            answer(key=("gone", 0)), cluster(), replay.TOPIC_UNKNOWN, id="a topic no snapshot saw"
+        ),
+    ],
+)
+def test_an_answer_is_held_against_the_rule(told: Answer, known: Cluster, expected: str) -> None:
+    assert verdict(told, known).partition(":")[0] == expected
+
+
+def test_every_leader_of_a_real_cluster_answered_what_the_rule_says(filled: Path, run: Run) -> None:
+    known = replay_tables.cluster(filled)
+    found = [(client_id, verdict(told, known)) for client_id, told in replay_tables.answers(filled)]
+    assert [text for _, text in found if text.startswith(replay.DIFFERS)] == []
+
+    tally = Counter(text for _, text in found)
+    compared = {LEADER_IN_RACK, FOLLOWER_IN_RACK, NOT_ELIGIBLE_IN_RACK}
+    assert tally.keys() <= compared | {replay.NAMES_NOBODY, replay.MOMENT_UNKNOWN}
+    assert tally[replay.MOMENT_UNKNOWN] * 100 <= tally.total()
+    in_rack = {client_id for client_id, text in found if text == FOLLOWER_IN_RACK}
+    told = {client.client_id for client in run.report.clients if client.rack}
+    assert in_rack == told | {odd_reads.CLIENT}
