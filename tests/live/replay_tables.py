@@ -1,4 +1,7 @@
-"""What tables of a warehouse tell to play KIP-392 again: answers, positions, who is in sync."""
+"""What tables of a warehouse tell to play KIP-392 again, up to the first snapshot.
+
+That one tells leaders and replicas: nobody may have moved them before.
+"""
 
 import json
 from collections import defaultdict
@@ -8,6 +11,8 @@ from typing import Any
 from .replay import Answer, Cluster, Key, Partition, Position, Span
 from .tables_read import query
 
+_FIRST = "(SELECT min(event_time) FROM replicas)"
+_BEFORE = f"event_time < {_FIRST}"
 _OF_PARTITION = (
     "p['topic_id'] AS topic_id, p['partition'] AS n, p['fetch_offset'] AS fetch_offset, "
     "coalesce(p['error_code'], 0) AS error_code"
@@ -26,7 +31,7 @@ def answers(folder: Path) -> list[tuple[str, Answer]]:
         f"SELECT client_id, broker_id, {_SPAN} AS began, rack_id, api_version, {_OF_PARTITION}, "
         "p['topic'] AS topic, coalesce(p['preferred_read_replica'], -1) AS named FROM "
         "(SELECT *, unnest(partitions) AS p FROM fetches "
-        "WHERE replica_id IS NULL AND rack_id IS NOT NULL)",
+        f"WHERE replica_id IS NULL AND rack_id IS NOT NULL AND {_BEFORE})",
     )
     return [
         (
@@ -47,7 +52,7 @@ def answers(folder: Path) -> list[tuple[str, Answer]]:
 
 
 def cluster(folder: Path) -> Cluster:
-    """What the last snapshot and all lines tell."""
+    """What the first snapshot and the lines before it tell."""
     racks = query(folder, "SELECT broker_id, rack FROM current_brokers")
     selectors = query(
         folder,
@@ -55,7 +60,7 @@ def cluster(folder: Path) -> Cluster:
         "WHERE entity_type = 'broker' AND config_key = 'replica.selector.class'",
     )
     replicas = defaultdict[Key, list[Any]](list)
-    for row in query(folder, "SELECT * FROM current_replicas"):
+    for row in query(folder, f"SELECT * FROM replicas WHERE event_time = {_FIRST}"):
         replicas[row["topic_id"], row["partition"]].append(row)
     positions, changes = _positions(folder), _changes(folder)
     return Cluster(
@@ -98,7 +103,8 @@ def _changes(folder: Path) -> dict[Key, list[tuple[Span, frozenset[int]]]]:
     rows = query(
         folder,
         f"SELECT {_SPAN} AS began, body FROM requests "
-        "WHERE api = 'ALTER_PARTITION' AND coalesce(error_code, 0) = 0 ORDER BY event_time",
+        f"WHERE api = 'ALTER_PARTITION' AND coalesce(error_code, 0) = 0 AND {_BEFORE} "
+        "ORDER BY event_time",
     )
     changes = defaultdict[Key, list[tuple[Span, frozenset[int]]]](list)
     for row in rows:

@@ -1,11 +1,14 @@
 """Preferred replicas of a real cluster: what its leaders named is what the rule names (KIP-392)."""
 
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from .drive import Run
 from .tables_read import query
+
+GAUGE = "AND metric = 'org.apache.kafka.consumer.fetch.manager.preferred.read.replica'"
 
 
 @pytest.mark.parametrize(
@@ -21,6 +24,22 @@ def test_leaders_name_what_the_rule_names(filled: Path, client_id: str, rack: st
         if row["redirects"] > 0 and row["eligibility"] == "known"
     }
     assert named == {(in_rack, in_rack, in_rack)}
+
+
+def test_a_java_consumer_s_own_gauge_tells_where_it_was_sent(filled: Path) -> None:
+    client_id = "java-orders-bob"
+    of_client = f"WHERE client_id = '{client_id}' AND topic = 'orders'"
+    pushed: dict[int, set[int]] = defaultdict(set)
+    for row in query(
+        filled, f"SELECT partition, value_int FROM client_metrics {of_client} {GAUGE}"
+    ):
+        pushed[row["partition"]].add(row["value_int"])
+    choices = query(filled, f"SELECT * FROM preferred_replicas {of_client}")
+    sent = {row["partition"]: {row["named_replica"]} for row in choices if row["redirects"] > 0}
+    assert pushed.keys() == {row["partition"] for row in choices}
+    # It says -1 while it reads from the leader, as of each partition before its first answer.
+    assert {partition: told - {-1} for partition, told in pushed.items() if told != {-1}} == sent
+    assert len(sent) == len(pushed) - 1
 
 
 def test_bytes_read_across_racks_are_those_of_the_log(filled: Path, run: Run) -> None:

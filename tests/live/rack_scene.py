@@ -1,0 +1,250 @@
+"""Consumers in three racks, in none and in one nobody has, and what happens to two of them.
+
+Two acts on the shared cluster: all is well; then a leader moves, and a follower falls behind. The
+tables are by the minute, so each act is told as a minute of its own: its lines are shipped with
+their times moved, and the snapshot taken in it has one of that minute.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from random import Random
+from typing import Any, Self
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from kafka import TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from quotaflow.demo import traffic_configs
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.snapshots import take
+
+from .drive import logged
+from .readers import Readers, await_so
+
+PREFIX = "racks-"
+SPREAD, LAGGING, MOVED = f"{PREFIX}spread", f"{PREFIX}lagging", f"{PREFIX}moved"
+FULL, LARGE, LOG = f"{PREFIX}full", f"{PREFIX}large", f"{PREFIX}log"
+NO_RACK, STRAY, TINY = f"{PREFIX}none", f"{PREFIX}stray", f"{PREFIX}tiny"
+HUGE, SHORT, STICKY = f"{PREFIX}huge", f"{PREFIX}short", f"{PREFIX}sticky"
+LATE, REDIRECTED = f"{PREFIX}late", f"{PREFIX}redirected"
+
+NOWHERE = "az-x"
+RECORDS, RECORD_BYTES = 100, 1_000
+FULL_RECORDS, BATCH_BYTES = 300, 5_000
+LARGE_RECORDS, LARGE_BYTES = 4, 900_000
+BURST_RECORDS, BURST_BYTES = 600, 10_000
+"""More than a follower takes at once (replica.fetch.max.bytes, 1 MiB)."""
+TINY_BYTES, SHORT_BYTES, HUGE_BYTES = 20_000, 100_000, 1_000_000_000
+
+_MINUTE_MS = 60_000
+_PREFERRED = 0
+_SNAPSHOT = ("brokers", "topics", "replicas", "configs", "settings")
+_THROTTLED = "follower.replication.throttled"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Broker ids: `away` is stopped for a while, and so is not the active controller."""
+
+    home: int
+    other: int
+    away: int
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Self:
+        with cluster.admin() as admin:
+            quorum = admin.describe_metadata_quorum()["topics"][0]["partitions"][0]
+        controller: int = quorum["leader_id"]
+        return cls(controller, *(id_ for id_ in cluster.racks if id_ != controller))
+
+    @property
+    def topics(self) -> dict[str, dict[int, list[int]]]:
+        """Topic -> partition -> replicas, the leader first."""
+        home, other, away = self.home, self.other, self.away
+        return {
+            SPREAD: {0: [home, other, away], 1: [other, away, home], 2: [away, home, other]},
+            LAGGING: {0: [home, away]},
+            MOVED: {0: [home, other]},
+            FULL: {0: [home], 1: [home]},
+            LARGE: {0: [home]},
+            LOG: {0: [home]},
+        }
+
+
+@dataclass
+class Scene:
+    """The acts so far: when each began and ended by this machine's clock, and its minute."""
+
+    cluster: Cluster
+    conf: Conf
+    roles: Roles
+    acts: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def rack(self, broker_id: int) -> str:
+        return self.cluster.racks[broker_id]
+
+    @contextmanager
+    def act(self) -> Iterator[None]:
+        """An act with a snapshot at its end; what brokers answer in between is told."""
+        began_ms = _now_ms()
+        first_ms = began_ms // _MINUTE_MS * _MINUTE_MS - 3 * _MINUTE_MS
+        minute_ms = self.acts[-1][2] + _MINUTE_MS if self.acts else first_ms
+        yield
+        at = datetime.fromtimestamp(minute_ms / 1_000 + 59, UTC)
+        take.take(self.conf, at, lambda _: None, _SNAPSHOT)
+        self.acts.append((began_ms, _now_ms(), minute_ms))
+        assert self.acts[-1][1] - began_ms < _MINUTE_MS
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """The request log of our clients, and of who follows or leads."""
+        for line in logged(self.cluster):
+            for began_ms, ended_ms, minute_ms in self.acts:
+                if began_ms <= line["ts"] < ended_ms and _is_ours(line["r"]):
+                    yield line | {"ts": line["ts"] - began_ms + minute_ms}
+
+
+def play(cluster: Cluster, conf: Conf) -> Scene:
+    """Both acts; then what brokers logged is in LOG, and the cluster is as it was."""
+    scene = Scene(cluster, conf, Roles.of(cluster))
+    with Readers.of(cluster) as readers:
+        with scene.act():
+            make_topics(scene)
+            read_all(scene, readers)
+        with recovered(scene), scene.act():
+            move_leader(scene, readers)
+            fall_behind(scene, readers)
+    producer = Producer(cluster.librdkafka_properties("admin") | {"enable.metrics.push": False})
+    for line in scene.lines():
+        producer.produce(LOG, json.dumps(line).encode())
+        producer.poll(0)
+    assert producer.flush(30) == 0
+    return scene
+
+
+def make_topics(scene: Scene) -> None:
+    """Topics with all that is read in the first act."""
+    topics = scene.roles.topics
+    with scene.cluster.admin() as admin:
+        assigned = {name: {"assignments": replicas} for name, replicas in topics.items()}
+        admin.create_topics(assigned, wait_for_metadata=True)
+    for topic in (SPREAD, LAGGING, MOVED):
+        for partition in topics[topic]:
+            produce(scene, topic, partition, RECORDS, RECORD_BYTES)
+    for partition in topics[FULL]:
+        produce(scene, FULL, partition, FULL_RECORDS, RECORD_BYTES)
+    produce(scene, LARGE, 0, LARGE_RECORDS, LARGE_BYTES)
+
+
+def produce(
+    scene: Scene, topic: str, partition: int, records: int, bytes_each: int, *, acks: int = -1
+) -> None:
+    """Records that all in-sync replicas have, or with 1 the leader."""
+    login = scene.cluster.librdkafka_properties("alice")
+    settings = {"client.id": f"{PREFIX}producer", "batch.size": BATCH_BYTES, "acks": acks}
+    producer = Producer(login | settings | {"enable.metrics.push": False})
+    record = Random(topic).randbytes(bytes_each)
+    for _ in range(records):
+        producer.produce(topic, record, partition=partition)
+        producer.poll(0)
+    assert producer.flush(30) == 0
+
+
+def read_all(scene: Scene, readers: Readers) -> None:
+    """Everybody reads all there is; the two that something happens to then stay."""
+    home, away = scene.rack(scene.roles.home), scene.rack(scene.roles.away)
+    readers.start(STICKY, LAGGING, 1, client_rack=away)
+    readers.start(REDIRECTED, MOVED, 1, client_rack=home)
+    racks = {f"{PREFIX}{rack}": rack for rack in scene.cluster.racks.values()}
+    counts = dict.fromkeys((*racks, STRAY, NO_RACK), 3 * RECORDS)
+    for client_id, rack in (racks | {STRAY: NOWHERE, NO_RACK: ""}).items():
+        readers.start(client_id, SPREAD, 3, client_rack=rack)
+    tiny = {"message_max_bytes": TINY_BYTES, "fetch_max_bytes": TINY_BYTES}
+    huge = {"fetch_max_bytes": HUGE_BYTES, "max_partition_fetch_bytes": HUGE_BYTES}
+    room = {"receive_message_max_bytes": HUGE_BYTES + 1_000}
+    readers.start(TINY, FULL, 2, client_rack=home, **tiny)
+    readers.start(HUGE, FULL, 2, client_rack=home, **huge, **room)
+    readers.start(SHORT, LARGE, 1, client_rack=home, max_partition_fetch_bytes=SHORT_BYTES)
+    counts |= {TINY: 2 * FULL_RECORDS, HUGE: 2 * FULL_RECORDS, SHORT: LARGE_RECORDS}
+    for client_id, count in counts.items():
+        readers.await_count(client_id, count)
+    readers.stop(*counts)
+    readers.await_count(STICKY, RECORDS)
+    readers.await_count(REDIRECTED, RECORDS)
+
+
+def move_leader(scene: Scene, readers: Readers) -> None:
+    """Make the follower the leader, under its reader's eyes."""
+    home, other = scene.roles.home, scene.roles.other
+    with scene.cluster.admin() as admin:
+        admin.alter_partition_reassignments({TopicPartition(MOVED, 0): [other, home]})
+        admin.elect_leaders(_PREFERRED, {MOVED: [0]}, raise_errors=False)
+        await_so(
+            lambda: bool(admin.describe_topics([MOVED])[0]["partitions"][0]["leader_id"] == other)
+        )
+    produce(scene, MOVED, 0, RECORDS, RECORD_BYTES)
+    readers.await_count(REDIRECTED, 2 * RECORDS)
+
+
+def fall_behind(scene: Scene, readers: Readers) -> None:
+    """Stop a follower until it is out of sync, and let a throttle hold it there."""
+    throttle(scene, "1", f"0:{scene.roles.away}")
+    os.kill(scene.cluster.pids[scene.roles.away], signal.SIGSTOP)
+    produce(scene, LAGGING, 0, BURST_RECORDS, BURST_BYTES, acks=1)
+    await_so(lambda: in_sync(scene) == [scene.roles.home])
+    os.kill(scene.cluster.pids[scene.roles.away], signal.SIGCONT)
+    readers.start(LATE, LAGGING, 1, client_rack=scene.rack(scene.roles.away))
+    readers.await_count(LATE, RECORDS + BURST_RECORDS)
+    readers.await_count(STICKY, RECORDS + 1)
+
+
+def in_sync(scene: Scene) -> list[int]:
+    """As the leader of LAGGING tells; a client that knows no other broker asks none that stands."""
+    server = scene.cluster.bootstrap_servers.split(",")[scene.roles.home - 1]
+    login = scene.cluster.librdkafka_properties("admin") | {"bootstrap.servers": server}
+    told = AdminClient(login | {"enable.metrics.push": False}).list_topics(LAGGING, timeout=10)
+    return list(told.topics[LAGGING].partitions[0].isrs)
+
+
+def throttle(scene: Scene, rate: str | None, replicas: str | None) -> None:
+    """Throttle a follower of LAGGING, or with None no longer, and wait until its broker knows."""
+    broker, topic = ConfigResourceType.BROKER, ConfigResourceType.TOPIC
+    name, key = str(scene.roles.away), f"{_THROTTLED}.rate"
+    calls = [
+        traffic_configs.set_config(topic, LAGGING, f"{_THROTTLED}.replicas", replicas),
+        traffic_configs.set_config(broker, name, key, rate),
+    ]
+    with scene.cluster.admin() as admin:
+        assert [call(admin).error_code for call in calls] == [0, 0]
+        read = partial(admin.describe_configs, [ConfigResource(broker, name)])
+        await_so(lambda: read()["broker"][name].get(key, {}).get("value") == rate)
+
+
+@contextmanager
+def recovered(scene: Scene) -> Iterator[None]:
+    """Whatever happens in the block, then the broker goes on, unthrottled, with its leaders."""
+    try:
+        yield
+    finally:
+        os.kill(scene.cluster.pids[scene.roles.away], signal.SIGCONT)
+        throttle(scene, None, None)
+        scene.cluster.start_broker(scene.roles.away)
+
+
+def _is_ours(line: dict[str, Any]) -> bool:
+    header = line["requestHeader"]
+    client_id, api = header["clientId"] or "", header["requestApiKeyName"]
+    is_follower = api == "FETCH" and client_id.startswith("broker-")
+    return client_id.startswith(PREFIX) or is_follower or api == "ALTER_PARTITION"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

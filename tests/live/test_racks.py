@@ -1,0 +1,245 @@
+"""Racks and fetch sizes of real consumers, as the tables and views tell them (KIP-392, KIP-74)."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config, session
+from quotaflow.pipelines import run as runner
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+from . import rack_scene, replay_tables
+from .rack_scene import (
+    BURST_RECORDS,
+    FULL,
+    HUGE,
+    HUGE_BYTES,
+    LAGGING,
+    LARGE,
+    LARGE_BYTES,
+    LARGE_RECORDS,
+    LATE,
+    LOG,
+    MOVED,
+    NO_RACK,
+    NOWHERE,
+    PREFIX,
+    REDIRECTED,
+    SHORT,
+    SHORT_BYTES,
+    SPREAD,
+    STICKY,
+    STRAY,
+    TINY,
+    TINY_BYTES,
+    Scene,
+)
+from .replay import MOMENT_UNKNOWN, NAMES_NOBODY, verdict
+from .tables_read import query
+
+HERE = "az-a"
+"""Where conf says this machine stands, and with it who tells no rack."""
+JOBS = ["ingest_request_log", "fetches", "fetch_results"]
+EMPTY = [tables.CLIENT_METRICS, tables.TRAFFIC, tables.TOPIC_NAMES]
+"""What views read beside; nobody pushes here, and the rest is told elsewhere."""
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def scene(cluster: Cluster, login: list[str], tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """Played once, and every table made of it."""
+    ways = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
+    ours = [
+        f"warehouse.path={tmp_path_factory.mktemp('racks') / 'warehouse'}",
+        f"racks.127.0.0.1/32={HERE}",
+    ]
+    conf = config.load(overrides=[*login, *ways, *ours])
+    played = rack_scene.play(cluster, conf)
+    runner.run(conf, JOBS, None, lambda _: None)
+    Warehouse(conf.warehouse).ensure(session.get(conf.spark), EMPTY)
+    return played
+
+
+def rows_of(scene: Scene, sql: str) -> list[Row]:
+    return query(Path(scene.conf.warehouse.path), sql)
+
+
+def choices(scene: Scene, client_id: str) -> list[Row]:
+    """Rows of a client, in order of time, partition and broker."""
+    return rows_of(
+        scene,
+        f"SELECT * FROM preferred_replicas WHERE client_id = '{client_id}' "
+        "ORDER BY event_time, partition, broker_id",
+    )
+
+
+def picked(rows: list[Row], *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def leaders(scene: Scene) -> dict[int, int]:
+    """Partition of SPREAD -> its leader."""
+    return {number: replicas[0] for number, replicas in scene.roles.topics[SPREAD].items()}
+
+
+@pytest.mark.parametrize("broker_id", [1, 2, 3])
+def test_a_consumer_reads_in_its_rack_and_leaders_elsewhere_name_it(
+    scene: Scene, broker_id: int
+) -> None:
+    rows = choices(scene, f"{PREFIX}{scene.rack(broker_id)}")
+    read = [row for row in rows if row["bytes"] > 0]
+    assert picked(read, "topic", "partition", "broker_id", "cross_rack_bytes") == [
+        (SPREAD, partition, broker_id, 0) for partition in range(3)
+    ]
+    sent = [row for row in rows if row["redirects"] > 0]
+    names = ("partition", "broker_id", "named_replica", "expected_replica", "recommended_replica")
+    assert picked(sent, *names) == [
+        (partition, leader, *[broker_id] * 3)
+        for partition, leader in leaders(scene).items()
+        if leader != broker_id
+    ]
+    reasons = dict.fromkeys(leaders(scene).values(), "follower_in_rack")
+    reasons |= {broker_id: "leader_in_rack"}
+    assert {row["leader_id"]: row["expected_reason"] for row in rows} == reasons
+    assert {row["eligibility"] for row in rows} == {"known"}
+
+
+def test_who_tells_no_rack_is_placed_by_its_address(scene: Scene) -> None:
+    rows = choices(scene, NO_RACK)
+    assert {(row["client_rack"], row["is_rack_inferred"]) for row in rows} == {(HERE, True)}
+    assert picked(rows, "partition", "broker_id") == [*leaders(scene).items()]
+    assert {row["expected_reason"] for row in rows} == {"no_client_rack"}
+    assert {row["recommended_replica"] for row in rows} == {1}
+    for row in rows:
+        crossed = 0 if row["broker_id"] == 1 else row["bytes"]
+        assert (row["cross_rack_bytes"], row["avoidable_bytes"]) == (crossed, crossed)
+
+
+def test_where_no_replica_is_nothing_can_be_avoided(scene: Scene) -> None:
+    rows = choices(scene, STRAY)
+    assert picked(rows, "partition", "broker_id") == [*leaders(scene).items()]
+    assert {row["expected_reason"] for row in rows} == {"no_replica_in_rack"}
+    for row in rows:
+        assert (row["cross_rack_bytes"], row["avoidable_bytes"]) == (row["bytes"], 0)
+
+
+def test_a_leader_that_moved_is_the_new_one_after_the_next_snapshot(scene: Scene) -> None:
+    home, other = scene.roles.home, scene.roles.other
+    before, *after = choices(scene, REDIRECTED)
+    names = ("topic", "broker_id", "leader_id", "expected_reason", "redirects")
+    assert picked([before], *names) == [(MOVED, home, home, "leader_in_rack", 0)]
+    read, sent = sorted(after, key=lambda row: row["broker_id"] != home)
+    assert picked([read, sent], "event_time", "broker_id", "leader_id", "expected_reason") == [
+        (sent["event_time"], broker_id, other, "follower_in_rack") for broker_id in (home, other)
+    ]
+    assert read["bytes"] > sent["bytes"] == 0
+    assert (sent["named_replica"], sent["redirects"] > 0) == (home, True)
+
+
+def test_a_follower_out_of_sync_is_named_to_nobody_and_lags_for_who_stays(scene: Scene) -> None:
+    home, away = scene.roles.home, scene.roles.away
+    (late,) = choices(scene, LATE)
+    names = ("topic", "broker_id", "expected_reason", "recommended_reason", "avoidable_bytes")
+    reason = "not_eligible_in_rack"
+    assert picked([late], *names, "redirects") == [(LAGGING, home, reason, reason, 0, 0)]
+    assert late["cross_rack_bytes"] == late["bytes"] > BURST_RECORDS * rack_scene.BURST_BYTES
+
+    rows = choices(scene, STICKY)
+    stayed = [row for row in rows if row["bytes"] > 0]
+    assert picked(stayed, "broker_id", "expected_reason", "cross_rack_bytes") == [
+        (away, "follower_in_rack", 0),
+        (away, reason, 0),
+    ]
+    in_sync, lagging = (row["hw_lag"] for row in stayed)
+    assert in_sync <= 1
+    assert 100 < lagging < BURST_RECORDS
+
+
+def test_leaders_named_whom_the_rule_names(scene: Scene) -> None:
+    folder = Path(scene.conf.warehouse.path)
+    known = replay_tables.cluster(folder)
+    found = Counter(verdict(told, known) for _, told in replay_tables.answers(folder))
+    compared = {"leader_in_rack", "follower_in_rack", "no_replica_in_rack"}
+    assert compared <= found.keys() <= compared | {NAMES_NOBODY, MOMENT_UNKNOWN}
+
+
+def test_verdicts_tell_who_reads_where(scene: Scene) -> None:
+    rows = rows_of(scene, "SELECT client_id, told_rack, inferred_rack, verdict FROM client_racks")
+    found = {
+        row["client_id"]: (row["told_rack"], row["inferred_rack"], row["verdict"]) for row in rows
+    }
+    home, away = scene.rack(scene.roles.home), scene.rack(scene.roles.away)
+    racks = {f"{PREFIX}{rack}": rack for rack in scene.cluster.racks.values()}
+    racks |= dict.fromkeys((TINY, HUGE, SHORT, REDIRECTED), home) | {STICKY: away}
+    assert found == {
+        **{client_id: (rack, None, "followed") for client_id, rack in racks.items()},
+        NO_RACK: (None, HERE, "no_rack"),
+        STRAY: (NOWHERE, None, "elsewhere"),
+        LATE: (away, None, "elsewhere"),
+    }
+
+
+def test_advice_is_to_tell_a_rack_and_to_place_a_replica(scene: Scene) -> None:
+    rows = rows_of(scene, "SELECT * FROM replica_advice WHERE advice <> 'move_leader'")
+    names = ("advice", "client_id", "client_rack", "topic")
+    assert sorted(picked(rows, *names), key=str) == [
+        ("place_replica", None, NOWHERE, SPREAD),
+        ("set_client_rack", NO_RACK, HERE, None),
+    ]
+    of = {row["advice"]: row for row in rows}
+    hours = 2 / 60
+    for advice, client_id in (("place_replica", STRAY), ("set_client_rack", NO_RACK)):
+        saved = sum(row["cross_rack_bytes"] for row in choices(scene, client_id))
+        assert of[advice]["saved_bytes_per_hour"] == pytest.approx(saved / hours)
+
+
+def sizes(scene: Scene, client_id: str) -> Row:
+    (row,) = rows_of(scene, f"SELECT * FROM fetch_sizes WHERE client_id = '{client_id}'")
+    return row
+
+
+def advised(scene: Scene, client_id: str) -> list[tuple[Any, ...]]:
+    rows = rows_of(scene, f"SELECT * FROM fetch_advice WHERE client_id = '{client_id}'")
+    return picked(rows, "advice", "setting", "current_value", "recommended_value")
+
+
+def test_a_small_fetch_max_bytes_cuts_answers_and_starves_a_partition(scene: Scene) -> None:
+    tiny = sizes(scene, TINY)
+    assert tiny["max_bytes_fetches"] > tiny["drained_fetches"] > 0
+    assert (tiny["max_response_bytes"], tiny["max_bytes"]) == (TINY_BYTES, TINY_BYTES)
+    assert tiny["starved_partitions"] == len(scene.roles.topics[FULL])
+    assert advised(scene, TINY) == [
+        ("raise_fetch_max_bytes", "fetch.max.bytes", TINY_BYTES, 2 * TINY_BYTES)
+    ]
+
+
+def test_a_large_one_asks_for_memory_that_is_never_used(scene: Scene) -> None:
+    huge = sizes(scene, HUGE)
+    assert (huge["bound_bytes"], huge["starved_fetches"]) == (HUGE_BYTES, 0)
+    assert huge["max_bytes_fetches"] == huge["partition_max_bytes_fetches"] == 0
+    ((advice, setting, now, then),) = advised(scene, HUGE)
+    assert (advice, setting) == ("lower_max_partition_fetch_bytes", "max.partition.fetch.bytes")
+    assert huge["max_response_bytes"] <= then < now == HUGE_BYTES
+
+
+def test_a_batch_over_the_limit_comes_whole_and_is_named(scene: Scene) -> None:
+    short = sizes(scene, SHORT)
+    assert short["first_batch_fetches"] == short["oversized_batches"] == LARGE_RECORDS
+    (size,) = {of["bytes"] for of in short["largest_oversized"]}
+    assert LARGE_BYTES < size < LARGE_BYTES + 200
+    named = {
+        (of["topic"], of["partition"], of["fetch_offset"]) for of in short["largest_oversized"]
+    }
+    assert named == {(LARGE, 0, offset) for offset in range(LARGE_RECORDS)}
+    assert advised(scene, SHORT) == [
+        (
+            "raise_max_partition_fetch_bytes",
+            "max.partition.fetch.bytes",
+            SHORT_BYTES,
+            short["max_response_bytes"],
+        )
+    ]
