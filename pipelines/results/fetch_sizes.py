@@ -38,6 +38,7 @@ def result(conf: Quotas) -> Result:
         context=(
             Context(tables.CONFIGS, reaches_back=True),
             Context(tables.CLIENT_QUOTAS, VALID_FROM),
+            Context(tables.TOPICS, reaches_back=True),
         ),
     )
 
@@ -59,7 +60,8 @@ def sizes(known: Known, *, conf: Quotas) -> "DataFrame":
     bounded = with_limiters(fetches, of["configs"], of["client_quotas"], refill_s)
     # One shuffle serves what is counted of answers, and of their partitions.
     together = bounded.repartition(*_KEY)
-    by_answer, by_partition = _of_answers(together).alias("a"), _of_partitions(together).alias("p")
+    by_answer = _of_answers(together).alias("a")
+    by_partition = _of_partitions(together, of["topics"]).alias("p")
     counted = ("starved_partitions", "most_starved_fetches", "oversized_batches")
     return (
         by_answer.join(by_partition, null_safe(_KEY, "a", "p"), "left")
@@ -106,7 +108,7 @@ def _of_answers(fetches: "DataFrame") -> "DataFrame":
     )
 
 
-def _of_partitions(fetches: "DataFrame") -> "DataFrame":
+def _of_partitions(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
     """How evenly partitions were served, and what brought more than a limit."""
     answered = F.transform(
         F.filter("partitions", lambda of: of["bytes"] > 0), lambda of: _served(of, is_starved=False)
@@ -118,22 +120,36 @@ def _of_partitions(fetches: "DataFrame") -> "DataFrame":
     )
     over = F.col("size") > F.least("max_bytes", "partition_max_bytes")
     oversized = F.struct(F.col("size").alias("bytes"), *_NAME, "fetch_offset")
-    by_partition = each.groupBy(*_KEY, *_NAME).agg(
+    served = each.groupBy(*_KEY, *_NAME).agg(
         F.sum("size").alias("size"),
         F.count_if("is_starved").alias("starved"),
         F.count_if(over).alias("oversized"),
         _largest(F.collect_list(F.when(over, oversized))).alias("largest"),
     )
     square = F.sum("size") * F.sum("size").cast("double")
-    return by_partition.groupBy(*_KEY).agg(
-        F.count_if(F.col("starved") > 0).cast("int").alias("starved_partitions"),
-        F.max("starved").alias("most_starved_fetches"),
-        F.try_divide(
-            square, F.count(F.lit(1)) * F.sum(F.col("size") * F.col("size").cast("double"))
-        ).alias("fairness"),
-        F.sum("oversized").alias("oversized_batches"),
-        _largest(F.flatten(F.collect_list("largest"))).alias("largest_oversized"),
+    return (
+        _with_names(served, topics)
+        .groupBy(*_KEY)
+        .agg(
+            F.count_if(F.col("starved") > 0).cast("int").alias("starved_partitions"),
+            F.max("starved").alias("most_starved_fetches"),
+            F.try_divide(
+                square, F.count(F.lit(1)) * F.sum(F.col("size") * F.col("size").cast("double"))
+            ).alias("fairness"),
+            F.sum("oversized").alias("oversized_batches"),
+            _largest(F.flatten(F.collect_list("largest"))).alias("largest_oversized"),
+        )
     )
+
+
+def _with_names(served: "DataFrame", topics: "DataFrame") -> "DataFrame":
+    """Name the topics of `largest`: fetches since version 13 tell their ids alone."""
+    names = topics.groupBy("cluster_id", "topic_id").agg(F.max("topic").alias("name"))
+    named = F.transform(
+        "largest", lambda of: of.withField("topic", F.coalesce(of["topic"], F.col("name")))
+    )
+    joined = served.join(F.broadcast(names), ["cluster_id", "topic_id"], "left")
+    return joined.withColumn("largest", named)
 
 
 def _served(of: Column, *, is_starved: bool) -> Column:

@@ -49,6 +49,11 @@ QUOTAS = [
     seen(BEFORE, cluster_id="c", user="bob", is_default_user=False, is_default_client_id=False)
     | {"is_default_ip": False, "config_key": "consumer_byte_rate", "quota": QUOTA_BYTES_PER_S}
 ]
+TOPICS = [
+    seen(BEFORE, cluster_id="c", topic_id="id1", topic="orders"),
+    seen(-1, cluster_id="c", topic_id="id1", topic="orders", is_removed=True),
+    seen(BEFORE, cluster_id="d", topic_id="id1", topic="another"),
+]
 BOB = {"principal": "User:bob", "max_bytes": 50_000}
 BOUNDED: dict[str, list[Row]] = {
     "max_bytes": [fetch(1, of(4_000, limit=4_500), of(1_000, 1, limit=4_500))],
@@ -77,6 +82,7 @@ def computed(spark: SparkSession, fetches: list[Row]) -> dict[tuple[int, int | N
     context = {
         "configs": frame(spark, tables.CONFIGS.arrow, CONFIGS),
         "client_quotas": frame(spark, tables.CLIENT_QUOTAS.arrow, QUOTAS),
+        "topics": frame(spark, tables.TOPICS.arrow, TOPICS),
     }
     found = fetch_sizes.sizes(Known(facts, context=context), conf=Quotas()).collect()
     rows = {(row["broker_id"], row["replica_id"]): row.asDict(recursive=True) for row in found}
@@ -103,6 +109,7 @@ STARVING = [
     fetch(1, of(5_000, limit=9_000), starved=left_out(1)),
     fetch(1, of(5_001, 2, limit=9_000)),
     fetch(1, of(10, limit=9_000), of(1, 1, limit=9_000), starved=None),
+    fetch(2, of(6_001, topic="by name", topic_id=None), of(6_000, topic_id="id2")),
     fetch(1, of(7_000, limit=9_000), replica_id=2, max_bytes=10**7, session_partitions=None),
 ]
 
@@ -122,8 +129,10 @@ def test_partitions_that_are_left_out_show(spark: SparkSession) -> None:
     assert (row["partitions"], row["bound_bytes"]) == (3, 5_000)
     assert row["oversized_batches"] == 1
     assert row["largest_oversized"] == [
-        {"bytes": 5_001, "topic": None, "topic_id": "id1", "partition": 2, "fetch_offset": 20}
+        {"bytes": 5_001, "topic": "orders", "topic_id": "id1", "partition": 2, "fetch_offset": 20}
     ]
+    unnamed = rows[2, None]["largest_oversized"]
+    assert [(of["topic"], of["topic_id"]) for of in unnamed] == [("by name", None), (None, "id2")]
     follower = rows[1, 2]
     assert (follower["bytes"], follower["drained_fetches"]) == (7_000, 1)
     assert (follower["partitions"], follower["bound_bytes"]) == (None, 10**7)
