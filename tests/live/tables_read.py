@@ -39,6 +39,7 @@ def contents(folder: Path) -> dict[str, Counter[str]]:
         "rack_traffic": "event_time, flow, broker_id, sum(requests), sum(bytes)",
         "replica_offsets": "event_time, broker_id, sum(answers), sum(follower_fetches)",
         "fetch_faults": "event_time, client_id, broker_id, sum(answers)",
+        "fetch_sizes": "* EXCEPT (largest_oversized)",
     }
     of_log = {
         "producer_id_rates": "WHERE kind = 'allocation'",
