@@ -16,6 +16,7 @@ from quotaflow.pipelines.commands import (
     report,
     snapshot,
     tables,
+    throttle_advice,
     troubleshoot,
     what_if,
     why,
@@ -53,6 +54,7 @@ def app() -> typer.Typer:
         why,
         what_if,
         report,
+        throttle_advice,
         troubleshoot,
         doctor,
     ):

@@ -35,16 +35,20 @@ def quota_command(entity: Entity, key: str, quota: float, connection: Connection
     return _alter(entities, [f"{key}={quota:.15g}"], [], connection)
 
 
+def reassign_command(file: str, bytes_per_s: float, connection: Connection) -> str:
+    """The kafka-reassign-partitions command line that begins a throttled move."""
+    words = [*_tool("kafka-reassign-partitions.sh", connection), "--execute"]
+    words += ["--reassignment-json-file", quoted(file), "--throttle", f"{bytes_per_s:.0f}"]
+    return " ".join(words)
+
+
 def _alter(
     entities: Iterable[tuple[str, str | None]],
     added: Sequence[str],
     removed: Sequence[str],
     connection: Connection,
 ) -> str:
-    words = ["kafka-configs.sh", "--bootstrap-server", quoted(connection.bootstrap_servers)]
-    if connection.needs_login:
-        words += ["--command-config", "client.properties"]
-    words += ["--alter"]
+    words = [*_tool("kafka-configs.sh", connection), "--alter"]
     for kind, name in entities:
         words += ["--entity-type", kind, *_named(name)]
     if added:
@@ -52,6 +56,11 @@ def _alter(
     if removed:
         words += ["--delete-config", quoted(",".join(removed))]
     return " ".join(words)
+
+
+def _tool(name: str, connection: Connection) -> list[str]:
+    login = ["--command-config", "client.properties"] if connection.needs_login else []
+    return [name, "--bootstrap-server", quoted(connection.bootstrap_servers), *login]
 
 
 def _named(name: str | None) -> list[str]:

@@ -1,0 +1,116 @@
+"""The command throttle-advice: which replication throttle a move should have, before it begins."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quotaflow.pipelines.commands import options, output
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.feedback.kafka_configs import Connection
+    from quotaflow.pipelines.move_advice import MoveAdvice
+    from quotaflow.udfs.rules.move_throttle import MoveThrottle, Side
+
+COLUMNS = (
+    "broker_id",
+    "side",
+    "size_bytes",
+    "least_bytes_per_s",
+    "other_bytes_per_s",
+    "most_bytes_per_s",
+    "reason",
+    "capacity",
+)
+
+File = Annotated[
+    Path,
+    typer.Argument(metavar="REASSIGNMENT.json", help="As kafka-reassign-partitions takes it."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("throttle-advice")(throttle_advice)
+
+
+def throttle_advice(
+    file: File,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    *,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+) -> None:
+    """Say which throttle a move of replicas should have, and how long it takes (KIP-73).
+
+    Reads snapshots and traffic; needs no JVM. Each side of each broker that takes part is a row:
+    what it has to move, the rate it must exceed (what is written meanwhile), what it carries
+    besides, now or after the move, and the most that is left. Capacity is conf's
+    (replication.capacity_bytes_per_s), else the most a broker carried in a minute of the last week.
+
+    Example: quotaflow throttle-advice move.json
+    """
+    options.one_format(as_json, as_csv)
+    from quotaflow.pipelines import move_advice, reassignment_file  # noqa: PLC0415  pydantic
+    from quotaflow.pipelines.commands import answers, planned  # noqa: PLC0415
+
+    settings, wanted = options.conf(conf, overrides), reassignment_file.read(file)
+    found = move_advice.advise(answers.open_reader(settings), wanted, settings)
+    rows = [_row(side, found) for side in found.throttle.sides]
+    output.write(rows, COLUMNS, as_json=as_json, as_csv=as_csv, by_worth=False)
+    for line in _said(found, file, planned.connection(settings)):
+        output.note(line)
+
+
+def _row(side: "Side", found: "MoveAdvice") -> dict[str, Any]:
+    return {
+        "broker_id": side.broker_id,
+        "side": side.side,
+        "size_bytes": side.size_bytes,
+        "least_bytes_per_s": round(side.floor),
+        "other_bytes_per_s": round(side.other),
+        "most_bytes_per_s": None if side.advised.rate is None else round(side.advised.rate),
+        "reason": side.advised.reason,
+        "capacity": "learned" if side.broker_id in found.learned else "conf",
+    }
+
+
+def _said(found: "MoveAdvice", file: Path, connection: "Connection") -> Iterator[str]:
+    throttle = found.throttle
+    if not throttle.sides:
+        yield "Nothing is to be copied: every replica asked for is there."
+        return
+    if found.learned:
+        brokers = ", ".join(map(str, sorted(found.learned)))
+        yield (
+            f"Capacity of brokers {brokers} is what they carried at most, and may be far more: "
+            "set replication.capacity_bytes_per_s."
+        )
+    yield from _rates(throttle, file, connection)
+    for name, lists in (
+        ("leader", throttle.leader_replicas),
+        ("follower", throttle.follower_replicas),
+    ):
+        for topic, entries in sorted(lists.items()):
+            yield f"{topic}: {name}.replication.throttled.replicas={entries}"
+
+
+def _rates(throttle: "MoveThrottle", file: Path, connection: "Connection") -> Iterator[str]:
+    if not throttle.fits or throttle.most is None:
+        short = [s for s in throttle.sides if s.advised.rate is None or s.advised.rate <= s.floor]
+        names = ", ".join(f"{side.side} {side.broker_id}" for side in short)
+        yield (
+            f"No rate fits: at {names or 'the busiest broker'} less is left than is written into "
+            "what moves. Move fewer partitions at once, or when less is written."
+        )
+        return
+    from quotaflow.pipelines.feedback.kafka_configs import reassign_command  # noqa: PLC0415
+
+    seconds = throttle.seconds(throttle.most)
+    yield (
+        f"It ends at any rate above {throttle.least:,.0f} bytes/s; clients do not feel it up to "
+        f"{throttle.most:,.0f}, at which it takes about {seconds or 0.0:,.0f} s."
+    )
+    yield reassign_command(str(file), throttle.most, connection)
