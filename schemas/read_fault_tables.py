@@ -47,7 +47,7 @@ REPLICA_OFFSETS = Table(
     partitioning=("event_date",),
 )
 
-_BY_THEN = "told in the minute and the one before it; null: none was"
+_BY_THEN = "told in the minute and the one before it; null: none was, or a redirect_loop"
 
 FETCH_FAULTS = Table(
     name="fetch_faults",
@@ -81,7 +81,9 @@ FETCH_FAULTS = Table(
         Column("min_fetch_offset", LONG, "least offset asked for; null: no session tells it"),
         Column("max_fetch_offset", LONG, "greatest offset asked for"),
         Column("named_replica", INT, "redirect_loop: the greatest broker id named"),
-        Column("leader_id", INT, "who led: it answered followers, else by the last snapshot"),
+        Column(
+            "leader_id", INT, "who led: it answered followers, or names replicas; else by snapshot"
+        ),
         Column("log_start_offset", LONG, f"greatest log start of this replica {_BY_THEN}"),
         Column("end_offset", LONG, f"greatest high watermark or log end of it {_BY_THEN}"),
         Column("leader_log_start_offset", LONG, f"greatest log start of the leader {_BY_THEN}"),

@@ -9,7 +9,12 @@ from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.results.as_of import with_minute, with_since
 from quotaflow.pipelines.results.fetch_fault_kinds import with_bounds, with_fault
 from quotaflow.pipelines.results.replica_choice import with_leader
-from quotaflow.pipelines.results.replica_offsets import PARTITION, answered_number, told
+from quotaflow.pipelines.results.replica_offsets import (
+    PARTITION,
+    answered_number,
+    gathered,
+    with_partition,
+)
 from quotaflow.pipelines.results.replica_states import with_replicas, with_topic
 from quotaflow.pipelines.results.result import Context, Known, Result
 from quotaflow.schemas import tables
@@ -23,6 +28,7 @@ _BUCKET_S = 60
 _CLIENT = ("principal", "client_id", "broker_id")
 _SOFTWARE = ("client_software_name", "client_software_version")
 _BOUNDS = ("log_start_offset", "end_offset", "leader_log_start_offset", "leader_end_offset")
+_NAME = ("cluster_id", "topic", "topic_id", "partition")
 _AT = tuple(name for name in PARTITION if name != "minute_end")
 
 
@@ -54,26 +60,29 @@ def faults(known: Known) -> "DataFrame":
     """Relevant fetches to rows of the table."""
     of = {name: with_since(changes) for name, changes in known.context.items()}
     fetches = with_minute(known.facts)
-    found = _suspects(fetches, of["topics"]).alias("found")
-    bounds = _bounds(told(fetches, of["topics"])).alias("bounds")
+    suspects = _suspects(fetches, of["topics"])
+    is_some = ~F.col("is_named") | (F.col("answers") >= rule.LOOP_REDIRECTS)
+    found = _counted(suspects).where(is_some).alias("found")
+    bounds = _bounds(fetches, suspects, of["topics"]).alias("bounds")
     named = (
         found.join(bounds, null_safe(_AT, "found", "bounds"), "left")
-        .select("found.*", "bounds.told")
+        # Of who only named a replica nothing is looked up, whatever else befell its partition.
+        .select("found.*", F.when(~F.col("is_named"), F.col("bounds.told")).alias("told"))
         .transform(with_replicas, of["replicas"], of["brokers"])
         .transform(with_leader)
-        .withColumnRenamed("leader_id", "leader_in_snapshot")
+        .withColumn(
+            "leader_in_snapshot",
+            F.when(F.col("is_named"), F.col("broker_id")).otherwise(F.col("leader_id")),
+        )
         .transform(with_bounds)
         .transform(with_fault)
         .select("*", F.explode(F.array_compact(F.array(*_kinds()))).alias("kind"))
     )
-    return _counted(named).select(_TABLE.column_names)
+    return _summed(named).select(_TABLE.column_names)
 
 
 def _suspects(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
-    """Answers to consumers that failed, read past the high watermark, or named a replica.
-
-    Counted by connection and offset; those that named a replica by connection alone.
-    """
+    """Answers to consumers that failed, read past the high watermark, or named a replica."""
     code, offset = F.coalesce("of.error_code", F.lit(0)), F.col("of.fetch_offset")
     named = F.when(code == 0, answered_number("of.preferred_read_replica"))
     return (
@@ -90,16 +99,6 @@ def _suspects(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
             offset.alias("asked_from"),
         )
         .transform(with_topic, topics)
-        .groupBy(*PARTITION, *_CLIENT, "connection_id", "error_code", "is_named", "fetch_offset")
-        .agg(
-            F.count(F.lit(1)).alias("answers"),
-            F.max("named").alias("named_replica"),
-            F.min("high").alias("high_watermark"),
-            F.min("asked_from").alias("least_offset"),
-            F.max("asked_from").alias("greatest_offset"),
-            F.max("client_software_name").alias("client_software_name"),
-            F.min("client_software_version").alias("client_software_version"),
-        )
     )
 
 
@@ -108,8 +107,30 @@ def _is_suspect(of: Column) -> Column:
     return (of["error_code"] != 0) | (of["preferred_read_replica"] >= 0) | is_late
 
 
-def _bounds(offsets: "DataFrame") -> "DataFrame":
-    """A row per partition and minute: what replicas told in it, and in the one before."""
+def _counted(suspects: "DataFrame") -> "DataFrame":
+    """By connection and offset; those that named a replica by connection alone."""
+    key = (*PARTITION, *_CLIENT, "connection_id", "error_code", "is_named", "fetch_offset")
+    return suspects.groupBy(*key).agg(
+        F.count(F.lit(1)).alias("answers"),
+        F.max("named").alias("named_replica"),
+        F.min("high").alias("high_watermark"),
+        F.min("asked_from").alias("least_offset"),
+        F.max("asked_from").alias("greatest_offset"),
+        F.max("client_software_name").alias("client_software_name"),
+        F.min("client_software_version").alias("client_software_version"),
+    )
+
+
+def _bounds(fetches: "DataFrame", suspects: "DataFrame", topics: "DataFrame") -> "DataFrame":
+    """A row per partition and minute: what replicas told in it, and in the one before.
+
+    Only of partitions of which something is to be told: mostly those are few, or none.
+    """
+    asked = suspects.where("NOT is_named").select(*_NAME).distinct()
+    answers = with_partition(fetches, topics).alias("answers")
+    of_asked = answers.join(
+        F.broadcast(asked.alias("asked")), null_safe(_NAME, "answers", "asked"), "left_semi"
+    )
     within = F.struct(F.col("event_time").alias("minute"), F.lit(False).alias("is_before"))
     later = F.col("event_time") + F.make_dt_interval(mins=F.lit(1))
     before = F.struct(later.alias("minute"), F.lit(True).alias("is_before"))
@@ -122,7 +143,8 @@ def _bounds(offsets: "DataFrame") -> "DataFrame":
         F.greatest("max_high_watermark", "max_log_end_offset").alias("greatest_end"),
     )
     return (
-        offsets.select("*", F.inline(F.array(within, before)))
+        gathered(of_asked)
+        .select("*", F.inline(F.array(within, before)))
         .drop("event_time")
         .withColumnRenamed("minute", "event_time")
         .groupBy(*_AT)
@@ -136,14 +158,11 @@ def _kinds() -> list[Column]:
     return [
         F.col("fault"),
         F.when(is_spin & (F.col("answers") >= rule.SPIN_ANSWERS), rule.SPIN),
-        F.when(
-            F.col("is_named") & (F.col("answers") >= rule.LOOP_REDIRECTS),
-            rule.REDIRECT_LOOP,
-        ),
+        F.when(F.col("is_named"), rule.REDIRECT_LOOP),
     ]
 
 
-def _counted(named: "DataFrame") -> "DataFrame":
+def _summed(named: "DataFrame") -> "DataFrame":
     held = F.when(F.col("is_held_by_leader"), F.col("answers")).otherwise(F.lit(0))
     return (
         named.groupBy(*_AT, *_CLIENT, F.col("kind").alias("fault"))

@@ -43,23 +43,30 @@ def offsets(known: Known) -> "DataFrame":
     """Relevant fetches to rows of the table."""
     topics = with_since(known.context[tables.TOPICS.name])
     return (
-        told(with_minute(known.facts), topics)
+        with_partition(with_minute(known.facts), topics)
+        .transform(gathered)
         .withColumn("event_date", F.to_date("event_time"))
         .select(_TABLE.column_names)
     )
 
 
-def told(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
-    """What fetches, with their minutes, told of each replica in each minute."""
-    tellings = F.array_compact(F.array(_of_itself(), _of_follower()))
+def with_partition(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
+    """A row per partition answered, `of`, with its topic named and told by its id where known."""
     return (
         fetches.withColumn("of", F.explode("partitions"))
         .select(
-            *("cluster_id", "event_time", "minute_end"),
+            *("cluster_id", "event_time", "minute_end", "broker_id", "replica_id", "of"),
             *(F.col(f"of.{name}") for name in ("topic", "topic_id", "partition")),
-            F.inline(tellings),
         )
         .transform(with_topic, topics)
+    )
+
+
+def gathered(answers: "DataFrame") -> "DataFrame":
+    """What partitions answered told of each replica in each minute."""
+    tellings = F.array_compact(F.array(_of_itself(), _of_follower()))
+    return (
+        answers.select(*PARTITION, F.inline(tellings))
         .groupBy(*PARTITION, "holder")
         .agg(
             F.count_if(~F.col("is_follower")).alias("answers"),
