@@ -20,7 +20,7 @@ OUT_OF_RANGE = 1
 ROUNDS = 100
 _PARTITION = TopicPartition(TOPIC, 0)
 _ALL_NAMES = 12
-_QUIET_S = 45
+_QUIET_S = 50
 
 
 @dataclass

@@ -36,9 +36,10 @@ def test_every_answer_out_of_range_has_a_case(filled: Path, run: Run) -> None:
         assert deleted["greatest"] == FIRST - 1 < deleted["log_start_offset"] == FIRST
         assert by_case["offset_too_large"][broker_id]["least"] == PAST_END
     early = by_case["unavailable_offset"]
-    assert {id_: row["answers"] for id_, row in early.items()} == {
-        reads.follower: reads.answers["unavailable"]
-    }
+    seen = reads.answers["unavailable"]  # mostly: who writes must be faster than who follows
+    assert {id_: row["answers"] for id_, row in early.items()} == (
+        {reads.follower: seen} if seen else {}
+    )
 
 
 def test_what_is_not_committed_is_case_1(filled: Path, run: Run) -> None:
