@@ -64,8 +64,9 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ),
     (
         "sql",
-        "SELECT advice, client_rack, client_id, topic, saved_bytes_per_hour FROM replica_advice "
-        "ORDER BY saved_bytes_per_hour DESC, advice, topic",
+        "SELECT advice, client_rack, client_id, topic, "
+        "CAST(saved_bytes_per_hour AS BIGINT) AS saved_bytes_per_hour "
+        "FROM replica_advice ORDER BY saved_bytes_per_hour DESC, advice, topic",
     ),
     (
         "sql",
