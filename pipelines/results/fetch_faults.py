@@ -109,15 +109,14 @@ def _is_suspect(of: Column) -> Column:
 
 def _counted(suspects: "DataFrame") -> "DataFrame":
     """By connection and offset; those that named a replica by connection alone."""
-    key = (*PARTITION, *_CLIENT, "connection_id", "error_code", "is_named", "fetch_offset")
-    return suspects.groupBy(*key).agg(
+    # A connection has one software: as a part of the key it costs nothing, as a text it would sort.
+    of_answer = ("connection_id", "error_code", "is_named", "fetch_offset")
+    return suspects.groupBy(*PARTITION, *_CLIENT, *_SOFTWARE, *of_answer).agg(
         F.count(F.lit(1)).alias("answers"),
         F.max("named").alias("named_replica"),
         F.min("high").alias("high_watermark"),
         F.min("asked_from").alias("least_offset"),
         F.max("asked_from").alias("greatest_offset"),
-        F.max("client_software_name").alias("client_software_name"),
-        F.min("client_software_version").alias("client_software_version"),
     )
 
 
