@@ -23,6 +23,10 @@ from quotaflow.pipelines.results import (
     reassignment_changes,
     replica_lag,
     replica_offsets,
+    replication_rates,
+    replication_throttles,
+    replication_traffic,
+    throttle_changes,
     topic_names,
     traffic,
 )
@@ -86,6 +90,10 @@ def _of_requests(conf: Conf) -> tuple[Result, ...]:
         quota_usage.result(conf.quotas),
         rack_traffic.result(conf.racks),
         reassignment_changes.result(),
+        throttle_changes.result(),
+        replication_traffic.result(),
+        replication_rates.result(),
+        replication_throttles.result(),
         offset_lookups.result(),
     )
 

@@ -26,7 +26,7 @@ CONTEXT = (
     Context(tables.TOPICS, reaches_back=True),
 )
 """What the rules of this module look up. What results tell follows from requests that are facts of
-these too, so that a change touches what comes after it (`Result.carry_s`)."""
+these too, so that a change touches what comes after it (`Result.runs_forward`)."""
 
 PAIR = ("cluster_id", "leader_id", "follower_id", "topic_id", "partition")
 _SECOND = ("cluster_id", "event_time", *PAIR[1:], "topic")

@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from quotaflow.pipelines.results import replica_fetches
-from quotaflow.pipelines.results.replication_traffic import BUCKET_S, CARRY_S
+from quotaflow.pipelines.results.replication_traffic import BUCKET_S
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.results.throttle_rates import with_rate
 from quotaflow.schemas import tables
@@ -30,7 +30,7 @@ def result() -> Result:
         lookback_s=_WINDOWS_S,
         relevant=replica_fetches.relevant,
         compute=rates,
-        carry_s=CARRY_S,
+        runs_forward=True,
         context=replica_fetches.CONTEXT,
     )
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.results import replica_fetches
 from quotaflow.pipelines.results.as_of import HISTORY, histories, standing, with_since
 from quotaflow.pipelines.results.in_sync_replicas import with_in_isr
-from quotaflow.pipelines.results.replication_traffic import BUCKET_S, CARRY_S
+from quotaflow.pipelines.results.replication_traffic import BUCKET_S
 from quotaflow.pipelines.results.result import Context, Known, Result
 from quotaflow.pipelines.results.throttle_rates import with_rate
 from quotaflow.pipelines.results.throttle_reasons import with_state
@@ -41,7 +41,7 @@ def result() -> Result:
         lookback_s=0,
         relevant=telling,
         compute=throttles,
-        carry_s=CARRY_S,
+        runs_forward=True,
         context=(
             *replica_fetches.CONTEXT,
             *(Context(table, valid_from=None) for table in _OF_RESULTS),

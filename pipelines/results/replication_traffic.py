@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 _TABLE = tables.REPLICATION_TRAFFIC
 BUCKET_S = 60
-CARRY_S = 1
-"""A throttle that was set touches all that came since: nothing is carried, all of it is anew."""
 _KEY = ("cluster_id", "event_time", *replica_fetches.PAIR[1:], "topic")
 _SUMS = (
     "fetches",
@@ -35,7 +33,7 @@ def result() -> Result:
         lookback_s=0,
         relevant=replica_fetches.relevant,
         compute=traffic,
-        carry_s=CARRY_S,
+        runs_forward=True,
         context=replica_fetches.CONTEXT,
     )
 

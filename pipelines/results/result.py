@@ -47,8 +47,10 @@ class Result:
     `compute` is pure: facts to result rows. `lookback_s` is how far back facts matter to a row.
     With `carry_s` the rule is sequential: a row needs the last one of its `carry_key` within
     carry_s seconds, so a change runs forward; it is asked for rows from `warm_up_s` earlier on,
-    which are not kept. New rows of `context` touch every bucket since they hold. `scope` is SQL
-    that is true for the rows of this result, where another one fills the same table.
+    which are not kept. With `runs_forward` a change touches all that came since, and nothing is
+    carried: the rule looks up what was before it. New rows of `context` touch every bucket since
+    they hold. `scope` is SQL that is true for the rows of this result, where another one fills the
+    same table.
     """
 
     table: Table
@@ -60,6 +62,7 @@ class Result:
     carry_s: int = 0
     carry_key: tuple[str, ...] = ()
     warm_up_s: int = 0
+    runs_forward: bool = False
     context: tuple[Context, ...] = ()
     scope: str = "true"
 
@@ -71,6 +74,6 @@ class Result:
             epoch_s = int(since.timestamp())
             bucket = datetime.fromtimestamp(epoch_s - epoch_s % self.bucket_s, UTC)
             touched.append(Span(bucket))
-        if touched and self.carry_s:
+        if touched and (self.carry_s or self.runs_forward):
             return [Span(min(span.start for span in touched))]
         return joined(touched)

@@ -1,9 +1,9 @@
 -- One row per thing that is wrong, or may be, with the throttles of replication (KIP-73) that stand.
--- finding: list_without_rate, rate_without_list and static_rate_ignored do nothing; broker_gone and
--- malformed_list name nobody; wildcard_list holds ordinary catching up too; moved_unlisted is moved
--- and no list holds it; rate_below_1_mb is too low for brokers to measure well; response_too_large: see
--- throttle_sizing; left_over_list and left_over_rate: nothing that they hold was moved or behind for
--- replication.left_over_s of conf (600). set_at, age_s and set_by are of the list, or of the rate where
+-- finding: list_without_rate, rate_without_list (no list of its side stands) and static_rate_ignored
+-- do nothing; broker_gone and malformed_list name nobody; wildcard_list holds ordinary catching up too;
+-- moved_unlisted is moved and no list holds it; rate_below_1_mb is too low for brokers to measure well;
+-- response_too_large: see throttle_sizing; left_over_list: nothing that it holds, left_over_rate: nothing
+-- that any list holds, was moved or behind for replication.left_over_s of conf (600). set_at, age_s and set_by are of the list, or of the rate where
 -- that is what is wrong, and null where it was set before the request log began. replicas: how many
 -- sides of replications it is about.
 WITH newest AS (
@@ -38,15 +38,33 @@ recent AS (
     WHERE unix_millis(throttles.event_time)
         >= unix_millis(newest.event_time) - coalesce(conf.left_over_s, 600) * 1000
 ),
+used AS (
+    SELECT
+        cluster_id,
+        side,
+        max(is_used) AS is_used,
+        max(CASE WHEN is_now AND listed <> 'unlisted' THEN 1 ELSE 0 END) AS is_listed
+    FROM recent
+    GROUP BY cluster_id, side
+),
+in_use AS (
+    SELECT cluster_id, max(is_used) AS is_used
+    FROM used
+    GROUP BY cluster_id
+),
 set_up AS (
     SELECT
-        *,
-        reason AS finding,
-        reason LIKE '%rate%' AND reason <> 'list_without_rate' AS is_of_rate
+        recent.*,
+        recent.reason AS finding,
+        recent.reason LIKE '%rate%' AND recent.reason <> 'list_without_rate' AS is_of_rate
     FROM recent
-    WHERE is_now AND reason IN (
-        'list_without_rate', 'rate_without_list', 'static_rate_ignored', 'broker_gone'
-    ) AND (topic IS NULL OR listed <> 'unlisted')
+    INNER JOIN used ON recent.cluster_id = used.cluster_id AND recent.side = used.side
+    WHERE recent.is_now AND (
+        (recent.topic IS NULL AND used.is_listed = 0 AND recent.reason = 'rate_without_list')
+        OR (recent.listed <> 'unlisted' AND recent.reason IN (
+            'list_without_rate', 'static_rate_ignored', 'broker_gone'
+        ))
+    )
     UNION ALL
     SELECT *, 'malformed_list' AS finding, false AS is_of_rate
     FROM recent
@@ -101,20 +119,21 @@ lists AS (
 ),
 rates AS (
     SELECT
-        cluster_id,
-        now,
-        side,
-        broker_id,
-        max(left_over_s) AS left_over_s,
-        max(rate) AS rate,
-        max(rate_set_at) AS set_at,
-        max(rate_set_by) AS set_by,
-        max(rate_set_by_client_id) AS set_by_client_id,
-        count(CASE WHEN is_now THEN 1 END) AS replicas
+        recent.cluster_id,
+        recent.now,
+        recent.side,
+        recent.broker_id,
+        max(recent.left_over_s) AS left_over_s,
+        max(recent.rate) AS rate,
+        max(recent.rate_set_at) AS set_at,
+        max(recent.rate_set_by) AS set_by,
+        max(recent.rate_set_by_client_id) AS set_by_client_id,
+        count(*) AS replicas
     FROM recent
-    WHERE rate_source IN ('dynamic_broker', 'dynamic_default')
-    GROUP BY cluster_id, now, side, broker_id
-    HAVING max(is_used) = 0 AND count(CASE WHEN is_now THEN 1 END) > 0
+    INNER JOIN in_use ON recent.cluster_id = in_use.cluster_id
+    WHERE recent.is_now AND in_use.is_used = 0
+        AND recent.rate_source IN ('dynamic_broker', 'dynamic_default')
+    GROUP BY recent.cluster_id, recent.now, recent.side, recent.broker_id
 ),
 all_found AS (
     SELECT

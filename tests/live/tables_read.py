@@ -12,6 +12,8 @@ from quotaflow.schemas import tables
 # What a cluster is configured to do when somebody looks, and no outcome of what a log says.
 _OF_SNAPSHOTS = {
     "client_subscriptions",
+    "replication_rates",
+    "replication_throttles",
     *(name for name, table in tables.TABLES.items() if "is_removed" in table.column_names),
 }
 
@@ -40,6 +42,7 @@ def contents(folder: Path) -> dict[str, Counter[str]]:
         "replica_offsets": "event_time, broker_id, sum(answers), sum(follower_fetches)",
         "fetch_faults": "event_time, client_id, broker_id, sum(answers)",
         "fetch_sizes": "* EXCEPT (largest_oversized)",
+        "replication_traffic": "event_time, leader_id, follower_id, sum(fetches), sum(bytes)",
     }
     of_log = {
         "producer_id_rates": "WHERE kind = 'allocation'",
@@ -47,6 +50,7 @@ def contents(folder: Path) -> dict[str, Counter[str]]:
         "rack_traffic": "GROUP BY event_time, flow, broker_id",
         "replica_offsets": "GROUP BY event_time, broker_id",
         "fetch_faults": "GROUP BY event_time, client_id, broker_id",
+        "replication_traffic": "GROUP BY event_time, leader_id, follower_id",
     }
     found = {
         name: Counter(

@@ -124,6 +124,12 @@ NOW = [replicated(3_600, 1, 2)]
         ),
         pytest.param([throttled(3_540, **IDLE)], [], [], id="gone since"),
         pytest.param(
+            [throttled(3_600), throttled(3_600, **RATE | {"broker_id": 2})],
+            [],
+            [],
+            id="rates of all brokers that a move needs, on both sides",
+        ),
+        pytest.param(
             [throttled(3_600, **RATE)],
             [],
             [

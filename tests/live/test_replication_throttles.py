@@ -1,0 +1,154 @@
+"""Throttled moves of a real cluster: what holds them back, by whom, and what brokers measure."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import DataFrame, SparkSession
+
+from quotaflow.demo import traffic_configs
+from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.traffic_stage import Stage
+from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.facts import requests
+from quotaflow.pipelines.results import replication_rates, throttle_changes
+from quotaflow.pipelines.results.result import Known
+from quotaflow.schemas import tables
+
+from .drive import Run, logged
+from .jmx import jmx
+from .tables_read import query
+
+TOOL = "reassign-partitions-tool"
+RATE, SIZE, RECORD_BYTES = 1_500_000, 15_000_000, 50_000
+
+
+def test_the_demos_move_is_listed_rated_and_effective(filled: Path, run: Run) -> None:
+    move = run.report.move
+    found = query(
+        filled,
+        "SELECT * FROM replication_throttles WHERE topic = 'bulk' AND peer_broker_id IS NOT NULL "
+        "AND is_effective ORDER BY event_time",
+    )
+    sides = {row["side"]: row for row in found}
+    ends = {side: (row["broker_id"], row["peer_broker_id"]) for side, row in sides.items()}
+    there, back = (move.from_broker, move.to_broker), (move.to_broker, move.from_broker)
+    assert ends == {"leader": there, "follower": back}
+    for row in sides.values():
+        assert (row["listed"], row["rate"]) == ("entry", float(move.throttle_bytes_per_s))
+        assert row["rate_source"] == "dynamic_broker"
+        assert (row["in_isr"], row["in_isr_told_by"]) == (False, "fetch_offset")
+        assert (row["list_set_by"], row["list_set_by_client_id"]) == ("User:admin", TOOL)
+        assert (row["rate_set_by"], row["rate_set_by_client_id"]) == ("User:admin", TOOL)
+        assert row["is_moving"]
+    assert not query(filled, "SELECT * FROM throttle_checks WHERE topic = 'bulk'")
+
+
+def test_changes_are_told_once_also_those_that_were_refused(filled: Path, run: Run) -> None:
+    rows = query(filled, "SELECT * FROM throttle_changes")
+    refused = {(row["entity_name"], row["config_value"], row["error_code"]) for row in rows} & {
+        ("2", "abc", 42),
+        ("payments", "0-1", 40),
+    }
+    assert len(refused) == 2
+    of_bulk = [row for row in rows if row["entity_name"] == "bulk" and row["operation"] == "SET"]
+    move = run.report.move
+    assert {(row["config_key"].partition(".")[0], row["config_value"]) for row in of_bulk} == {
+        ("leader", f"0:{move.from_broker}"),
+        ("follower", f"0:{move.to_broker}"),
+    }
+    assert len(of_bulk) == 2
+
+
+def moved_under_throttle(cluster: Cluster, topic: str) -> tuple[int, list[tuple[float, float]]]:
+    """The broker that was read from, and what it measured meanwhile: (time, bytes per second)."""
+    leader = 1
+    settings = {"linger.ms": 50, "enable.metrics.push": False}
+    producer = Producer(cluster.librdkafka_properties("alice") | settings)
+    record = Random(73).randbytes(RECORD_BYTES)
+    for _ in range(SIZE // RECORD_BYTES):
+        producer.produce(topic, record)
+    assert producer.flush(30) == 0
+    measured = []
+    with ThreadPoolExecutor(1) as pool:
+        stage = Stage(cluster, 0, 60.0)
+        moved = pool.submit(
+            *(traffic_configs.move, stage, topic),
+            size_bytes=SIZE,
+            throttle_bytes_per_s=RATE,
+        )
+        while not moved.done():
+            said = jmx(cluster, leader, "kafka.server:type=LeaderReplication")
+            (rate,) = (float(v) for name, v in said.items() if name.endswith("byte-rate"))
+            measured.append((time.time(), rate))
+        assert moved.result().is_finished
+    return leader, measured
+
+
+def parsed(spark: SparkSession, cluster: Cluster, since_ms: int) -> DataFrame:
+    """Requests of the brokers' logs since a time."""
+    lines = [
+        (None, json.dumps(line).encode(), "logs", 0, offset, datetime.now(UTC), None)
+        for offset, line in enumerate(logged(cluster))
+        if line["ts"] >= since_ms
+        and line["r"]["requestHeader"]["requestApiKeyName"] in {"FETCH", *throttle_changes.APIS}
+    ]
+    shape = "key binary, value binary, topic string, partition int, offset bigint, "
+    shape += "timestamp timestamp, headers array<struct<key: string, value: binary>>"
+    records = spark.createDataFrame(lines, shape)
+    return requests.select_requests(requests.parse(records, Ingest(), cluster.cluster_id))
+
+
+def rates_of(
+    spark: SparkSession, cluster: Cluster, lines: DataFrame, topics: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Rows of replication_rates, from the log and the names of topics alone."""
+
+    def frame(name: str, rows: list[dict[str, Any]]) -> DataFrame:
+        of = [row | {"cluster_id": cluster.cluster_id} for row in rows]
+        return spark.createDataFrame(pa.Table.from_pylist(of, schema=tables.TABLES[name].arrow))
+
+    changes = throttle_changes.result()
+    known = {name: frame(name, []) for name in ("topic_names", "configs")}
+    known["topics"] = frame("topics", topics)
+    known["throttle_changes"] = changes.compute(Known(changes.relevant(lines)))
+    rates = replication_rates.result()
+    found = rates.compute(Known(rates.relevant(lines), context=known))
+    return [row.asDict() for row in found.collect()]
+
+
+def test_rates_of_the_log_are_those_the_broker_measures(
+    cluster: Cluster, spark: SparkSession
+) -> None:
+    topic = f"moved-{uuid4().hex[:8]}"
+    with cluster.admin() as admin:
+        ids = traffic_configs.make_topics(admin, {topic: {"assignments": {0: [1]}}})
+    began = datetime.now(UTC)
+    leader, measured = moved_under_throttle(cluster, topic)
+    topics = [{"event_time": began, "topic_id": ids[topic], "topic": topic, "is_removed": False}]
+    lines = parsed(spark, cluster, int(began.timestamp() * 1_000))
+    rows = rates_of(spark, cluster, lines, topics)
+    by_log = {
+        int(row["event_time"].timestamp()): row
+        for row in rows
+        if (row["broker_id"], row["side"]) == (leader, "leader")
+    }
+    first, last = min(by_log), max(by_log)
+    pairs = []
+    for at, rate in measured:
+        # The windows of the first seconds are not those of a clock; later they hardly matter.
+        if first + 3 <= at <= last:
+            newest = max(second for second in by_log if second <= at)
+            pairs.append((by_log[newest]["throttled_rate"], rate))
+    assert len(pairs) >= 2
+    ours, theirs = (sum(of) / len(pairs) for of in zip(*pairs, strict=True))
+    assert ours == pytest.approx(theirs, rel=0.05), pairs
+    assert {row["quota"] for row in by_log.values()} == {float(RATE)}

@@ -1,0 +1,125 @@
+"""Bytes that followers read, what of them lists held, and the rates brokers measure of that."""
+
+import random
+from datetime import UTC
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from quotaflow.udfs.rules.rate import SimpleRate
+
+from .throttle_rows import (
+    APPEND,
+    BROKER,
+    FOLLOWERS,
+    LEADER_RATE,
+    LEADERS,
+    NOON,
+    SET,
+    TOPIC,
+    Row,
+    alter,
+    at,
+    computed,
+    fetch,
+    names,
+    part,
+    produce,
+    seen,
+)
+
+OTHER = {"topic_id": "id2", "partition": 3}
+OLD = {"topic_id": None, "topic": "orders"}
+REQUESTS = [
+    names(1, ("orders", "id1")),
+    fetch(2, 1, 2, part(100)),
+    alter(3, TOPIC, "orders", (LEADERS, SET, "0:1")),
+    fetch(4, 1, 2, part(1_000), part(7, **OTHER), part(9, error_code=3)),
+    alter(5, TOPIC, "orders", (FOLLOWERS, APPEND, "0:2,1:2")),
+    fetch(6, 1, 2, part(10_000, fetch_offset=40)),
+    fetch(7, 1, 2, part(0, fetch_offset=90), forgotten=[{"topic_id": "id1", "partition": 0}]),
+    fetch(8, 1, 3, part(None, high_watermark=None)),
+    fetch(9, 1, 3, part(5, **OLD)),
+    produce(10, 1, part(50), part(60)),
+    names(61, ("clicks", "id2")),
+    fetch(62, 1, 2, part(7, **OTHER)),
+]
+FETCHED = ("fetches", "bytes", "leader_throttled_bytes", "follower_throttled_bytes")
+OFFSETS = ("first_fetch_offset", "last_fetch_offset", "high_watermark", "offset_lag")
+HELD = ("behind_fetches", "held_back_fetches", "left_out_fetches")
+EXPECTED = {
+    (0, 1, 2, "id1", "orders", 0): (5, 11_100, 11_000, 10_000, 10, 90, 90, 0, 4, 0, 1),
+    (0, 1, 3, "id1", "orders", 0): (1, 0, 0, 0, 10, 10, None, None, 0, 0, 0),
+    (0, 1, 3, None, "orders", 0): (1, 5, 5, 0, 10, 10, 90, 80, 1, 0, 0),
+    (0, 1, None, "id1", "orders", 0): (2, 110, 0, 0, None, None, None, None, 0, 0, 0),
+    (0, 1, 2, "id2", None, 3): (1, 7, 0, 0, 10, 10, 90, 80, 1, 0, 0),
+    (1, 1, 2, "id2", "clicks", 3): (1, 7, 0, 0, 10, 10, 90, 80, 1, 0, 0),
+}
+
+
+def of_cluster(rows: list[Row]) -> list[Row]:
+    return [row | {"cluster_id": "c"} for row in rows]
+
+
+def second(row: Row) -> int:
+    return int((row["event_time"].astimezone(UTC) - NOON).total_seconds())
+
+
+@pytest.mark.spark
+def test_what_followers_read_and_lists_held(spark: SparkSession) -> None:
+    found = computed(spark, of_cluster(REQUESTS), {})
+    rows = found["replication_traffic"]
+    key = ("leader_id", "follower_id", "topic_id", "topic", "partition")
+    got = {
+        (second(row) // 60, *(row[name] for name in key)): tuple(
+            row[name] for name in (*FETCHED, *OFFSETS, *HELD)
+        )
+        for row in rows
+    }
+    assert got == EXPECTED
+    assert len(rows) == len(EXPECTED)
+    rates = {
+        (row["side"], second(row)): (row["broker_id"], row["bytes"], row["throttled_rate"])
+        for row in found["replication_rates"]
+    }
+    assert rates == {
+        ("leader", 4): (1, 1_000, 1_000.0),
+        ("leader", 6): (1, 10_000, 11_000 / 3),
+        ("leader", 9): (1, 5, 11_005 / 6),
+        ("follower", 6): (2, 10_000, 10_000.0),
+    }
+
+
+@pytest.mark.spark
+def test_a_topic_a_snapshot_knows_has_its_name_before(spark: SparkSession) -> None:
+    known = {"topics": of_cluster([seen(600, topic_id="id1", topic="orders")])}
+    found = computed(spark, of_cluster(REQUESTS[1:2]), known)
+    assert [row["topic"] for row in found["replication_traffic"]] == ["orders"]
+
+
+@pytest.mark.spark
+def test_rates_are_those_of_kafkas_simple_rate(spark: SparkSession) -> None:
+    dice = random.Random(73)
+    sizes = {n: dice.randrange(1, 2_000_000) for n in range(2, 180) if dice.random() < 0.5}
+    sizes = {n: size for n, size in sizes.items() if not 60 < n < 90}
+    asked: list[Row] = [
+        names(0, ("orders", "id1")),
+        alter(0, TOPIC, "orders", (LEADERS, SET, "*")),
+        alter(1, BROKER, "1", (LEADER_RATE, SET, "900000")),
+        *(fetch(n, 1, 2, part(size)) for n, size in sizes.items()),
+    ]
+    rows = computed(spark, of_cluster(asked), {})["replication_rates"]
+    got: dict[int, Any] = {second(row): row for row in rows}
+    assert got.keys() == sizes.keys()
+    assert {row["quota"] for row in rows} == {900_000.0}
+    rate = SimpleRate()
+    for n, size in sorted(sizes.items()):
+        start_ms = int(at(n).timestamp() * 1_000)
+        rate.record(size, start_ms)
+        # A sample more or less is what may lie between the broker's windows and aligned ones.
+        by_broker = rate.measure(start_ms + 1_000)
+        row = got[n]
+        near = max(sizes.values()) / 11
+        assert row["throttled_rate"] == pytest.approx(by_broker, abs=near)
+        assert row["is_over"] == (row["throttled_rate"] > 900_000)
