@@ -70,6 +70,12 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ),
     (
         "sql",
+        "SELECT topic, side, broker_id, peer_broker_id, rate, peak_throttled_rate, "
+        "held_back_fetches, is_effective, is_biting, reason FROM replication_throttles "
+        "WHERE topic = 'bulk' ORDER BY event_time, side, broker_id, peer_broker_id",
+    ),
+    (
+        "sql",
         "SELECT client_id, sum(fetches) AS fetches, sum(drained_fetches) AS drained, "
         "sum(wait_timeout_fetches) AS empty, sum(bytes) AS bytes, "
         "max(max_response_bytes) AS most_at_once FROM fetch_sizes WHERE replica_id IS NULL "

@@ -1,6 +1,7 @@
 """Which time a batch of facts touches, as spans: no Spark needed."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -49,6 +50,9 @@ def test_spans(starts: list[float], expected: list[tuple[float, float]]) -> None
 
 def test_a_sequential_result_runs_from_the_first_touched_bucket_to_the_end() -> None:
     assert ends(result(carry_s=60).spans(map(at, [50, 20]))) == [(20, None)]
+    forward = replace(result(), runs_forward=True)
+    assert ends(forward.spans(map(at, [50, 20]))) == [(20, None)]
+    assert forward.spans([]) == []
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=120))
