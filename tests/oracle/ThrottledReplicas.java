@@ -96,7 +96,7 @@ public final class ThrottledReplicas {
         OpType operation = OpType.valueOf(asked.get("operation").textValue());
         String operand = asked.get("operand").textValue();
         var change = Map.of(KEY, Map.entry(operation, operand));
-        var result = manager.incrementalAlterConfig(TOPIC, change, true);
+        var result = manager.incrementalAlterConfig(TOPIC, change, true, false);
         result.records().forEach(r -> manager.replay((ConfigRecord) r.message()));
         ObjectNode answer = JSON.createObjectNode();
         answer.put("error", result.response().error().code());
