@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from quotaflow.pipelines.section import Positive, PositiveRate, Section
 from quotaflow.udfs.rules.throttle_rate import Bounds
@@ -19,6 +19,10 @@ class Replication(Section):
     is kept, none is more than `most_step` times the one before, or changed within `hold_s`.
     `network_bytes_per_s` is what the network between all brokers carries, where it is known. A list
     or rate is left over when nothing it holds was moved or behind for `left_over_s`.
+
+    Clients suffer while the p99 of their requests is past `produce_p99_ms` or `fetch_p99_ms` and
+    `p99_rise` times what is usual. With `manage` a plan asks for rates where lists stand, each for
+    `lease_s`; it takes back what `clean_up_principals` (as Kafka prints them) left over.
     """
 
     capacity_bytes_per_s: PositiveRate | None = None
@@ -29,6 +33,20 @@ class Replication(Section):
     hold_s: Positive = 180
     network_bytes_per_s: PositiveRate | None = None
     left_over_s: Positive = 600
+    produce_p99_ms: PositiveRate = 1_000
+    fetch_p99_ms: PositiveRate = 500
+    p99_rise: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 2.0
+    manage: bool = False
+    lease_s: Positive = 3_600
+    clean_up_principals: list[str] = Field(default_factory=list)
+
+    @field_validator("clean_up_principals")
+    @classmethod
+    def _as_kafka_prints(cls, principals: list[str]) -> list[str]:
+        bare = [name for name in principals if ":" not in name]
+        if bare:
+            raise ValueError(f"write User:{bare[0]} instead of {bare[0]}")
+        return principals
 
     @property
     def bounds(self) -> Bounds:

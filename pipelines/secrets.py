@@ -52,6 +52,18 @@ def resolve(properties: Mapping[str, str]) -> dict[str, str]:
     return resolved
 
 
+def principal(properties: Mapping[str, str]) -> str | None:
+    """Whom brokers take this login for, where that can be told without the login itself."""
+    try:
+        resolved = resolve(properties)
+    except ConfigError:
+        # Nobody logs in here: a secret that is not at hand is none of the caller's business.
+        resolved = dict(properties)
+    username = credentials(resolved.get("sasl.jaas.config", ""))[0]
+    username = username or resolved.get("sasl.username", "")
+    return f"User:{username}" if username and not username.startswith(REFERENCES) else None
+
+
 def credentials(jaas: str) -> tuple[str, str]:
     """Username and password of a jaas text, for clients that take them apart."""
     found = {

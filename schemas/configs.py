@@ -69,8 +69,13 @@ class Config:
         return isinstance(self.values, Listed)
 
 
-USER, CLIENT_METRICS = "user", "client-metrics"
-ENTITY_TYPES = {USER: "users", CLIENT_METRICS: "client-metrics"}
+USER, CLIENT_METRICS, BROKER, TOPIC = "user", "client-metrics", "broker", "topic"
+ENTITY_TYPES = {
+    USER: "users",
+    CLIENT_METRICS: "client-metrics",
+    BROKER: "brokers",
+    TOPIC: "topics",
+}
 """Types of entities, and what kafka-configs.sh calls them."""
 
 PROBE, REFUSED = "probe.", "refused: "
@@ -123,6 +128,25 @@ MATCH = Config(
         r"client_instance_id=[\w-]{22}(\|[\w-]{22})*", "client_instance_id= and ids with | between"
     ),
 )
+# Kafka's QuotaConfig: under 1 MB/s rates are not measured well.
+LEADER_RATE, FOLLOWER_RATE = (
+    Config(
+        key=f"{side}.replication.throttled.rate",
+        entity_type=BROKER,
+        comment=f"bytes that may be {done} of replicas that a list names (KIP-73)",
+        values=Number("bytes per second", 999_999, 2**53, whole=True),
+    )
+    for side, done in (("leader", "sent"), ("follower", "taken"))
+)
+LEADER_REPLICAS, FOLLOWER_REPLICAS = (
+    Config(
+        key=f"{side}.replication.throttled.replicas",
+        entity_type=TOPIC,
+        comment=f"replicas that are throttled as {side}s (KIP-73)",
+        values=Listed(r"[0-9]+:[0-9]+", "partition:broker"),
+    )
+    for side in ("leader", "follower")
+)
 
 CONFIGS: dict[str, Config] = {
     config.key: config
@@ -134,5 +158,9 @@ CONFIGS: dict[str, Config] = {
         METRICS,
         INTERVAL_MS,
         MATCH,
+        LEADER_RATE,
+        FOLLOWER_RATE,
+        LEADER_REPLICAS,
+        FOLLOWER_REPLICAS,
     )
 }

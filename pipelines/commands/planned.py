@@ -9,7 +9,6 @@ from typing import Any
 from quotaflow.pipelines import secrets
 from quotaflow.pipelines.commands import values
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import Bounds, Change, Desired, Plan, plan
 from quotaflow.pipelines.feedback.preflight import Preflight
@@ -21,6 +20,7 @@ from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.preflight import Live
 
 _FIELDS = tuple(Desired.__dataclass_fields__)
+_WRITTEN = tuple(name for name in _FIELDS if name != "withheld")
 _STANDING = (
     "SELECT entity_name, config_key, config_value FROM current_configs "
     "WHERE entity_type = 'client-metrics' AND cluster_id = {}"
@@ -65,7 +65,7 @@ def _rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
 
 def bounds(settings: Conf) -> Bounds:
     """What conf keeps a plan from touching; the pipeline's own login too."""
-    own = own_principal(settings)
+    own = secrets.principal(settings.kafka.properties)
     return Bounds(
         excluded_principals=frozenset(settings.plan.excluded_principals)
         | ({own} if own else set()),
@@ -97,22 +97,10 @@ def connection(settings: Conf) -> Connection:
     return Connection(properties.get("bootstrap.servers", "BROKER:9092"), protocol != "PLAINTEXT")
 
 
-def own_principal(settings: Conf) -> str | None:
-    """The principal this conf logs in as, where it can be told without the login itself."""
-    try:
-        resolved = secrets.resolve(settings.kafka.properties)
-    except ConfigError:
-        # A plan needs no login: a secret that is not at hand here is none of its business.
-        resolved = dict(settings.kafka.properties)
-    username = secrets.credentials(resolved.get("sasl.jaas.config", ""))[0]
-    username = username or resolved.get("sasl.username", "")
-    return f"User:{username}" if username and not username.startswith(secrets.REFERENCES) else None
-
-
 def objects(plan: Plan) -> Iterator[dict[str, Any]]:
     """Each change as one JSON object: the desired row, the value as written, command and note."""
     for change in plan.changes:
-        row = {name: getattr(change.desired, name) for name in _FIELDS}
+        row = {name: getattr(change.desired, name) for name in _WRITTEN}
         row |= {"config_value": change.value, "since": _time(change.desired.since)}
         yield row | {"command": change.command, "note": change.note}
 
@@ -135,18 +123,28 @@ def _of_entity(changes: list[Change]) -> Iterator[str]:
     for change in changes:
         value = "(removed)" if change.value is None else change.value
         yield f"{_entity(first)}: {change.desired.config_key} = {value}"
-    yield f"  why       {values.visible(first.reason)}"
+    for reason in dict.fromkeys(change.desired.reason for change in changes):
+        yield f"  why       {values.visible(reason)}"
     yield f"  since     {_time(first.since)}"
-    yield f"  evidence  {first.evidence_table}: {values.visible(first.evidence_key)}"
+    for row in {change.desired.evidence_key: change.desired for change in changes}.values():
+        yield f"  evidence  {row.evidence_table}: {values.visible(row.evidence_key)}"
+    for change in changes:
+        yield from _expiry(change.desired)
     yield f"  command   {changes[0].command}"
     for note in sorted({change.note for change in changes if change.note}):
         yield f"  note      {note}"
 
 
+def _expiry(row: Desired) -> Iterator[str]:
+    if row.valid_s is not None:
+        back = "none" if row.prior_value is None else row.prior_value
+        yield f"  expires   {row.config_key} after {row.valid_s} s, back to {back}"
+
+
 def not_planned(plan: Plan) -> Iterator[str]:
     """What was held back, and why."""
     for line in dict.fromkeys(f"{_entity(held.desired)}: {held.why}" for held in plan.held):
-        yield f"not planned: {line}"
+        yield f"not planned: {values.visible(line)}"
 
 
 def _entity(row: Desired) -> str:

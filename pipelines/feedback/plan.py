@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
-from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, USER
+from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, TOPIC, USER
 from quotaflow.udfs.rules import lease
 
 # kafka-configs reads an empty name, and some tools this one, as the default of all users.
@@ -21,7 +21,9 @@ _NAMES_OF_DEFAULTS = ("", "<default>")
 class Desired:
     """One row of the view desired_configs; without a config_value the config is to be removed.
 
-    `prior_value` is what the last snapshot found, null where there was none or none was taken.
+    `prior_value` is what the last snapshot found, or the request log told since; null where there
+    was none or nobody told. `withheld` says why it may not be planned; `valid_s` how long it is
+    to hold, after which the prior value comes back.
     """
 
     cluster_id: str
@@ -35,6 +37,8 @@ class Desired:
     evidence_key: str
     since: datetime
     priority: int
+    withheld: str | None = None
+    valid_s: int | None = None
 
 
 Entity = tuple[Desired, ...]
@@ -88,10 +92,13 @@ class Plan:
 
 def plan(desired: Iterable[Desired], now: datetime, bounds: Bounds, connection: Connection) -> Plan:
     """Sort desired configs into changes and what is held back; what is so already is neither."""
-    entities = [tuple(rows) for _, rows in groupby(sorted(desired, key=_order), key=_entity)]
+    in_order = sorted(desired, key=_order)
+    allowed = (row for row in in_order if row.withheld is None)
+    entities = [tuple(rows) for _, rows in groupby(allowed, key=_entity)]
     asked = sorted(filter(_is_subscription, entities), key=lambda entity: entity[0].since)
     too_many = {_entity(entity[0]) for entity in asked[bounds.max_subscriptions :]}
-    changes, held = list[Change](), list[Held]()
+    changes = list[Change]()
+    held = [Held(row, row.withheld) for row in in_order if row.withheld is not None]
     for entity in entities:
         why = _why_held(entity, now, bounds)
         if why is None and _entity(entity[0]) in too_many:
@@ -125,6 +132,8 @@ def _canonical(row: Desired) -> str | None:
 
 def _note(row: Desired) -> str:
     config = CONFIGS[row.config_key]
+    if config.entity_type == TOPIC and row.config_value is not None:
+        return f"valid while the list is {row.prior_value}: the tool sets lists whole"
     if not config.refusal:
         return ""
     return (

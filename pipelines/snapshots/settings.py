@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
+from quotaflow.pipelines import secrets
 from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.snapshots.seen import Gap, Row
@@ -21,17 +22,35 @@ KEYS = (
     "producer_ids.proxy",
     "replication.network_bytes_per_s",
     "replication.left_over_s",
+    "replication.capacity_bytes_per_s",
+    "replication.share",
+    "replication.hysteresis",
+    "replication.most_step",
+    "replication.hold_s",
+    "replication.produce_p99_ms",
+    "replication.fetch_p99_ms",
+    "replication.p99_rise",
+    "replication.manage",
+    "replication.lease_s",
 )
 
 
 def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
-    """Each of KEYS with its value as text, and racks by network; none of them may be a secret."""
+    """Each of KEYS with its value as text, and what conf lists by name; none may be a secret."""
     for key in KEYS:
         value = attrgetter(key)(conf)
         text = ",".join(value) if isinstance(value, list) else str(value)
         yield {"setting": key, "setting_value": text}
     for network, rack in conf.racks.items():
         yield {"setting": f"racks.{network}", "setting_value": rack}
+    for broker_id, capacity in conf.replication.brokers.items():
+        yield {"setting": f"replication.brokers.{broker_id}", "setting_value": str(capacity)}
+    # A principal may hold any character, so that no list of them could be split again.
+    principals = {own: "own"} if (own := secrets.principal(conf.kafka.properties)) else {}
+    for principal in conf.replication.clean_up_principals:
+        principals.setdefault(principal, "conf")
+    for principal, source in principals.items():
+        yield {"setting": f"replication.clean_up.{principal}", "setting_value": source}
 
 
 def of_probes(state: ClusterState) -> Iterator[Row | Gap]:

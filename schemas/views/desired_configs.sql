@@ -97,144 +97,153 @@ own_quotas AS (
         END AS config_value
     FROM current_client_quotas
     WHERE user IS NOT NULL AND client_id IS NULL AND NOT is_default_client_id
+),
+lasting AS (
+    SELECT
+        violating.cluster_id,
+        'user' AS entity_type,
+        substr(violating.principal, 6) AS entity_name,
+        'producer_ids_rate' AS config_key,
+        CAST(quota_per_s AS STRING) AS config_value,
+        CAST(NULL AS STRING) AS prior_value,
+        concat(
+            violating.principal, ' took new producer ids at ',
+            CAST(CAST(rate_per_s AS DECIMAL(18, 1)) AS STRING), ' per second on broker ',
+            CAST(broker_id AS STRING), ', its quota is ',
+            CAST(CAST(quota_per_s AS DECIMAL(18, 1)) AS STRING), ': over it for ',
+            CAST(seconds AS STRING), ' s, at worst by a throttle of ',
+            CAST(throttle_time_ms AS STRING), ' ms',
+            CASE
+                WHEN bursts.cause IS NULL THEN ''
+                ELSE concat('; cause: ', bursts.cause, ', by ', substr(bursts.source, 1, 100))
+            END
+        ) AS reason,
+        'producer_id_rates' AS evidence_table,
+        concat('principal=', violating.principal, ' broker_id=', CAST(broker_id AS STRING), ' kind=', kind)
+            AS evidence_key,
+        since,
+        10 AS priority
+    FROM violating
+    INNER JOIN spans
+        ON violating.cluster_id = spans.cluster_id AND violating.principal = spans.principal
+    LEFT JOIN bursts
+        ON violating.cluster_id = bursts.cluster_id
+            AND violating.principal = bursts.principal
+            AND bursts.nth = 1
+    WHERE violating.worst = 1 AND coalesce(bursts.cause, 'unknown') <> 'deploy_burst'
+    UNION ALL
+    SELECT
+        asked.cluster_id,
+        'client-metrics' AS entity_type,
+        asked.entity_name,
+        asked.config_key,
+        asked.config_value,
+        standing.config_value AS prior_value,
+        concat(
+            'alert ', rule, ' is open for ', CAST(clients AS STRING), ' clients: ', metric,
+            ' is past ', CAST(CAST(bound AS DECIMAL(18, 1)) AS STRING),
+            '; asks them, and only them, for more: about ',
+            CAST(CAST(pushes_per_s AS DECIMAL(18, 1)) AS STRING), ' pushes and ',
+            coalesce(CAST(CAST(wire_bytes_per_s AS BIGINT) AS STRING), 'an unknown number of'),
+            ' bytes per second'
+        ) AS reason,
+        'metric_alerts' AS evidence_table,
+        concat('rule=', rule, ' is_open') AS evidence_key,
+        since,
+        20 AS priority
+    FROM asked
+    LEFT JOIN standing
+        ON asked.cluster_id = standing.cluster_id
+            AND asked.entity_name = standing.entity_name
+            AND asked.config_key = standing.config_key
+    UNION ALL
+    SELECT
+        standing.cluster_id,
+        'client-metrics' AS entity_type,
+        standing.entity_name,
+        standing.config_key,
+        CAST(NULL AS STRING) AS config_value,
+        standing.config_value AS prior_value,
+        CASE
+            WHEN standing.entity_name LIKE 'quotaflow-alert-%'
+                THEN 'no alert that asked for it is open any more: takes it back'
+            ELSE 'quotaflow troubleshoot left it behind: takes it back after its lease'
+        END AS reason,
+        'current_configs' AS evidence_table,
+        concat('entity_name=', standing.entity_name) AS evidence_key,
+        standing.valid_from AS since,
+        20 AS priority
+    FROM standing
+    LEFT JOIN subscription_asks AS asks
+        ON standing.cluster_id = asks.cluster_id AND standing.entity_name = asks.entity_name
+    WHERE asks.entity_name IS NULL AND (
+        standing.entity_name LIKE 'quotaflow-alert-%'
+        OR standing.entity_name LIKE 'quotaflow-troubleshoot-%-until-%'
+    )
+    UNION ALL
+    SELECT
+        proxies.cluster_id,
+        'user' AS entity_type,
+        proxies.entity_name,
+        proxies.config_key,
+        CASE
+            WHEN proxies.config_key LIKE '%byte_rate'
+                THEN CAST(CAST(proxies.recommended AS BIGINT) AS STRING)
+            ELSE CAST(proxies.recommended AS STRING)
+        END AS config_value,
+        own_quotas.config_value AS prior_value,
+        concat(
+            'stands in for producer_ids_rate, which this cluster refuses: new producer ids at ',
+            CAST(CAST(proxies.rate_per_s AS DECIMAL(18, 1)) AS STRING), ' per second, its quota is ',
+            CAST(CAST(proxies.quota_per_s AS DECIMAL(18, 1)) AS STRING), ', so as much less of the ',
+            CAST(CAST(proxies.usage AS DECIMAL(18, 1)) AS STRING), ' of ', proxies.config_key,
+            ' it used; it slows all that this user does'
+        ) AS reason,
+        'producer_id_proxies' AS evidence_table,
+        concat('entity_name=', proxies.entity_name) AS evidence_key,
+        proxies.since,
+        15 AS priority
+    FROM producer_id_proxies AS proxies
+    LEFT JOIN own_quotas
+        ON proxies.cluster_id = own_quotas.cluster_id
+            AND proxies.entity_name = own_quotas.entity_name
+            AND proxies.config_key = own_quotas.config_key
+    UNION ALL
+    SELECT
+        asks.cluster_id,
+        'user' AS entity_type,
+        asks.entity_name,
+        asks.config_key,
+        CASE
+            WHEN asks.config_key LIKE '%byte_rate'
+                THEN CAST(CAST(asks.recommended AS BIGINT) AS STRING)
+            ELSE CAST(asks.recommended AS STRING)
+        END AS config_value,
+        own_quotas.config_value AS prior_value,
+        concat(
+            CASE
+                WHEN asks.advice = 'raise' THEN 'its quota held it back: throttled in '
+                ELSE 'no quota binds it: throttled in '
+            END,
+            CAST(asks.throttled_windows AS STRING), ' of ', CAST(asks.windows AS STRING),
+            ' windows; what it used most of the time is ',
+            CAST(CAST(asks.percentile_usage AS DECIMAL(18, 1)) AS STRING)
+        ) AS reason,
+        'quota_advice' AS evidence_table,
+        concat('user=', asks.entity_name, ' quota_type=', asks.config_key) AS evidence_key,
+        asks.since,
+        30 AS priority
+    FROM quota_asks AS asks
+    LEFT JOIN own_quotas
+        ON asks.cluster_id = own_quotas.cluster_id
+            AND asks.entity_name = own_quotas.entity_name
+            AND asks.config_key = own_quotas.config_key
 )
 
 SELECT
-    violating.cluster_id,
-    'user' AS entity_type,
-    substr(violating.principal, 6) AS entity_name,
-    'producer_ids_rate' AS config_key,
-    CAST(quota_per_s AS STRING) AS config_value,
-    CAST(NULL AS STRING) AS prior_value,
-    concat(
-        violating.principal, ' took new producer ids at ',
-        CAST(CAST(rate_per_s AS DECIMAL(18, 1)) AS STRING), ' per second on broker ',
-        CAST(broker_id AS STRING), ', its quota is ',
-        CAST(CAST(quota_per_s AS DECIMAL(18, 1)) AS STRING), ': over it for ',
-        CAST(seconds AS STRING), ' s, at worst by a throttle of ',
-        CAST(throttle_time_ms AS STRING), ' ms',
-        CASE
-            WHEN bursts.cause IS NULL THEN ''
-            ELSE concat('; cause: ', bursts.cause, ', by ', substr(bursts.source, 1, 100))
-        END
-    ) AS reason,
-    'producer_id_rates' AS evidence_table,
-    concat('principal=', violating.principal, ' broker_id=', CAST(broker_id AS STRING), ' kind=', kind)
-        AS evidence_key,
-    since,
-    10 AS priority
-FROM violating
-INNER JOIN spans
-    ON violating.cluster_id = spans.cluster_id AND violating.principal = spans.principal
-LEFT JOIN bursts
-    ON violating.cluster_id = bursts.cluster_id
-        AND violating.principal = bursts.principal
-        AND bursts.nth = 1
-WHERE violating.worst = 1 AND coalesce(bursts.cause, 'unknown') <> 'deploy_burst'
+    *,
+    CAST(NULL AS STRING) AS withheld,
+    CAST(NULL AS BIGINT) AS valid_s
+FROM lasting
 UNION ALL
-SELECT
-    asked.cluster_id,
-    'client-metrics' AS entity_type,
-    asked.entity_name,
-    asked.config_key,
-    asked.config_value,
-    standing.config_value AS prior_value,
-    concat(
-        'alert ', rule, ' is open for ', CAST(clients AS STRING), ' clients: ', metric,
-        ' is past ', CAST(CAST(bound AS DECIMAL(18, 1)) AS STRING),
-        '; asks them, and only them, for more: about ',
-        CAST(CAST(pushes_per_s AS DECIMAL(18, 1)) AS STRING), ' pushes and ',
-        coalesce(CAST(CAST(wire_bytes_per_s AS BIGINT) AS STRING), 'an unknown number of'),
-        ' bytes per second'
-    ) AS reason,
-    'metric_alerts' AS evidence_table,
-    concat('rule=', rule, ' is_open') AS evidence_key,
-    since,
-    20 AS priority
-FROM asked
-LEFT JOIN standing
-    ON asked.cluster_id = standing.cluster_id
-        AND asked.entity_name = standing.entity_name
-        AND asked.config_key = standing.config_key
-UNION ALL
-SELECT
-    standing.cluster_id,
-    'client-metrics' AS entity_type,
-    standing.entity_name,
-    standing.config_key,
-    CAST(NULL AS STRING) AS config_value,
-    standing.config_value AS prior_value,
-    CASE
-        WHEN standing.entity_name LIKE 'quotaflow-alert-%'
-            THEN 'no alert that asked for it is open any more: takes it back'
-        ELSE 'quotaflow troubleshoot left it behind: takes it back after its lease'
-    END AS reason,
-    'current_configs' AS evidence_table,
-    concat('entity_name=', standing.entity_name) AS evidence_key,
-    standing.valid_from AS since,
-    20 AS priority
-FROM standing
-LEFT JOIN subscription_asks AS asks
-    ON standing.cluster_id = asks.cluster_id AND standing.entity_name = asks.entity_name
-WHERE asks.entity_name IS NULL AND (
-    standing.entity_name LIKE 'quotaflow-alert-%'
-    OR standing.entity_name LIKE 'quotaflow-troubleshoot-%-until-%'
-)
-UNION ALL
-SELECT
-    proxies.cluster_id,
-    'user' AS entity_type,
-    proxies.entity_name,
-    proxies.config_key,
-    CASE
-        WHEN proxies.config_key LIKE '%byte_rate'
-            THEN CAST(CAST(proxies.recommended AS BIGINT) AS STRING)
-        ELSE CAST(proxies.recommended AS STRING)
-    END AS config_value,
-    own_quotas.config_value AS prior_value,
-    concat(
-        'stands in for producer_ids_rate, which this cluster refuses: new producer ids at ',
-        CAST(CAST(proxies.rate_per_s AS DECIMAL(18, 1)) AS STRING), ' per second, its quota is ',
-        CAST(CAST(proxies.quota_per_s AS DECIMAL(18, 1)) AS STRING), ', so as much less of the ',
-        CAST(CAST(proxies.usage AS DECIMAL(18, 1)) AS STRING), ' of ', proxies.config_key,
-        ' it used; it slows all that this user does'
-    ) AS reason,
-    'producer_id_proxies' AS evidence_table,
-    concat('entity_name=', proxies.entity_name) AS evidence_key,
-    proxies.since,
-    15 AS priority
-FROM producer_id_proxies AS proxies
-LEFT JOIN own_quotas
-    ON proxies.cluster_id = own_quotas.cluster_id
-        AND proxies.entity_name = own_quotas.entity_name
-        AND proxies.config_key = own_quotas.config_key
-UNION ALL
-SELECT
-    asks.cluster_id,
-    'user' AS entity_type,
-    asks.entity_name,
-    asks.config_key,
-    CASE
-        WHEN asks.config_key LIKE '%byte_rate'
-            THEN CAST(CAST(asks.recommended AS BIGINT) AS STRING)
-        ELSE CAST(asks.recommended AS STRING)
-    END AS config_value,
-    own_quotas.config_value AS prior_value,
-    concat(
-        CASE
-            WHEN asks.advice = 'raise' THEN 'its quota held it back: throttled in '
-            ELSE 'no quota binds it: throttled in '
-        END,
-        CAST(asks.throttled_windows AS STRING), ' of ', CAST(asks.windows AS STRING),
-        ' windows; what it used most of the time is ',
-        CAST(CAST(asks.percentile_usage AS DECIMAL(18, 1)) AS STRING)
-    ) AS reason,
-    'quota_advice' AS evidence_table,
-    concat('user=', asks.entity_name, ' quota_type=', asks.config_key) AS evidence_key,
-    asks.since,
-    30 AS priority
-FROM quota_asks AS asks
-LEFT JOIN own_quotas
-    ON asks.cluster_id = own_quotas.cluster_id
-        AND asks.entity_name = own_quotas.entity_name
-        AND asks.config_key = own_quotas.config_key
+SELECT * FROM replication_asks

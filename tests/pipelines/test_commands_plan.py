@@ -12,7 +12,7 @@ from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import NOON, violation
-from .view_rows import make_tables, setting
+from .view_rows import HOSTILE, make_tables, setting, throttled
 
 
 def plan(warehouse: Warehouse, *words: str) -> int:
@@ -65,6 +65,44 @@ def test_where_producer_ids_rate_is_refused_a_stand_in_is_planned_if_conf_names_
     assert "--entity-name mallory --add-config request_percentage=1.01" in told.out
     assert "stands in for producer_ids_rate, which this cluster refuses" in told.out
     assert "this cluster refuses producer_ids_rate: 42 Invalid configuration key" in told.err
+
+
+CAPACITY = setting("replication.capacity_bytes_per_s", 1e8)
+RATE = "leader.replication.throttled.rate"
+
+
+def test_a_rate_of_replication_is_planned_where_conf_says_so(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    managed = setting("replication.manage", "True")
+    throttles = [throttled(3_600), throttled(3_600, broker_id=2, rate_set_by="User:" + HOSTILE)]
+    content = {"replication_throttles": throttles, "settings": [CAPACITY, managed]}
+    make_tables(warehouse, content)
+    assert plan(warehouse) == 3
+    told = capsys.readouterr().out
+    assert f"broker 1 in cluster c1: {RATE} = 4000000" in told
+    assert f"--entity-type brokers --entity-name 1 --add-config {RATE}=4000000" in told
+    assert "and 2.0 MB/s stand, set by User:admin" in told
+    assert f"  expires   {RATE} after 3600 s, back to 2000000" in told
+    assert all(line.isprintable() for line in told.splitlines())
+    plan(warehouse, "--json")
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (first["valid_s"], first["prior_value"]) == (3_600, "2000000")
+    assert "withheld" not in first
+
+
+def test_what_is_not_planned_of_replication_is_told(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    idle = {"topic": "u", "is_moving": False, "in_isr": True, "offset_lag": 0}
+    left = throttled(3_600, broker_id=2, list_set_by="User:" + HOSTILE, **idle)
+    content = {"replication_throttles": [throttled(3_600), left], "settings": [CAPACITY]}
+    make_tables(warehouse, content)
+    assert plan(warehouse) == 0
+    told = capsys.readouterr().err
+    assert "broker 1 in cluster c1: replication.manage of conf is false; 4.0 MB/s fit" in told
+    assert "topic u in cluster c1: left over, but set by somebody before the request log" in told
+    assert all(line.isprintable() for line in told.splitlines())
 
 
 def test_no_changes_are_exit_code_zero(

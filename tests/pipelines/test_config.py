@@ -68,6 +68,10 @@ def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
         pytest.param("racks: {10.0.0.1: a, 10.0.0.1/32: b}", "there twice", id="a network twice"),
         pytest.param("racks: {10.0.0.1: ''}", "at least 1 character", id="a rack without a name"),
         pytest.param("plan: {excluded_principals: [b]}", "write User:b instead of b", id="bare"),
+        pytest.param(
+            "replication: {clean_up_principals: [b]}", "write User:b instead of b", id="bare too"
+        ),
+        pytest.param("replication: {p99_rise: 0.5}", "greater than or equal to 1", id="a fall"),
     ],
 )
 def test_what_cannot_be_right_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -452,6 +452,10 @@ FILLED: dict[str, list[Row]] = {
         setting("producer_ids.proxy", "request_percentage"),
         setting("replication.left_over_s", 60),
         setting("replication.network_bytes_per_s", 1e6),
+        setting("replication.manage", "True"),
+        setting("replication.capacity_bytes_per_s", "None"),
+        setting("replication.brokers.2", 1e8),
+        setting("replication.clean_up.User:admin", "conf"),
         setting("probe.producer_ids_rate", "refused: 42"),
     ],
     "traffic": [
@@ -499,6 +503,7 @@ FILLED: dict[str, list[Row]] = {
     "reassignment_changes": [
         reassigned(5, "requested", 2, place=0),
         reassigned(6, "requested", 3, place=1, topic=HOSTILE, client_id=HOSTILE),
+        *(reassigned(6, "in_sync", n, topic=None, topic_id="t1") for n in (1, 2)),
         reassigned(7, "in_sync", 2, topic=None, topic_id="t1"),
         reassigned(8, "cancelled", None, topic="gone"),
     ],

@@ -196,6 +196,50 @@ def test_what_would_harm_a_client_is_held() -> None:
     assert {held.why for held in made.held} == {"librdkafka 2.5.0 would crash"}
 
 
+RATE, LIST = (f"leader.replication.throttled.{what}" for what in ("rate", "replicas"))
+
+
+def throttled(key: str = RATE, value: str | None = "4000000", **others: object) -> Desired:
+    """A config of a replication throttle."""
+    of = {"entity_type": "broker", "entity_name": "1", "priority": 25, "prior_value": "2000000"}
+    of |= {"entity_type": "topic", "entity_name": "t"} if key == LIST else {}
+    return desired(**(of | {"config_key": key, "config_value": value} | others))
+
+
+def test_what_is_withheld_holds_back_nothing_else() -> None:
+    follower = throttled("follower.replication.throttled.rate", withheld="it is not for us")
+    made = plan([throttled(), follower, throttled(entity_name="2")], NOW, SETTLED, PLAIN)
+    assert [change.desired.entity_name for change in made.changes] == ["1", "2"]
+    assert [(held.desired, held.why) for held in made.held] == [(follower, "it is not for us")]
+
+
+def test_others_entries_of_a_list_stay() -> None:
+    row = throttled(LIST, "0:1,1:1", prior_value="0:1,1:1,2:1")
+    (change,) = plan([row], NOW, SETTLED, PLAIN).changes
+    assert change.command.endswith(f" --entity-name t --add-config '{LIST}=[0:1,1:1]'")
+    assert change.note == "valid while the list is 0:1,1:1,2:1: the tool sets lists whole"
+    (change,) = plan([throttled(LIST, None)], NOW, SETTLED, PLAIN).changes
+    assert change.command.endswith(f" --entity-name t --delete-config {LIST}")
+    assert change.note == ""
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (throttled(value="999999"), "must be over 999999"),
+        (throttled(value="1000000.5"), "must be whole bytes per second"),
+        (throttled(entity_name=""), "the default of all brokers"),
+        (throttled(LIST, "0-1"), "'0-1' is not partition:broker"),
+        (throttled(LIST, "*"), "'*' is not partition:broker"),
+        (throttled(entity_type="topic"), "is no config that may be written"),
+    ],
+)
+def test_throttles_have_bounds(row: Desired, why: str) -> None:
+    made = plan([row], NOW, SETTLED, PLAIN)
+    assert made.changes == ()
+    assert why in made.held[0].why
+
+
 HOSTILE = [
     "a b",
     "o'brien",

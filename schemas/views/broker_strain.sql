@@ -1,0 +1,131 @@
+-- One row per minute and broker of the last hour with replication: whether its clients suffer, so that
+-- a throttle of replication is too high. p99 is what 99 of 100 requests of that minute stayed under: a
+-- PRODUCE from receive to sent, a consumer's FETCH without its wait for records. A minute of 20 requests
+-- and more is slow where p99 is past the limit of conf (replication.produce_p99_ms, fetch_p99_ms) and
+-- past p99_rise times what is usual, the median of the hour's minutes. shrunk_partitions: those that the
+-- broker has a replica of and that came down to min.insync.replicas or under. is_suffering: one did, or
+-- the minute before was slow too.
+WITH waited AS (
+    SELECT
+        asked.cluster_id,
+        date_trunc('minute', asked.event_time) AS minute,
+        asked.broker_id,
+        asked.api,
+        CASE
+            WHEN asked.api = 'FETCH' THEN asked.total_time_ms - coalesce(asked.remote_time_ms, 0e0)
+            ELSE asked.total_time_ms
+        END AS waited_ms
+    FROM requests AS asked
+    INNER JOIN replication_time AS newest ON asked.cluster_id = newest.cluster_id
+    WHERE
+        asked.api IN ('PRODUCE', 'FETCH')
+        AND asked.replica_id IS NULL
+        AND asked.total_time_ms IS NOT NULL
+        AND unix_micros(asked.event_time) > unix_micros(newest.event_time) - 3600000000
+        AND unix_micros(asked.event_time) < unix_micros(newest.event_time) + 60000000
+),
+ranked AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, minute, broker_id, api ORDER BY waited_ms
+        ) AS nth,
+        count(*) OVER (PARTITION BY cluster_id, minute, broker_id, api) AS requests_in_minute
+    FROM waited
+),
+minutes AS (
+    SELECT
+        cluster_id,
+        minute,
+        broker_id,
+        api,
+        max(requests_in_minute) AS requests_in_minute,
+        min(CASE WHEN nth * 100 >= requests_in_minute * 99 THEN waited_ms END) AS p99_ms
+    FROM ranked
+    GROUP BY cluster_id, minute, broker_id, api
+),
+in_order AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY cluster_id, broker_id, api ORDER BY p99_ms) AS nth,
+        count(*) OVER (PARTITION BY cluster_id, broker_id, api) AS minutes
+    FROM minutes
+),
+usual AS (
+    SELECT
+        cluster_id,
+        broker_id,
+        api,
+        min(CASE WHEN nth * 2 >= minutes THEN p99_ms END) AS usual_p99_ms
+    FROM in_order
+    GROUP BY cluster_id, broker_id, api
+),
+judged AS (
+    SELECT
+        minutes.*,
+        usual.usual_p99_ms,
+        minutes.requests_in_minute >= 20
+        AND minutes.p99_ms > usual.usual_p99_ms * coalesce(bounds.p99_rise, 2e0)
+        AND minutes.p99_ms > CASE
+            WHEN minutes.api = 'PRODUCE' THEN coalesce(bounds.produce_p99_ms, 1e3)
+            ELSE coalesce(bounds.fetch_p99_ms, 5e2)
+        END AS is_slow
+    FROM minutes
+    INNER JOIN usual
+        ON minutes.cluster_id = usual.cluster_id
+            AND minutes.broker_id = usual.broker_id
+            AND minutes.api = usual.api
+    LEFT JOIN replication_bounds AS bounds ON minutes.cluster_id = bounds.cluster_id
+),
+followed AS (
+    SELECT
+        *,
+        lag(is_slow) OVER (PARTITION BY cluster_id, broker_id, api ORDER BY minute) AS was_slow,
+        lag(minute) OVER (PARTITION BY cluster_id, broker_id, api ORDER BY minute) AS before
+    FROM judged
+),
+strain AS (
+    SELECT
+        cluster_id,
+        minute,
+        broker_id,
+        CASE WHEN api = 'PRODUCE' THEN p99_ms END AS produce_p99_ms,
+        CASE WHEN api = 'PRODUCE' THEN usual_p99_ms END AS usual_produce_p99_ms,
+        CASE WHEN api = 'FETCH' THEN p99_ms END AS fetch_p99_ms,
+        CASE WHEN api = 'FETCH' THEN usual_p99_ms END AS usual_fetch_p99_ms,
+        CAST(0 AS BIGINT) AS shrunk_partitions,
+        CASE
+            WHEN is_slow AND was_slow AND unix_micros(minute) - unix_micros(before) = 60000000
+                THEN 1
+            ELSE 0
+        END AS suffers
+    FROM followed
+    UNION ALL
+    SELECT
+        shrinks.cluster_id,
+        date_trunc('minute', shrinks.event_time) AS minute,
+        shrinks.broker_id,
+        CAST(NULL AS DOUBLE) AS produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS fetch_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
+        count(*) AS shrunk_partitions,
+        1 AS suffers
+    FROM min_isr_shrinks AS shrinks
+    INNER JOIN replication_time AS newest ON shrinks.cluster_id = newest.cluster_id
+    WHERE unix_micros(shrinks.event_time) > unix_micros(newest.event_time) - 3600000000
+    GROUP BY shrinks.cluster_id, date_trunc('minute', shrinks.event_time), shrinks.broker_id
+)
+
+SELECT
+    cluster_id,
+    minute AS event_time,
+    broker_id,
+    max(produce_p99_ms) AS produce_p99_ms,
+    max(usual_produce_p99_ms) AS usual_produce_p99_ms,
+    max(fetch_p99_ms) AS fetch_p99_ms,
+    max(usual_fetch_p99_ms) AS usual_fetch_p99_ms,
+    max(shrunk_partitions) AS shrunk_partitions,
+    max(suffers) = 1 AS is_suffering
+FROM strain
+GROUP BY cluster_id, minute, broker_id

@@ -1,0 +1,87 @@
+-- One row per broker, side, partition and peer of which replication goes on in the last ten minutes and
+-- that a list of throttled replicas still holds (KIP-73): what is written into the partition, in bytes
+-- per second of the busiest minute. Brokers charge all that a list holds, so a rate must let as much
+-- through, in sync or not; is_behind: the follower was not in sync; is_added: nor was the move over that
+-- adds it.
+WITH recent AS (
+    SELECT
+        throttles.*,
+        CASE
+            WHEN throttles.event_time = newest.event_time AND throttles.is_standing THEN 1 ELSE 0
+        END AS is_listed_now,
+        CASE WHEN throttles.listed = 'wildcard' THEN -1 ELSE throttles.partition END AS of_partition,
+        CASE WHEN throttles.listed = 'wildcard' THEN -1 ELSE throttles.broker_id END AS of_broker
+    FROM replication_throttles AS throttles
+    INNER JOIN replication_time AS newest ON throttles.cluster_id = newest.cluster_id
+    WHERE
+        throttles.topic IS NOT NULL
+        AND throttles.listed <> 'unlisted'
+        AND unix_micros(throttles.event_time) > unix_micros(newest.event_time) - 600000000
+),
+entries AS (
+    SELECT
+        *,
+        max(is_listed_now) OVER (
+            PARTITION BY cluster_id, topic, side, of_partition, of_broker
+        ) AS stands
+    FROM recent
+),
+produced AS (
+    SELECT
+        told.cluster_id,
+        coalesce(told.topic, topic_ids.topic) AS topic,
+        told.partition,
+        told.event_time,
+        sum(told.bytes) AS bytes
+    FROM replication_traffic AS told
+    INNER JOIN replication_time AS newest ON told.cluster_id = newest.cluster_id
+    LEFT JOIN topic_ids
+        ON told.cluster_id = topic_ids.cluster_id AND told.topic_id = topic_ids.topic_id
+    WHERE
+        told.follower_id IS NULL
+        AND unix_micros(told.event_time) > unix_micros(newest.event_time) - 600000000
+    GROUP BY
+        told.cluster_id, coalesce(told.topic, topic_ids.topic), told.partition, told.event_time
+),
+writes AS (
+    SELECT cluster_id, topic, partition, max(bytes) / 60e0 AS written_bytes_per_s
+    FROM produced
+    GROUP BY cluster_id, topic, partition
+),
+pairs AS (
+    SELECT
+        cluster_id,
+        broker_id,
+        side,
+        topic,
+        partition,
+        -- Whom a follower reads from may change, and it still takes what is written but once.
+        CASE WHEN side = 'leader' THEN peer_broker_id END AS follower_id,
+        max(CASE WHEN NOT in_isr THEN 1 ELSE 0 END) = 1 AS is_behind,
+        max(CASE WHEN is_moving AND NOT in_isr THEN 1 ELSE 0 END) = 1 AS is_added
+    FROM entries
+    WHERE stands = 1 AND peer_broker_id IS NOT NULL
+    GROUP BY
+        cluster_id,
+        broker_id,
+        side,
+        topic,
+        partition,
+        CASE WHEN side = 'leader' THEN peer_broker_id END
+)
+
+SELECT
+    pairs.cluster_id,
+    pairs.broker_id,
+    pairs.side,
+    pairs.topic,
+    pairs.partition,
+    pairs.follower_id,
+    coalesce(writes.written_bytes_per_s, 0e0) AS written_bytes_per_s,
+    pairs.is_behind,
+    pairs.is_added
+FROM pairs
+LEFT JOIN writes
+    ON pairs.cluster_id = writes.cluster_id
+        AND pairs.topic = writes.topic
+        AND pairs.partition = writes.partition

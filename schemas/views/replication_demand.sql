@@ -1,0 +1,206 @@
+-- One row per broker and side of which a replica was listed or moved in the last hour with replication:
+-- what its throttle of replication (KIP-73) is to be decided from, all in bytes per second.
+-- capacity_source: conf; learned, the most it carried in a minute of seven days; or felt, the least it
+-- carried in a minute of the hour in which clients suffered (broker_strain), where that is less. other is
+-- the busiest of ten minutes of all that no list held, and of what more it will be once replicas that
+-- are being added have joined. floor: what is written into the listed partitions, for a leader times
+-- their followers: brokers charge those in sync too. rate and who set it are of the last minute; since_s
+-- is null where it was set before the log began. are_clients_well: nobody suffered in the last three
+-- minutes since the rate stands.
+WITH recent AS (
+    SELECT
+        throttles.*,
+        newest.event_time AS now,
+        CASE WHEN throttles.event_time = newest.event_time THEN 1 ELSE 0 END AS is_last
+    FROM replication_throttles AS throttles
+    INNER JOIN replication_time AS newest ON throttles.cluster_id = newest.cluster_id
+    WHERE unix_micros(throttles.event_time) > unix_micros(newest.event_time) - 3600000000
+),
+sides AS (
+    SELECT
+        cluster_id,
+        broker_id,
+        side,
+        min(event_time) AS since,
+        max(now) AS now,
+        max(CASE WHEN is_last = 1 AND is_standing AND listed <> 'unlisted' THEN 1 ELSE 0 END) = 1
+            AS is_listed,
+        max(CASE WHEN is_last = 1 AND is_moving THEN 1 ELSE 0 END) = 1 AS is_moving,
+        max(
+            CASE
+                WHEN is_last = 1 AND (is_moving OR NOT in_isr OR offset_lag > 0) THEN 1 ELSE 0
+            END
+        ) = 1 AS is_used
+    FROM recent
+    WHERE topic IS NOT NULL AND broker_id IS NOT NULL AND (listed <> 'unlisted' OR is_moving)
+    GROUP BY cluster_id, broker_id, side
+),
+floors AS (
+    SELECT
+        cluster_id,
+        broker_id,
+        side,
+        sum(written_bytes_per_s) AS floor_bytes_per_s,
+        sum(CASE WHEN is_added THEN written_bytes_per_s ELSE 0e0 END) AS added_bytes_per_s,
+        count(CASE WHEN is_behind THEN 1 END) AS replicas_behind
+    FROM listed_replication
+    GROUP BY cluster_id, broker_id, side
+),
+rated AS (
+    SELECT
+        cluster_id,
+        broker_id,
+        side,
+        max(rate) AS rate,
+        max(rate_source) AS rate_source,
+        max(rate_set_at) AS rate_set_at,
+        max(rate_set_by) AS rate_set_by,
+        max(rate_set_by_client_id) AS rate_set_by_client_id
+    FROM recent
+    WHERE
+        is_last = 1
+        AND rate > 0
+        AND rate_source IN ('dynamic_broker', 'dynamic_default')
+        AND (topic IS NOT NULL OR is_standing)
+    GROUP BY cluster_id, broker_id, side
+),
+capacities AS (
+    SELECT
+        carried.cluster_id,
+        carried.broker_id,
+        carried.side,
+        max(carried.bytes) / 60e0 AS learned,
+        max(
+            CASE
+                WHEN unix_micros(carried.event_time) > unix_micros(newest.event_time) - 600000000
+                    THEN carried.other_bytes
+            END
+        ) / 60e0 AS other,
+        min(
+            CASE
+                WHEN strain.is_suffering
+                    AND carried.bytes > carried.other_bytes
+                    AND carried.event_time < newest.event_time THEN carried.bytes
+            END
+        ) / 60e0 AS felt
+    FROM broker_minutes AS carried
+    INNER JOIN replication_time AS newest ON carried.cluster_id = newest.cluster_id
+    LEFT JOIN broker_strain AS strain
+        ON carried.cluster_id = strain.cluster_id
+            AND carried.broker_id = strain.broker_id
+            AND carried.event_time = strain.event_time
+    WHERE unix_micros(carried.event_time) > unix_micros(newest.event_time) - 604800000000
+    GROUP BY carried.cluster_id, carried.broker_id, carried.side
+),
+strained AS (
+    SELECT
+        sides.cluster_id,
+        sides.broker_id,
+        sides.side,
+        max(CASE WHEN strain.is_suffering THEN 1 ELSE 0 END) AS suffers,
+        max(strain.produce_p99_ms) AS produce_p99_ms,
+        max(strain.usual_produce_p99_ms) AS usual_produce_p99_ms,
+        max(strain.fetch_p99_ms) AS fetch_p99_ms,
+        max(strain.usual_fetch_p99_ms) AS usual_fetch_p99_ms,
+        max(strain.shrunk_partitions) AS shrunk_partitions
+    FROM sides
+    LEFT JOIN rated
+        ON sides.cluster_id = rated.cluster_id
+            AND sides.broker_id = rated.broker_id
+            AND sides.side = rated.side
+    INNER JOIN broker_strain AS strain
+        ON sides.cluster_id = strain.cluster_id
+            AND sides.broker_id = strain.broker_id
+            AND unix_micros(strain.event_time) > unix_micros(sides.now) - 180000000
+            AND (rated.rate_set_at IS NULL OR strain.event_time >= rated.rate_set_at)
+    GROUP BY sides.cluster_id, sides.broker_id, sides.side
+),
+own AS (
+    SELECT cluster_id, setting, CAST(setting_value AS DOUBLE) AS capacity
+    FROM current_settings
+    WHERE setting LIKE 'replication.brokers.%'
+),
+known AS (
+    SELECT
+        sides.*,
+        coalesce(own.capacity, bounds.capacity_bytes_per_s) AS conf_capacity,
+        capacities.learned,
+        capacities.felt,
+        coalesce(capacities.other, 0e0) AS other_now,
+        coalesce(floors.floor_bytes_per_s, 0e0) AS floor_bytes_per_s,
+        coalesce(floors.added_bytes_per_s, 0e0) AS added_bytes_per_s,
+        coalesce(floors.replicas_behind, 0) AS replicas_behind,
+        rated.rate,
+        rated.rate_source,
+        rated.rate_set_at,
+        rated.rate_set_by,
+        rated.rate_set_by_client_id,
+        strained.produce_p99_ms,
+        strained.usual_produce_p99_ms,
+        strained.fetch_p99_ms,
+        strained.usual_fetch_p99_ms,
+        coalesce(strained.shrunk_partitions, 0) AS shrunk_partitions,
+        coalesce(strained.suffers, 0) = 0 AS are_clients_well,
+        bounds.share,
+        bounds.hysteresis,
+        bounds.most_step,
+        bounds.hold_s
+    FROM sides
+    INNER JOIN replication_bounds AS bounds ON sides.cluster_id = bounds.cluster_id
+    LEFT JOIN own
+        ON sides.cluster_id = own.cluster_id
+            AND concat('replication.brokers.', CAST(sides.broker_id AS STRING)) = own.setting
+    LEFT JOIN capacities
+        ON sides.cluster_id = capacities.cluster_id
+            AND sides.broker_id = capacities.broker_id
+            AND sides.side = capacities.side
+    LEFT JOIN floors
+        ON sides.cluster_id = floors.cluster_id
+            AND sides.broker_id = floors.broker_id
+            AND sides.side = floors.side
+    LEFT JOIN rated
+        ON sides.cluster_id = rated.cluster_id
+            AND sides.broker_id = rated.broker_id
+            AND sides.side = rated.side
+    LEFT JOIN strained
+        ON sides.cluster_id = strained.cluster_id
+            AND sides.broker_id = strained.broker_id
+            AND sides.side = strained.side
+)
+
+SELECT
+    cluster_id,
+    broker_id,
+    side,
+    since,
+    now AS event_time,
+    is_listed,
+    is_moving,
+    is_used,
+    replicas_behind,
+    CASE WHEN felt < coalesce(conf_capacity, learned) THEN felt ELSE coalesce(conf_capacity, learned) END
+        AS capacity_bytes_per_s,
+    CASE
+        WHEN felt < coalesce(conf_capacity, learned) THEN 'felt'
+        WHEN conf_capacity IS NOT NULL THEN 'conf'
+        WHEN learned IS NOT NULL THEN 'learned'
+    END AS capacity_source,
+    other_now + added_bytes_per_s AS other_bytes_per_s,
+    floor_bytes_per_s,
+    rate,
+    rate_source,
+    rate_set_at,
+    rate_set_by,
+    rate_set_by_client_id,
+    (unix_micros(now) + 60000000 - unix_micros(rate_set_at)) / 1e6 AS since_s,
+    are_clients_well,
+    produce_p99_ms,
+    usual_produce_p99_ms,
+    fetch_p99_ms,
+    usual_fetch_p99_ms,
+    shrunk_partitions,
+    share,
+    hysteresis,
+    most_step,
+    hold_s
+FROM known

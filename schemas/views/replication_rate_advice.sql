@@ -1,0 +1,84 @@
+-- One row per broker and side with a throttle of replication (KIP-73) or a move in the last hour: the
+-- rate it should have now, in bytes per second, and from which numbers (replication_demand). reason:
+-- headroom (share of what is left of the capacity), floor (as much as is written), step_bound (on the way
+-- there), kept, held (changed less than hold_s ago), clients_suffer; and capacity_unknown or
+-- floor_exceeds_capacity, where no rate can be advised. A rate is never under 1 MB/s, below which
+-- brokers do not measure well, nor under floor_bytes_per_s. The rule is udfs/rules/throttle_rate.py.
+WITH sized AS (
+    SELECT
+        *,
+        capacity_bytes_per_s - other_bytes_per_s AS left_bytes_per_s,
+        greatest(floor_bytes_per_s, 1e6) AS lowest,
+        share * (capacity_bytes_per_s - other_bytes_per_s) AS highest
+    FROM replication_demand
+),
+aimed AS (
+    SELECT
+        *,
+        CASE WHEN highest > lowest THEN highest ELSE lowest END AS target,
+        CASE WHEN highest > lowest THEN 'headroom' ELSE 'floor' END AS target_reason,
+        greatest(rate / most_step, lowest) AS step_down
+    FROM sized
+),
+stepped AS (
+    SELECT
+        *,
+        -- Where what is left says how much less, no less than that: it need not come back up.
+        CASE WHEN target < rate THEN greatest(target, step_down) ELSE step_down END AS relief,
+        least(greatest(target, step_down), rate * most_step) AS step
+    FROM aimed
+),
+decided AS (
+    SELECT
+        *,
+        CASE
+            WHEN capacity_bytes_per_s IS NULL THEN 'capacity_unknown'
+            WHEN lowest > left_bytes_per_s THEN 'floor_exceeds_capacity'
+            WHEN rate IS NULL THEN target_reason
+            WHEN rate < lowest THEN 'floor'
+            WHEN NOT are_clients_well AND relief < rate THEN 'clients_suffer'
+            WHEN NOT are_clients_well THEN 'kept'
+            WHEN since_s < hold_s THEN 'held'
+            WHEN abs(target - rate) < hysteresis * rate THEN 'kept'
+            WHEN step = target THEN target_reason
+            ELSE 'step_bound'
+        END AS reason
+    FROM stepped
+)
+
+SELECT
+    cluster_id,
+    broker_id,
+    side,
+    CASE
+        WHEN reason IN ('capacity_unknown', 'floor_exceeds_capacity') THEN NULL
+        WHEN rate IS NULL THEN target
+        WHEN rate < lowest THEN lowest
+        WHEN reason IN ('kept', 'held') THEN rate
+        WHEN reason = 'clients_suffer' THEN relief
+        ELSE step
+    END AS recommended,
+    reason,
+    rate,
+    rate_source,
+    rate_set_at,
+    rate_set_by,
+    rate_set_by_client_id,
+    since_s,
+    is_listed,
+    is_moving,
+    is_used,
+    replicas_behind,
+    capacity_bytes_per_s,
+    capacity_source,
+    other_bytes_per_s,
+    floor_bytes_per_s,
+    are_clients_well,
+    produce_p99_ms,
+    usual_produce_p99_ms,
+    fetch_p99_ms,
+    usual_fetch_p99_ms,
+    shrunk_partitions,
+    since,
+    event_time
+FROM decided

@@ -1,0 +1,98 @@
+-- One row per entry of a list of throttled replicas (KIP-73) that stands, partition:broker or *: who
+-- named it first since the list was last set or removed, or the entry taken away; set_by is null where
+-- the request log does not tell.
+WITH entries AS (
+    SELECT
+        throttles.cluster_id,
+        throttles.topic,
+        throttles.side,
+        concat(throttles.side, '.replication.throttled.replicas') AS config_key,
+        CASE
+            WHEN throttles.listed = 'wildcard' THEN '*'
+            ELSE concat(
+                CAST(throttles.partition AS STRING), ':', CAST(throttles.broker_id AS STRING)
+            )
+        END AS entry
+    FROM replication_throttles AS throttles
+    INNER JOIN replication_time AS newest
+        ON throttles.cluster_id = newest.cluster_id
+            AND throttles.event_time = newest.event_time
+    WHERE
+        throttles.topic IS NOT NULL
+        AND throttles.is_standing
+        AND (
+            throttles.listed = 'wildcard'
+            OR (throttles.listed = 'entry' AND throttles.broker_id IS NOT NULL)
+        )
+    GROUP BY
+        throttles.cluster_id,
+        throttles.topic,
+        throttles.side,
+        concat(throttles.side, '.replication.throttled.replicas'),
+        CASE
+            WHEN throttles.listed = 'wildcard' THEN '*'
+            ELSE concat(
+                CAST(throttles.partition AS STRING), ':', CAST(throttles.broker_id AS STRING)
+            )
+        END
+),
+changed AS (
+    SELECT
+        entries.*,
+        changes.event_time,
+        changes.operation,
+        changes.principal,
+        changes.client_id,
+        changes.source_partition,
+        changes.source_offset,
+        changes.operation IN ('SET', 'APPEND')
+        AND position(
+            concat(',', entries.entry, ',')
+            IN concat(',', replace(coalesce(changes.config_value, ''), ' ', ''), ',')
+        ) > 0 AS is_naming,
+        changes.operation IN ('SET', 'DELETE')
+        OR position(
+            concat(',', entries.entry, ',')
+            IN concat(',', replace(coalesce(changes.config_value, ''), ' ', ''), ',')
+        ) > 0 AND changes.operation = 'SUBTRACT' AS is_reset
+    FROM entries
+    INNER JOIN throttle_changes AS changes
+        ON entries.cluster_id = changes.cluster_id
+            AND entries.topic = changes.entity_name
+            AND entries.config_key = changes.config_key
+    WHERE changes.entity_type = 'topic' AND changes.error_code = 0
+),
+since_reset AS (
+    SELECT
+        *,
+        max(CASE WHEN is_reset THEN event_time END) OVER (
+            PARTITION BY cluster_id, topic, side, entry
+        ) AS reset_time
+    FROM changed
+),
+named AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, topic, side, entry
+            ORDER BY event_time, source_partition, source_offset
+        ) AS nth
+    FROM since_reset
+    WHERE is_naming AND (reset_time IS NULL OR event_time >= reset_time)
+)
+
+SELECT
+    entries.cluster_id,
+    entries.topic,
+    entries.side,
+    entries.entry,
+    named.event_time AS set_at,
+    named.principal AS set_by,
+    named.client_id AS set_by_client_id
+FROM entries
+LEFT JOIN named
+    ON entries.cluster_id = named.cluster_id
+        AND entries.topic = named.topic
+        AND entries.side = named.side
+        AND entries.entry = named.entry
+        AND named.nth = 1

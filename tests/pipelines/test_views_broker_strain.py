@@ -1,0 +1,160 @@
+"""Whether clients suffer from a throttle of replication that is too high."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .rate_rows import CAPACITY, NOW, demand, sent
+from .view_rows import Row, at, reassigned, replicated, request, setting, throttled
+
+
+def answered(minute: int, total_ms: float, count: int = 30, **others: Any) -> list[Row]:
+    """PRODUCEs of a minute before the last one (0), all as slow."""
+    second = NOW - 60 * minute
+    row = request(second, "PRODUCE", total_time_ms=total_ms)
+    return [row | others for _ in range(count)]
+
+
+FETCH = {"api": "FETCH", "remote_time_ms": 0.0}
+QUIET = [row for n in range(3, 30) for row in answered(n, 20.0)]
+QUIET_FETCHES = [row | FETCH for row in QUIET]
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "is_well"),
+    [
+        pytest.param(QUIET + answered(0, 30.0) + answered(1, 30.0), True, id="as usual"),
+        pytest.param(QUIET + answered(0, 1_100.0) + answered(1, 1_100.0), False, id="two minutes"),
+        pytest.param(QUIET + answered(0, 1_100.0), True, id="one minute is none"),
+        pytest.param(QUIET + answered(0, 1_100.0) + answered(2, 1_100.0), True, id="nor two apart"),
+        pytest.param(QUIET + answered(3, 1_100.0) + answered(4, 1_100.0), True, id="it is over"),
+        pytest.param(
+            QUIET + answered(0, 1_100.0, 19) + answered(1, 1_100.0, 19), True, id="too few to tell"
+        ),
+        pytest.param(
+            [row for n in range(30) for row in answered(n, 1_100.0)], True, id="it is always so"
+        ),
+        pytest.param(
+            QUIET
+            + answered(0, 20.0, 199)
+            + answered(0, 9e3, 1)
+            + answered(1, 20.0, 199)
+            + answered(1, 9e3, 1),
+            True,
+            id="one in two hundred",
+        ),
+        pytest.param(
+            QUIET + answered(0, 1_100.0, broker_id=2) + answered(1, 1_100.0, broker_id=2),
+            True,
+            id="at another broker",
+        ),
+        pytest.param(
+            QUIET + answered(0, 1_100.0, replica_id=3) + answered(1, 1_100.0, replica_id=3),
+            True,
+            id="followers are no clients",
+        ),
+        pytest.param(
+            QUIET_FETCHES + answered(0, 600.0, **FETCH) + answered(1, 600.0, **FETCH),
+            False,
+            id="consumers wait for the broker",
+        ),
+        pytest.param(
+            QUIET_FETCHES
+            + [row | {"remote_time_ms": 599.0} for row in answered(0, 600.0, **FETCH)]
+            + [row | {"remote_time_ms": 599.0} for row in answered(1, 600.0, **FETCH)],
+            True,
+            id="consumers wait for records",
+        ),
+    ],
+)
+def test_whether_clients_are_well(
+    warehouse: Warehouse, asked_for: list[Row], is_well: bool
+) -> None:
+    found = demand(warehouse, requests=asked_for)
+    assert found[1, "leader"]["are_clients_well"] == is_well
+
+
+SLOW = QUIET + answered(0, 1_100.0) + answered(1, 1_100.0) + answered(2, 1_100.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_well"),
+    [
+        pytest.param([], False, id="without conf"),
+        pytest.param([setting("replication.produce_p99_ms", 1_200)], True, id="a higher limit"),
+        pytest.param([setting("replication.p99_rise", 60.0)], True, id="a higher rise"),
+    ],
+)
+def test_conf_says_what_clients_bear(
+    warehouse: Warehouse, settings: list[Row], is_well: bool
+) -> None:
+    found = demand(warehouse, requests=SLOW, settings=settings)
+    assert found[1, "leader"]["are_clients_well"] == is_well
+
+
+def test_what_clients_bore_before_the_rate_was_changed_says_nothing_of_it(
+    warehouse: Warehouse,
+) -> None:
+    found = demand(
+        warehouse, requests=SLOW, replication_throttles=[throttled(NOW, rate_set_at=at(NOW + 1))]
+    )
+    assert found[1, "leader"]["are_clients_well"]
+
+
+def test_while_clients_suffer_what_a_broker_carries_is_too_much(warehouse: Warehouse) -> None:
+    held = {"leader_throttled_bytes": 600}
+    found = demand(
+        warehouse,
+        settings=[CAPACITY],
+        requests=SLOW,
+        rack_traffic=[sent(NOW - 60 * n, 1_000 + n) for n in range(5)],
+        replication_traffic=[replicated(NOW - 60 * n, 1, 2, bytes=600, **held) for n in (0, 1, 3)],
+    )[1, "leader"]
+    assert (found["capacity_bytes_per_s"], found["capacity_source"]) == (1_011.0, "felt")
+
+
+IN_SYNC = {"topic_id": "t1", "topic": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "least", "is_well"),
+    [
+        pytest.param([(NOW - 50, 2)], "2", False, id="down to its least"),
+        pytest.param([(NOW - 50, 1)], "2", False, id="under its least"),
+        pytest.param([(NOW - 50, 2)], "1", True, id="more than its least"),
+        pytest.param([(NOW - 300, 2)], "2", True, id="a while ago"),
+        pytest.param([(NOW - 900, 1), (NOW - 50, 2)], "2", True, id="it grows again"),
+    ],
+)
+def test_partitions_at_their_least_in_sync_replicas(
+    warehouse: Warehouse, changes: list[tuple[int, int]], least: str, is_well: bool
+) -> None:
+    replica = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
+    replica |= {"partition": 0, "is_in_sync": True, "is_removed": False}
+    least_of = {"cluster_id": "c1", "event_time": at(0), "is_removed": False} | {
+        "entity_type": "topic",
+        "entity_name": "orders",
+        "config_key": "min.insync.replicas",
+        "config_value": least,
+    }
+    told = [
+        reassigned(second, "in_sync", n, **IN_SYNC)
+        for second, count in changes
+        for n in range(1, count + 1)
+    ]
+    found = demand(
+        warehouse,
+        replicas=[replica | {"broker_id": n} for n in (1, 2, 3)],
+        topics=[
+            {name: replica[name] for name in ("cluster_id", "event_time", "topic_id", "topic")}
+            | {"is_removed": False}
+        ],
+        configs=[
+            least_of,
+            least_of | {"entity_type": "broker", "entity_name": "1"} | {"config_value": "3"},
+        ],
+        reassignment_changes=told,
+    )
+    assert [row["are_clients_well"] for row in found.values()] == [is_well, is_well]
