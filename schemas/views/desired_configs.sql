@@ -2,6 +2,8 @@
 -- config_value null: the config is to be removed. prior_value: what the last snapshot found; where
 -- it is the config_value nothing is left to do. A lower priority is more urgent. Newest rows may
 -- still change: plan waits until they settled. Who only deployed many clients at once is left alone.
+-- withheld: why a plan may not ask for it (null where it may), and then a null config_value means that
+-- none is right. valid_s: how long it holds unless asked for anew, null where that has no end.
 WITH violating AS (
     SELECT
         cluster_id,

@@ -81,7 +81,8 @@ def test_who_burst_stands_out_in_the_rates_and_a_deploy_not_in_the_plan(filled: 
     assert {row["principal"] for row in violators} == CAUSES.keys()
     wanted = query(
         filled,
-        "SELECT entity_type, entity_name, config_key FROM desired_configs ORDER BY entity_name",
+        "SELECT entity_type, entity_name, config_key FROM desired_configs "
+        "WHERE withheld IS NULL ORDER BY entity_name",
     )
     users = ("erin", "frank", "mallory")
     expected = {"entity_type": "user", "config_key": "producer_ids_rate"}
