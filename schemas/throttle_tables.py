@@ -102,7 +102,7 @@ REPLICATION_TRAFFIC = Table(
         Column(
             "held_back_fetches",
             LONG,
-            "fetches that asked for it and brought nothing, though there was more",
+            "fetches that asked for it and brought nothing, though more was there, as told before",
         ),
         Column("left_out_fetches", LONG, "fetches that took it out of their session (KIP-227)"),
     ),

@@ -76,7 +76,7 @@ def by_second(facts: "DataFrame") -> "DataFrame":
         F.max("high_watermark").alias("high_watermark"),
         F.count_if(lag > 0).alias("behind_fetches"),
         F.count_if("is_empty").alias("empty_fetches"),
-        F.min(F.when(F.col("is_empty"), F.col("fetch_offset"))).alias("empty_offset"),
+        F.max(F.when(F.col("is_empty"), F.col("fetch_offset"))).alias("empty_offset"),
         F.sum("left_out").alias("left_out_fetches"),
     )
 

@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 
 _TABLE = tables.REPLICATION_THROTTLES
 _TELLING = ("ALTER_PARTITION", "ALTER_PARTITION_REASSIGNMENTS")
-_OF_RESULTS = (
-    tables.REPLICATION_TRAFFIC,
-    tables.REPLICATION_RATES,
-    tables.REASSIGNMENT_CHANGES,
-)
+_BY_TIME = (tables.REPLICATION_TRAFFIC, tables.REPLICATION_RATES)
+"""Of these results only the minutes that are computed are read."""
 
 
 def result() -> Result:
@@ -44,7 +41,10 @@ def result() -> Result:
         runs_forward=True,
         context=(
             *replica_fetches.CONTEXT,
-            *(Context(table, valid_from=None) for table in _OF_RESULTS),
+            *(
+                Context(table, valid_from=None)
+                for table in (*_BY_TIME, tables.REASSIGNMENT_CHANGES)
+            ),
             Context(tables.REPLICAS),
             Context(tables.BROKERS, reaches_back=True),
         ),
@@ -60,7 +60,7 @@ def telling(requests: "DataFrame") -> "DataFrame":
 def throttles(known: Known) -> "DataFrame":
     """Relevant requests to rows of the table."""
     of = dict(known.context)
-    for table in _OF_RESULTS[:2]:
+    for table in _BY_TIME:
         of[table.name] = _since(of[table.name], known)
     minute = F.date_trunc("minute", "event_time")
     minutes = known.facts.select("cluster_id", minute.alias("event_time")).distinct()

@@ -23,6 +23,13 @@ _SUMS = (
     "left_out_fetches",
 )
 
+# An empty answer where an earlier second's high watermark told of more: what comes to be there
+# later in the minute was not held back.
+_HELD_BACK = """aggregate(told, named_struct('ahead', cast(null as bigint), 'fetches', 0L),
+    (so_far, one) -> named_struct('ahead', greatest(so_far.ahead, one.high_watermark),
+        'fetches', so_far.fetches + if(one.empty_offset < so_far.ahead, one.empty_fetches, 0L)),
+    so_far -> so_far.fetches)"""
+
 
 def result() -> Result:
     """The result as the driver takes it."""
@@ -47,25 +54,24 @@ def traffic(known: Known) -> "DataFrame":
         .transform(replica_fetches.with_listed, of["throttle_changes"], of["configs"])
     )
     lag = F.col("high_watermark") - F.col("last_fetch_offset")
-    empties = F.when(F.col("empty_fetches") > 0, F.struct("empty_fetches", "empty_offset"))
-    behind = F.filter("empties", lambda of: of["empty_offset"] < F.col("high_watermark"))
+    told = F.struct("second", "high_watermark", "empty_fetches", "empty_offset")
     return (
-        seconds.withColumns({"event_time": F.date_trunc("minute", "event_time"), "empty": empties})
+        seconds.withColumns(
+            {"event_time": F.date_trunc("minute", "event_time"), "second": F.col("event_time")}
+        )
         .groupBy(*_KEY)
         .agg(
             *(F.sum(name).alias(name) for name in _SUMS),
             F.min("first_fetch_offset").alias("first_fetch_offset"),
             F.max("last_fetch_offset").alias("last_fetch_offset"),
             F.max("high_watermark").alias("high_watermark"),
-            F.collect_list("empty").alias("empties"),
+            F.sort_array(F.collect_list(told)).alias("told"),
         )
         .withColumns(
             {
                 "event_date": F.to_date("event_time"),
                 "offset_lag": F.when(lag > 0, lag).when(lag <= 0, F.lit(0)),
-                "held_back_fetches": F.aggregate(
-                    behind, F.lit(0).cast("bigint"), lambda sum_, of: sum_ + of["empty_fetches"]
-                ),
+                "held_back_fetches": F.expr(_HELD_BACK),
             }
         )
         .select(_TABLE.column_names)

@@ -78,13 +78,18 @@ def moved_under_throttle(cluster: Cluster, topic: str) -> tuple[int, list[tuple[
         producer.produce(topic, record)
     assert producer.flush(30) == 0
     measured = []
-    with ThreadPoolExecutor(1) as pool:
+    (cluster.folder / "clients").mkdir(exist_ok=True)
+    with ThreadPoolExecutor(1) as pool, cluster.admin() as admin:
         stage = Stage(cluster, 0, 60.0)
         moved = pool.submit(
             *(traffic_configs.move, stage, topic),
             size_bytes=SIZE,
             throttle_bytes_per_s=RATE,
         )
+        # To ask a broker for a rate begins a sample: too early, that counts as time without bytes.
+        while len(admin.describe_topics([topic])[0]["partitions"][0]["replica_nodes"]) == 1:
+            assert not moved.done(), moved.exception()
+            time.sleep(0.1)
         while not moved.done():
             said = jmx(cluster, leader, "kafka.server:type=LeaderReplication")
             (rate,) = (float(v) for name, v in said.items() if name.endswith("byte-rate"))

@@ -42,6 +42,10 @@ REQUESTS = [
     fetch(8, 1, 3, part(None, high_watermark=None)),
     fetch(9, 1, 3, part(5, **OLD)),
     produce(10, 1, part(50), part(60)),
+    # In sync, and asking for what is written a moment later: nothing was held back.
+    fetch(11, 1, 4, part(0, fetch_offset=10, high_watermark=10)),
+    fetch(12, 1, 4, part(5, fetch_offset=10, high_watermark=10)),
+    fetch(13, 1, 4, part(0, fetch_offset=20, high_watermark=20)),
     names(61, ("clicks", "id2")),
     fetch(62, 1, 2, part(7, **OTHER)),
 ]
@@ -52,6 +56,7 @@ EXPECTED = {
     (0, 1, 2, "id1", "orders", 0): (5, 11_100, 11_000, 10_000, 10, 90, 90, 0, 4, 0, 1),
     (0, 1, 3, "id1", "orders", 0): (1, 0, 0, 0, 10, 10, None, None, 0, 0, 0),
     (0, 1, 3, None, "orders", 0): (1, 5, 5, 0, 10, 10, 90, 80, 1, 0, 0),
+    (0, 1, 4, "id1", "orders", 0): (3, 5, 5, 0, 10, 20, 20, 0, 0, 0, 0),
     (0, 1, None, "id1", "orders", 0): (2, 110, 0, 0, None, None, None, None, 0, 0, 0),
     (0, 1, 2, "id2", None, 3): (1, 7, 0, 0, 10, 10, 90, 80, 1, 0, 0),
     (1, 1, 2, "id2", "clicks", 3): (1, 7, 0, 0, 10, 10, 90, 80, 1, 0, 0),
@@ -87,6 +92,7 @@ def test_what_followers_read_and_lists_held(spark: SparkSession) -> None:
         ("leader", 4): (1, 1_000, 1_000.0),
         ("leader", 6): (1, 10_000, 11_000 / 3),
         ("leader", 9): (1, 5, 11_005 / 6),
+        ("leader", 12): (1, 5, 11_010 / 9),
         ("follower", 6): (2, 10_000, 10_000.0),
     }
 
