@@ -107,7 +107,15 @@ rates AS (
             WHEN advice.reason = 'capacity_unknown'
                 THEN 'no capacity in conf (replication), and no traffic it could be learned from'
             WHEN advice.reason = 'floor_exceeds_capacity'
-                THEN 'what its lists hold, or 1 MB/s, is more than what is left of it: move fewer at once'
+                THEN concat(
+                    'what its lists hold, or 1 MB/s, is more than what is left of it: ',
+                    'move fewer at once',
+                    CASE
+                        WHEN advice.capacity_source = 'learned'
+                            THEN ', or tell conf its capacity: it is the most it ever carried so far'
+                        ELSE ''
+                    END
+                )
             WHEN NOT advice.is_listed
                 THEN 'no list names its replicas, and a rate alone does nothing'
             WHEN advice.reason = 'held'

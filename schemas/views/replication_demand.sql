@@ -28,7 +28,10 @@ sides AS (
         max(CASE WHEN is_last = 1 AND is_moving THEN 1 ELSE 0 END) = 1 AS is_moving,
         max(
             CASE
-                WHEN is_last = 1 AND (is_moving OR NOT in_isr OR offset_lag > 0) THEN 1 ELSE 0
+                WHEN is_last = 1
+                    AND (is_standing OR listed = 'unlisted')
+                    AND (is_moving OR NOT in_isr OR offset_lag > 0) THEN 1
+                ELSE 0
             END
         ) = 1 AS is_used
     FROM recent

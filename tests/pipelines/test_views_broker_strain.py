@@ -7,7 +7,7 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .rate_rows import CAPACITY, NOW, demand, sent
-from .view_rows import Row, at, reassigned, replicated, request, setting, throttled
+from .view_rows import Row, at, reassigned, replicated, request, rows, setting, throttled
 
 
 def answered(minute: int, total_ms: float, count: int = 30, **others: Any) -> list[Row]:
@@ -158,3 +158,36 @@ def test_partitions_at_their_least_in_sync_replicas(
         reassignment_changes=told,
     )
     assert [row["are_clients_well"] for row in found.values()] == [is_well, is_well]
+
+
+NAMED = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
+JOINED = [reassigned(NOW - 200, "in_sync", n, **IN_SYNC) for n in (1, 2)]
+LEFT = reassigned(NOW - 50, "in_sync", 2, **IN_SYNC)
+SEEN = NAMED | {"event_time": at(NOW - 50), "partition": 0, "is_removed": False}
+
+
+@pytest.mark.parametrize(
+    ("changes", "replicas", "shrunk"),
+    [
+        pytest.param([*JOINED, LEFT], [], 2, id="one fell out, by the log alone"),
+        pytest.param(
+            [*JOINED, LEFT, reassigned(NOW - 300, "requested", 2)],
+            [],
+            0,
+            id="a move took away what it was to",
+        ),
+        pytest.param([LEFT], [], 0, id="how many there were before is not known"),
+        pytest.param(
+            JOINED,
+            [SEEN | {"broker_id": n, "is_in_sync": n == 2} for n in (1, 2)],
+            0,
+            id="a snapshot does not know when",
+        ),
+    ],
+)
+def test_a_partition_shrinks_where_it_should_have_more(
+    warehouse: Warehouse, changes: list[Row], replicas: list[Row], shrunk: int
+) -> None:
+    names = [NAMED | {"is_removed": False}]
+    demand(warehouse, topics=names, replicas=replicas, reassignment_changes=changes)
+    assert len(rows(warehouse, "SELECT * FROM min_isr_shrinks")) == shrunk

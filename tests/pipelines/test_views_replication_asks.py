@@ -9,7 +9,7 @@ from quotaflow.pipelines.snapshots import settings
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .rate_rows import CAPACITY, NOW
+from .rate_rows import CAPACITY, NOW, sent
 from .view_rows import Row, at, make_tables, picked, rows, setting, throttled
 
 LEADER_RATE = "leader.replication.throttled.rate"
@@ -109,7 +109,7 @@ def test_which_rate_is_asked_for(
         pytest.param(
             {"rate": None, "rate_source": "unset", "is_moving": False}, id="no rate and no move"
         ),
-        pytest.param({"is_standing": False, **IDLE}, id="taken away"),
+        pytest.param({"is_standing": False}, id="taken away in the minute in which the move ended"),
     ],
 )
 def test_nothing_is_asked_for_where_nothing_need_change(
@@ -117,6 +117,15 @@ def test_nothing_is_asked_for_where_nothing_need_change(
 ) -> None:
     about = {"rate_set_at": at(NOW - 300), "list_set_at": at(NOW - 300)}
     assert asks(warehouse, [throttled(NOW, **about | throttle)], MANAGED) == []
+
+
+def test_a_capacity_that_is_only_learned_may_be_more(warehouse: Warehouse) -> None:
+    content = {"replication_throttles": [throttled(NOW)], "rack_traffic": [sent(NOW, 9)]}
+    make_tables(warehouse, content | {"settings": MANAGED[1:]})
+    (row,) = rows(warehouse, "SELECT * FROM replication_asks")
+    assert row["withheld"].endswith(
+        "move fewer at once, or tell conf its capacity: it is the most it ever carried so far"
+    )
 
 
 def test_the_reason_says_how_clients_suffer(warehouse: Warehouse) -> None:

@@ -503,7 +503,8 @@ FILLED: dict[str, list[Row]] = {
     "reassignment_changes": [
         reassigned(5, "requested", 2, place=0),
         reassigned(6, "requested", 3, place=1, topic=HOSTILE, client_id=HOSTILE),
-        *(reassigned(6, "in_sync", n, topic=None, topic_id="t1") for n in (1, 2)),
+        *(reassigned(6, "in_sync", n, topic=None, topic_id="t2") for n in (1, 2)),
+        reassigned(7, "in_sync", 2, topic=None, topic_id="t2"),
         reassigned(7, "in_sync", 2, topic=None, topic_id="t1"),
         reassigned(8, "cancelled", None, topic="gone"),
     ],
