@@ -9,11 +9,12 @@ lateness is a property of the row alone, so the split into batches cannot matter
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines import result_memory
@@ -22,9 +23,10 @@ from quotaflow.pipelines.result_memory import Memory
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.spans import EVER, Span, any_of
+from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _REASON_CHARS = 300
 _EVER = datetime.fromtimestamp(0, UTC)
@@ -58,9 +60,10 @@ class Keeper:
         known = result_memory.load(checkpoint)
         memories, counts, failures = dict(known), list[Count](), list[Exception]()
         latest: list[tuple[datetime, str]] = []
+        buckets, news = self._buckets(facts), _News(facts.sparkSession, batch)
         for result in self.results:
             name = result.table.name
-            touched = self._touched(result, facts, batch, known.get(name, Memory()))
+            touched = _touched(result, buckets.get(name, []), news, known.get(name, Memory()))
             spans = result.spans(touched.buckets, touched.since)
             latest.extend([touched.latest] if touched.latest else [])
             counts.append(Count("in", touched.rows, name))
@@ -90,28 +93,21 @@ class Keeper:
         """Compute the whole tables anew, late facts included; returns the number of rows."""
         return sum(self._replace(r, session_of, [EVER], batch, late=True) for r in self.results)
 
-    def _touched(
-        self, result: Result, facts: "DataFrame", batch: Batch, memory: Memory
-    ) -> _Touched:
-        rows = self._buckets(result, facts)
-        since, seen, latest = _news(result, facts.sparkSession, batch, memory)
-        latest.extend((_utc(row["latest"]), row["cluster_id"]) for row in rows)
-        sinces = [time for time in (since, memory.dirty_since) if time]
-        return _Touched(
-            rows=sum(row["rows"] for row in rows),
-            late=sum(row["rows"] for row in rows if row["is_late"]),
-            buckets=tuple(_utc(row["bucket"]) for row in rows if row["bucket"]),
-            since=min(sinces, default=None),
-            latest=max(latest, default=None),
-            memory=replace(memory, context_seen=seen),
-        )
-
-    def _buckets(self, result: Result, facts: "DataFrame") -> list[Row]:
-        bucket = F.window("event_time", f"{result.bucket_s} seconds")["start"]
-        return (
+    def _buckets(self, facts: "DataFrame") -> dict[str, list[Row]]:
+        """What came for each result, by its name, counted by bucket; all in one pass."""
+        came = (
             result.relevant(facts)
             .withColumn("is_late", self._is_late())
-            .groupBy("is_late", F.when(~F.col("is_late"), bucket).alias("bucket"))
+            .select(
+                F.lit(result.table.name).alias("result"),
+                *("cluster_id", "event_time", "is_late"),
+                F.window("event_time", f"{result.bucket_s} seconds")["start"].alias("start"),
+            )
+            for result in self.results
+        )
+        rows = (
+            reduce(DataFrame.union, came)
+            .groupBy("result", "is_late", F.when(~F.col("is_late"), F.col("start")).alias("bucket"))
             .agg(
                 F.count(F.lit(1)).alias("rows"),
                 F.max("event_time").alias("latest"),
@@ -119,6 +115,10 @@ class Keeper:
             )
             .collect()
         )
+        by_result: dict[str, list[Row]] = {}
+        for row in rows:
+            by_result.setdefault(row["result"], []).append(row)
+        return by_result
 
     def _replace(
         self,
@@ -163,33 +163,61 @@ class Keeper:
         return F.col("record_time") > F.col("event_time") + bound
 
 
-def _news(
-    result: Result, spark: "SparkSession", batch: Batch, memory: Memory
-) -> tuple[datetime | None, dict[str, datetime], list[tuple[datetime, str]]]:
-    """Since when new rows of the context hold, what was seen of it by now, and the newest row."""
-    sinces, seen, latest = list[datetime](), dict(memory.context_seen), []
-    for context in result.context:
-        if context.valid_from is None:
-            continue
-        name, time = context.table.name, context.table.time
-        rows = batch.warehouse.read(spark, name)
-        # Read first, so that what comes meanwhile is new to the next batch.
-        if name in seen:
-            rows = rows.where(F.col(time) > F.lit(seen[name]))
-        row = rows.agg(
-            F.max(time).alias("newest"),
-            F.min(F.expr(context.valid_from)).alias("since"),
-            F.max_by("cluster_id", time).alias("cluster_id"),
-        ).collect()[0]
-        if row["newest"] is None:
-            continue
-        # A query that begins has computed nothing yet that could be older than its context.
-        if name in seen or batch.batch_id:
-            is_first = context.reaches_back and name not in seen
-            sinces.append(_EVER if is_first else _utc(row["since"]))
-            latest.append((_utc(row["newest"]), row["cluster_id"]))
-        seen[name] = _utc(row["newest"])
-    return min(sinces, default=None), seen, latest
+def _touched(result: Result, rows: list[Row], news: "_News", memory: Memory) -> _Touched:
+    since, seen, latest = news.of(result, memory)
+    latest.extend((_utc(row["latest"]), row["cluster_id"]) for row in rows)
+    sinces = [time for time in (since, memory.dirty_since) if time]
+    return _Touched(
+        rows=sum(row["rows"] for row in rows),
+        late=sum(row["rows"] for row in rows if row["is_late"]),
+        buckets=tuple(_utc(row["bucket"]) for row in rows if row["bucket"]),
+        since=min(sinces, default=None),
+        latest=max(latest, default=None),
+        memory=replace(memory, context_seen=seen),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What came to the tables that results look things up in; each is asked once per batch."""
+
+    spark: "SparkSession"
+    batch: Batch
+    _asked: dict[tuple[str, str, datetime | None], Row] = field(default_factory=dict)
+
+    def of(
+        self, result: Result, memory: Memory
+    ) -> tuple[datetime | None, dict[str, datetime], list[tuple[datetime, str]]]:
+        """Since when new rows of a context hold, what was seen of it by now, and the newest row."""
+        sinces, seen, latest = list[datetime](), dict(memory.context_seen), []
+        for context in result.context:
+            if context.valid_from is None:
+                continue
+            name = context.table.name
+            row = self._newest(context.table, context.valid_from, seen.get(name))
+            if row["newest"] is None:
+                continue
+            # A query that begins has computed nothing yet that could be older than its context.
+            if name in seen or self.batch.batch_id:
+                is_first = context.reaches_back and name not in seen
+                sinces.append(_EVER if is_first else _utc(row["since"]))
+                latest.append((_utc(row["newest"]), row["cluster_id"]))
+            seen[name] = _utc(row["newest"])
+        return min(sinces, default=None), seen, latest
+
+    def _newest(self, table: Table, valid_from: str, seen: datetime | None) -> Row:
+        key = table.name, valid_from, seen
+        if key not in self._asked:
+            rows = self.batch.warehouse.read(self.spark, table.name)
+            # Asked before anything is computed: what comes meanwhile is new to the next batch.
+            if seen is not None:
+                rows = rows.where(F.col(table.time) > F.lit(seen))
+            self._asked[key] = rows.agg(
+                F.max(table.time).alias("newest"),
+                F.min(F.expr(valid_from)).alias("since"),
+                F.max_by("cluster_id", table.time).alias("cluster_id"),
+            ).collect()[0]
+        return self._asked[key]
 
 
 def _carried(
