@@ -16,7 +16,7 @@ from quotaflow.pipelines.config import Conf
 from .tables_read import contents
 
 TIMEOUT_S = 300
-LINES_PER_BATCH = 4_000
+LINES_PER_BATCH = 8_000
 
 
 class Driver:
