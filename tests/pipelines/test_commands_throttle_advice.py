@@ -99,7 +99,7 @@ def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
             "broker_id": 1,
             "side": "leader",
             "size_bytes": 600 * MB,
-            "least_bytes_per_s": 2 * MB,
+            "least_bytes_per_s": 4 * MB,
             "other_bytes_per_s": 40 * MB,
             "most_bytes_per_s": 54 * MB,
             "reason": "headroom",
@@ -116,7 +116,7 @@ def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
             "capacity": "conf",
         },
     ]
-    assert "above 2,000,000 bytes/s; clients do not feel it up to 54,000,000" in err
+    assert "above 4,000,000 bytes/s; clients do not feel it up to 54,000,000" in err
     assert "takes about 12 s" in err
     assert "kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9092 --execute" in err
     assert "move it.json' --throttle 54000000" in err

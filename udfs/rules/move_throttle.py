@@ -122,14 +122,16 @@ _Sides = Mapping[tuple[int, str], float]
 
 
 def _asked(moving: Iterable[Moving]) -> tuple[Counter[tuple[int, str]], _Sides]:
-    """Bytes to move, and bytes/s written into them meanwhile, by broker and side."""
+    """Bytes to move, and bytes/s that are charged meanwhile for what is written, by side."""
     sizes: Counter[tuple[int, str]] = Counter()
     floors: defaultdict[tuple[int, str], float] = defaultdict(float)
-    for partition in moving:
-        for node in partition.added:
-            for key in ((partition.leader, LEADER), (node, FOLLOWER)):
-                sizes[key] += partition.size_bytes
-                floors[key] += partition.written
+    for of in moving:
+        sizes[of.leader, LEADER] += of.size_bytes * len(of.added)
+        # Followers in sync are not held back, and what they read is charged all the same.
+        floors[of.leader, LEADER] += of.written * (len(of.replicas) - 1 + len(of.added))
+        for node in of.added:
+            sizes[node, FOLLOWER] += of.size_bytes
+            floors[node, FOLLOWER] += of.written
     return sizes, floors
 
 

@@ -34,8 +34,8 @@ class Demand:
     `capacity`: what conf says, or the least it carried of late when clients suffered, if that is
     less; None: not known. `other`: its traffic but what the throttle holds, in the busiest of the
     last minutes so that noise moves nothing, and after the move if that is more. `floor`: for a
-    leader the sum over its throttled partitions of write rate x followers that catch up, for a
-    follower the sum of their write rates.
+    leader the sum over its throttled partitions of write rate x followers (those in sync are
+    charged too), for a follower the sum of their write rates.
     """
 
     capacity: float | None

@@ -37,16 +37,16 @@ def planned(*partitions: Moving, brokers: dict[int, Carried] = BROKERS) -> MoveT
 def test_a_move_asks_its_leader_and_who_is_added() -> None:
     plan = planned(BULK)
     assert [(side.broker_id, side.side, side.size_bytes, side.floor) for side in plan.sides] == [
-        (1, LEADER, 600 * MB, 2 * MB),
+        (1, LEADER, 600 * MB, 4 * MB),
         (3, FOLLOWER, 600 * MB, 2 * MB),
     ]
     assert [side.advised.rate for side in plan.sides] == [
         pytest.approx(0.9 * 60 * MB),
         pytest.approx(0.9 * 18 * MB),
     ]
-    assert (plan.least, plan.most, plan.fits) == (2 * MB, pytest.approx(16.2 * MB), True)
-    assert plan.seconds(12 * MB) == pytest.approx(60)
-    assert (plan.seconds(2 * MB), plan.seconds(1 * MB)) == (None, None)
+    assert (plan.least, plan.most, plan.fits) == (4 * MB, pytest.approx(16.2 * MB), True)
+    assert plan.seconds(14 * MB) == pytest.approx(60)
+    assert (plan.seconds(4 * MB), plan.seconds(3 * MB)) == (None, None)
 
 
 def test_lists_are_in_the_form_kafka_takes() -> None:
@@ -57,7 +57,7 @@ def test_lists_are_in_the_form_kafka_takes() -> None:
 
 def test_a_leader_sends_to_each_that_is_added() -> None:
     (leader, *followers) = planned(replace(BULK, target=(1, 3, 4))).sides
-    assert (leader.size_bytes, leader.floor) == (1_200 * MB, 4 * MB)
+    assert (leader.size_bytes, leader.floor) == (1_200 * MB, 6 * MB)
     assert [side.size_bytes for side in followers] == [600 * MB, 600 * MB]
 
 
