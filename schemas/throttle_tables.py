@@ -135,8 +135,9 @@ REPLICATION_RATES = Table(
         Column(
             "throttled_rate",
             DOUBLE,
-            "bytes per second over the last 11 seconds, or since the first with bytes among them: "
-            "Kafka's SimpleRate over aligned seconds; the broker's may differ by one sample",
+            "bytes of this second and the ten before, over the time from the first to the last of "
+            "them, one second at least: Kafka's SimpleRate when the last came, over aligned "
+            "seconds; the broker's may differ by one sample",
         ),
         Column("quota", DOUBLE, "rate in force, bytes per second; null: none is known"),
         Column("is_over", BOOLEAN, "throttled_rate above the quota"),

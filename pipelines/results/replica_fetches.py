@@ -66,11 +66,15 @@ def by_second(facts: "DataFrame") -> "DataFrame":
     each = facts.where("of is not null").select(
         *("cluster_id", "leader_id", "follower_id"),
         F.date_trunc("second", "event_time").alias("event_time"),
+        F.col("event_time").alias("at"),
         F.inline("of"),
     )
+    came = F.when(F.col("bytes") > 0, F.col("at"))
     return each.groupBy(*_SECOND).agg(
         F.sum("fetches").alias("fetches"),
         F.sum("bytes").alias("bytes"),
+        F.min(came).alias("first_time"),
+        F.max(came).alias("last_time"),
         F.min("fetch_offset").alias("first_fetch_offset"),
         F.max("fetch_offset").alias("last_fetch_offset"),
         F.max("high_watermark").alias("high_watermark"),

@@ -55,10 +55,14 @@ def rates(known: Known) -> "DataFrame":
         )
     )
     charged = (
-        seconds.select("cluster_id", "event_time", F.inline(sides))
+        seconds.select("cluster_id", "event_time", "first_time", "last_time", F.inline(sides))
         .where("size > 0")
         .groupBy(*_SIDE)
-        .agg(F.sum("size").alias("bytes"))
+        .agg(
+            F.sum("size").alias("bytes"),
+            F.min("first_time").alias("first_time"),
+            F.max("last_time").alias("last_time"),
+        )
         .withColumn("second_end", F.col("event_time") + F.make_dt_interval(secs=F.lit(1)))
     )
     return (
@@ -76,9 +80,12 @@ def rates(known: Known) -> "DataFrame":
 
 
 def with_throttled_rate(charged: "DataFrame") -> "DataFrame":
-    """Add throttled_rate: bytes since the first of the last 11 s that had any, per second."""
-    second = F.unix_seconds("event_time")
-    side = Window.partitionBy("cluster_id", "broker_id", "side").orderBy(second)
-    late = side.rangeBetween(1 - _WINDOWS_S, 0)
-    covered_s = second - F.min(second).over(late) + 1
+    """Add throttled_rate: bytes of the last 11 s, over the time from the first to the last of them.
+
+    Kafka's SimpleRate begins with the first record too, and takes a second at least.
+    """
+    side = Window.partitionBy("cluster_id", "broker_id", "side")
+    late = side.orderBy(F.unix_seconds("event_time")).rangeBetween(1 - _WINDOWS_S, 0)
+    since, until = (F.unix_micros(time) for time in (F.min("first_time").over(late), "last_time"))
+    covered_s = F.greatest((until - since) / 1_000_000, F.lit(1.0))
     return charged.withColumn("throttled_rate", F.sum("bytes").over(late) / covered_s)

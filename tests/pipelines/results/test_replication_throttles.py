@@ -79,7 +79,7 @@ CASES: dict[str, Case] = {
             (0, *LEADER): BY_ADMIN
             | {"listed": "entry", "rate": 1e6, "rate_source": "dynamic_broker"}
             | {"is_moving": True, "in_isr": False, "in_isr_told_by": "fetch_offset"}
-            | {"offset_lag": 70, "bytes": 8 * MIB, "peak_throttled_rate": float(MIB)}
+            | {"offset_lag": 70, "bytes": 8 * MIB, "peak_throttled_rate": 2.0 * MIB}
             | {"held_back_fetches": 1, "is_effective": True, "is_biting": True, "reason": None}
             | {"is_standing": False, "rate_set_by": "User:admin"},
             (0, *FOLLOWER): {"held_back_fetches": 1, "is_biting": True, "is_standing": False},
