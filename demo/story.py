@@ -82,14 +82,14 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
             _ship_torn_line(cluster)
         conf = conf_of(cluster, warehouse)
         # A snapshot looks up in facts who set what, and results look up what a snapshot found.
-        facts, results = _in_two(conf)
+        facts, results = in_two(conf)
         run.run(conf, facts, None, say)
         take.take(conf, datetime.now(UTC), say)
         run.run(conf, results, None, say)
     return report
 
 
-def _in_two(conf: config.Conf) -> tuple[list[str], list[str]]:
+def in_two(conf: config.Conf) -> tuple[list[str], list[str]]:
     """The jobs that bring facts, and those that keep results of them."""
     on = [job for job in JOBS.values() if job.topic is None or getattr(conf.ingest, job.topic)]
     return [job.name for job in on if job.appends], [job.name for job in on if not job.appends]

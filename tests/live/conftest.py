@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from quotaflow.demo import story
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines import run as runner
@@ -69,8 +70,8 @@ def filled(login: list[str], run: Run, tmp_path_factory: pytest.TempPathFactory)
     """
     folder = tmp_path_factory.mktemp("filled") / "warehouse"
     conf = config.load(overrides=[*login, f"warehouse.path={folder}"])
-    assert runner.run(conf, [], None, lambda _: None) > run.shipped.acked
+    facts, results = story.in_two(conf)
+    assert runner.run(conf, facts, None, lambda _: None) > run.shipped.acked
     take.take(conf, datetime.now(UTC), lambda _: None)
-    looking_up = ["request_results", "fetch_results", "active_producer_results"]
-    runner.run(conf, looking_up, None, lambda _: None)
+    runner.run(conf, results, None, lambda _: None)
     return folder
