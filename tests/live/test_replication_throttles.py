@@ -132,6 +132,8 @@ def rates_of(
     return [row.asDict() for row in found.collect()]
 
 
+# A bean that is asked late on a machine at its limit measures another moment than the log tells.
+@pytest.mark.faults
 def test_rates_of_the_log_are_those_the_broker_measures(
     cluster: Cluster, spark: SparkSession
 ) -> None:
