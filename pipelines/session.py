@@ -104,6 +104,9 @@ def _local_settings(conf: Spark) -> dict[str, str]:
         # A commit takes 2.6 s with the default of 50 and 0.6 s with 1 on two cores.
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.shuffle.partitions": cores,
+        # Each table that a join broadcasts takes a page at least, by default 32 MB of a 2 GB heap:
+        # a batch joins dozens, of a few rows each.
+        "spark.buffer.pageSize": "2m",
         "spark.sql.warehouse.dir": os.path.join(scratch, "quotaflow-spark-warehouse"),
         "spark.redaction.regex": _REDACTED,
         "spark.scheduler.mode": "FAIR",
