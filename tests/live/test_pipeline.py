@@ -193,6 +193,8 @@ def in_spark(filled: Path, spark: SparkSession) -> SparkSession:
     return spark
 
 
+# Minutes of planning; in the gate each view answers alike over made rows (test_views_alike).
+@pytest.mark.faults
 @pytest.mark.parametrize("view", views.load())
 def test_a_view_answers_alike_in_both_engines(
     filled: Path, in_spark: SparkSession, view: str
