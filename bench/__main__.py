@@ -11,6 +11,7 @@ BENCHMARKS = (
     "parse",
     "producer_ids",
     "fetch_sessions",
+    "fetch_results",
     "snapshots",
     "producer_ids_stream",
 )

@@ -209,7 +209,8 @@ class _News:
         key = table.name, valid_from, seen
         if key not in self._asked:
             rows = self.batch.warehouse.read(self.spark, table.name)
-            # Asked before anything is computed: what comes meanwhile is new to the next batch.
+            # Asked before a result that reads it is computed: what comes meanwhile is new to the
+            # next batch.
             if seen is not None:
                 rows = rows.where(F.col(table.time) > F.lit(seen))
             self._asked[key] = rows.agg(

@@ -30,8 +30,8 @@ the time, and slower once warm."""
 _FORGETFUL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Spark keeps for its UI, off or not, a thousand executions with the text of each plan: in a
-    # job that runs for days, and plans every micro-batch, that was most of the heap in use.
+    # Spark keeps for its UI, off or not, a thousand executions with the text of each plan: that
+    # was most of what grew from one micro-batch to the next.
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "200",
@@ -39,7 +39,7 @@ _FORGETFUL = {
     "spark.sql.ui.retainedExecutions": "20",
     "spark.sql.ui.explainMode": "simple",
 }
-"""For `spark.conf` of a session whose UI nobody opens."""
+"""Settings of a local session: its UI is off, and so it need not remember what that would show."""
 
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _TABLE = tables.REASSIGNMENT_CHANGES
 _BUCKET_S = 60
+_VALUES = ("place", "error_code", "principal", "client_id")
 _REASSIGN, _ALTER = "ALTER_PARTITION_REASSIGNMENTS", "ALTER_PARTITION"
 _ANSWERED = "partitionIndex: INT, errorCode: INT"
 _REASSIGN_BODY = f"""
@@ -62,9 +63,6 @@ def changes(known: Known) -> "DataFrame":
         .agg(*(F.max(name).alias(name) for name in _VALUES))
         .select(_TABLE.column_names)
     )
-
-
-_VALUES = ("place", "error_code", "principal", "client_id")
 
 
 def _reassigned(requests: "DataFrame") -> "DataFrame":

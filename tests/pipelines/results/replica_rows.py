@@ -1,5 +1,7 @@
 """Fetches as the job writes them, and what snapshots saw, by hand."""
 
+from collections import defaultdict
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines.results import preferred_replicas
+from quotaflow.pipelines.results.result import Known, Result
 
 Row = dict[str, Any]
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -60,3 +63,32 @@ def selector(value: str | None, second: float = BEFORE) -> Row:
 def frame(spark: SparkSession, schema: pa.Schema, rows: list[Row]) -> DataFrame:
     """Rows as a table of that schema."""
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
+
+
+def rows_by_case(
+    spark: SparkSession,
+    result: Result,
+    cases: Mapping[str, tuple[list[Row], Mapping[str, list[Row]], object]],
+) -> dict[str, list[Row]]:
+    """Rows of each case, a cluster of its own, all computed in one frame; no key comes twice.
+
+    A case is its fetches, what snapshots saw by the names of tables, and what is expected of it.
+    """
+    facts, context = list[Row](), defaultdict[str, list[Row]](list)
+    for case, (fetches, snapshots, _) in cases.items():
+        facts += [row | {"cluster_id": case} for row in fetches]
+        for name, rows in snapshots.items():
+            context[name] += [row | {"cluster_id": case} for row in rows]
+    looked_up = [one.table for one in result.context]
+    known = Known(
+        result.relevant(frame(spark, result.facts.arrow, facts)),
+        context={one.name: frame(spark, one.arrow, context[one.name]) for one in looked_up},
+    )
+    computed = result.compute(known)
+    assert computed.columns == result.table.column_names
+    of_case = defaultdict[str, list[Row]](list)
+    for row in computed.collect():
+        of_case[row["cluster_id"]].append(row.asDict())
+    keys = [tuple(row[n] for n in result.table.key) for rows in of_case.values() for row in rows]
+    assert len(set(keys)) == len(keys)
+    return of_case

@@ -1,18 +1,14 @@
 """What went wrong when consumers fetched: each case is a cluster of one frame."""
 
-from collections import defaultdict
 from datetime import UTC, timedelta
 
 import pytest
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.results import fetch_faults
-from quotaflow.pipelines.results.result import Known
-from quotaflow.schemas import tables
 
-from .replica_rows import BEFORE, NOON, Row, broker, fetch, frame, of, replica, seen
+from .replica_rows import BEFORE, NOON, Row, broker, fetch, of, replica, rows_by_case, seen
 
-CONTEXT = [context.table.name for context in fetch_faults.result().context]
 THREE = {
     "topics": [seen(BEFORE, topic_id="id1", topic="orders")],
     "replicas": [replica(n) for n in (1, 2, 3)],
@@ -143,24 +139,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, list[Row]]:
     """Rows of each case, all computed in one frame."""
-    facts, context = list[Row](), defaultdict[str, list[Row]](list)
-    for case, (fetches, snapshots, _) in CASES.items():
-        facts += [row | {"cluster_id": case} for row in fetches]
-        for name, rows in snapshots.items():
-            context[name] += [row | {"cluster_id": case} for row in rows]
-    result = fetch_faults.result()
-    known = Known(
-        result.relevant(frame(spark, tables.FETCHES.arrow, facts)),
-        context={n: frame(spark, tables.TABLES[n].arrow, context[n]) for n in CONTEXT},
-    )
-    faults = result.compute(known)
-    assert faults.columns == tables.FETCH_FAULTS.column_names
-    of_case = defaultdict[str, list[Row]](list)
-    for row in faults.collect():
-        of_case[row["cluster_id"]].append(row.asDict())
-    keys = [tuple(row[n] for n in result.table.key) for rows in of_case.values() for row in rows]
-    assert len(set(keys)) == len(keys)
-    return of_case
+    return rows_by_case(spark, fetch_faults.result(), CASES)
 
 
 @pytest.mark.spark

@@ -1,27 +1,23 @@
 """Whom consumers read from, from fetches and snapshots: each case is a cluster of one frame."""
 
-from collections import defaultdict
 from datetime import UTC, timedelta
 
 import pytest
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.results import preferred_replicas
-from quotaflow.pipelines.results.result import Known
-from quotaflow.schemas import tables
 from quotaflow.udfs.rules.replica import RACK_AWARE
 
 from .replica_rows import (
     BEFORE,
-    CONTEXT,
     NOON,
     RACKS,
     Row,
     broker,
     fetch,
-    frame,
     of,
     replica,
+    rows_by_case,
     seen,
     selector,
 )
@@ -168,24 +164,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, list[Row]]:
     """Rows of each case, all computed in one frame."""
-    facts, context = list[Row](), defaultdict[str, list[Row]](list)
-    for case, (fetches, snapshots, _) in CASES.items():
-        facts += [row | {"cluster_id": case} for row in fetches]
-        for name, rows in snapshots.items():
-            context[name] += [row | {"cluster_id": case} for row in rows]
-    result = preferred_replicas.result(RACKS)
-    known = Known(
-        result.relevant(frame(spark, tables.FETCHES.arrow, facts)),
-        context={n: frame(spark, tables.TABLES[n].arrow, context[n]) for n in CONTEXT},
-    )
-    chosen = result.compute(known)
-    assert chosen.columns == tables.PREFERRED_REPLICAS.column_names
-    of_case = defaultdict[str, list[Row]](list)
-    for row in chosen.collect():
-        of_case[row["cluster_id"]].append(row.asDict())
-    keys = [tuple(row[n] for n in result.table.key) for rows in of_case.values() for row in rows]
-    assert len(set(keys)) == len(keys)
-    return of_case
+    return rows_by_case(spark, preferred_replicas.result(RACKS), CASES)
 
 
 @pytest.mark.spark
