@@ -1,7 +1,7 @@
 -- One row per replica that a partition was last asked to have (kafka-reassign-partitions): who asked
 -- when, and how far it is. state: done (its leader asked that it be in sync), in_place (it was in
--- sync before), cancelled, moving, never_converges (records come, and what is left does not shrink:
--- what is written outruns what comes), stuck (nothing came for 33 s and more) or waiting (asked for,
+-- sync before), cancelled, moving, never_converges (it fetches, and what is left does not shrink: what is
+-- written outruns what comes), stuck (no fetch told of it for 33 s and more) or waiting (asked for,
 -- nothing seen yet). Of the last two minutes with fetches: bytes_per_s that came, written_bytes_per_s
 -- into the partition (the least a throttle must let through for each follower), eta_s until it is in
 -- sync at the pace at which what is left shrinks, and eta_error_s by which twice the standard error of
