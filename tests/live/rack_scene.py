@@ -18,7 +18,8 @@ from random import Random
 from typing import Any, Self
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import TopicPartition as ConsumerPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec, PartitionMetadata
 from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
@@ -120,6 +121,7 @@ def play(cluster: Cluster, conf: Conf) -> Scene:
             make_topics(scene)
             read_all(scene, readers)
         with recovered(scene), scene.act():
+            throttle(scene, "1", f"0:{scene.roles.away}")
             move_leader(scene, readers)
             fall_behind(scene, readers)
     producer = Producer(cluster.librdkafka_properties("admin") | {"enable.metrics.push": False})
@@ -187,31 +189,44 @@ def move_leader(scene: Scene, readers: Readers) -> None:
     with scene.cluster.admin() as admin:
         admin.alter_partition_reassignments({TopicPartition(MOVED, 0): [other, home]})
         admin.elect_leaders(_PREFERRED, {MOVED: [0]}, raise_errors=False)
-        await_so(
-            lambda: bool(admin.describe_topics([MOVED])[0]["partitions"][0]["leader_id"] == other)
-        )
+    await_so(lambda: told_by(scene, scene.roles.away, MOVED).leader == other)
     produce(scene, MOVED, 0, RECORDS, RECORD_BYTES)
     readers.await_count(REDIRECTED, 2 * RECORDS)
 
 
 def fall_behind(scene: Scene, readers: Readers) -> None:
-    """Stop a follower until it is out of sync, and let a throttle hold it there."""
-    throttle(scene, "1", f"0:{scene.roles.away}")
+    """Stop a follower until it is out of sync; its throttle then holds it there.
+
+    A broker tells a throttle before it obeys: the rate holds for sure once it tells of what was
+    changed after it, as it takes changes in order. So its throttle is set before the leader moves.
+    """
     os.kill(scene.cluster.pids[scene.roles.away], signal.SIGSTOP)
     produce(scene, LAGGING, 0, BURST_RECORDS, BURST_BYTES, acks=1)
-    await_so(lambda: in_sync(scene) == [scene.roles.home])
+    await_so(lambda: told_by(scene, scene.roles.home, LAGGING).isrs == [scene.roles.home])
+    await_so(lambda: high_watermark(scene) == RECORDS + BURST_RECORDS)
     os.kill(scene.cluster.pids[scene.roles.away], signal.SIGCONT)
     readers.start(LATE, LAGGING, 1, client_rack=scene.rack(scene.roles.away))
     readers.await_count(LATE, RECORDS + BURST_RECORDS)
     readers.await_count(STICKY, RECORDS + 1)
 
 
-def in_sync(scene: Scene) -> list[int]:
-    """As the leader of LAGGING tells; a client that knows no other broker asks none that stands."""
-    server = scene.cluster.bootstrap_servers.split(",")[scene.roles.home - 1]
+def told_by(scene: Scene, broker_id: int, topic: str) -> PartitionMetadata:
+    """The first partition as one broker tells it."""
+    return client_of(scene, broker_id).list_topics(topic, timeout=10).topics[topic].partitions[0]
+
+
+def high_watermark(scene: Scene) -> int:
+    """Of LAGGING, as its leader tells: before it moves, who is far behind may be in sync."""
+    partition = ConsumerPartition(LAGGING, 0)
+    asked = client_of(scene, scene.roles.home).list_offsets({partition: OffsetSpec.latest()})
+    return int(asked[partition].result(timeout=10).offset)
+
+
+def client_of(scene: Scene, broker_id: int) -> AdminClient:
+    """A client that knows one broker: it asks none that stands still."""
+    server = scene.cluster.bootstrap_servers.split(",")[broker_id - 1]
     login = scene.cluster.librdkafka_properties("admin") | {"bootstrap.servers": server}
-    told = AdminClient(login | {"enable.metrics.push": False}).list_topics(LAGGING, timeout=10)
-    return list(told.topics[LAGGING].partitions[0].isrs)
+    return AdminClient(login | {"enable.metrics.push": False})
 
 
 def throttle(scene: Scene, rate: str | None, replicas: str | None) -> None:
