@@ -1,6 +1,7 @@
 """Tables read back by another reader than the one that wrote them (delta-rs, no JVM)."""
 
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-# What a cluster is configured to do when somebody looks, and no outcome of what a log says.
-_OF_SNAPSHOTS = {
+# What a cluster is configured to do when somebody looks, and what was done about it.
+_NOT_OF_LOGS = {
+    *("plans", "config_changes"),
     "client_subscriptions",
     "replication_rates",
     "replication_throttles",
@@ -25,8 +27,8 @@ def query(folder: Path, sql: str) -> list[dict[str, Any]]:
     return rows
 
 
-def contents(folder: Path) -> dict[str, Counter[str]]:
-    """Every table as a multiset of rows; of pipeline_progress what it counts in all.
+def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
+    """These tables as multisets of rows; of pipeline_progress what ingest counted in all.
 
     Of a push that comes on two ways the first is decoded, and which one that is may differ. What
     results look up in snapshots is left out.
@@ -60,7 +62,7 @@ def contents(folder: Path) -> dict[str, Counter[str]]:
             )
         )
         for name in tables.TABLES
-        if name not in {"pipeline_progress", *_OF_SNAPSHOTS}
+        if name in names and name not in {"pipeline_progress", *_NOT_OF_LOGS}
     }
     totals = query(
         folder,

@@ -5,14 +5,17 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 import yaml
 
+from quotaflow.demo import story
 from quotaflow.pipelines import session
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.jobs import JOBS
+from quotaflow.schemas import tables
 
 from .tables_read import contents
 
@@ -23,7 +26,10 @@ LINES_PER_BATCH = 8_000
 class Driver:
     """`quotaflow run --once` as a process group of its own, so that its JVM dies with it."""
 
-    def __init__(self, conf: Conf, folder: Path, spark: Mapping[str, str]) -> None:
+    def __init__(
+        self, conf: Conf, folder: Path, spark: Mapping[str, str], jobs: Sequence[str]
+    ) -> None:
+        self.jobs = tuple(jobs)
         self.warehouse = folder / "warehouse"
         self.file = folder / "conf.yaml"
         self.file.write_text(
@@ -40,7 +46,7 @@ class Driver:
         )
 
     def start(self) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "quotaflow.pipelines", "run", "--once"]
+        command = [sys.executable, "-m", "quotaflow.pipelines", "run", *self.jobs, "--once"]
         return subprocess.Popen(
             [*command, "--conf", str(self.file)],
             stdout=subprocess.PIPE,
@@ -86,15 +92,18 @@ def killed_run_equals(filled: Path, killed: Driver, kills: int, moments: random.
     )
     assert hits > 0
     killed.finish()
-    expected, found = contents(filled), contents(killed.warehouse)
+    filled_by = {table.name for job in killed.jobs for table in JOBS[job].fills}
+    expected, found = contents(filled, filled_by), contents(killed.warehouse, filled_by)
+    assert len(expected) > len(killed.jobs)
     for table, rows in expected.items():
         assert found[table] == rows, table
 
 
-def test_a_kill_changes_nothing(
+def test_a_kill_changes_no_fact_and_no_alert(
     filled: Path, conf: Conf, tmp_path: Path, moments: random.Random
 ) -> None:
-    killed_run_equals(filled, Driver(conf, tmp_path, session.SHORT_LIVED), 1, moments)
+    jobs = [*story.in_two(conf)[0], "metric_alerts"]
+    killed_run_equals(filled, Driver(conf, tmp_path, session.SHORT_LIVED, jobs), 1, moments)
 
 
 @pytest.mark.faults
@@ -103,8 +112,9 @@ def test_ten_kills_change_nothing(
     filled: Path, conf: Conf, tmp_path: Path, moments: random.Random
 ) -> None:
     # As jobs run: what generated code gives is held against interpreted code's.
-    killed = Driver(conf, tmp_path, session.ONE_COMPILER)
+    jobs = [job for of in story.in_two(conf) for job in of]
+    killed = Driver(conf, tmp_path, session.ONE_COMPILER, jobs)
     killed_run_equals(filled, killed, 10, moments)
-    found = contents(killed.warehouse)
+    found = contents(killed.warehouse, tables.TABLES)
     killed.finish()
-    assert contents(killed.warehouse) == found
+    assert contents(killed.warehouse, tables.TABLES) == found
