@@ -26,28 +26,6 @@ entries AS (
         ) AS stands
     FROM recent
 ),
-produced AS (
-    SELECT
-        told.cluster_id,
-        coalesce(told.topic, topic_ids.topic) AS topic,
-        told.partition,
-        told.event_time,
-        sum(told.bytes) AS bytes
-    FROM replication_traffic AS told
-    INNER JOIN replication_time AS newest ON told.cluster_id = newest.cluster_id
-    LEFT JOIN topic_ids
-        ON told.cluster_id = topic_ids.cluster_id AND told.topic_id = topic_ids.topic_id
-    WHERE
-        told.follower_id IS NULL
-        AND unix_micros(told.event_time) > unix_micros(newest.event_time) - 600000000
-    GROUP BY
-        told.cluster_id, coalesce(told.topic, topic_ids.topic), told.partition, told.event_time
-),
-writes AS (
-    SELECT cluster_id, topic, partition, max(bytes) / 60e0 AS written_bytes_per_s
-    FROM produced
-    GROUP BY cluster_id, topic, partition
-),
 pairs AS (
     SELECT
         cluster_id,
@@ -81,7 +59,7 @@ SELECT
     pairs.is_behind,
     pairs.is_added
 FROM pairs
-LEFT JOIN writes
+LEFT JOIN partition_write_rates AS writes
     ON pairs.cluster_id = writes.cluster_id
         AND pairs.topic = writes.topic
         AND pairs.partition = writes.partition

@@ -1,5 +1,6 @@
 -- One row per config of replication throttles (KIP-73) that should change: rates by
--- replication_rate_advice while something is moved or behind, and what is left over (throttle_checks).
+-- replication_rate_advice while something is moved or behind, what is left over (throttle_checks), and
+-- lists that do not name what is moved (throttled_replica_asks): one that is to grow is not left over.
 -- withheld: why a plan may not ask for it; null: it may. Rates are asked for where conf's
 -- replication.manage says so; of what is left over, what this pipeline's own login set, or one of
 -- replication.clean_up_principals: entry by entry where a list has others' too. config_value null: the
@@ -48,6 +49,11 @@ old_entries AS (
             AND checks.finding = 'left_over_list'
     LEFT JOIN cleaners
         ON entries.cluster_id = cleaners.cluster_id AND entries.set_by = cleaners.principal
+    LEFT JOIN throttled_replica_asks AS grows
+        ON entries.cluster_id = grows.cluster_id
+            AND entries.topic = grows.entity_name
+            AND concat(entries.side, '.replication.throttled.replicas') = grows.config_key
+    WHERE grows.entity_name IS NULL
 ),
 old_lists AS (
     SELECT
@@ -66,6 +72,28 @@ old_lists AS (
             AS entries_of_others
     FROM old_entries
     GROUP BY cluster_id, topic, side
+),
+suffering AS (
+    SELECT
+        cluster_id,
+        broker_id,
+        side,
+        CASE
+            WHEN are_clients_well THEN ''
+            ELSE concat(
+                '; clients suffer: p99 of PRODUCE ',
+                coalesce(CAST(CAST(produce_p99_ms AS BIGINT) AS STRING), '-'),
+                ' ms, usually ',
+                coalesce(CAST(CAST(usual_produce_p99_ms AS BIGINT) AS STRING), '-'),
+                ', of FETCH ',
+                coalesce(CAST(CAST(fetch_p99_ms AS BIGINT) AS STRING), '-'),
+                ' ms, usually ',
+                coalesce(CAST(CAST(usual_fetch_p99_ms AS BIGINT) AS STRING), '-'),
+                ', partitions down to their min.insync.replicas ',
+                CAST(shrunk_partitions AS STRING)
+            )
+        END AS how
+    FROM replication_rate_advice
 ),
 rates AS (
     SELECT
@@ -87,26 +115,12 @@ rates AS (
                     coalesce(substr(advice.rate_set_by, 1, 100), 'nobody the log tells')
                 )
             END,
-            CASE
-                WHEN advice.are_clients_well THEN ''
-                ELSE concat(
-                    '; clients suffer: p99 of PRODUCE ',
-                    coalesce(CAST(CAST(advice.produce_p99_ms AS BIGINT) AS STRING), '-'),
-                    ' ms, usually ',
-                    coalesce(CAST(CAST(advice.usual_produce_p99_ms AS BIGINT) AS STRING), '-'),
-                    ', of FETCH ',
-                    coalesce(CAST(CAST(advice.fetch_p99_ms AS BIGINT) AS STRING), '-'),
-                    ' ms, usually ',
-                    coalesce(CAST(CAST(advice.usual_fetch_p99_ms AS BIGINT) AS STRING), '-'),
-                    ', partitions down to their min.insync.replicas ',
-                    CAST(advice.shrunk_partitions AS STRING)
-                )
-            END
+            suffering.how
         ) AS why,
         CASE
             WHEN advice.reason = 'capacity_unknown'
                 THEN 'no capacity in conf (replication), and no traffic it could be learned from'
-            WHEN advice.reason = 'floor_exceeds_capacity'
+            WHEN advice.reason LIKE 'floor_exceeds_capacity%'
                 THEN concat(
                     'what its lists hold, or 1 MB/s, is more than what is left of it: ',
                     'move fewer at once',
@@ -114,7 +128,8 @@ rates AS (
                         WHEN advice.capacity_source = 'learned'
                             THEN ', or tell conf its capacity: it is the most it ever carried so far'
                         ELSE ''
-                    END
+                    END,
+                    suffering.how
                 )
             WHEN NOT advice.is_listed
                 THEN 'no list names its replicas, and a rate alone does nothing'
@@ -124,6 +139,10 @@ rates AS (
         END AS withheld
     FROM replication_rate_advice AS advice
     INNER JOIN replication_bounds AS bounds ON advice.cluster_id = bounds.cluster_id
+    INNER JOIN suffering
+        ON advice.cluster_id = suffering.cluster_id
+            AND advice.broker_id = suffering.broker_id
+            AND advice.side = suffering.side
     WHERE
         advice.is_used
         AND advice.reason <> 'kept'
@@ -143,7 +162,7 @@ SELECT
     'replication_rate_advice' AS evidence_table,
     concat('broker_id=', CAST(broker_id AS STRING), ' side=', side) AS evidence_key,
     since,
-    CASE WHEN reason IN ('floor', 'clients_suffer') THEN 5 ELSE 25 END AS priority,
+    CASE WHEN reason = 'floor' OR reason LIKE '%clients_suffer' THEN 5 ELSE 25 END AS priority,
     CASE
         WHEN recommended IS NULL OR reason = 'held' THEN withheld
         WHEN withheld IS NOT NULL
@@ -212,3 +231,5 @@ SELECT
     END AS withheld,
     CAST(NULL AS BIGINT) AS valid_s
 FROM old_lists
+UNION ALL
+SELECT * FROM throttled_replica_asks

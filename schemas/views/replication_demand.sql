@@ -2,8 +2,8 @@
 -- what its throttle of replication (KIP-73) is to be decided from, all in bytes per second.
 -- capacity_source: conf; learned, the most it carried in a minute of seven days; or felt, the least it
 -- carried in a minute of the hour in which clients suffered (broker_strain), where that is less. other is
--- the busiest of ten minutes of all that no list held, and of what more it will be once replicas that
--- are being added have joined. floor: what is written into the listed partitions, for a leader times
+-- the busiest of ten minutes of all that no list held, and what more it will be once replicas that are
+-- being added have joined and those that are to lead do (next_leaders). floor: what is written into the listed partitions, for a leader times
 -- their followers: brokers charge those in sync too. rate and who set it are of the last minute; since_s
 -- is null where it was set before the log began. are_clients_well: nobody suffered in the last three
 -- minutes since the rate stands.
@@ -48,6 +48,15 @@ floors AS (
         count(CASE WHEN is_behind THEN 1 END) AS replicas_behind
     FROM listed_replication
     GROUP BY cluster_id, broker_id, side
+),
+led AS (
+    SELECT
+        cluster_id,
+        broker_id,
+        'leader' AS side,
+        sum(read_bytes_per_s + replicated_bytes_per_s) AS led_bytes_per_s
+    FROM next_leaders
+    GROUP BY cluster_id, broker_id
 ),
 rated AS (
     SELECT
@@ -132,6 +141,7 @@ known AS (
         coalesce(capacities.other, 0e0) AS other_now,
         coalesce(floors.floor_bytes_per_s, 0e0) AS floor_bytes_per_s,
         coalesce(floors.added_bytes_per_s, 0e0) AS added_bytes_per_s,
+        coalesce(led.led_bytes_per_s, 0e0) AS led_bytes_per_s,
         coalesce(floors.replicas_behind, 0) AS replicas_behind,
         rated.rate,
         rated.rate_source,
@@ -161,6 +171,10 @@ known AS (
         ON sides.cluster_id = floors.cluster_id
             AND sides.broker_id = floors.broker_id
             AND sides.side = floors.side
+    LEFT JOIN led
+        ON sides.cluster_id = led.cluster_id
+            AND sides.broker_id = led.broker_id
+            AND sides.side = led.side
     LEFT JOIN rated
         ON sides.cluster_id = rated.cluster_id
             AND sides.broker_id = rated.broker_id
@@ -188,7 +202,7 @@ SELECT
         WHEN conf_capacity IS NOT NULL THEN 'conf'
         WHEN learned IS NOT NULL THEN 'learned'
     END AS capacity_source,
-    other_now + added_bytes_per_s AS other_bytes_per_s,
+    other_now + added_bytes_per_s + led_bytes_per_s AS other_bytes_per_s,
     floor_bytes_per_s,
     rate,
     rate_source,

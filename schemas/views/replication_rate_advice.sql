@@ -1,8 +1,8 @@
 -- One row per broker and side with a throttle of replication (KIP-73) or a move in the last hour: the
 -- rate it should have now, in bytes per second, and from which numbers (replication_demand). reason:
 -- headroom (share of what is left of the capacity), floor (as much as is written), step_bound (on the way
--- there), kept, held (changed less than hold_s ago), clients_suffer; and capacity_unknown or
--- floor_exceeds_capacity, where no rate can be advised. A rate is never under 1 MB/s, below which
+-- there), kept, held (changed less than hold_s ago), clients_suffer; and capacity_unknown,
+-- floor_exceeds_capacity or floor_exceeds_capacity_and_clients_suffer, where no rate can be advised. A rate is never under 1 MB/s, below which
 -- brokers do not measure well, nor under floor_bytes_per_s. The rule is udfs/rules/throttle_rate.py.
 WITH sized AS (
     SELECT
@@ -33,7 +33,8 @@ decided AS (
         *,
         CASE
             WHEN capacity_bytes_per_s IS NULL THEN 'capacity_unknown'
-            WHEN lowest > left_bytes_per_s THEN 'floor_exceeds_capacity'
+            WHEN lowest > left_bytes_per_s AND are_clients_well THEN 'floor_exceeds_capacity'
+            WHEN lowest > left_bytes_per_s THEN 'floor_exceeds_capacity_and_clients_suffer'
             WHEN rate IS NULL THEN target_reason
             WHEN rate < lowest THEN 'floor'
             WHEN NOT are_clients_well AND relief < rate THEN 'clients_suffer'
@@ -51,7 +52,7 @@ SELECT
     broker_id,
     side,
     CASE
-        WHEN reason IN ('capacity_unknown', 'floor_exceeds_capacity') THEN NULL
+        WHEN reason = 'capacity_unknown' OR reason LIKE 'floor_exceeds_capacity%' THEN NULL
         WHEN rate IS NULL THEN target
         WHEN rate < lowest THEN lowest
         WHEN reason IN ('kept', 'held') THEN rate

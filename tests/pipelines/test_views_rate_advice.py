@@ -41,9 +41,11 @@ TRUTH: list[tuple[Demand, Standing | None]] = [
     (Demand(100 * MB, 40 * MB, 5 * MB), Standing(50 * MB, LONG_S)),
     (Demand(100 * MB, 40 * MB, 5 * MB), Standing(10 * MB, LONG_S)),
     (Demand(100 * MB, 40 * MB, 5 * MB), Standing(20 * MB, 60)),
-    (Demand(100 * MB, 40 * MB, 30 * MB), Standing(20 * MB, 60, are_clients_well=False)),
-    (Demand(100 * MB, 90 * MB, 5 * MB), Standing(40 * MB, 60, are_clients_well=False)),
-    (Demand(100 * MB, 40 * MB, 5 * MB), Standing(5 * MB, 60, are_clients_well=False)),
+    (Demand(100 * MB, 40 * MB, 30 * MB, are_clients_well=False), Standing(20 * MB, 60)),
+    (Demand(100 * MB, 90 * MB, 5 * MB, are_clients_well=False), Standing(40 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 5 * MB, are_clients_well=False), Standing(5 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_well=False), Standing(5 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_well=False), None),
 ]
 
 
@@ -55,8 +57,8 @@ def made_up(dice: random.Random) -> tuple[Demand, Standing | None, Bounds]:
     since_s = dice.choice([0.0, 179.0, 180.0, LONG_S])
     bounds = dice.choice([Bounds(), Bounds(1.0, 0.0, 1.5, 60.0), Bounds(0.5, 0.5, 10.0, 1.0)])
     stands = rates[3] > 0 and dice.random() < 0.9
-    standing = Standing(rates[3], since_s, dice.random() < 0.7) if stands else None
-    return Demand(capacity, rates[1], rates[2] / 4), standing, bounds
+    standing = Standing(rates[3], since_s) if stands else None
+    return Demand(capacity, rates[1], rates[2] / 4, dice.random() < 0.7), standing, bounds
 
 
 def asked(n: int, demand: Demand, standing: Standing | None, bounds: Bounds) -> Row:
@@ -64,7 +66,7 @@ def asked(n: int, demand: Demand, standing: Standing | None, bounds: Bounds) -> 
     row: Row = {"broker_id": n, "capacity_bytes_per_s": demand.capacity}
     row |= {"other_bytes_per_s": demand.other, "floor_bytes_per_s": demand.floor}
     row |= {"rate": standing.rate if standing else None, "since_s": None}
-    row |= {"are_clients_well": standing.are_clients_well if standing else True}
+    row |= {"are_clients_well": demand.are_clients_well}
     if standing and standing.since_s < LONG_S:
         row["since_s"] = standing.since_s
     row |= {"share": bounds.share, "hysteresis": bounds.hysteresis}
@@ -89,7 +91,7 @@ def test_sql_says_what_the_rule_says(warehouse: Warehouse) -> None:
         assert (row["recommended"], row["reason"]) == (expected.rate, expected.reason), row
         told[row["reason"]] += 1
     assert len(found) == len(cases)
-    assert len(told) == 8
+    assert len(told) == 9
     assert min(told.values()) > 50
 
 

@@ -91,7 +91,7 @@ def test_which_rate_is_asked_for(
     expected: tuple[Any, ...],
     withheld: str | None,
 ) -> None:
-    (row,) = asks(warehouse, [throttled(NOW, **throttle)], conf)
+    row = asks(warehouse, [throttled(NOW, **throttle)], conf)[0]
     assert picked([row], "entity_type", "entity_name", "config_key") == [
         ("broker", "1", LEADER_RATE)
     ]
@@ -128,21 +128,37 @@ def test_a_capacity_that_is_only_learned_may_be_more(warehouse: Warehouse) -> No
     )
 
 
+SLOW = [
+    {"cluster_id": "c1", "api": "PRODUCE", "broker_id": 1, "event_time": at(NOW - 60 * n)}
+    | {"total_time_ms": 2_000.0 if n < 2 else 10.0}
+    for n in range(9)
+    for _ in range(20)
+]
+SUFFERING = (
+    "; clients suffer: p99 of PRODUCE 2000 ms, usually 10, of FETCH - ms, usually -, "
+    "partitions down to their min.insync.replicas 0"
+)
+
+
 def test_the_reason_says_how_clients_suffer(warehouse: Warehouse) -> None:
-    slow = {"cluster_id": "c1", "api": "PRODUCE", "broker_id": 1}
-    requests = [
-        slow | {"event_time": at(NOW - 60 * n), "total_time_ms": 2_000.0 if n < 2 else 10.0}
-        for n in range(9)
-        for _ in range(20)
-    ]
     content = {"replication_throttles": [throttled(NOW, rate=8e6)], "settings": MANAGED}
-    make_tables(warehouse, content | {"requests": requests})
+    make_tables(warehouse, content | {"requests": SLOW})
     (row,) = rows(warehouse, "SELECT * FROM desired_configs")
     assert (row["config_value"], row["priority"]) == ("4000000", 5)
     assert row["reason"].startswith("clients_suffer: of 100.0 MB/s (conf)")
-    assert row["reason"].endswith(
-        "; clients suffer: p99 of PRODUCE 2000 ms, usually 10, of FETCH - ms, usually -, "
-        "partitions down to their min.insync.replicas 0"
+    assert row["reason"].endswith(SUFFERING)
+
+
+def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
+    of = [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]]
+    content = {"replication_throttles": [throttled(NOW)], "settings": of}
+    make_tables(warehouse, content | {"requests": SLOW})
+    (row,) = rows(warehouse, "SELECT * FROM desired_configs")
+    assert (row["config_value"], row["priority"]) == (None, 5)
+    assert row["reason"].startswith("floor_exceeds_capacity_and_clients_suffer: of 0.9 MB/s")
+    assert row["withheld"] == (
+        "what its lists hold, or 1 MB/s, is more than what is left of it: move fewer at once"
+        + SUFFERING
     )
 
 

@@ -534,6 +534,7 @@ FILLED: dict[str, list[Row]] = {
         throttled(65, side="follower", broker_id=2, peer_broker_id=1, rate=5e5),
         throttled(65, topic=HOSTILE, listed="wildcard", list_malformed=HOSTILE, is_moving=False),
         throttled(65, broker_id=9, peer_broker_id=None, reason="broker_gone", is_effective=False),
+        throttled(65, partition=1, listed="unlisted", reason="rate_without_list"),
         throttled(65, topic=None, partition=None, broker_id=4, listed="unlisted", is_moving=False)
         | {"reason": "rate_without_list", "peer_broker_id": None, "in_isr": None}
         | {"offset_lag": None, "list_set_at": None, "list_set_by": None},

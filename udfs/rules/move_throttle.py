@@ -36,9 +36,12 @@ class Moving:
         return tuple(node for node in self.target if node not in self.replicas)
 
     @property
-    def next_leader(self) -> int:
-        """Who leads it afterwards: who does now, if that one stays, else the first that is to."""
-        return self.leader if self.leader in self.target else self.target[0]
+    def next_leaders(self) -> frozenset[int]:
+        """Who may lead it afterwards: the first that is to, and who does now if that one stays.
+
+        Brokers hand over to the first in their own time (auto.leader.rebalance.enable).
+        """
+        return frozenset({self.target[0], self.leader} & {*self.target})
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +142,12 @@ def _shifted(moving: Iterable[Moving]) -> _Sides:
     """How much more, or less, each side carries of clients and replication once all has moved."""
     more: defaultdict[tuple[int, str], float] = defaultdict(float)
     for of in moving:
-        for sign, leader, replicas in (
-            (-1, of.leader, of.replicas),
-            (+1, of.next_leader, of.target),
+        for sign, leaders, replicas in (
+            (-1, {of.leader}, of.replicas),
+            (+1, of.next_leaders, of.target),
         ):
-            more[leader, LEADER] += sign * (of.read + of.written * (len(replicas) - 1))
+            for leader in leaders:
+                more[leader, LEADER] += sign * (of.read + of.written * (len(replicas) - 1))
             for node in replicas:
                 more[node, FOLLOWER] += sign * of.written
     return more

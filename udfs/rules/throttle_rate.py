@@ -25,6 +25,8 @@ CAPACITY_UNKNOWN = "capacity_unknown"
 """No capacity in conf, and none learned: no advice."""
 FLOOR_EXCEEDS_CAPACITY = "floor_exceeds_capacity"
 """What the partitions need is more than what is left: no rate is right, fewer must move at once."""
+OVERLOADED = "floor_exceeds_capacity_and_clients_suffer"
+"""The same, and clients feel it already: it cannot wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +37,22 @@ class Demand:
     less; None: not known. `other`: its traffic but what the throttle holds, in the busiest of the
     last minutes so that noise moves nothing, and after the move if that is more. `floor`: for a
     leader the sum over its throttled partitions of write rate x followers (those in sync are
-    charged too), for a follower the sum of their write rates.
+    charged too), for a follower the sum of their write rates. `are_clients_well`: of late, since
+    the rate stands.
     """
 
     capacity: float | None
     other: float
     floor: float
+    are_clients_well: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The rate that is set, in bytes/s, for how long, and how clients fare."""
+    """The rate that is set, in bytes/s, and for how long."""
 
     rate: float
     since_s: float
-    are_clients_well: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +80,28 @@ def advised(demand: Demand, standing: Standing | None, bounds: Bounds) -> Advise
     floor = max(demand.floor, LEAST_RATE)
     most = bounds.share * (demand.capacity - demand.other)
     if floor > demand.capacity - demand.other:
-        return Advised(None, FLOOR_EXCEEDS_CAPACITY)
+        return Advised(None, FLOOR_EXCEEDS_CAPACITY if demand.are_clients_well else OVERLOADED)
     wanted = Advised(most, HEADROOM) if most > floor else Advised(floor, FLOOR)
-    return wanted if standing is None else _step(wanted, floor, standing, bounds)
+    if standing is None:
+        return wanted
+    if standing.rate < floor:  # replication falls behind: neither a step nor a hold keeps it there
+        return Advised(floor, FLOOR)
+    if not demand.are_clients_well:
+        return _relief(most, floor, standing, bounds)
+    return _step(wanted, floor, standing, bounds)
+
+
+def _relief(target: float, floor: float, standing: Standing, bounds: Bounds) -> Advised:
+    # Where what is left says how much less, no more than that: clients are well again sooner, and
+    # the rate need not come back up.
+    least = max(floor, standing.rate / bounds.most_step)
+    lower = max(target, least) if target < standing.rate else least
+    return Advised(lower, CLIENTS_SUFFER) if lower < standing.rate else Advised(standing.rate, KEPT)
 
 
 def _step(wanted: Advised, floor: float, standing: Standing, bounds: Bounds) -> Advised:
     assert wanted.rate is not None
     now, target, reason = standing.rate, wanted.rate, wanted.reason
-    if now < floor:  # replication falls behind: neither a step nor a hold may keep it there
-        return Advised(floor, FLOOR)
-    if not standing.are_clients_well:
-        # Where what is left says how much less, no more than that: clients are well again sooner,
-        # and the rate need not come back up.
-        least = max(floor, now / bounds.most_step)
-        lower = max(target, least) if target < now else least
-        return Advised(lower, CLIENTS_SUFFER) if lower < now else Advised(now, KEPT)
     if standing.since_s < bounds.hold_s:
         return Advised(now, HELD)
     if abs(target - now) < bounds.hysteresis * now:

@@ -72,6 +72,13 @@ def test_what_the_new_leader_carries_afterwards_counts() -> None:
     assert sends.other == 45 * MB
 
 
+def test_a_leader_that_stays_may_hand_over_to_the_first_or_not() -> None:
+    led = replace(BULK, topic="t", leader=3, replicas=(3, 2), target=(3, 1), written=0, read=0)
+    plan = planned(replace(BULK, target=(3, 1, 2)), led)
+    sends = {side.broker_id: side.other for side in plan.sides if side.side == LEADER}
+    assert sends == {1: 42 * MB, 3: 47 * MB}
+
+
 @pytest.mark.parametrize(
     ("partition", "brokers", "most", "fits"),
     [

@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -61,21 +61,32 @@ def test_each_decision(
         pytest.param(40, 5, Advised(20 * MB, "clients_suffer"), id="half"),
         pytest.param(40, 30, Advised(30 * MB, "clients_suffer"), id="not under the floor"),
         pytest.param(5, 5, Advised(5 * MB, "kept"), id="at the floor already"),
+        pytest.param(
+            40,
+            70,
+            Advised(None, "floor_exceeds_capacity_and_clients_suffer"),
+            id="more than is left: no rate helps, and both are said",
+        ),
     ],
 )
 def test_clients_come_first_even_when_it_was_just_changed(
     rate: float, floor: float, expected: Advised
 ) -> None:
-    at = Standing(rate * MB, 1.0, are_clients_well=False)
-    assert advised(demand(floor=floor), at, BOUNDS) == expected
+    suffering = replace(demand(floor=floor), are_clients_well=False)
+    assert advised(suffering, Standing(rate * MB, 1.0), BOUNDS) == expected
+
+
+def test_what_no_rate_helps_is_said_where_there_is_none_too() -> None:
+    suffering = replace(demand(floor=70), are_clients_well=False)
+    assert advised(suffering, None, BOUNDS).reason == "floor_exceeds_capacity_and_clients_suffer"
 
 
 RATES = st.floats(0, 1e9)
 
 
 @given(
-    of=st.builds(Demand, RATES, RATES, RATES),
-    at=st.builds(Standing, st.floats(1, 1e9), st.floats(0, 1e5), st.booleans()),
+    of=st.builds(Demand, RATES, RATES, RATES, st.booleans()),
+    at=st.builds(Standing, st.floats(1, 1e9), st.floats(0, 1e5)),
 )
 def test_no_advice_starves_replication_leaps_or_takes_what_is_not_there(
     of: Demand, at: Standing
@@ -92,7 +103,7 @@ def test_no_advice_starves_replication_leaps_or_takes_what_is_not_there(
         assert found.rate <= max(BOUNDS.share * left, least)
     if found.rate < at.rate:
         assert found.rate >= at.rate / BOUNDS.most_step
-        assert not at.are_clients_well or at.since_s >= BOUNDS.hold_s
+        assert not of.are_clients_well or at.since_s >= BOUNDS.hold_s
 
 
 @dataclass
@@ -122,9 +133,9 @@ def simulate(other: Load, written: Load, seconds: int, capacity: float = 100 * M
         carried = other(now_s) + rate
         are_well = carried <= 0.97 * capacity
         felt = felt if are_well else min(felt, carried)
-        at = Standing(rate, since_s, are_well)
+        at = Standing(rate, since_s)
         busiest = max(other(max(now_s - back, 0)) for back in range(0, BUSIEST_OF_S, STEP_S))
-        found = advised(Demand(felt, busiest, written(now_s)), at, BOUNDS)
+        found = advised(Demand(felt, busiest, written(now_s), are_well), at, BOUNDS)
         seen.short_s += STEP_S * (rate < written(now_s))
         if found.rate is not None and found.rate != rate:
             turned = math.copysign(1, found.rate - rate)

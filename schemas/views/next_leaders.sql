@@ -1,0 +1,73 @@
+-- One row per partition that is being moved and whose first replica is to be another broker than the one
+-- that leads it: broker_id, to which brokers hand the lead over once it is in sync
+-- (auto.leader.rebalance.enable), and what it sends then that leader_id sends now, in bytes per second:
+-- read by consumers (the busiest of the last ten minutes), and by its other replicas what is written.
+WITH leads AS (
+    SELECT
+        throttles.cluster_id,
+        throttles.topic,
+        throttles.partition,
+        max(CASE WHEN throttles.side = 'leader' THEN throttles.broker_id ELSE throttles.peer_broker_id END)
+            AS leader_id
+    FROM replication_throttles AS throttles
+    INNER JOIN replication_time AS newest
+        ON throttles.cluster_id = newest.cluster_id AND throttles.event_time = newest.event_time
+    WHERE throttles.is_moving AND throttles.peer_broker_id IS NOT NULL
+    GROUP BY throttles.cluster_id, throttles.topic, throttles.partition
+),
+requested AS (
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        max(CASE WHEN place = 0 THEN replica_id END) AS first_replica,
+        count(*) AS replicas,
+        row_number() OVER (PARTITION BY cluster_id, topic, partition ORDER BY event_time DESC) AS age
+    FROM reassignment_changes
+    WHERE change = 'requested' AND error_code = 0
+    GROUP BY cluster_id, topic, partition, event_time
+),
+consumed AS (
+    SELECT
+        choices.cluster_id,
+        choices.topic,
+        choices.partition,
+        choices.broker_id,
+        choices.event_time,
+        sum(choices.bytes) AS bytes
+    FROM preferred_replicas AS choices
+    INNER JOIN replication_time AS newest ON choices.cluster_id = newest.cluster_id
+    WHERE unix_micros(choices.event_time) > unix_micros(newest.event_time) - 600000000
+    GROUP BY
+        choices.cluster_id, choices.topic, choices.partition, choices.broker_id, choices.event_time
+),
+reads AS (
+    SELECT cluster_id, topic, partition, broker_id, max(bytes) / 60e0 AS read_bytes_per_s
+    FROM consumed
+    GROUP BY cluster_id, topic, partition, broker_id
+)
+
+SELECT
+    leads.cluster_id,
+    requested.first_replica AS broker_id,
+    leads.topic,
+    leads.partition,
+    leads.leader_id,
+    coalesce(reads.read_bytes_per_s, 0e0) AS read_bytes_per_s,
+    coalesce(writes.written_bytes_per_s, 0e0) * (requested.replicas - 1) AS replicated_bytes_per_s
+FROM leads
+INNER JOIN requested
+    ON leads.cluster_id = requested.cluster_id
+        AND leads.topic = requested.topic
+        AND leads.partition = requested.partition
+        AND requested.age = 1
+LEFT JOIN reads
+    ON leads.cluster_id = reads.cluster_id
+        AND leads.topic = reads.topic
+        AND leads.partition = reads.partition
+        AND leads.leader_id = reads.broker_id
+LEFT JOIN partition_write_rates AS writes
+    ON leads.cluster_id = writes.cluster_id
+        AND leads.topic = writes.topic
+        AND leads.partition = writes.partition
+WHERE requested.first_replica <> leads.leader_id

@@ -1,0 +1,24 @@
+-- One row per partition that clients wrote to in the last ten minutes with replication: record bytes per
+-- second of the busiest minute, which is what every replica of it must take to keep up.
+WITH produced AS (
+    SELECT
+        told.cluster_id,
+        coalesce(told.topic, topic_ids.topic) AS topic,
+        told.partition,
+        told.event_time,
+        sum(told.bytes) AS bytes
+    FROM replication_traffic AS told
+    INNER JOIN replication_time AS newest ON told.cluster_id = newest.cluster_id
+    LEFT JOIN topic_ids
+        ON told.cluster_id = topic_ids.cluster_id AND told.topic_id = topic_ids.topic_id
+    WHERE
+        told.follower_id IS NULL
+        AND unix_micros(told.event_time) > unix_micros(newest.event_time) - 600000000
+    GROUP BY
+        told.cluster_id, coalesce(told.topic, topic_ids.topic), told.partition, told.event_time
+)
+
+SELECT cluster_id, topic, partition, max(bytes) / 60e0 AS written_bytes_per_s
+FROM produced
+WHERE topic IS NOT NULL
+GROUP BY cluster_id, topic, partition

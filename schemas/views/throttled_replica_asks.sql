@@ -1,0 +1,152 @@
+-- One row per list of throttled replicas (KIP-73) that should name more, as replication_asks has them:
+-- replicas that are moved while a rate of theirs stands, and that no list names (throttle_checks:
+-- moved_unlisted), so that they take what they can get. What the list names already stays. withheld: conf
+-- does not let quotaflow manage, or the rate is no more than what is written into all it would hold then.
+WITH unnamed AS (
+    SELECT
+        throttles.*,
+        CASE WHEN throttles.event_time = newest.event_time THEN 1 ELSE 0 END AS is_last
+    FROM replication_throttles AS throttles
+    INNER JOIN replication_time AS newest ON throttles.cluster_id = newest.cluster_id
+    WHERE
+        throttles.topic IS NOT NULL
+        AND throttles.broker_id IS NOT NULL
+        AND throttles.listed = 'unlisted'
+        AND throttles.is_moving
+        AND throttles.is_standing
+        AND throttles.rate > 0
+        AND throttles.rate_source IN ('dynamic_broker', 'dynamic_default')
+        AND unix_micros(throttles.event_time) > unix_micros(newest.event_time) - 3600000000
+),
+missing AS (
+    SELECT
+        cluster_id,
+        topic,
+        side,
+        partition,
+        broker_id,
+        max(CASE WHEN is_last = 1 THEN rate END) AS rate,
+        min(event_time) AS since,
+        -- A leader is charged for each follower, a follower but once.
+        CASE WHEN side = 'leader' THEN sum(is_last) ELSE 1 END AS times_written
+    FROM unnamed
+    GROUP BY cluster_id, topic, side, partition, broker_id
+    HAVING sum(is_last) > 0
+),
+held AS (
+    SELECT cluster_id, broker_id, side, sum(written_bytes_per_s) AS bytes_per_s
+    FROM listed_replication
+    GROUP BY cluster_id, broker_id, side
+),
+more AS (
+    SELECT
+        missing.cluster_id,
+        missing.broker_id,
+        missing.side,
+        sum(missing.times_written * writes.written_bytes_per_s) AS bytes_per_s
+    FROM missing
+    INNER JOIN partition_write_rates AS writes
+        ON missing.cluster_id = writes.cluster_id
+            AND missing.topic = writes.topic
+            AND missing.partition = writes.partition
+    GROUP BY missing.cluster_id, missing.broker_id, missing.side
+),
+rated AS (
+    SELECT
+        missing.*,
+        coalesce(held.bytes_per_s, 0e0) + coalesce(more.bytes_per_s, 0e0) AS floor_bytes_per_s
+    FROM missing
+    LEFT JOIN held
+        ON missing.cluster_id = held.cluster_id
+            AND missing.broker_id = held.broker_id
+            AND missing.side = held.side
+    LEFT JOIN more
+        ON missing.cluster_id = more.cluster_id
+            AND missing.broker_id = more.broker_id
+            AND missing.side = more.side
+),
+short AS (
+    SELECT
+        cluster_id,
+        topic,
+        side,
+        min(rate) AS rate,
+        max(CASE WHEN rate <= floor_bytes_per_s THEN floor_bytes_per_s END) AS floor_bytes_per_s,
+        count(*) AS replicas,
+        min(since) AS since
+    FROM rated
+    GROUP BY cluster_id, topic, side
+),
+broken AS (
+    SELECT
+        throttles.cluster_id,
+        throttles.topic,
+        throttles.side,
+        max(CASE WHEN throttles.list_malformed IS NOT NULL THEN 1 ELSE 0 END) = 1 AS is_malformed
+    FROM replication_throttles AS throttles
+    INNER JOIN replication_time AS newest
+        ON throttles.cluster_id = newest.cluster_id AND throttles.event_time = newest.event_time
+    GROUP BY throttles.cluster_id, throttles.topic, throttles.side
+),
+entries AS (
+    SELECT
+        cluster_id,
+        topic,
+        side,
+        concat(CAST(partition AS STRING), ':', CAST(broker_id AS STRING)) AS entry,
+        false AS is_there
+    FROM missing
+    UNION ALL
+    SELECT cluster_id, topic, side, entry, true AS is_there
+    FROM throttled_replica_setters
+),
+lists AS (
+    SELECT
+        cluster_id,
+        topic,
+        side,
+        array_join(array_sort(array_agg(entry)), ',') AS wanted,
+        -- DataFusion gathers nulls too, and joins none.
+        nullif(array_join(array_sort(array_agg(CASE WHEN is_there THEN entry END)), ','), '')
+            AS standing,
+        max(CASE WHEN entry = '*' THEN 1 ELSE 0 END) = 1 AS is_of_all
+    FROM entries
+    GROUP BY cluster_id, topic, side
+)
+
+SELECT
+    lists.cluster_id,
+    'topic' AS entity_type,
+    lists.topic AS entity_name,
+    concat(lists.side, '.replication.throttled.replicas') AS config_key,
+    lists.wanted AS config_value,
+    lists.standing AS prior_value,
+    concat(
+        'replicas that are moved and that it does not name: ', CAST(short.replicas AS STRING),
+        '; they take what they can get, though a rate of ',
+        CAST(CAST(short.rate / 1e6 AS DECIMAL(18, 1)) AS STRING), ' MB/s stands'
+    ) AS reason,
+    'throttle_checks' AS evidence_table,
+    concat('finding=moved_unlisted topic=', lists.topic, ' side=', lists.side) AS evidence_key,
+    short.since,
+    25 AS priority,
+    CASE
+        WHEN broken.is_malformed THEN 'its list holds entries that mean nothing: set it anew by hand'
+        WHEN short.floor_bytes_per_s IS NOT NULL
+            THEN concat(
+                'the rate that stands is no more than what is written into all it would hold then, ',
+                CAST(CAST(short.floor_bytes_per_s / 1e6 AS DECIMAL(18, 1)) AS STRING),
+                ' MB/s: raise it first, or the move never ends'
+            )
+        WHEN NOT bounds.is_managed THEN 'replication.manage of conf is false'
+    END AS withheld,
+    CAST(NULL AS BIGINT) AS valid_s
+FROM lists
+INNER JOIN short
+    ON lists.cluster_id = short.cluster_id AND lists.topic = short.topic AND lists.side = short.side
+INNER JOIN replication_bounds AS bounds ON lists.cluster_id = bounds.cluster_id
+LEFT JOIN broken
+    ON lists.cluster_id = broken.cluster_id
+        AND lists.topic = broken.topic
+        AND lists.side = broken.side
+WHERE NOT lists.is_of_all
