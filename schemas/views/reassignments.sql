@@ -4,9 +4,9 @@
 -- written outruns what comes), stuck (no fetch told of it for 33 s and more) or waiting (asked for,
 -- nothing seen yet). Of the last two minutes with fetches: bytes_per_s that came, written_bytes_per_s
 -- into the partition (the least a throttle must let through for each follower), eta_s until it is in
--- sync at the pace at which what is left shrinks, and eta_error_s by which twice the standard error of
--- that pace could make it longer; null where that is not known. bytes_left goes by the mean size of
--- the records that came.
+-- sync at the pace at which what is left shrinks since its throttle was last altered, and eta_error_s by
+-- which twice the standard error of that pace could make it longer; null where that is not known.
+-- bytes_left goes by the mean size of the records that came.
 WITH named AS (
     SELECT
         changes.cluster_id,
@@ -39,27 +39,19 @@ ends AS (
         asked.partition,
         asked.replica_id,
         min(CASE WHEN later.change = 'cancelled' THEN later.event_time END) AS cancelled_time,
-        min(
-            CASE
-                WHEN later.change = 'in_sync' AND later.replica_id = asked.replica_id
-                    THEN later.event_time
-            END
-        ) AS joined_time
+        min(CASE WHEN later.change = 'in_sync' THEN later.event_time END) AS joined_time
     FROM asked
     INNER JOIN named AS later
         ON asked.cluster_id = later.cluster_id
             AND asked.topic = later.topic
             AND asked.partition = later.partition
             AND later.event_time >= asked.event_time
+            AND (later.change = 'cancelled' OR asked.replica_id = later.replica_id)
     WHERE asked.nth = 1
     GROUP BY asked.cluster_id, asked.topic, asked.partition, asked.replica_id
 ),
 was_there AS (
-    SELECT DISTINCT
-        asked.cluster_id,
-        asked.topic,
-        asked.partition,
-        asked.replica_id
+    SELECT DISTINCT asked.cluster_id, asked.topic, asked.partition, asked.replica_id
     FROM asked
     INNER JOIN replica_history AS known
         ON asked.cluster_id = known.cluster_id
@@ -90,6 +82,7 @@ behind AS (
         asked.partition,
         asked.replica_id,
         late.broker_id,
+        late.event_time AS began,
         late.fetches,
         late.bytes,
         late.first_offset,
@@ -111,12 +104,43 @@ behind AS (
             AND late.last_time >= asked.event_time
     WHERE asked.nth = 1
 ),
+altered AS (
+    SELECT
+        behind.cluster_id,
+        behind.topic,
+        behind.partition,
+        behind.replica_id,
+        max(changes.event_time) AS altered_time
+    FROM behind
+    INNER JOIN throttle_changes AS changes
+        ON behind.cluster_id = changes.cluster_id
+            AND behind.last_time = behind.newest
+            AND changes.event_time <= behind.newest
+            AND CASE
+                WHEN changes.entity_type = 'topic' THEN changes.entity_name = behind.topic
+                ELSE changes.entity_name
+                    IN ('', CAST(behind.broker_id AS STRING), CAST(behind.replica_id AS STRING))
+            END
+    WHERE changes.error_code = 0 AND changes.config_key LIKE '%.replication.throttled.%'
+    GROUP BY behind.cluster_id, behind.topic, behind.partition, behind.replica_id
+),
 recent AS (
     SELECT
-        *,
-        (unix_micros(last_time) - unix_micros(newest)) / 1e6 AS at_s
+        behind.*,
+        (unix_micros(behind.last_time) - unix_micros(behind.newest)) / 1e6 AS at_s,
+        -- Brokers measure over eleven seconds, so what was before a throttle changed is felt as long.
+        CASE
+            WHEN altered.altered_time IS NULL
+                OR unix_micros(behind.began) >= unix_micros(altered.altered_time) + 11000000
+                THEN CAST(behind.lag AS DOUBLE)
+        END AS steady_lag
     FROM behind
-    WHERE unix_micros(last_time) > unix_micros(newest) - 120000000
+    LEFT JOIN altered
+        ON behind.cluster_id = altered.cluster_id
+            AND behind.topic = altered.topic
+            AND behind.partition = altered.partition
+            AND behind.replica_id = altered.replica_id
+    WHERE unix_micros(behind.last_time) > unix_micros(behind.newest) - 120000000
 ),
 paces AS (
     SELECT
@@ -127,16 +151,16 @@ paces AS (
         max(CASE WHEN at_s = 0 THEN broker_id END) AS leader_id,
         max(CASE WHEN at_s = 0 THEN lag END) AS offsets_left,
         max(newest) AS newest,
-        count(*) AS spans,
+        count(steady_lag) AS spans,
         sum(bytes) AS bytes,
         sum(fetches) AS fetches,
         max(last_offset) - min(first_offset) AS offsets,
         greatest(-min(at_s), 1e0) AS seconds,
-        regr_slope(CAST(lag AS DOUBLE), at_s) AS lag_per_s,
+        regr_slope(steady_lag, at_s) AS lag_per_s,
         regr_slope(CAST(high_watermark AS DOUBLE), at_s) AS written_per_s,
-        regr_sxx(CAST(lag AS DOUBLE), at_s) AS sxx,
-        regr_syy(CAST(lag AS DOUBLE), at_s) AS syy,
-        regr_sxy(CAST(lag AS DOUBLE), at_s) AS sxy
+        regr_sxx(steady_lag, at_s) AS sxx,
+        regr_syy(steady_lag, at_s) AS syy,
+        regr_sxy(steady_lag, at_s) AS sxy
     FROM recent
     GROUP BY cluster_id, topic, partition, replica_id
 ),

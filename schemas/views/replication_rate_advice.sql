@@ -1,9 +1,11 @@
 -- One row per broker and side with a throttle of replication (KIP-73) or a move in the last hour: the
 -- rate it should have now, in bytes per second, and from which numbers (replication_demand). reason:
--- headroom (share of what is left of the capacity), floor (as much as is written), step_bound (on the way
--- there), kept, held (changed less than hold_s ago), clients_suffer; and capacity_unknown,
--- floor_exceeds_capacity or floor_exceeds_capacity_and_clients_suffer, where no rate can be advised. A rate is never under 1 MB/s, below which
--- brokers do not measure well, nor under floor_bytes_per_s. The rule is udfs/rules/throttle_rate.py.
+-- headroom (share of what is left of the capacity), floor (as much as is written, and up to most_step
+-- times that where less was set and clients are well), step_bound (on the way there), kept, held (changed
+-- less than hold_s ago), clients_suffer; and capacity_unknown, floor_exceeds_capacity or
+-- floor_exceeds_capacity_and_clients_suffer, where no rate can be advised. A rate is never under 1 MB/s,
+-- below which brokers do not measure well, nor under floor_bytes_per_s. The rule is
+-- udfs/rules/throttle_rate.py.
 WITH sized AS (
     SELECT
         *,
@@ -54,6 +56,8 @@ SELECT
     CASE
         WHEN reason = 'capacity_unknown' OR reason LIKE 'floor_exceeds_capacity%' THEN NULL
         WHEN rate IS NULL THEN target
+        -- At the floor it would keep up and never come nearer.
+        WHEN rate < lowest AND are_clients_well THEN least(target, lowest * most_step)
         WHEN rate < lowest THEN lowest
         WHEN reason IN ('kept', 'held') THEN rate
         WHEN reason = 'clients_suffer' THEN relief

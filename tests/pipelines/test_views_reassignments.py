@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import Row, at, behind, make_tables, moved, reassigned, rows
+from .view_rows import Row, altered, at, behind, make_tables, moved, reassigned, rows
 
 PARTITION = {"topic_id": "t1", "topic": None, "partition": 0}
 NAMED = {"cluster_id": "c1", "event_time": at(-600), "topic_id": "t1", "topic": "orders"}
@@ -96,6 +96,46 @@ def test_what_an_uneven_pace_is_worth_is_told(warehouse: Warehouse) -> None:
 )
 def test_how_a_move_goes(warehouse: Warehouse, content: dict[str, list[Row]], state: str) -> None:
     assert found(warehouse, content | {"reassignment_changes": REQUESTED})[3]["state"] == state
+
+
+SLOW_THEN_FAST = [*falling(7, 200, -160), *falling(12, 1_900, 100)[7:]]
+RATE, LIST = "leader.replication.throttled.rate", "follower.replication.throttled.replicas"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param(altered(58, RATE, "9000000"), ("moving", 80), id="of its leader"),
+        pytest.param(
+            altered(58, RATE, "9000000", entity_name="3"), ("moving", 80), id="of its follower"
+        ),
+        pytest.param(
+            altered(58, RATE, None, entity_name=""), ("moving", 80), id="of all, taken away"
+        ),
+        pytest.param(altered(58, LIST, "0:3"), ("moving", 80), id="of its list"),
+        pytest.param(altered(95, RATE, "9000000"), ("moving", None), id="only just"),
+        pytest.param(
+            altered(58, RATE, "9000000", error_code=42), ("never_converges", None), id="refused"
+        ),
+        pytest.param(
+            altered(58, RATE, "9000000", entity_name="9"),
+            ("never_converges", None),
+            id="of another broker",
+        ),
+        pytest.param(
+            altered(58, LIST, "0:3", entity_name="payments"),
+            ("never_converges", None),
+            id="of another topic",
+        ),
+    ],
+)
+def test_the_pace_is_that_since_its_throttle_was_altered(
+    warehouse: Warehouse, change: Row, expected: tuple[Any, ...]
+) -> None:
+    content = {"reassignment_changes": REQUESTED, "replica_lag": SLOW_THEN_FAST}
+    row = found(warehouse, content | {"throttle_changes": [change]})[3]
+    assert (row["state"], row["eta_s"] and round(row["eta_s"])) == expected
+    assert row["offsets_left"] == SLOW_THEN_FAST[-1]["lag"]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def asks(warehouse: Warehouse, throttles: list[Row], conf: list[Row]) -> list[Ro
             id="what stands is the default of all brokers",
         ),
         pytest.param(
-            {"rate": 5e5}, MANAGED, ("1000000", "500000", 5), None, id="too low: that is urgent"
+            {"rate": 5e5}, MANAGED, ("2000000", "500000", 5), None, id="too low: that is urgent"
         ),
         pytest.param(
             {},

@@ -12,7 +12,7 @@ LEAST_RATE = 1_000_000.0
 HEADROOM = "headroom"
 """What is left of the capacity, less a margin."""
 FLOOR = "floor"
-"""Little is left: as much as the throttled partitions need not to fall behind."""
+"""Little is left: as much as the throttled partitions need not to fall behind. Or less was set."""
 STEP_BOUND = "step_bound"
 """On the way to what is left: no step more than doubles or halves a rate."""
 KEPT = "kept"
@@ -85,7 +85,9 @@ def advised(demand: Demand, standing: Standing | None, bounds: Bounds) -> Advise
     if standing is None:
         return wanted
     if standing.rate < floor:  # replication falls behind: neither a step nor a hold keeps it there
-        return Advised(floor, FLOOR)
+        # At the floor it would keep up and never come nearer.
+        nearer = min(max(most, floor), floor * bounds.most_step)
+        return Advised(nearer if demand.are_clients_well else floor, FLOOR)
     if not demand.are_clients_well:
         return _relief(most, floor, standing, bounds)
     return _step(wanted, floor, standing, bounds)

@@ -43,7 +43,10 @@ def standing(rate: float, since_s: float = LONG_S) -> Standing:
         pytest.param(demand(other=90), standing(12), 9, "headroom", id="down to what is left"),
         pytest.param(demand(), standing(20, 60), 20, "held", id="changed a minute ago"),
         pytest.param(
-            demand(floor=30), standing(20, 60), 30, "floor", id="what falls behind is not held"
+            demand(floor=30), standing(20, 60), 54, "floor", id="what falls behind is not held"
+        ),
+        pytest.param(
+            demand(floor=10), standing(5), 20, "floor", id="twice what must pass, to come nearer"
         ),
     ],
 )
@@ -61,6 +64,7 @@ def test_each_decision(
         pytest.param(40, 5, Advised(20 * MB, "clients_suffer"), id="half"),
         pytest.param(40, 30, Advised(30 * MB, "clients_suffer"), id="not under the floor"),
         pytest.param(5, 5, Advised(5 * MB, "kept"), id="at the floor already"),
+        pytest.param(20, 30, Advised(30 * MB, "floor"), id="what falls behind only keeps up"),
         pytest.param(
             40,
             70,
@@ -98,7 +102,7 @@ def test_no_advice_starves_replication_leaps_or_takes_what_is_not_there(
         assert least > left
         return
     assert found.rate >= least
-    assert found.rate <= max(at.rate * BOUNDS.most_step, least)
+    assert found.rate <= max(at.rate, least) * BOUNDS.most_step
     if found.rate > at.rate:
         assert found.rate <= max(BOUNDS.share * left, least)
     if found.rate < at.rate:
