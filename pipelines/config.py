@@ -19,8 +19,8 @@ from quotaflow.pipelines.prices import Prices
 from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
 from quotaflow.pipelines.racks import Racks
 from quotaflow.pipelines.replication_section import Replication
-from quotaflow.pipelines.secrets import literal_secret_problem
-from quotaflow.pipelines.section import Positive, Section
+from quotaflow.pipelines.secrets import literal_secret_problem, principal
+from quotaflow.pipelines.section import Positive, Principal, Section
 
 
 def home() -> Path:
@@ -31,11 +31,14 @@ def home() -> Path:
 class Kafka(Section):
     """How to reach the cluster: any Kafka client property, secrets as env:NAME or secret:scope/key.
 
-    `cluster_id` pins the cluster the conf means; a broker of another cluster is refused.
+    `cluster_id` pins the cluster the conf means; a broker of another cluster is refused. Whom
+    brokers take this login for is told by its properties, or, with mTLS, OAuth or Kerberos, by
+    `principal`.
     """
 
     properties: dict[str, str] = Field(default_factory=dict)
     cluster_id: str | None = None
+    principal: Principal | None = None
 
     @field_validator("properties", mode="before")
     @classmethod
@@ -53,6 +56,11 @@ class Kafka(Section):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    @property
+    def own_principal(self) -> str | None:
+        """Whom brokers take this login for, as they print it; None where nothing tells."""
+        return self.principal or principal(self.properties)
 
 
 class Warehouse(Section):
@@ -135,18 +143,10 @@ class Plan(Section):
     The login of this conf is left out too. Alerts ask for at most `max_subscriptions` at once.
     """
 
-    excluded_principals: list[str] = Field(
+    excluded_principals: list[Principal] = Field(
         default_factory=lambda: ["User:ANONYMOUS", "User:admin", "User:broker"]
     )
     max_subscriptions: Positive = 50
-
-    @field_validator("excluded_principals")
-    @classmethod
-    def _as_kafka_prints(cls, principals: list[str]) -> list[str]:
-        bare = [name for name in principals if ":" not in name]
-        if bare:
-            raise ValueError(f"write User:{bare[0]} instead of {bare[0]}")
-        return principals
 
 
 class Spark(Section):

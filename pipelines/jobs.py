@@ -10,6 +10,7 @@ from quotaflow.pipelines.facts import client_metrics, fetches, ingest, telemetry
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.job import Job, Setting
 from quotaflow.pipelines.results import (
+    config_alterations,
     fetch_faults,
     fetch_sizes,
     metric_alerts,
@@ -26,7 +27,6 @@ from quotaflow.pipelines.results import (
     replication_rates,
     replication_throttles,
     replication_traffic,
-    throttle_changes,
     topic_names,
     traffic,
 )
@@ -90,7 +90,7 @@ def _of_requests(conf: Conf) -> tuple[Result, ...]:
         quota_usage.result(conf.quotas),
         rack_traffic.result(conf.racks),
         reassignment_changes.result(),
-        throttle_changes.result(),
+        config_alterations.result(),
         replication_traffic.result(),
         replication_rates.result(),
         replication_throttles.result(),
@@ -179,7 +179,7 @@ JOBS: dict[str, Job] = {
                 tables.QUOTA_USAGE,
                 tables.RACK_TRAFFIC,
                 tables.REASSIGNMENT_CHANGES,
-                tables.THROTTLE_CHANGES,
+                tables.CONFIG_ALTERATIONS,
                 tables.REPLICATION_TRAFFIC,
                 tables.REPLICATION_RATES,
                 tables.REPLICATION_THROTTLES,

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from quotaflow.pipelines.section import Positive, PositiveRate, Section
+from quotaflow.pipelines.section import Positive, PositiveRate, Principal, Section
 from quotaflow.udfs.rules.throttle_rate import Bounds
 
 # Keys of --set are text.
@@ -38,15 +38,7 @@ class Replication(Section):
     p99_rise: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 2.0
     manage: bool = False
     lease_s: Positive = 3_600
-    clean_up_principals: list[str] = Field(default_factory=list)
-
-    @field_validator("clean_up_principals")
-    @classmethod
-    def _as_kafka_prints(cls, principals: list[str]) -> list[str]:
-        bare = [name for name in principals if ":" not in name]
-        if bare:
-            raise ValueError(f"write User:{bare[0]} instead of {bare[0]}")
-        return principals
+    clean_up_principals: list[Principal] = Field(default_factory=list)
 
     @property
     def bounds(self) -> Bounds:

@@ -164,3 +164,33 @@ CONFIGS: dict[str, Config] = {
         FOLLOWER_REPLICAS,
     )
 }
+
+_OTHERS = "controller_mutation_rate connection_creation_rate kafka.request.logger"
+_OF_TOPICS = """
+    cleanup.policy compression.gzip.level compression.lz4.level compression.type
+    compression.zstd.level delete.retention.ms file.delete.delay.ms flush.messages flush.ms
+    index.interval.bytes local.retention.bytes local.retention.ms max.compaction.lag.ms
+    max.message.bytes message.format.version message.timestamp.after.max.ms
+    message.timestamp.before.max.ms message.timestamp.difference.max.ms message.timestamp.type
+    min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate
+    remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes
+    retention.ms segment.bytes segment.index.bytes segment.jitter.ms segment.ms
+    unclean.leader.election.enable
+"""
+_OF_BROKERS = """
+    background.threads client.quota.callback.class log.cleaner.threads log.retention.bytes
+    log.retention.ms log.segment.bytes max.connection.creation.rate max.connections
+    max.connections.per.ip message.max.bytes num.io.threads num.network.threads
+    num.recovery.threads.per.data.dir num.replica.fetchers producer.id.expiration.ms
+    replica.alter.log.dirs.io.max.bytes.per.second
+"""
+_OF_GROUPS = """
+    consumer.heartbeat.interval.ms consumer.session.timeout.ms share.auto.offset.reset
+    share.heartbeat.interval.ms share.isolation.level share.record.lock.duration.ms
+    share.session.timeout.ms streams.heartbeat.interval.ms streams.num.standby.replicas
+    streams.session.timeout.ms
+"""
+
+HARMLESS = frozenset((*CONFIGS, *" ".join((_OTHERS, _OF_TOPICS, _OF_BROKERS, _OF_GROUPS)).split()))
+"""Keys whose values may be shown: those of Kafka's TopicConfig and GroupConfig, quotas, and some of
+brokers' dynamic configs. Under another key there may be a secret."""

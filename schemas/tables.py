@@ -1,5 +1,6 @@
 """Every Delta table of quotaflow, once: name, meaning, columns with units, key and layout."""
 
+from quotaflow.schemas.config_tables import CONFIG_ALTERATIONS
 from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
 from quotaflow.schemas.fetch_size_tables import FETCH_SIZES
 from quotaflow.schemas.fetch_tables import FETCH_SESSIONS, FETCHES
@@ -29,7 +30,6 @@ from quotaflow.schemas.throttle_tables import (
     REPLICATION_RATES,
     REPLICATION_THROTTLES,
     REPLICATION_TRAFFIC,
-    THROTTLE_CHANGES,
 )
 from quotaflow.schemas.topology_tables import BROKERS, REPLICA_SIZES, REPLICAS, TOPICS
 
@@ -40,6 +40,7 @@ __all__ = [
     "CLIENT_QUOTAS",
     "CLIENT_SUBSCRIPTIONS",
     "CONFIGS",
+    "CONFIG_ALTERATIONS",
     "FETCHES",
     "FETCH_FAULTS",
     "FETCH_SESSIONS",
@@ -67,7 +68,6 @@ __all__ = [
     "TABLES",
     "TELEMETRY_PUSHES",
     "TELEMETRY_SUBSCRIPTIONS",
-    "THROTTLE_CHANGES",
     "TOPICS",
     "TOPIC_NAMES",
     "TRAFFIC",
@@ -97,7 +97,7 @@ TABLES: dict[str, Table] = {
         RACK_TRAFFIC,
         REPLICA_LAG,
         REASSIGNMENT_CHANGES,
-        THROTTLE_CHANGES,
+        CONFIG_ALTERATIONS,
         REPLICATION_TRAFFIC,
         REPLICATION_RATES,
         REPLICATION_THROTTLES,

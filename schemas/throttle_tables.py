@@ -1,70 +1,16 @@
-"""Replication throttles (KIP-73): who set what, what was replicated, what was held back."""
+"""Replication throttles (KIP-73): what was replicated, and what was held back."""
 
 from quotaflow.schemas.columns import (
-    CLIENT,
     CLUSTER_ID,
     EVENT_DATE,
     MINUTE,
     PARTITION,
-    SOURCE,
     TOPIC,
     TOPIC_ID,
 )
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
 
-_CHANGED = Column("event_time", TIMESTAMP, "when the broker completed the request")
-_TOOK = Column("broker_id", INT, "broker that took the request")
-_WHO = (*CLIENT[:2], CLIENT[4])
-_ERROR = (
-    Column("error_code", INT, "error code of its answer, 0 done; null where the answer was lost"),
-    Column("error_message", STRING, "message of its answer, at most 300 characters"),
-)
 _SIDE = Column("side", STRING, "leader: the broker is read from; follower: it reads")
-
-THROTTLE_CHANGES = Table(
-    name="throttle_changes",
-    comment=(
-        "One row per config of a replication throttle (KIP-73) that a request was to change, taken "
-        "or refused; those that only validate are left out. A row without a config_key is a "
-        "request too large to be kept"
-    ),
-    columns=(
-        CLUSTER_ID,
-        EVENT_DATE,
-        _CHANGED,
-        _TOOK,
-        Column(
-            "api",
-            STRING,
-            "INCREMENTAL_ALTER_CONFIGS; ALTER_CONFIGS, which deletes what it does not name; "
-            "CREATE_TOPICS; DELETE_TOPICS, which deletes a topic's lists with it",
-        ),
-        *_WHO,
-        Column("entity_type", STRING, "topic, or broker"),
-        Column("entity_name", STRING, "the topic, or node id of the broker; empty: all brokers"),
-        Column(
-            "config_key",
-            STRING,
-            "leader. or follower.replication.throttled.replicas of topics, .rate of brokers, or "
-            "replica.alter.log.dirs.io.max.bytes.per.second",
-        ),
-        Column("operation", STRING, "SET, DELETE, APPEND or SUBTRACT"),
-        Column("config_value", STRING, "operand of it; null for DELETE"),
-        *_ERROR,
-        *SOURCE[:3],
-    ),
-    key=(
-        "cluster_id",
-        "source_topic",
-        "source_partition",
-        "source_offset",
-        "entity_type",
-        "entity_name",
-        "config_key",
-    ),
-    time="event_time",
-    partitioning=("event_date",),
-)
 
 REPLICATION_TRAFFIC = Table(
     name="replication_traffic",

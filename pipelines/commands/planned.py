@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from quotaflow.pipelines import secrets
 from quotaflow.pipelines.commands import values
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.kafka_configs import Connection
@@ -65,7 +64,7 @@ def _rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
 
 def bounds(settings: Conf) -> Bounds:
     """What conf keeps a plan from touching; the pipeline's own login too."""
-    own = secrets.principal(settings.kafka.properties)
+    own = settings.kafka.own_principal
     return Bounds(
         excluded_principals=frozenset(settings.plan.excluded_principals)
         | ({own} if own else set()),

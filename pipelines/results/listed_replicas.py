@@ -6,9 +6,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.as_of import HISTORY
-from quotaflow.pipelines.results.throttle_changes import LISTS, TOPIC
-from quotaflow.pipelines.results.throttle_configs import histories
+from quotaflow.pipelines.results.throttle_configs import LISTS, histories
 from quotaflow.pipelines.results.throttle_rates import SETTER
+from quotaflow.schemas.configs import TOPIC
 from quotaflow.udfs.rules.throttled_replicas import ALL
 
 if TYPE_CHECKING:

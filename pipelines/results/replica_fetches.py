@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results import topic_names
+from quotaflow.pipelines.results import config_alterations, topic_names
 from quotaflow.pipelines.results.as_of import HISTORY, with_since
 from quotaflow.pipelines.results.result import Context
-from quotaflow.pipelines.results.throttle_changes import APIS, LISTS, TOPIC
-from quotaflow.pipelines.results.throttle_configs import histories
+from quotaflow.pipelines.results.throttle_configs import LISTS, histories
 from quotaflow.schemas import tables
+from quotaflow.schemas.configs import TOPIC
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 CONTEXT = (
-    Context(tables.THROTTLE_CHANGES, valid_from=None),
+    Context(tables.CONFIG_ALTERATIONS, valid_from=None),
     Context(tables.TOPIC_NAMES, valid_from=None),
     Context(tables.CONFIGS, reaches_back=True),
     Context(tables.TOPICS, reaches_back=True),
@@ -47,7 +47,9 @@ transform(if({_IS_REPLICA}, coalesce(forgotten, array()), array()), p -> struct(
 
 def is_telling() -> Column:
     """Whether a request is of replication or produces, or tells lists, or names of topics."""
-    return F.expr(_IS_MOVING) | F.col("api").isin(*APIS, *topic_names.TELLING)
+    return F.expr(_IS_MOVING) | F.col("api").isin(
+        *config_alterations.RESOURCES, *topic_names.TELLING
+    )
 
 
 def relevant(requests: "DataFrame") -> "DataFrame":

@@ -42,7 +42,7 @@ def rates(known: Known) -> "DataFrame":
         replica_fetches.by_second(known.facts)
         .where("follower_id IS NOT NULL AND bytes > 0")
         .transform(replica_fetches.with_topic, of["topic_names"], of["topics"])
-        .transform(replica_fetches.with_listed, of["throttle_changes"], of["configs"], "inner")
+        .transform(replica_fetches.with_listed, of["config_alterations"], of["configs"], "inner")
     )
     sides = F.array(
         *(
@@ -67,7 +67,7 @@ def rates(known: Known) -> "DataFrame":
     )
     return (
         with_throttled_rate(charged)
-        .transform(with_rate, of["throttle_changes"], of["configs"], "event_time", "second_end")
+        .transform(with_rate, of["config_alterations"], of["configs"], "event_time", "second_end")
         .withColumns(
             {
                 "event_date": F.to_date("event_time"),

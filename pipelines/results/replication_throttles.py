@@ -66,7 +66,7 @@ def throttles(known: Known) -> "DataFrame":
     minutes = known.facts.select("cluster_id", minute.alias("event_time")).distinct()
     ended = minutes.withColumn("minute_end", F.col("event_time") + _minute())
     traffic = pairs(of["replication_traffic"])
-    changes, configs = of["throttle_changes"], of["configs"]
+    changes, configs = of["config_alterations"], of["configs"]
     found = (
         sides(ended, traffic, of)
         .transform(with_rate, changes, configs, "event_time", "minute_end")

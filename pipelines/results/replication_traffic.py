@@ -51,7 +51,7 @@ def traffic(known: Known) -> "DataFrame":
     seconds = (
         replica_fetches.by_second(known.facts)
         .transform(replica_fetches.with_topic, of["topic_names"], of["topics"])
-        .transform(replica_fetches.with_listed, of["throttle_changes"], of["configs"])
+        .transform(replica_fetches.with_listed, of["config_alterations"], of["configs"])
     )
     lag = F.col("high_watermark") - F.col("last_fetch_offset")
     told = F.struct("second", "high_watermark", "empty_fetches", "empty_offset")

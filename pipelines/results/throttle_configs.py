@@ -10,10 +10,19 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.as_of import HISTORY
-from quotaflow.pipelines.results.throttle_changes import BROKER, LISTS, RATES, TOPIC
+from quotaflow.schemas.configs import (
+    BROKER,
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    TOPIC,
+)
 from quotaflow.udfs.rules.replication_throttle import (
     DYNAMIC_BROKER,
     DYNAMIC_DEFAULT,
+    FOLLOWER,
+    LEADER,
     STATIC,
     UNSET,
 )
@@ -22,6 +31,8 @@ from quotaflow.udfs.rules.throttled_replicas import APPEND, DELETE, SET, SUBTRAC
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+LISTS = {LEADER: LEADER_REPLICAS.key, FOLLOWER: FOLLOWER_REPLICAS.key}
+RATES = {LEADER: LEADER_RATE.key, FOLLOWER: FOLLOWER_RATE.key}
 KEY = ["cluster_id", "entity_type", "entity_name", "config_key"]
 _STATE = (
     "since: timestamp, value: string, config_source: string, is_whole: boolean, "
@@ -34,6 +45,7 @@ _SOURCES = {
     "DEFAULT_CONFIG": UNSET,
 }
 _CONFIG_KEYS = [*LISTS.values(), *RATES.values()]
+_KEYS_OF = {TOPIC: [*LISTS.values()], BROKER: [*RATES.values()]}
 _LOG, _SNAPSHOT = 0, 1
 _BEFORE = "try_element_at(states, -1)"
 _PARTS = "filter(split({}, ','), part -> part <> '')"
@@ -60,16 +72,14 @@ _HISTORY = f"""aggregate(changes, cast(array() as array<struct<{_STATE}>>),
         {_by_setter("set_by")}, {_by_setter("set_by_client_id")}))))"""
 
 
-def histories(changes: "DataFrame", configs: "DataFrame") -> "DataFrame":
+def histories(alterations: "DataFrame", configs: "DataFrame") -> "DataFrame":
     """One row per config of a throttle that was ever heard of, with its `history`, in order.
 
     That is of structs of since, value (null: not set), config_source, is_whole (false: what an
     APPEND or SUBTRACT altered was not told), and set_at, set_by and set_by_client_id, where the log
-    tells. `changes` are rows of throttle_changes, `configs` those of snapshots.
+    tells. `alterations` are rows of config_alterations, `configs` those of snapshots.
     """
-    done = changes.where(
-        (F.coalesce("error_code", F.lit(-1)) == 0) & F.col("config_key").isin(_CONFIG_KEYS)
-    )
+    done = _of_throttles(alterations.where("error_code = 0"))
     told = _of_log(done).unionByName(_of_snapshots(configs, done))
     change = F.struct("since", "told_by", *_of_change())
     return (
@@ -77,6 +87,17 @@ def histories(changes: "DataFrame", configs: "DataFrame") -> "DataFrame":
         .agg(F.sort_array(F.collect_list(change)).alias("changes"))
         .select(*KEY, F.expr(_HISTORY).alias(HISTORY))
     )
+
+
+def _of_throttles(alterations: "DataFrame") -> "DataFrame":
+    """Those of throttles; what deletes all configs of an entity deletes each of these."""
+    keys = F.col("config_key").isin(_CONFIG_KEYS)
+    of_type = [
+        F.when(F.col("entity_type") == t, F.array(*map(F.lit, k))) for t, k in _KEYS_OF.items()
+    ]
+    every = F.when(F.col("config_key").isNull(), F.coalesce(*of_type))
+    named = F.coalesce(every, F.when(keys, F.array("config_key")))
+    return alterations.withColumn("config_key", F.explode(named))
 
 
 def _of_change() -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.as_of import HISTORY, with_since
-from quotaflow.pipelines.results.throttle_changes import BROKER, RATES
-from quotaflow.pipelines.results.throttle_configs import histories
+from quotaflow.pipelines.results.throttle_configs import RATES, histories
+from quotaflow.schemas.configs import BROKER
 from quotaflow.udfs.rules.replication_throttle import (
     DYNAMIC_BROKER,
     STATIC,

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.results.listed_replicas import ENTRY, UNLISTED, WILDCARD, listed, lists
 from quotaflow.pipelines.results.moving_partitions import moving
 from quotaflow.pipelines.results.replica_fetches import topic_ids
-from quotaflow.pipelines.results.throttle_changes import BROKER, RATES
+from quotaflow.pipelines.results.throttle_configs import RATES
+from quotaflow.schemas.configs import BROKER
 from quotaflow.udfs.rules.replication_throttle import FOLLOWER, LEADER
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def sides(minutes: "DataFrame", traffic: "DataFrame", of: "Mapping[str, DataFram
 
     `traffic` are `pairs`; `of` are tables by their names. `is_listed` is null where nobody told.
     """
-    heard = lists(of["throttle_changes"], of["configs"])
+    heard = lists(of["config_alterations"], of["configs"])
     named = listed(minutes, heard)
     replicas = _of_entries(named, traffic).unionByName(_of_wildcards(named, traffic))
     moves = _moves(minutes, of)
@@ -130,11 +131,13 @@ def _rated(
     of: "Mapping[str, DataFrame]",
 ) -> "DataFrame":
     """Brokers and sides that no list names, each of which may have a rate all the same."""
-    changed = of["throttle_changes"].select("cluster_id", "entity_type", "entity_name")
-    set_ = of["configs"].where(F.col("config_key").isin(*RATES.values()))
+    is_rate = F.col("config_key").isin(*RATES.values())
+    changed = of["config_alterations"].where(is_rate)
+    set_ = of["configs"].where(is_rate)
     broker_id = F.col("entity_name").try_cast("int").alias("broker_id")
     told = (
-        changed.unionByName(set_.select("cluster_id", "entity_type", "entity_name"))
+        changed.select("cluster_id", "entity_type", "entity_name")
+        .unionByName(set_.select("cluster_id", "entity_type", "entity_name"))
         .where(F.col("entity_type") == BROKER)
         .select("cluster_id", broker_id)
         .unionByName(traffic.select("cluster_id", "broker_id"))

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.equality import null_safe
+from quotaflow.pipelines.results import config_alterations
 from quotaflow.pipelines.snapshots.seen import Gap, Row
 from quotaflow.schemas import tables
 
@@ -16,13 +17,6 @@ if TYPE_CHECKING:
 
 SETTER = ("set_at", "set_by")
 _PARTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
-_ENTITY = "ARRAY<STRUCT<entityType: STRING, entityName: STRING>>"
-_BODY = f"""
-    request STRUCT<entries: ARRAY<STRUCT<
-        entity: {_ENTITY}, ops: ARRAY<STRUCT<key: STRING, value: DOUBLE, remove: BOOLEAN>>
-    >>, validateOnly: BOOLEAN>,
-    response STRUCT<entries: ARRAY<STRUCT<errorCode: INT, entity: {_ENTITY}>>>
-"""
 
 
 def told(state: ClusterState) -> Iterator[Row | Gap]:
@@ -59,34 +53,25 @@ def with_setter(changed: "DataFrame", requests: "DataFrame", since: datetime | N
 
 def _last_ops(requests: "DataFrame") -> "DataFrame":
     """The newest request that changed each quota, with the value it set; null if it removed it."""
-    lines = requests.where("api = 'ALTER_CLIENT_QUOTAS'").select(
-        "cluster_id", "event_time", "principal", F.from_json("body", _BODY).alias("body")
+    asked = requests.where(F.col("api") == config_alterations.QUOTAS)
+    done = config_alterations.alterations(config_alterations.altering(asked)).where(
+        "error_code = 0"
     )
-    entries = lines.where("NOT body.request.validateOnly").select(
-        "*",
-        F.expr("""transform(
-            filter(body.response.entries, e -> e.errorCode = 0), e -> array_sort(e.entity)
-        )""").alias("done"),
-        F.explode("body.request.entries").alias("entry"),
-    )
-    done = entries.where("array_contains(done, array_sort(entry.entity))")
-    ops = done.select("*", F.explode("entry.ops").alias("op"))
-    named = {
-        column: F.expr(f"get(filter(entry.entity, p -> p.entityType = '{kind}'), 0)")
-        for column, kind in _PARTS.items()
+    kind, name, client_id = (F.col(n) for n in ("entity_type", "entity_name", "entity_client_id"))
+    parts = {
+        "user": F.when(kind == "user", name),
+        "client_id": F.when(kind == "client-id", name).otherwise(client_id),
+        "ip": F.when(kind == "ip", name),
     }
-    parts = ops.withColumns({f"{column}_part": part for column, part in named.items()})
-    rows = parts.select(
+    rows = done.select(
         "cluster_id",
-        F.col("op.key").alias("config_key"),
-        *(F.col(f"{column}_part.entityName").alias(column) for column in _PARTS),
+        "config_key",
+        *(F.nullif(part, F.lit("")).alias(column) for column, part in parts.items()),
         *(
-            F.expr(f"{column}_part IS NOT NULL AND {column}_part.entityName IS NULL").alias(
-                f"is_default_{column}"
-            )
-            for column in _PARTS
+            F.coalesce(part == "", F.lit(False)).alias(f"is_default_{column}")
+            for column, part in parts.items()
         ),
-        F.expr("if(op.remove, NULL, op.value)").alias("quota"),
+        F.col("config_value").cast("double").alias("quota"),
         F.col("event_time").alias("set_at"),
         F.col("principal").alias("set_by"),
     )

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
-from quotaflow.pipelines import secrets
 from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.snapshots.seen import Gap, Row
@@ -33,6 +32,8 @@ KEYS = (
     "replication.manage",
     "replication.lease_s",
 )
+OWN_PRINCIPAL = "own_principal"
+"""Whom brokers take this conf's login for, where conf tells that."""
 
 
 def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
@@ -45,8 +46,11 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
         yield {"setting": f"racks.{network}", "setting_value": rack}
     for broker_id, capacity in conf.replication.brokers.items():
         yield {"setting": f"replication.brokers.{broker_id}", "setting_value": str(capacity)}
+    own = conf.kafka.own_principal
+    if own:
+        yield {"setting": OWN_PRINCIPAL, "setting_value": own}
     # A principal may hold any character, so that no list of them could be split again.
-    principals = {own: "own"} if (own := secrets.principal(conf.kafka.properties)) else {}
+    principals = {own: "own"} if own else {}
     for principal in conf.replication.clean_up_principals:
         principals.setdefault(principal, "conf")
     for principal, source in principals.items():

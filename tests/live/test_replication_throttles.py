@@ -20,7 +20,7 @@ from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.config import Ingest
 from quotaflow.pipelines.facts import requests
-from quotaflow.pipelines.results import replication_rates, throttle_changes
+from quotaflow.pipelines.results import config_alterations, replication_rates
 from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables
 from quotaflow.udfs.rules.rate import SimpleRate
@@ -106,7 +106,8 @@ def parsed(spark: SparkSession, cluster: Cluster, since_ms: int) -> DataFrame:
         (None, json.dumps(line).encode(), "logs", 0, offset, datetime.now(UTC), None)
         for offset, line in enumerate(logged(cluster))
         if line["ts"] >= since_ms
-        and line["r"]["requestHeader"]["requestApiKeyName"] in {"FETCH", *throttle_changes.APIS}
+        and line["r"]["requestHeader"]["requestApiKeyName"]
+        in {"FETCH", *config_alterations.RESOURCES}
     ]
     shape = "key binary, value binary, topic string, partition int, offset bigint, "
     shape += "timestamp timestamp, headers array<struct<key: string, value: binary>>"
@@ -123,10 +124,10 @@ def rates_of(
         of = [row | {"cluster_id": cluster.cluster_id} for row in rows]
         return spark.createDataFrame(pa.Table.from_pylist(of, schema=tables.TABLES[name].arrow))
 
-    changes = throttle_changes.result()
+    alterations = config_alterations.result()
     known = {name: frame(name, []) for name in ("topic_names", "configs")}
     known["topics"] = frame("topics", topics)
-    known["throttle_changes"] = changes.compute(Known(changes.relevant(lines)))
+    known["config_alterations"] = alterations.compute(Known(alterations.relevant(lines)))
     rates = replication_rates.result()
     found = rates.compute(Known(rates.relevant(lines), context=known))
     return [row.asDict() for row in found.collect()]

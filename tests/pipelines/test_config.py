@@ -71,6 +71,7 @@ def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
         pytest.param(
             "replication: {clean_up_principals: [b]}", "write User:b instead of b", id="bare too"
         ),
+        pytest.param("kafka: {principal: b}", "write User:b instead of b", id="bare again"),
         pytest.param("replication: {p99_rise: 0.5}", "greater than or equal to 1", id="a fall"),
     ],
 )

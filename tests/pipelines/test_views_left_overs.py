@@ -138,7 +138,7 @@ def test_a_list_that_is_left_over(
     warehouse: Warehouse, changes: list[Row], config_value: str | None, withheld: str | None
 ) -> None:
     content = {"replication_throttles": listing((0, 1), (1, 1)), "settings": [OURS]}
-    make_tables(warehouse, content | {"throttle_changes": changes})
+    make_tables(warehouse, content | {"config_alterations": changes})
     (row,) = rows(warehouse, "SELECT * FROM replication_asks")
     assert picked([row], "entity_type", "entity_name", "config_key", "prior_value") == [
         ("topic", "orders", LEADERS, "0:1,1:1")
@@ -149,7 +149,7 @@ def test_a_list_that_is_left_over(
 def test_a_list_of_all_is_taken_away_whole(warehouse: Warehouse) -> None:
     every = left_over(listed="wildcard", topic=HOSTILE, side="follower", rate_source="unset")
     change = altered(1, FOLLOWERS, "*", principal="User:us", entity_name=HOSTILE)
-    content = {"replication_throttles": [every], "settings": [OURS], "throttle_changes": [change]}
+    content = {"replication_throttles": [every], "settings": [OURS], "config_alterations": [change]}
     make_tables(warehouse, content)
     (row,) = rows(warehouse, "SELECT * FROM desired_configs")
     told = picked([row], "entity_name", "config_key", "config_value", "prior_value", "withheld")

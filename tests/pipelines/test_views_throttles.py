@@ -208,14 +208,17 @@ def test_how_large_answers_may_be(
 
 def test_who_did_what_and_in_which_order(warehouse: Warehouse) -> None:
     content = {
-        "throttle_changes": [
+        "config_alterations": [
             altered(0, *TO_ORDERS),
             altered(10, *TO_ORDERS, principal="User:" + HOSTILE, operation="APPEND"),
             altered(13, TO_ORDERS[0], None, broker_id=2),
             altered(14, TO_ORDERS[0], "0-1", error_code=40, broker_id=3),
-            altered(60, TO_ORDERS[0], None, api="DELETE_TOPICS"),
-            altered(60, TO_ORDERS[0], None, api="DELETE_TOPICS", entity_name="never throttled"),
-            altered(61, "leader.replication.throttled.rate", None, api="ALTER_CONFIGS"),
+            altered(60, "", None, config_key=None, api="DELETE_TOPICS"),
+            altered(60, "", None, config_key=None, api="DELETE_TOPICS", entity_name="other"),
+            altered(
+                61, "leader.replication.throttled.rate", None, config_key=None, api="ALTER_CONFIGS"
+            ),
+            altered(61, "leader.replication.throttled.rate", "5", api="ALTER_CONFIGS", position=1),
         ],
         "reassignment_changes": [
             reassigned(5, "requested", 3, place=0),
@@ -226,8 +229,8 @@ def test_who_did_what_and_in_which_order(warehouse: Warehouse) -> None:
     }
     make_tables(warehouse, content)
     names = ("change", "value", "is_done", "is_order_known")
-    got = picked(rows(warehouse, "SELECT * FROM throttle_timeline ORDER BY event_time"), *names)
-    assert got == [
+    sql = "SELECT * FROM throttle_timeline ORDER BY event_time, config_key"
+    assert picked(rows(warehouse, sql), *names) == [
         ("SET", "0:1", True, True),
         ("requested", "2,3", True, True),
         ("APPEND", "0:1", True, False),
@@ -235,6 +238,8 @@ def test_who_did_what_and_in_which_order(warehouse: Warehouse) -> None:
         ("SET", "0-1", False, True),
         ("cancelled", None, True, True),
         ("DELETE", None, True, True),
+        ("DELETE", None, True, True),
+        ("SET", "5", True, True),
         ("DELETE", None, True, True),
     ]
 

@@ -286,15 +286,23 @@ def lookup(second: float, position: str, last_offset: int | None, **others: Any)
 
 
 def altered(second: float, key: str, value: str | None, **others: Any) -> Row:
-    """A config of a replication throttle that admin set, or without a value removed."""
+    """A config of a topic or broker that admin set, or without a value removed."""
     row = {"cluster_id": "c1", "event_time": at(second), "event_date": at(second).date()}
     row |= {"api": "INCREMENTAL_ALTER_CONFIGS", "broker_id": 1, "error_code": 0}
     row |= {"principal": "User:admin", "client_id": "reassign-partitions-tool"}
+    row |= {"client_software_name": "apache-kafka-java", "position": 0}
     is_rate = key.endswith("rate")
     row |= {"entity_type": "broker", "entity_name": "1"} if is_rate else {}
     row |= {} if is_rate else {"entity_type": "topic", "entity_name": "orders"}
     row |= {"config_key": key, "config_value": value, "operation": "SET" if value else "DELETE"}
-    return row | {"source_topic": "log", "source_partition": 0, "source_offset": 1} | others
+    row |= {"source_topic": "log", "source_partition": 0, "source_offset": int(second)}
+    return row | others
+
+
+def limited(second: float, key: str, value: str | None, **others: Any) -> Row:
+    """A quota of alice that admin set, or without a value removed."""
+    row = altered(second, key, value, api="ALTER_CLIENT_QUOTAS", client_id="adminclient-1")
+    return row | {"entity_type": "user", "entity_name": "alice"} | others
 
 
 def replicated(second: float, leader_id: int, follower_id: int | None, **others: Any) -> Row:
@@ -456,6 +464,7 @@ FILLED: dict[str, list[Row]] = {
         setting("replication.capacity_bytes_per_s", "None"),
         setting("replication.brokers.2", 1e8),
         setting("replication.clean_up.User:admin", "conf"),
+        setting("own_principal", "User:us"),
         setting("probe.producer_ids_rate", "refused: 42"),
     ],
     "traffic": [
@@ -509,13 +518,18 @@ FILLED: dict[str, list[Row]] = {
         reassigned(8, "cancelled", None, topic="gone"),
     ],
     "replica_lag": [behind(10 * n, 3, 900 - 100 * n, 100 * n, 10_000) for n in range(4)],
-    "throttle_changes": [
+    "config_alterations": [
         altered(1, "leader.replication.throttled.replicas", "0:1"),
         altered(2, "leader.replication.throttled.rate", "2000000"),
         altered(3, "leader.replication.throttled.rate", "abc", error_code=42, client_id=HOSTILE),
         altered(4, "leader.replication.throttled.replicas", None, broker_id=2),
         altered(5, "follower.replication.throttled.replicas", "*", entity_name=HOSTILE),
-        altered(6, "leader.replication.throttled.replicas", None, api="DELETE_TOPICS"),
+        altered(6, "", None, api="DELETE_TOPICS", config_key=None),
+        limited(7, "producer_byte_rate", "1000000"),
+        limited(8, "producer_byte_rate", None, entity_client_id="", principal="User:" + HOSTILE),
+        limited(9, HOSTILE, None, entity_name=HOSTILE, client_id=HOSTILE, principal="User:us"),
+        limited(10, "", None, config_key=None, entity_type=None, entity_name=None)
+        | {"operation": None, "error_code": None},
     ],
     "replication_traffic": [
         replicated(5, 1, None),

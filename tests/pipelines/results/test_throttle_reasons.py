@@ -81,7 +81,7 @@ def test_lists_become_what_the_rule_makes_of_them(spark: SparkSession) -> None:
             value = altered(value, operation, operand)
             expected.setdefault(f"c{n}", []).append(value)
     refused = [row | {"error_code": 40, "event_time": at(9)} for row in rows[:50]]
-    changes = frame(spark, "throttle_changes", [*rows, *refused])
+    changes = frame(spark, "config_alterations", [*rows, *refused])
     found = histories(changes, frame(spark, "configs", [])).collect()
     got = {row["cluster_id"]: [state["value"] for state in row[HISTORY]] for row in found}
     assert got == expected
@@ -89,7 +89,7 @@ def test_lists_become_what_the_rule_makes_of_them(spark: SparkSession) -> None:
 
 def states(spark: SparkSession, changes: list[Row], configs: list[Row]) -> list[tuple[Any, ...]]:
     of = [row | {"cluster_id": "c0"} for row in configs]
-    found = histories(frame(spark, "throttle_changes", changes), frame(spark, "configs", of))
+    found = histories(frame(spark, "config_alterations", changes), frame(spark, "configs", of))
     (row,) = found.where(f"config_key = '{LEADERS}'").collect()
     return [
         (state["value"], state["is_whole"], state["set_by"], state["since"].timestamp() > 0)

@@ -8,11 +8,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines.results import (
+    config_alterations,
     reassignment_changes,
     replication_rates,
     replication_throttles,
     replication_traffic,
-    throttle_changes,
     topic_names,
 )
 from quotaflow.pipelines.results.result import Known, Result
@@ -29,7 +29,7 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 IN_ORDER = (
     topic_names.result(),
     reassignment_changes.result(),
-    throttle_changes.result(),
+    config_alterations.result(),
     replication_traffic.result(),
     replication_rates.result(),
     replication_throttles.result(),
@@ -56,7 +56,7 @@ def alter(
     second: float, kind: int, name: str, *configs: tuple[str, int, str | None], **others: Any
 ) -> Row:
     """An INCREMENTAL_ALTER_CONFIGS of one resource."""
-    code = others.pop("code", 0)
+    answer = {"errorCode": others.pop("code", 0), "errorMessage": others.pop("message", None)}
     resource = {"resourceType": kind, "resourceName": name}
     told = [{"name": key, "configOperation": op, "value": value} for key, op, value in configs]
     body = {
@@ -64,7 +64,7 @@ def alter(
             "resources": [resource | {"configs": told}],
             "validateOnly": others.pop("validate", False),
         },
-        "response": {"responses": [resource | {"errorCode": code, "errorMessage": None}]},
+        "response": {"responses": [resource | answer]},
     }
     return request(second, "INCREMENTAL_ALTER_CONFIGS", body, **others)
 

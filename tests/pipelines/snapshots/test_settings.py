@@ -15,6 +15,12 @@ def told(conf: config.Conf) -> dict[str, str]:
     return found
 
 
+def test_conf_tells_whom_brokers_take_a_login_for_where_its_properties_do_not() -> None:
+    for kafka in (config.Kafka(principal="User:CN=q"), config.Kafka(properties={})):
+        told_of = told(config.Conf(kafka=kafka)).get(settings.OWN_PRINCIPAL)
+        assert told_of == kafka.principal
+
+
 def test_each_key_is_told_once() -> None:
     assert set(told(config.Conf())) == set(settings.KEYS)
 
@@ -35,6 +41,7 @@ def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) 
     kafka = config.Kafka(properties=LOGIN)
     found = told(config.Conf(kafka=kafka, replication=replication))
     assert {key: found[f"replication.clean_up.{key}"] for key in principals} == principals
-    assert len(found) == len(settings.KEYS) + 1 + len(principals)
+    assert found[settings.OWN_PRINCIPAL] == "User:quotaflow"
+    assert len(found) == len(settings.KEYS) + 2 + len(principals)
     assert found["replication.brokers.3"] == "5000000.0"
     assert "env:QF_UNSET" not in found.values()

@@ -1,0 +1,146 @@
+-- One row per program other than this pipeline that alters dynamic configs or client quotas or moves
+-- replicas, by principal and client id in the request log, and per trace of one that a snapshot found.
+-- kind: kafka-reassign-partitions, cruise_control, strimzi, terraform, jikkou, julie, topicctl,
+-- autothrottle, quota_callback (a broker has a client.quota.callback.class), admin_client (an Admin of
+-- Java without a client.id of its own: a person with kafka-configs, or any program) or other. evidence:
+-- the requests it sent, or the trace. alterations counts configs, quotas and replicas; what was refused
+-- is left out. entity_types are those of what it altered, `replicas` where it moved some. last_seen is
+-- null where the trace stands. Not told: a program that uses this pipeline's own login; one that was
+-- idle since the log began; topics that applications create with configs; what was altered by requests
+-- too large to be kept, each of which counts as one. A kind rests on names that a program may choose as
+-- it likes: Cruise Control, Jikkou and JulieOps are admin_client unless their client id or principal
+-- says more, autothrottle is other. Whose configs a trace alters is not told.
+WITH own AS (
+    SELECT cluster_id, setting_value AS principal
+    FROM current_settings
+    WHERE setting = 'own_principal'
+),
+acts AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        client_software_name,
+        entity_type,
+        api,
+        event_time
+    FROM config_alterations
+    WHERE api NOT IN ('CREATE_TOPICS', 'DELETE_TOPICS') AND coalesce(error_code, 0) = 0
+    UNION ALL
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        CAST(NULL AS STRING) AS client_software_name,
+        'replicas' AS entity_type,
+        'ALTER_PARTITION_REASSIGNMENTS' AS api,
+        event_time
+    FROM reassignment_changes
+    WHERE change IN ('requested', 'cancelled') AND coalesce(error_code, 0) = 0
+),
+others AS (
+    SELECT
+        acts.*,
+        -- With and without hyphens or underscores.
+        replace(
+            replace(
+                lower(
+                    concat(coalesce(acts.principal, ''), ' ', coalesce(acts.client_id, ''))
+                ),
+                '-', ''
+            ),
+            '_', ''
+        ) AS names
+    FROM acts
+    LEFT JOIN own ON acts.cluster_id = own.cluster_id
+    WHERE own.principal IS NULL OR acts.principal IS DISTINCT FROM own.principal
+),
+kinds AS (
+    SELECT
+        others.*,
+        CASE
+            WHEN client_id = 'reassign-partitions-tool' THEN 'kafka-reassign-partitions'
+            WHEN position('cruisecontrol' IN names) > 0 THEN 'cruise_control'
+            WHEN position('strimzi' IN names) > 0 THEN 'strimzi'
+            WHEN position('terraform' IN names) > 0 THEN 'terraform'
+            WHEN position('jikkou' IN names) > 0 THEN 'jikkou'
+            WHEN position('julieops' IN names) > 0 THEN 'julie'
+            WHEN position('topicctl' IN names) > 0 THEN 'topicctl'
+            WHEN position('autothrottle' IN names) > 0 THEN 'autothrottle'
+            WHEN substr(client_id, 1, 12) = 'adminclient-' THEN 'admin_client'
+            ELSE 'other'
+        END AS kind
+    FROM others
+),
+by_type AS (
+    SELECT
+        cluster_id,
+        kind,
+        principal,
+        client_id,
+        entity_type,
+        api,
+        max(client_software_name) AS client_software_name,
+        count(*) AS alterations,
+        min(event_time) AS first_seen,
+        max(event_time) AS last_seen
+    FROM kinds
+    GROUP BY cluster_id, kind, principal, client_id, entity_type, api
+),
+traces AS (
+    SELECT
+        cluster_id,
+        CASE
+            WHEN topic = '__CruiseControlMetrics' OR substr(topic, 1, 20) = '__KafkaCruiseControl'
+                OR substr(topic, 1, 22) = 'strimzi.cruisecontrol.' THEN 'cruise_control'
+            WHEN substr(topic, 1, 9) = '__strimzi' THEN 'strimzi'
+        END AS kind,
+        concat('topic ', topic) AS evidence,
+        CAST(NULL AS STRING) AS entity_types,
+        valid_from,
+        valid_to
+    FROM topic_history
+    UNION ALL
+    SELECT
+        cluster_id,
+        'quota_callback' AS kind,
+        concat('client.quota.callback.class = ', substr(config_value, 1, 200)) AS evidence,
+        'user' AS entity_types,
+        valid_from,
+        valid_to
+    FROM config_history
+    WHERE
+        entity_type = 'broker'
+        AND config_key = 'client.quota.callback.class'
+        AND config_value <> ''
+)
+
+SELECT
+    cluster_id,
+    kind,
+    principal,
+    client_id,
+    max(client_software_name) AS client_software_name,
+    -- DataFusion gathers nulls too, and joins none.
+    nullif(array_join(array_sort(array_agg(DISTINCT entity_type)), ','), '') AS entity_types,
+    sum(alterations) AS alterations,
+    array_join(array_sort(array_agg(DISTINCT api)), ',') AS evidence,
+    min(first_seen) AS first_seen,
+    max(last_seen) AS last_seen
+FROM by_type
+GROUP BY cluster_id, kind, principal, client_id
+UNION ALL
+SELECT
+    cluster_id,
+    kind,
+    CAST(NULL AS STRING) AS principal,
+    CAST(NULL AS STRING) AS client_id,
+    CAST(NULL AS STRING) AS client_software_name,
+    entity_types,
+    CAST(NULL AS BIGINT) AS alterations,
+    evidence,
+    min(valid_from) AS first_seen,
+    CASE WHEN count(valid_to) = count(*) THEN max(valid_to) END AS last_seen
+FROM traces
+WHERE kind IS NOT NULL
+GROUP BY cluster_id, kind, evidence, entity_types

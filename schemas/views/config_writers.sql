@@ -1,0 +1,81 @@
+-- One row per dynamic config or client quota that requests altered: the last alteration that a broker
+-- took, by the request log. Entities are named as in config_alterations. operation is DELETE too where
+-- all configs of the entity were deleted, with a topic for one. is_own: by the login of the conf that
+-- took the last snapshot; null: what brokers take that for is not told by its properties (mTLS).
+-- is_order_known is false where the alteration before it went through another broker less than 5 s
+-- earlier: by their clocks either may be the last. What the log cannot tell: what was set before it
+-- began, through a broker that ships none, by a request whose answer was lost, or in a file.
+WITH taken AS (
+    SELECT *
+    FROM config_alterations
+    WHERE error_code = 0 AND entity_type IS NOT NULL
+),
+named AS (
+    SELECT DISTINCT
+        cluster_id,
+        entity_type,
+        entity_name,
+        entity_client_id,
+        config_key
+    FROM taken
+    WHERE config_key IS NOT NULL
+),
+altered AS (
+    SELECT
+        named.config_key AS altered_key,
+        taken.*,
+        row_number() OVER (
+            PARTITION BY named.cluster_id, named.entity_type, named.entity_name,
+                named.entity_client_id, named.config_key
+            ORDER BY taken.event_time DESC, taken.source_partition DESC, taken.source_offset DESC,
+                taken.position DESC
+        ) AS nth_last,
+        lead(taken.broker_id) OVER (
+            PARTITION BY named.cluster_id, named.entity_type, named.entity_name,
+                named.entity_client_id, named.config_key
+            ORDER BY taken.event_time DESC, taken.source_partition DESC, taken.source_offset DESC,
+                taken.position DESC
+        ) AS prior_broker_id,
+        lead(taken.event_time) OVER (
+            PARTITION BY named.cluster_id, named.entity_type, named.entity_name,
+                named.entity_client_id, named.config_key
+            ORDER BY taken.event_time DESC, taken.source_partition DESC, taken.source_offset DESC,
+                taken.position DESC
+        ) AS prior_time
+    FROM named
+    INNER JOIN taken
+        ON named.cluster_id = taken.cluster_id
+            AND named.entity_type = taken.entity_type
+            AND named.entity_name = taken.entity_name
+            AND (named.entity_client_id IS NOT DISTINCT FROM taken.entity_client_id)
+            AND coalesce(taken.config_key, named.config_key) = named.config_key
+),
+own AS (
+    SELECT cluster_id, setting_value AS principal
+    FROM current_settings
+    WHERE setting = 'own_principal'
+)
+
+SELECT
+    altered.cluster_id,
+    altered.entity_type,
+    altered.entity_name,
+    altered.entity_client_id,
+    altered.altered_key AS config_key,
+    altered.event_time AS altered_at,
+    altered.principal,
+    altered.client_id,
+    altered.client_software_name,
+    altered.client_address,
+    altered.api,
+    altered.operation,
+    altered.config_value,
+    altered.principal = own.principal AS is_own,
+    NOT coalesce(
+        altered.prior_broker_id <> altered.broker_id
+        AND unix_millis(altered.event_time) - unix_millis(altered.prior_time) < 5000,
+        false
+    ) AS is_order_known
+FROM altered
+LEFT JOIN own ON altered.cluster_id = own.cluster_id
+WHERE altered.nth_last = 1

@@ -1,0 +1,189 @@
+"""Alterations in requests' bodies: done, refused, implied, secret, too large, and as captured."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from quotaflow.pipelines.results import config_alterations
+from quotaflow.pipelines.results.result import Known
+from quotaflow.schemas import tables
+
+from .throttle_rows import (
+    APPEND,
+    BROKER,
+    DELETE,
+    FOLLOWERS,
+    LEADER_RATE,
+    LEADERS,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    Row,
+    alter,
+    frame,
+    request,
+)
+
+HOSTILE = "'; DROP TABLE requests; --\\\n\u202e%_"
+LOG_DIRS = "replica.alter.log.dirs.io.max.bytes.per.second"
+
+
+def replaced(second: float, kind: int, name: str, **configs: str) -> Row:
+    """An ALTER_CONFIGS: what it does not name is deleted."""
+    of = {"resourceType": kind, "resourceName": name}
+    told = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
+    body = {
+        "request": {"resources": [of | {"configs": told}], "validateOnly": False},
+        "response": {"responses": [of | {"errorCode": 0, "errorMessage": None}]},
+    }
+    return request(second, "ALTER_CONFIGS", body)
+
+
+def limits(second: float, *entries: tuple[Row, Row], **others: Any) -> Row:
+    """An ALTER_CLIENT_QUOTAS: parts of entities, and what is set or, with None, removed."""
+    asked, answers = list[Row](), list[Row]()
+    for parts, quotas in entries:
+        entity = [{"entityType": of, "entityName": name} for of, name in parts.items()]
+        ops = [{"key": k, "value": v or 0.0, "remove": v is None} for k, v in quotas.items()]
+        asked.append({"entity": entity, "ops": ops})
+        # A broker names the parts in an order of its own, and the entities too.
+        answers.append({"entity": entity[::-1], "errorCode": others.get("code", 0)})
+    body = {
+        "request": {"entries": asked, "validateOnly": others.get("validate", False)},
+        "response": {"entries": answers[::-1]},
+    }
+    return request(second, "ALTER_CLIENT_QUOTAS", body)
+
+
+MADE = {
+    "request": {
+        "topics": [
+            {"name": "made", "configs": [{"name": LEADERS, "value": "*"}]},
+            {"name": "plain", "configs": [{"name": "retention.ms", "value": "1"}]},
+            {"name": "bare", "configs": []},
+        ],
+        "validateOnly": False,
+    },
+    "response": {"topics": [{"name": "made", "errorCode": 0}, {"name": "plain", "errorCode": 36}]},
+}
+GONE = {
+    "request": {"topics": [{"name": "gone"}, {"name": None}]},
+    "response": {"responses": [{"name": "gone", "errorCode": 0}, {"name": "kept", "errorCode": 3}]},
+}
+KEYSTORE = "listener.name.internal.ssl.keystore.password"
+ASKED = [
+    alter(1, TOPIC, "orders", (LEADERS, SET, "0:1"), (FOLLOWERS, APPEND, "0:2")),
+    alter(2, TOPIC, "orders", (LEADERS, SUBTRACT, "0:1"), ("retention.ms", SET, "1")),
+    alter(3, BROKER, "", (LEADER_RATE, SET, "5"), (LOG_DIRS, DELETE, None)),
+    alter(4, BROKER, "2", (LEADER_RATE, SET, "abc"), code=42, message="Invalid value abc" * 100),
+    alter(5, TOPIC, "orders", (LEADERS, SET, "1:1"), validate=True),
+    alter(6, 16, "sub", ("metrics", SET, "*"), ("interval.ms", SET, "[hidden]")),
+    replaced(7, TOPIC, "orders", retention_ms="1", leader_replication_throttled_replicas="*"),
+    request(8, "CREATE_TOPICS", MADE),
+    request(9, "DELETE_TOPICS", GONE),
+    request(10, "INCREMENTAL_ALTER_CONFIGS", '{"omitted_bytes":300000}'),
+    request(11, "METADATA", '{"request":{}}'),
+    alter(
+        12,
+        BROKER,
+        "1",
+        (KEYSTORE, SET, "hunter2"),
+        (LEADER_RATE, SET, "7"),
+        code=42,
+        message="no hunter2",
+    ),
+    alter(13, 8, "1", ("kafka.request.logger", SET, "DEBUG")),
+    alter(14, 32, HOSTILE, ("consumer.session.timeout.ms", SET, "x" * 40_000)),
+    alter(15, 77, "?", (HOSTILE, 9, HOSTILE)),
+    limits(
+        16,
+        ({"user": "alice"}, {"producer_byte_rate": 1e6, "request_percentage": 12.5}),
+        ({"user": None}, {"producer_byte_rate": 1e8}),
+        ({"user": "alice", "client-id": None}, {"producer_byte_rate": None}),
+        ({"client-id": "x", "user": "alice"}, {"producer_byte_rate": 2e15}),
+        ({"client-id": None}, {"consumer_byte_rate": 1.0}),
+        ({"ip": "10.0.0.1"}, {"connection_creation_rate": 3.0}),
+        ({HOSTILE: HOSTILE}, {HOSTILE: 1.0}),
+        ({}, {"producer_byte_rate": 1.0}),
+    ),
+    limits(17, ({"user": "alice"}, {"producer_ids_rate": 5.0}), code=42),
+    limits(18, ({"user": "alice"}, {"producer_byte_rate": 5.0}), validate=True),
+    request(19, "ALTER_CLIENT_QUOTAS", None),
+    request(20, "ALTER_CLIENT_QUOTAS", "{cut"),
+]
+ALL, LOST = None, (None,) * 7
+EXPECTED = [
+    ("topic", "orders", None, LEADERS, "SET", "0:1", 0),
+    ("topic", "orders", None, FOLLOWERS, "APPEND", "0:2", 0),
+    ("topic", "orders", None, LEADERS, "SUBTRACT", "0:1", 0),
+    ("topic", "orders", None, "retention.ms", "SET", "1", 0),
+    ("broker", "", None, LEADER_RATE, "SET", "5", 0),
+    ("broker", "", None, LOG_DIRS, "DELETE", None, 0),
+    ("broker", "2", None, LEADER_RATE, "SET", "abc", 42),
+    ("client-metrics", "sub", None, "metrics", "SET", "*", 0),
+    ("client-metrics", "sub", None, "interval.ms", "SET", None, 0),
+    ("topic", "orders", None, ALL, "DELETE", None, 0),
+    ("topic", "orders", None, "retention.ms", "SET", "1", 0),
+    ("topic", "orders", None, LEADERS, "SET", "*", 0),
+    ("topic", "made", None, LEADERS, "SET", "*", 0),
+    ("topic", "plain", None, "retention.ms", "SET", "1", 36),
+    ("topic", "gone", None, ALL, "DELETE", None, 0),
+    ("topic", "kept", None, ALL, "DELETE", None, 3),
+    LOST,
+    ("broker", "1", None, KEYSTORE, "SET", None, 42),
+    ("broker", "1", None, LEADER_RATE, "SET", "7", 42),
+    ("broker-logger", "1", None, "kafka.request.logger", "SET", "DEBUG", 0),
+    ("group", HOSTILE, None, "consumer.session.timeout.ms", "SET", "x" * 32_767, 0),
+    ("77", "?", None, HOSTILE, None, None, 0),
+    ("user", "alice", None, "producer_byte_rate", "SET", "1000000", 0),
+    ("user", "alice", None, "request_percentage", "SET", "12.5", 0),
+    ("user", "", None, "producer_byte_rate", "SET", "100000000", 0),
+    ("user", "alice", "", "producer_byte_rate", "DELETE", None, 0),
+    ("user", "alice", "x", "producer_byte_rate", "SET", "2.0E15", 0),
+    ("client-id", "", None, "consumer_byte_rate", "SET", "1", 0),
+    ("ip", "10.0.0.1", None, "connection_creation_rate", "SET", "3", 0),
+    (HOSTILE, "", None, HOSTILE, "SET", "1", 0),
+    ("", "", None, "producer_byte_rate", "SET", "1", 0),
+    ("user", "alice", None, "producer_ids_rate", "SET", "5", 42),
+    LOST,
+    LOST,
+]
+"""In the order of the requests, and of what each asks."""
+NAMES = ("entity_type", "entity_name", "entity_client_id", "config_key", "operation")
+NAMES += ("config_value", "error_code")
+
+
+def captured(golden: Path, api: str) -> list[Row]:
+    lines = (golden / "lines" / f"{api.lower()}.jsonl").read_text().splitlines()
+    read = [json.loads(line) for line in lines]
+    return [
+        request(100 + n, api, {k: of[k] for k in ("request", "response")})
+        for n, of in enumerate(of for of in read if not of["isForwarded"])
+    ]
+
+
+@pytest.mark.spark
+def test_what_requests_alter(spark: SparkSession, golden: Path) -> None:
+    real = captured(golden, "INCREMENTAL_ALTER_CONFIGS") + captured(golden, "ALTER_CLIENT_QUOTAS")
+    facts = frame(spark, "requests", [row | {"cluster_id": "c"} for row in [*ASKED, *real]])
+    result = config_alterations.result()
+    found = result.compute(Known(result.relevant(facts)))
+    assert found.columns == tables.CONFIG_ALTERATIONS.column_names
+    rows = [row.asDict() for row in found.orderBy("source_offset", "position").collect()]
+    key = [tuple(row[name] for name in result.table.key) for row in rows]
+    assert len(set(key)) == len(key)
+    told = [tuple(row[name] for name in NAMES) for row in rows]
+    assert told[: len(EXPECTED)] == EXPECTED
+    real_ones = set(told[len(EXPECTED) :])
+    assert ("topic", "bulk", None, LEADERS, "SET", "0:1,1:1", 0) in real_ones
+    assert ("topic", "bulk", None, LEADERS, "DELETE", None, 0) in real_ones
+    assert ("broker", "1", None, LEADER_RATE, "SET", "1500000", 0) in real_ones
+    assert ("user", "alice", None, "consumer_byte_rate", "SET", "2000000", 0) in real_ones
+    assert ("user", "alice", None, "producer_ids_rate", "SET", "5", 42) in real_ones
+    assert "hunter2" not in repr(rows)
+    assert {row["principal"] for row in rows} == {"User:admin"}
+    (refused,) = [row for row in rows if row["error_message"] == ("Invalid value abc" * 100)[:300]]
+    assert (refused["entity_name"], refused["config_value"]) == ("2", "abc")
