@@ -7,6 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from quotaflow.pipelines.commands import (
+    apply,
     captures,
     doctor,
     jobs,
@@ -51,6 +52,7 @@ def app() -> typer.Typer:
         metrics,
         captures,
         plan,
+        apply,
         why,
         what_if,
         report,

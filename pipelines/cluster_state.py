@@ -51,6 +51,11 @@ class Answer:
     found: Any
     reason: str | None
 
+    def check(self) -> None:
+        """Raise UnansweredError where nothing came."""
+        if self.reason is not None:
+            raise UnansweredError(self.reason)
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
@@ -61,7 +66,7 @@ class ClusterState:
 
     def brokers(self) -> list[dict[str, Any]]:
         """Every broker that is registered; before Kafka 4.0 those that are up, is_fenced None."""
-        response = self._ask(requests.DescribeClusterRequest(include_fenced_brokers=True))
+        response = self.ask(requests.DescribeClusterRequest(include_fenced_brokers=True))
         is_told = response.version >= _FENCED_TOLD_FROM
         return [
             {
@@ -81,7 +86,7 @@ class ClusterState:
         request = requests.DescribeQuorumRequest(
             topics=[topic(topic_name=_QUORUM_TOPIC, partitions=[partition])]
         )
-        told = self._ask(request).topics[0].partitions[0]
+        told = self.ask(request).topics[0].partitions[0]
         _check(told.error_code)
         return int(told.leader_id)
 
@@ -97,7 +102,7 @@ class ClusterState:
                 cursor=cursor,
             )
             try:
-                response = self._ask(request)
+                response = self.ask(request)
             except UnansweredError as error:
                 if str(error) != kafka_errors.UnsupportedVersionError.message:
                     raise
@@ -115,11 +120,11 @@ class ClusterState:
         """The same from brokers that know no pages."""
         topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(topics=topics or None, allow_auto_topic_creation=False)
-        return list(self._ask(request).topics)
+        return list(self.ask(request).topics)
 
     def config_names(self, kind: int) -> list[str]:
         """Names of all resources of a kind that has no other list."""
-        response = self._ask(requests.ListConfigResourcesRequest(resource_types=[kind]))
+        response = self.ask(requests.ListConfigResourcesRequest(resource_types=[kind]))
         return [each.resource_name for each in response.config_resources]
 
     def configs(
@@ -131,7 +136,7 @@ class ClusterState:
             request = requests.DescribeConfigsRequest(
                 resources=[(kind, name, None) for name in chunk]
             )
-            for result in self._ask(request, broker_id).results:
+            for result in self.ask(request, broker_id).results:
                 yield Answer(result.resource_name, result.configs, error_name(result.error_code))
 
         return _in_chunks(names, _NAMES_PER_REQUEST, ask)
@@ -139,7 +144,7 @@ class ClusterState:
     def client_quotas(self) -> list[Any]:
         """Every entity that has quotas (KIP-546)."""
         request = requests.DescribeClientQuotasRequest(components=[], strict=False)
-        return list(self._ask(request).entries or ())
+        return list(self.ask(request).entries or ())
 
     def refusal_of_user_quota(self, key: str) -> str | None:
         """Why a user may have no quota of a key, None where one may; asking sets nothing."""
@@ -148,7 +153,7 @@ class ClusterState:
             entity=[kind.EntryData.EntityData(entity_type="user", entity_name=_PROBED_USER)],
             ops=[kind.EntryData.OpData(key=key, value=1.0, remove=False)],
         )
-        answer = self._ask(kind(entries=[entry], validate_only=True)).entries[0]
+        answer = self.ask(kind(entries=[entry], validate_only=True)).entries[0]
         if answer.error_code == kafka_errors.ClusterAuthorizationFailedError.errno:
             raise UnansweredError(kafka_errors.ClusterAuthorizationFailedError.message)
         return f"{answer.error_code} {answer.error_message}" if answer.error_code else None
@@ -156,7 +161,7 @@ class ClusterState:
     def log_dirs(self, broker_id: int) -> Iterator[Answer]:
         """The log dirs of a broker with the replicas in them."""
         request = requests.DescribeLogDirsRequest(topics=None)
-        for result in self._ask(request, broker_id).results:
+        for result in self.ask(request, broker_id).results:
             yield Answer(result.log_dir, result.topics, error_name(result.error_code))
 
     def producers(self, broker_id: int, partitions: Iterable[Partition]) -> Iterator[Answer]:
@@ -165,7 +170,7 @@ class ClusterState:
 
         def ask(chunk: list[Partition]) -> Iterator[Answer]:
             topics = [kind.TopicRequest(name=n, partition_indexes=p) for n, p in _grouped(chunk)]
-            for topic in self._ask(kind(topics=topics), broker_id).topics:
+            for topic in self.ask(kind(topics=topics), broker_id).topics:
                 for each in topic.partitions:
                     of = (topic.name, each.partition_index)
                     yield Answer(of, each.active_producers, error_name(each.error_code))
@@ -175,9 +180,10 @@ class ClusterState:
     def transactions(self, broker_id: int) -> list[Any]:
         """Transactional ids that this broker coordinates, as far as the login may see them."""
         request = requests.ListTransactionsRequest(state_filters=[], producer_id_filters=[])
-        return list(self._ask(request, broker_id).transaction_states)
+        return list(self.ask(request, broker_id).transaction_states)
 
-    def _ask(self, request: Any, broker_id: int | None = None) -> Any:
+    def ask(self, request: Any, broker_id: int | None = None) -> Any:
+        """One request, to any broker or to this one. Raises UnansweredError."""
         if broker_id in self.silent:
             raise UnansweredError(self.silent[broker_id])
         try:

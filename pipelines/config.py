@@ -15,6 +15,7 @@ from quotaflow.pipelines.alert_rules import Alerts
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.fetch_sections import FetchSessions
 from quotaflow.pipelines.overrides import override, read
+from quotaflow.pipelines.plan_section import Plan
 from quotaflow.pipelines.prices import Prices
 from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
 from quotaflow.pipelines.racks import Racks
@@ -135,18 +136,6 @@ class Results(Section):
     max_lateness_s: Positive = 3_600
     settle_s: Positive = 30
     max_bytes_per_trigger: Positive = 512 * 1024 * 1024
-
-
-class Plan(Section):
-    """What a plan never touches: principals as Kafka prints them, such as User:broker.
-
-    The login of this conf is left out too. Alerts ask for at most `max_subscriptions` at once.
-    """
-
-    excluded_principals: list[Principal] = Field(
-        default_factory=lambda: ["User:ANONYMOUS", "User:admin", "User:broker"]
-    )
-    max_subscriptions: Positive = 50
 
 
 class Spark(Section):

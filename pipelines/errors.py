@@ -33,5 +33,9 @@ class KafkaError(QuotaflowError):
     """The cluster could not be reached, refused the login, or lacks a topic."""
 
 
+class FeedbackError(QuotaflowError):
+    """Nothing may be written to the cluster now: the message says why, and what to do."""
+
+
 class JobError(QuotaflowError):
     """A job failed and starting it again would not help; what it wrote so far is whole."""

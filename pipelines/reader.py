@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _QUERY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(?:select|with|values)\b", re.I | re.S)
 _NOT_FOUND = re.compile(r"table 'datafusion\.public\.(.+?)' not found|No field named (\S+?)\. ")
 _MESSAGE_CHARS = 400
+_FEEDBACK = {tables.PLANS.name: "plan --save", tables.CONFIG_CHANGES.name: "apply --yes"}
 
 
 class QueryError(QuotaflowError):
@@ -149,6 +150,8 @@ def never_made(table: str, warehouse: Warehouse) -> str:
 
 
 def _filler(table: str) -> str:
+    if table in _FEEDBACK:
+        return _FEEDBACK[table]
     try:
         from quotaflow.pipelines.jobs import JOBS  # noqa: PLC0415
     except ImportError:  # reading needs no pyspark, and without it no single job is named

@@ -57,6 +57,11 @@ def get(conf: Spark, progress: Callable[[str], None] = lambda _: None) -> "Spark
     return _local(conf, progress)
 
 
+def short_lived(conf: Spark) -> Spark:
+    """Conf for a run of a minute or two; what conf itself says of Spark wins."""
+    return conf.model_copy(update={"conf": SHORT_LIVED | conf.conf})
+
+
 def _running() -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415  pyspark is not a base dependency
 

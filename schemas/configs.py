@@ -25,7 +25,16 @@ class Number:
             raise ValueError(f"{key} = {value} must be {bounds}")
         if self.whole and number != int(number):
             raise ValueError(f"{key} = {value} must be whole {self.unit}")
-        return str(int(number)) if self.whole else repr(number)
+        return self.plain(value)
+
+    def plain(self, value: str) -> str:
+        """The same text for the same number, whatever its bounds; other text as it is."""
+        try:
+            number = float(value)
+        except ValueError:
+            return value
+        is_whole = self.whole and number.is_integer()
+        return str(int(number)) if is_whole else repr(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +54,24 @@ class Listed:
             raise ValueError(f"{key} has {len(value)} characters, at most {self.most_chars} fit")
         return value
 
+    def plain(self, value: str) -> str:
+        """The parts as they stand."""
+        return value
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """One dynamic config. `refusal` is what stock Kafka answers, None where it takes the config."""
+    """One dynamic config. `refusal` is what stock Kafka answers, None where it takes the config.
+
+    `of_client_ids`: a client quota, which client ids may have as users may (KIP-55).
+    """
 
     key: str
     entity_type: str
     comment: str
     values: Number | Listed
     refusal: str | None = None
+    of_client_ids: bool = False
 
     def canonical(self, value: str) -> str:
         """The value as it is written, the same text for the same value.
@@ -63,15 +80,25 @@ class Config:
         """
         return self.values.canonical(self.key, value)
 
+    def plain(self, value: str) -> str:
+        """A value that stands already, as it would be written: of others, so without bounds."""
+        return self.values.plain(value)
+
+    def binds(self, entity_type: str) -> bool:
+        """Whether entities of this type may have it."""
+        return entity_type == self.entity_type or (self.of_client_ids and entity_type == CLIENT_ID)
+
     @property
     def is_list(self) -> bool:
         """Kafka splits its value at commas."""
         return isinstance(self.values, Listed)
 
 
-USER, CLIENT_METRICS, BROKER, TOPIC = "user", "client-metrics", "broker", "topic"
+USER, CLIENT_ID = "user", "client-id"
+CLIENT_METRICS, BROKER, TOPIC = "client-metrics", "broker", "topic"
 ENTITY_TYPES = {
     USER: "users",
+    CLIENT_ID: "clients",
     CLIENT_METRICS: "client-metrics",
     BROKER: "brokers",
     TOPIC: "topics",
@@ -94,18 +121,21 @@ PRODUCER_BYTE_RATE = Config(
     entity_type=USER,
     comment="bytes a user may produce to one broker (KIP-13)",
     values=Number("bytes per second and broker", 0, 2**53, whole=True),
+    of_client_ids=True,
 )
 CONSUMER_BYTE_RATE = Config(
     key="consumer_byte_rate",
     entity_type=USER,
     comment="bytes a user may fetch from one broker (KIP-13)",
     values=Number("bytes per second and broker", 0, 2**53, whole=True),
+    of_client_ids=True,
 )
 REQUEST_PERCENTAGE = Config(
     key="request_percentage",
     entity_type=USER,
     comment="time of one broker's threads a user may take (KIP-124)",
     values=Number("per cent of one thread", 0, 1_000_000),
+    of_client_ids=True,
 )
 # Kafka's ClientMetricsConfigs: the interval's bounds, and patterns of which only these are written.
 METRICS = Config(

@@ -1,7 +1,7 @@
 """Tables of the pipeline's own working: what it could not read, and what it did."""
 
 from quotaflow.schemas.columns import CLUSTER_ID, SOURCE
-from quotaflow.schemas.table import BINARY, LONG, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.table import BINARY, INT, LONG, STRING, TIMESTAMP, Column, Table
 
 QUARANTINE = Table(
     name="quarantine",
@@ -38,4 +38,88 @@ PIPELINE_PROGRESS = Table(
     key=("query_id", "batch_id", "target", "outcome", "reason"),
     time="event_time",
     clustering=("event_time", "job"),
+)
+
+_ENTITY = (
+    CLUSTER_ID,
+    Column("entity_type", STRING, "user, client-id, broker, topic or client-metrics"),
+    Column("entity_name", STRING, "its name; null: the default of all of its type"),
+    Column("entity_client_id", STRING, "of a user: only its clients of this id; null: all of them"),
+    Column("config_key", STRING, "dynamic config or client quota"),
+)
+_OPERATION = (
+    Column(
+        "operation",
+        STRING,
+        "SET, DELETE, APPEND or SUBTRACT; RENEW writes nothing: the lease begins anew",
+    ),
+    Column("operand", STRING, "what is set, appended or subtracted; null for DELETE and RENEW"),
+    Column("prior_value", STRING, "the whole config before; null: it was not set"),
+    Column("config_value", STRING, "the whole config after; null: it is not set"),
+)
+_WHY = (
+    Column("reason", STRING, "why, in words"),
+    Column("evidence_table", STRING, "table or view that shows it"),
+    Column("evidence_key", STRING, "which of its rows"),
+)
+_CHANGE_ID = Column("change_id", STRING, "hash of what the change does, and to what")
+
+PLANS = Table(
+    name="plans",
+    comment=(
+        "One row per change of a plan that was frozen, to be read and approved: what "
+        "`quotaflow apply PLAN_ID --yes` would write, and nothing else"
+    ),
+    columns=(
+        Column("event_time", TIMESTAMP, "when it was planned"),
+        Column("plan_id", STRING, "hash of its changes: what does the same has the same"),
+        Column("number", INT, "place of the change in its plan, from 0"),
+        _CHANGE_ID,
+        *_ENTITY,
+        *_OPERATION,
+        Column("desired_value", STRING, "what is wanted in the end; config_value may be a step"),
+        Column("lease_s", LONG, "how long it holds unless renewed, in s; null: for good"),
+        *_WHY,
+        Column("since", TIMESTAMP, "since when the reason has stood"),
+        Column("priority", INT, "lower is more urgent"),
+        Column("risk", STRING, "what it may do that nobody wants"),
+        Column("note", STRING, "what may refuse it, or what follows"),
+        Column("command", STRING, "kafka-configs command line that does the same"),
+        Column("planned_by", STRING, "user and host of the command that froze it"),
+    ),
+    key=("plan_id", "number"),
+    time="event_time",
+    clustering=("event_time",),
+)
+
+CONFIG_CHANGES = Table(
+    name="config_changes",
+    comment=(
+        "One row per step of each config change this pipeline made: one before it was written, one "
+        "after. A change without an end is looked after by the next run"
+    ),
+    columns=(
+        Column("event_time", TIMESTAMP, "when the step was taken"),
+        Column("run_id", STRING, "the command that took it"),
+        Column("number", INT, "which step of that command; -1: a later run found the end"),
+        Column("plan_id", STRING, "plan the change is of"),
+        _CHANGE_ID,
+        Column("purpose", STRING, "apply, or restore: to give back what was written"),
+        Column(
+            "step",
+            STRING,
+            "begun, and then one end: done (read back); undone (never written); refused (by the "
+            "broker); moved (no longer what it was planned on); yielded (somebody else changed it, "
+            "so it is theirs)",
+        ),
+        *_ENTITY,
+        *_OPERATION,
+        Column("expires_at", TIMESTAMP, "when the lease ends; null: it has none"),
+        *_WHY,
+        Column("detail", STRING, "why it ended so; the broker's words where it refused"),
+        Column("run_by", STRING, "user and host of the command"),
+    ),
+    key=("run_id", "change_id", "step", "number"),
+    time="event_time",
+    clustering=("event_time",),
 )

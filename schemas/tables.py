@@ -1,7 +1,12 @@
 """Every Delta table of quotaflow, once: name, meaning, columns with units, key and layout."""
 
 from quotaflow.schemas.config_tables import CONFIG_ALTERATIONS
-from quotaflow.schemas.control_tables import PIPELINE_PROGRESS, QUARANTINE
+from quotaflow.schemas.control_tables import (
+    CONFIG_CHANGES,
+    PIPELINE_PROGRESS,
+    PLANS,
+    QUARANTINE,
+)
 from quotaflow.schemas.fetch_size_tables import FETCH_SIZES
 from quotaflow.schemas.fetch_tables import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
@@ -41,6 +46,7 @@ __all__ = [
     "CLIENT_SUBSCRIPTIONS",
     "CONFIGS",
     "CONFIG_ALTERATIONS",
+    "CONFIG_CHANGES",
     "FETCHES",
     "FETCH_FAULTS",
     "FETCH_SESSIONS",
@@ -48,6 +54,7 @@ __all__ = [
     "METRIC_ALERT_EVENTS",
     "OFFSET_LOOKUPS",
     "PIPELINE_PROGRESS",
+    "PLANS",
     "POINT",
     "PREFERRED_REPLICAS",
     "PRODUCER_ID_RATES",
@@ -111,6 +118,8 @@ TABLES: dict[str, Table] = {
         TRANSACTIONAL_IDS,
         CLIENT_SUBSCRIPTIONS,
         SETTINGS,
+        PLANS,
+        CONFIG_CHANGES,
         QUARANTINE,
         PIPELINE_PROGRESS,
     )

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from quotaflow.pipelines import admin, client_metrics_admin
-from quotaflow.pipelines.commands import answers, instances, planned, values
+from quotaflow.pipelines.commands import answers, instances, values
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, KafkaError, QuotaflowError
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.preflight import Preflight, Resources
 from quotaflow.schemas.configs import CLIENT_METRICS
@@ -70,18 +72,19 @@ def prepare(settings: Conf, request: Request) -> Asked:
     harm = Preflight(standing, found.lives).harm_of({**standing, made.name: configs})
     if harm is not None:
         raise HarmError(f"nothing was written: client-metrics {made.name} {harm}")
-    connection = planned.connection(settings)
+    connection = planning.connection(settings)
+    entity = Entity(cluster.cluster_id, CLIENT_METRICS, made.name)
     return Asked(
         lease=made,
         lives=found.lives,
         cluster=cluster,
-        write=command(CLIENT_METRICS, made.name, configs, connection),
-        take_back=command(CLIENT_METRICS, made.name, dict.fromkeys(configs), connection),
+        write=command(entity, configs, connection),
+        take_back=command(entity, dict.fromkeys(configs), connection),
         notes=(
             *_of_client(found, request),
             *_of_effect(found.lives, standing, made, request),
             *_of_names(made.metrics),
-            *_left_over(standing, request.now, connection),
+            *_left_over(cluster.cluster_id, standing, request.now, connection),
         ),
     )
 
@@ -173,12 +176,16 @@ def _of_names(metrics: tuple[str, ...]) -> Iterator[str]:
 
 
 def _left_over(
-    standing: Mapping[str, Mapping[str, str]], now: datetime, connection: Connection
+    cluster_id: str,
+    standing: Mapping[str, Mapping[str, str]],
+    now: datetime,
+    connection: Connection,
 ) -> Iterator[str]:
     for name, configs in sorted(standing.items()):
         ended_s = lease.until_s(name)
         if ended_s is not None and ended_s < now.timestamp():
-            remove = command(CLIENT_METRICS, name, dict.fromkeys(configs), connection)
+            entity = Entity(cluster_id, CLIENT_METRICS, name)
+            remove = command(entity, dict.fromkeys(configs), connection)
             yield f"left over since {_time(ended_s)}: client-metrics {name}; remove it: {remove}"
 
 

@@ -1,12 +1,25 @@
 """The command plan: what the results ask for, as changes an operator may make."""
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.errors import ConfigError
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.config import Conf
+    from quotaflow.pipelines.feedback.change import Plan
 
 CHANGES_WAITING = 3
+
+Save = Annotated[
+    bool, typer.Option("--save", help="Freeze it in the table plans, to be applied by its id.")
+]
+Jikkou = Annotated[
+    bool, typer.Option("--jikkou", help="Client quotas and topic configs as Jikkou's YAML.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -15,26 +28,54 @@ def register(app: typer.Typer) -> None:
 
 
 def show_plan(
+    *,
+    save: Save = False,
+    jikkou: Jikkou = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show which configs should change, why, and how.
 
-    Needs no JVM. Nothing is written to the cluster: applying a plan comes in a later version. Exit
-    code 3 says that changes wait, 0 that none do. With --json one object per change; stderr says
-    what was held back.
+    Nothing is written to the cluster: `quotaflow apply` does that. Exit code 3 says that changes
+    wait, 0 that none do. With --json one object per change; stderr says what was held back, and
+    why. Needs no JVM, but for --save.
 
     Example: quotaflow plan
-    """
-    from quotaflow.pipelines.commands import planned  # noqa: PLC0415  imports pyarrow
 
-    plan = planned.make(options.conf(conf, overrides), datetime.now(UTC))
+    Example: quotaflow plan --save
+    """
+    if as_json and jikkou:
+        raise ConfigError("--json and --jikkou exclude each other: name one")
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines.commands import planned  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.feedback import jikkou as yaml  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
+
+    now = datetime.now(UTC)
+    plan = planning.make(settings, now)
     if as_json:
         output.lines(values.json_line(change) for change in planned.objects(plan))
+    elif jikkou:
+        output.lines(yaml.documents(plan))
     else:
         output.lines(planned.text(plan))
-    for line in planned.not_planned(plan):
+    for line in planned.held(plan):
         output.note(line)
     if plan.changes:
+        if save:
+            _save(settings, plan, now)
+        output.note(planned.waiting(plan) + " " + _next(plan, save=save))
         raise typer.Exit(CHANGES_WAITING)
+
+
+def _save(settings: "Conf", plan: "Plan", now: datetime) -> None:
+    from quotaflow.pipelines.feedback import frozen  # noqa: PLC0415  imports pyspark
+
+    frozen.save(settings, plan, now, output.note)
+
+
+def _next(plan: "Plan", *, save: bool) -> str:
+    if save:
+        return f"Nothing was applied: quotaflow apply {plan.plan_id} --yes applies just this."
+    return "Nothing was applied: quotaflow apply shows what the brokers say to it."

@@ -1,107 +1,47 @@
-"""The plan that conf and the tables make, as text and as JSON objects."""
+"""A plan as text for people and as JSON objects; what was held back; and how changes ended."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from quotaflow.pipelines.commands import values
-from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.plan import Bounds, Change, Desired, Plan, plan
-from quotaflow.pipelines.feedback.preflight import Preflight
-from quotaflow.pipelines.reader import Reader
-from quotaflow.pipelines.sql_text import literal
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas.configs import PROBE, REFUSED
-from quotaflow.udfs.rules.client_metrics import Client
-from quotaflow.udfs.rules.preflight import Live
+from quotaflow.pipelines.commands import grid, values
+from quotaflow.pipelines.feedback.change import APPEND, DELETE, RENEW, SUBTRACT, Change, Held, Plan
+from quotaflow.pipelines.feedback.outcome import Outcome
+from quotaflow.pipelines.feedback.restore import Returns
 
-_FIELDS = tuple(Desired.__dataclass_fields__)
-_WRITTEN = tuple(name for name in _FIELDS if name != "withheld")
-_STANDING = (
-    "SELECT entity_name, config_key, config_value FROM current_configs "
-    "WHERE entity_type = 'client-metrics' AND cluster_id = {}"
+_ROW = (
+    "cluster_id",
+    "entity_type",
+    "entity_name",
+    "entity_client_id",
+    "config_key",
+    "prior_value",
+    "reason",
+    "evidence_table",
+    "evidence_key",
+    "priority",
 )
-_PROBES = f"SELECT * FROM current_settings WHERE setting LIKE '{PROBE}%'"
-# Nothing is known that harms the Java client, and most clients are Java's.
-_LIVE = (
-    "SELECT client_instance_id, client_id, client_software_name, client_software_version, "
-    "client_address, NULL AS port, client_kind FROM client_instances "
-    "WHERE ended IS NULL AND client_software_name <> 'apache-kafka-java' AND cluster_id = {}"
-)
-
-
-def make(settings: Conf, now: datetime) -> Plan:
-    """The plan as it is now."""
-    wanted = desired(settings)
-    checks = {name: preflight(settings, name) for name in {row.cluster_id for row in wanted}}
-    limits = replace(bounds(settings), refused=refused(settings))
-    limits = replace(limits, harm=lambda rows: checks[rows[0].cluster_id].harm(rows))
-    return plan(wanted, now, limits, connection(settings))
-
-
-def desired(settings: Conf) -> list[Desired]:
-    """The rows of desired_configs as they are now."""
-    rows = _rows(settings, f"SELECT {', '.join(_FIELDS)} FROM desired_configs")
-    return [Desired(**row) for row in rows]
-
-
-def preflight(settings: Conf, cluster_id: str) -> Preflight:
-    """The client-metrics resources of the last snapshot, and the live clients that could suffer."""
-    resources: dict[str, dict[str, str]] = {}
-    for row in _rows(settings, _STANDING.format(literal(cluster_id))):
-        resources.setdefault(row["entity_name"], {})[row["config_key"]] = row["config_value"]
-    rows = _rows(settings, _LIVE.format(literal(cluster_id)))
-    known = [list(row.values()) for row in rows]
-    return Preflight(resources, tuple(Live(Client(*who), kind) for *who, kind in known))
-
-
-def _rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
-    return Reader(Warehouse(settings.warehouse)).rows(sql)
-
-
-def bounds(settings: Conf) -> Bounds:
-    """What conf keeps a plan from touching; the pipeline's own login too."""
-    own = settings.kafka.own_principal
-    return Bounds(
-        excluded_principals=frozenset(settings.plan.excluded_principals)
-        | ({own} if own else set()),
-        settle=timedelta(seconds=settings.results.settle_s),
-        cluster_id=settings.kafka.cluster_id,
-        max_subscriptions=settings.plan.max_subscriptions,
-    )
-
-
-def refused(settings: Conf) -> dict[str, str]:
-    """Configs the cluster refused when a snapshot asked whether it takes them, and its answer.
-
-    Without an answer of conf's own cluster, or of the only one there is, nothing is known.
-    """
-    rows = _rows(settings, _PROBES)
-    cluster_ids = {settings.kafka.cluster_id or row["cluster_id"] for row in rows}
-    answers = {
-        row["setting"].removeprefix(PROBE): row["setting_value"].removeprefix(REFUSED)
-        for row in rows
-        if row["cluster_id"] in cluster_ids and row["setting_value"].startswith(REFUSED)
-    }
-    return answers if len(cluster_ids) == 1 else {}
-
-
-def connection(settings: Conf) -> Connection:
-    """How kafka-configs reaches the cluster of conf."""
-    properties = settings.kafka.properties
-    protocol = properties.get("security.protocol", "PLAINTEXT")
-    return Connection(properties.get("bootstrap.servers", "BROKER:9092"), protocol != "PLAINTEXT")
+_COLUMNS = ["entity", "config", "now", "then", "holds", "priority"]
+_SIGNS = {APPEND: "+ ", SUBTRACT: "- "}
 
 
 def objects(plan: Plan) -> Iterator[dict[str, Any]]:
-    """Each change as one JSON object: the desired row, the value as written, command and note."""
+    """Each change as one JSON object: what and why, the value as written, command and note."""
     for change in plan.changes:
-        row = {name: getattr(change.desired, name) for name in _WRITTEN}
-        row |= {"config_value": change.value, "since": _time(change.desired.since)}
-        yield row | {"command": change.command, "note": change.note}
+        row = {name: getattr(change.desired, name) for name in _ROW}
+        yield row | {
+            "plan_id": plan.plan_id,
+            "change_id": change.change_id,
+            "operation": change.operation.name,
+            "operand": change.operation.operand,
+            "config_value": change.value,
+            "lease_s": change.lease_s,
+            "risk": change.risk,
+            "since": _time(change.desired.since),
+            "command": change.command,
+            "note": change.note,
+        }
 
 
 def text(plan: Plan) -> Iterator[str]:
@@ -109,45 +49,115 @@ def text(plan: Plan) -> Iterator[str]:
     if not plan.changes:
         yield "no changes wait"
         return
-    for _, of_entity in groupby(plan.changes, key=lambda change: change.command):
+    lines, left_out = grid.draw([_cells(c) for c in plan.changes], _COLUMNS, by_worth=False)
+    yield from lines
+    if left_out:
+        yield f"no room for {', '.join(left_out)}: --json has all"
+    yield ""
+    for _, of_entity in groupby(plan.changes, key=lambda change: change.entity):
         yield from _of_entity(list(of_entity))
         yield ""
-    waiting = len(plan.changes)
-    changes = "1 change waits" if waiting == 1 else f"{waiting} changes wait"
-    yield f"{changes}. Nothing was applied: run a command above yourself; applying comes later."
+
+
+def waiting(plan: Plan) -> str:
+    """How many changes wait, and how they are applied."""
+    count = len(plan.changes)
+    changes = "1 change waits" if count == 1 else f"{count} changes wait"
+    return f"{changes} in plan {plan.plan_id}."
+
+
+def _cells(change: Change) -> dict[str, Any]:
+    row = change.desired
+    return {
+        "entity": _entity(change),
+        "config": row.config_key,
+        "now": _value(row.prior_value),
+        "then": _SIGNS.get(change.operation.name, "") + _then(change),
+        "holds": _lease(change),
+        "priority": row.priority,
+    }
+
+
+def _then(change: Change) -> str:
+    if change.operation.name == RENEW:
+        return "the same, renewed"
+    if change.operation.name == DELETE:
+        return "not set"
+    return _value(change.operation.operand)
 
 
 def _of_entity(changes: list[Change]) -> Iterator[str]:
     first = changes[0].desired
     for change in changes:
-        value = "(removed)" if change.value is None else change.value
-        yield f"{_entity(first)}: {change.desired.config_key} = {value}"
+        yield f"{_entity(change)}: {change.desired.config_key} = {_whole(change)}"
     for reason in dict.fromkeys(change.desired.reason for change in changes):
         yield f"  why       {values.visible(reason)}"
     yield f"  since     {_time(first.since)}"
     for row in {change.desired.evidence_key: change.desired for change in changes}.values():
         yield f"  evidence  {row.evidence_table}: {values.visible(row.evidence_key)}"
+    for risk in dict.fromkeys(change.risk for change in changes):
+        yield f"  risk      {risk}"
     for change in changes:
-        yield from _expiry(change.desired)
-    yield f"  command   {changes[0].command}"
+        yield from _expiry(change)
+    for line in dict.fromkeys(change.command for change in changes if change.command):
+        yield f"  command   {line}"
     for note in sorted({change.note for change in changes if change.note}):
-        yield f"  note      {note}"
+        yield f"  note      {values.visible(note)}"
 
 
-def _expiry(row: Desired) -> Iterator[str]:
-    if row.valid_s is not None:
-        back = "none" if row.prior_value is None else row.prior_value
-        yield f"  expires   {row.config_key} after {row.valid_s} s, back to {back}"
+def _expiry(change: Change) -> Iterator[str]:
+    if change.lease_s is not None:
+        row = change.desired
+        back = f"back to {_value(row.prior_value)}"
+        end = "renewed" if change.operation.name == RENEW else back
+        yield f"  expires   {row.config_key} after {change.lease_s} s unless renewed, {end}"
 
 
-def not_planned(plan: Plan) -> Iterator[str]:
+def _whole(change: Change) -> str:
+    return "(removed)" if change.value is None else values.visible(change.value)
+
+
+def held(plan: Plan) -> Iterator[str]:
     """What was held back, and why."""
-    for line in dict.fromkeys(f"{_entity(held.desired)}: {held.why}" for held in plan.held):
+    for line in dict.fromkeys(_held(each) for each in plan.held):
         yield f"not planned: {values.visible(line)}"
 
 
-def _entity(row: Desired) -> str:
-    return values.visible(f"{row.entity_type} {row.entity_name} in cluster {row.cluster_id}")
+def _held(each: Held) -> str:
+    return f"{each.desired.entity}: {each.why}"
+
+
+def ends(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """How each change ended, and why where it was not written."""
+    for outcome in outcomes:
+        change = outcome.change
+        what = f"{change.desired.config_key} = {_whole(change)}"
+        why = "" if outcome.detail is None else f": {values.visible(outcome.detail)}"
+        yield f"{outcome.step:10} {_entity(change)}: {what}{why}"
+
+
+def given_back(found: Returns) -> Iterator[str]:
+    """What is given back, what is somebody else's now, and what did not answer."""
+    if not (found.changes or found.yielded or found.unanswered):
+        yield "nothing is to be given back"
+    if found.changes:
+        yield from text(Plan(found.changes, ()))
+    for each in found.yielded:
+        yield values.visible(f"left alone: {each.key[0]}: {each.key[1]}: {each.why}")
+    for entity, key in found.unanswered:
+        yield values.visible(f"not reached: {entity}: {key}: it waits for the next time")
+
+
+def _entity(change: Change) -> str:
+    return values.visible(str(change.entity))
+
+
+def _value(value: str | None) -> str:
+    return "not set" if value is None else values.visible(value)
+
+
+def _lease(change: Change) -> str:
+    return "for good" if change.lease_s is None else f"{change.lease_s} s"
 
 
 def _time(moment: datetime) -> str:

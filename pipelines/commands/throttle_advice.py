@@ -54,13 +54,14 @@ def throttle_advice(
     """
     options.one_format(as_json, as_csv)
     from quotaflow.pipelines import move_advice, reassignment_file  # noqa: PLC0415  pydantic
-    from quotaflow.pipelines.commands import answers, planned  # noqa: PLC0415
+    from quotaflow.pipelines.commands import answers  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
 
     settings, wanted = options.conf(conf, overrides), reassignment_file.read(file)
     found = move_advice.advise(answers.open_reader(settings), wanted, settings)
     rows = [_row(side, found) for side in found.throttle.sides]
     output.write(rows, COLUMNS, as_json=as_json, as_csv=as_csv, by_worth=False)
-    for line in _said(found, file, planned.connection(settings)):
+    for line in _said(found, file, planning.connection(settings)):
         output.note(line)
 
 

@@ -56,7 +56,8 @@ def why(
     Example: quotaflow why dave --at 10m
     """
     from quotaflow.pipelines import why_text  # noqa: PLC0415  imports pydantic and pyarrow
-    from quotaflow.pipelines.commands import answers, planned  # noqa: PLC0415
+    from quotaflow.pipelines.commands import answers  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
     from quotaflow.pipelines.why import why as find  # noqa: PLC0415
 
     settings = options.conf(conf, overrides)
@@ -64,7 +65,7 @@ def why(
     found = find(
         answers.open_reader(settings), name, until, timedelta(seconds=options.seconds(span))
     )
-    told = list(why_text.sentences(found, planned.connection(settings)))
+    told = list(why_text.sentences(found, planning.connection(settings)))
     rows = [_limit(limited.usage) for limited in found.limits]
     if as_json:
         output.lines(values.json_line(row) for row in _objects(found, rows, told))

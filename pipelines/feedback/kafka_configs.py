@@ -4,8 +4,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from quotaflow.schemas.configs import CONFIGS, ENTITY_TYPES
-from quotaflow.udfs.rules.quota import Entity
+from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.schemas.configs import CLIENT_ID, CONFIGS, ENTITY_TYPES
+from quotaflow.udfs.rules.quota import Entity as QuotaEntity
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,16 +17,17 @@ class Connection:
     needs_login: bool = False
 
 
-def command(
-    entity_type: str, entity_name: str, values: Mapping[str, str | None], connection: Connection
-) -> str:
+def command(entity: Entity, values: Mapping[str, str | None], connection: Connection) -> str:
     """The command line that sets these configs of one entity; those without a value are removed."""
     added = [_pair(key, value) for key, value in values.items() if value is not None]
     removed = [key for key, value in values.items() if value is None]
-    return _alter([(ENTITY_TYPES[entity_type], entity_name)], added, removed, connection)
+    named = [(ENTITY_TYPES[entity.entity_type], entity.entity_name)]
+    if entity.client_id is not None:
+        named.append((ENTITY_TYPES[CLIENT_ID], entity.client_id))
+    return _alter(named, added, removed, connection)
 
 
-def quota_command(entity: Entity, key: str, quota: float, connection: Connection) -> str:
+def quota_command(entity: QuotaEntity, key: str, quota: float, connection: Connection) -> str:
     """The command line that sets a client quota of an entity, named, default or of both kinds."""
     parts = [
         ("users", entity.user, entity.is_default_user),

@@ -1,186 +1,205 @@
 """Desired configs -> the changes an operator may make, with reason, evidence and command line.
 
-Pure: what is desired, the time and the bounds are arguments; the same ones give the same plan.
-Nothing is applied here.
+Pure: what is desired, the time, the bounds and what we did before are arguments; the same ones give
+the same plan. Nothing is applied here.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
+from quotaflow.pipelines.feedback import guards
+from quotaflow.pipelines.feedback.change import (
+    RENEW,
+    SUBTRACT,
+    Change,
+    Held,
+    Operation,
+    Plan,
+    done,
+    operation,
+    same,
+)
+from quotaflow.pipelines.feedback.desired import Desired, Group
+from quotaflow.pipelines.feedback.guards import Bounds, Standing
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
-from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, TOPIC, USER
-from quotaflow.udfs.rules import lease
+from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, TOPIC
 
-# kafka-configs reads an empty name, and some tools this one, as the default of all users.
-_NAMES_OF_DEFAULTS = ("", "<default>")
+NOTHING = Ledger()
 
 
-@dataclass(frozen=True, slots=True)
-class Desired:
-    """One row of the view desired_configs; without a config_value the config is to be removed.
+def plan(
+    desired: Iterable[Desired],
+    now: datetime,
+    bounds: Bounds,
+    connection: Connection,
+    ledger: Ledger = NOTHING,
+) -> Plan:
+    """Sort desired configs into changes and what is held back; what is so already is neither.
 
-    `prior_value` is what the last snapshot found, or the request log told since; null where there
-    was none or nobody told. `withheld` says why it may not be planned; `valid_s` how long it is
-    to hold, after which the prior value comes back.
+    Where two sources want one config, the more urgent one has it: the lower priority, then the
+    table and key of the evidence that come first.
     """
-
-    cluster_id: str
-    entity_type: str
-    entity_name: str
-    config_key: str
-    config_value: str | None
-    prior_value: str | None
-    reason: str
-    evidence_table: str
-    evidence_key: str
-    since: datetime
-    priority: int
-    withheld: str | None = None
-    valid_s: int | None = None
-
-
-Entity = tuple[Desired, ...]
-"""The rows of one entity: they are planned together or not at all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a plan may not touch: principals by the name Kafka prints, and what has not settled.
-
-    `refused`: configs this cluster was asked to take and refused, with its answer. `harm` says what
-    an entity's rows would do to a live client, None where nothing.
-    """
-
-    excluded_principals: frozenset[str] = frozenset()
-    settle: timedelta = timedelta(0)
-    cluster_id: str | None = None
-    max_subscriptions: int = 50
-    refused: Mapping[str, str] = field(default_factory=dict)
-    harm: Callable[[Entity], str | None] = lambda _: None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A config to write, why, and the command that would, with all of its entity.
-
-    `note` says what may refuse it.
-    """
-
-    desired: Desired
-    value: str | None
-    command: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A desired config that is not planned, and why."""
-
-    desired: Desired
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Changes by priority, then by entity; and what was held back."""
-
-    changes: tuple[Change, ...]
-    held: tuple[Held, ...]
-
-
-def plan(desired: Iterable[Desired], now: datetime, bounds: Bounds, connection: Connection) -> Plan:
-    """Sort desired configs into changes and what is held back; what is so already is neither."""
-    in_order = sorted(desired, key=_order)
-    allowed = (row for row in in_order if row.withheld is None)
-    entities = [tuple(rows) for _, rows in groupby(allowed, key=_entity)]
-    asked = sorted(filter(_is_subscription, entities), key=lambda entity: entity[0].since)
-    too_many = {_entity(entity[0]) for entity in asked[bounds.max_subscriptions :]}
-    changes = list[Change]()
-    held = [Held(row, row.withheld) for row in in_order if row.withheld is not None]
-    for entity in entities:
-        why = _why_held(entity, now, bounds)
-        if why is None and _entity(entity[0]) in too_many:
+    rows, held = _sorted_out(desired, now, bounds)
+    groups = [tuple(of) for _, of in groupby(rows, key=_group)]
+    planned: list[Change] = []
+    too_many = _too_many(groups, bounds)
+    for group in groups:
+        standing = {row.config_key: _standing(row, bounds, ledger) for row in group}
+        why = _why_held(group, now, bounds, standing)
+        if why is None and _group(group[0]) in too_many:
             why = f"plan.max_subscriptions is {bounds.max_subscriptions}, and older ones come first"
-        if why is None:
-            changes += _changes(entity, connection)
+        if why is not None:
+            held += [Held(row, why) for row in group]
+            continue
+        changes, near = _changes(group, now, bounds, connection, standing)
+        held += near
+        planned += changes
+    kept, over = _within_blast_radius(planned, bounds)
+    return Plan(tuple(kept), (*held, *over))
+
+
+def _sorted_out(
+    desired: Iterable[Desired], now: datetime, bounds: Bounds
+) -> tuple[list[Desired], list[Held]]:
+    """The rows that may be planned as far as they themselves tell, one per config."""
+    in_order = sorted(desired, key=_order)
+    held = [Held(row, row.withheld) for row in in_order if row.withheld is not None]
+    allowed = [row for row in in_order if row.withheld is None]
+    frozen = guards.frozen(now, bounds)
+    if frozen is not None:
+        return [], held + [Held(row, frozen) for row in allowed]
+    first: dict[tuple[object, str], Desired] = {}
+    rows = []
+    for row in allowed:
+        taken = first.setdefault((row.entity, row.config_key), row)
+        if taken is row:
+            rows.append(row)
         else:
-            held += [Held(row, why) for row in entity]
-    return Plan(tuple(changes), tuple(held))
+            why = f"{taken.evidence_table} ({taken.evidence_key}) wants {taken.config_value} of it"
+            held.append(Held(row, f"{why}, and is more urgent"))
+    return rows, held
 
 
-def _is_subscription(entity: Entity) -> bool:
-    return any(r.entity_type == CLIENT_METRICS and r.config_value is not None for r in entity)
+def _too_many(groups: Sequence[Group], bounds: Bounds) -> set[tuple[int | str, ...]]:
+    asked = sorted(filter(_is_subscription, groups), key=lambda group: group[0].since)
+    return {_group(group[0]) for group in asked[bounds.max_subscriptions :]}
 
 
-def _changes(entity: Entity, connection: Connection) -> list[Change]:
-    wanted = {row.config_key: _canonical(row) for row in entity}
-    rows = [row for row in entity if wanted[row.config_key] != row.prior_value]
-    if not rows:
-        return []
-    values = {row.config_key: wanted[row.config_key] for row in rows}
-    line = command(entity[0].entity_type, entity[0].entity_name, values, connection)
-    return [Change(row, values[row.config_key], line, _note(row)) for row in rows]
+def _is_subscription(group: Group) -> bool:
+    return any(r.entity_type == CLIENT_METRICS and r.config_value is not None for r in group)
 
 
-def _canonical(row: Desired) -> str | None:
-    if row.config_value is None:
-        return None
-    return CONFIGS[row.config_key].canonical(row.config_value)
+def _standing(row: Desired, bounds: Bounds, ledger: Ledger) -> Standing:
+    seen_at = bounds.inputs_at.get(guards.SNAPSHOT)
+    return Standing(ledger.standing(row.entity, row.config_key, row.prior_value, seen_at), ledger)
 
 
-def _note(row: Desired) -> str:
+def _why_held(
+    group: Group, now: datetime, bounds: Bounds, standing: Mapping[str, Standing]
+) -> str | None:
+    whys = (guards.why_held(row, now, bounds, standing[row.config_key]) for row in group)
+    return next((why for why in whys if why), None) or bounds.harm(group)
+
+
+def _changes(
+    group: Group,
+    now: datetime,
+    bounds: Bounds,
+    connection: Connection,
+    standing: Mapping[str, Standing],
+) -> tuple[list[Change], list[Held]]:
+    """What one entity's rows change, and those so near what stands that they change nothing."""
+    changes: list[Change] = []
+    held: list[Held] = []
+    for row in group:
+        of = standing[row.config_key]
+        seen = replace(row, prior_value=of.value)
+        near = guards.is_near(row, of.value, bounds)
+        if near is not None:
+            held.append(Held(row, near))
+        elif change := _change(seen, now, bounds, of.ledger):
+            changes.append(change)
+    first = group[0]
+    written = {c.desired.config_key: c.value for c in changes if c.operation.name != RENEW}
+    line = command(first.entity, written, connection) if written else ""
+    return [replace(c, command=line if c.operation.name != RENEW else "") for c in changes], held
+
+
+def _change(row: Desired, now: datetime, bounds: Bounds, ledger: Ledger) -> Change | None:
     config = CONFIGS[row.config_key]
-    if config.entity_type == TOPIC and row.config_value is not None:
-        return f"valid while the list is {row.prior_value}: the tool sets lists whole"
-    if not config.refusal:
-        return ""
-    return (
-        f"stock Kafka refuses {config.key} (broker: {config.refusal}; its kafka-configs.sh "
-        "does not take it either): this line works only with brokers and tools of KIP-936"
+    bounded = guards.step(row, row.prior_value, bounds)
+    value = None if bounded is None else config.canonical(bounded)
+    lease_s = None if value is None else row.valid_s or bounds.lease_s
+    if same(row.config_key, value, row.prior_value):
+        return _renewal(row, value, now, lease_s, ledger)
+    todo = operation(row.config_key, row.prior_value, value)
+    after = done(row.prior_value, todo)
+    return Change(
+        row,
+        after,
+        todo,
+        command="",
+        note=_note(row, value, after),
+        lease_s=None if todo.name == SUBTRACT else lease_s,
     )
 
 
-def _why_held(entity: Entity, now: datetime, bounds: Bounds) -> str | None:
-    whys: Sequence[str | None] = [_why_row_held(row, now, bounds) for row in entity]
-    return next((why for why in whys if why), None) or bounds.harm(entity)
+def _renewal(
+    row: Desired, value: str | None, now: datetime, lease_s: int | None, ledger: Ledger
+) -> Change | None:
+    owned = ledger.owned.get((row.entity, row.config_key))
+    if owned is None or owned.expires_at is None or lease_s is None:
+        return None
+    if owned.expires_at - now > timedelta(seconds=lease_s) / 2:
+        return None
+    return Change(row, value, Operation(RENEW, None), command="", note="", lease_s=lease_s)
 
 
-def _why_row_held(row: Desired, now: datetime, bounds: Bounds) -> str | None:
-    if row.entity_name in _NAMES_OF_DEFAULTS:
-        return (
-            f"the name {row.entity_name!r} would be read as the default of all {row.entity_type}s"
+def _note(row: Desired, value: str | None, after: str | None) -> str:
+    config = CONFIGS[row.config_key]
+    notes = []
+    if config.entity_type == TOPIC and after is not None:
+        notes.append(f"valid while the list is {row.prior_value}: the tool sets lists whole")
+    if not same(row.config_key, value, after):
+        notes.append(f"what is to be added follows: {row.config_value} is wanted")
+    elif not same(row.config_key, row.config_value, value):
+        notes.append(f"a step on the way to {row.config_value}")
+    if config.refusal:
+        notes.append(
+            f"stock Kafka refuses {config.key} (broker: {config.refusal}; its kafka-configs.sh "
+            "does not take it either): this line works only with brokers and tools of KIP-936"
         )
-    if row.entity_type == USER and f"User:{row.entity_name}" in bounds.excluded_principals:
-        return "excluded: plan.excluded_principals, or this pipeline's own login"
-    if bounds.cluster_id is not None and row.cluster_id != bounds.cluster_id:
-        return f"seen in cluster {row.cluster_id}, and conf means {bounds.cluster_id}"
-    until_s = lease.until_s(row.entity_name) if row.entity_type == CLIENT_METRICS else None
-    if until_s is not None and now.timestamp() < until_s:
-        return f"its lease runs for another {until_s - int(now.timestamp())} s"
-    if row.since > now - bounds.settle:
-        settle_s = bounds.settle // timedelta(seconds=1)
-        return f"seen since {row.since:%H:%M:%S} UTC only: rows settle for {settle_s} s"
-    return _value_problem(row, bounds.refused)
+    return "; ".join(notes)
 
 
-def _value_problem(row: Desired, refused: Mapping[str, str]) -> str | None:
-    config = CONFIGS.get(row.config_key)
-    if config is None or config.entity_type != row.entity_type:
-        return f"{row.config_key} of a {row.entity_type} is no config that may be written"
-    if row.config_key in refused:
-        return f"this cluster refuses {row.config_key}: {refused[row.config_key]}"
-    try:
-        _canonical(row)
-    except ValueError as error:
-        return str(error)
-    return None
+def _within_blast_radius(
+    changes: Sequence[Change], bounds: Bounds
+) -> tuple[list[Change], list[Held]]:
+    """As many entities of each type as one plan may change, the most urgent first."""
+    kept: list[Change] = []
+    held: list[Held] = []
+    seen: dict[str, list[object]] = {}
+    for change in changes:
+        of_type = seen.setdefault(change.entity.entity_type, [])
+        most = bounds.most_entities(change.entity.entity_type)
+        is_room = most is None or len(of_type) < most or change.entity in of_type
+        if change.operation.name == RENEW or is_room:
+            if change.operation.name != RENEW and change.entity not in of_type:
+                of_type.append(change.entity)
+            kept.append(change)
+        else:
+            why = f"one plan changes at most {most} {change.entity.entity_type}s"
+            held.append(Held(change.desired, f"{why} (plan.most_share): it comes with the next"))
+    return kept, held
 
 
-def _entity(row: Desired) -> tuple[int | str, ...]:
-    return (row.priority, row.cluster_id, row.entity_type, row.entity_name)
+def _group(row: Desired) -> tuple[int | str, ...]:
+    return (row.priority, *row.entity.order)
 
 
 def _order(row: Desired) -> tuple[int | str, ...]:
-    return (*_entity(row), row.config_key)
+    told = (row.evidence_table, row.evidence_key, row.config_value or "")
+    return (*_group(row), row.config_key, *told)

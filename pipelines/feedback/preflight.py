@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from quotaflow.pipelines.feedback.plan import Entity
+from quotaflow.pipelines.feedback.desired import Group
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.udfs.rules.client_metrics import Subscription
 from quotaflow.udfs.rules.preflight import Live, harm
@@ -18,11 +18,11 @@ class Preflight:
     standing: Resources
     clients: tuple[Live, ...]
 
-    def harm(self, entity: Entity) -> str | None:
+    def harm(self, entity: Group) -> str | None:
         """Why the rows of one entity should not be written; None where nothing is against it."""
         if entity[0].entity_type != CLIENT_METRICS:
             return None
-        name = entity[0].entity_name
+        name = entity[0].entity_name or ""
         wanted = {row.config_key: row.config_value for row in entity}
         changed = {**self.standing.get(name, {}), **wanted}
         after = {**self.standing, name: {k: v for k, v in changed.items() if v is not None}}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines import admin, config, session
+from quotaflow.pipelines import admin, session
 from quotaflow.pipelines.cluster_state import ClusterState, sender
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
@@ -39,7 +39,7 @@ def take(
     with warehouse.lock():
         properties = conf.kafka.properties
         cluster = admin.describe(properties, [], conf.kafka.cluster_id)
-        spark = session.get(_short_lived(conf), report)
+        spark = session.get(session.short_lived(conf.spark), report)
         chosen = [table for table in sections.TABLES if not names or table.name in names]
         needed = {table.name for table in (*chosen, tables.TOPICS, tables.CONFIGS, *_READS)}
         warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in needed])
@@ -73,11 +73,6 @@ def write(
         reasons = ", ".join(sorted(set(untold)))
         raise KafkaError(f"the cluster told nothing of what was asked ({reasons})")
     return sum(count.rows for count in counts if count.outcome == "out")
-
-
-def _short_lived(conf: Conf) -> config.Spark:
-    ours = session.SHORT_LIVED | conf.spark.conf
-    return conf.spark.model_copy(update={"conf": ours})
 
 
 def _written(snapshot: Snapshot, seen: Seen) -> list[Count]:

@@ -16,9 +16,9 @@ from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines import client_metrics_admin, config
 from quotaflow.pipelines import run as runner
-from quotaflow.pipelines.commands import planned
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback.plan import Change
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback.change import Change
 from quotaflow.pipelines.snapshots import take
 
 from . import printed_command
@@ -121,7 +121,7 @@ def await_so(is_so: Callable[[], bool]) -> None:
 
 def changes(conf: Conf) -> tuple[Change, ...]:
     """What the plan asks of client metrics now; nothing is held back."""
-    made = planned.make(conf, datetime.now(UTC))
+    made = planning.make(conf, datetime.now(UTC))
     of_metrics = [held for held in made.held if held.desired.entity_type == "client-metrics"]
     assert of_metrics == []
     return tuple(c for c in made.changes if c.desired.entity_type == "client-metrics")

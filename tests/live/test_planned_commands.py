@@ -4,8 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import client_metrics_admin, config
+from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.plan import Bounds, Desired, plan
+from quotaflow.pipelines.feedback.plan import plan
 
 from . import printed_command
 

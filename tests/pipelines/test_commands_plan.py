@@ -7,12 +7,20 @@ import pytest
 
 from quotaflow.pipelines import admin, config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.commands import planned
 from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import NOON, violation
-from .view_rows import HOSTILE, make_tables, setting, throttled
+from .view_rows import HOSTILE, Row, make_tables, setting, throttled
+
+
+def seen_now(content: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """The tables with facts and a snapshot of this moment: older ones freeze a plan."""
+    now = datetime.now(UTC)
+    progress = {"cluster_id": "c1", "event_time": now, "outcome": "in", "row_count": 1}
+    of = [progress | {"job": job} for job in ("ingest_request_log", "snapshot")]
+    return content | {"pipeline_progress": of}
 
 
 def plan(warehouse: Warehouse, *words: str) -> int:
@@ -25,10 +33,11 @@ def test_changes_wait_with_exit_code_three(
     long_ago = datetime.now(UTC) - timedelta(hours=1)
     principals = ("User:mallory", "User:broker", "User:o'b\x1b[2J")
     rates = [violation(principal, long_ago) for principal in principals]
-    make_tables(warehouse, {"producer_id_rates": rates})
+    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
     assert plan(warehouse) == 3
     told = capsys.readouterr()
-    assert "2 changes wait. Nothing was applied" in told.out
+    assert "2 changes wait in plan " in told.err
+    assert "Nothing was applied" in told.err
     assert "--entity-name mallory --add-config producer_ids_rate=1.5" in told.out
     assert "not planned: user broker in cluster c1: excluded" in told.err
     assert all(line.isprintable() for line in (told.out + told.err).splitlines())
@@ -38,7 +47,7 @@ def test_json_is_one_object_a_change_and_the_same_again(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     rates = [violation(f"User:{name}", NOON - timedelta(1)) for name in "cab"]
-    make_tables(warehouse, {"producer_id_rates": rates})
+    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
     texts = []
     for _ in range(2):
         assert plan(warehouse, "--json", "--set", "kafka.cluster_id=c1") in {0, 3}
@@ -59,7 +68,7 @@ def test_where_producer_ids_rate_is_refused_a_stand_in_is_planned_if_conf_names_
         "quota_usage": [used | {"quota_type": "request_percentage"}],
     }
     proxy = setting("producer_ids.proxy", "request_percentage")
-    make_tables(warehouse, content | {"settings": [probed, proxy]})
+    make_tables(warehouse, seen_now(content | {"settings": [probed, proxy]}))
     assert plan(warehouse) == 3
     told = capsys.readouterr()
     assert "--entity-name mallory --add-config request_percentage=1.01" in told.out
@@ -77,17 +86,17 @@ def test_a_rate_of_replication_is_planned_where_conf_says_so(
     managed = setting("replication.manage", "True")
     throttles = [throttled(3_600), throttled(3_600, broker_id=2, rate_set_by="User:" + HOSTILE)]
     content = {"replication_throttles": throttles, "settings": [CAPACITY, managed]}
-    make_tables(warehouse, content)
+    make_tables(warehouse, seen_now(content))
     assert plan(warehouse) == 3
     told = capsys.readouterr().out
     assert f"broker 1 in cluster c1: {RATE} = 4000000" in told
     assert f"--entity-type brokers --entity-name 1 --add-config {RATE}=4000000" in told
     assert "and 2.0 MB/s stand, set by User:admin" in told
-    assert f"  expires   {RATE} after 3600 s, back to 2000000" in told
+    assert f"  expires   {RATE} after 3600 s unless renewed, back to 2000000" in told
     assert all(line.isprintable() for line in told.splitlines())
     plan(warehouse, "--json")
     first = json.loads(capsys.readouterr().out.splitlines()[0])
-    assert (first["valid_s"], first["prior_value"]) == (3_600, "2000000")
+    assert (first["lease_s"], first["prior_value"]) == (3_600, "2000000")
     assert "withheld" not in first
 
 
@@ -97,7 +106,7 @@ def test_what_is_not_planned_of_replication_is_told(
     idle = {"topic": "u", "is_moving": False, "in_isr": True, "offset_lag": 0}
     left = throttled(3_600, broker_id=2, list_set_by="User:" + HOSTILE, **idle)
     content = {"replication_throttles": [throttled(3_600), left], "settings": [CAPACITY]}
-    make_tables(warehouse, content)
+    make_tables(warehouse, seen_now(content))
     assert plan(warehouse) == 0
     told = capsys.readouterr().err
     assert "broker 1 in cluster c1: replication.manage of conf is false; 4.0 MB/s fit" in told
@@ -105,11 +114,37 @@ def test_what_is_not_planned_of_replication_is_told(
     assert all(line.isprintable() for line in told.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("age_s", "why"),
+    [
+        ((1_000, 0), "the age of the facts is 1000 s, and plan.max_input_age_s is 900"),
+        ((0, 1_000), "the age of the last snapshot is 1000 s"),
+        ((None, 0), "nothing tells the age of the facts"),
+    ],
+)
+def test_a_plan_on_old_tables_is_frozen(
+    capsys: pytest.CaptureFixture[str],
+    warehouse: Warehouse,
+    age_s: tuple[int | None, int | None],
+    why: str,
+) -> None:
+    content = seen_now({"producer_id_rates": [violation("User:mallory", NOON - timedelta(1))]})
+    progress = zip(content["pipeline_progress"], age_s, strict=True)
+    aged = [
+        row | {"event_time": row["event_time"] - timedelta(seconds=age)}
+        for row, age in progress
+        if age is not None
+    ]
+    make_tables(warehouse, content | {"pipeline_progress": aged})
+    assert plan(warehouse) == 0
+    assert why in capsys.readouterr().err
+
+
 def test_no_changes_are_exit_code_zero(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     rates = [violation("User:a", NOON, is_violating=False)]
-    make_tables(warehouse, {"producer_id_rates": rates})
+    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
     assert plan(warehouse) == 0
     assert capsys.readouterr().out == "no changes wait\n"
 
@@ -122,9 +157,9 @@ def test_a_plan_needs_its_table(capsys: pytest.CaptureFixture[str], warehouse: W
 def test_the_login_of_conf_is_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     login = {"sasl.username": "quotaflow", "sasl.password": "env:QF_UNSET"}
     conf = config.Conf(kafka=config.Kafka(properties=login))
-    assert "User:quotaflow" in planned.bounds(conf).excluded_principals
+    assert "User:quotaflow" in planning.bounds(conf).excluded_principals
     monkeypatch.setenv("QF_UNSET", "x")
-    assert "User:quotaflow" in planned.bounds(conf).excluded_principals
+    assert "User:quotaflow" in planning.bounds(conf).excluded_principals
 
 
 def test_doctor_finds_a_cluster_that_does_not_answer(

@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quotaflow.pipelines.feedback.change import Plan
+from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
-from quotaflow.pipelines.feedback.plan import Bounds, Desired, Plan, plan
+from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.schemas.configs import PRODUCER_IDS_RATE
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -97,7 +100,12 @@ def test_a_row_as_old_as_the_settle_time_is_planned() -> None:
 
 @given(st.randoms(use_true_random=False))
 def test_the_same_rows_give_the_same_plan_in_any_order(order: random.Random) -> None:
-    rows = [desired(name, priority=p) for name in ("b", "a", "", "c") for p in (2, 1)]
+    keys = {1: "producer_byte_rate", 2: "consumer_byte_rate"}
+    rows = [
+        desired(name, priority=p, config_key=key)
+        for name in ("b", "a", "", "c")
+        for p, key in keys.items()
+    ]
     shuffled = list(rows)
     order.shuffle(shuffled)
     made = plan(shuffled, NOW, SETTLED, PLAIN)

@@ -1,0 +1,134 @@
+"""The commands apply and restore: write what a plan says, and give back what was written."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quotaflow.pipelines.commands import options, output, plan
+from quotaflow.pipelines.errors import FeedbackError
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.feedback.change import Plan
+    from quotaflow.pipelines.feedback.outcome import Outcome
+
+_INTERRUPTED = 130
+
+PlanId = Annotated[
+    str | None,
+    typer.Argument(metavar="[PLAN_ID]", help="A plan of `quotaflow plan --save`; else one of now."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Write it: without, it is only shown.")]
+All = Annotated[bool, typer.Option("--all", help="Also what has not expired yet.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command("apply")(apply)
+    app.command("restore")(restore)
+
+
+def apply(
+    plan_id: PlanId = None,
+    *,
+    yes: Yes = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+) -> None:
+    """Write the changes of a plan to the cluster, each recorded, read back, and with its lease.
+
+    Without --yes the brokers are asked whether they would take it (validateOnly), and nothing is
+    written. A PLAN_ID applies just what was frozen and read, and nothing at all where the cluster
+    has moved since. Every step is a row of config_changes. A file STOP beside the tables stops it
+    before the next write, Ctrl-C too.
+
+    Exit code 0: all is as planned; 1: something was refused, had moved or did not answer; 3:
+    changes wait for --yes. Needs a JDK with --yes. The login needs ALTER_CONFIGS and
+    DESCRIBE_CONFIGS on the cluster and, for lists of throttled replicas, on topics.
+
+    Example: quotaflow apply
+
+    Example: quotaflow apply 3f1c5e0a9b72 --yes
+    """
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines import interrupts  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import applying, frozen  # noqa: PLC0415  imports pyarrow
+
+    wanted = None if plan_id is None else frozen.load(settings, plan_id)
+    if not yes:
+        made, outcomes = applying.tried(settings, wanted, datetime.now(UTC))
+        _show(made)
+        _end(outcomes)
+        if made.changes:
+            output.note("Nothing was written: --yes writes it.")
+            raise typer.Exit(plan.CHANGES_WAITING)
+        return
+    with interrupts.noted() as is_over:
+        made, outcomes = applying.applied(settings, wanted, output.note, _stopped(is_over))
+        _show(made)
+        _end(outcomes)
+        _exit(applying.problem(outcomes), is_over())
+
+
+def restore(
+    *,
+    everything: All = False,
+    yes: Yes = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+) -> None:
+    """Give back what was written and whose lease is over: to what stood before.
+
+    Never over somebody else's later change: that is theirs, and told. Without --yes it is only
+    shown. Exit codes as of apply. Run it on a schedule: without it no lease ends.
+
+    Example: quotaflow restore --yes
+
+    Example: quotaflow restore --all --yes
+    """
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines import interrupts  # noqa: PLC0415
+    from quotaflow.pipelines.commands import planned  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import applying, restoring  # noqa: PLC0415
+
+    if not yes:
+        found = restoring.due(settings, datetime.now(UTC), everything=everything)
+        output.lines(planned.given_back(found))
+        if found.changes or found.yielded:
+            output.note("Nothing was written: --yes gives it back.")
+            raise typer.Exit(plan.CHANGES_WAITING)
+        return
+    with interrupts.noted() as is_over:
+        found, outcomes = restoring.restored(
+            settings, output.note, _stopped(is_over), everything=everything
+        )
+        output.lines(planned.given_back(found))
+        _end(outcomes)
+        missed = f"{len(found.unanswered)} did not answer" if found.unanswered else None
+        _exit(applying.problem(outcomes) or missed, is_over())
+
+
+def _show(made: "Plan") -> None:
+    from quotaflow.pipelines.commands import planned  # noqa: PLC0415
+
+    output.lines(planned.text(made))
+    for line in planned.held(made):
+        output.note(line)
+
+
+def _end(outcomes: "list[Outcome]") -> None:
+    from quotaflow.pipelines.commands import planned  # noqa: PLC0415
+
+    output.lines(planned.ends(outcomes))
+
+
+def _stopped(is_over: Callable[[], bool]) -> Callable[[], str | None]:
+    return lambda: "interrupted" if is_over() else None
+
+
+def _exit(problem: str | None, is_interrupted: bool) -> None:
+    if is_interrupted:
+        raise typer.Exit(_INTERRUPTED)
+    if problem is not None:
+        raise FeedbackError(f"{problem}: the rows of config_changes say why")

@@ -1,0 +1,102 @@
+"""`quotaflow apply`: a plan of now, or a frozen one, tried on the cluster or written to it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.feedback import plan_rows, planning, turn
+from quotaflow.pipelines.feedback.apply import Configs, look
+from quotaflow.pipelines.feedback.change import Change, Plan
+from quotaflow.pipelines.feedback.ledger import BEGUN, DONE
+from quotaflow.pipelines.feedback.outcome import SO_ALREADY, Outcome
+from quotaflow.schemas.control_tables import PLANS
+
+Said = Callable[[str], None]
+Stopped = Callable[[], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A plan as it was frozen, and when."""
+
+    plan: Plan
+    at: datetime
+
+
+def tried(conf: Conf, frozen: Frozen | None, now: datetime) -> tuple[Plan, list[Outcome]]:
+    """The plan, and what brokers would say to each of its changes; nothing is written."""
+    plan = _plan(conf, frozen, now)
+    with turn.cluster(conf) as (cluster_id, configs):
+        _check_cluster(plan, cluster_id)
+        return plan, [outcome for group in _groups(plan) for outcome in look(configs, group)]
+
+
+def applied(
+    conf: Conf,
+    frozen: Frozen | None,
+    report: Said,
+    stopped: Stopped = lambda: None,
+    passed: Said = lambda _: None,
+) -> tuple[Plan, list[Outcome]]:
+    """Write a plan; how each change ended.
+
+    Raises FeedbackError where nothing may be written, also where a frozen plan no longer fits what
+    the cluster has: then none of it is.
+    """
+    with turn.taken(conf, report, stopped, passed) as taken:
+        now = datetime.now(UTC)
+        plan = _plan(conf, frozen, now)
+        _check_cluster(plan, taken.cluster_id)
+        if not plan.changes:
+            return plan, []
+        if frozen is not None:
+            _check_reality(plan, taken.apply.configs)
+        else:
+            taken.rows.append(PLANS, list(plan_rows.rows(plan, now, turn.whoami())))
+        return plan, taken.apply.run(plan.plan_id, plan.changes)
+
+
+def problem(outcomes: Sequence[Outcome]) -> str | None:
+    """What did not end as it was planned; None where all did."""
+    missed = [outcome for outcome in outcomes if outcome.step not in {DONE, SO_ALREADY}]
+    return f"{len(missed)} of {len(outcomes)} changes were not made" if missed else None
+
+
+def _plan(conf: Conf, frozen: Frozen | None, now: datetime) -> Plan:
+    if frozen is None:
+        return planning.make(conf, now)
+    most = timedelta(seconds=conf.plan.max_plan_age_s)
+    if now - frozen.at > most:
+        raise FeedbackError(
+            f"plan {frozen.plan.plan_id} was frozen at {frozen.at:%Y-%m-%d %H:%M:%S} UTC, and "
+            f"plan.max_plan_age_s is {conf.plan.max_plan_age_s}: plan anew"
+        )
+    return frozen.plan
+
+
+def _check_cluster(plan: Plan, cluster_id: str) -> None:
+    others = sorted({c.entity.cluster_id for c in plan.changes} - {cluster_id})
+    if others:
+        raise FeedbackError(
+            f"the plan is for cluster {others[0]}, and this is {cluster_id}: nothing was written"
+        )
+
+
+def _check_reality(plan: Plan, configs: Configs) -> None:
+    seen = [outcome for group in _groups(plan) for outcome in look(configs, group)]
+    moved = [outcome for outcome in seen if outcome.step not in {BEGUN, SO_ALREADY}]
+    if moved:
+        first = moved[0]
+        raise FeedbackError(
+            f"{first.change.entity}: {first.change.desired.config_key}: {first.detail}; and so "
+            f"nothing of plan {plan.plan_id} was written ({len(moved)} of {len(seen)} changes no "
+            "longer fit): plan anew"
+        )
+
+
+def _groups(plan: Plan) -> Iterator[list[Change]]:
+    for _, of in groupby(plan.changes, key=lambda change: change.entity):
+        yield list(of)

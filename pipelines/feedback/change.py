@@ -1,0 +1,148 @@
+"""A planned change: the smallest operation that makes a config what is wanted, and what it risks.
+
+A change is told apart by an id of what it does: the same inputs give the same ids, so that what a
+person approved is what is applied.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from quotaflow.pipelines.feedback.desired import Desired, Entity
+from quotaflow.schemas.configs import BROKER, CLIENT_ID, CLIENT_METRICS, CONFIGS, TOPIC, USER
+
+SET, DELETE, APPEND, SUBTRACT = "SET", "DELETE", "APPEND", "SUBTRACT"
+"""Kafka's AlterConfigOp, of client quotas too."""
+RENEW = "RENEW"
+"""Writes nothing to the cluster: the lease of what stands already begins anew."""
+APPLY, RESTORE = "apply", "restore"
+"""What a change is for: what results ask for, or to give back what we wrote."""
+
+_ID_CHARS = 12
+_RISKS = {
+    USER: "slows or frees everything this user does, on every broker",
+    CLIENT_ID: "slows or frees every client of this id, whoever it is",
+    BROKER: "replication takes more or less of what clients of this broker share",
+    TOPIC: "other replicas of this topic are throttled than before",
+    CLIENT_METRICS: "the clients it matches push more or fewer metrics",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One of Kafka's alter operations, with its operand; null where it has none."""
+
+    name: str
+    operand: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A config to write, why, and the command that would, with all of its entity.
+
+    `value` is the whole config once it is written, null where it is removed; `lease_s` how long it
+    holds unless it is renewed, null where it does so for good. `note` says what may refuse it.
+    """
+
+    desired: Desired
+    value: str | None
+    operation: Operation
+    command: str
+    note: str
+    lease_s: int | None = None
+    purpose: str = APPLY
+
+    @property
+    def entity(self) -> Entity:
+        """Whose config it is."""
+        return self.desired.entity
+
+    @property
+    def change_id(self) -> str:
+        """Of what it does and to what: not why, nor when that was seen."""
+        row = self.desired
+        told = [*self.entity.order, row.config_key, row.prior_value, self.value]
+        return _hash([*told, self.operation.name, self.operation.operand, self.lease_s])
+
+    @property
+    def risk(self) -> str:
+        """What it may do that nobody wants."""
+        if self.operation.name == RENEW:
+            return "none: what stands goes on"
+        return _RISKS[self.desired.entity_type]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A desired config that is not planned, and why."""
+
+    desired: Desired
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Changes by priority, then by entity; and what was held back."""
+
+    changes: tuple[Change, ...]
+    held: tuple[Held, ...]
+
+    @property
+    def plan_id(self) -> str:
+        """Of its changes: plans that do the same have the same."""
+        return _hash([change.change_id for change in self.changes])
+
+
+def parts(value: str | None) -> list[str]:
+    """The entries of a list."""
+    return [part for part in (value or "").split(",") if part]
+
+
+def operation(key: str, prior: str | None, value: str | None) -> Operation:
+    """The smallest operation that turns `prior` into `value`.
+
+    Of a list, entries go before others come: what is to be added follows with the next plan. The
+    last entry goes by DELETE: SUBTRACT would leave an empty list, which is a config too.
+    """
+    if value is None:
+        return Operation(DELETE, None)
+    config = CONFIGS[key]
+    if not config.is_list or config.entity_type != TOPIC:
+        return Operation(SET, value)
+    before, after = parts(prior), parts(value)
+    if gone := [part for part in before if part not in after]:
+        return Operation(SUBTRACT, ",".join(gone))
+    return Operation(APPEND, ",".join(part for part in after if part not in before))
+
+
+def done(prior: str | None, operation: Operation) -> str | None:
+    """A config once the operation is carried out."""
+    if operation.name == APPEND:
+        before = parts(prior)
+        return ",".join([*before, *(p for p in parts(operation.operand) if p not in before)])
+    if operation.name == SUBTRACT:
+        gone = parts(operation.operand)
+        return ",".join(part for part in parts(prior) if part not in gone) or None
+    return prior if operation.name == RENEW else operation.operand
+
+
+def same(key: str, one: str | None, other: str | None) -> bool:
+    """Whether two values of a config mean the same: 1000 is 1000.0, and lists have no order."""
+    if one is None or other is None:
+        return one is other
+    config = CONFIGS[key]
+    if config.is_list:
+        return set(parts(one)) == set(parts(other))
+    return config.plain(one) == config.plain(other)
+
+
+def expires_at(change: Change, now: datetime) -> datetime | None:
+    """When its lease ends, if it is written now."""
+    return None if change.lease_s is None else now + timedelta(seconds=change.lease_s)
+
+
+def _hash(told: Sequence[object]) -> str:
+    text = json.dumps(told, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARS]

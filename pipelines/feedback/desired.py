@@ -1,0 +1,65 @@
+"""What results ask for: one row of the view desired_configs, and the entity it is about."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+_NULLS_FIRST = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What a dynamic config belongs to: a user, client id, broker, topic, client-metrics resource.
+
+    Without an `entity_name` it is the default of its type. A user's `client_id` narrows a client
+    quota down to that user's clients of this id (KIP-55).
+    """
+
+    cluster_id: str
+    entity_type: str
+    entity_name: str | None
+    client_id: str | None = None
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """What entities are sorted by."""
+        parts = (self.cluster_id, self.entity_type, self.entity_name, self.client_id)
+        return tuple(part or _NULLS_FIRST for part in parts)
+
+    def __str__(self) -> str:
+        name = f"all {self.entity_type}s" if self.entity_name is None else self.entity_name
+        of = "" if self.client_id is None else f" with client id {self.client_id}"
+        return f"{self.entity_type} {name}{of} in cluster {self.cluster_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """A config as results want it; without a config_value it is to be removed.
+
+    `prior_value` is what the last snapshot found, or the request log told since; null where there
+    was none or nobody told. `withheld` says why it may not be planned; `valid_s` how long it is
+    to hold, after which the prior value comes back. A lower `priority` is more urgent.
+    """
+
+    cluster_id: str
+    entity_type: str
+    entity_name: str | None
+    config_key: str
+    config_value: str | None
+    prior_value: str | None
+    reason: str
+    evidence_table: str
+    evidence_key: str
+    since: datetime
+    priority: int
+    withheld: str | None = None
+    valid_s: int | None = None
+    entity_client_id: str | None = None
+
+    @property
+    def entity(self) -> Entity:
+        """Whom it is about."""
+        return Entity(self.cluster_id, self.entity_type, self.entity_name, self.entity_client_id)
+
+
+Group = tuple[Desired, ...]
+"""The rows of one entity: they are planned together or not at all."""

@@ -1,0 +1,186 @@
+"""Why a desired config may not be written: each guard looks at one row and what is known beside it.
+
+Bounds of values stand in schemas/configs.py. Pure: time is an argument.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from quotaflow.pipelines.feedback.desired import Desired, Group
+from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, TOPIC, USER, Number
+from quotaflow.udfs.rules import lease
+
+FACTS, SNAPSHOT = "facts", "last snapshot"
+"""What a plan stands on: their newest times are its `inputs_at`."""
+
+URGENT = 5
+"""Priorities up to this one may not wait for a hold time: replication falls behind, or clients do
+badly, each second."""
+
+# kafka-configs reads an empty name, and some tools this one, as the default of all users.
+_NAMES_OF_DEFAULTS = (None, "", "<default>")
+_ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a plan may not touch, and how much it may do.
+
+    `excluded_principals`: by the name Kafka prints. `refused`: configs this cluster was asked to
+    take and refused, with its answer. `harm` says what an entity's rows would do to a live client,
+    None where nothing. `inputs_at`: the newest time any of the facts, and the last snapshot, tell
+    of; `others`: type of entity -> other programs that manage its configs too. `entities`: type of
+    entity -> how many there are; of each type at most `most_share` of them, and `fewest` always,
+    change in one plan.
+    """
+
+    excluded_principals: frozenset[str] = frozenset()
+    settle: timedelta = timedelta(0)
+    cluster_id: str | None = None
+    max_subscriptions: int = 50
+    refused: Mapping[str, str] = field(default_factory=dict)
+    harm: Callable[[Group], str | None] = lambda _: None
+    inputs_at: Mapping[str, datetime | None] = field(default_factory=dict)
+    max_input_age: timedelta = timedelta.max
+    others: Mapping[str, str] = field(default_factory=dict)
+    entities: Mapping[str, int] = field(default_factory=dict)
+    most_share: float = 1.0
+    fewest: int = 3
+    lease_s: int = 3_600
+    hold: timedelta = timedelta(0)
+    hysteresis: float = 0.0
+    most_step: float = 2.0
+
+    def most_entities(self, entity_type: str) -> int | None:
+        """How many entities of a type one plan may change; None where their number is unknown."""
+        known = self.entities.get(entity_type)
+        return None if known is None else max(self.fewest, int(known * self.most_share))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of a row's config: its value now, and what this pipeline did to it."""
+
+    value: str | None
+    ledger: Ledger
+
+
+def frozen(now: datetime, bounds: Bounds) -> str | None:
+    """Why nothing may be planned at all: facts or snapshot are too old, or nobody knows how old."""
+    for name, newest in sorted(bounds.inputs_at.items()):
+        if newest is None:
+            return f"nothing tells the age of the {name}: run quotaflow run and quotaflow snapshot"
+        if now - newest > bounds.max_input_age:
+            age_s, most_s = (
+                span // timedelta(seconds=1) for span in (now - newest, bounds.max_input_age)
+            )
+            return (
+                f"the age of the {name} is {age_s} s, and plan.max_input_age_s is {most_s}: "
+                "run quotaflow run and quotaflow snapshot first"
+            )
+    return None
+
+
+def why_held(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
+    """Why this row may not be planned; None where it may."""
+    return (
+        _entity_problem(row, bounds)
+        or _value_problem(row, bounds.refused)
+        or _time_problem(row, now, bounds, standing)
+        or _list_problem(row, standing)
+    )
+
+
+def _entity_problem(row: Desired, bounds: Bounds) -> str | None:
+    if row.entity_name in _NAMES_OF_DEFAULTS:
+        return (
+            f"the name {row.entity_name or ''!r} would be read as the default of all "
+            f"{row.entity_type}s"
+        )
+    if row.entity_type == USER and f"User:{row.entity_name}" in bounds.excluded_principals:
+        return "excluded: plan.excluded_principals, or this pipeline's own login"
+    if bounds.cluster_id is not None and row.cluster_id != bounds.cluster_id:
+        return f"seen in cluster {row.cluster_id}, and conf means {bounds.cluster_id}"
+    other = bounds.others.get(row.entity_type)
+    if other is not None:
+        return f"{other} manages configs of {row.entity_type}s too: plan.tolerated_managers"
+    return None
+
+
+def _value_problem(row: Desired, refused: Mapping[str, str]) -> str | None:
+    config = CONFIGS.get(row.config_key)
+    if config is None or not config.binds(row.entity_type):
+        return f"{row.config_key} of a {row.entity_type} is no config that may be written"
+    if row.config_key in refused:
+        return f"this cluster refuses {row.config_key}: {refused[row.config_key]}"
+    try:
+        if row.config_value is not None:
+            config.canonical(row.config_value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _time_problem(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
+    until_s = lease.until_s(row.entity_name or "") if row.entity_type == CLIENT_METRICS else None
+    if until_s is not None and now.timestamp() < until_s:
+        return f"its lease runs for another {until_s - int(now.timestamp())} s"
+    if row.since > now - bounds.settle:
+        settle_s = bounds.settle // timedelta(seconds=1)
+        return f"seen since {row.since:%H:%M:%S} UTC only: rows settle for {settle_s} s"
+    changed_at = standing.ledger.changed_at(row.entity, row.config_key)
+    if changed_at is None or row.priority <= URGENT or not _is_number(row):
+        return None
+    left = bounds.hold - (now - changed_at)
+    if left > timedelta(0):
+        return f"changed at {changed_at:%H:%M:%S} UTC: it holds for another {left.seconds} s"
+    return None
+
+
+def _list_problem(row: Desired, standing: Standing) -> str | None:
+    if CONFIGS[row.config_key].entity_type == TOPIC and standing.value == _ANY:
+        return "the list is *, all replicas: no entry is added to that nor taken away"
+    return None
+
+
+def is_near(row: Desired, prior: str | None, bounds: Bounds) -> str | None:
+    """Why a number so near the one that stands is not worth a change."""
+    numbers = _numbers(row, prior)
+    if numbers is None or CONFIGS[row.config_key].entity_type != USER:
+        return None
+    before, wanted = numbers
+    if wanted != before and abs(wanted - before) < bounds.hysteresis * before:
+        return f"{wanted:g} is within {bounds.hysteresis:.0%} of {before:g}, which stands"
+    return None
+
+
+def step(row: Desired, prior: str | None, bounds: Bounds) -> str | None:
+    """The value of a client quota, no further from the one that stands than a step.
+
+    Rates of replication have steps of their own (replication_rate_advice), which a floor breaks.
+    """
+    numbers = _numbers(row, prior)
+    if numbers is None or CONFIGS[row.config_key].entity_type != USER:
+        return row.config_value
+    before, wanted = numbers
+    if before <= 0:
+        return row.config_value
+    bounded = min(max(wanted, before / bounds.most_step), before * bounds.most_step)
+    config = CONFIGS[row.config_key]
+    is_whole = isinstance(config.values, Number) and config.values.whole
+    return config.plain(str(int(bounded) if is_whole else bounded))
+
+
+def _numbers(row: Desired, prior: str | None) -> tuple[float, float] | None:
+    if not _is_number(row) or row.config_value is None or prior is None:
+        return None
+    try:
+        return float(prior), float(row.config_value)
+    except ValueError:
+        return None
+
+
+def _is_number(row: Desired) -> bool:
+    return isinstance(CONFIGS[row.config_key].values, Number)

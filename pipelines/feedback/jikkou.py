@@ -1,0 +1,58 @@
+"""A plan's client quotas as Jikkou resources (jikkou.io): for clusters whose quotas live in git.
+
+What Jikkou's KafkaClientQuota cannot say is left out, and counted: configs of topics, brokers and
+client-metrics resources, quotas that are to be removed, and those of Kafka's newer KIPs.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import yaml
+
+from quotaflow.pipelines.feedback.change import RENEW, Change, Plan
+from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.schemas.configs import CLIENT_ID, USER
+
+_API = "kafka.jikkou.io/v1beta2"
+_LIMITS = {
+    "producer_byte_rate": "producerByteRate",
+    "consumer_byte_rate": "consumerByteRate",
+    "request_percentage": "requestPercentage",
+}
+
+
+def documents(plan: Plan) -> Iterator[str]:
+    """One YAML document per entity, then a comment that counts what was left out."""
+    left_out = 0
+    for entity, of in groupby(plan.changes, key=lambda change: change.entity):
+        changes = [change for change in of if change.operation.name != RENEW]
+        limits = _limits(entity, changes)
+        left_out += len(changes) - len(limits)
+        if limits:
+            type_, named = _named(entity)
+            spec = {"type": type_, "entity": named, "configs": limits}
+            document = {"apiVersion": _API, "kind": "KafkaClientQuota", "spec": spec}
+            yield "---\n" + yaml.safe_dump(document, sort_keys=False).rstrip()
+    if left_out:
+        yield f"# left out, as Jikkou has no resource for it: {left_out} changes"
+
+
+def _limits(entity: Entity, changes: list[Change]) -> dict[str, float]:
+    is_told = entity.entity_type in {USER, CLIENT_ID} and not (
+        entity.entity_name is None and entity.client_id is not None
+    )
+    return {
+        _LIMITS[change.desired.config_key]: float(change.value)
+        for change in changes
+        if is_told and change.value is not None and change.desired.config_key in _LIMITS
+    }
+
+
+def _named(entity: Entity) -> tuple[str, dict[str, Any]]:
+    if entity.client_id is not None:
+        return "USER_CLIENT", {"user": entity.entity_name, "clientId": entity.client_id}
+    of, part = ("USER", "user") if entity.entity_type == USER else ("CLIENT", "clientId")
+    return (
+        (f"{of}S_DEFAULT", {}) if entity.entity_name is None else (of, {part: entity.entity_name})
+    )

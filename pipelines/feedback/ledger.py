@@ -1,0 +1,139 @@
+"""What this pipeline wrote to the cluster, told by its own records: what it holds, what is open.
+
+The table config_changes is a journal: a record before each write and one after it. A write whose
+end nobody recorded is open: the next run looks whether it was made.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from quotaflow.pipelines.feedback.change import APPEND, APPLY, RENEW, RESTORE, SUBTRACT, same
+from quotaflow.pipelines.feedback.desired import Entity
+
+BEGUN, DONE = "begun", "done"
+UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
+ENDS = (DONE, UNDONE, REFUSED, MOVED, YIELDED)
+"""Steps that end a change. DONE: it was read back. UNDONE: it was never written. REFUSED: by the
+broker. MOVED: the config was no longer what was planned on. YIELDED: somebody else changed what we
+had written, so it is theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One step of one change: a row of config_changes.
+
+    `prior_value` and `config_value` are the whole config before and after; `operand` is the
+    operation's. `run_id` tells one command from the next, `number` a record of it from the others.
+    """
+
+    event_time: datetime
+    run_id: str
+    number: int
+    plan_id: str
+    change_id: str
+    purpose: str
+    step: str
+    entity: Entity
+    config_key: str
+    operation: str
+    operand: str | None
+    prior_value: str | None
+    config_value: str | None
+    expires_at: datetime | None
+    reason: str
+    evidence_table: str
+    evidence_key: str
+    detail: str | None = None
+
+    @property
+    def key(self) -> tuple[Entity, str]:
+        """The config it is about."""
+        return self.entity, self.config_key
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A config we hold: what stood before us, what we wrote last, and until when.
+
+    `entries` are those of a list that are ours; others may stand beside them.
+    """
+
+    prior_value: str | None
+    value: str | None
+    since: datetime
+    expires_at: datetime | None
+    record: Record
+    entries: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """All records read together: what we hold, when we changed what, and what is still open."""
+
+    owned: Mapping[tuple[Entity, str], Owned] = field(default_factory=dict)
+    last: Mapping[tuple[Entity, str], Record] = field(default_factory=dict)
+    open: tuple[Record, ...] = ()
+    newest: datetime | None = None
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> "Ledger":
+        """Read records, in whatever order they come."""
+        owned: dict[tuple[Entity, str], Owned] = {}
+        last: dict[tuple[Entity, str], Record] = {}
+        in_order = sorted(records, key=lambda r: (r.event_time, r.run_id, r.number))
+        ended = {(r.run_id, r.change_id) for r in in_order if r.step != BEGUN}
+        begun = (r for r in in_order if r.step == BEGUN)
+        for record in in_order:
+            if record.step == DONE and record.operation != RENEW:
+                last[record.key] = record
+            _hold(owned, record)
+        still = tuple(r for r in begun if (r.run_id, r.change_id) not in ended)
+        return cls(owned, last, still, in_order[-1].event_time if in_order else None)
+
+    def changed_at(self, entity: Entity, config_key: str) -> datetime | None:
+        """When we last changed this config; None: never."""
+        record = self.last.get((entity, config_key))
+        return None if record is None else record.event_time
+
+    def standing(
+        self, entity: Entity, config_key: str, seen: str | None, seen_at: datetime | None
+    ) -> str | None:
+        """The value a config has, as far as is known: what a snapshot saw, or we wrote since."""
+        record = self.last.get((entity, config_key))
+        if record is None or (seen_at is not None and record.event_time < seen_at):
+            return seen
+        return record.config_value
+
+
+def _hold(owned: dict[tuple[Entity, str], Owned], record: Record) -> None:
+    """Bring what we hold up to one record."""
+    before = owned.get(record.key)
+    if record.step == YIELDED or (record.step == DONE and record.purpose == RESTORE):
+        owned.pop(record.key, None)
+    elif record.step == DONE and record.operation == RENEW:
+        if before is not None:
+            owned[record.key] = replace(before, expires_at=record.expires_at)
+    elif record.step == DONE and record.purpose == APPLY:
+        held = _held(before, record)
+        if held is None:
+            owned.pop(record.key, None)
+        else:
+            owned[record.key] = held
+
+
+def _held(before: Owned | None, record: Record) -> Owned | None:
+    # What somebody else set in between is what stood before us now.
+    is_ours = before is not None and same(record.config_key, before.value, record.prior_value)
+    prior = before.prior_value if before is not None and is_ours else record.prior_value
+    if record.operation in {APPEND, SUBTRACT}:
+        operand = frozenset((record.operand or "").split(","))
+        entries = before.entries if before else frozenset()
+        entries = entries | operand if record.operation == APPEND else entries - operand
+        if not entries:
+            return None
+        expires = record.expires_at or (before.expires_at if before else None)
+        return Owned(prior, record.config_value, record.event_time, expires, record, entries)
+    if record.expires_at is None:  # removed, or written for good: nothing to give back
+        return None
+    return Owned(prior, record.config_value, record.event_time, record.expires_at, record)

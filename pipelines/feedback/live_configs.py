@@ -1,0 +1,135 @@
+"""Dynamic configs of the cluster itself: read, tried without effect, written.
+
+Client quotas have requests of their own (KIP-546); all else is DESCRIBE_CONFIGS and
+INCREMENTAL_ALTER_CONFIGS (KIP-339). Each entity is asked for alone, so that what a broker refuses
+of one stops no other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.admin import AlterConfigOp, ConfigResourceType, ConfigSourceType
+from kafka.protocol import admin as requests
+
+from quotaflow.pipelines.cluster_state import ClusterState
+from quotaflow.pipelines.feedback.change import DELETE, Change
+from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.schemas.configs import BROKER, CLIENT_ID, CLIENT_METRICS, CONFIGS, TOPIC, USER
+
+_QUOTA_ENTITIES = (USER, CLIENT_ID)
+_KINDS = {
+    TOPIC: ConfigResourceType.TOPIC,
+    BROKER: ConfigResourceType.BROKER,
+    CLIENT_METRICS: ConfigResourceType.CLIENT_METRICS,
+}
+_OWN_SOURCES = {
+    TOPIC: ConfigSourceType.DYNAMIC_TOPIC_CONFIG,
+    BROKER: ConfigSourceType.DYNAMIC_BROKER_CONFIG,
+    CLIENT_METRICS: ConfigSourceType.DYNAMIC_CLIENT_METRICS_CONFIG,
+}
+_EXACTLY, _DEFAULT = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class LiveConfigs:
+    """Asks and changes one cluster. Raises UnansweredError where a broker does not answer."""
+
+    state: ClusterState
+
+    def read(self, entity: Entity) -> dict[str, str]:
+        """What is set on the entity itself, by key: neither defaults nor static configs."""
+        return _quotas(self.state, entity) if _has_quotas(entity) else _own(self.state, entity)
+
+    def refusal(self, changes: Sequence[Change]) -> str | None:
+        """Why the cluster would not take these changes of one entity; asking changes nothing."""
+        return self._alter(changes, validate_only=True)
+
+    def write(self, changes: Sequence[Change]) -> str | None:
+        """Make these changes of one entity, all or none; the refusal in the broker's words, if any.
+
+        After an UnansweredError nobody knows whether they were made.
+        """
+        return self._alter(changes, validate_only=False)
+
+    def _alter(self, changes: Sequence[Change], *, validate_only: bool) -> str | None:
+        entity = changes[0].entity
+        if _has_quotas(entity):
+            request = _quota_request(entity, changes, validate_only)
+            answer = self.state.ask(request).entries[0]
+        else:
+            request = _config_request(entity, changes, validate_only)
+            answer = self.state.ask(request, _node(entity)).responses[0]
+        return f"{answer.error_code} {answer.error_message}" if answer.error_code else None
+
+
+def _own(state: ClusterState, entity: Entity) -> dict[str, str]:
+    kind, name = _KINDS[entity.entity_type].value, entity.entity_name or ""
+    own = _OWN_SOURCES[entity.entity_type].value
+    (answer,) = state.configs(kind, [name], _node(entity))
+    answer.check()
+    return {c.name: c.value or "" for c in answer.found if c.config_source == own}
+
+
+def _quotas(state: ClusterState, entity: Entity) -> dict[str, str]:
+    kind = requests.DescribeClientQuotasRequest
+    components = [
+        kind.ComponentData(
+            entity_type=part, match_type=_DEFAULT if name is None else _EXACTLY, match=name
+        )
+        for part, name in _parts(entity)
+    ]
+    entries = state.ask(kind(components=components, strict=True)).entries or ()
+    return {
+        value.key: CONFIGS[value.key].plain(str(value.value))
+        if value.key in CONFIGS
+        else str(value.value)
+        for entry in entries
+        for value in entry.values
+    }
+
+
+def _quota_request(entity: Entity, changes: Sequence[Change], validate_only: bool) -> Any:
+    kind = requests.AlterClientQuotasRequest
+    entry = kind.EntryData(
+        entity=[
+            kind.EntryData.EntityData(entity_type=part, entity_name=name)
+            for part, name in _parts(entity)
+        ],
+        ops=[
+            kind.EntryData.OpData(
+                key=change.desired.config_key,
+                value=float(change.operation.operand or 0),
+                remove=change.operation.name == DELETE,
+            )
+            for change in changes
+        ],
+    )
+    return kind(entries=[entry], validate_only=validate_only)
+
+
+def _config_request(entity: Entity, changes: Sequence[Change], validate_only: bool) -> Any:
+    configs = [
+        (c.desired.config_key, AlterConfigOp[c.operation.name].value, c.operation.operand)
+        for c in changes
+    ]
+    resource = (_KINDS[entity.entity_type].value, entity.entity_name or "", configs)
+    return requests.IncrementalAlterConfigsRequest(
+        resources=[resource], validate_only=validate_only
+    )
+
+
+def _parts(entity: Entity) -> list[tuple[str, str | None]]:
+    """The parts of a quota's entity as Kafka names them; the default of a part has no name."""
+    parts = [(entity.entity_type, entity.entity_name)]
+    return parts if entity.client_id is None else [*parts, (CLIENT_ID, entity.client_id)]
+
+
+def _has_quotas(entity: Entity) -> bool:
+    return entity.entity_type in _QUOTA_ENTITIES
+
+
+def _node(entity: Entity) -> int | None:
+    """A broker tells its own configs, and checks what it would be set to."""
+    is_one = entity.entity_type == BROKER and entity.entity_name
+    return int(entity.entity_name or 0) if is_one else None

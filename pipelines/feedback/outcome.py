@@ -1,0 +1,78 @@
+"""How a change ended, or would, by what the cluster has: made, moved on, or still to be made.
+
+Pure. Of a list only our own entries count: others' may come and go beside them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quotaflow.pipelines.feedback.change import APPEND, RENEW, SUBTRACT, Change, parts, same
+from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, UNDONE, Record
+
+OPEN = "open"
+"""Not a step: whether it was written is not known, and the next run finds out."""
+SO_ALREADY = "so_already"
+"""Not a step: somebody else wrote what was wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a change ended: a step of the ledger, OPEN or SO_ALREADY, and why."""
+
+    change: Change
+    step: str
+    detail: str | None = None
+
+
+def looked(change: Change, actual: Mapping[str, str]) -> Outcome:
+    """Whether a change can be made on what its entity has: BEGUN, or why not."""
+    key, prior = change.desired.config_key, change.desired.prior_value
+    now = actual.get(key)
+    if change.operation.name in {APPEND, SUBTRACT}:
+        # Entries of others may come and go beside ours.
+        has = set(parts(now)) & set(parts(change.operation.operand))
+        if now == "*":
+            return Outcome(change, MOVED, "it is * now: all replicas")
+        if change.operation.name == APPEND and not has:
+            return Outcome(change, BEGUN)
+        if change.operation.name == SUBTRACT and has == set(parts(change.operation.operand)):
+            return Outcome(change, BEGUN)
+    elif same(key, now, prior):
+        return Outcome(change, BEGUN)
+    if is_made(change, actual):
+        return Outcome(change, SO_ALREADY)
+    return Outcome(change, MOVED, f"it is {_shown(now)} now, and was planned on {_shown(prior)}")
+
+
+def is_made(change: Change, actual: Mapping[str, str]) -> bool:
+    """Whether its entity has what it wants."""
+    key = change.desired.config_key
+    return _is_as_wanted(
+        key, change.operation.name, change.operation.operand, change.value, actual.get(key)
+    )
+
+
+def _is_as_wanted(
+    key: str, operation: str, operand: str | None, value: str | None, now: str | None
+) -> bool:
+    if operation == APPEND:
+        return set(parts(operand)) <= set(parts(now))
+    if operation == SUBTRACT:
+        return not set(parts(operand)) & set(parts(now))
+    return same(key, now, value)
+
+
+def found(record: Record, now: str | None) -> tuple[str, str]:
+    """How a record without an end ended, by what its config is now."""
+    if record.operation == RENEW:
+        return UNDONE, "its lease was not renewed"
+    key = record.config_key
+    if _is_as_wanted(key, record.operation, record.operand, record.config_value, now):
+        return DONE, "it was written"
+    if same(key, now, record.prior_value):
+        return UNDONE, "it was not written"
+    return MOVED, f"it is {_shown(now)} now, of somebody else"
+
+
+def _shown(value: str | None) -> str:
+    return "not set" if value is None else value

@@ -1,0 +1,132 @@
+"""The plan that conf and the tables make: what is read for it."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.feedback import ledger_rows
+from quotaflow.pipelines.feedback.change import Plan
+from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.guards import FACTS, SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.feedback.preflight import Preflight
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.sql_text import literal
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas.configs import BROKER, PROBE, REFUSED, TOPIC, USER
+from quotaflow.schemas.control_tables import CONFIG_CHANGES
+from quotaflow.udfs.rules.client_metrics import Client
+from quotaflow.udfs.rules.preflight import Live
+
+_FIELDS = tuple(name for name in Desired.__dataclass_fields__ if name != "entity_client_id")
+_NEWEST = """
+    SELECT
+        max(CASE WHEN job <> 'snapshot' THEN event_time END) AS facts,
+        max(CASE WHEN job = 'snapshot' THEN event_time END) AS snapshot
+    FROM pipeline_progress
+"""
+_ENTITIES = f"""
+    SELECT
+        (SELECT count(DISTINCT principal) FROM quota_usage) AS "{USER}",
+        (SELECT count(*) FROM current_brokers) AS "{BROKER}",
+        (SELECT count(*) FROM current_topics) AS "{TOPIC}"
+"""
+_STANDING = (
+    "SELECT entity_name, config_key, config_value FROM current_configs "
+    "WHERE entity_type = 'client-metrics' AND cluster_id = {}"
+)
+_PROBES = f"SELECT * FROM current_settings WHERE setting LIKE '{PROBE}%'"
+# Nothing is known that harms the Java client, and most clients are Java's.
+_LIVE = (
+    "SELECT client_instance_id, client_id, client_software_name, client_software_version, "
+    "client_address, NULL AS port, client_kind FROM client_instances "
+    "WHERE ended IS NULL AND client_software_name <> 'apache-kafka-java' AND cluster_id = {}"
+)
+
+
+def make(settings: Conf, now: datetime) -> Plan:
+    """The plan as it is now."""
+    wanted = desired(settings)
+    checks = {name: preflight(settings, name) for name in {row.cluster_id for row in wanted}}
+    limits = replace(bounds(settings), refused=refused(settings), **_known(settings))
+    limits = replace(limits, harm=lambda rows: checks[rows[0].cluster_id].harm(rows))
+    return plan(wanted, now, limits, connection(settings), ledger(settings))
+
+
+def desired(settings: Conf) -> list[Desired]:
+    """The rows of desired_configs as they are now."""
+    found = rows(settings, f"SELECT {', '.join(_FIELDS)} FROM desired_configs")
+    return [Desired(**row) for row in found]
+
+
+def ledger(settings: Conf) -> Ledger:
+    """What we wrote to clusters so far, as the journal tells; nothing before the first apply."""
+    if not Reader(Warehouse(settings.warehouse)).is_made(CONFIG_CHANGES.name):
+        return Ledger()
+    return Ledger.of(ledger_rows.record(row) for row in rows(settings, ledger_rows.SELECT))
+
+
+def preflight(settings: Conf, cluster_id: str) -> Preflight:
+    """The client-metrics resources of the last snapshot, and the live clients that could suffer."""
+    resources: dict[str, dict[str, str]] = {}
+    for row in rows(settings, _STANDING.format(literal(cluster_id))):
+        resources.setdefault(row["entity_name"], {})[row["config_key"]] = row["config_value"]
+    lives = rows(settings, _LIVE.format(literal(cluster_id)))
+    known = [list(row.values()) for row in lives]
+    return Preflight(resources, tuple(Live(Client(*who), kind) for *who, kind in known))
+
+
+def rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
+    """The answer to a query that bounds how many rows it has."""
+    return Reader(Warehouse(settings.warehouse)).rows(sql)
+
+
+def bounds(settings: Conf) -> Bounds:
+    """What conf keeps a plan from touching; the pipeline's own login too."""
+    own = settings.kafka.own_principal
+    of = settings.plan
+    return Bounds(
+        excluded_principals=frozenset(of.excluded_principals) | ({own} if own else set()),
+        settle=timedelta(seconds=settings.results.settle_s),
+        cluster_id=settings.kafka.cluster_id,
+        max_subscriptions=of.max_subscriptions,
+        max_input_age=timedelta(seconds=of.max_input_age_s),
+        most_share=of.most_share,
+        fewest=of.fewest,
+        lease_s=of.lease_s,
+        hold=timedelta(seconds=of.hold_s),
+        hysteresis=of.hysteresis,
+        most_step=of.most_step,
+    )
+
+
+def _known(settings: Conf) -> dict[str, Any]:
+    """How old what a plan stands on is, and how many entities there are."""
+    (newest,) = rows(settings, _NEWEST)
+    (counts,) = rows(settings, _ENTITIES)
+    return {"inputs_at": {FACTS: newest["facts"], SNAPSHOT: newest["snapshot"]}, "entities": counts}
+
+
+def refused(settings: Conf) -> dict[str, str]:
+    """Configs the cluster refused when a snapshot asked whether it takes them, and its answer.
+
+    Without an answer of conf's own cluster, or of the only one there is, nothing is known.
+    """
+    told = rows(settings, _PROBES)
+    cluster_ids = {settings.kafka.cluster_id or row["cluster_id"] for row in told}
+    answers = {
+        row["setting"].removeprefix(PROBE): row["setting_value"].removeprefix(REFUSED)
+        for row in told
+        if row["cluster_id"] in cluster_ids and row["setting_value"].startswith(REFUSED)
+    }
+    return answers if len(cluster_ids) == 1 else {}
+
+
+def connection(settings: Conf) -> Connection:
+    """How kafka-configs reaches the cluster of conf."""
+    properties = settings.kafka.properties
+    protocol = properties.get("security.protocol", "PLAINTEXT")
+    return Connection(properties.get("bootstrap.servers", "BROKER:9092"), protocol != "PLAINTEXT")

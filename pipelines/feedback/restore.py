@@ -1,0 +1,131 @@
+"""Giving back: what we wrote, once its lease is over or an operator asks, to what stood before us.
+
+Never over somebody else's later change: then the config is theirs, and we say whose it is. Pure:
+what the cluster has and the time are arguments.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from quotaflow.pipelines.feedback.change import (
+    DELETE,
+    RESTORE,
+    SET,
+    SUBTRACT,
+    Change,
+    Operation,
+    done,
+    parts,
+    same,
+)
+from quotaflow.pipelines.feedback.desired import Desired, Entity
+from quotaflow.pipelines.feedback.kafka_configs import Connection, command
+from quotaflow.pipelines.feedback.ledger import Ledger, Owned
+
+Key = tuple[Entity, str]
+Actual = Mapping[Entity, Mapping[str, str]]
+_PRIORITY = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Yielded:
+    """A config that is not as we left it: what it is now, and who made it so where that is told."""
+
+    key: Key
+    owned: Owned
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Returns:
+    """What is to be given back, what is no longer ours to give, and what waits for an answer."""
+
+    changes: tuple[Change, ...]
+    yielded: tuple[Yielded, ...]
+    unanswered: tuple[Key, ...] = ()
+
+
+def due(ledger: Ledger, now: datetime, *, everything: bool = False) -> dict[Key, Owned]:
+    """What we hold whose lease is over, or all of it, in the order of entities and keys."""
+    keys = sorted(ledger.owned, key=lambda key: (*key[0].order, key[1]))
+    return {
+        key: ledger.owned[key] for key in keys if everything or _is_over(ledger.owned[key], now)
+    }
+
+
+def returns(
+    owned: Mapping[Key, Owned],
+    actual: Actual,
+    setters: Mapping[Key, str],
+    connection: Connection,
+) -> Returns:
+    """The changes that give back what is ours still; `setters` tells who changed what after us.
+
+    Entities that are not in `actual` did not answer, and wait for the next time.
+    """
+    changes: list[Change] = []
+    yielded: list[Yielded] = []
+    unanswered: list[Key] = []
+    for key, held in owned.items():
+        if key[0] not in actual:
+            unanswered.append(key)
+            continue
+        now = actual[key[0]].get(key[1])
+        why = _whose(key, held, now, setters.get(key))
+        if why is not None:
+            yielded.append(Yielded(key, held, why))
+        else:
+            changes.append(_change(key, held, now, connection))
+    return Returns(tuple(changes), tuple(yielded), tuple(unanswered))
+
+
+def _is_over(owned: Owned, now: datetime) -> bool:
+    return owned.expires_at is not None and owned.expires_at <= now
+
+
+def _whose(key: Key, owned: Owned, now: str | None, setter: str | None) -> str | None:
+    """Why it is not ours to give back; None where it is."""
+    by = "" if setter is None else f", set by {setter}"
+    if owned.entries:
+        if set(parts(now)) & owned.entries:
+            return None
+        return f"none of its entries that were ours is there any more{by}"
+    if not same(key[1], now, owned.value):
+        shown = "not set" if now is None else f"{now}"
+        return f"it is {shown} now, and we wrote {owned.value}{by}"
+    # The same value, but meant by somebody else: it is theirs now.
+    return None if setter is None else f"it is as we wrote it{by} since"
+
+
+def _change(key: Key, owned: Owned, now: str | None, connection: Connection) -> Change:
+    todo = _operation(owned, now)
+    value = done(now, todo)
+    record = owned.record
+    row = Desired(
+        cluster_id=key[0].cluster_id,
+        entity_type=key[0].entity_type,
+        entity_name=key[0].entity_name,
+        entity_client_id=key[0].client_id,
+        config_key=key[1],
+        config_value=value,
+        prior_value=now,
+        reason=f"given back what plan {record.plan_id} wrote: {record.reason}",
+        evidence_table=record.evidence_table,
+        evidence_key=record.evidence_key,
+        since=owned.since,
+        priority=_PRIORITY,
+    )
+    line = command(key[0], {key[1]: value}, connection)
+    return Change(row, value, todo, command=line, note="", purpose=RESTORE)
+
+
+def _operation(owned: Owned, now: str | None) -> Operation:
+    if owned.entries:
+        there = [part for part in parts(now) if part in owned.entries]
+        if len(there) == len(parts(now)):
+            return Operation(DELETE, None)
+        return Operation(SUBTRACT, ",".join(there))
+    if owned.prior_value is None:
+        return Operation(DELETE, None)
+    return Operation(SET, owned.prior_value)

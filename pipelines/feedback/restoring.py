@@ -1,0 +1,67 @@
+"""`quotaflow restore`: what we wrote and hold too long, given back to what stood before us."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from quotaflow.pipelines.cluster_state import UnansweredError
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.feedback import planning, restore, turn
+from quotaflow.pipelines.feedback.apply import Configs
+from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.ledger import YIELDED, Ledger, Record
+from quotaflow.pipelines.feedback.outcome import Outcome
+from quotaflow.pipelines.feedback.restore import Returns, Yielded
+
+Said = Callable[[str], None]
+PLAN_ID = "restore"
+
+
+def due(conf: Conf, now: datetime, *, everything: bool = False) -> Returns:
+    """What would be given back now; nothing is written."""
+    with turn.cluster(conf) as (cluster_id, configs):
+        ledger = turn.ours(planning.ledger(conf), cluster_id)
+        return _returns(conf, ledger, configs, now, everything=everything)
+
+
+def restored(
+    conf: Conf,
+    report: Said,
+    stopped: Callable[[], str | None] = lambda: None,
+    passed: Said = lambda _: None,
+    *,
+    everything: bool = False,
+) -> tuple[Returns, list[Outcome]]:
+    """Give back what is due, or everything; how each change ended."""
+    with turn.taken(conf, report, stopped, passed) as taken:
+        apply = taken.apply
+        found = _returns(
+            conf, taken.ledger, apply.configs, datetime.now(UTC), everything=everything
+        )
+        apply.journal.add([_yielded(each, apply.run_id, n) for n, each in enumerate(found.yielded)])
+        passed("yielded")
+        return found, apply.run(PLAN_ID, found.changes) if found.changes else []
+
+
+def _returns(
+    conf: Conf, ledger: Ledger, configs: Configs, now: datetime, *, everything: bool
+) -> Returns:
+    owned = restore.due(ledger, now, everything=everything)
+    actual: dict[Entity, Mapping[str, str]] = {}
+    for entity in dict.fromkeys(key[0] for key in owned):
+        with suppress(UnansweredError):
+            actual[entity] = configs.read(entity)
+    return restore.returns(owned, actual, {}, planning.connection(conf))
+
+
+def _yielded(each: Yielded, run_id: str, number: int) -> Record:
+    record = each.owned.record
+    return replace(
+        record,
+        event_time=datetime.now(UTC),
+        run_id=run_id,
+        number=number,
+        step=YIELDED,
+        detail=each.why,
+    )

@@ -1,0 +1,41 @@
+"""The section of conf about plans: what they never touch, how far they go, and for how long."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from quotaflow.pipelines.section import Positive, Principal, Section
+
+LONGEST_LEASE_S = 30 * 86_400
+
+
+class Plan(Section):
+    """What a plan never touches, and how much it may do.
+
+    `excluded_principals` as Kafka prints them, such as User:broker; the login of this conf is left
+    out too. Alerts ask for at most `max_subscriptions` at once. What is written holds for `lease_s`
+    unless it is renewed. A quota is changed where it differs by `hysteresis` (0.1: a tenth) or
+    more, at most `most_step` times up or down, and not before `hold_s` after the last time. One
+    plan changes at most `most_share` of all users, brokers or topics, and always `fewest`. Facts or
+    snapshots older than `max_input_age_s` freeze it, as do programs that manage configs too, but
+    for `tolerated_managers`. A frozen plan may be applied for `max_plan_age_s`. While `stop_file`
+    exists (STOP beside the tables where conf names none) nothing is written to the cluster.
+    """
+
+    excluded_principals: list[Principal] = Field(
+        default_factory=lambda: ["User:ANONYMOUS", "User:admin", "User:broker"]
+    )
+    max_subscriptions: Positive = 50
+    lease_s: Annotated[int, Field(ge=60, le=LONGEST_LEASE_S)] = 3_600
+    hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    most_step: Annotated[float, Field(gt=1, le=10)] = 2.0
+    hold_s: Annotated[int, Field(ge=0)] = 180
+    most_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    fewest: Positive = 3
+    max_input_age_s: Positive = 900
+    max_plan_age_s: Positive = 86_400
+    tolerated_managers: list[str] = Field(
+        default_factory=lambda: ["admin_client", "kafka-reassign-partitions"]
+    )
+    stop_file: Path | None = None

@@ -1,0 +1,226 @@
+"""Changes are recorded before and after, read back, and found again however a run ended."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quotaflow.pipelines.feedback import restore
+from quotaflow.pipelines.feedback.apply import Apply
+from quotaflow.pipelines.feedback.change import Change
+from quotaflow.pipelines.feedback.desired import Desired, Entity
+from quotaflow.pipelines.feedback.guards import SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, REFUSED, UNDONE, YIELDED
+from quotaflow.pipelines.feedback.outcome import OPEN, SO_ALREADY
+from quotaflow.pipelines.feedback.plan import plan
+
+from .made_up import NOON, Clock, DictConfigs, ListJournal, applying, desired
+
+PLAIN = Connection("b:9092")
+BOUNDS = Bounds(lease_s=600, most_step=1e9)
+KEY = "producer_byte_rate"
+LIST = "leader.replication.throttled.replicas"
+MALLORY = desired().entity
+TOPIC = Entity("c1", "topic", "t")
+
+
+class CrashError(Exception):
+    """The process ended here."""
+
+
+def changes(*rows: Desired) -> tuple[Change, ...]:
+    return plan(rows, NOON, BOUNDS, PLAIN).changes
+
+
+def of_topic(value: str | None, prior: str | None) -> Desired:
+    of = {"entity_type": "topic", "config_key": LIST, "config_value": value}
+    return desired("t", **of, prior_value=prior)
+
+
+def test_a_change_is_recorded_before_and_after_it_is_written() -> None:
+    configs, journal = DictConfigs(), ListJournal()
+    (outcome,) = applying(configs, journal).run("p1", changes(desired()))
+    assert (outcome.step, configs.configs[MALLORY]) == (DONE, {KEY: "1000"})
+    assert [(r.step, r.operation, r.operand, r.prior_value) for r in journal.records] == [
+        (BEGUN, "SET", "1000", None),
+        (DONE, "SET", "1000", None),
+    ]
+    (held,) = journal.ledger.owned.values()
+    assert (held.prior_value, held.value) == (None, "1000")
+    assert held.expires_at == journal.records[-1].event_time + timedelta(seconds=600)
+
+
+def test_a_second_time_it_is_so_already_and_written_once() -> None:
+    configs, journal = DictConfigs(), ListJournal()
+    for run_id in ("r1", "r2"):
+        outcomes = applying(configs, journal, run_id).run("p1", changes(desired()))
+    assert [o.step for o in outcomes] == [SO_ALREADY]
+    assert configs.writes == 1
+
+
+@pytest.mark.parametrize(
+    ("standing", "row", "after"),
+    [
+        ({LIST: "0:1"}, of_topic("0:1,1:2", "0:1"), {LIST: "0:1,1:2"}),
+        ({LIST: "0:1,7:7"}, of_topic("0:1,1:2", "0:1"), {LIST: "0:1,7:7,1:2"}),
+        ({}, of_topic("1:2", None), {LIST: "1:2"}),
+        ({LIST: "0:1,1:2"}, of_topic("0:1", "0:1,1:2"), {LIST: "0:1"}),
+        ({LIST: "0:1,7:7,1:2"}, of_topic("0:1", "0:1,1:2"), {LIST: "0:1,7:7"}),
+        ({LIST: "0:1"}, of_topic(None, "0:1"), {}),
+    ],
+    ids=["added", "added beside others'", "the first", "taken away", "others stay", "the last"],
+)
+def test_entries_of_others_stay(
+    standing: dict[str, str], row: Desired, after: dict[str, str]
+) -> None:
+    configs, journal = DictConfigs({TOPIC: standing}), ListJournal()
+    (outcome,) = applying(configs, journal).run("p1", changes(row))
+    assert outcome.step == DONE
+    assert configs.configs[TOPIC] == after
+
+
+@pytest.mark.parametrize(
+    ("configs", "row", "step", "why"),
+    [
+        (DictConfigs({MALLORY: {KEY: "5"}}), desired(), MOVED, "it is 5 now"),
+        (DictConfigs(refuses={MALLORY: "42 no"}), desired(), REFUSED, "42 no"),
+        (DictConfigs(away={MALLORY}), desired(), UNDONE, "not reached: [Error 7]"),
+        (DictConfigs({TOPIC: {LIST: "*"}}), of_topic("0:1", None), MOVED, "it is *"),
+        (DictConfigs({TOPIC: {LIST: "0:1"}}), of_topic(None, "0:1,1:1"), MOVED, "it is 0:1 now"),
+    ],
+    ids=["moved", "refused", "away", "all replicas", "a list that moved"],
+)
+def test_what_cannot_be_written_is_told_and_costs_nobody_else(
+    configs: DictConfigs, row: Desired, step: str, why: str
+) -> None:
+    before = {entity: dict(of) for entity, of in configs.configs.items()}
+    other = desired("other")
+    ended = applying(configs, ListJournal()).run("p1", changes(row, other))
+    assert {o.change.entity: o.step for o in ended} == {row.entity: step, other.entity: DONE}
+    assert why in next(o.detail or "" for o in ended if o.change.entity == row.entity)
+    assert {e: of for e, of in configs.configs.items() if e != other.entity} == before
+
+
+def test_an_entity_is_changed_whole_or_not_at_all() -> None:
+    rows = desired(), desired(config_key="consumer_byte_rate", prior_value="7")
+    configs = DictConfigs({MALLORY: {"consumer_byte_rate": "8"}})
+    ended = applying(configs, ListJournal()).run("p1", changes(*rows))
+    assert sorted(o.step for o in ended) == [MOVED, UNDONE]
+    assert configs.writes == 0
+
+
+def test_a_stop_holds_back_what_is_not_written_yet_and_says_so() -> None:
+    configs, journal = DictConfigs(), ListJournal()
+    wanted = changes(desired("a"), desired("b"))
+    run = applying(configs, journal, stopped=lambda: "STOP is there" if configs.writes else None)
+    assert [(o.step, o.detail) for o in run.run("p1", wanted)] == [
+        (DONE, None),
+        (UNDONE, "STOP is there"),
+    ]
+    assert journal.ledger.open == ()
+
+
+def test_what_does_not_show_stays_open_and_the_next_run_finds_it() -> None:
+    class Late(DictConfigs):
+        def write(self, changes: object) -> str | None:
+            self.late = changes
+            return None
+
+    configs, journal = Late(), ListJournal()
+    (outcome,) = applying(configs, journal).run("p1", changes(desired()))
+    assert (outcome.step, outcome.detail) == (OPEN, "it was taken, and does not show yet")
+    DictConfigs.write(configs, configs.late)  # type: ignore[arg-type]
+    (found,) = applying(configs, journal, "r2").finish(journal.ledger)
+    assert (found.step, found.run_id) == (DONE, "r1")
+    assert journal.ledger.owned.keys() == {(MALLORY, KEY)}
+
+
+@pytest.mark.parametrize("at", ["looked", "begun", "sent", "written", "recorded"])
+def test_killed_anywhere_the_next_run_ends_in_the_planned_state(at: str) -> None:
+    configs, journal, clock = DictConfigs(), ListJournal(), Clock()
+    wanted = changes(desired("a"), desired("b"))
+
+    def passed(step: str) -> None:
+        if step == at:
+            raise CrashError
+
+    with pytest.raises(CrashError):
+        applying(configs, journal, "r1", clock, passed=passed).run("p1", wanted)
+    again = applying(configs, journal, "r2", clock)
+    again.finish(journal.ledger)
+    again.run("p1", wanted)
+    assert {e.entity_name: of for e, of in configs.configs.items()} == {
+        "a": {KEY: "1000"},
+        "b": {KEY: "1000"},
+    }
+    ledger = journal.ledger
+    assert (len(ledger.owned), ledger.open, configs.writes) == (2, (), 2)
+
+
+STEPS = ("looked", "begun", "sent", "written", "recorded", "finished")
+ACTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("apply"), st.integers(1, 9), st.sampled_from([None, *STEPS])),
+        st.tuples(st.just("restore"), st.booleans(), st.sampled_from([None, *STEPS])),
+        st.tuples(st.just("other"), st.integers(1, 9) | st.none()),
+        st.tuples(st.just("wait"), st.integers(1, 900)),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=300)
+@given(ACTS, st.integers(1, 9) | st.none())
+def test_whatever_happens_ours_is_given_back_and_others_stays(
+    acts: list[tuple[object, ...]], first: int | None
+) -> None:
+    configs, journal, clock = DictConfigs(), ListJournal(), Clock()
+    configs.configs[MALLORY] = {} if first is None else {KEY: str(first * 1_000)}
+    theirs = dict(configs.configs[MALLORY])
+    for number, act in enumerate([*acts, ("apply", 3, None), ("restore", True, None)]):
+        if act[0] == "wait":
+            clock.now += timedelta(seconds=int(str(act[1])))
+        elif act[0] == "other":
+            theirs = {} if act[1] is None else {KEY: str(int(str(act[1])) * 1_000 + 7)}
+            configs.configs[MALLORY] = dict(theirs)
+        else:
+            step = act[2]
+
+            def passed(now: str, step: object = step) -> None:
+                if now == step:
+                    raise CrashError
+
+            run = applying(configs, journal, f"r{number}", clock, passed=passed)
+            try:
+                run.finish(journal.ledger)
+                if act[0] == "apply":
+                    standing = configs.configs[MALLORY].get(KEY)
+                    row = desired(config_value=f"{act[1]}000", prior_value=standing)
+                    seen = replace(BOUNDS, inputs_at={SNAPSHOT: clock()})
+                    wanted = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
+                    run.run(f"p{number}", wanted)
+                else:
+                    give_back(run, configs, journal, clock, everything=bool(act[1]))
+            except CrashError:
+                pass
+    assert configs.configs[MALLORY] == theirs
+    assert journal.ledger.open == ()
+    assert journal.ledger.owned == {}
+
+
+def give_back(
+    run: Apply, configs: DictConfigs, journal: ListJournal, clock: Clock, *, everything: bool
+) -> None:
+    owned = restore.due(journal.ledger, clock.now, everything=everything)
+    actual = {key[0]: configs.read(key[0]) for key in owned}
+    found = restore.returns(owned, actual, {}, PLAIN)
+    journal.add(
+        [
+            replace(e.owned.record, step=YIELDED, event_time=clock(), run_id=run.run_id)
+            for e in found.yielded
+        ]
+    )
+    run.run("restore", found.changes)

@@ -1,0 +1,172 @@
+"""What keeps a plan small, slow and fresh."""
+
+from datetime import timedelta
+
+import pytest
+
+from quotaflow.pipelines.feedback.change import Change, Plan
+from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.guards import FACTS, SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.pipelines.feedback.plan import NOTHING, plan
+
+from .made_up import NOON, Clock, DictConfigs, ListJournal, applying, desired
+
+PLAIN = Connection("b:9092")
+RATE = "leader.replication.throttled.rate"
+
+
+def planned(*rows: Desired, bounds: Bounds, ledger: Ledger = NOTHING, after_s: int = 0) -> Plan:
+    return plan(rows, NOON + timedelta(seconds=after_s), bounds, PLAIN, ledger)
+
+
+def values(changes: tuple[Change, ...]) -> list[str | None]:
+    return [change.value for change in changes]
+
+
+def whys(made: Plan) -> list[str]:
+    return [held.why for held in made.held]
+
+
+@pytest.mark.parametrize(
+    ("prior", "wanted", "value", "note"),
+    [
+        ("1000", "1900", "1900", ""),
+        ("1000", "9000", "2000", "a step on the way to 9000"),
+        ("1000", "100", "500", "a step on the way to 100"),
+        (None, "100", "100", ""),
+        ("0", "100", "100", ""),
+    ],
+    ids=["within a step", "up", "down", "the first", "from nothing"],
+)
+def test_a_quota_goes_in_steps(prior: str | None, wanted: str, value: str, note: str) -> None:
+    row = desired(config_value=wanted, prior_value=prior)
+    (change,) = planned(row, bounds=Bounds(most_step=2.0)).changes
+    assert (change.value, change.note) == (value, note)
+
+
+def test_a_rate_of_replication_goes_as_its_own_rule_says() -> None:
+    of = {"entity_type": "broker", "config_key": RATE, "config_value": "9000000"}
+    row = desired("1", **of, prior_value="1000000", priority=5)
+    assert values(planned(row, bounds=Bounds(most_step=2.0)).changes) == ["9000000"]
+
+
+def test_what_is_near_stays() -> None:
+    near = desired(config_value="1099", prior_value="1000")
+    far = desired("b", config_value="1100", prior_value="1000")
+    made = planned(near, far, bounds=Bounds(hysteresis=0.1))
+    assert values(made.changes) == ["1100"]
+    assert whys(made) == ["1099 is within 10% of 1000, which stands"]
+
+
+def test_of_two_that_want_one_config_the_more_urgent_has_it() -> None:
+    first = desired(priority=15, config_value="100")
+    other = desired(priority=30, config_value="900", evidence_table="quota_advice")
+    made = planned(other, first, bounds=Bounds())
+    assert values(made.changes) == ["100"]
+    assert whys(made) == [
+        "producer_id_rates (principal=User:mallory) wants 100 of it, and is more urgent"
+    ]
+
+
+def test_who_may_not_be_planned_takes_nobody_s_place() -> None:
+    first = desired(priority=5, withheld="not for us")
+    assert values(planned(first, desired(priority=9), bounds=Bounds()).changes) == ["1000"]
+
+
+@pytest.mark.parametrize(
+    ("known", "share", "names"),
+    [(100, 0.02, "abc"), (8, 0.5, "abcd"), (None, 0.01, "abcdef")],
+    ids=["always a few", "a share", "nobody knows how many there are"],
+)
+def test_one_plan_changes_so_many_entities(known: int | None, share: float, names: str) -> None:
+    rows = [desired(name) for name in "fbcade"]
+    bounds = Bounds(entities={} if known is None else {"user": known}, most_share=share)
+    made = planned(*rows, bounds=bounds)
+    assert [change.entity.entity_name for change in made.changes] == list(names)
+    assert len(made.held) == 6 - len(names)
+    assert all("one plan changes at most" in why for why in whys(made))
+
+
+@pytest.mark.parametrize(
+    ("ages_s", "why"),
+    [
+        ({FACTS: 61, SNAPSHOT: 0}, "the age of the facts is 61 s, and plan.max_input_age_s is 60"),
+        ({FACTS: 0, SNAPSHOT: 99}, "the age of the last snapshot is 99 s"),
+        ({FACTS: None, SNAPSHOT: 0}, "nothing tells the age of the facts"),
+    ],
+)
+def test_old_inputs_freeze_a_plan(ages_s: dict[str, int | None], why: str) -> None:
+    at = {
+        name: None if age is None else NOON - timedelta(seconds=age) for name, age in ages_s.items()
+    }
+    made = planned(desired(), bounds=Bounds(inputs_at=at, max_input_age=timedelta(seconds=60)))
+    assert made.changes == ()
+    assert why in made.held[0].why
+
+
+def test_another_program_s_entities_are_left_alone() -> None:
+    others = {"user": "strimzi (User:strimzi, last seen 12:00)"}
+    rate = desired("1", entity_type="broker", config_key=RATE, config_value="2000000")
+    made = planned(desired(), rate, bounds=Bounds(others=others))
+    assert values(made.changes) == ["2000000"]
+    assert "strimzi (User:strimzi, last seen 12:00) manages configs of users too" in whys(made)[0]
+
+
+def test_a_default_is_not_planned() -> None:
+    made = planned(desired(entity_name=None), bounds=Bounds())
+    assert "default of all users" in whys(made)[0]
+
+
+def test_all_replicas_stay_all_replicas() -> None:
+    key = "follower.replication.throttled.replicas"
+    of = {"entity_type": "topic", "config_key": key, "prior_value": "*"}
+    rows = desired("t", **of, config_value="0:1"), desired("u", **of, config_value=None)
+    assert (
+        whys(planned(*rows, bounds=Bounds()))
+        == ["the list is *, all replicas: no entry is added to that nor taken away"] * 2
+    )
+
+
+def applied(*rows: Desired, lease_s: int = 600) -> Ledger:
+    journal = ListJournal()
+    run = applying(DictConfigs(), journal, clock=Clock())
+    run.run("p1", planned(*rows, bounds=Bounds(lease_s=lease_s)).changes)
+    return journal.ledger
+
+
+@pytest.mark.parametrize(
+    ("after_s", "priority", "held"),
+    [(100, 10, True), (200, 10, False), (100, 5, False)],
+    ids=["too soon", "late enough", "urgent"],
+)
+def test_what_was_just_changed_holds(after_s: int, priority: int, held: bool) -> None:
+    row = desired(config_value="1500", prior_value="1000", priority=priority)
+    made = planned(
+        row, bounds=Bounds(hold=timedelta(seconds=180)), ledger=applied(desired()), after_s=after_s
+    )
+    assert (len(made.held), len(made.changes)) == ((1, 0) if held else (0, 1))
+
+
+def test_what_we_wrote_since_the_snapshot_stands() -> None:
+    assert planned(desired(), bounds=Bounds(), ledger=applied(desired())).changes == ()
+
+
+def test_a_later_snapshot_tells_better_than_what_we_wrote() -> None:
+    seen = {SNAPSHOT: NOON + timedelta(seconds=5)}
+    made = planned(desired(), bounds=Bounds(inputs_at=seen), ledger=applied(desired()), after_s=9)
+    assert [(c.desired.prior_value, c.value) for c in made.changes] == [(None, "1000")]
+
+
+def test_a_lease_is_renewed_in_its_second_half() -> None:
+    ledger, bounds = applied(desired()), Bounds(lease_s=600)
+    assert planned(desired(), bounds=bounds, ledger=ledger, after_s=299).changes == ()
+    (renewed,) = planned(desired(), bounds=bounds, ledger=ledger, after_s=301).changes
+    assert (renewed.operation.name, renewed.value, renewed.command) == ("RENEW", "1000", "")
+
+
+def test_the_same_inputs_give_the_same_id_and_others_another() -> None:
+    one, same = (planned(desired(), bounds=Bounds()).plan_id for _ in range(2))
+    other = planned(desired(config_value="1001"), bounds=Bounds()).plan_id
+    assert one == same != other

@@ -1,0 +1,125 @@
+"""What is given back, what waits, and what is somebody else's now."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from quotaflow.pipelines.feedback import restore
+from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.pipelines.feedback.plan import plan
+
+from .made_up import NOON, DictConfigs, ListJournal, applying, desired
+
+PLAIN = Connection("b:9092")
+KEY = "producer_byte_rate"
+LIST = "leader.replication.throttled.replicas"
+MALLORY = desired().entity
+LATER = NOON + timedelta(seconds=601)
+
+
+def written(configs: DictConfigs, *rows: object) -> Ledger:
+    """The ledger once these rows are applied at noon, for ten minutes."""
+    journal = ListJournal()
+    wanted = plan(rows, NOON, Bounds(lease_s=600), PLAIN).changes  # type: ignore[arg-type]
+    applying(configs, journal).run("p1", wanted)
+    return journal.ledger
+
+
+def returned(
+    configs: DictConfigs, ledger: Ledger, now: datetime = LATER, by: str | None = None
+) -> restore.Returns:
+    owned = restore.due(ledger, now)
+    actual = {entity: configs.read(entity) for entity, _ in owned}
+    return restore.returns(owned, actual, dict.fromkeys(owned, by) if by else {}, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("prior", "operation", "command"),
+    [
+        (None, "DELETE", f"--delete-config {KEY}"),
+        ("5000", "SET", f"--add-config {KEY}=5000"),
+    ],
+)
+def test_what_stood_before_comes_back(prior: str | None, operation: str, command: str) -> None:
+    configs = DictConfigs({MALLORY: {} if prior is None else {KEY: prior}})
+    row = desired(config_value="2500", prior_value=prior)
+    (change,) = returned(configs, written(configs, row)).changes
+    assert (change.operation.name, change.value, change.purpose) == (operation, prior, "restore")
+    assert change.command.endswith(f"--entity-name mallory {command}")
+    assert change.desired.reason == "given back what plan p1 wrote: because"
+
+
+def test_a_lease_holds_until_its_end() -> None:
+    configs = DictConfigs()
+    ledger = written(configs, desired())
+    (owned,) = ledger.owned.values()
+    assert owned.expires_at is not None
+    assert restore.due(ledger, owned.expires_at - timedelta(microseconds=1)) == {}
+    assert len(restore.due(ledger, owned.expires_at)) == 1
+    assert len(restore.due(ledger, NOON, everything=True)) == 1
+
+
+@pytest.mark.parametrize(
+    ("now", "by", "why"),
+    [
+        ({KEY: "7"}, None, "it is 7 now, and we wrote 1000"),
+        ({}, "User:eve", "it is not set now, and we wrote 1000, set by User:eve"),
+        ({KEY: "1000"}, "User:eve", "it is as we wrote it, set by User:eve since"),
+    ],
+    ids=["another value", "removed", "the same, but meant by somebody else"],
+)
+def test_somebody_else_s_later_change_stays(now: dict[str, str], by: str | None, why: str) -> None:
+    configs = DictConfigs()
+    ledger = written(configs, desired())
+    configs.configs[MALLORY] = now
+    found = returned(configs, ledger, by=by)
+    assert (found.changes, [each.why for each in found.yielded]) == ((), [why])
+
+
+def test_who_does_not_answer_waits() -> None:
+    configs = DictConfigs()
+    ledger = written(configs, desired())
+    found = restore.returns(restore.due(ledger, LATER), {}, {}, PLAIN)
+    assert (found.changes, found.yielded, found.unanswered) == ((), (), ((MALLORY, KEY),))
+
+
+@pytest.mark.parametrize(
+    ("before", "since", "operation", "operand"),
+    [
+        (None, "0:1,1:2", "DELETE", None),
+        ("7:7", "7:7,0:1,1:2", "SUBTRACT", "0:1,1:2"),
+        (None, "0:1,1:2,8:8", "SUBTRACT", "0:1,1:2"),
+        ("7:7", "7:7,1:2", "SUBTRACT", "1:2"),
+    ],
+    ids=["all are ours", "others before", "others since", "one is gone already"],
+)
+def test_of_a_list_our_entries_go_and_others_stay(
+    before: str | None, since: str, operation: str, operand: str | None
+) -> None:
+    wanted = ",".join(filter(None, [before, "0:1,1:2"]))
+    of = {"entity_type": "topic", "config_key": LIST, "config_value": wanted}
+    row = desired("t", **of, prior_value=before)
+    configs = DictConfigs({row.entity: {} if before is None else {LIST: before}})
+    ledger = written(configs, row)
+    configs.configs[row.entity][LIST] = since
+    (change,) = returned(configs, ledger).changes
+    assert (change.operation.name, change.operation.operand) == (operation, operand)
+
+
+def test_entries_that_are_gone_are_nobody_s_to_give_back() -> None:
+    of = {"entity_type": "topic", "config_key": LIST, "config_value": "0:1"}
+    row = desired("t", **of)
+    configs = DictConfigs({row.entity: {}})
+    ledger = written(configs, row)
+    configs.configs[row.entity] = {LIST: "7:7"}
+    found = returned(configs, ledger)
+    assert found.changes == ()
+    assert "none of its entries that were ours" in found.yielded[0].why
+
+
+def test_what_was_removed_is_not_given_back() -> None:
+    row = desired(config_value=None, prior_value="5")
+    configs = DictConfigs({MALLORY: {KEY: "5"}})
+    assert restore.due(written(configs, row), LATER, everything=True) == {}
