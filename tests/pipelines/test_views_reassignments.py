@@ -133,7 +133,7 @@ def test_the_pace_is_that_since_its_throttle_was_altered(
     warehouse: Warehouse, change: Row, expected: tuple[Any, ...]
 ) -> None:
     content = {"reassignment_changes": REQUESTED, "replica_lag": SLOW_THEN_FAST}
-    row = found(warehouse, content | {"throttle_changes": [change]})[3]
+    row = found(warehouse, content | {"config_alterations": [change]})[3]
     assert (row["state"], row["eta_s"] and round(row["eta_s"])) == expected
     assert row["offsets_left"] == SLOW_THEN_FAST[-1]["lag"]
 

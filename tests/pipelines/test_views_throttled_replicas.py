@@ -145,6 +145,6 @@ def test_a_list_that_is_to_grow_is_not_left_over(
 ) -> None:
     old = throttled(NOW, list_set_by="User:us", **IDLE)
     change = altered(1, LEADERS, "0:1", principal="User:us")
-    told = {"settings": [MANAGED, BY_US], "throttle_changes": [change]}
+    told = {"settings": [MANAGED, BY_US], "config_alterations": [change]}
     (row,) = asks(warehouse, [old, *more], **told)
     assert (row["config_value"], row["prior_value"]) == expected

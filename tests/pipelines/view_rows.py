@@ -330,6 +330,7 @@ def throttled(second: float, **others: Any) -> Row:
 
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
+    assert content.keys() <= tables.TABLES.keys()
     for table in tables.TABLES.values():
         described = pa.schema(
             pa.field(column.name, column.type, metadata={"comment": column.comment})
