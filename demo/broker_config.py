@@ -30,6 +30,7 @@ def server_properties(
         **_logins(credentials),
         **_small_topics(min(3, len(ports))),
         **_telemetry(ports, credentials),
+        **_acls(),
         "auto.create.topics.enable": "false",
         "num.network.threads": "2",
         "num.io.threads": "4",
@@ -64,6 +65,16 @@ def _logins(credentials: Credentials) -> dict[str, str]:
         "listener.name.internal.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.internal.plain.sasl.jaas.config": credentials.internal_listener(),
         **{f"listener.name.sasl_plaintext.{key}": value for key, value in for_clients.items()},
+    }
+
+
+def _acls() -> dict[str, str]:
+    """Everybody may do everything until an ACL says otherwise of what it names."""
+    return {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+        # Controllers talk to each other without a login.
+        "super.users": "User:admin;User:broker;User:ANONYMOUS",
     }
 
 

@@ -36,6 +36,6 @@ class Plan(Section):
     max_input_age_s: Positive = 900
     max_plan_age_s: Positive = 86_400
     tolerated_managers: list[str] = Field(
-        default_factory=lambda: ["admin_client", "kafka-reassign-partitions"]
+        default_factory=lambda: ["admin_client", "kafka-reassign-partitions", "other"]
     )
     stop_file: Path | None = None

@@ -1,34 +1,25 @@
 """`quotaflow apply`: a plan of now, or a frozen one, tried on the cluster or written to it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import plan_rows, planning, turn
+from quotaflow.pipelines.feedback import frozen, planning, turn
 from quotaflow.pipelines.feedback.apply import Configs, look
 from quotaflow.pipelines.feedback.change import Change, Plan
+from quotaflow.pipelines.feedback.frozen import Frozen
 from quotaflow.pipelines.feedback.ledger import BEGUN, DONE
 from quotaflow.pipelines.feedback.outcome import SO_ALREADY, Outcome
-from quotaflow.schemas.control_tables import PLANS
 
 Said = Callable[[str], None]
 Stopped = Callable[[], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Frozen:
-    """A plan as it was frozen, and when."""
-
-    plan: Plan
-    at: datetime
-
-
-def tried(conf: Conf, frozen: Frozen | None, now: datetime) -> tuple[Plan, list[Outcome]]:
+def tried(conf: Conf, wanted: Frozen | None, now: datetime) -> tuple[Plan, list[Outcome]]:
     """The plan, and what brokers would say to each of its changes; nothing is written."""
-    plan = _plan(conf, frozen, now)
+    plan = _plan(conf, wanted, now)
     with turn.cluster(conf) as (cluster_id, configs):
         _check_cluster(plan, cluster_id)
         return plan, [outcome for group in _groups(plan) for outcome in look(configs, group)]
@@ -36,7 +27,7 @@ def tried(conf: Conf, frozen: Frozen | None, now: datetime) -> tuple[Plan, list[
 
 def applied(
     conf: Conf,
-    frozen: Frozen | None,
+    wanted: Frozen | None,
     report: Said,
     stopped: Stopped = lambda: None,
     passed: Said = lambda _: None,
@@ -48,14 +39,13 @@ def applied(
     """
     with turn.taken(conf, report, stopped, passed) as taken:
         now = datetime.now(UTC)
-        plan = _plan(conf, frozen, now)
+        plan = _plan(conf, wanted, now)
         _check_cluster(plan, taken.cluster_id)
         if not plan.changes:
             return plan, []
-        if frozen is not None:
+        if wanted is not None:
             _check_reality(plan, taken.apply.configs)
-        else:
-            taken.rows.append(PLANS, list(plan_rows.rows(plan, now, turn.whoami())))
+        frozen.keep(conf, taken.rows, plan, now)
         return plan, taken.apply.run(plan.plan_id, plan.changes)
 
 
@@ -65,16 +55,16 @@ def problem(outcomes: Sequence[Outcome]) -> str | None:
     return f"{len(missed)} of {len(outcomes)} changes were not made" if missed else None
 
 
-def _plan(conf: Conf, frozen: Frozen | None, now: datetime) -> Plan:
-    if frozen is None:
+def _plan(conf: Conf, wanted: Frozen | None, now: datetime) -> Plan:
+    if wanted is None:
         return planning.make(conf, now)
     most = timedelta(seconds=conf.plan.max_plan_age_s)
-    if now - frozen.at > most:
+    if now - wanted.at > most:
         raise FeedbackError(
-            f"plan {frozen.plan.plan_id} was frozen at {frozen.at:%Y-%m-%d %H:%M:%S} UTC, and "
+            f"plan {wanted.plan.plan_id} was frozen at {wanted.at:%Y-%m-%d %H:%M:%S} UTC, and "
             f"plan.max_plan_age_s is {conf.plan.max_plan_age_s}: plan anew"
         )
-    return frozen.plan
+    return wanted.plan
 
 
 def _check_cluster(plan: Plan, cluster_id: str) -> None:

@@ -1,13 +1,13 @@
 """Plans frozen in the table plans: kept, and found again by id."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from quotaflow.pipelines import session
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import plan_rows, planning
-from quotaflow.pipelines.feedback.applying import Frozen
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.turn import Rows, whoami
 from quotaflow.pipelines.reader import Reader, nearest
@@ -18,15 +18,27 @@ from quotaflow.schemas.control_tables import PLANS
 _NEWEST = "SELECT plan_id FROM plans GROUP BY plan_id ORDER BY max(event_time) DESC LIMIT 20"
 
 
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A plan as it was frozen, and when."""
+
+    plan: Plan
+    at: datetime
+
+
 def save(conf: Conf, plan: Plan, now: datetime, report: Callable[[str], None]) -> None:
     """Freeze a plan; one that was frozen before stays as it is."""
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
         warehouse.ensure(spark, [PLANS])
-        if not planning.rows(conf, _select(plan.plan_id)):
-            told = list(plan_rows.rows(plan, now, whoami()))
-            Rows(spark, warehouse).append(PLANS, told)
+        keep(conf, Rows(spark, warehouse), plan, now)
+
+
+def keep(conf: Conf, rows: Rows, plan: Plan, now: datetime) -> None:
+    """The same within a turn."""
+    if not planning.rows(conf, _select(plan.plan_id)):
+        rows.append(PLANS, list(plan_rows.rows(plan, now, whoami())))
 
 
 def load(conf: Conf, plan_id: str) -> Frozen:

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import ledger_rows
+from quotaflow.pipelines.feedback import ledger_rows, others
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.desired import Desired
 from quotaflow.pipelines.feedback.guards import FACTS, SNAPSHOT, Bounds
@@ -51,7 +52,7 @@ def make(settings: Conf, now: datetime) -> Plan:
     """The plan as it is now."""
     wanted = desired(settings)
     checks = {name: preflight(settings, name) for name in {row.cluster_id for row in wanted}}
-    limits = replace(bounds(settings), refused=refused(settings), **_known(settings))
+    limits = replace(bounds(settings), refused=refused(settings), **_known(settings, now))
     limits = replace(limits, harm=lambda rows: checks[rows[0].cluster_id].harm(rows))
     return plan(wanted, now, limits, connection(settings), ledger(settings))
 
@@ -103,11 +104,16 @@ def bounds(settings: Conf) -> Bounds:
     )
 
 
-def _known(settings: Conf) -> dict[str, Any]:
-    """How old what a plan stands on is, and how many entities there are."""
-    (newest,) = rows(settings, _NEWEST)
-    (counts,) = rows(settings, _ENTITIES)
-    return {"inputs_at": {FACTS: newest["facts"], SNAPSHOT: newest["snapshot"]}, "entities": counts}
+def _known(settings: Conf, now: datetime) -> dict[str, Any]:
+    """How old what a plan stands on is, how many entities there are, and who else manages them."""
+    ask = partial(rows, settings)
+    (newest,) = ask(_NEWEST)
+    (counts,) = ask(_ENTITIES)
+    return {
+        "inputs_at": {FACTS: newest["facts"], SNAPSHOT: newest["snapshot"]},
+        "entities": counts,
+        "others": others.managers(ask, now, settings.plan.tolerated_managers),
+    }
 
 
 def refused(settings: Conf) -> dict[str, str]:

@@ -4,15 +4,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from quotaflow.pipelines.cluster_state import UnansweredError
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import planning, restore, turn
+from quotaflow.pipelines.feedback import others, planning, restore, turn
 from quotaflow.pipelines.feedback.apply import Configs
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.ledger import YIELDED, Ledger, Record
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.restore import Returns, Yielded
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas.config_tables import CONFIG_ALTERATIONS
 
 Said = Callable[[str], None]
 PLAN_ID = "restore"
@@ -52,7 +56,10 @@ def _returns(
     for entity in dict.fromkeys(key[0] for key in owned):
         with suppress(UnansweredError):
             actual[entity] = configs.read(entity)
-    return restore.returns(owned, actual, {}, planning.connection(conf))
+    # Without an ingested request log nobody tells who changed what.
+    is_told = Reader(Warehouse(conf.warehouse)).is_made(CONFIG_ALTERATIONS.name)
+    setters = others.setters(partial(planning.rows, conf), owned) if is_told else {}
+    return restore.returns(owned, actual, setters, planning.connection(conf))
 
 
 def _yielded(each: Yielded, run_id: str, number: int) -> Record:

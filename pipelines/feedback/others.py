@@ -1,0 +1,78 @@
+"""Who else alters dynamic configs: after us, one config; or programs that manage them for good."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.ledger import Owned
+from quotaflow.pipelines.feedback.restore import Key
+from quotaflow.schemas.configs import BROKER, TOPIC, USER
+
+Rows = Callable[[str], list[dict[str, Any]]]
+
+_WRITERS = """
+    SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, principal,
+        client_id, altered_at
+    FROM config_writers WHERE is_own = false
+"""
+_MANAGERS = "SELECT kind, principal, client_id, entity_types, evidence, last_seen FROM co_managers"
+_TIME = "%Y-%m-%d %H:%M:%S UTC"
+_MOST_CHARS = 100
+_ACTIVE_FOR = timedelta(days=1)
+# Where only a trace was found, nobody tells whose configs it alters: what such programs do.
+_MANAGED_BY = {
+    "cruise_control": (BROKER, TOPIC),
+    "strimzi": (USER, TOPIC, BROKER),
+}
+# Who moves replicas sets and removes their throttles.
+_MANAGED_WITH = {"replicas": (BROKER, TOPIC)}
+
+
+def setters(rows: Rows, owned: Mapping[Key, Owned]) -> dict[Key, str]:
+    """Who altered configs that we hold after we wrote them, as far as the request log tells."""
+    return {
+        key: f"{_cut(row['principal'])} ({_cut(row['client_id'])}) at {row['altered_at']:{_TIME}}"
+        for row in (rows(_WRITERS) if owned else [])
+        if (key := _key(row)) in owned and row["altered_at"].astimezone(UTC) > owned[key].since
+    }
+
+
+def managers(rows: Rows, now: datetime, tolerated: Iterable[str]) -> dict[str, str]:
+    """Type of entity -> a program that manages its configs too, of late, and is not tolerated."""
+    found: dict[str, str] = {}
+    for row in sorted(rows(_MANAGERS), key=lambda row: (row["kind"], row["evidence"])):
+        seen = row["last_seen"]
+        is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR
+        if is_active and row["kind"] not in tolerated:
+            for entity_type in _types(row):
+                found.setdefault(entity_type, _told(row))
+    return found
+
+
+def _key(row: Mapping[str, Any]) -> Key:
+    # The log has an empty name for the default of a type.
+    name = row["entity_name"] or None
+    return Entity(row["cluster_id"], row["entity_type"], name, row["entity_client_id"]), row[
+        "config_key"
+    ]
+
+
+def _types(row: Mapping[str, Any]) -> Iterable[str]:
+    if row["entity_types"] is None:
+        return _MANAGED_BY.get(row["kind"], (USER, TOPIC, BROKER))
+    types = row["entity_types"].split(",")
+    return [each for of in types for each in _MANAGED_WITH.get(of, (of,))]
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    who = (
+        "" if row["principal"] is None else f"{_cut(row['principal'])} ({_cut(row['client_id'])}), "
+    )
+    seen = row["last_seen"]
+    when = "its trace stands" if seen is None else f"last seen {seen:{_TIME}}"
+    return f"{row['kind']} ({who}{row['evidence']}, {when})"
+
+
+def _cut(text: str | None) -> str:
+    return (text or "-")[:_MOST_CHARS]

@@ -1,0 +1,28 @@
+"""`apply --yes` that ends by kill -9 after so many steps: `python killed_apply.py CONF STEPS`."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.commands import output
+from quotaflow.pipelines.feedback import applying
+
+
+def main() -> None:
+    """Die after that many steps; exit code 0: it was over before."""
+    left = int(sys.argv[2])
+
+    def passed(step: str) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            output.note(f"killed after {step}")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    applying.applied(config.load(Path(sys.argv[1])), None, output.note, passed=passed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,272 @@
+"""Plans applied to a real cluster: recorded, read back, given back, and found after a crash."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ConfigResourceType,
+    ResourcePattern,
+    ResourceType,
+)
+
+from quotaflow.demo import traffic_configs
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import FeedbackError, LockedError
+from quotaflow.pipelines.feedback import planning, restoring, turn
+from quotaflow.pipelines.feedback.change import SET, Change, Operation
+from quotaflow.pipelines.feedback.desired import Desired, Entity
+from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.ledger import DONE, MOVED, REFUSED, UNDONE
+from quotaflow.pipelines.feedback.outcome import Outcome
+from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .readers import await_so
+from .tables_read import query
+
+PREFIX = "feedback-"
+TOPIC = f"{PREFIX}topic"
+BYTES = "producer_byte_rate"
+LIST = "leader.replication.throttled.replicas"
+RATE = "leader.replication.throttled.rate"
+METRICS = {"metrics": "org.apache.kafka.producer.", "interval.ms": "60000"}
+IDS = "client_instance_id=vl7CCx68Qw29SsxmLSK4Xg"
+ENTITIES = (
+    (Entity("", "user", f"{PREFIX}user"), {BYTES: "5000000", "request_percentage": "50.0"}),
+    (Entity("", "user", f"{PREFIX}user", "an app"), {"consumer_byte_rate": "6000000"}),
+    (Entity("", "client-id", f"{PREFIX}client"), {BYTES: "7000000"}),
+    (Entity("", "broker", "2"), {RATE: "8000000"}),
+    (Entity("", "topic", TOPIC), {LIST: "0:1,0:2"}),
+    (Entity("", "client-metrics", f"{PREFIX}metrics"), METRICS | {"match": IDS}),
+)
+
+
+class CrashError(Exception):
+    """The process ended here, as far as the records can tell."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def topic(cluster: Cluster) -> None:
+    with cluster.admin() as admin:
+        admin.create_topics({TOPIC: {"num_partitions": 1, "replication_factor": 2}})
+
+
+@pytest.fixture(scope="module")
+def conf(login: list[str], tmp_path_factory: pytest.TempPathFactory) -> Conf:
+    """One warehouse for all: records of one test are the next one's past."""
+    folder = tmp_path_factory.mktemp("feedback") / "warehouse"
+    return config.load(overrides=[*login, f"warehouse.path={folder}"])
+
+
+def rows(
+    cluster_id: str, entity: Entity, values: dict[str, str], **others: object
+) -> list[Desired]:
+    """Rows that ask for these values on what is set now: nothing, unless `prior_value` says so."""
+    return [
+        Desired(
+            cluster_id=cluster_id,
+            entity_type=entity.entity_type,
+            entity_name=entity.entity_name,
+            entity_client_id=entity.client_id,
+            config_key=key,
+            config_value=value,
+            reason="because",
+            evidence_table="quota_advice",
+            evidence_key="live",
+            since=datetime.now(UTC) - timedelta(hours=1),
+            priority=20,
+            **({"prior_value": None} | others),  # type: ignore[arg-type]
+        )
+        for key, value in values.items()
+    ]
+
+
+def apply(
+    conf: Conf, desired: list[Desired], passed: Callable[[str], None] = lambda _: None
+) -> list[Outcome]:
+    """Plan these rows on what was done before, and write it."""
+    with turn.taken(conf, lambda _: None, passed=passed) as taken:
+        seen = Bounds(lease_s=3_600)
+        connection = planning.connection(conf)
+        made = plan(desired, datetime.now(UTC), seen, connection, taken.ledger)
+        assert made.held == ()
+        return taken.apply.run(made.plan_id, made.changes)
+
+
+def give_back(conf: Conf) -> list[Outcome]:
+    return restoring.restored(conf, lambda _: None, everything=True)[1]
+
+
+@contextmanager
+def standing(conf: Conf) -> Iterator[Callable[[Entity], dict[str, str]]]:
+    """What the cluster has of an entity now."""
+    with turn.cluster(conf) as (_, configs):
+        yield configs.read
+
+
+def of(cluster: Cluster, entity: Entity) -> Entity:
+    return Entity(cluster.cluster_id, entity.entity_type, entity.entity_name, entity.client_id)
+
+
+def steps(conf: Conf) -> list[tuple[str, str]]:
+    found = query(
+        Path(str(conf.warehouse.path)),
+        "SELECT step, config_key FROM config_changes ORDER BY event_time, number",
+    )
+    return [(row["step"], row["config_key"]) for row in found]
+
+
+def test_every_kind_of_entity_is_written_read_back_and_given_back(
+    cluster: Cluster, conf: Conf
+) -> None:
+    with cluster.admin() as admin:
+        others = traffic_configs.set_config(ConfigResourceType.TOPIC, TOPIC, LIST, "0:3")
+        assert others(admin).error_code == 0
+    wanted = [
+        row
+        for entity, values in ENTITIES
+        for row in rows(
+            cluster.cluster_id,
+            entity,
+            {k: f"0:3,{v}" if k == LIST else v for k, v in values.items()},
+            prior_value="0:3" if entity.entity_type == "topic" else None,
+        )
+    ]
+    outcomes = apply(conf, wanted)
+    assert {o.step for o in outcomes} == {DONE}
+    with standing(conf) as read:
+        for entity, values in ENTITIES:
+            told = {k: f"0:3,{v}" if k == LIST else v for k, v in values.items()}
+            assert read(of(cluster, entity)) == told
+        assert apply(conf, wanted) == []
+        assert {o.step for o in give_back(conf)} == {DONE}
+        left = {e: read(of(cluster, e)) for e, _ in ENTITIES}
+    assert {e.entity_type: found for e, found in left.items() if found} == {"topic": {LIST: "0:3"}}
+
+
+def test_the_default_of_all_users_can_be_written_and_given_back(
+    cluster: Cluster, conf: Conf
+) -> None:
+    # No plan of today's results asks for one.
+    default = Entity(cluster.cluster_id, "user", None)
+    (row,) = rows(cluster.cluster_id, default, {BYTES: "900000000"})
+    change = Change(row, row.config_value, Operation(SET, row.config_value), "", "", 3_600)
+    with turn.taken(conf, lambda _: None) as taken:
+        (outcome,) = taken.apply.run("p", [change])
+    with standing(conf) as read:
+        assert (outcome.step, read(default)) == (DONE, {BYTES: "900000000"})
+        give_back(conf)
+        assert read(default) == {}
+
+
+@pytest.mark.parametrize("at", ["looked", "begun", "sent", "written", "recorded"])
+def test_a_crash_between_any_two_steps_is_found_and_finished(
+    cluster: Cluster, conf: Conf, at: str
+) -> None:
+    entities = [Entity("", "user", f"{PREFIX}{at}-{n}") for n in "ab"]
+    wanted = [r for e in entities for r in rows(cluster.cluster_id, e, {BYTES: "1000000"})]
+
+    def passed(step: str) -> None:
+        if step == at:
+            raise CrashError
+
+    with pytest.raises(CrashError):
+        apply(conf, wanted, passed)
+    apply(conf, wanted)
+    with standing(conf) as read:
+        assert [read(of(cluster, e)) for e in entities] == [{BYTES: "1000000"}] * 2
+        assert {o.step for o in give_back(conf)} == {DONE}
+        assert [read(of(cluster, e)) for e in entities] == [{}, {}]
+    with turn.cluster(conf) as (cluster_id, _):
+        ledger = turn.ours(planning.ledger(conf), cluster_id)
+    assert (ledger.open, ledger.owned) == ((), {})
+
+
+def test_what_another_admin_did_stays(cluster: Cluster, conf: Conf) -> None:
+    user = Entity("", "user", f"{PREFIX}moved")
+    wanted = rows(cluster.cluster_id, user, {BYTES: "1000000"})
+    with cluster.admin() as admin:
+        set_quota = traffic_configs.set_quota
+        assert set_quota(f"{PREFIX}moved", BYTES, 3e6)(admin).error_code == 0
+        (outcome,) = apply(conf, wanted)
+        assert (outcome.step, outcome.detail) == (
+            MOVED,
+            "it is 3000000 now, and was planned on not set",
+        )
+        assert set_quota(f"{PREFIX}moved", BYTES, None)(admin).error_code == 0
+        (outcome,) = apply(conf, wanted)
+        assert outcome.step == DONE
+        assert set_quota(f"{PREFIX}moved", BYTES, 4e6)(admin).error_code == 0
+        assert give_back(conf) == []
+        with standing(conf) as read:
+            assert read(of(cluster, user)) == {BYTES: "4000000"}
+        assert set_quota(f"{PREFIX}moved", BYTES, None)(admin).error_code == 0
+    assert ("yielded", BYTES) in steps(conf)
+
+
+def test_what_one_entity_is_refused_costs_no_other(cluster: Cluster, conf: Conf) -> None:
+    # With one ACL of the topic, only what ACLs allow may be done to it.
+    pattern = ResourcePattern(ResourceType.TOPIC, TOPIC)
+    read = ACL("User:alice", "*", ACLOperation.DESCRIBE_CONFIGS, ACLPermissionType.ALLOW, pattern)
+    alice = cluster.client_properties("alice")
+    as_alice = config.load(
+        overrides=[
+            *(f"kafka.properties.{k}={v}" for k, v in alice.items() if "jaas" not in k),
+            "kafka.properties.sasl.jaas.config=env:FEEDBACK_ALICE",
+            f"warehouse.path={conf.warehouse.path}",
+        ]
+    )
+    wanted = [
+        *rows(cluster.cluster_id, Entity("", "topic", TOPIC), {LIST: "0:3,0:1"}, prior_value="0:3"),
+        *rows(cluster.cluster_id, Entity("", "user", f"{PREFIX}bob"), {BYTES: "1000000"}),
+    ]
+    with cluster.admin() as admin, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEEDBACK_ALICE", alice["sasl.jaas.config"])
+        admin.create_acls([read])
+        try:
+            outcomes = apply(as_alice, wanted)
+        finally:
+            admin.delete_acls([read])
+    ended = {o.change.entity.entity_type: (o.step, o.detail) for o in outcomes}
+    assert ended["user"] == (DONE, None)
+    assert ended["topic"][0] == REFUSED
+    assert "29" in str(ended["topic"][1])
+    give_back(conf)
+
+
+def test_an_expired_lease_ends_whoever_was_away(cluster: Cluster, conf: Conf) -> None:
+    user = Entity("", "user", f"{PREFIX}leased")
+    apply(conf, rows(cluster.cluster_id, user, {BYTES: "1000000"}, valid_s=2))
+    with standing(conf) as read:
+        await_so(lambda: bool(restoring.due(conf, datetime.now(UTC)).changes))
+        (outcome,) = restoring.restored(conf, lambda _: None)[1]
+        assert (outcome.step, read(of(cluster, user))) == (DONE, {})
+
+
+def test_one_at_a_time_and_none_while_there_is_a_stop_file(cluster: Cluster, conf: Conf) -> None:
+    wanted = rows(cluster.cluster_id, Entity("", "user", f"{PREFIX}stop"), {BYTES: "1000000"})
+    with Warehouse(conf.warehouse).lock(), pytest.raises(LockedError):
+        apply(conf, wanted)
+    stop = turn.stop_file(conf)
+
+    def passed(step: str) -> None:
+        if step == "begun":
+            stop.touch()
+
+    try:
+        (outcome,) = apply(conf, wanted, passed)
+        assert outcome.step == UNDONE
+        with pytest.raises(FeedbackError, match="STOP is there"):
+            apply(conf, wanted)
+    finally:
+        stop.unlink()
+    with standing(conf) as read:
+        assert read(of(cluster, wanted[0].entity)) == {}

@@ -1,0 +1,162 @@
+"""plan, apply and restore as an operator runs them; killed, and side by side."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from quotaflow.demo import traffic_configs
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import session
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.feedback import planning, turn
+from quotaflow.pipelines.feedback.desired import Entity
+
+from . import violations
+
+USERS = ("feedback-eve", "feedback-mal", "feedback-zoe")
+BYTES = "producer_byte_rate"
+HERE = Path(__file__).parent
+TIMEOUT_S = 240
+
+
+class Operator:
+    """Runs quotaflow with one conf, in this process or in one of its own."""
+
+    def __init__(self, cluster: Cluster, conf: Conf, folder: Path, users: tuple[str, ...]) -> None:
+        self.cluster, self.conf, self.users = cluster, conf, users
+        self.file = folder / "conf.yaml"
+        of = {
+            "kafka": {"properties": dict(conf.kafka.properties)},
+            "warehouse": {"path": str(conf.warehouse.folder)},
+            "spark": {"conf": session.SHORT_LIVED},
+        }
+        self.file.write_text(yaml.safe_dump(of))
+        violations.fill(conf, cluster.cluster_id, users)
+
+    def run(self, *words: str) -> int:
+        return execute([*words, "--conf", str(self.file)])
+
+    def start(self, *command: str) -> "subprocess.Popen[str]":
+        words = [sys.executable, *command]
+        return subprocess.Popen(words, stdout=-1, stderr=subprocess.STDOUT, text=True)
+
+    def quotas(self) -> list[dict[str, str]]:
+        with turn.cluster(self.conf) as (cluster_id, configs):
+            return [configs.read(Entity(cluster_id, "user", user)) for user in self.users]
+
+    def is_settled(self) -> bool:
+        ledger = planning.ledger(self.conf)
+        return not ledger.open
+
+
+@pytest.fixture
+def operator(cluster: Cluster, conf: Conf, tmp_path: Path) -> Operator:
+    return Operator(cluster, conf, tmp_path, USERS)
+
+
+HELD = {BYTES: str(violations.QUOTA)}
+
+
+def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(
+    operator: Operator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert operator.run("plan", "--save", "--json") == 3
+    told = capsys.readouterr()
+    plan_id = json.loads(told.out.splitlines()[0])["plan_id"]
+    assert f"quotaflow apply {plan_id} --yes" in told.err
+    assert operator.run("apply", plan_id) == 3
+    assert "Nothing was written: --yes writes it." in capsys.readouterr().err
+    assert operator.quotas() == [{}] * 3
+
+    assert operator.run("apply", plan_id, "--yes") == 0
+    assert capsys.readouterr().out.count("done       user feedback-") == 3
+    assert operator.quotas() == [HELD] * 3
+    assert operator.run("apply", plan_id, "--yes") == 0
+    assert capsys.readouterr().out.count("so_already") == 3
+    assert operator.run("plan") == 0
+
+    assert operator.run("restore") == 0
+    assert "nothing is to be given back" in capsys.readouterr().out
+    assert operator.run("restore", "--all", "--yes") == 0
+    assert capsys.readouterr().out.count("done       user feedback-") == 3
+    assert operator.quotas() == [{}] * 3
+
+
+def test_a_frozen_plan_is_not_applied_where_the_cluster_has_moved(
+    operator: Operator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert operator.run("plan", "--save") == 3
+    plan_id = re.search(r"quotaflow apply (\w+) --yes", capsys.readouterr().err)[1]  # type: ignore[index]
+    assert operator.run("apply", "--yes") == 0
+    assert operator.run("restore", "--all", "--yes") == 0
+    with operator.cluster.admin() as admin:
+        set_quota(admin, USERS[1], 5e6)
+        capsys.readouterr()
+        assert operator.run("apply", plan_id, "--yes") == 1
+        told = capsys.readouterr().err
+        set_quota(admin, USERS[1], None)
+    assert "feedback-mal" in told
+    assert "it is 5000000 now, and was planned on not set" in told
+    assert "nothing of plan" in told
+    assert operator.quotas() == [{}] * 3
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("apply", "nope", "--yes"), 2, "no plan nope was frozen"),
+        (("plan", "--json", "--jikkou"), 2, "exclude each other"),
+        (("plan", "--set", "plan.most_step=1"), 2, "plan.most_step"),
+    ],
+)
+def test_wrong_use_is_one_line(
+    operator: Operator,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
+    assert operator.run(*words) == code
+    assert said in capsys.readouterr().err
+
+
+def set_quota(admin: object, user: str, value: float | None) -> None:
+    assert traffic_configs.set_quota(user, BYTES, value)(admin).error_code == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1_800)
+def test_kill_9_between_any_two_steps_loses_nothing(operator: Operator) -> None:
+    killed = []
+    for steps in range(1, 20):
+        script = str(HERE / "killed_apply.py")
+        with operator.start(script, str(operator.file), str(steps)) as process:
+            said, _ = process.communicate(timeout=TIMEOUT_S)
+        if process.returncode == 0:
+            break
+        assert process.returncode == -9, said
+        killed += re.findall("killed after (\\w+)", said)
+        assert operator.run("apply", "--yes") == 0
+        assert operator.quotas() == [HELD] * 3
+        assert operator.is_settled()
+        assert operator.run("restore", "--all", "--yes") == 0
+        assert operator.quotas() == [{}] * 3
+    assert killed == ["looked", "begun", *["sent", "written", "recorded"] * 3]
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+def test_of_two_at_once_one_writes_and_the_other_says_who(operator: Operator) -> None:
+    words = ("-m", "quotaflow.pipelines", "apply", "--yes", "--conf", str(operator.file))
+    with operator.start(*words) as one, operator.start(*words) as other:
+        said = [process.communicate(timeout=TIMEOUT_S)[0] for process in (one, other)]
+    assert sorted((one.returncode, other.returncode)) == [0, 1], said
+    assert "is being written by process" in "".join(said)
+    assert operator.quotas() == [HELD] * 3
+    assert operator.run("restore", "--all", "--yes") == 0
