@@ -76,6 +76,17 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ),
     (
         "sql",
+        "SELECT event_time, replica_id, CAST(bytes_left AS BIGINT) AS bytes_left, "
+        "CAST(bytes_per_s AS BIGINT) AS bytes_per_s, eta_s, took_s FROM move_progress "
+        "WHERE topic = 'bulk' ORDER BY event_time",
+    ),
+    (
+        "sql",
+        "SELECT topic, replica_id, state, requested_by, requested_time, joined_time "
+        "FROM reassignments WHERE topic = 'bulk'",
+    ),
+    (
+        "sql",
         "SELECT client_id, sum(fetches) AS fetches, sum(drained_fetches) AS drained, "
         "sum(wait_timeout_fetches) AS empty, sum(bytes) AS bytes, "
         "max(max_response_bytes) AS most_at_once FROM fetch_sizes WHERE replica_id IS NULL "

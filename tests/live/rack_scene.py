@@ -1,18 +1,13 @@
 """Consumers in three racks, in none and in one nobody has, and what happens to two of them.
 
-Two acts on the shared cluster: all is well; then a leader moves, and a follower falls behind. The
-tables are by the minute, so each act is told as a minute of its own: its lines are shipped with
-their times moved, and the snapshot taken in it has one of that minute.
+Two acts on the shared cluster: all is well; then a leader moves, and a follower falls behind.
 """
 
-import json
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any, Self
@@ -26,9 +21,8 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.snapshots import take
 
-from .drive import logged
+from .acts import Acts
 from .readers import Readers, await_so
 
 PREFIX = "racks-"
@@ -46,9 +40,7 @@ BURST_RECORDS, BURST_BYTES = 600, 10_000
 """More than a follower takes at once (replica.fetch.max.bytes, 1 MiB)."""
 TINY_BYTES, SHORT_BYTES, HUGE_BYTES = 20_000, 100_000, 1_000_000_000
 
-_MINUTE_MS = 60_000
 _PREFERRED = 0
-_SNAPSHOT = ("brokers", "topics", "replicas", "configs", "settings")
 _THROTTLED = "follower.replication.throttled"
 
 
@@ -81,54 +73,30 @@ class Roles:
         }
 
 
-@dataclass
+@dataclass(frozen=True)
 class Scene:
-    """The acts so far: when each began and ended by this machine's clock, and its minute."""
+    """Where it is played, and who has which part."""
 
     cluster: Cluster
     conf: Conf
     roles: Roles
-    acts: list[tuple[int, int, int]] = field(default_factory=list)
 
     def rack(self, broker_id: int) -> str:
         return self.cluster.racks[broker_id]
 
-    @contextmanager
-    def act(self) -> Iterator[None]:
-        """An act with a snapshot at its end; what brokers answer in between is told."""
-        began_ms = _now_ms()
-        first_ms = began_ms // _MINUTE_MS * _MINUTE_MS - 3 * _MINUTE_MS
-        minute_ms = self.acts[-1][2] + _MINUTE_MS if self.acts else first_ms
-        yield
-        at = datetime.fromtimestamp(minute_ms / 1_000 + 59, UTC)
-        take.take(self.conf, at, lambda _: None, _SNAPSHOT)
-        self.acts.append((began_ms, _now_ms(), minute_ms))
-        assert self.acts[-1][1] - began_ms < _MINUTE_MS
-
-    def lines(self) -> Iterator[dict[str, Any]]:
-        """The request log of our clients, and of who follows or leads."""
-        for line in logged(self.cluster):
-            for began_ms, ended_ms, minute_ms in self.acts:
-                if began_ms <= line["ts"] < ended_ms and _is_ours(line["r"]):
-                    yield line | {"ts": line["ts"] - began_ms + minute_ms}
-
 
 def play(cluster: Cluster, conf: Conf) -> Scene:
     """Both acts; then what brokers logged is in LOG, and the cluster is as it was."""
-    scene = Scene(cluster, conf, Roles.of(cluster))
+    scene, acts = Scene(cluster, conf, Roles.of(cluster)), Acts(cluster, conf)
     with Readers.of(cluster) as readers:
-        with scene.act():
+        with acts.act():
             make_topics(scene)
             read_all(scene, readers)
-        with recovered(scene), scene.act():
+        with recovered(scene), acts.act():
             throttle(scene, "1", f"0:{scene.roles.away}")
             move_leader(scene, readers)
             fall_behind(scene, readers)
-    producer = Producer(cluster.librdkafka_properties("admin") | {"enable.metrics.push": False})
-    for line in scene.lines():
-        producer.produce(LOG, json.dumps(line).encode())
-        producer.poll(0)
-    assert producer.flush(30) == 0
+    acts.ship(LOG, _is_ours)
     return scene
 
 
@@ -150,9 +118,23 @@ def produce(
     scene: Scene, topic: str, partition: int, records: int, bytes_each: int, *, acks: int = -1
 ) -> None:
     """Records that all in-sync replicas have, or with 1 the leader."""
-    login = scene.cluster.librdkafka_properties("alice")
-    settings = {"client.id": f"{PREFIX}producer", "batch.size": BATCH_BYTES, "acks": acks}
-    producer = Producer(login | settings | {"enable.metrics.push": False})
+    settings = {"batch.size": BATCH_BYTES, "acks": acks}
+    write(scene.cluster, PREFIX, topic, records, bytes_each, partition=partition, **settings)
+
+
+def write(
+    cluster: Cluster,
+    prefix: str,
+    topic: str,
+    records: int,
+    bytes_each: int,
+    *,
+    partition: int = 0,
+    **settings: Any,
+) -> None:
+    """Records by a producer whose client id begins so, the same each time."""
+    login = cluster.librdkafka_properties("alice") | {"enable.metrics.push": False}
+    producer = Producer(login | {"client.id": f"{prefix}producer"} | settings)
     record = Random(topic).randbytes(bytes_each)
     for _ in range(records):
         producer.produce(topic, record, partition=partition)
@@ -259,7 +241,3 @@ def _is_ours(line: dict[str, Any]) -> bool:
     client_id, api = header["clientId"] or "", header["requestApiKeyName"]
     is_follower = api == "FETCH" and client_id.startswith("broker-")
     return client_id.startswith(PREFIX) or is_follower or api == "ALTER_PARTITION"
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import Row, altered, at, behind, make_tables, moved, reassigned, rows
+from .view_rows import Row, altered, at, behind, make_tables, moved, picked, reassigned, rows
 
 PARTITION = {"topic_id": "t1", "topic": None, "partition": 0}
 NAMED = {"cluster_id": "c1", "event_time": at(-600), "topic_id": "t1", "topic": "orders"}
@@ -199,3 +199,23 @@ def test_the_log_alone_is_enough(warehouse: Warehouse) -> None:
     }
     told = found(warehouse, content)
     assert (told[2]["state"], told[3]["state"]) == ("stuck", "moving")
+
+
+def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went(
+    warehouse: Warehouse,
+) -> None:
+    joined = reassigned(39, "in_sync", 3, **PARTITION)
+    before = behind(-100, 3, 5, 0, 100)
+    lags = [*falling(2, 10_000, 1_000), behind(20, 3, 4_000, 7_000, 500_000)]
+    content = {"reassignment_changes": [*REQUESTED, joined], "replica_lag": [before, *lags]}
+    make_tables(warehouse, {"topics": NAMES} | content)
+    told = rows(warehouse, "SELECT * FROM move_progress ORDER BY event_time")
+    names = ("replica_id", "offsets_left", "bytes_per_s", "eta_s", "took_s")
+    assert picked(told, *names) == [
+        (3, 10_000, None, None, 30),
+        (3, 9_000, 10_000, 90, 20),
+        (3, 4_000, 50_000, 8, 10),
+    ]
+    per_offset = (100_000 + 100_000 + 500_000) * (2 / 3) / 6_000
+    assert told[-1]["bytes_left"] == pytest.approx(4_000 * per_offset)
+    assert {row["requested_by"] for row in told} == {"User:admin"}

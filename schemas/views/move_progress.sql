@@ -1,0 +1,71 @@
+-- One row per ten seconds in which a replica that was last asked for (reassignments) was behind: what was
+-- left then, in bytes by the mean size of all records that came; bytes_per_s that came since the row
+-- before, eta_s after which it would be in sync at the pace since then, and took_s after which it really
+-- was; null where that is not known.
+WITH spans AS (
+    SELECT
+        moves.cluster_id,
+        moves.topic,
+        moves.partition,
+        moves.replica_id,
+        moves.requested_by,
+        moves.joined_time,
+        late.broker_id AS leader_id,
+        late.event_time,
+        late.last_time,
+        late.bytes,
+        late.lag AS offsets_left,
+        row_number() OVER (
+            PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
+            ORDER BY late.last_time
+        ) AS nth,
+        sum(late.bytes) OVER (
+            PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
+        ) AS bytes_in_all,
+        sum(late.fetches) OVER (
+            PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
+        ) AS fetches,
+        max(late.last_offset) OVER (
+            PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
+        ) - min(late.first_offset) OVER (
+            PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
+        ) AS offsets
+    FROM reassignments AS moves
+    INNER JOIN topic_ids
+        ON moves.cluster_id = topic_ids.cluster_id AND moves.topic = topic_ids.topic
+    INNER JOIN replica_lag AS late
+        ON topic_ids.cluster_id = late.cluster_id
+            AND topic_ids.topic_id = late.topic_id
+            AND moves.partition = late.partition
+            AND moves.replica_id = late.replica_id
+            AND late.last_time >= moves.requested_time
+),
+steps AS (
+    SELECT
+        spans.*,
+        former.offsets_left - spans.offsets_left AS offsets_nearer,
+        (unix_micros(spans.last_time) - unix_micros(former.last_time)) / 1e6 AS seconds
+    FROM spans
+    LEFT JOIN spans AS former
+        ON spans.cluster_id = former.cluster_id
+            AND spans.topic = former.topic
+            AND spans.partition = former.partition
+            AND spans.replica_id = former.replica_id
+            AND spans.nth = former.nth + 1
+)
+
+SELECT
+    cluster_id,
+    topic,
+    partition,
+    replica_id,
+    leader_id,
+    event_time,
+    requested_by,
+    offsets_left,
+    -- What the last answer brought shows in no offset yet.
+    offsets_left * bytes_in_all * (1e0 - 1e0 / fetches) / nullif(offsets, 0) AS bytes_left,
+    bytes / nullif(seconds, 0e0) AS bytes_per_s,
+    CASE WHEN offsets_nearer > 0 THEN offsets_left * seconds / offsets_nearer END AS eta_s,
+    (unix_micros(joined_time) - unix_micros(last_time)) / 1e6 AS took_s
+FROM steps

@@ -1,0 +1,130 @@
+"""Moves of replicas that end well, and not: what they leave behind, and who waits in vain.
+
+Three acts: one move is done and its throttle stays, another waits for a broker that is down; a
+minute later that one still does; and long after nothing moves.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResourceType
+from kafka.protocol.admin import AlterPartitionReassignmentsRequest
+
+from quotaflow.demo import traffic_configs
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines.config import Conf
+
+from .acts import Acts
+from .rack_scene import Roles, write
+from .readers import await_so
+
+PREFIX = "moves-"
+LEFT, DOWN, LOG = f"{PREFIX}left", f"{PREFIX}down", f"{PREFIX}log"
+RATE = 5_000_000
+"""Bytes per second: more than is there, so that the move does not feel it."""
+RECORDS, RECORD_BYTES = 50, 1_000
+MINUTES_LATER = 12
+"""Longer than a throttle may lie about without a move (replication.left_over_s)."""
+SETTINGS = ("settings",)
+"""All that a snapshot must tell here: whose left-overs may be removed. The rest is in the log."""
+ADMIN_APIS = frozenset({"INCREMENTAL_ALTER_CONFIGS", "ALTER_PARTITION_REASSIGNMENTS"})
+
+_TOPIC, _BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
+
+
+@dataclass(frozen=True)
+class Throttled:
+    """A throttle of a move of partition 0 as the tool sets it, rates where they are of use."""
+
+    topic: str
+    leader: int
+    follower: int
+
+    def set(self, admin: KafkaAdminClient, rate: int | None, *, with_lists: bool = True) -> None:
+        """Set rates and lists, or take them away with None."""
+        for side, broker in (("leader", self.leader), ("follower", self.follower)):
+            key, entry = f"{side}.replication.throttled.", f"0:{broker}"
+            value, listed = (None, None) if rate is None else (str(rate), entry)
+            calls = [traffic_configs.set_config(_BROKER, str(broker), f"{key}rate", value)]
+            if with_lists:
+                calls += [traffic_configs.set_config(_TOPIC, self.topic, f"{key}replicas", listed)]
+            assert {call(admin).error_code for call in calls} == {0}
+
+
+def play(cluster: Cluster, conf: Conf) -> Roles:
+    """All acts; then what brokers logged is in LOG, and the cluster is as it was."""
+    cluster.create_topics([LOG], 1, 1)
+    roles = Roles.of(cluster)
+    acts = Acts(cluster, conf, first_minutes_ago=MINUTES_LATER + 4)
+    throttled = Throttled(LEFT, roles.home, roles.other)
+    with cluster.admin() as admin, unthrottled(admin, throttled):
+        with down(cluster, roles.away):
+            with acts.act(sections=()):
+                fill(cluster, admin, LEFT, roles.home)
+                fill(cluster, admin, DOWN, roles.home)
+                throttled.set(admin, RATE)
+                move(admin, LEFT, [roles.other], ask=roles.home)
+                await_so(lambda: replicas(admin, LEFT) == [roles.other])
+                os.kill(cluster.pids[roles.away], signal.SIGSTOP)
+                move(admin, DOWN, [roles.away], ask=roles.home)
+            with acts.act(sections=()):
+                write(cluster, PREFIX, LEFT, RECORDS, RECORD_BYTES)
+        await_so(lambda: replicas(admin, DOWN) == [roles.away])
+        with acts.act(MINUTES_LATER, SETTINGS):
+            write(cluster, PREFIX, LEFT, RECORDS, RECORD_BYTES)
+    acts.ship(LOG, is_ours)
+    return roles
+
+
+def fill(cluster: Cluster, admin: KafkaAdminClient, topic: str, leader: int) -> None:
+    """A topic of one replica, with records."""
+    admin.create_topics({topic: {"assignments": {0: [leader]}}}, wait_for_metadata=True)
+    write(cluster, PREFIX, topic, RECORDS, RECORD_BYTES)
+
+
+def move(admin: KafkaAdminClient, topic: str, target: list[int], *, ask: int) -> None:
+    """Ask one broker that partition 0 be on these: another might stand still."""
+    request = AlterPartitionReassignmentsRequest
+    partition = request.ReassignableTopic.ReassignablePartition(partition_index=0, replicas=target)
+    of = request.ReassignableTopic(name=topic, partitions=[partition])
+    send = partial(admin._manager.send, request(timeout_ms=30_000, topics=[of]), node_id=ask)
+    assert admin._manager.run(send).responses[0].partitions[0].error_code == 0
+
+
+def replicas(admin: KafkaAdminClient, topic: str) -> list[int]:
+    """Of partition 0, those that are added too while it moves."""
+    found: list[int] = admin.describe_topics([topic])[0]["partitions"][0]["replica_nodes"]
+    return found
+
+
+@contextmanager
+def unthrottled(admin: KafkaAdminClient, throttled: Throttled) -> Iterator[None]:
+    """Whatever happens in the block, then no throttle of it stands."""
+    try:
+        yield
+    finally:
+        throttled.set(admin, None)
+
+
+@contextmanager
+def down(cluster: Cluster, broker_id: int) -> Iterator[None]:
+    """Whatever stops the broker in the block, then it goes on."""
+    try:
+        yield
+    finally:
+        os.kill(cluster.pids[broker_id], signal.SIGCONT)
+        cluster.start_broker(broker_id)
+
+
+def is_ours(line: dict[str, Any]) -> bool:
+    header = line["requestHeader"]
+    client_id, api = header["clientId"] or "", header["requestApiKeyName"]
+    is_follower = api == "FETCH" and client_id.startswith("broker-")
+    asks = api in ADMIN_APIS or api == "ALTER_PARTITION"
+    return client_id.startswith(PREFIX) or is_follower or asks

@@ -1,0 +1,80 @@
+"""What becomes of moves of replicas on a real cluster, as tables, checks and the plan tell it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config, session
+from quotaflow.pipelines import run as runner
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+from . import move_scene
+from .move_scene import DOWN, LEFT, LOG, RATE
+from .rack_scene import Roles
+from .tables_read import query
+
+JOBS = ["ingest_request_log", "request_results"]
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def conf(login: list[str], tmp_path_factory: pytest.TempPathFactory) -> Conf:
+    """Conf of the shared cluster, with the log topic of the scene."""
+    warehouse = tmp_path_factory.mktemp("moves") / "warehouse"
+    ways = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
+    return config.load(overrides=[*login, *ways, f"warehouse.path={warehouse}"])
+
+
+@pytest.fixture(scope="module")
+def roles(cluster: Cluster, conf: Conf) -> Roles:
+    """The scene, played once, and the tables made of it."""
+    played = move_scene.play(cluster, conf)
+    runner.run(conf, JOBS, None, lambda _: None)
+    Warehouse(conf.warehouse).ensure(session.get(conf.spark), tables.TABLES.values())
+    return played
+
+
+def rows_of(conf: Conf, sql: str) -> list[Row]:
+    return query(Path(conf.warehouse.path), sql)
+
+
+def test_a_move_to_a_broker_that_is_down_is_stuck(conf: Conf, roles: Roles) -> None:
+    rows = rows_of(conf, "SELECT * FROM reassignments")
+    found = {(row["topic"], row["replica_id"]): row["state"] for row in rows}
+    assert found == {(LEFT, roles.other): "done", (DOWN, roles.away): "stuck"}
+    assert {row["requested_by"] for row in rows} == {"User:admin"}
+
+
+def test_what_is_left_over_is_found(conf: Conf, roles: Roles) -> None:
+    rows = rows_of(conf, "SELECT * FROM throttle_checks WHERE finding LIKE 'left_over%'")
+    found = {(row["finding"], row["topic"], row["side"], row["broker_id"]) for row in rows}
+    assert found == {
+        ("left_over_list", LEFT, "leader", None),
+        ("left_over_list", LEFT, "follower", None),
+        ("left_over_rate", None, "leader", roles.home),
+        ("left_over_rate", None, "follower", roles.other),
+    }
+    assert {row["set_by"] for row in rows} == {"User:admin"}
+    assert {row["rate"] for row in rows} == {None, float(RATE)}
+    for row in rows:
+        assert row["age_s"] > (move_scene.MINUTES_LATER - 1) * 60
+
+
+def test_what_this_login_left_over_is_planned_to_be_removed(conf: Conf, roles: Roles) -> None:
+    rows = rows_of(conf, "SELECT * FROM desired_configs WHERE config_key LIKE '%throttled%'")
+    found = {
+        (row["entity_name"], row["config_key"]): (row["config_value"], row["prior_value"])
+        for row in rows
+    }
+    rate, replicas = "replication.throttled.rate", "replication.throttled.replicas"
+    assert found == {
+        (str(roles.home), f"leader.{rate}"): (None, str(RATE)),
+        (str(roles.other), f"follower.{rate}"): (None, str(RATE)),
+        (LEFT, f"leader.{replicas}"): (None, f"0:{roles.home}"),
+        (LEFT, f"follower.{replicas}"): (None, f"0:{roles.other}"),
+    }
+    assert {row["withheld"] for row in rows} == {None}

@@ -1,0 +1,73 @@
+"""A move that never ends under its throttle, and ends as foretold under the one advised."""
+
+import time
+from datetime import timedelta
+
+import pytest
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config, session
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+from .move_scene import Throttled, move
+from .rack_scene import Roles
+from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Told, apply, await_end, begun
+
+FULL_MINUTE_S, STEADY_S = 75, 62
+"""Until a whole minute is told, and until tables know the pace under another rate."""
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1_200)
+def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it(
+    cluster: Cluster, login: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    warehouse = tmp_path_factory.mktemp("slow-move") / "warehouse"
+    ours = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
+    ours += [f"warehouse.path={warehouse}", "replication.manage=true"]
+    ours += [f"replication.capacity_bytes_per_s={CAPACITY}"]
+    conf = config.load(overrides=[*login, *ours])
+    Warehouse(conf.warehouse).ensure(session.get(conf.spark), tables.TABLES.values())
+    roles = Roles.of(cluster)
+    throttled = Throttled(TOPIC, roles.home, roles.other)
+    with begun(cluster, conf, throttled) as told, cluster.admin() as admin:
+        move(admin, TOPIC, [throttled.follower], ask=roles.home)
+        time.sleep(FULL_MINUTE_S)
+        told.go_on(with_snapshot=True)
+        flagged(told)
+        apply(admin, advised(told))
+        time.sleep(STEADY_S)
+        told.go_on()
+        foretold = told.move()
+        await_end(admin, throttled)
+        time.sleep(1)
+        told.go_on()
+    ended = told.move()
+    assert (foretold["state"], ended["state"]) == ("moving", "done")
+    end = foretold["last_fetch_time"] + timedelta(seconds=foretold["eta_s"])
+    off_s = (ended["joined_time"] - end).total_seconds()
+    assert abs(off_s) <= foretold["eta_error_s"], (off_s, foretold)
+
+
+def flagged(told: Told) -> None:
+    """It never ends, and the least a throttle must let through is what is written."""
+    row = told.move()
+    assert row["state"] == "never_converges", row
+    assert row["eta_s"] is None
+    assert row["written_bytes_per_s"] == pytest.approx(WRITTEN, rel=0.1)
+    assert row["bytes_per_s"] == pytest.approx(RATE, rel=0.25)
+
+
+def advised(told: Told) -> list[dict[str, object]]:
+    """What the plan asks of the rates of both ends."""
+    asked = told.rows("SELECT * FROM desired_configs WHERE entity_type = 'broker'")
+    throttled = told.throttled
+    assert {(row["entity_name"], row["config_key"].partition(".")[0]) for row in asked} == {
+        (str(throttled.leader), "leader"),
+        (str(throttled.follower), "follower"),
+    }
+    for row in asked:
+        assert (row["withheld"], row["prior_value"]) == (None, str(RATE)), row
+        assert float(row["config_value"]) == pytest.approx(2 * WRITTEN, rel=0.1)
+    return asked
