@@ -123,3 +123,20 @@ CONFIG_CHANGES = Table(
     time="event_time",
     clustering=("event_time",),
 )
+
+FEEDBACK_LOCKS = Table(
+    name="feedback_locks",
+    comment=(
+        "One row per cluster that somebody writes configs to now, where tables are in a catalog: "
+        "one at a time"
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column("event_time", TIMESTAMP, "since when"),
+        Column("holder", STRING, "who: user, host and run"),
+        Column("until", TIMESTAMP, "when it ends at the latest"),
+    ),
+    key=("cluster_id",),
+    time="event_time",
+    clustering=("cluster_id",),
+)

@@ -3,6 +3,7 @@
 from quotaflow.schemas.config_tables import CONFIG_ALTERATIONS
 from quotaflow.schemas.control_tables import (
     CONFIG_CHANGES,
+    FEEDBACK_LOCKS,
     PIPELINE_PROGRESS,
     PLANS,
     QUARANTINE,
@@ -47,6 +48,7 @@ __all__ = [
     "CONFIGS",
     "CONFIG_ALTERATIONS",
     "CONFIG_CHANGES",
+    "FEEDBACK_LOCKS",
     "FETCHES",
     "FETCH_FAULTS",
     "FETCH_SESSIONS",
@@ -120,6 +122,7 @@ TABLES: dict[str, Table] = {
         SETTINGS,
         PLANS,
         CONFIG_CHANGES,
+        FEEDBACK_LOCKS,
         QUARANTINE,
         PIPELINE_PROGRESS,
     )

@@ -98,10 +98,10 @@ def sql(
 
     settings = options.conf(conf, overrides)
     if spark:
-        from quotaflow.pipelines.commands import spark_sql  # noqa: PLC0415  starts a JVM
+        from quotaflow.pipelines import spark_sql  # noqa: PLC0415  starts a JVM
 
         limit = None if as_json or as_csv else output.MOST_ROWS_ON_TERMINAL + 1
-        answer = spark_sql.query(settings, query, limit)
+        answer = spark_sql.query(settings, query, limit, output.note)
     else:
         answer = answers.open_reader(settings).query(query)
     names, rows = list(answer.schema.names), answers.rows(answer, query)

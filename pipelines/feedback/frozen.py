@@ -10,7 +10,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import plan_rows, planning
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.turn import Rows, whoami
-from quotaflow.pipelines.reader import Reader, nearest
+from quotaflow.pipelines.reader import nearest
 from quotaflow.pipelines.sql_text import literal
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas.control_tables import PLANS
@@ -43,7 +43,7 @@ def keep(conf: Conf, rows: Rows, plan: Plan, now: datetime) -> None:
 
 def load(conf: Conf, plan_id: str) -> Frozen:
     """A plan as it was frozen. Raises ConfigError where there is none of this id."""
-    is_made = Reader(Warehouse(conf.warehouse)).is_made(PLANS.name)
+    is_made = planning.is_made(conf, PLANS.name)
     rows = planning.rows(conf, _select(plan_id)) if is_made else []
     if not rows:
         known = [row["plan_id"] for row in planning.rows(conf, _NEWEST)] if is_made else []

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from quotaflow.pipelines import session, spark_sql
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import ledger_rows, others
 from quotaflow.pipelines.feedback.change import Plan
@@ -17,7 +18,7 @@ from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.sql_text import literal
 from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas.configs import BROKER, PROBE, REFUSED, TOPIC, USER
+from quotaflow.schemas.configs import BROKER, ENTITY_TYPES, PROBE, REFUSED, TOPIC, USER
 from quotaflow.schemas.control_tables import CONFIG_CHANGES
 from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.preflight import Live
@@ -29,11 +30,11 @@ _NEWEST = """
         max(CASE WHEN job = 'snapshot' THEN event_time END) AS snapshot
     FROM pipeline_progress
 """
-_ENTITIES = f"""
+_ENTITIES = """
     SELECT
-        (SELECT count(DISTINCT principal) FROM quota_usage) AS "{USER}",
-        (SELECT count(*) FROM current_brokers) AS "{BROKER}",
-        (SELECT count(*) FROM current_topics) AS "{TOPIC}"
+        (SELECT count(DISTINCT principal) FROM quota_usage) AS users,
+        (SELECT count(*) FROM current_brokers) AS brokers,
+        (SELECT count(*) FROM current_topics) AS topics
 """
 _STANDING = (
     "SELECT entity_name, config_key, config_value FROM current_configs "
@@ -65,7 +66,7 @@ def desired(settings: Conf) -> list[Desired]:
 
 def ledger(settings: Conf) -> Ledger:
     """What we wrote to clusters so far, as the journal tells; nothing before the first apply."""
-    if not Reader(Warehouse(settings.warehouse)).is_made(CONFIG_CHANGES.name):
+    if not is_made(settings, CONFIG_CHANGES.name):
         return Ledger()
     return Ledger.of(ledger_rows.record(row) for row in rows(settings, ledger_rows.SELECT))
 
@@ -82,7 +83,18 @@ def preflight(settings: Conf, cluster_id: str) -> Preflight:
 
 def rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
     """The answer to a query that bounds how many rows it has."""
+    if settings.warehouse.catalog_schema:
+        found: list[dict[str, Any]] = spark_sql.query(settings, sql, None).read_all().to_pylist()
+        return found
     return Reader(Warehouse(settings.warehouse)).rows(sql)
+
+
+def is_made(settings: Conf, table: str) -> bool:
+    """Whether a table was ever made."""
+    warehouse = Warehouse(settings.warehouse)
+    if settings.warehouse.catalog_schema:
+        return warehouse.exists(session.get(settings.spark), table)
+    return Reader(warehouse).is_made(table)
 
 
 def bounds(settings: Conf) -> Bounds:
@@ -111,7 +123,7 @@ def _known(settings: Conf, now: datetime) -> dict[str, Any]:
     (counts,) = ask(_ENTITIES)
     return {
         "inputs_at": {FACTS: newest["facts"], SNAPSHOT: newest["snapshot"]},
-        "entities": counts,
+        "entities": {kind: counts[ENTITY_TYPES[kind]] for kind in (USER, BROKER, TOPIC)},
         "others": others.managers(ask, now, settings.plan.tolerated_managers),
     }
 

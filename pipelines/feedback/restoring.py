@@ -14,8 +14,6 @@ from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.ledger import YIELDED, Ledger, Record
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.restore import Returns, Yielded
-from quotaflow.pipelines.reader import Reader
-from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas.config_tables import CONFIG_ALTERATIONS
 
 Said = Callable[[str], None]
@@ -57,7 +55,7 @@ def _returns(
         with suppress(UnansweredError):
             actual[entity] = configs.read(entity)
     # Without an ingested request log nobody tells who changed what.
-    is_told = Reader(Warehouse(conf.warehouse)).is_made(CONFIG_ALTERATIONS.name)
+    is_told = planning.is_made(conf, CONFIG_ALTERATIONS.name)
     setters = others.setters(partial(planning.rows, conf), owned) if is_told else {}
     return restore.returns(owned, actual, setters, planning.connection(conf))
 

@@ -8,7 +8,7 @@ import getpass
 import socket
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ from quotaflow.pipelines import admin
 from quotaflow.pipelines.cluster_state import ClusterState, sender
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import ledger_rows, planning
+from quotaflow.pipelines.feedback import delta_lock, ledger_rows, planning
 from quotaflow.pipelines.feedback.apply import Apply
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
@@ -105,18 +105,28 @@ def taken(
         spark = session.get(session.short_lived(conf.spark), report)
         warehouse.ensure(spark, [tables.CONFIG_CHANGES, tables.PLANS])
         rows = Rows(spark, warehouse)
+        run_id = uuid.uuid4().hex
         apply = Apply(
             configs,
             DeltaJournal(rows, whoami()),
-            run_id=uuid.uuid4().hex,
+            run_id=run_id,
             # What follows is later than what was, also where clocks differ a little.
             clock=lambda: max(datetime.now(UTC), ledger.newest or _LONG_AGO),
             stopped=lambda: stopped() or stopped_by_file(conf),
             passed=passed,
         )
-        if apply.finish(ours(ledger, cluster_id)):
-            ledger = planning.ledger(conf)
-        yield Turn(cluster_id, apply, ours(ledger, cluster_id), rows)
+        with _only(conf, rows, cluster_id, run_id):
+            if apply.finish(ours(ledger, cluster_id)):
+                ledger = planning.ledger(conf)
+            yield Turn(cluster_id, apply, ours(ledger, cluster_id), rows)
+
+
+def _only(conf: Conf, rows: Rows, cluster_id: str, run_id: str) -> AbstractContextManager[None]:
+    """What the warehouse's own lock does for a folder."""
+    if not conf.warehouse.catalog_schema:
+        return nullcontext()
+    holder = f"{whoami()} {run_id}"
+    return delta_lock.held(rows.spark, rows.warehouse, cluster_id, holder, datetime.now(UTC))
 
 
 def ours(ledger: Ledger, cluster_id: str) -> Ledger:

@@ -12,7 +12,7 @@ from quotaflow.schemas import tables
 
 # What a cluster is configured to do when somebody looks, and what was done about it.
 _NOT_OF_LOGS = {
-    *("plans", "config_changes"),
+    *("plans", "config_changes", "feedback_locks"),
     "client_subscriptions",
     "replication_rates",
     "replication_throttles",

@@ -9,8 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, views
-from quotaflow.pipelines.commands import spark_sql
+from quotaflow.pipelines import config, spark_sql, views
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 

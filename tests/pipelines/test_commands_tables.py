@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines import views
+from quotaflow.pipelines import spark_sql, views
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.commands import spark_sql
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 

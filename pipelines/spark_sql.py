@@ -1,10 +1,10 @@
 """A query in Spark's dialect, over the same tables and views."""
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reader, session, views
-from quotaflow.pipelines.commands.output import note
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def query(conf: Conf, sql: str, limit: int | None) -> "pa.RecordBatchReader":
+def query(
+    conf: Conf, sql: str, limit: int | None, report: Callable[[str], None] = lambda _: None
+) -> "pa.RecordBatchReader":
     """The rows of a query, at most `limit`. Raises QueryError with Spark's first line."""
     reader.check_query(sql)
-    spark = session.get(conf.spark, note)
+    spark = session.get(conf.spark, report)
     # Spark would log a wrong query with its whole stack, and it is told in one line below.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     from pyspark.errors import PySparkException  # noqa: PLC0415  after the session's own check

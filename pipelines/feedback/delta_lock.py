@@ -1,0 +1,68 @@
+"""One writer at a time where no OS lock reaches: a row of a Delta table that only one can take.
+
+Delta refuses one of two commits that read and wrote the same row: that is the lock. It ends by
+itself, so that a run that was killed stops nobody for longer than it could have worked.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines.errors import LockedError
+from quotaflow.pipelines.sql_text import literal
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas.control_tables import FEEDBACK_LOCKS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HELD_FOR = timedelta(hours=1)
+
+
+@contextmanager
+def held(
+    spark: "SparkSession", warehouse: Warehouse, cluster_id: str, holder: str, now: datetime
+) -> Iterator[None]:
+    """Hold the lock of a cluster; `holder` is unique to this run. Raises LockedError saying who."""
+    warehouse.ensure(spark, [FEEDBACK_LOCKS])
+    target = warehouse.target(FEEDBACK_LOCKS.name)
+    _take(spark, target, cluster_id, holder, now)
+    (found,) = spark.sql(
+        f"SELECT * FROM {target} WHERE cluster_id = {literal(cluster_id)}"
+    ).collect()
+    if found["holder"] != holder:
+        raise LockedError(
+            f"{found['holder']} writes to cluster {cluster_id} until "
+            f"{found['until']:%Y-%m-%d %H:%M:%S} UTC at most: wait for it"
+        )
+    try:
+        yield
+    finally:
+        spark.sql(f"DELETE FROM {target} WHERE holder = {literal(holder)}")
+
+
+def _take(spark: "SparkSession", target: str, cluster_id: str, holder: str, now: datetime) -> None:
+    # Importing it is what makes pyspark raise Delta's conflicts as errors of its own.
+    import delta.exceptions  # noqa: F401, PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415  not a base dependency
+
+    try:
+        spark.sql(f"""
+            MERGE INTO {target} AS known
+            USING (SELECT
+                {literal(cluster_id)} AS cluster_id, {literal(holder)} AS holder,
+                {_time(now)} AS event_time, {_time(now + HELD_FOR)} AS until
+            ) AS ours
+            ON known.cluster_id = ours.cluster_id
+            WHEN MATCHED AND known.until <= {_time(now)} THEN UPDATE SET *
+            WHEN NOT MATCHED THEN INSERT *
+        """)
+    except PySparkException as error:
+        if "DELTA_CONCURRENT" not in str(error):
+            raise
+        raise LockedError(f"somebody else takes cluster {cluster_id} this moment") from None
+
+
+def _time(moment: datetime) -> str:
+    return f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'"
