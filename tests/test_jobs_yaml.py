@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 from databricks.sdk.service.jobs import JobSettings
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.__main__ import app
 from quotaflow.pipelines.jobs import JOBS
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +50,16 @@ def test_every_task_runs_a_job_that_exists_and_every_job_that_is_on_has_a_task()
     called = [task["parameters"][:2] for task in run]
     jobs = [words[1] for words in called if words[0] == "run"]
     assert sorted(jobs) == sorted(on)
-    assert [words[0] for words in called if words[0] != "run"] == ["snapshot"]
+    others = [words[0] for words in called if words[0] != "run"]
+    assert others == ["snapshot", "restore", "plan", "apply"]
+
+
+@pytest.mark.parametrize("name", DEFINED)
+def test_every_task_calls_a_command_with_options_it_has(name: str) -> None:
+    commands: Any = typer.main.get_command(app())
+    for task in DEFINED[name]["tasks"]:
+        command, *words = task["python_wheel_task"]["parameters"]
+        commands.commands[command].make_context(command, list(words))
 
 
 def test_every_variable_is_declared() -> None:

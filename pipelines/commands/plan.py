@@ -21,6 +21,10 @@ Jikkou = Annotated[
     bool, typer.Option("--jikkou", help="Client quotas and topic configs as Jikkou's YAML.")
 ]
 
+ExitZero = Annotated[
+    bool, typer.Option("--exit-zero", help="Exit code 0 also where changes wait, for schedulers.")
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
@@ -31,6 +35,7 @@ def show_plan(
     *,
     save: Save = False,
     jikkou: Jikkou = False,
+    exit_zero: ExitZero = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
@@ -43,7 +48,7 @@ def show_plan(
 
     Example: quotaflow plan
 
-    Example: quotaflow plan --save
+    Example: quotaflow plan --save --exit-zero
     """
     if as_json and jikkou:
         raise ConfigError("--json and --jikkou exclude each other: name one")
@@ -66,7 +71,7 @@ def show_plan(
         if save:
             _save(settings, plan, now)
         output.note(planned.waiting(plan) + " " + _next(plan, save=save))
-        raise typer.Exit(CHANGES_WAITING)
+        raise typer.Exit(0 if exit_zero else CHANGES_WAITING)
 
 
 def _save(settings: "Conf", plan: "Plan", now: datetime) -> None:

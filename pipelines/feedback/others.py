@@ -11,12 +11,12 @@ from quotaflow.schemas.configs import BROKER, TOPIC, USER
 
 Rows = Callable[[str], list[dict[str, Any]]]
 
-_WRITERS = """
+WRITERS = """
     SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, principal,
         client_id, altered_at
     FROM config_writers WHERE is_own = false
 """
-_MANAGERS = "SELECT kind, principal, client_id, entity_types, evidence, last_seen FROM co_managers"
+MANAGERS = "SELECT kind, principal, client_id, entity_types, evidence, last_seen FROM co_managers"
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 _MOST_CHARS = 100
 _ACTIVE_FOR = timedelta(days=1)
@@ -33,7 +33,7 @@ def setters(rows: Rows, owned: Mapping[Key, Owned]) -> dict[Key, str]:
     """Who altered configs that we hold after we wrote them, as far as the request log tells."""
     return {
         key: f"{_cut(row['principal'])} ({_cut(row['client_id'])}) at {row['altered_at']:{_TIME}}"
-        for row in (rows(_WRITERS) if owned else [])
+        for row in (rows(WRITERS) if owned else [])
         if (key := _key(row)) in owned and row["altered_at"].astimezone(UTC) > owned[key].since
     }
 
@@ -41,7 +41,7 @@ def setters(rows: Rows, owned: Mapping[Key, Owned]) -> dict[Key, str]:
 def managers(rows: Rows, now: datetime, tolerated: Iterable[str]) -> dict[str, str]:
     """Type of entity -> a program that manages its configs too, of late, and is not tolerated."""
     found: dict[str, str] = {}
-    for row in sorted(rows(_MANAGERS), key=lambda row: (row["kind"], row["evidence"])):
+    for row in sorted(rows(MANAGERS), key=lambda row: (row["kind"], row["evidence"])):
         seen = row["last_seen"]
         is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR
         if is_active and row["kind"] not in tolerated:

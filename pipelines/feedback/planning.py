@@ -24,13 +24,13 @@ from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.preflight import Live
 
 _FIELDS = tuple(name for name in Desired.__dataclass_fields__ if name != "entity_client_id")
-_NEWEST = """
+NEWEST = """
     SELECT
         max(CASE WHEN job <> 'snapshot' THEN event_time END) AS facts,
         max(CASE WHEN job = 'snapshot' THEN event_time END) AS snapshot
     FROM pipeline_progress
 """
-_ENTITIES = """
+ENTITIES = """
     SELECT
         (SELECT count(DISTINCT principal) FROM quota_usage) AS users,
         (SELECT count(*) FROM current_brokers) AS brokers,
@@ -119,8 +119,8 @@ def bounds(settings: Conf) -> Bounds:
 def _known(settings: Conf, now: datetime) -> dict[str, Any]:
     """How old what a plan stands on is, how many entities there are, and who else manages them."""
     ask = partial(rows, settings)
-    (newest,) = ask(_NEWEST)
-    (counts,) = ask(_ENTITIES)
+    (newest,) = ask(NEWEST)
+    (counts,) = ask(ENTITIES)
     return {
         "inputs_at": {FACTS: newest["facts"], SNAPSHOT: newest["snapshot"]},
         "entities": {kind: counts[ENTITY_TYPES[kind]] for kind in (USER, BROKER, TOPIC)},

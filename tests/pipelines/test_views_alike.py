@@ -7,6 +7,7 @@ import pytest
 
 from quotaflow.pipelines import views
 from quotaflow.pipelines.commands import values
+from quotaflow.pipelines.feedback import ledger_rows, others, planning
 from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+ASKED_BY_PLANS = (
+    planning.NEWEST,
+    planning.ENTITIES,
+    others.WRITERS,
+    others.MANAGERS,
+    ledger_rows.SELECT,
+)
 WITH = re.compile(r"^(?:WITH )?(\w+) AS \($", re.MULTILINE)
 
 
@@ -65,4 +73,7 @@ def test_every_view_answers_alike_in_spark(warehouse: Warehouse, spark: "SparkSe
         pair = lines(without), lines(within.to_reader())
         if pair[0] != pair[1]:
             different[name] = pair
+    for sql in ASKED_BY_PLANS:
+        within = spark.sql(sql).toArrow()
+        assert lines(reader.query(sql)) == lines(within.to_reader()), sql
     assert different == {}

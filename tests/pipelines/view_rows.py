@@ -366,7 +366,14 @@ TOPOLOGY: dict[str, list[Row]] = {
 _HELD = {"throttled_requests": 2, "throttle_time_ms": 31.5, "throttled_by": "producer_byte_rate"}
 _FREE = {"quota": None, "headroom": None, "quota_level": None, "bucket_client_id": HOSTILE}
 
+_CHANGE = {"cluster_id": "c1", "event_time": at(0), "entity_type": "user", "entity_name": HOSTILE}
+_CHANGE |= {"config_key": "producer_byte_rate", "operation": "SET", "config_value": "1000"}
+
 FILLED: dict[str, list[Row]] = {
+    "plans": [_CHANGE | {"plan_id": "3f1c5e0a9b72", "number": 0}],
+    "config_changes": [
+        _CHANGE | {"step": step, "number": n} for n, step in enumerate(("begun", "done"))
+    ],
     "quota_usage": [
         used(0, "producer_byte_rate", 900.0),
         used(11, "producer_byte_rate", 1_100.0, **_HELD),
