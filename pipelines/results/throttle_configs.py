@@ -79,7 +79,8 @@ def histories(alterations: "DataFrame", configs: "DataFrame") -> "DataFrame":
     APPEND or SUBTRACT altered was not told), and set_at, set_by and set_by_client_id, where the log
     tells. `alterations` are rows of config_alterations, `configs` those of snapshots.
     """
-    done = _of_throttles(alterations.where("error_code = 0"))
+    taken = (F.col("error_code") == 0) & F.col("entity_type").isin(*_KEYS_OF)
+    done = _of_throttles(alterations.where(taken))
     told = _of_log(done).unionByName(_of_snapshots(configs, done))
     change = F.struct("since", "told_by", *_of_change())
     return (

@@ -4,10 +4,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from kafka import TopicPartition
 from kafka.admin import OffsetSpec
+from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.demo import traffic
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
@@ -15,6 +17,8 @@ from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.rotated_log import RotatedLog
 from quotaflow.demo.shipper import MAX_LINE_BYTES, Shipper, ShipperCounts
 from quotaflow.demo.traffic_report import ClientReport, TrafficReport
+from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.facts import requests
 
 from . import odd_clients
 from .odd_clients import Odd
@@ -85,3 +89,16 @@ def logged(cluster: Cluster) -> Iterator[dict[str, Any]]:
             assert line is not None
             yield json.loads(line)
         log.close()
+
+
+def parsed(spark: SparkSession, cluster: Cluster, lines: list[dict[str, Any]]) -> DataFrame:
+    """Rows of requests for these lines of logs."""
+    now = datetime.now(UTC)
+    values = [
+        (None, json.dumps(line).encode(), "logs", 0, offset, now, None)
+        for offset, line in enumerate(lines)
+    ]
+    shape = "key binary, value binary, topic string, partition int, offset bigint, "
+    shape += "timestamp timestamp, headers array<struct<key: string, value: binary>>"
+    records = spark.createDataFrame(values, shape)
+    return requests.select_requests(requests.parse(records, Ingest(), cluster.cluster_id))

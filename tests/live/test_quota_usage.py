@@ -1,6 +1,5 @@
 """Quotas on all eight levels of a real broker: limit, entity and rate against what it says."""
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -16,37 +15,18 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from kafka.protocol.admin import client_quotas
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines.config import Ingest, Quotas
-from quotaflow.pipelines.facts import requests
+from quotaflow.pipelines.config import Quotas
 from quotaflow.pipelines.results import quota_usage
 from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables
 
-from .drive import logged
+from .drive import logged, parsed
 from .jmx import jmx
+from .quota_levels import ANY, FETCHED, LEVELS, PRODUCED, TIME, limit, set_quotas
 
-PRODUCED, FETCHED, TIME = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
-ANY = ""
-"""The default of users, or of client ids."""
-Entity = tuple[str | None, str | None]
-
-# (level, key) -> (user, client id) it is set for. No user has a share in request time but erin,
-# who sends nothing: with two kinds of entities a broker logs the limit of each client it knows.
-LEVELS: dict[tuple[int, str], Entity] = {
-    (1, PRODUCED): ("alice", "q-1"),
-    (2, PRODUCED): ("alice", ANY),
-    (3, PRODUCED): ("bob", None),
-    (4, PRODUCED): (ANY, "q-4"),
-    (5, PRODUCED): (ANY, ANY),
-    (6, FETCHED): (ANY, None),
-    (7, TIME): (None, "q-7"),
-    (8, TIME): (None, ANY),
-    (3, TIME): ("erin", None),
-}
 CLIENTS = {"q-1": "alice", "q-2": "alice", "q-3": "bob", "q-4": "carol", "q-5": "frank"}
 CONSUMERS = {"q-6": "carol", "q-7": "alice"}
 RECORD_BYTES, RECORDS_PER_S = 50_000, 20
@@ -54,11 +34,6 @@ SPAN_S = Quotas().span_s
 _SAID = re.compile(
     r"Sensor for quota-id \{user=(.*), client-id=(.*)\} already exists\. Setting quota to (\S+) in"
 )
-
-
-def limit(level: int, key: str) -> float:
-    """A quota nobody comes near, and no other level has."""
-    return {PRODUCED: 1e9, FETCHED: 2e9, TIME: 3e5}[key] + level
 
 
 @dataclass(frozen=True)
@@ -102,30 +77,6 @@ class Traffic:
                 client.result()
 
 
-def set_quotas(cluster: Cluster, offset: float | None) -> None:
-    """Set every quota to its limit and an offset, or remove them all, in one request."""
-    request = client_quotas.AlterClientQuotasRequest
-    entries = [
-        request.EntryData(
-            entity=[
-                request.EntryData.EntityData(entity_type=kind, entity_name=name or None)
-                for kind, name in zip(("user", "client-id"), entity, strict=True)
-                if name is not None
-            ],
-            ops=[
-                request.EntryData.OpData(
-                    key=key, value=limit(level, key) + (offset or 0.0), remove=offset is None
-                )
-            ],
-        )
-        for (level, key), entity in LEVELS.items()
-    ]
-    with cluster.admin() as admin:
-        asked = request(entries=entries, validate_only=False)
-        answer = admin._manager.run(admin._manager.send, asked)
-    assert {entry.error_code for entry in answer.entries} == {0}
-
-
 def context(spark: SparkSession, cluster: Cluster, since: datetime) -> dict[str, DataFrame]:
     """The tables a result looks things up in, with the quotas as a snapshot would have them."""
     rows = [
@@ -155,18 +106,14 @@ def usage_of(
     spark: SparkSession, cluster: Cluster, window: datetime, since: datetime
 ) -> list[dict[str, Any]]:
     """Rows of quota_usage for our clients in one window, from the request logs."""
-    end_ms = (window.timestamp() + SPAN_S) * 1_000
+    begin_ms = window.timestamp() * 1_000
     lines = [
-        (None, json.dumps(line).encode(), "logs", 0, offset, window, None)
-        for offset, line in enumerate(logged(cluster))
-        if window.timestamp() * 1_000 <= line["ts"] < end_ms
+        line
+        for line in logged(cluster)
+        if begin_ms <= line["ts"] < begin_ms + SPAN_S * 1_000
         and (line["r"]["requestHeader"]["clientId"] or "").startswith("q-")
     ]
-    shape = "key binary, value binary, topic string, partition int, offset bigint, "
-    shape += "timestamp timestamp, headers array<struct<key: string, value: binary>>"
-    records = spark.createDataFrame(lines, shape)
-    parsed = requests.parse(records, Ingest(), cluster.cluster_id)
-    seen = quota_usage.result(Quotas()).relevant(requests.select_requests(parsed))
+    seen = quota_usage.result(Quotas()).relevant(parsed(spark, cluster, lines))
     known = Known(seen, context=context(spark, cluster, since))
     return [row.asDict() for row in quota_usage.usage(known, conf=Quotas()).collect()]
 

@@ -1,6 +1,5 @@
 """Throttled moves of a real cluster: what holds them back, by whom, and what brokers measure."""
 
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -18,15 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.traffic_stage import Stage
-from quotaflow.pipelines.config import Ingest
-from quotaflow.pipelines.facts import requests
 from quotaflow.pipelines.results import config_alterations, replication_rates
 from quotaflow.pipelines.results.result import Known
 from quotaflow.schemas import tables
 from quotaflow.udfs.rules.rate import SimpleRate
 
 from .acts import now_ms
-from .drive import Run, logged
+from .drive import Run, logged, parsed
 from .jmx import jmx
 from .tables_read import query
 
@@ -111,19 +108,14 @@ def moved_under_throttle(cluster: Cluster, topic: str) -> tuple[int, list[Poll]]
     return leader, measured
 
 
-def parsed(spark: SparkSession, cluster: Cluster, since_ms: int) -> DataFrame:
-    """Requests of the brokers' logs since a time."""
-    lines = [
-        (None, json.dumps(line).encode(), "logs", 0, offset, datetime.now(UTC), None)
-        for offset, line in enumerate(logged(cluster))
-        if line["ts"] >= since_ms
-        and line["r"]["requestHeader"]["requestApiKeyName"]
-        in {"FETCH", *config_alterations.RESOURCES}
+def since(cluster: Cluster, time_ms: int) -> list[dict[str, Any]]:
+    """Lines of the brokers' logs since a time, of fetches and of what alters configs."""
+    apis = {"FETCH", *config_alterations.RESOURCES}
+    return [
+        line
+        for line in logged(cluster)
+        if line["ts"] >= time_ms and line["r"]["requestHeader"]["requestApiKeyName"] in apis
     ]
-    shape = "key binary, value binary, topic string, partition int, offset bigint, "
-    shape += "timestamp timestamp, headers array<struct<key: string, value: binary>>"
-    records = spark.createDataFrame(lines, shape)
-    return requests.select_requests(requests.parse(records, Ingest(), cluster.cluster_id))
 
 
 def rates_of(
@@ -154,7 +146,7 @@ def test_rates_of_the_log_are_those_the_broker_measures(
     began = datetime.now(UTC)
     leader, measured = moved_under_throttle(cluster, topic)
     topics = [{"event_time": began, "topic_id": ids[topic], "topic": topic, "is_removed": False}]
-    lines = parsed(spark, cluster, int(began.timestamp() * 1_000))
+    lines = parsed(spark, cluster, since(cluster, int(began.timestamp() * 1_000)))
     rows = rates_of(spark, cluster, lines, topics)
     by_log = {
         int(row["event_time"].timestamp()): row

@@ -18,6 +18,7 @@ from quotaflow.schemas import tables
 from .tables_read import query
 
 TOPICS = ("orders", "payments", "exports")
+ANOTHER = "User:another"
 
 
 def rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -36,10 +37,11 @@ def standing(folder: Path, table: str, columns: str, where: str = "true") -> lis
 
 @pytest.fixture(scope="module")
 def taken(filled: Path, login: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tables as a second snapshot leaves them: the cluster went on since the first."""
+    """The tables as a second snapshot leaves them, by another login: the cluster went on since."""
     folder = tmp_path_factory.mktemp("taken") / "warehouse"
     shutil.copytree(filled, folder)
-    conf = config.load(overrides=[*login, f"warehouse.path={folder}"])
+    told = f"kafka.principal={ANOTHER}"
+    conf = config.load(overrides=[*login, told, f"warehouse.path={folder}"])
     take.take(conf, datetime.now(UTC), lambda _: None)
     return folder
 
@@ -172,3 +174,16 @@ def test_a_second_snapshot_repeats_nothing(taken: Path) -> None:
             AND is_removed = was_removed
     """
     assert rows(taken, repeated) == []
+
+
+def test_who_else_alters_configs_is_all_but_this_login(filled: Path, taken: Path) -> None:
+    sql = "SELECT kind, entity_types, principal FROM co_managers WHERE principal = 'User:admin' "
+    assert rows(filled, sql) == []
+    tool = "AND client_id = 'reassign-partitions-tool'"
+    (row,) = rows(taken, sql + tool)
+    assert row == ("kafka-reassign-partitions", "broker,replicas,topic", "User:admin")
+    demo = "AND client_id = 'quotaflow-demo'"
+    assert ("other", "client-metrics,topic,user", "User:admin") in rows(taken, sql + demo)
+    sql = "SELECT DISTINCT principal, is_own FROM config_writers"
+    assert rows(filled, sql) == [("User:admin", True)]
+    assert rows(taken, sql) == [("User:admin", False)]

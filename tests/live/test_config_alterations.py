@@ -1,0 +1,67 @@
+"""Who altered the real cluster's configs and quotas, by its request log."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines.results import config_alterations
+
+from .drive import logged, parsed
+from .quota_levels import LEVELS, limit, set_quotas
+from .tables_read import query
+
+TOOL, DEMO = "reassign-partitions-tool", "quotaflow-demo"
+
+
+def test_who_altered_a_config_last(filled: Path) -> None:
+    names = "config_key, operation, config_value, principal, client_id"
+    of = {
+        "entity_type = 'topic' AND entity_name = 'bulk'": {
+            (f"{side}.replication.throttled.replicas", "DELETE", None, "User:admin", TOOL)
+            for side in ("leader", "follower")
+        },
+        "entity_type = 'topic' AND entity_name = 'orders' AND config_key = 'retention.ms'": {
+            ("retention.ms", "DELETE", None, "User:admin", DEMO)
+        },
+        # Set, and set to what the broker refused, before it was removed.
+        "entity_type = 'user' AND entity_name = 'alice' AND entity_client_id IS NULL": {
+            ("consumer_byte_rate", "DELETE", None, "User:admin", DEMO)
+        },
+    }
+    sql = f"SELECT {names} FROM config_writers WHERE "
+    found = {where: {tuple(row.values()) for row in query(filled, sql + where)} for where in of}
+    assert found == of
+
+
+def altering(cluster: Cluster, since_ms: float) -> list[dict[str, Any]]:
+    """Lines of the logs that alter quotas: of each request, by the broker and by the controller."""
+    return [
+        line
+        for line in logged(cluster)
+        if line["ts"] >= since_ms
+        and line["r"]["requestHeader"]["requestApiKeyName"] == config_alterations.QUOTAS
+    ]
+
+
+def test_who_set_quotas_of_every_level_is_told_once(cluster: Cluster, spark: SparkSession) -> None:
+    since_ms, deadline_s = time.time() * 1_000, time.monotonic() + 10
+    set_quotas(cluster, 0.0)
+    set_quotas(cluster, None)
+    while len(altering(cluster, since_ms)) < 4 and time.monotonic() < deadline_s:
+        time.sleep(0.2)
+    lines = parsed(spark, cluster, altering(cluster, since_ms))
+    rows = config_alterations.alterations(config_alterations.altering(lines)).collect()
+    told = [(r.entity_type, r.entity_name, r.entity_client_id, r.config_key) for r in rows]
+    entities = [
+        ("client-id", client_id, None, key) if user is None else ("user", user, client_id, key)
+        for (_, key), (user, client_id) in LEVELS.items()
+    ]
+    assert sorted(told, key=str) == sorted(entities * 2, key=str)
+    values = {(r.operation, r.config_value and float(r.config_value)) for r in rows}
+    assert values == {("SET", limit(*level)) for level in LEVELS} | {("DELETE", None)}
+    assert {(r.error_code, r.principal, r.client_id) for r in rows} == {
+        (0, "User:admin", "quotaflow-demo")
+    }
