@@ -1,6 +1,5 @@
 """The section of conf about plans: what they never touch, how far they go, and for how long."""
 
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -38,4 +37,4 @@ class Plan(Section):
     tolerated_managers: list[str] = Field(
         default_factory=lambda: ["admin_client", "kafka-reassign-partitions", "other"]
     )
-    stop_file: Path | None = None
+    stop_file: str | None = None

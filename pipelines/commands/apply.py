@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output, plan
+from quotaflow.pipelines.commands import options, output, plan, values
 from quotaflow.pipelines.errors import FeedbackError
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.feedback.change import Plan
     from quotaflow.pipelines.feedback.outcome import Outcome
+    from quotaflow.pipelines.feedback.restore import Returns
 
 _INTERRUPTED = 130
 
@@ -35,13 +36,14 @@ def apply(
     yes: Yes = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Write the changes of a plan to the cluster, each recorded, read back, and with its lease.
 
     Without --yes the brokers are asked whether they would take it (validateOnly), and nothing is
     written. A PLAN_ID applies just what was frozen and read, and nothing at all where the cluster
     has moved since. Every step is a row of config_changes. A file STOP beside the tables stops it
-    before the next write, Ctrl-C too.
+    before the next write, Ctrl-C too. With --json one object per change, with how it ended.
 
     Exit code 0: all is as planned; 1: something was refused, had moved or did not answer; 3:
     changes wait for --yes. Needs a JDK with --yes. The login needs ALTER_CONFIGS and
@@ -58,16 +60,14 @@ def apply(
     wanted = None if plan_id is None else frozen.load(settings, plan_id)
     if not yes:
         made, outcomes = applying.tried(settings, wanted, datetime.now(UTC))
-        _show(made)
-        _end(outcomes)
+        _show(made, outcomes, as_json=as_json)
         if made.changes:
             output.note("Nothing was written: --yes writes it.")
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
         made, outcomes = applying.applied(settings, wanted, output.note, _stopped(is_over))
-        _show(made)
-        _end(outcomes)
+        _show(made, outcomes, as_json=as_json)
         _exit(applying.problem(outcomes), is_over())
 
 
@@ -77,11 +77,12 @@ def restore(
     yes: Yes = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Give back what was written and whose lease is over: to what stood before.
 
     Never over somebody else's later change: that is theirs, and told. Without --yes it is only
-    shown. Exit codes as of apply. Run it on a schedule: without it no lease ends.
+    shown. Exit codes and --json as of apply. Run it on a schedule: without it no lease ends.
 
     Example: quotaflow restore --yes
 
@@ -89,12 +90,11 @@ def restore(
     """
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines import interrupts  # noqa: PLC0415
-    from quotaflow.pipelines.commands import planned  # noqa: PLC0415
     from quotaflow.pipelines.feedback import applying, restoring  # noqa: PLC0415
 
     if not yes:
         found = restoring.due(settings, datetime.now(UTC), everything=everything)
-        output.lines(planned.given_back(found))
+        _given_back(found, [], as_json=as_json)
         if found.changes or found.yielded:
             output.note("Nothing was written: --yes gives it back.")
             raise typer.Exit(plan.CHANGES_WAITING)
@@ -103,24 +103,33 @@ def restore(
         found, outcomes = restoring.restored(
             settings, output.note, _stopped(is_over), everything=everything
         )
-        output.lines(planned.given_back(found))
-        _end(outcomes)
+        _given_back(found, outcomes, as_json=as_json)
         missed = f"{len(found.unanswered)} did not answer" if found.unanswered else None
         _exit(applying.problem(outcomes) or missed, is_over())
 
 
-def _show(made: "Plan") -> None:
+def _show(made: "Plan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
     from quotaflow.pipelines.commands import planned  # noqa: PLC0415
 
-    output.lines(planned.text(made))
+    if as_json:
+        output.lines(values.json_line(each) for each in planned.ended(outcomes))
+    else:
+        output.lines(planned.text(made))
+        output.lines(planned.ends(outcomes))
     for line in planned.held(made):
         output.note(line)
 
 
-def _end(outcomes: "list[Outcome]") -> None:
+def _given_back(found: "Returns", outcomes: "list[Outcome]", *, as_json: bool) -> None:
     from quotaflow.pipelines.commands import planned  # noqa: PLC0415
 
-    output.lines(planned.ends(outcomes))
+    if as_json:
+        output.lines(values.json_line(each) for each in planned.ended(outcomes))
+    else:
+        output.lines(planned.given_back(found))
+        output.lines(planned.ends(outcomes))
+    for line in planned.left(found):
+        output.note(line)
 
 
 def _stopped(is_over: Callable[[], bool]) -> Callable[[], str | None]:

@@ -28,20 +28,28 @@ _SIGNS = {APPEND: "+ ", SUBTRACT: "- "}
 
 def objects(plan: Plan) -> Iterator[dict[str, Any]]:
     """Each change as one JSON object: what and why, the value as written, command and note."""
-    for change in plan.changes:
-        row = {name: getattr(change.desired, name) for name in _ROW}
-        yield row | {
-            "plan_id": plan.plan_id,
-            "change_id": change.change_id,
-            "operation": change.operation.name,
-            "operand": change.operation.operand,
-            "config_value": change.value,
-            "lease_s": change.lease_s,
-            "risk": change.risk,
-            "since": _time(change.desired.since),
-            "command": change.command,
-            "note": change.note,
-        }
+    return (_object(change) | {"plan_id": plan.plan_id} for change in plan.changes)
+
+
+def ended(outcomes: Iterable[Outcome]) -> Iterator[dict[str, Any]]:
+    """The same, with how each change ended and why."""
+    return (_object(o.change) | {"step": o.step, "detail": o.detail} for o in outcomes)
+
+
+def _object(change: Change) -> dict[str, Any]:
+    row = {name: getattr(change.desired, name) for name in _ROW}
+    return row | {
+        "change_id": change.change_id,
+        "purpose": change.purpose,
+        "operation": change.operation.name,
+        "operand": change.operation.operand,
+        "config_value": change.value,
+        "lease_s": change.lease_s,
+        "risk": change.risk,
+        "since": _time(change.desired.since),
+        "command": change.command,
+        "note": change.note,
+    }
 
 
 def text(plan: Plan) -> Iterator[str]:
@@ -137,11 +145,15 @@ def ends(outcomes: Iterable[Outcome]) -> Iterator[str]:
 
 
 def given_back(found: Returns) -> Iterator[str]:
-    """What is given back, what is somebody else's now, and what did not answer."""
-    if not (found.changes or found.yielded or found.unanswered):
-        yield "nothing is to be given back"
+    """What is given back."""
     if found.changes:
         yield from text(Plan(found.changes, ()))
+    else:
+        yield "nothing is to be given back"
+
+
+def left(found: Returns) -> Iterator[str]:
+    """What is somebody else's now, and what did not answer."""
     for each in found.yielded:
         yield values.visible(f"left alone: {each.key[0]}: {each.key[1]}: {each.why}")
     for entity, key in found.unanswered:

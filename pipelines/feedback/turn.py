@@ -142,7 +142,7 @@ def ours(ledger: Ledger, cluster_id: str) -> Ledger:
 def stop_file(conf: Conf) -> Path:
     """The file that stops every write to the cluster while it exists."""
     if conf.plan.stop_file is not None:
-        return conf.plan.stop_file.expanduser()
+        return Path(conf.plan.stop_file).expanduser()
     of = conf.warehouse
     return (of.checkpoint_folder if of.catalog_schema else of.folder) / STOP_FILE
 

@@ -270,3 +270,28 @@ def test_one_at_a_time_and_none_while_there_is_a_stop_file(cluster: Cluster, con
         stop.unlink()
     with standing(conf) as read:
         assert read(of(cluster, wanted[0].entity)) == {}
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+def test_a_broker_that_is_down_costs_its_own_configs_until_it_is_back(
+    cluster: Cluster, conf: Conf
+) -> None:
+    broker = Entity("", "broker", "2")
+    wanted = [
+        *rows(cluster.cluster_id, broker, {RATE: "8000000"}),
+        *rows(cluster.cluster_id, Entity("", "user", f"{PREFIX}down"), {BYTES: "1000000"}),
+    ]
+    cluster.kill_broker(2)
+    try:
+        ended = {o.change.entity.entity_type: (o.step, o.detail) for o in apply(conf, wanted)}
+    finally:
+        cluster.start_broker(2)
+    assert ended["user"] == (DONE, None)
+    assert ended["broker"][0] == UNDONE
+    assert "not reached" in str(ended["broker"][1])
+    assert [o.step for o in apply(conf, wanted)] == [DONE]
+    with standing(conf) as read:
+        assert read(of(cluster, broker)) == {RATE: "8000000"}
+        assert {o.step for o in give_back(conf)} == {DONE}
+        assert read(of(cluster, broker)) == {}

@@ -17,11 +17,11 @@ from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines import client_metrics_admin, config
 from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback import applying, planning
 from quotaflow.pipelines.feedback.change import Change
+from quotaflow.pipelines.feedback.ledger import DONE
 from quotaflow.pipelines.snapshots import take
 
-from . import printed_command
 from .drive import logged
 from .tables_read import query
 
@@ -35,6 +35,8 @@ RULE = (
 )
 OF_RULE = "rule = 'idle'"
 RESOURCE = "quotaflow-alert-idle"
+AGE = "plan.max_input_age_s=86400"
+"""The shared warehouse may be old by now."""
 JOBS = ["ingest_request_log", "client_metrics", "metric_alerts"]
 TIMEOUT_S = 60.0
 
@@ -81,7 +83,7 @@ def conf(filled: Path, login: list[str], tmp_path: Path) -> Conf:
     """Conf of a warehouse that goes on where the shared one ended, and trusts it after a second."""
     folder = shutil.copytree(filled, tmp_path / "warehouse")
     ways = [f"warehouse.path={folder}", "ingest.receiver_topic=null"]
-    return config.load(overrides=[*login, *ways, RULE, "results.settle_s=1"])
+    return config.load(overrides=[*login, *ways, RULE, "results.settle_s=1", AGE])
 
 
 def answers(cluster: Cluster, client_id: str, api: str) -> list[dict[str, Any]]:
@@ -127,11 +129,13 @@ def changes(conf: Conf) -> tuple[Change, ...]:
     return tuple(c for c in made.changes if c.desired.entity_type == "client-metrics")
 
 
-def carry_out(cluster: Cluster, conf: Conf, planned_changes: tuple[Change, ...]) -> None:
-    """Run the one command of a plan, after which a snapshot leaves nothing to plan."""
-    (command,) = {change.command for change in planned_changes}
-    printed_command.run(cluster, command)
-    take.take(conf, datetime.now(UTC), lambda _: None)
+def carry_out(conf: Conf, planned_changes: tuple[Change, ...]) -> None:
+    """Apply the plan, after which nothing is left to plan, nor after a snapshot."""
+    _, outcomes = applying.applied(conf, None, lambda _: None)
+    done = {outcome.change.change_id for outcome in outcomes if outcome.step == DONE}
+    assert done == {change.change_id for change in planned_changes}
+    assert changes(conf) == ()
+    take.take(conf, datetime.now(UTC), lambda _: None, ["configs"])
     assert changes(conf) == ()
 
 
@@ -181,7 +185,7 @@ def test_its_client_alone_is_asked_for_more_until_it_ends(
         "match": f"client_instance_id={instance}",
         "metrics": "org.apache.kafka.consumer.",
     }
-    carry_out(cluster, conf, asks)
+    carry_out(conf, asks)
 
     await_interval(cluster, ASKED_MS)
     await_pushes(cluster, 2)
@@ -196,7 +200,7 @@ def test_its_client_alone_is_asked_for_more_until_it_ends(
     assert {(change.desired.entity_name, change.value) for change in takes_back} == {
         (RESOURCE, None)
     }
-    carry_out(cluster, conf, takes_back)
+    carry_out(conf, takes_back)
 
     assert RESOURCE not in client_metrics_admin.read(conf.kafka.properties)
     await_interval(cluster, STANDING_MS)

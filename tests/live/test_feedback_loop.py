@@ -1,0 +1,159 @@
+"""What is applied works: whom it names is throttled and nobody else, until it is given back."""
+
+import shutil
+import time
+from collections import defaultdict
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer, ThrottleEvent
+
+from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
+from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.shipper import Shipper
+from quotaflow.pipelines import config
+from quotaflow.pipelines import run as runner
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.feedback import applying, restoring
+from quotaflow.pipelines.feedback.change import Plan
+from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.feedback.outcome import Outcome
+from quotaflow.pipelines.snapshots import take
+
+from . import violations
+from .tables_read import query
+
+TOPIC = "feedback-loop"
+MALLORY, ALICE = "mallory", "alice"
+RECORD_BYTES = 10_000
+# Far over what mallory may produce in a window of 11 s, on any machine.
+RECORDS = 2_000
+WATCHED_S = 3.0
+LEASE_S = 60
+LEASE = f"plan.lease_s={LEASE_S}"
+
+
+class Work:
+    """Two users who produce side by side, as fast as brokers let them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.throttles: dict[str, list[float]] = defaultdict(list)
+        self._producers = {user: self._producer(cluster, user) for user in (MALLORY, ALICE)}
+
+    def _producer(self, cluster: Cluster, user: str) -> Producer:
+        def throttled(event: ThrottleEvent) -> None:
+            if event.throttle_time > 0:
+                self.throttles[user].append(event.throttle_time)
+
+        return Producer(
+            {
+                **cluster.librdkafka_properties(user),
+                "client.id": f"{TOPIC}-{user}",
+                "enable.metrics.push": False,
+                "throttle_cb": throttled,
+                "queue.buffering.max.messages": 2 * RECORDS,
+            }
+        )
+
+    def run(self) -> None:
+        """Until everything is sent; the throttles are those of this time."""
+        self.throttles.clear()
+        for _ in range(RECORDS):
+            for producer in self._producers.values():
+                producer.produce(TOPIC, bytes(RECORD_BYTES), partition=0)
+                producer.poll(0)
+        end_s = time.monotonic() + WATCHED_S
+        while time.monotonic() < end_s:
+            for producer in self._producers.values():
+                producer.poll(0.1)
+
+    def drop(self) -> None:
+        """What a throttled user could not send is nothing anybody waits for."""
+        for producer in self._producers.values():
+            producer.purge()
+            producer.flush(5)
+
+    def close(self) -> None:
+        """End: a producer that is still there would look for brokers that are gone."""
+        self.drop()
+        self._producers.clear()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def topic(cluster: Cluster) -> None:
+    cluster.create_topics([TOPIC], partitions=1, replication_factor=1)
+
+
+def test_who_is_planned_is_throttled_and_nobody_else_until_it_is_given_back(
+    cluster: Cluster, conf: Conf
+) -> None:
+    violations.fill(conf, cluster.cluster_id, [MALLORY])
+    with closing(Work(cluster)) as work:
+        held_and_let_go(conf, work)
+
+
+def held_and_let_go(conf: Conf, work: Work) -> None:
+    try:
+        work.run()
+        assert work.throttles == {}
+        _, outcomes = applying.applied(conf, None, lambda _: None)
+        assert [o.step for o in outcomes] == [DONE]
+        work.run()
+        assert (set(work.throttles), max(work.throttles[MALLORY]) > 0.5) == ({MALLORY}, True)
+    finally:
+        work.drop()
+        given_back = restoring.restored(conf, lambda _: None, everything=True)[1]
+    assert [o.step for o in given_back] == [DONE]
+    # A bucket that was overdrawn is forgotten with its quota.
+    work.run()
+    assert work.throttles == {}
+
+
+def applied(conf: Conf) -> tuple[Plan, list[Outcome]]:
+    return applying.applied(conf, None, lambda _: None)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1_800)
+def test_mallory_is_found_held_seen_to_be_held_and_let_go(
+    cluster: Cluster, filled: Path, login: list[str], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(filled, tmp_path / "warehouse")
+    ways = ["ingest.receiver_topic=null", "plan.max_input_age_s=86400", "results.settle_s=1"]
+    proxy = "producer_ids.proxy=producer_byte_rate"
+    conf = config.load(overrides=[*login, f"warehouse.path={folder}", *ways, proxy, LEASE])
+    take.take(conf, datetime.now(UTC), lambda _: None, ["settings", "client_quotas"])
+    plan, outcomes = applied(conf)
+    held = {o.change.entity.entity_name: o.change.value for o in outcomes if o.step == DONE}
+    assert set(held) == {MALLORY}
+    assert "stands in for producer_ids_rate" in plan.changes[0].desired.reason
+    began = datetime.now(UTC)
+    login_of_shipper = cluster.librdkafka_properties("shipper")
+    with (
+        Shipper(login_of_shipper, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper,
+        closing(Work(cluster)) as work,
+    ):
+        work.run()
+        work.drop()
+        shipper.drain()
+    runner.run(conf, ["ingest_request_log", "request_results"], None, lambda _: None)
+    told = query(
+        folder,
+        "SELECT principal, throttled_by, sum(throttle_time_ms) AS ms FROM throttled_clients "
+        f"WHERE client_id IN ('{TOPIC}-{MALLORY}', '{TOPIC}-{ALICE}') "
+        "GROUP BY principal, throttled_by",
+    )
+    assert [(row["principal"], row["throttled_by"]) for row in told] == [
+        (f"User:{MALLORY}", "producer_byte_rate")
+    ]
+    assert told[0]["ms"] > 500
+    while datetime.now(UTC).timestamp() < began.timestamp() + LEASE_S:
+        time.sleep(1)
+    found, given_back = restoring.restored(conf, lambda _: None)
+    assert [(o.change.entity.entity_name, o.step) for o in given_back] == [(MALLORY, DONE)]
+    assert found.yielded == ()
+    with closing(Work(cluster)) as work:
+        work.run()
+        assert work.throttles == {}

@@ -1,0 +1,49 @@
+"""Quotas as Jikkou resources; what Jikkou cannot say is counted."""
+
+import yaml
+
+from quotaflow.pipelines.feedback import jikkou
+from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.plan import plan
+
+from .made_up import NOON, desired
+
+RATE = "leader.replication.throttled.rate"
+
+
+def documents(*rows: object) -> list[str]:
+    made = plan(rows, NOON, Bounds(), Connection("b:9092"))  # type: ignore[arg-type]
+    return list(jikkou.documents(made))
+
+
+def test_each_entity_is_a_resource() -> None:
+    rows = [
+        desired("a: b"),
+        desired("a: b", config_key="request_percentage", config_value="12.5"),
+        desired("app", entity_type="client-id"),
+        desired("z", entity_client_id="app"),
+    ]
+    told = [yaml.safe_load(text)["spec"] for text in documents(*rows)]
+    assert told == [
+        {"type": "CLIENT", "entity": {"clientId": "app"}, "configs": {"producerByteRate": 1e3}},
+        {
+            "type": "USER",
+            "entity": {"user": "a: b"},
+            "configs": {"producerByteRate": 1e3, "requestPercentage": 12.5},
+        },
+        {
+            "type": "USER_CLIENT",
+            "entity": {"user": "z", "clientId": "app"},
+            "configs": {"producerByteRate": 1e3},
+        },
+    ]
+
+
+def test_what_has_no_resource_is_counted() -> None:
+    rate = desired("1", entity_type="broker", config_key=RATE, config_value="2000000")
+    removed = desired(config_value=None, prior_value="7")
+    new = desired("n", config_key="producer_ids_rate", config_value="1")
+    assert documents(rate, removed, new) == [
+        "# left out, as Jikkou has no resource for it: 3 changes"
+    ]

@@ -1,0 +1,62 @@
+"""What is kept in tables comes back as it was."""
+
+import pyarrow as pa
+import pytest
+
+from quotaflow.pipelines.feedback import ledger_rows, plan_rows
+from quotaflow.pipelines.feedback.change import Plan
+from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.schemas.control_tables import CONFIG_CHANGES, PLANS
+
+from .made_up import NOON, DictConfigs, ListJournal, applying, desired
+
+LIST = "leader.replication.throttled.replicas"
+ROWS = [
+    desired("o'b\x1b[2J"),
+    desired("a", entity_client_id="app", prior_value="3000"),
+    desired("gone", config_value=None, prior_value="5"),
+    desired("t", entity_type="topic", config_key=LIST, config_value="0:1"),
+]
+
+
+def planned(*rows: Desired) -> Plan:
+    return plan(rows, NOON, Bounds(), Connection("b:9092"))
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_plan_thawed_is_the_plan_frozen(row: Desired) -> None:
+    made = planned(row)
+    kept = pa.Table.from_pylist(list(plan_rows.rows(made, NOON, "me")), schema=PLANS.arrow)
+    thawed = Plan(plan_rows.changes(kept.to_pylist()), ())
+    assert thawed.plan_id == made.plan_id
+    (before,), (after,) = made.changes, thawed.changes
+    assert (after.value, after.operation, after.lease_s) == (
+        before.value,
+        before.operation,
+        before.lease_s,
+    )
+    assert (after.entity, after.command, after.note) == (
+        before.entity,
+        before.command,
+        before.note,
+    )
+
+
+def test_changes_come_back_in_their_order() -> None:
+    made = planned(*ROWS)
+    rows = list(plan_rows.rows(made, NOON, "me"))
+    assert Plan(plan_rows.changes(reversed(rows)), ()).plan_id == made.plan_id
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_records_come_back_as_they_were(row: Desired) -> None:
+    before = {} if row.prior_value is None else {row.config_key: row.prior_value}
+    journal = ListJournal()
+    applying(DictConfigs({row.entity: before}), journal).run("p", planned(row).changes)
+    rows = [ledger_rows.row(record, "me") for record in journal.records]
+    kept = pa.Table.from_pylist(rows, schema=CONFIG_CHANGES.arrow).to_pylist()
+    assert len(kept) == 2
+    assert [ledger_rows.record(each) for each in kept] == journal.records
