@@ -122,9 +122,12 @@ def _show(made: "Plan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
 
 def _given_back(found: "Returns", outcomes: "list[Outcome]", *, as_json: bool) -> None:
     from quotaflow.pipelines.commands import planned  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.change import Plan  # noqa: PLC0415
 
     if as_json:
-        output.lines(values.json_line(each) for each in planned.ended(outcomes))
+        due = planned.objects(Plan(found.changes, ()))
+        told = planned.ended(outcomes) if outcomes else due
+        output.lines(values.json_line(each) for each in told)
     else:
         output.lines(planned.given_back(found))
         output.lines(planned.ends(outcomes))

@@ -1,6 +1,7 @@
 """`quotaflow apply`: a plan of now, or a frozen one, tried on the cluster or written to it."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
@@ -11,7 +12,7 @@ from quotaflow.pipelines.feedback.apply import Configs, look
 from quotaflow.pipelines.feedback.change import Change, Plan
 from quotaflow.pipelines.feedback.frozen import Frozen
 from quotaflow.pipelines.feedback.ledger import BEGUN, DONE
-from quotaflow.pipelines.feedback.outcome import SO_ALREADY, Outcome
+from quotaflow.pipelines.feedback.outcome import ACCEPTED, SO_ALREADY, Outcome
 
 Said = Callable[[str], None]
 Stopped = Callable[[], str | None]
@@ -22,7 +23,8 @@ def tried(conf: Conf, wanted: Frozen | None, now: datetime) -> tuple[Plan, list[
     plan = _plan(conf, wanted, now)
     with turn.cluster(conf) as (cluster_id, configs):
         _check_cluster(plan, cluster_id)
-        return plan, [outcome for group in _groups(plan) for outcome in look(configs, group)]
+        seen = [outcome for group in _groups(plan) for outcome in look(configs, group)]
+        return plan, [replace(o, step=ACCEPTED) if o.step == BEGUN else o for o in seen]
 
 
 def applied(

@@ -11,6 +11,8 @@ from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, UNDONE, Reco
 
 OPEN = "open"
 """Not a step: whether it was written is not known, and the next run finds out."""
+ACCEPTED = "accepted"
+"""Not a step: brokers would take it."""
 SO_ALREADY = "so_already"
 """Not a step: somebody else wrote what was wanted."""
 

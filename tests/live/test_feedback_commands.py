@@ -71,7 +71,9 @@ def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(
     plan_id = json.loads(told.out.splitlines()[0])["plan_id"]
     assert f"quotaflow apply {plan_id} --yes" in told.err
     assert operator.run("apply", plan_id) == 3
-    assert "Nothing was written: --yes writes it." in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "Nothing was written: --yes writes it." in told.err
+    assert told.out.count("accepted   user feedback-") == 3
     assert operator.quotas() == [{}] * 3
 
     assert operator.run("apply", plan_id, "--yes") == 0
