@@ -13,7 +13,8 @@ class Plan(Section):
     """What a plan never touches, and how much it may do.
 
     `excluded_principals` as Kafka prints them, such as User:broker; the login of this conf is left
-    out too. Alerts ask for at most `max_subscriptions` at once. What is written holds for `lease_s`
+    out too. Who was over its producer-id quota in the last `asked_for_s` is planned to be held, and
+    alerts ask for at most `max_subscriptions` at once. What is written holds for `lease_s`
     unless it is renewed. A quota is changed where it differs by `hysteresis` (0.1: a tenth) or
     more, at most `most_step` times up or down, and not before `hold_s` after the last time. One
     plan changes at most `most_share` of all users, brokers or topics, and always `fewest`. Facts or
@@ -25,6 +26,7 @@ class Plan(Section):
     excluded_principals: list[Principal] = Field(
         default_factory=lambda: ["User:ANONYMOUS", "User:admin", "User:broker"]
     )
+    asked_for_s: Positive = 3_600
     max_subscriptions: Positive = 50
     lease_s: Annotated[int, Field(ge=60, le=LONGEST_LEASE_S)] = 3_600
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1

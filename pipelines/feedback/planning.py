@@ -32,7 +32,10 @@ NEWEST = """
 """
 ENTITIES = """
     SELECT
-        (SELECT count(DISTINCT principal) FROM quota_usage) AS users,
+        (
+            SELECT count(DISTINCT principal) FROM quota_usage
+            WHERE event_time > now() - INTERVAL '1 days'
+        ) AS users,
         (SELECT count(*) FROM current_brokers) AS brokers,
         (SELECT count(*) FROM current_topics) AS topics
 """

@@ -22,6 +22,7 @@ from quotaflow.pipelines.feedback.change import (
 from quotaflow.pipelines.feedback.desired import Desired, Entity
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.ledger import Ledger, Owned
+from quotaflow.schemas.configs import CLIENT_METRICS
 
 Key = tuple[Entity, str]
 Actual = Mapping[Entity, Mapping[str, str]]
@@ -62,22 +63,27 @@ def returns(
 ) -> Returns:
     """The changes that give back what is ours still; `setters` tells who changed what after us.
 
-    Entities that are not in `actual` did not answer, and wait for the next time.
+    A client-metrics resource is given back whole or not at all. Entities that are not in `actual`
+    did not answer, and wait for the next time.
     """
+    unanswered = tuple(key for key in owned if key[0] not in actual)
+    there = {key: held for key, held in owned.items() if key[0] in actual}
+    whys = {
+        key: _whose(key, held, actual[key[0]].get(key[1]), setters.get(key))
+        for key, held in there.items()
+    }
+    of_others = {
+        key[0]: why for key, why in whys.items() if why and key[0].entity_type == CLIENT_METRICS
+    }
     changes: list[Change] = []
     yielded: list[Yielded] = []
-    unanswered: list[Key] = []
-    for key, held in owned.items():
-        if key[0] not in actual:
-            unanswered.append(key)
-            continue
-        now = actual[key[0]].get(key[1])
-        why = _whose(key, held, now, setters.get(key))
+    for key, held in there.items():
+        why = whys[key] or of_others.get(key[0])
         if why is not None:
             yielded.append(Yielded(key, held, why))
         else:
-            changes.append(_change(key, held, now, connection))
-    return Returns(tuple(changes), tuple(yielded), tuple(unanswered))
+            changes.append(_change(key, held, actual[key[0]].get(key[1]), connection))
+    return Returns(tuple(changes), tuple(yielded), unanswered)
 
 
 def _is_over(owned: Owned, now: datetime) -> bool:

@@ -31,6 +31,7 @@ KEYS = (
     "replication.p99_rise",
     "replication.manage",
     "replication.lease_s",
+    "plan.asked_for_s",
 )
 OWN_PRINCIPAL = "own_principal"
 """Whom brokers take this conf's login for, where conf tells that."""

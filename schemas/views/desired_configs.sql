@@ -18,8 +18,7 @@ WITH violating AS (
             PARTITION BY cluster_id, principal
             ORDER BY throttle_time_ms DESC, event_time, broker_id, kind
         ) AS worst
-    FROM producer_id_rates
-    WHERE is_violating AND kind = 'allocation' AND principal LIKE 'User:%'
+    FROM recent_violations
 ),
 bursts AS (
     SELECT

@@ -19,8 +19,7 @@ violating AS (
             ORDER BY throttle_time_ms DESC, event_time, broker_id, kind
         ) AS worst,
         min(event_time) OVER (PARTITION BY cluster_id, principal) AS since
-    FROM producer_id_rates
-    WHERE is_violating AND kind = 'allocation' AND principal LIKE 'User:%'
+    FROM recent_violations
 ),
 deploys AS (
     SELECT DISTINCT cluster_id, principal

@@ -16,9 +16,9 @@ QUOTA = 1_000_000
 
 
 def fill(conf: Conf, cluster_id: str, users: Sequence[str]) -> None:
-    """Each of these users took producer ids 8.2 times as fast as it may, an hour ago."""
+    """Each of these users took producer ids 8.2 times as fast as it may, half an hour ago."""
     now = datetime.now(UTC)
-    at = now - timedelta(hours=1)
+    at = now - timedelta(minutes=30)
     of = {"cluster_id": cluster_id}
     used = of | {"event_time": at, "event_date": at.date(), "broker_id": 1, "client_id": "m"}
     used |= {"quota_type": "producer_byte_rate", "usage": USAGE}

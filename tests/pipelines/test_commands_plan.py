@@ -14,6 +14,8 @@ from quotaflow.pipelines.warehouse import Warehouse
 from .conftest import NOON, violation
 from .view_rows import HOSTILE, Row, make_tables, setting, throttled
 
+HALF_AN_HOUR = timedelta(minutes=30)
+
 
 def seen_now(content: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """The tables with facts and a snapshot of this moment: older ones freeze a plan."""
@@ -30,9 +32,9 @@ def plan(warehouse: Warehouse, *words: str) -> int:
 def test_changes_wait_with_exit_code_three(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    long_ago = datetime.now(UTC) - timedelta(hours=1)
+    of_late = datetime.now(UTC) - HALF_AN_HOUR
     principals = ("User:mallory", "User:broker", "User:o'b\x1b[2J")
-    rates = [violation(principal, long_ago) for principal in principals]
+    rates = [violation(principal, of_late) for principal in principals]
     make_tables(warehouse, seen_now({"producer_id_rates": rates}))
     assert plan(warehouse) == 3
     told = capsys.readouterr()
@@ -46,7 +48,7 @@ def test_changes_wait_with_exit_code_three(
 def test_json_is_one_object_a_change_and_the_same_again(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    rates = [violation(f"User:{name}", NOON - timedelta(1)) for name in "cab"]
+    rates = [violation(f"User:{name}", datetime.now(UTC) - HALF_AN_HOUR) for name in "cab"]
     make_tables(warehouse, seen_now({"producer_id_rates": rates}))
     texts = []
     for _ in range(2):
@@ -59,12 +61,12 @@ def test_json_is_one_object_a_change_and_the_same_again(
 def test_where_producer_ids_rate_is_refused_a_stand_in_is_planned_if_conf_names_one(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    long_ago = NOON - timedelta(1)
+    of_late = datetime.now(UTC) - HALF_AN_HOUR
     probed = setting("probe.producer_ids_rate", "refused: 42 Invalid configuration key")
     used = {"cluster_id": "c1", "broker_id": 1, "principal": "User:mallory", "usage": 8.23}
-    used |= {"event_time": long_ago, "event_date": long_ago.date(), "client_id": "m"}
+    used |= {"event_time": of_late, "event_date": of_late.date(), "client_id": "m"}
     content = {
-        "producer_id_rates": [violation("User:mallory", long_ago)],
+        "producer_id_rates": [violation("User:mallory", of_late)],
         "quota_usage": [used | {"quota_type": "request_percentage"}],
     }
     proxy = setting("producer_ids.proxy", "request_percentage")
@@ -128,7 +130,9 @@ def test_a_plan_on_old_tables_is_frozen(
     age_s: tuple[int | None, int | None],
     why: str,
 ) -> None:
-    content = seen_now({"producer_id_rates": [violation("User:mallory", NOON - timedelta(1))]})
+    content = seen_now(
+        {"producer_id_rates": [violation("User:mallory", datetime.now(UTC) - HALF_AN_HOUR)]}
+    )
     progress = zip(content["pipeline_progress"], age_s, strict=True)
     aged = [
         row | {"event_time": row["event_time"] - timedelta(seconds=age)}
@@ -138,6 +142,15 @@ def test_a_plan_on_old_tables_is_frozen(
     make_tables(warehouse, content | {"pipeline_progress": aged})
     assert plan(warehouse) == 0
     assert why in capsys.readouterr().err
+
+
+def test_who_stopped_is_not_asked_to_be_held_for_ever(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    ago = datetime.now(UTC) - timedelta(seconds=3_601)
+    make_tables(warehouse, seen_now({"producer_id_rates": [violation("User:mallory", ago)]}))
+    assert plan(warehouse) == 0
+    assert capsys.readouterr().out == "no changes wait\n"
 
 
 def test_no_changes_are_exit_code_zero(

@@ -123,3 +123,17 @@ def test_what_was_removed_is_not_given_back() -> None:
     row = desired(config_value=None, prior_value="5")
     configs = DictConfigs({MALLORY: {KEY: "5"}})
     assert restore.due(written(configs, row), LATER, everything=True) == {}
+
+
+def test_a_resource_somebody_changed_a_part_of_is_theirs_whole() -> None:
+    of = {"entity_type": "client-metrics"}
+    rows = [
+        desired("r", config_key="metrics", config_value="org.a.", **of),
+        desired("r", config_key="interval.ms", config_value="60000", **of),
+    ]
+    configs = DictConfigs()
+    ledger = written(configs, *rows)
+    configs.configs[rows[0].entity]["interval.ms"] = "1000"
+    found = returned(configs, ledger)
+    assert found.changes == ()
+    assert {each.key[1] for each in found.yielded} == {"metrics", "interval.ms"}
