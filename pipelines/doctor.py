@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from quotaflow.schemas import tables
 if TYPE_CHECKING:
     from quotaflow.pipelines.admin import Cluster
 
+_LATE = timedelta(minutes=30)
 OK, WARNING, BAD, UNCHECKED = "ok", "warning", "bad", "unchecked"
 
 
@@ -36,6 +38,8 @@ def examine(conf: Conf) -> Iterator[Finding]:
     yield _pyspark()
     yield _jars()
     yield from _warehouse(Warehouse(conf.warehouse))
+    if not conf.warehouse.catalog_schema:
+        yield from _feedback(conf, datetime.now(UTC))
     yield from _cluster(conf)
     yield from _unchecked()
 
@@ -99,6 +103,25 @@ def _writable(folder: Path) -> Finding:
 def _counted(reader: Reader, made: list[str]) -> str:
     extents = {name: reader.extent(name) for name in made}
     return ", ".join(f"{name} {extent.rows} rows" for name, extent in extents.items())
+
+
+def _feedback(conf: Conf, now: datetime) -> Iterator[Finding]:
+    """What we wrote to clusters and should have given back, and what stops us."""
+    from quotaflow.pipelines.feedback import planning, restore, turn  # noqa: PLC0415
+
+    stopped = turn.stopped_by_file(conf)
+    if stopped is None:
+        yield Finding("stop file", OK, f"{turn.stop_file(conf)} is not there")
+    else:
+        yield Finding("stop file", WARNING, stopped, "remove it to apply and restore again")
+    ledger = planning.ledger(conf)
+    over = restore.due(ledger, now - _LATE)
+    seen = f"{len(ledger.owned)} configs held, {len(over)} past their lease"
+    if ledger.open:
+        seen += f", {len(ledger.open)} changes without a known end"
+    is_well = not over and not ledger.open
+    remedy = "" if is_well else "run `quotaflow restore --yes`, and on a schedule"
+    yield Finding("leases", OK if is_well else WARNING, seen, remedy)
 
 
 def _cluster(conf: Conf) -> Iterator[Finding]:

@@ -97,7 +97,7 @@ class Reader:
 
         check_query(sql)
         builder = QueryBuilder()
-        named_tables, needed_views = _needed(sql)
+        named_tables, needed_views = views.needed(sql)
         for name in filter(self.is_made, named_tables):
             builder.register(name, self._table(name))
         created = [views.load()[name].create_in_datafusion for name in needed_views]
@@ -158,18 +158,6 @@ def _filler(table: str) -> str:
         return "run --once"
     fillers = [job.name for job in JOBS.values() if any(t.name == table for t in job.fills)]
     return f"run {fillers[0]} --once" if fillers else "snapshot"
-
-
-def _needed(sql: str) -> tuple[list[str], list[str]]:
-    """Tables and views that a query names, and those that its views need, in order of need."""
-    known = dict(views.load())
-    needed = set(views.named(sql, known))
-    for name in reversed(known):
-        if name in needed:
-            needed.update(views.named(known[name].query, known))
-    in_order = [name for name in known if name in needed]
-    everything = " ".join([sql, *(known[name].query for name in in_order)])
-    return views.named(everything, tables.TABLES), in_order
 
 
 def _query_error(message: str, sql: str) -> QueryError:

@@ -25,7 +25,7 @@ def query(
     from pyspark.errors import PySparkException  # noqa: PLC0415  after the session's own check
 
     try:
-        register(spark, Warehouse(conf.warehouse))
+        register(spark, Warehouse(conf.warehouse), sql)
         answer = spark.sql(sql)
         return (answer if limit is None else answer.limit(limit)).toArrow().to_reader()
     except PySparkException as error:
@@ -33,14 +33,18 @@ def query(
         raise reader.QueryError(message[0] if message else type(error).__name__) from None
 
 
-def register(spark: "SparkSession", warehouse: Warehouse) -> None:
-    """Give the session every table that was made, and every view whose tables were, by its name."""
-    made = {name for name in tables.TABLES if warehouse.exists(spark, name)}
+def register(spark: "SparkSession", warehouse: Warehouse, sql: str) -> None:
+    """Give the session, by their names, the tables and views a query reads, of those there are."""
+    named_tables, named_views = views.needed(sql)
+    made = {name for name in named_tables if warehouse.exists(spark, name)}
     for name in made:
         warehouse.read(spark, name).createOrReplaceTempView(name)
     known = views.load()
-    for view in known.values():
-        reads = {*views.named(view.query, tables.TABLES), *views.named(view.query, known)}
-        if made.issuperset(reads - {view.name}):
-            spark.sql(view.query).createOrReplaceTempView(view.name)
-            made.add(view.name)
+    for name in named_views:
+        reads = {
+            *views.named(known[name].query, tables.TABLES),
+            *views.named(known[name].query, known),
+        }
+        if made.issuperset(reads - {name}):
+            spark.sql(known[name].query).createOrReplaceTempView(name)
+            made.add(name)

@@ -11,6 +11,8 @@ from functools import cache
 from graphlib import TopologicalSorter
 from importlib import resources
 
+from quotaflow.schemas import tables
+
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _IN_DATAFUSION = {
     re.compile(r"\bunix_millis\(([\w.]+)\)"): r"CAST(floor(CAST(\1 AS BIGINT) / 1e3) AS BIGINT)",
@@ -58,6 +60,18 @@ def named(sql: str, names: Mapping[str, object]) -> list[str]:
     """Which of `names` stand as words in a SQL text (not in its strings), in their own order."""
     words = set(re.findall(r"\w+", _TEXT.sub("", sql).lower()))
     return [name for name in names if name in words]
+
+
+def needed(sql: str) -> tuple[list[str], list[str]]:
+    """Tables and views that a query names, and those that its views need, in order of need."""
+    known = load()
+    wanted = set(named(sql, known))
+    for name in reversed(list(known)):
+        if name in wanted:
+            wanted.update(named(known[name].query, known))
+    in_order = [name for name in known if name in wanted]
+    everything = " ".join([sql, *(known[name].query for name in in_order)])
+    return named(everything, tables.TABLES), in_order
 
 
 def _view(name: str, text: str) -> View:

@@ -188,7 +188,8 @@ def test_no_secret_reached_a_table(filled: Path, cluster: Cluster) -> None:
 @pytest.fixture(scope="module")
 def in_spark(filled: Path, spark: SparkSession) -> SparkSession:
     """The session, with every table and view by its name."""
-    spark_sql.register(spark, Warehouse(config.Warehouse(path=str(filled))))
+    warehouse = Warehouse(config.Warehouse(path=str(filled)))
+    spark_sql.register(spark, warehouse, " ".join([*tables.TABLES, *views.load()]))
     return spark
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quotaflow.pipelines import admin, config
+from quotaflow.pipelines import admin, config, views
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.feedback import planning
@@ -190,4 +190,37 @@ def test_doctor_finds_a_cluster_that_does_not_answer(
     assert found["cluster"]["remedy"] == "is the cluster up?"
     assert "held by process" in found["lock"]["seen"]
     assert found["tables"]["state"] == "warning"
+    assert (found["stop file"]["state"], found["leases"]["state"]) == ("ok", "ok")
     assert {row["state"] for row in found.values()} >= {"ok", "unchecked"}
+
+
+def test_doctor_finds_leases_nobody_ends_and_a_stop_file(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ago = datetime.now(UTC) - timedelta(hours=2)
+    change = {"cluster_id": "c1", "run_id": "r", "plan_id": "p", "purpose": "apply"}
+    change |= {"entity_type": "user", "config_key": "producer_byte_rate", "operation": "SET"}
+    change |= {"config_value": "5", "operand": "5", "expires_at": ago + timedelta(hours=1)}
+    change |= {"event_time": ago, "reason": "", "evidence_table": "", "evidence_key": ""}
+    done = change | {"entity_name": "a", "change_id": "1", "step": "done", "number": 1}
+    begun = change | {"entity_name": "b", "change_id": "2", "step": "begun", "number": 2}
+    make_tables(warehouse, {"config_changes": [done, begun]})
+    (warehouse.conf.folder / "STOP").touch()
+
+    def nobody(*_: object) -> admin.Cluster:
+        raise KafkaError("nobody: is the cluster up?")
+
+    monkeypatch.setattr(admin, "describe", nobody)
+    execute(["doctor", "--json", "--set", f"warehouse.path={warehouse.conf.folder}"])
+    found = {row["subject"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert "is there" in found["stop file"]["seen"]
+    assert found["leases"]["seen"] == (
+        "1 configs held, 1 past their lease, 1 changes without a known end"
+    )
+
+
+def test_advice_on_racks_and_fetches_changes_nothing_by_itself() -> None:
+    known = views.load()
+    reads = views.named(known["desired_configs"].query, known)
+    assert not {"replica_advice", "client_racks", "fetch_advice"} & set(reads)
+    assert "replication_asks" in reads

@@ -189,7 +189,7 @@ def test_views_answer_alike_in_spark(
 ) -> None:
     rates = [violation("User:o'b\\", NOON), violation("User:b", NOON, quota_per_s=10_000.125)]
     make_tables(warehouse, {"producer_id_rates": rates})
-    query = "SELECT * FROM desired_configs ORDER BY entity_name"
+    query = "SELECT * FROM recent_violations ORDER BY principal"
     without = run(capsys, warehouse, "sql", query, "--json")
     assert spark is not None
     assert run(capsys, warehouse, "sql", query, "--spark", "--json") == without
