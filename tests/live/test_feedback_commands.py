@@ -35,6 +35,7 @@ class Operator:
             "kafka": {"properties": dict(conf.kafka.properties)},
             "warehouse": {"path": str(conf.warehouse.folder)},
             "spark": {"conf": session.SHORT_LIVED},
+            "plan": {"max_input_age_s": 86_400},
         }
         self.file.write_text(yaml.safe_dump(of))
         violations.fill(conf, cluster.cluster_id, users)
