@@ -35,7 +35,7 @@ class Operator:
             "kafka": {"properties": dict(conf.kafka.properties)},
             "warehouse": {"path": str(conf.warehouse.folder)},
             "spark": {"conf": session.SHORT_LIVED},
-            "plan": {"max_input_age_s": 86_400},
+            "plan": {"max_input_age_s": 86_400, "hold_s": 0},
         }
         self.file.write_text(yaml.safe_dump(of))
         violations.fill(conf, cluster.cluster_id, users)
