@@ -107,12 +107,12 @@ class Keeper:
         )
         rows = (
             reduce(DataFrame.union, came)
-            .groupBy("result", "is_late", F.when(~F.col("is_late"), F.col("start")).alias("bucket"))
-            .agg(
-                F.count(F.lit(1)).alias("rows"),
-                F.max("event_time").alias("latest"),
-                F.max("cluster_id").alias("cluster_id"),
+            # By cluster too: Spark would sort, not hash, to find the greatest of texts.
+            .groupBy(
+                *("result", "cluster_id", "is_late"),
+                F.when(~F.col("is_late"), F.col("start")).alias("bucket"),
             )
+            .agg(F.count(F.lit(1)).alias("rows"), F.max("event_time").alias("latest"))
             .collect()
         )
         by_result: dict[str, list[Row]] = {}
