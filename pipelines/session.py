@@ -109,6 +109,8 @@ def _local_settings(conf: Spark) -> dict[str, str]:
         # A commit takes 2.6 s with the default of 50 and 0.6 s with 1 on two cores.
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.shuffle.partitions": cores,
+        # More stages than the default of 100 come by in one batch: all would be compiled anew.
+        "spark.sql.codegen.cache.maxEntries": "500",
         # Each table that a join broadcasts takes a page at least, by default 32 MB of a 2 GB heap:
         # a batch joins dozens, of a few rows each.
         "spark.buffer.pageSize": "2m",
