@@ -4,6 +4,7 @@ A broker reads partition after partition and cuts each read exactly at what is l
 but always gives a first batch whole (ReplicaManager.readFromLog); so equality tells the limit.
 """
 
+from operator import sub
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
@@ -41,12 +42,13 @@ def with_limiters(
 def _limiter() -> Column:
     size, most = F.col("response_bytes"), F.least("max_bytes", "cap_bytes", "quota_bytes")
     refused = F.coalesce("error_code", F.lit(0)) != 0
-    failed = F.exists("partitions", lambda of: F.coalesce(of["error_code"], F.lit(0)) != 0)
-    named = F.exists(
-        "partitions", lambda of: F.coalesce(of["preferred_read_replica"], F.lit(-1)) >= 0
+    failed = F.exists("partitions.error_code", lambda code: code != 0)
+    named = F.exists("partitions.preferred_read_replica", lambda named: named >= 0)
+    sizes, limits = F.col("partitions.bytes"), F.col("partitions.partition_max_bytes")
+    # By how much a limit was passed at most. Lambdas are slow: few answers come to one.
+    past = F.when(
+        F.array_max(sizes) >= F.array_min(limits), F.array_max(F.zip_with(sizes, limits, sub))
     )
-    over = F.exists("partitions", lambda of: of["bytes"] > of["partition_max_bytes"])
-    at = F.exists("partitions", lambda of: of["bytes"] == of["partition_max_bytes"])
     empty = (
         F.when(refused | failed, "error")
         .when(named, "redirected")
@@ -55,11 +57,11 @@ def _limiter() -> Column:
     )
     return (
         F.when(F.coalesce(size, F.lit(0)) == 0, empty)
-        .when((size > most) | over, "first_batch")
+        .when((size > most) | (past > 0), "first_batch")
         .when((size == most) & (size == F.col("quota_bytes")), "quota_window")
         .when((size == most) & (size == F.col("max_bytes")), "max_bytes")
         .when(size == most, "broker_cap")
-        .when(at, "partition_max_bytes")
+        .when(past == 0, "partition_max_bytes")
         .otherwise("drained")
     )
 

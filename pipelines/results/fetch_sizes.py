@@ -22,6 +22,12 @@ _TABLE = tables.FETCH_SIZES
 _BUCKET_S = 60
 _KEY = ("cluster_id", "event_time", "broker_id", "principal", "client_id", "replica_id")
 _NAME = ("topic", "topic_id", "partition")
+_BATCH = ("bytes", "fetch_offset", "partition_max_bytes")
+_SUMMED = ("fetches", "bytes", "filled_fetches", "starved_fetches")
+_GREATEST = (
+    *("max_response_bytes", "max_bytes", "min_bytes", "max_wait_ms"),
+    *("partition_max_bytes", "partitions", "bound_bytes"),
+)
 _SIZES = 31
 _MOST_OVERSIZED = 10
 
@@ -58,10 +64,8 @@ def sizes(known: Known, *, conf: Quotas) -> "DataFrame":
     refill_s = conf.span_s - conf.window_ms // 1_000
     of = known.context
     bounded = with_limiters(fetches, of["configs"], of["client_quotas"], refill_s)
-    # One shuffle serves what is counted of answers, and of their partitions.
-    together = bounded.repartition(*_KEY)
-    by_answer = _of_answers(together).alias("a")
-    by_partition = _of_partitions(together, of["topics"]).alias("p")
+    by_answer = _of_answers(bounded).alias("a")
+    by_partition = _of_partitions(fetches, of["topics"]).alias("p")
     counted = ("starved_partitions", "most_starved_fetches", "oversized_batches")
     return (
         by_answer.join(by_partition, null_safe(_KEY, "a", "p"), "left")
@@ -79,52 +83,73 @@ def sizes(known: Known, *, conf: Quotas) -> "DataFrame":
 def _of_answers(fetches: "DataFrame") -> "DataFrame":
     size = F.coalesce("response_bytes", F.lit(0))
     power = F.least(F.floor(F.log2(size)), F.lit(_SIZES))
-    first = F.filter("partitions", lambda of: of["bytes"] > 0)
-    first_name = F.struct(*(F.try_element_at(first, F.lit(1))[name].alias(name) for name in _NAME))
-    limit = F.array_max(F.transform("partitions", lambda of: of["partition_max_bytes"]))
+    served = F.filter(_fields(*_NAME, "bytes"), lambda of: of["bytes"] > 0)
+    first = F.try_element_at(served, F.lit(1))
+    first_name = F.struct(*(first[name].alias(name) for name in _NAME))
+    limit = F.array_max("partitions.partition_max_bytes")
     # least() leaves out what is not known.
     bound = F.least("max_bytes", F.col("partition_limit") * F.col("session_partitions"))
+    told = fetches.withColumns(
+        {
+            "size": size,
+            "partition_limit": limit,
+            "power": F.when(size > 0, power),
+            "first": F.when(F.col("is_filled"), first_name),
+        }
+    )
+    # Answers alike are counted together first: what is counted of them by case is then of few.
+    alike = told.groupBy(*_KEY, "limiter", "power", "first").agg(
+        F.count(F.lit(1)).alias("fetches"),
+        F.sum("size").alias("bytes"),
+        F.max("size").alias("max_response_bytes"),
+        *(F.max(name).alias(name) for name in ("max_bytes", "min_bytes", "max_wait_ms")),
+        F.max("partition_limit").alias("partition_max_bytes"),
+        F.max("session_partitions").alias("partitions"),
+        F.max(bound).alias("bound_bytes"),
+        F.count_if("is_filled").alias("filled_fetches"),
+        F.count_if(F.size("starved.partition") > 0).alias("starved_fetches"),
+    )
     return (
-        fetches.withColumns({"partition_limit": limit, "power": F.when(size > 0, power)})
+        alike.repartition(*_KEY)
         .groupBy(*_KEY)
         .agg(
-            F.count(F.lit(1)).alias("fetches"),
-            F.sum(size).alias("bytes"),
-            F.max(size).alias("max_response_bytes"),
-            F.array(*(F.count_if(F.col("power") == n) for n in range(_SIZES + 1))).alias(
-                "response_sizes"
+            *(F.sum(name).alias(name) for name in _SUMMED),
+            *(F.max(name).alias(name) for name in _GREATEST),
+            F.array(
+                *(_sum_where(F.col("power") == n, F.col("fetches")) for n in range(_SIZES + 1))
+            ).alias("response_sizes"),
+            *(
+                _sum_where(F.col("limiter") == n, F.col("fetches")).alias(f"{n}_fetches")
+                for n in LIMITERS
             ),
-            *(F.count_if(F.col("limiter") == n).alias(f"{n}_fetches") for n in LIMITERS),
-            *(F.max(name).alias(name) for name in ("max_bytes", "min_bytes", "max_wait_ms")),
-            F.max("partition_limit").alias("partition_max_bytes"),
-            F.max("session_partitions").alias("partitions"),
-            F.max(bound).alias("bound_bytes"),
-            F.count_if("is_filled").alias("filled_fetches"),
-            F.count_distinct(F.when(F.col("is_filled"), first_name))
-            .cast("int")
-            .alias("first_partitions"),
-            F.count_if(F.size("starved") > 0).alias("starved_fetches"),
+            F.size(F.collect_set("first")).alias("first_partitions"),
         )
     )
 
 
 def _of_partitions(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
     """How evenly partitions were served, and what brought more than a limit."""
-    answered = F.transform(
-        F.filter("partitions", lambda of: of["bytes"] > 0), lambda of: _served(of, is_starved=False)
+    over = F.col("bytes") > F.least("max_bytes", "partition_max_bytes")
+    oversized = F.when(over, F.struct("bytes", "fetch_offset"))
+    alike = (
+        _each(fetches)
+        .groupBy(*_KEY, *_NAME, "is_starved", oversized.alias("oversized"))
+        .agg(F.count(F.lit(1)).alias("times"), F.sum("bytes").alias("size"))
     )
-    starved = F.transform("starved", lambda of: _served(of, is_starved=True))
-    nothing = F.filter(answered, lambda _: F.lit(False))
-    each = fetches.select(
-        *_KEY, "max_bytes", F.inline(F.concat(answered, F.coalesce(starved, nothing)))
+    times, batch = F.col("times"), F.struct("oversized.bytes", *_NAME, "oversized.fetch_offset")
+    is_over = F.col("oversized").isNotNull()
+    batches = F.when(
+        is_over, F.array_repeat(batch, F.least(times, F.lit(_MOST_OVERSIZED)).cast("int"))
     )
-    over = F.col("size") > F.least("max_bytes", "partition_max_bytes")
-    oversized = F.struct(F.col("size").alias("bytes"), *_NAME, "fetch_offset")
-    served = each.groupBy(*_KEY, *_NAME).agg(
-        F.sum("size").alias("size"),
-        F.count_if("is_starved").alias("starved"),
-        F.count_if(over).alias("oversized"),
-        _largest(F.collect_list(F.when(over, oversized))).alias("largest"),
+    served = (
+        alike.repartition(*_KEY)
+        .groupBy(*_KEY, *_NAME)
+        .agg(
+            F.sum("size").alias("size"),
+            _sum_where(F.col("is_starved"), times).alias("starved"),
+            _sum_where(is_over, times).alias("oversized"),
+            _largest(F.flatten(F.collect_list(batches))).alias("largest"),
+        )
     )
     square = F.sum("size") * F.sum("size").cast("double")
     return (
@@ -142,6 +167,26 @@ def _of_partitions(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
     )
 
 
+def _each(fetches: "DataFrame") -> "DataFrame":
+    """A row for each partition that brought records, and for each that was left out."""
+    answered = _fields(*_NAME, *_BATCH)
+    nothing = F.lit(None).cast("bigint")
+    none = (nothing.alias("fetch_offset"), nothing.alias("partition_max_bytes"))
+    left_out = F.transform(
+        "starved",
+        lambda of: F.struct(
+            *(of[name] for name in _NAME), F.lit(0).cast("bigint").alias("bytes"), *none
+        ),
+    )
+    both = F.when(F.size("starved") > 0, F.concat(answered, left_out)).otherwise(answered)
+    return (
+        fetches.select(*_KEY, "max_bytes", F.size(answered).alias("answered"), both.alias("both"))
+        .select(*_KEY, "max_bytes", "answered", F.posexplode("both").alias("at", "of"))
+        .select(*_KEY, "max_bytes", (F.col("at") >= F.col("answered")).alias("is_starved"), "of.*")
+        .where("is_starved OR bytes > 0")
+    )
+
+
 def _with_names(served: "DataFrame", topics: "DataFrame") -> "DataFrame":
     """Name the topics of `largest`: fetches since version 13 tell their ids alone."""
     names = topics.groupBy("cluster_id", "topic_id").agg(F.max("topic").alias("name"))
@@ -152,16 +197,14 @@ def _with_names(served: "DataFrame", topics: "DataFrame") -> "DataFrame":
     return joined.withColumn("largest", named)
 
 
-def _served(of: Column, *, is_starved: bool) -> Column:
-    none = F.lit(None).cast("bigint")
-    return F.struct(
-        *(of[name].alias(name) for name in _NAME),
-        F.lit(is_starved).alias("is_starved"),
-        (F.lit(0).cast("bigint") if is_starved else of["bytes"]).alias("size"),
-        (none if is_starved else of["fetch_offset"]).alias("fetch_offset"),
-        (none if is_starved else of["partition_max_bytes"]).alias("partition_max_bytes"),
-    )
-
-
 def _largest(oversized: Column) -> Column:
     return F.slice(F.sort_array(oversized, asc=False), 1, _MOST_OVERSIZED)
+
+
+def _sum_where(condition: Column, counted: Column) -> Column:
+    return F.sum(F.when(condition, counted).otherwise(F.lit(0)))
+
+
+def _fields(*names: str) -> Column:
+    """These fields of the partitions answered: Spark then reads no others."""
+    return F.arrays_zip(*(F.col(f"partitions.{name}") for name in names))

@@ -81,8 +81,7 @@ def _answers(facts: "DataFrame", topics: "DataFrame") -> "DataFrame":
     size, named = F.col("of.bytes"), F.col("of.preferred_read_replica")
     # One number orders by time and then by broker: Spark would sort, not hash, to keep a struct.
     micros = F.unix_micros("at") - F.unix_micros("event_time")
-    last = F.when(named >= 0, micros * _BROKER_IDS + named)
-    return (
+    each = (
         facts.withColumns({"at": F.col("event_time"), "of": F.explode("partitions")})
         .transform(with_minute)
         .where("coalesce(of.error_code, 0) = 0")
@@ -91,19 +90,23 @@ def _answers(facts: "DataFrame", topics: "DataFrame") -> "DataFrame":
             *("is_consumer", "api_version", *_CLIENT),
             *(F.col(f"of.{name}") for name in ("topic", "topic_id", "partition")),
             F.col("of.high_watermark").alias("high_watermark"),
-            F.coalesce(size, F.lit(0)).alias("size"),
-            last.alias("named_last"),
+            F.when(size > 0, F.lit(1)).otherwise(F.lit(0)).alias("fetches"),
+            F.coalesce(size, F.lit(0)).alias("bytes"),
+            F.when(named >= 0, F.lit(1)).otherwise(F.lit(0)).alias("redirects"),
+            F.when(named >= 0, micros * _BROKER_IDS + named).alias("named_last"),
         )
-        .transform(with_topic, topics)
-        .groupBy(*_PARTITION, "broker_id", "is_consumer", *_CLIENT)
-        .agg(
-            F.min("api_version").alias("api_version"),
-            F.count_if(F.col("size") > 0).alias("fetches"),
-            F.sum("size").alias("bytes"),
-            F.count("named_last").alias("redirects"),
-            (F.max("named_last") % _BROKER_IDS).cast("int").alias("named_replica"),
-            F.max("high_watermark").alias("high_watermark"),
-        )
+    )
+    # Summed by what was told first: few rows are left whose topics are to be looked up.
+    named_replica = (F.col("named_last") % _BROKER_IDS).cast("int")
+    summed = _summed(_summed(each).transform(with_topic, topics))
+    return summed.withColumn("named_replica", named_replica)
+
+
+def _summed(answers: "DataFrame") -> "DataFrame":
+    return answers.groupBy(*_PARTITION, "broker_id", "is_consumer", *_CLIENT).agg(
+        F.min("api_version").alias("api_version"),
+        *(F.sum(name).alias(name) for name in ("fetches", "bytes", "redirects")),
+        *(F.max(name).alias(name) for name in ("named_last", "high_watermark")),
     )
 
 
