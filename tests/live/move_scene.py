@@ -57,8 +57,9 @@ class Throttled:
             assert {call(admin).error_code for call in calls} == {0}
 
 
-def play(cluster: Cluster, conf: Conf) -> Roles:
-    """All acts; then what brokers logged is in LOG, and the cluster is as it was."""
+@contextmanager
+def played(cluster: Cluster, conf: Conf) -> Iterator[Roles]:
+    """All acts; what brokers logged is in LOG, and the throttle stands until the block ends."""
     cluster.create_topics([LOG], 1, 1)
     roles = Roles.of(cluster)
     acts = Acts(cluster, conf, first_minutes_ago=MINUTES_LATER + 4)
@@ -78,8 +79,8 @@ def play(cluster: Cluster, conf: Conf) -> Roles:
         await_so(lambda: replicas(admin, DOWN) == [roles.away])
         with acts.act(MINUTES_LATER, SETTINGS):
             write(cluster, PREFIX, LEFT, RECORDS, RECORD_BYTES)
-    acts.ship(LOG, is_ours)
-    return roles
+        acts.ship(LOG, is_ours)
+        yield roles
 
 
 def fill(cluster: Cluster, admin: KafkaAdminClient, topic: str, leader: int) -> None:

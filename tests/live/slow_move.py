@@ -16,9 +16,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
-from kafka.admin import ConfigResourceType
 
-from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
@@ -104,14 +102,6 @@ def begun(cluster: Cluster, conf: Conf, throttled: Throttled) -> Iterator[Told]:
             stop.set()
             writer.join()
             throttled.set(admin, None)
-
-
-def apply(admin: KafkaAdminClient, rates: list[dict[str, Any]]) -> None:
-    """Set rates of brokers as rows of desired_configs ask."""
-    for row in rates:
-        names = (row["entity_name"], row["config_key"], row["config_value"])
-        call = traffic_configs.set_config(ConfigResourceType.BROKER, *names)
-        assert call(admin).error_code == 0
 
 
 def await_end(admin: KafkaAdminClient, throttled: Throttled) -> None:

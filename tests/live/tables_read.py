@@ -5,7 +5,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from deltalake import write_deltalake
+
 from quotaflow.pipelines import config
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -25,6 +28,15 @@ def query(folder: Path, sql: str) -> list[dict[str, Any]]:
     reader = Reader(Warehouse(config.Warehouse(path=str(folder))))
     rows: list[dict[str, Any]] = reader.query(sql).read_all().to_pylist()
     return rows
+
+
+def make_missing(conf: Conf) -> None:
+    """Make the tables that no job of a test fills, empty, for views that read them too."""
+    for table in tables.TABLES.values():
+        folder = Warehouse(conf.warehouse).folder(table.name)
+        if not folder.is_dir():
+            of = list(table.partitioning) or None
+            write_deltalake(folder, table.arrow.empty_table(), partition_by=of)
 
 
 def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:

@@ -1,21 +1,23 @@
 """What becomes of moves of replicas on a real cluster, as tables, checks and the plan tell it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, session
+from quotaflow.pipelines import config
 from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.feedback import applying, restoring, turn
+from quotaflow.pipelines.feedback.change import DELETE
+from quotaflow.pipelines.feedback.ledger import DONE
 
 from . import move_scene
 from .move_scene import DOWN, LEFT, LOG, RATE
 from .rack_scene import Roles
-from .tables_read import query
+from .tables_read import make_missing, query
 
 JOBS = ["ingest_request_log", "request_results"]
 Row = dict[str, Any]
@@ -26,16 +28,17 @@ def conf(login: list[str], tmp_path_factory: pytest.TempPathFactory) -> Conf:
     """Conf of the shared cluster, with the log topic of the scene."""
     warehouse = tmp_path_factory.mktemp("moves") / "warehouse"
     ways = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
-    return config.load(overrides=[*login, *ways, f"warehouse.path={warehouse}"])
+    ways += [f"warehouse.path={warehouse}", "plan.max_input_age_s=86400"]
+    return config.load(overrides=[*login, *ways])
 
 
 @pytest.fixture(scope="module")
-def roles(cluster: Cluster, conf: Conf) -> Roles:
+def roles(cluster: Cluster, conf: Conf) -> Iterator[Roles]:
     """The scene, played once, and the tables made of it."""
-    played = move_scene.play(cluster, conf)
-    runner.run(conf, JOBS, None, lambda _: None)
-    Warehouse(conf.warehouse).ensure(session.get(conf.spark), tables.TABLES.values())
-    return played
+    with move_scene.played(cluster, conf) as played:
+        runner.run(conf, JOBS, None, lambda _: None)
+        make_missing(conf)
+        yield played
 
 
 def rows_of(conf: Conf, sql: str) -> list[Row]:
@@ -78,3 +81,15 @@ def test_what_this_login_left_over_is_planned_to_be_removed(conf: Conf, roles: R
         (LEFT, f"follower.{replicas}"): (None, f"0:{roles.other}"),
     }
     assert {row["withheld"] for row in rows} == {None}
+
+
+def test_a_plan_that_is_applied_removes_what_is_left_over(conf: Conf, roles: Roles) -> None:
+    _, outcomes = applying.applied(conf, None, lambda _: None)
+    ended = [(o.change.entity.entity_name, o.change.operation.name, o.step) for o in outcomes]
+    rates = [(str(broker_id), DELETE, DONE) for broker_id in sorted((roles.home, roles.other))]
+    assert ended == [*rates, *[(LEFT, DELETE, DONE)] * 2]
+    entities = {outcome.change.entity for outcome in outcomes}
+    with turn.cluster(conf) as (_, configs):
+        assert {key for e in entities for key in configs.read(e) if "throttled" in key} == set()
+    # What is removed has no lease: it does not come back.
+    assert restoring.restored(conf, lambda _: None, everything=True)[1] == []

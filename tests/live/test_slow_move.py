@@ -6,13 +6,15 @@ from datetime import timedelta
 import pytest
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, session
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines import config
+from quotaflow.pipelines.feedback import applying, restoring
+from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.schemas.configs import BROKER
 
 from .move_scene import Throttled, move
 from .rack_scene import Roles
-from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Told, apply, await_end, begun
+from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Told, await_end, begun
+from .tables_read import make_missing
 
 FULL_MINUTE_S, STEADY_S = 75, 62
 """Until a whole minute is told, and until tables know the pace under another rate."""
@@ -27,22 +29,27 @@ def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it
     ours = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
     ours += [f"warehouse.path={warehouse}", "replication.manage=true"]
     ours += [f"replication.capacity_bytes_per_s={CAPACITY}"]
+    ours += ["results.settle_s=1", "plan.max_input_age_s=86400"]
     conf = config.load(overrides=[*login, *ours])
-    Warehouse(conf.warehouse).ensure(session.get(conf.spark), tables.TABLES.values())
     roles = Roles.of(cluster)
     throttled = Throttled(TOPIC, roles.home, roles.other)
     with begun(cluster, conf, throttled) as told, cluster.admin() as admin:
         move(admin, TOPIC, [throttled.follower], ask=roles.home)
         time.sleep(FULL_MINUTE_S)
         told.go_on(with_snapshot=True)
+        make_missing(conf)
         flagged(told)
-        apply(admin, advised(told))
+        advised(told)
+        _, outcomes = applying.applied(conf, None, lambda _: None)
+        assert [o.step for o in outcomes if o.change.entity.entity_type == BROKER] == [DONE] * 2
         time.sleep(STEADY_S)
         told.go_on()
         foretold = told.move()
         await_end(admin, throttled)
         time.sleep(1)
         told.go_on()
+        _, given_back = restoring.restored(conf, lambda _: None, everything=True)
+        assert {(o.change.value, o.step) for o in given_back} == {(str(RATE), DONE)}
     ended = told.move()
     assert (foretold["state"], ended["state"]) == ("moving", "done")
     end = foretold["last_fetch_time"] + timedelta(seconds=foretold["eta_s"])
@@ -59,7 +66,7 @@ def flagged(told: Told) -> None:
     assert row["bytes_per_s"] == pytest.approx(RATE, rel=0.25)
 
 
-def advised(told: Told) -> list[dict[str, object]]:
+def advised(told: Told) -> None:
     """What the plan asks of the rates of both ends."""
     asked = told.rows("SELECT * FROM desired_configs WHERE entity_type = 'broker'")
     throttled = told.throttled
@@ -70,4 +77,3 @@ def advised(told: Told) -> list[dict[str, object]]:
     for row in asked:
         assert (row["withheld"], row["prior_value"]) == (None, str(RATE)), row
         assert float(row["config_value"]) == pytest.approx(2 * WRITTEN, rel=0.1)
-    return asked
