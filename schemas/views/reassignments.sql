@@ -5,8 +5,8 @@
 -- nothing seen yet). Of the last two minutes with fetches: bytes_per_s that came, written_bytes_per_s
 -- into the partition (the least a throttle must let through for each follower), eta_s until it is in
 -- sync at the pace at which what is left shrinks since its throttle was last altered, and eta_error_s by
--- which twice the standard error of that pace could make it longer; null where that is not known.
--- bytes_left goes by the mean size of the records that came.
+-- which that may be off: twice the standard error that follows from how its steps differed; null where
+-- not known. bytes_left goes by the mean size of the records that came.
 WITH named AS (
     SELECT
         changes.cluster_id,
@@ -142,6 +142,14 @@ recent AS (
             AND behind.replica_id = altered.replica_id
     WHERE unix_micros(behind.last_time) > unix_micros(behind.newest) - 120000000
 ),
+stepped AS (
+    SELECT
+        *,
+        lag(steady_lag) OVER (
+            PARTITION BY cluster_id, topic, partition, replica_id ORDER BY last_time
+        ) - steady_lag AS step
+    FROM recent
+),
 paces AS (
     SELECT
         cluster_id,
@@ -158,22 +166,11 @@ paces AS (
         greatest(-min(at_s), 1e0) AS seconds,
         regr_slope(steady_lag, at_s) AS lag_per_s,
         regr_slope(CAST(high_watermark AS DOUBLE), at_s) AS written_per_s,
-        regr_sxx(steady_lag, at_s) AS sxx,
-        regr_syy(steady_lag, at_s) AS syy,
-        regr_sxy(steady_lag, at_s) AS sxy
-    FROM recent
+        count(step) AS steps,
+        avg(step) AS mean_step,
+        stddev_samp(step) AS step_spread
+    FROM stepped
     GROUP BY cluster_id, topic, partition, replica_id
-),
-shrinking AS (
-    SELECT
-        *,
-        -- What the last answer brought shows in no offset yet.
-        bytes * (1e0 - 1e0 / fetches) / nullif(offsets, 0) AS bytes_per_offset,
-        CASE
-            WHEN spans > 2 AND sxx > 0
-                THEN 2e0 * sqrt(greatest(syy - sxy * sxy / sxx, 0e0) / ((spans - 2) * sxx))
-        END AS error_per_s
-    FROM paces
 ),
 moves AS (
     SELECT
@@ -181,16 +178,22 @@ moves AS (
         was_there.replica_id IS NOT NULL AS was_in_sync,
         ends.joined_time,
         ends.cancelled_time,
-        shrinking.leader_id,
-        shrinking.spans,
-        shrinking.offsets_left,
-        shrinking.bytes_per_offset,
-        shrinking.bytes / shrinking.seconds AS bytes_per_s,
-        shrinking.written_per_s,
-        shrinking.lag_per_s,
-        shrinking.error_per_s,
-        shrinking.newest AS last_fetch_time,
-        coalesce(shrinking.newest, asked.event_time) AS last_news,
+        paces.leader_id,
+        paces.spans,
+        paces.offsets_left,
+        -- What the last answer brought shows in no offset yet.
+        paces.bytes * (1e0 - 1e0 / paces.fetches) / nullif(paces.offsets, 0) AS bytes_per_offset,
+        paces.bytes / paces.seconds AS bytes_per_s,
+        paces.written_per_s,
+        paces.lag_per_s,
+        -- Of the mean step so far, and of all the steps to come.
+        CASE
+            WHEN paces.mean_step > 0
+                THEN 2e0 * paces.step_spread * sqrt((paces.offsets_left / paces.mean_step + paces.steps)
+                    * paces.offsets_left / paces.mean_step / paces.steps)
+        END AS error_offsets,
+        paces.newest AS last_fetch_time,
+        coalesce(paces.newest, asked.event_time) AS last_news,
         clocks.newest AS now
     FROM asked
     LEFT JOIN ends
@@ -203,11 +206,11 @@ moves AS (
             AND asked.topic = was_there.topic
             AND asked.partition = was_there.partition
             AND asked.replica_id = was_there.replica_id
-    LEFT JOIN shrinking
-        ON asked.cluster_id = shrinking.cluster_id
-            AND asked.topic = shrinking.topic
-            AND asked.partition = shrinking.partition
-            AND asked.replica_id = shrinking.replica_id
+    LEFT JOIN paces
+        ON asked.cluster_id = paces.cluster_id
+            AND asked.topic = paces.topic
+            AND asked.partition = paces.partition
+            AND asked.replica_id = paces.replica_id
     INNER JOIN clocks ON asked.cluster_id = clocks.cluster_id
     WHERE asked.nth = 1
 ),
@@ -242,9 +245,6 @@ SELECT
     bytes_per_s,
     greatest(written_per_s, 0e0) * bytes_per_offset AS written_bytes_per_s,
     CASE WHEN state = 'moving' AND lag_per_s < 0 THEN offsets_left / -lag_per_s END AS eta_s,
-    CASE
-        WHEN state = 'moving' AND lag_per_s + error_per_s < 0
-            THEN offsets_left / -(lag_per_s + error_per_s) - offsets_left / -lag_per_s
-    END AS eta_error_s,
+    CASE WHEN state = 'moving' AND lag_per_s < 0 THEN error_offsets / -lag_per_s END AS eta_error_s,
     last_fetch_time
 FROM states

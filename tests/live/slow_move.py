@@ -56,9 +56,9 @@ class Told:
     def moved_ms(self) -> int:
         return -((self.since_ms + _BEFORE_A_MINUTE_MS) % MINUTE_MS)
 
-    def go_on(self, *, with_snapshot: bool = False) -> None:
-        """Tell what brokers answered up to now, and make tables of it."""
-        since_ms, self.until_ms = self.until_ms, now_ms()
+    def go_on(self, until_ms: int | None = None, *, with_snapshot: bool = False) -> None:
+        """Tell what brokers answered up to then, or now, and make tables of it."""
+        since_ms, self.until_ms = self.until_ms, until_ms or now_ms()
         ship(self.cluster, LOG, self._lines(since_ms))
         if with_snapshot:
             at = datetime.fromtimestamp((self.until_ms + self.moved_ms) / 1_000, UTC)

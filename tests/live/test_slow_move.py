@@ -11,13 +11,14 @@ from quotaflow.pipelines.feedback import applying, restoring
 from quotaflow.pipelines.feedback.ledger import DONE
 from quotaflow.schemas.configs import BROKER
 
+from .acts import now_ms
 from .move_scene import Throttled, move
 from .rack_scene import Roles
 from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Told, await_end, begun
 from .tables_read import make_missing
 
-FULL_MINUTE_S, STEADY_S = 75, 62
-"""Until a whole minute is told, and until tables know the pace under another rate."""
+FULL_MINUTE_S = 75
+"""Until a whole minute is told."""
 
 
 @pytest.mark.faults
@@ -42,14 +43,15 @@ def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it
         advised(told)
         _, outcomes = applying.applied(conf, None, lambda _: None)
         assert [o.step for o in outcomes if o.change.entity.entity_type == BROKER] == [DONE] * 2
-        time.sleep(STEADY_S)
-        told.go_on()
-        foretold = told.move()
+        raised_ms = now_ms()
         await_end(admin, throttled)
         time.sleep(1)
-        told.go_on()
+        half_way_ms = (raised_ms + now_ms()) // 2
         _, given_back = restoring.restored(conf, lambda _: None, everything=True)
         assert {(o.change.value, o.step) for o in given_back} == {(str(RATE), DONE)}
+    told.go_on(half_way_ms)
+    foretold = told.move()
+    told.go_on()
     ended = told.move()
     assert (foretold["state"], ended["state"]) == ("moving", "done")
     end = foretold["last_fetch_time"] + timedelta(seconds=foretold["eta_s"])

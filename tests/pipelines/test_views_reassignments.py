@@ -1,5 +1,7 @@
 """Moves of replicas: how far each is, what came and what is left, and those that never end."""
 
+from math import sqrt
+from statistics import stdev
 from typing import Any
 
 import pytest
@@ -64,7 +66,9 @@ def test_what_an_uneven_pace_is_worth_is_told(warehouse: Warehouse) -> None:
     lag = [behind(10 * n, 3, lag, 11_000 - lag, 50_000) for n, lag in enumerate(left)]
     row = found(warehouse, {"reassignment_changes": REQUESTED, "replica_lag": lag})[3]
     assert row["eta_s"] == pytest.approx(47.5, rel=0.1)
-    assert 5 < row["eta_error_s"] < 20
+    steps = [500, 1_700, 600, 1_600, 600]
+    error = 2 * stdev(steps) * sqrt(5 * (5 / 5 + 1))
+    assert row["eta_error_s"] == pytest.approx(row["eta_s"] * error / 5_000)
 
 
 @pytest.mark.parametrize(
