@@ -35,6 +35,8 @@ RATE, WRITTEN = 1_100_000, 2_200_000
 CAPACITY = 20_000_000
 FILL_RECORDS, RECORD_BYTES = 7_500, 20_000
 """What is there when the move begins: enough to go on while tables are made."""
+ONE_BY_ONE = {"batch.size": RECORD_BYTES}
+"""Where an answer is full it ends amid a batch, and followers throw away what is cut."""
 JOBS = ["ingest_request_log", "fetches", "request_results", "fetch_results"]
 
 _BEFORE_A_MINUTE_MS = 10_000
@@ -90,7 +92,7 @@ def begun(cluster: Cluster, conf: Conf, throttled: Throttled) -> Iterator[Told]:
     assigned = {TOPIC: {"assignments": {0: [throttled.leader]}}}
     with cluster.admin() as admin:
         admin.create_topics(assigned, wait_for_metadata=True)
-        write(cluster, PREFIX, TOPIC, FILL_RECORDS, RECORD_BYTES, acks=1)
+        write(cluster, PREFIX, TOPIC, FILL_RECORDS, RECORD_BYTES, acks=1, **ONE_BY_ONE)
         stop = Event()
         writer = Thread(target=_write, args=(cluster, stop))
         began_ms = now_ms()
@@ -115,7 +117,7 @@ def await_end(admin: KafkaAdminClient, throttled: Throttled) -> None:
 def _write(cluster: Cluster, stop: Event) -> None:
     """As much each second as WRITTEN says."""
     login = cluster.librdkafka_properties("alice") | {"enable.metrics.push": False}
-    producer = Producer(login | {"client.id": f"{PREFIX}writer", "acks": 1})
+    producer = Producer(login | {"client.id": f"{PREFIX}writer", "acks": 1} | ONE_BY_ONE)
     record, began_s, written = Random(TOPIC).randbytes(RECORD_BYTES), time.monotonic(), 0
     while not stop.wait(_EVERY_S):
         while written < WRITTEN * (time.monotonic() - began_s):
