@@ -145,8 +145,17 @@ rates AS (
             AND advice.side = suffering.side
     WHERE
         advice.is_used
-        AND advice.reason <> 'kept'
         AND (advice.is_moving OR advice.rate IS NOT NULL)
+        -- A rate that is right already is asked for as it stands, so that its lease goes on.
+        AND (
+            advice.reason <> 'kept'
+            OR (
+                bounds.is_managed
+                AND advice.is_listed
+                AND advice.is_moving
+                AND advice.rate_source = 'dynamic_broker'
+            )
+        )
 )
 
 SELECT

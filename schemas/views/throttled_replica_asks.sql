@@ -140,7 +140,8 @@ SELECT
             )
         WHEN NOT bounds.is_managed THEN 'replication.manage of conf is false'
     END AS withheld,
-    CAST(NULL AS BIGINT) AS valid_s
+    -- A move may take days; once it is over, what it leaves is asked to be removed.
+    CAST(604800 AS BIGINT) AS valid_s
 FROM lists
 INNER JOIN short
     ON lists.cluster_id = short.cluster_id AND lists.topic = short.topic AND lists.side = short.side

@@ -104,7 +104,6 @@ def test_which_rate_is_asked_for(
 @pytest.mark.parametrize(
     "throttle",
     [
-        pytest.param({"rate": 85e6}, id="near enough"),
         pytest.param(IDLE, id="nothing is moved or behind"),
         pytest.param(
             {"rate": None, "rate_source": "unset", "is_moving": False}, id="no rate and no move"
@@ -117,6 +116,26 @@ def test_nothing_is_asked_for_where_nothing_need_change(
 ) -> None:
     about = {"rate_set_at": at(NOW - 300), "list_set_at": at(NOW - 300)}
     assert asks(warehouse, [throttled(NOW, **about | throttle)], MANAGED) == []
+
+
+@pytest.mark.parametrize(
+    ("conf", "throttle", "asked"),
+    [
+        (MANAGED, {"rate": 85e6}, [("85000000", "85000000", None)]),
+        ([CAPACITY], {"rate": 85e6}, []),
+        (MANAGED, {"rate": 85e6, "rate_source": "dynamic_default"}, []),
+    ],
+    ids=["so that its lease goes on", "not managed", "of all brokers"],
+)
+def test_a_rate_near_enough_is_asked_for_as_it_stands(
+    warehouse: Warehouse,
+    conf: list[Row],
+    throttle: Row,
+    asked: list[tuple[str, str, None]],
+) -> None:
+    about = {"rate_set_at": at(NOW - 300), "list_set_at": at(NOW - 300)}
+    found = asks(warehouse, [throttled(NOW, **about | throttle)], conf)
+    assert picked(found, "config_value", "prior_value", "withheld") == asked
 
 
 def test_a_capacity_that_is_only_learned_may_be_more(warehouse: Warehouse) -> None:
