@@ -100,22 +100,22 @@ def taken(
         raise FeedbackError(stop)
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock(), cluster(conf) as (cluster_id, configs):
-        ledger = planning.ledger(conf)
-        check_clock(ledger, datetime.now(UTC))
         spark = session.get(session.short_lived(conf.spark), report)
         warehouse.ensure(spark, [tables.CONFIG_CHANGES, tables.PLANS])
-        rows = Rows(spark, warehouse)
-        run_id = uuid.uuid4().hex
-        apply = Apply(
-            configs,
-            DeltaJournal(rows, whoami()),
-            run_id=run_id,
-            # What follows is later than what was, also where clocks differ a little.
-            clock=lambda: max(datetime.now(UTC), ledger.newest or _LONG_AGO),
-            stopped=lambda: stopped() or stopped_by_file(conf),
-            passed=passed,
-        )
+        rows, run_id = Rows(spark, warehouse), uuid.uuid4().hex
         with _only(conf, rows, cluster_id, run_id):
+            ledger = planning.ledger(conf)
+            check_clock(ledger, datetime.now(UTC))
+            newest = ledger.newest or _LONG_AGO
+            apply = Apply(
+                configs,
+                DeltaJournal(rows, whoami()),
+                run_id=run_id,
+                # What follows is later than what was, also where clocks differ a little.
+                clock=lambda: max(datetime.now(UTC), newest),
+                stopped=lambda: stopped() or stopped_by_file(conf),
+                passed=passed,
+            )
             if apply.finish(ours(ledger, cluster_id)):
                 ledger = planning.ledger(conf)
             yield Turn(cluster_id, apply, ours(ledger, cluster_id), rows)
