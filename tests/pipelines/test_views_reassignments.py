@@ -96,6 +96,21 @@ def test_what_an_uneven_pace_is_worth_is_told(warehouse: Warehouse) -> None:
             "moving",
             id="it fell behind, and comes nearer since",
         ),
+        pytest.param(
+            {"replica_lag": [*falling(3, 2_000, 100), *falling(19, 2_000, 100)[16:]]},
+            "moving",
+            id="a gap of two minutes in the log",
+        ),
+        pytest.param(
+            {"replica_lag": [behind(10 * n - 5, 3, 900 - n, n, 100) for n in range(4)]},
+            "moving",
+            id="the leader's clock is five seconds late",
+        ),
+        pytest.param(
+            {"replica_lag": falling(3, 900, 100), "traffic": [moved(34, 1)]},
+            "moving",
+            id="another broker's clock is five seconds early",
+        ),
     ],
 )
 def test_how_a_move_goes(warehouse: Warehouse, content: dict[str, list[Row]], state: str) -> None:
