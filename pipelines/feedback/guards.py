@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from quotaflow.pipelines.feedback.change import same
 from quotaflow.pipelines.feedback.desired import Desired, Group
 from quotaflow.pipelines.feedback.ledger import Ledger
-from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, TOPIC, USER, Number
+from quotaflow.schemas.configs import BROKER, CLIENT_METRICS, CONFIGS, TOPIC, USER, Number
 from quotaflow.udfs.rules import lease
 
 FACTS, SNAPSHOT = "facts", "last snapshot"
@@ -131,12 +132,18 @@ def _time_problem(row: Desired, now: datetime, bounds: Bounds, standing: Standin
         settle_s = bounds.settle // timedelta(seconds=1)
         return f"seen since {row.since:%H:%M:%S} UTC only: rows settle for {settle_s} s"
     changed_at = standing.ledger.changed_at(row.entity, row.config_key)
-    if changed_at is None or row.priority <= URGENT or not _is_number(row):
+    if changed_at is None or row.priority <= URGENT or not _holds(row, standing):
         return None
     left = bounds.hold - (now - changed_at)
     if left > timedelta(0):
         return f"changed at {changed_at:%H:%M:%S} UTC: it holds for another {left.seconds} s"
     return None
+
+
+def _holds(row: Desired, standing: Standing) -> bool:
+    """Whether a change must wait until what the last one did can be seen: of quotas and rates."""
+    is_limit = CONFIGS[row.config_key].entity_type in {USER, BROKER}
+    return is_limit and not same(row.config_key, row.config_value, standing.value)
 
 
 def _list_problem(row: Desired, standing: Standing) -> str | None:

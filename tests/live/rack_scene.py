@@ -13,10 +13,10 @@ from random import Random
 from typing import Any, Self
 
 from confluent_kafka import Producer
-from confluent_kafka import TopicPartition as ConsumerPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec, PartitionMetadata
-from kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, PartitionMetadata
+from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.protocol.consumer import ListOffsetsRequest
 
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import Cluster
@@ -41,6 +41,7 @@ BURST_RECORDS, BURST_BYTES = 600, 10_000
 TINY_BYTES, SHORT_BYTES, HUGE_BYTES = 20_000, 100_000, 1_000_000_000
 
 _PREFERRED = 0
+_NEWEST, _CONSUMER = -1, -1
 _THROTTLED = "follower.replication.throttled"
 
 
@@ -182,33 +183,34 @@ def fall_behind(scene: Scene, readers: Readers) -> None:
     A broker tells a throttle before it obeys: the rate holds for sure once it tells of what was
     changed after it, as it takes changes in order. So its throttle is set before the leader moves.
     """
-    os.kill(scene.cluster.pids[scene.roles.away], signal.SIGSTOP)
-    produce(scene, LAGGING, 0, BURST_RECORDS, BURST_BYTES, acks=1)
-    await_so(lambda: told_by(scene, scene.roles.home, LAGGING).isrs == [scene.roles.home])
-    await_so(lambda: high_watermark(scene) == RECORDS + BURST_RECORDS)
-    os.kill(scene.cluster.pids[scene.roles.away], signal.SIGCONT)
+    with scene.cluster.admin() as admin:
+        os.kill(scene.cluster.pids[scene.roles.away], signal.SIGSTOP)
+        produce(scene, LAGGING, 0, BURST_RECORDS, BURST_BYTES, acks=1)
+        await_so(lambda: told_by(scene, scene.roles.home, LAGGING).isrs == [scene.roles.home])
+        await_so(lambda: high_watermark(scene, admin) == RECORDS + BURST_RECORDS)
+        os.kill(scene.cluster.pids[scene.roles.away], signal.SIGCONT)
     readers.start(LATE, LAGGING, 1, client_rack=scene.rack(scene.roles.away))
     readers.await_count(LATE, RECORDS + BURST_RECORDS)
     readers.await_count(STICKY, RECORDS + 1)
 
 
 def told_by(scene: Scene, broker_id: int, topic: str) -> PartitionMetadata:
-    """The first partition as one broker tells it."""
-    return client_of(scene, broker_id).list_topics(topic, timeout=10).topics[topic].partitions[0]
-
-
-def high_watermark(scene: Scene) -> int:
-    """Of LAGGING, as its leader tells: before it moves, who is far behind may be in sync."""
-    partition = ConsumerPartition(LAGGING, 0)
-    asked = client_of(scene, scene.roles.home).list_offsets({partition: OffsetSpec.latest()})
-    return int(asked[partition].result(timeout=10).offset)
-
-
-def client_of(scene: Scene, broker_id: int) -> AdminClient:
-    """A client that knows one broker: it asks none that stands still."""
+    """The first partition as one broker tells it: a new client asks who it is given."""
     server = scene.cluster.bootstrap_servers.split(",")[broker_id - 1]
     login = scene.cluster.librdkafka_properties("admin") | {"bootstrap.servers": server}
-    return AdminClient(login | {"enable.metrics.push": False})
+    told = AdminClient(login | {"enable.metrics.push": False}).list_topics(topic, timeout=10)
+    return told.topics[topic].partitions[0]
+
+
+def high_watermark(scene: Scene, admin: KafkaAdminClient) -> int:
+    """Of LAGGING, as its leader tells: before it moves, who is far behind may be in sync."""
+    of_topic = ListOffsetsRequest.ListOffsetsTopic
+    partition = of_topic.ListOffsetsPartition(partition_index=0, timestamp=_NEWEST)
+    request = ListOffsetsRequest(
+        replica_id=_CONSUMER, topics=[of_topic(name=LAGGING, partitions=[partition])]
+    )
+    answer = admin._manager.run(admin._manager.send, request, scene.roles.home)
+    return int(answer.topics[0].partitions[0].offset)
 
 
 def throttle(scene: Scene, rate: str | None, replicas: str | None) -> None:
@@ -225,6 +227,13 @@ def throttle(scene: Scene, rate: str | None, replicas: str | None) -> None:
         await_so(lambda: read()["broker"][name].get(key, {}).get("value") == rate)
 
 
+def is_there(scene: Scene) -> bool:
+    """Whether the broker that stood still is registered again."""
+    with scene.cluster.admin() as admin:
+        brokers = admin.describe_cluster()["brokers"]
+    return scene.roles.away in {broker["broker_id"] for broker in brokers}
+
+
 @contextmanager
 def recovered(scene: Scene) -> Iterator[None]:
     """Whatever happens in the block, then the broker goes on, unthrottled, with its leaders."""
@@ -232,6 +241,7 @@ def recovered(scene: Scene) -> Iterator[None]:
         yield
     finally:
         os.kill(scene.cluster.pids[scene.roles.away], signal.SIGCONT)
+        await_so(lambda: is_there(scene))
         throttle(scene, None, None)
         scene.cluster.start_broker(scene.roles.away)
 

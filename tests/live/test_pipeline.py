@@ -23,7 +23,11 @@ IDS = (
 )
 
 
-@pytest.mark.parametrize("table", [name for name in tables.TABLES if name != "quarantine"])
+NOT_FILLED = {"quarantine", "plans", "config_changes", "feedback_locks"}
+"""By what cannot be read, and by plan and apply."""
+
+
+@pytest.mark.parametrize("table", [name for name in tables.TABLES if name not in NOT_FILLED])
 def test_every_table_has_rows(filled: Path, table: str) -> None:
     assert query(filled, f"SELECT count(*) AS n FROM {table}")[0]["n"] > 0
 

@@ -158,6 +158,7 @@ def test_stand_ins_for_producer_ids_rate(
     told("settings", [setting(key, value) for key, value in settings.items()])
     told("producer_id_rates", [violation("User:mallory", at(15))])
     told("producer_id_uses", [])
+    told("pipeline_progress", [])
     of_mallory = {"principal": "User:mallory"}
     told(
         "quota_usage",

@@ -78,7 +78,7 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
     throttles = [unlisted(NOW - 600, **about), unlisted(**about), unlisted(partition=2, **about)]
     (row,) = asks(warehouse, throttles)
     assert row["since"] == throttles[0]["event_time"]
-    assert (row["priority"], row["valid_s"], row["entity_name"]) == (25, None, HOSTILE)
+    assert (row["priority"], row["valid_s"], row["entity_name"]) == (25, 604_800, HOSTILE)
     assert row["reason"] == (
         "replicas that are moved and that it does not name: 2; they take what they can get, though "
         "a rate of 2.0 MB/s stands"

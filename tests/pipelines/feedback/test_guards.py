@@ -150,7 +150,8 @@ def test_what_was_just_changed_holds(after_s: int, priority: int, held: bool) ->
 
 
 def test_what_we_wrote_since_the_snapshot_stands() -> None:
-    assert planned(desired(), bounds=Bounds(), ledger=applied(desired())).changes == ()
+    made = planned(desired(), bounds=Bounds(lease_s=600), ledger=applied(desired()))
+    assert made == Plan((), ())
 
 
 def test_a_later_snapshot_tells_better_than_what_we_wrote() -> None:
