@@ -47,9 +47,8 @@ def load(conf: Conf, plan_id: str) -> Frozen:
     rows = planning.rows(conf, _select(plan_id)) if is_made else []
     if not rows:
         known = [row["plan_id"] for row in planning.rows(conf, _NEWEST)] if is_made else []
-        raise ConfigError(
-            f"no plan {plan_id} was frozen{nearest(plan_id, known)}: quotaflow plan --save does"
-        )
+        near = nearest(plan_id, known) if known else ""
+        raise ConfigError(f"no plan {plan_id} was frozen{near}: quotaflow plan --save does")
     plan = Plan(plan_rows.changes(rows), ())
     if plan.plan_id != plan_id:
         raise ConfigError(f"plan {plan_id} was altered since it was frozen: plan anew")
