@@ -149,7 +149,7 @@ def given_back(found: Returns) -> Iterator[str]:
     if found.changes:
         yield from text(Plan(found.changes, ()))
     else:
-        yield "nothing is to be given back"
+        yield "nothing is to be given back: no lease is over (--all gives back what still holds)"
 
 
 def left(found: Returns) -> Iterator[str]:

@@ -11,7 +11,7 @@ from quotaflow.pipelines.feedback import frozen, planning, turn
 from quotaflow.pipelines.feedback.apply import Configs, look
 from quotaflow.pipelines.feedback.change import Change, Plan
 from quotaflow.pipelines.feedback.frozen import Frozen
-from quotaflow.pipelines.feedback.ledger import BEGUN, DONE
+from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, Ledger
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, SO_ALREADY, Outcome
 
 Said = Callable[[str], None]
@@ -46,7 +46,7 @@ def applied(
         if not plan.changes:
             return plan, []
         if wanted is not None:
-            _check_reality(plan, taken.apply.configs)
+            _check_reality(plan, taken.apply.configs, taken.ledger)
         frozen.keep(conf, taken.rows, plan, now)
         return plan, taken.apply.run(plan.plan_id, plan.changes)
 
@@ -77,7 +77,7 @@ def _check_cluster(plan: Plan, cluster_id: str) -> None:
         )
 
 
-def _check_reality(plan: Plan, configs: Configs) -> None:
+def _check_reality(plan: Plan, configs: Configs, ledger: Ledger) -> None:
     seen = [outcome for group in _groups(plan) for outcome in look(configs, group)]
     moved = [outcome for outcome in seen if outcome.step not in {BEGUN, SO_ALREADY}]
     if moved:
@@ -86,6 +86,10 @@ def _check_reality(plan: Plan, configs: Configs) -> None:
             f"{first.change.entity}: {first.change.desired.config_key}: {first.detail}; and so "
             f"nothing of plan {plan.plan_id} was written ({len(moved)} of {len(seen)} changes no "
             "longer fit): plan anew"
+        )
+    if any(o.step == BEGUN and (plan.plan_id, o.change.change_id) in ledger.done for o in seen):
+        raise FeedbackError(
+            f"plan {plan.plan_id} was applied before, and what it wrote was given back: plan anew"
         )
 
 

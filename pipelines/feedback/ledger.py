@@ -69,12 +69,16 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All records read together: what we hold, when we changed what, and what is still open."""
+    """All records read together: what we hold, when we changed what, and what is still open.
+
+    `done`: plan id and change id of what was written once.
+    """
 
     owned: Mapping[tuple[Entity, str], Owned] = field(default_factory=dict)
     last: Mapping[tuple[Entity, str], Record] = field(default_factory=dict)
     open: tuple[Record, ...] = ()
     newest: datetime | None = None
+    done: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> "Ledger":
@@ -89,7 +93,8 @@ class Ledger:
                 last[record.key] = record
             _hold(owned, record)
         still = tuple(r for r in begun if (r.run_id, r.change_id) not in ended)
-        return cls(owned, last, still, in_order[-1].event_time if in_order else None)
+        done = frozenset((r.plan_id, r.change_id) for r in in_order if r.step == DONE)
+        return cls(owned, last, still, in_order[-1].event_time if in_order else None, done)
 
     def changed_at(self, entity: Entity, config_key: str) -> datetime | None:
         """When we last changed this config; None: never."""

@@ -136,6 +136,7 @@ def ours(ledger: Ledger, cluster_id: str) -> Ledger:
         {key: of for key, of in ledger.last.items() if key[0].cluster_id == cluster_id},
         tuple(record for record in ledger.open if record.entity.cluster_id == cluster_id),
         ledger.newest,
+        ledger.done,
     )
 
 
@@ -150,7 +151,7 @@ def stop_file(conf: Conf) -> Path:
 def stopped_by_file(conf: Conf) -> str | None:
     """Why nothing may be written now; None where it may."""
     path = stop_file(conf)
-    return f"{path} is there: nothing is written to the cluster" if path.exists() else None
+    return f"{path} is there, nothing is written: remove it to go on" if path.exists() else None
 
 
 def check_clock(ledger: Ledger, now: datetime) -> None:

@@ -89,6 +89,10 @@ def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(
     assert operator.run("restore", "--all", "--yes") == 0
     assert capsys.readouterr().out.count("done       user feedback-") == 3
     assert operator.quotas() == [{}] * 3
+    # An approval is used up.
+    assert operator.run("apply", plan_id, "--yes") == 1
+    assert "was applied before, and what it wrote was given back" in capsys.readouterr().err
+    assert operator.quotas() == [{}] * 3
 
 
 def test_a_frozen_plan_is_not_applied_where_the_cluster_has_moved(

@@ -32,7 +32,7 @@ def test_a_stop_file_is_where_conf_says_or_beside_the_tables(tmp_path: Path, nam
     assert turn.stopped_by_file(conf) is None
     file.parent.mkdir(exist_ok=True)
     file.touch()
-    assert turn.stopped_by_file(conf) == f"{file} is there: nothing is written to the cluster"
+    assert turn.stopped_by_file(conf) == f"{file} is there, nothing is written: remove it to go on"
 
 
 def test_a_catalog_s_stop_file_is_beside_the_checkpoints(tmp_path: Path) -> None:
