@@ -77,5 +77,6 @@ def needed(sql: str) -> tuple[list[str], list[str]]:
 def _view(name: str, text: str) -> View:
     lines = text.splitlines()
     comment = [line for line in lines if line.startswith("--")]
-    query = "\n".join(line for line in lines if not line.startswith("--"))
+    # What a comment names is not read.
+    query = "\n".join(line for line in lines if not line.lstrip().startswith("--"))
     return View(name, " ".join(line.removeprefix("--").strip() for line in comment), query.strip())

@@ -155,7 +155,8 @@ def _named(path: Path) -> str:
     )
 
 
-def _user() -> str:
+def user() -> str:
+    """Who runs this process, for who reads of it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's arbitrary uid has no name
@@ -166,7 +167,7 @@ def _self() -> dict[str, object]:
     return {
         "pid": os.getpid(),
         "host": socket.gethostname(),
-        "user": _user(),
+        "user": user(),
         # Only the subcommand: an argument may hold what is nobody else's business.
         "command": " ".join(["quotaflow", *sys.argv[1:2]]),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -4,7 +4,6 @@ Whoever holds it has the warehouse's lock, a session that keeps records in Delta
 client. A stop file ends it before the next write.
 """
 
-import getpass
 import socket
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,7 @@ from quotaflow.pipelines.feedback import delta_lock, ledger_rows, planning
 from quotaflow.pipelines.feedback.apply import Apply
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse import Warehouse, user
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
 
@@ -165,8 +164,4 @@ def check_clock(ledger: Ledger, now: datetime) -> None:
 
 def whoami() -> str:
     """User and host of this process, for who reads the records."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # a container's arbitrary uid has no name
-        user = "unknown"
-    return f"{user}@{socket.gethostname()}"
+    return f"{user()}@{socket.gethostname()}"
