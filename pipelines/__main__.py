@@ -15,6 +15,7 @@ from quotaflow.pipelines.commands import (
     output,
     plan,
     report,
+    request_log,
     snapshot,
     tables,
     throttle_advice,
@@ -58,6 +59,7 @@ def app() -> typer.Typer:
         report,
         throttle_advice,
         troubleshoot,
+        request_log,
         doctor,
     ):
         group.register(commands)

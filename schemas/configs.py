@@ -1,62 +1,8 @@
 """Dynamic configs a plan may name: whom they bind, unit and bounds, and what stock Kafka says."""
 
-import math
-import re
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number over `over` and at most `most`; `whole` ones are written without a fraction."""
-
-    unit: str
-    over: float
-    most: float
-    whole: bool = False
-
-    def canonical(self, key: str, value: str) -> str:
-        """The same text for the same number; ValueError names the bound that is broken."""
-        try:
-            number = float(value)
-        except ValueError:
-            raise ValueError(f"{key} = {value!r} is not a number") from None
-        if not (math.isfinite(number) and self.over < number <= self.most):
-            bounds = f"over {self.over:g} and at most {self.most:g} {self.unit}"
-            raise ValueError(f"{key} = {value} must be {bounds}")
-        if self.whole and number != int(number):
-            raise ValueError(f"{key} = {value} must be whole {self.unit}")
-        return self.plain(value)
-
-    def plain(self, value: str) -> str:
-        """The same text for the same number, whatever its bounds; other text as it is."""
-        try:
-            number = float(value)
-        except ValueError:
-            return value
-        is_whole = self.whole and number.is_integer()
-        return str(int(number)) if is_whole else repr(number)
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A LIST config: parts between commas, each of one form that no tool can misread."""
-
-    form: str
-    means: str
-    most_chars: int = 30_000
-
-    def canonical(self, key: str, value: str) -> str:
-        """The parts as they stand; ValueError names the one that is not of the form."""
-        wrong = [part for part in value.split(",") if not re.fullmatch(self.form, part)]
-        if wrong:
-            raise ValueError(f"{key} = {wrong[0][:60]!r} is not {self.means}")
-        if len(value) > self.most_chars:
-            raise ValueError(f"{key} has {len(value)} characters, at most {self.most_chars} fit")
-        return value
-
-    def plain(self, value: str) -> str:
-        """The parts as they stand."""
-        return value
+from quotaflow.schemas.config_values import Listed, Number, OneOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +15,7 @@ class Config:
     key: str
     entity_type: str
     comment: str
-    values: Number | Listed
+    values: Number | Listed | OneOf
     refusal: str | None = None
     of_client_ids: bool = False
 
@@ -96,12 +42,14 @@ class Config:
 
 USER, CLIENT_ID = "user", "client-id"
 CLIENT_METRICS, BROKER, TOPIC = "client-metrics", "broker", "topic"
+BROKER_LOGGER = "broker-logger"
 ENTITY_TYPES = {
     USER: "users",
     CLIENT_ID: "clients",
     CLIENT_METRICS: "client-metrics",
     BROKER: "brokers",
     TOPIC: "topics",
+    BROKER_LOGGER: "broker-loggers",
 }
 """Types of entities, and what kafka-configs.sh calls them."""
 
@@ -177,6 +125,13 @@ LEADER_REPLICAS, FOLLOWER_REPLICAS = (
     )
     for side in ("leader", "follower")
 )
+# Kafka's LogLevelConfig. A broker writes a line per request from DEBUG on.
+REQUEST_LOGGER = Config(
+    key="kafka.request.logger",
+    entity_type=BROKER_LOGGER,
+    comment="level of a broker's request log (KIP-412)",
+    values=OneOf(("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")),
+)
 
 CONFIGS: dict[str, Config] = {
     config.key: config
@@ -192,10 +147,11 @@ CONFIGS: dict[str, Config] = {
         FOLLOWER_RATE,
         LEADER_REPLICAS,
         FOLLOWER_REPLICAS,
+        REQUEST_LOGGER,
     )
 }
 
-_OTHERS = "controller_mutation_rate connection_creation_rate kafka.request.logger"
+_OTHERS = "controller_mutation_rate connection_creation_rate"
 _OF_TOPICS = """
     cleanup.policy compression.gzip.level compression.lz4.level compression.type
     compression.zstd.level delete.retention.ms file.delete.delay.ms flush.messages flush.ms

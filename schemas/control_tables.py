@@ -42,7 +42,9 @@ PIPELINE_PROGRESS = Table(
 
 _ENTITY = (
     CLUSTER_ID,
-    Column("entity_type", STRING, "user, client-id, broker, topic or client-metrics"),
+    Column(
+        "entity_type", STRING, "user, client-id, broker, topic, client-metrics or broker-logger"
+    ),
     Column("entity_name", STRING, "its name; null: the default of all of its type"),
     Column("entity_client_id", STRING, "of a user: only its clients of this id; null: all of them"),
     Column("config_key", STRING, "dynamic config or client quota"),

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from quotaflow.pipelines.feedback.desired import Desired, Entity
-from quotaflow.schemas.configs import BROKER, CLIENT_ID, CLIENT_METRICS, CONFIGS, TOPIC, USER
+from quotaflow.schemas.configs import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_ID,
+    CLIENT_METRICS,
+    CONFIGS,
+    TOPIC,
+    USER,
+)
 
 SET, DELETE, APPEND, SUBTRACT = "SET", "DELETE", "APPEND", "SUBTRACT"
 """Kafka's AlterConfigOp, of client quotas too."""
@@ -27,6 +35,7 @@ _RISKS = {
     BROKER: "replication takes more or less of what clients of this broker share",
     TOPIC: "other replicas of this topic are throttled than before",
     CLIENT_METRICS: "the clients it matches push more or fewer metrics",
+    BROKER_LOGGER: "its broker writes a line per request: disk, and time of its threads",
 }
 
 

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from quotaflow.pipelines.feedback.change import same
 from quotaflow.pipelines.feedback.desired import Desired, Group
 from quotaflow.pipelines.feedback.ledger import Ledger
-from quotaflow.schemas.configs import BROKER, CLIENT_METRICS, CONFIGS, TOPIC, USER, Number
+from quotaflow.schemas.config_values import Number
+from quotaflow.schemas.configs import BROKER, CLIENT_METRICS, CONFIGS, TOPIC, USER
 from quotaflow.udfs.rules import lease
 
 FACTS, SNAPSHOT = "facts", "last snapshot"

@@ -4,7 +4,7 @@ The table config_changes is a journal: a record before each write and one after 
 end nobody recorded is open: the next run looks whether it was made.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -95,6 +95,10 @@ class Ledger:
         still = tuple(r for r in begun if (r.run_id, r.change_id) not in ended)
         done = frozenset((r.plan_id, r.change_id) for r in in_order if r.step == DONE)
         return cls(owned, last, still, in_order[-1].event_time if in_order else None, done)
+
+    def only(self, keys: Collection[tuple[Entity, str]]) -> "Ledger":
+        """The same, as if we held these configs and no others."""
+        return replace(self, owned={key: of for key, of in self.owned.items() if key in keys})
 
     def changed_at(self, entity: Entity, config_key: str) -> datetime | None:
         """When we last changed this config; None: never."""

@@ -15,18 +15,29 @@ from kafka.protocol import admin as requests
 from quotaflow.pipelines.cluster_state import ClusterState
 from quotaflow.pipelines.feedback.change import DELETE, Change
 from quotaflow.pipelines.feedback.desired import Entity
-from quotaflow.schemas.configs import BROKER, CLIENT_ID, CLIENT_METRICS, CONFIGS, TOPIC, USER
+from quotaflow.schemas.configs import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_ID,
+    CLIENT_METRICS,
+    CONFIGS,
+    TOPIC,
+    USER,
+)
 
 _QUOTA_ENTITIES = (USER, CLIENT_ID)
 _KINDS = {
     TOPIC: ConfigResourceType.TOPIC,
     BROKER: ConfigResourceType.BROKER,
     CLIENT_METRICS: ConfigResourceType.CLIENT_METRICS,
+    BROKER_LOGGER: ConfigResourceType.BROKER_LOGGER,
 }
 _OWN_SOURCES = {
     TOPIC: ConfigSourceType.DYNAMIC_TOPIC_CONFIG,
     BROKER: ConfigSourceType.DYNAMIC_BROKER_CONFIG,
     CLIENT_METRICS: ConfigSourceType.DYNAMIC_CLIENT_METRICS_CONFIG,
+    # Every logger has it, also one whose level is inherited: a broker does not tell them apart.
+    BROKER_LOGGER: ConfigSourceType.DYNAMIC_BROKER_LOGGER_CONFIG,
 }
 _EXACTLY, _DEFAULT = 0, 1
 
@@ -130,6 +141,6 @@ def _has_quotas(entity: Entity) -> bool:
 
 
 def _node(entity: Entity) -> int | None:
-    """A broker tells its own configs, and checks what it would be set to."""
-    is_one = entity.entity_type == BROKER and entity.entity_name
+    """A broker tells its own configs and levels, and checks what they would be set to."""
+    is_one = entity.entity_type in {BROKER, BROKER_LOGGER} and entity.entity_name
     return int(entity.entity_name or 0) if is_one else None

@@ -1,6 +1,6 @@
 """`quotaflow restore`: what we wrote and hold too long, given back to what stood before us."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from quotaflow.pipelines.feedback.apply import Configs
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.ledger import YIELDED, Ledger, Record
 from quotaflow.pipelines.feedback.outcome import Outcome
-from quotaflow.pipelines.feedback.restore import Returns, Yielded
+from quotaflow.pipelines.feedback.restore import Key, Returns, Yielded
 from quotaflow.schemas.config_tables import CONFIG_ALTERATIONS
 
 Said = Callable[[str], None]
@@ -24,7 +24,7 @@ def due(conf: Conf, now: datetime, *, everything: bool = False) -> Returns:
     """What would be given back now; nothing is written."""
     with turn.cluster(conf) as (cluster_id, configs):
         ledger = turn.ours(planning.ledger(conf), cluster_id)
-        return _returns(conf, ledger, configs, now, everything=everything)
+        return returns(conf, ledger, configs, now, everything=everything)
 
 
 def restored(
@@ -34,21 +34,23 @@ def restored(
     passed: Said = lambda _: None,
     *,
     everything: bool = False,
+    keys: Collection[Key] | None = None,
 ) -> tuple[Returns, list[Outcome]]:
-    """Give back what is due, or everything; how each change ended."""
+    """Give back what is due, or everything, or these `keys` alone; how each change ended."""
     with turn.taken(conf, report, stopped, passed) as taken:
         apply = taken.apply
-        found = _returns(
-            conf, taken.ledger, apply.configs, datetime.now(UTC), everything=everything
-        )
+        ledger = taken.ledger if keys is None else taken.ledger.only(keys)
+        everything = everything or keys is not None
+        found = returns(conf, ledger, apply.configs, datetime.now(UTC), everything=everything)
         apply.journal.add([_yielded(each, apply.run_id, n) for n, each in enumerate(found.yielded)])
         passed("yielded")
         return found, apply.run(PLAN_ID, found.changes) if found.changes else []
 
 
-def _returns(
+def returns(
     conf: Conf, ledger: Ledger, configs: Configs, now: datetime, *, everything: bool
 ) -> Returns:
+    """What of a ledger is to be given back, on what the cluster has now."""
     owned = restore.due(ledger, now, everything=everything)
     actual: dict[Entity, Mapping[str, str]] = {}
     for entity in dict.fromkeys(key[0] for key in owned):

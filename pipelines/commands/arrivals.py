@@ -1,0 +1,98 @@
+"""Lines of the request log as they reach their topic: counted by broker and API, never parsed."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# The envelope begins with them; within a line a client's own quotes are escaped.
+_HEAD_BYTES = 120
+_BROKER = re.compile(rb'"broker":(\d{1,9})\b')
+_API = re.compile(rb'"requestApiKeyName":"([A-Z_]{1,60})"')
+_NUMBER = re.compile(rb"\d{1,9}")
+_HEADER = "broker_id"
+_MOST_APIS = 5
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """What came of these brokers and, unless empty, these APIs: since the beginning, and of late.
+
+    A line that does not say its broker is of broker None.
+    """
+
+    broker_ids: frozenset[int]
+    apis: frozenset[str]
+    lines: Counter[int | None] = field(default_factory=Counter)
+    bytes: Counter[int | None] = field(default_factory=Counter)
+    by_api: Counter[str] = field(default_factory=Counter)
+    others: int = 0
+    _told: dict[int | None, tuple[int, int]] = field(default_factory=dict)
+
+    def add(self, record: Any) -> None:
+        """Count one record of the topic."""
+        value = record.value or b""
+        broker_id, found = _broker_id(record, value), _API.search(value)
+        api = found[1].decode() if found else "unknown"
+        is_wanted = broker_id is None or broker_id in self.broker_ids
+        if not is_wanted or (self.apis and api not in self.apis):
+            self.others += 1
+            return
+        self.lines[broker_id] += 1
+        self.bytes[broker_id] += len(value)
+        self.by_api[api] += 1
+
+    def rates(self, span_s: float) -> Iterator[dict[str, Any]]:
+        """A row per broker: lines and bytes per second since it was last asked, span_s ago."""
+        for broker_id in self._brokers():
+            lines, size = self.lines[broker_id], self.bytes[broker_id]
+            lines_before, size_before = self._told.get(broker_id, (0, 0))
+            self._told[broker_id] = (lines, size)
+            yield {
+                "broker_id": broker_id,
+                "lines_per_s": round((lines - lines_before) / span_s, 1),
+                "bytes_per_s": round((size - size_before) / span_s),
+                "lines": lines,
+                "bytes": size,
+            }
+
+    def summary(self, span_s: float) -> Iterator[str]:
+        """What came in all, for people."""
+        for broker_id in self._brokers():
+            lines, size = self.lines[broker_id], self.bytes[broker_id]
+            if not lines:
+                yield f"broker {broker_id}: no line came: is its shipper at work?"
+            else:
+                rate, kilobytes = lines / span_s, size / span_s / 1_000
+                yield f"{_named(broker_id)}: {lines} lines, {rate:.1f}/s, {kilobytes:.1f} kB/s"
+        if self.by_api:
+            most = self.by_api.most_common(_MOST_APIS)
+            yield "most lines: " + ", ".join(f"{api} {count}" for api, count in most)
+        if self.others:
+            yield f"{self.others} lines of other brokers or APIs came too"
+
+    def _brokers(self) -> list[int | None]:
+        unnamed: list[int | None] = [None] if self.lines[None] else []
+        return [*sorted(self.broker_ids), *unnamed]
+
+
+def line(rates: list[Mapping[str, Any]]) -> str:
+    """The rates of all brokers on one line, for people."""
+    return "  ".join(
+        f"{_named(row['broker_id'])}: {row['lines_per_s']:.1f} lines/s "
+        f"{row['bytes_per_s'] / 1_000:.1f} kB/s"
+        for row in rates
+    )
+
+
+def _named(broker_id: int | None) -> str:
+    return "unnamed broker" if broker_id is None else f"broker {broker_id}"
+
+
+def _broker_id(record: Any, value: bytes) -> int | None:
+    """Of the envelope, else of the record's header, else of its key: as ingest reads it."""
+    found = _BROKER.search(value[:_HEAD_BYTES])
+    carried = [found[1]] if found else [v for k, v in record.headers if k == _HEADER]
+    text = (carried or [record.key])[0] or b""
+    return int(text) if _NUMBER.fullmatch(text) else None

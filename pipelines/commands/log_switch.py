@@ -1,0 +1,86 @@
+"""What a capture would switch and how many lines that brings, as text and as JSON objects."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.feedback import planning, request_logger
+from quotaflow.pipelines.feedback.request_logger import LOGS, ON, Switch
+from quotaflow.pipelines.sql_text import literal
+from quotaflow.schemas import tables
+
+BYTES_PER_LINE = 1_100
+"""Of a usual mix: broker/README.md has the sizes by API."""
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """Lines per second that brokers wrote when their request log was last ingested."""
+
+    lines_per_s: Mapping[int, float]
+
+
+def expected(conf: Conf, cluster_id: str) -> Volume:
+    """From the last ten minutes that `requests` holds of the cluster; nothing where there are none.
+
+    What ingest leaves out (the brokers' own quorum, forwarded copies) comes on top.
+    """
+    if not planning.is_made(conf, tables.REQUESTS.name):
+        return Volume({})
+    of = f"cluster_id = {literal(cluster_id)}"
+    found = planning.rows(
+        conf,
+        f"""SELECT broker_id, count(*) AS lines, min(event_time) AS since, max(event_time) AS until
+        FROM requests WHERE {of} AND event_time >
+            (SELECT max(event_time) FROM requests WHERE {of}) - INTERVAL '10 minutes'
+        GROUP BY broker_id""",
+    )
+    if not found:
+        return Volume({})
+    span = max(row["until"] for row in found) - min(row["since"] for row in found)
+    span_s = max(span.total_seconds(), 1.0)
+    return Volume({row["broker_id"]: row["lines"] / span_s for row in found})
+
+
+def objects(conf: Conf, switch: Switch, volume: Volume) -> Iterator[dict[str, Any]]:
+    """Each broker as one JSON object; rates are null where nothing tells."""
+    commands = {c.entity.entity_name: c.command for c in switch.plan.changes}
+    for broker_id, level in switch.levels.items():
+        rate = volume.lines_per_s.get(broker_id)
+        is_switched = str(broker_id) in commands
+        yield {
+            "broker_id": broker_id,
+            "level": level,
+            "level_then": ON if is_switched else level,
+            "expected_lines_per_s": None if rate is None else round(rate, 1),
+            "expected_bytes_per_s": None if rate is None else round(rate * BYTES_PER_LINE),
+            "command": commands.get(str(broker_id)),
+            "take_back_command": (
+                request_logger.off_command(conf, switch, broker_id) if is_switched else None
+            ),
+        }
+
+
+def text(conf: Conf, switch: Switch, volume: Volume) -> Iterator[str]:
+    """The same for people."""
+    for each in objects(conf, switch, volume):
+        yield f"broker {each['broker_id']}"
+        yield f"  level       {_level(each)}"
+        rate, size = each["expected_lines_per_s"], each["expected_bytes_per_s"]
+        told = "unknown: no line of it was ingested yet"
+        if rate is not None:
+            told = f"about {rate:.1f} lines/s and {size / 1_000:.1f} kB/s, as when last ingested"
+        yield f"  expected    {told}"
+        if each["command"]:
+            yield f"  command     {each['command']}"
+            yield f"  take back   {each['take_back_command']}"
+
+
+def _level(each: Mapping[str, Any]) -> str:
+    level = each["level"]
+    if level is None:
+        return "did not answer: it is left as it is"
+    if level != each["level_then"]:
+        return f"{level}, {each['level_then']} for the capture, {level} again at its end"
+    return f"{level}: it logs already, and goes on" if level in LOGS else level

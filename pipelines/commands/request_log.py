@@ -1,0 +1,188 @@
+"""The command capture: brokers' request logs on for a while, what comes, and back (KIP-412)."""
+
+import difflib
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.errors import ConfigError, FeedbackError, KafkaError
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.commands.arrivals import Arrivals
+    from quotaflow.pipelines.config import Conf
+    from quotaflow.pipelines.feedback.request_logger import Switch, Wanted
+
+FOR_S = range(10, 86_401)
+_TICK_S = 5.0
+_INTERRUPTED = 130
+
+Period = Annotated[str, typer.Option("--for", metavar="10m", help="How long it is on.")]
+Brokers = Annotated[
+    list[int] | None, typer.Option("--broker", metavar="ID", help="These only; else all.")
+]
+Apis = Annotated[
+    str | None,
+    typer.Option("--api", metavar="API[,API]", help="Count these only: brokers log all."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Switch it: without, it is only shown.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("capture")(capture)
+
+
+def capture(
+    period: Period = "10m",
+    broker: Brokers = None,
+    api: Apis = None,
+    *,
+    yes: Yes = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Switch brokers' request logs on for a while, and show what comes.
+
+    Sets the logger kafka.request.logger of each broker to DEBUG, shows lines per second as they
+    reach the topic, and gives the level back at the end, at Ctrl-C and after an error. It is a
+    lease in config_changes: after kill -9 `quotaflow restore --yes` gives it back, and a broker
+    that restarts forgets it by itself. A broker that logs already is left as it is. Needs a JDK
+    with --yes; the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster, READ on the
+    topic.
+
+    Example: quotaflow capture --for 10m --broker 1 --yes
+    """
+    for_s = options.seconds(period)
+    if for_s not in FOR_S:
+        raise ConfigError(
+            f"--for {period} must be {FOR_S[0]} to {FOR_S[-1]} s: for longer, set the brokers' own "
+            "log4j2 configuration"
+        )
+    apis = _apis(api)
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines.commands import log_switch  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415  imports pyarrow
+
+    switch = request_logger.seen(settings, broker or [], for_s, datetime.now(UTC))
+    volume = log_switch.expected(settings, switch.wanted.cluster_id)
+    if as_json and not yes:
+        rows = log_switch.objects(settings, switch, volume)
+        output.lines(values.json_line(row) for row in rows)
+    elif not yes:
+        output.lines(log_switch.text(settings, switch, volume))
+        output.note("Nothing was written: --yes switches it on, shows what comes, and gives back.")
+    else:
+        _captured(settings, switch.wanted, apis, as_json=as_json)
+
+
+def _apis(text: str | None) -> frozenset[str]:
+    """The names as the log has them. Raises ConfigError with the nearest one Kafka has."""
+    if text is None:
+        return frozenset()
+    from kafka.protocol.api_key import ApiKey  # noqa: PLC0415
+
+    known = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.name).upper() for key in ApiKey}
+    names = [name.strip().upper() for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.0)
+            raise ConfigError(f"--api {name} is no API of Kafka (did you mean {near[0]}?)")
+    return frozenset(names)
+
+
+def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_json: bool) -> None:
+    from quotaflow.pipelines import interrupts, tail  # noqa: PLC0415
+    from quotaflow.pipelines.commands import planned  # noqa: PLC0415
+    from quotaflow.pipelines.commands.arrivals import Arrivals  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.ledger import DONE  # noqa: PLC0415
+
+    topic, partitions = _topic(settings)
+    arrivals = Arrivals(frozenset(wanted.broker_ids), apis)
+    with interrupts.noted() as is_over, tail.opened(settings.kafka.properties, partitions) as poll:
+        switch, outcomes = request_logger.switched(
+            settings, wanted, output.note, lambda: "interrupted" if is_over() else None
+        )
+        for each in planned.ends(outcomes):
+            output.note(each)
+        for broker_id in (of for of, level in switch.levels.items() if level is None):
+            output.note(f"broker {broker_id} did not answer: its request log is left as it is")
+        changed = [o.change for o in outcomes]
+        keys = [(change.entity, change.desired.config_key) for change in changed]
+        is_on = all(outcome.step == DONE for outcome in outcomes)
+        try:
+            if is_on:
+                output.note(f"following {topic} for {wanted.for_s} s: Ctrl-C gives the levels back")
+                _follow(arrivals, poll, wanted.for_s, is_over, as_json=as_json)
+        finally:
+            if keys:
+                _give_back(settings, switch, keys)
+    if is_over():
+        raise typer.Exit(_INTERRUPTED)
+    if not is_on:
+        raise FeedbackError("not every request log was switched on: the lines above say why")
+
+
+def _topic(settings: "Conf") -> tuple[str, dict[str, int]]:
+    from quotaflow.pipelines import admin  # noqa: PLC0415
+
+    topic = settings.ingest.request_log_topic
+    if topic is None:
+        raise ConfigError("ingest.request_log_topic is null: name the topic that lines are sent to")
+    found = admin.describe(settings.kafka.properties, [topic], settings.kafka.cluster_id).topics
+    if topic not in found:
+        raise KafkaError(f"topic {topic} does not exist (or hidden by ACL): create it first")
+    return topic, {topic: found[topic].partitions}
+
+
+def _follow(
+    arrivals: "Arrivals",
+    poll: Callable[[], list[Any]],
+    for_s: int,
+    is_over: Callable[[], bool],
+    *,
+    as_json: bool,
+) -> None:
+    from quotaflow.pipelines.commands import arrivals as shown  # noqa: PLC0415
+
+    begun = told = time.monotonic()
+    while (now := time.monotonic()) < begun + for_s and not is_over():
+        for record in poll():
+            arrivals.add(record)
+        if now - told >= _TICK_S:
+            rates = list(arrivals.rates(now - told))
+            told, at = now, f"{datetime.now(UTC):%H:%M:%S}"
+            objects = [values.json_line({"time": at, **rate}) for rate in rates]
+            output.lines(objects if as_json else [f"{at}  {shown.line([*rates])}"])
+    for text in arrivals.summary(max(time.monotonic() - begun, 1.0)):
+        output.note(text)
+
+
+def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
+    from quotaflow.pipelines.commands import planned  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import applying, request_logger  # noqa: PLC0415
+
+    try:
+        found, outcomes = request_logger.given_back(settings, keys, output.note)
+    except (FeedbackError, KafkaError):
+        _tell_commands(settings, switch, keys)
+        raise
+    for each in (*planned.ends(outcomes), *planned.left(found)):
+        output.note(each)
+    if applying.problem(outcomes) or found.unanswered:
+        _tell_commands(settings, switch, keys)
+        raise FeedbackError("not every level was given back: `quotaflow restore --all --yes` does")
+
+
+def _tell_commands(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
+    from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
+
+    for entity, _ in keys:
+        line = request_logger.off_command(settings, switch, int(entity.entity_name))
+        output.note(f"give it back: {line}")

@@ -1,0 +1,170 @@
+"""The request logs of brokers, switched on for a while and back to what they were (KIP-412).
+
+The level of a logger is a config that only its broker knows: it is gone with the next restart. So
+each broker is asked, and switched, by itself. The lease is a record like any other, and `restore`
+gives back what a capture that was killed left on.
+"""
+
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from quotaflow.pipelines.cluster_state import UnansweredError
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError, KafkaError, LockedError
+from quotaflow.pipelines.feedback import planning, restoring, turn
+from quotaflow.pipelines.feedback.apply import Apply, Configs
+from quotaflow.pipelines.feedback.change import Plan
+from quotaflow.pipelines.feedback.desired import Desired, Entity
+from quotaflow.pipelines.feedback.guards import SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.kafka_configs import command
+from quotaflow.pipelines.feedback.ledger import Ledger, Record
+from quotaflow.pipelines.feedback.live_configs import LiveConfigs
+from quotaflow.pipelines.feedback.outcome import Outcome
+from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.feedback.restore import Key, Returns
+from quotaflow.schemas.configs import BROKER_LOGGER, REQUEST_LOGGER
+
+ON = "DEBUG"
+LOGS = (ON, "TRACE")
+"""Levels at which a broker writes its request log."""
+PLAN_ID = "capture"
+_KEY = REQUEST_LOGGER.key
+_URGENT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Whose request logs are to be on, and for how long."""
+
+    cluster_id: str
+    broker_ids: tuple[int, ...]
+    for_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """The level of each broker's request logger, null where it did not answer, and what to change.
+
+    What logs already is somebody else's: it is neither switched on nor off.
+    """
+
+    wanted: Wanted
+    levels: Mapping[int, str | None]
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Unrecorded:
+    """A journal that keeps nothing: another process holds the one there is."""
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Forget them."""
+
+
+def seen(conf: Conf, broker_ids: Collection[int], for_s: int, now: datetime) -> Switch:
+    """What a capture would switch on these brokers, or on all; nothing is written.
+
+    Raises ConfigError for a broker there is not, KafkaError where the cluster is silent.
+    """
+    with turn.cluster(conf) as (cluster_id, configs):
+        there = _brokers(configs)
+        unknown = [str(broker_id) for broker_id in broker_ids if broker_id not in there]
+        if unknown:
+            known = ", ".join(str(broker_id) for broker_id in there)
+            raise ConfigError(f"no broker {', '.join(unknown)} is up: those that are: {known}")
+        wanted = Wanted(cluster_id, tuple(sorted(set(broker_ids)) or there), for_s)
+        ledger = turn.ours(planning.ledger(conf), cluster_id)
+        return _switch(conf, wanted, configs, ledger, now)
+
+
+def switched(
+    conf: Conf,
+    wanted: Wanted,
+    report: Callable[[str], None],
+    stopped: Callable[[], str | None] = lambda: None,
+    passed: Callable[[str], None] = lambda _: None,
+) -> tuple[Switch, list[Outcome]]:
+    """Switch request logs on, each recorded with its lease; how each change ended."""
+    with turn.taken(conf, report, stopped, passed) as taken:
+        apply, now = taken.apply, datetime.now(UTC)
+        found = _switch(conf, wanted, apply.configs, taken.ledger, now)
+        changes = found.plan.changes
+        return found, apply.run(PLAN_ID, changes) if changes else []
+
+
+def given_back(
+    conf: Conf, keys: Collection[Key], report: Callable[[str], None]
+) -> tuple[Returns, list[Outcome]]:
+    """Give these back to the level they had; somebody else's later change is left alone.
+
+    A broker must not log on because another process writes tables now: then it is given back
+    without a record, and the next restore finds that it is so.
+    """
+    try:
+        return restoring.restored(conf, report, keys=keys)
+    except LockedError as error:
+        report(f"given back without a record, which the next restore adds: {error}")
+    with turn.cluster(conf) as (cluster_id, configs):
+        ledger, now = turn.ours(planning.ledger(conf), cluster_id).only(keys), datetime.now(UTC)
+        found = restoring.returns(conf, ledger, configs, now, everything=True)
+        apply = Apply(configs, _Unrecorded(), uuid.uuid4().hex, lambda: datetime.now(UTC))
+        return found, apply.run(restoring.PLAN_ID, found.changes)
+
+
+def off_command(conf: Conf, switch: Switch, broker_id: int) -> str:
+    """The command line that gives a broker back its level, for when we cannot."""
+    entity = _entity(switch.wanted.cluster_id, broker_id)
+    return command(entity, {_KEY: switch.levels[broker_id]}, planning.connection(conf))
+
+
+def _switch(conf: Conf, wanted: Wanted, configs: Configs, ledger: Ledger, now: datetime) -> Switch:
+    levels = {
+        broker_id: _level(configs, _entity(wanted.cluster_id, broker_id))
+        for broker_id in wanted.broker_ids
+    }
+    rows = [
+        _row(_entity(wanted.cluster_id, broker_id), level, wanted.for_s, now)
+        for broker_id, level in levels.items()
+        if level not in {None, *LOGS[1:]}
+    ]
+    # What brokers said just now holds, and not what we wrote some time ago.
+    bounds = Bounds(cluster_id=wanted.cluster_id, inputs_at={SNAPSHOT: now})
+    return Switch(wanted, levels, plan(rows, now, bounds, planning.connection(conf), ledger))
+
+
+def _brokers(configs: LiveConfigs) -> list[int]:
+    try:
+        told = configs.state.brokers()
+    except UnansweredError as error:
+        raise KafkaError(f"the cluster did not tell its brokers: {error}") from None
+    return sorted(broker["broker_id"] for broker in told if not broker["is_fenced"])
+
+
+def _level(configs: Configs, entity: Entity) -> str | None:
+    try:
+        return configs.read(entity).get(_KEY)
+    except UnansweredError:
+        return None
+
+
+def _entity(cluster_id: str, broker_id: int) -> Entity:
+    return Entity(cluster_id, BROKER_LOGGER, str(broker_id))
+
+
+def _row(entity: Entity, level: str | None, for_s: int, now: datetime) -> Desired:
+    return Desired(
+        cluster_id=entity.cluster_id,
+        entity_type=entity.entity_type,
+        entity_name=entity.entity_name,
+        config_key=_KEY,
+        config_value=ON,
+        prior_value=level,
+        reason=f"its request log is captured for {for_s} s",
+        evidence_table="requests",
+        evidence_key=f"broker_id={entity.entity_name}",
+        since=now,
+        priority=_URGENT,
+        valid_s=for_s,
+    )

@@ -1,0 +1,115 @@
+"""capture on a real broker: the level of its request log comes back however a capture ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.feedback import request_logger, restoring, turn
+from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.ledger import DONE
+
+from . import printed_command
+
+BROKER = 3
+LOGGER = "kafka.request.logger"
+TIMEOUT_S = 120.0
+
+
+class CrashError(Exception):
+    """The process ended here, as far as the records can tell."""
+
+
+def level(conf: Conf) -> str:
+    with turn.cluster(conf) as (cluster_id, configs):
+        return configs.read(Entity(cluster_id, "broker-logger", str(BROKER)))[LOGGER]
+
+
+def set_level(cluster: Cluster, value: str) -> None:
+    tool = ["--bootstrap-server", cluster.bootstrap_servers]
+    tool += ["--command-config", str(cluster.properties_file("admin"))]
+    entity = ["--entity-type", "broker-loggers", "--entity-name", str(BROKER)]
+    words = [*tool, *entity, "--alter", "--add-config", f"{LOGGER}={value}"]
+    cluster.run_tool("kafka.admin.ConfigCommand", *words)
+
+
+@pytest.fixture(autouse=True)
+def is_off(cluster: Cluster) -> Iterator[None]:
+    """What this broker does meanwhile is in no log, and it logs again for who comes after."""
+    set_level(cluster, "INFO")
+    yield
+    set_level(cluster, "DEBUG")
+
+
+def test_a_capture_that_was_killed_is_given_back_by_restore(conf: Conf) -> None:
+    def passed(step: str) -> None:
+        if step == "sent":
+            raise CrashError
+
+    switch = request_logger.seen(conf, [BROKER], 600, datetime.now(UTC))
+    assert (switch.levels, len(switch.plan.changes)) == ({BROKER: "INFO"}, 1)
+    with pytest.raises(CrashError):
+        request_logger.switched(conf, switch.wanted, lambda _: None, passed=passed)
+    assert level(conf) == "DEBUG"
+    _, outcomes = restoring.restored(conf, lambda _: None, everything=True)
+    assert [(o.step, o.change.value) for o in outcomes] == [(DONE, "INFO")]
+    assert level(conf) == "INFO"
+
+
+@pytest.fixture
+def command(conf: Conf, login: list[str]) -> list[str]:
+    overrides = [*login, f"warehouse.path={conf.warehouse.folder}"]
+    options = [word for pair in overrides for word in ("--set", pair)]
+    capture = ["capture", "--broker", str(BROKER), "--for", "10m"]
+    return [sys.executable, "-m", "quotaflow.pipelines", *capture, *options]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_end_from_outside(
+    conf: Conf, command: list[str], ending: signal.Signals, tmp_path: Path
+) -> None:
+    told = tmp_path / "stderr"
+    with (
+        told.open("wb") as stderr,
+        subprocess.Popen(
+            [*command, "--yes"],
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        ) as process,
+    ):
+        try:
+            deadline_s = time.monotonic() + TIMEOUT_S
+            while b"following" not in told.read_bytes():
+                assert time.monotonic() < deadline_s, told.read_text()
+                assert process.poll() is None, told.read_text()
+                time.sleep(0.1)
+            assert level(conf) == "DEBUG"
+            process.send_signal(ending)
+            is_killed = ending == signal.SIGKILL
+            assert process.wait(TIMEOUT_S) == (-ending if is_killed else 130), told.read_text()
+        finally:
+            process.kill()
+    if is_killed:
+        assert level(conf) == "DEBUG"
+        restoring.restored(conf, lambda _: None, everything=True)
+    assert level(conf) == "INFO"
+
+
+@pytest.mark.faults
+def test_what_is_shown_can_be_run(cluster: Cluster, conf: Conf, command: list[str]) -> None:
+    said = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    (shown,) = map(json.loads, said.stdout.splitlines())
+    for line, after in ((shown["command"], "DEBUG"), (shown["take_back_command"], "INFO")):
+        printed_command.run(cluster, line)
+        assert level(conf) == after
