@@ -17,11 +17,15 @@ from quotaflow.pipelines.fetch_sections import FetchSessions
 from quotaflow.pipelines.overrides import override, read
 from quotaflow.pipelines.plan_section import Plan
 from quotaflow.pipelines.prices import Prices
+from quotaflow.pipelines.privacy_section import Privacy
 from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
 from quotaflow.pipelines.racks import Racks
 from quotaflow.pipelines.replication_section import Replication
 from quotaflow.pipelines.secrets import literal_secret_problem, principal
 from quotaflow.pipelines.section import Positive, Principal, Section
+from quotaflow.udfs.rules.pseudonym import ADDRESS
+
+_UNPRINTED = {("kafka",), ("spark", "conf"), ("privacy", "key")}
 
 
 def home() -> Path:
@@ -162,7 +166,17 @@ class Conf(Section):
     racks: Racks = Field(default_factory=dict)
     replication: Replication = Replication()
     plan: Plan = Plan()
+    privacy: Privacy = Privacy()
     spark: Spark = Spark()
+
+    @model_validator(mode="after")
+    def _racks_of_addresses(self) -> "Conf":
+        if self.racks and self.privacy.hides(ADDRESS):
+            raise ValueError(
+                "racks are told by addresses, which privacy.columns hides: empty racks, or leave "
+                "client_address out of privacy.columns"
+            )
+        return self
 
 
 def load(file: Path | None = None, overrides: list[str] | None = None) -> Conf:
@@ -185,14 +199,16 @@ def _problem(item: Any) -> str:
     where = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
         return f"unknown key {where}{_nearest(item['loc'])}"
-    said = item["msg"].removeprefix("Value error, ")
+    said = str(item["msg"].removeprefix("Value error, "))
+    if not where:
+        return said
     return f"{where} = {item['input']!r}: {said}" if _printable(item) else f"{where}: {said}"
 
 
 def _printable(item: Any) -> bool:
     # Sections, Kafka properties and Spark's conf may hold what must not be echoed.
     is_plain = isinstance(item["input"], str | int | float | bool)
-    return is_plain and item["loc"][0] != "kafka" and item["loc"][:2] != ("spark", "conf")
+    return is_plain and item["loc"][:1] not in _UNPRINTED and item["loc"][:2] not in _UNPRINTED
 
 
 def _nearest(location: tuple[str | int, ...]) -> str:

@@ -38,6 +38,7 @@ def run(
     checkpoint does not fit, a topic or the cluster is missing, or a job fails for good.
     """
     chosen = _chosen(names, conf)
+    conf.privacy.pseudonyms()  # a key that is missing is told before anything starts
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         cluster_id = _check_topics(conf, chosen, warehouse, accept_new_topic)

@@ -37,7 +37,7 @@ def resolve(properties: Mapping[str, str]) -> dict[str, str]:
     `sasl.username` and `sasl.password` (librdkafka's names) are turned into sasl.jaas.config.
     Raises ConfigError naming the reference that cannot be resolved, never a value.
     """
-    resolved = {key: _look_up(key, value) for key, value in properties.items()}
+    resolved = {key: look_up(key, value) for key, value in properties.items()}
     username, password = resolved.pop("sasl.username", None), resolved.pop("sasl.password", None)
     if (username is None) != (password is None):
         given, missing = ("username", "password") if password is None else ("password", "username")
@@ -99,7 +99,11 @@ def _check_login_module(jaas: str) -> None:
         raise ConfigError(f"sasl.jaas.config names a login module that is not one of {allowed}")
 
 
-def _look_up(key: str, value: str) -> str:
+def look_up(key: str, value: str) -> str:
+    """The value of a reference, any other text as it is; `key` is what an error names.
+
+    Raises ConfigError naming a reference that cannot be resolved, never a value.
+    """
     if value.startswith("env:"):
         name = value.removeprefix("env:")
         if name not in os.environ:

@@ -74,6 +74,18 @@ def decompress(payload: bytes, compression: str, limits: Limits) -> bytes:
     return decoded
 
 
+def compress(payload: bytes, compression: str) -> bytes:
+    """A payload as `decompress` takes it, of a codec it knows; snappy as one block."""
+    if compression == "none":
+        return payload
+    if compression == "snappy":
+        return bytes(pa.compress(payload, "snappy", asbytes=True))
+    packed = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(packed, _STREAMS[compression]) as stream:
+        stream.write(payload)
+    return bytes(packed.getvalue().to_pybytes())
+
+
 def _bound(size: int, limits: Limits) -> int:
     return min(limits.decoded_bytes, max(limits.ratio_floor_bytes, size * limits.ratio))
 

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf, Ingest
 from quotaflow.pipelines.facts import (
+    privacy,
     quarantine,
     requests,
     telemetry_pushes,
@@ -33,7 +34,8 @@ class RequestLog:
     def write(self, records: "DataFrame", batch: Batch) -> None:
         """Parse every line once, and append each row where it belongs."""
         whole = requests.parse(records, self.conf.ingest, self.cluster_id)
-        parsed = _without_what_no_table_takes(whole).persist()
+        pseudonyms = self.conf.privacy.pseudonyms()
+        parsed = privacy.with_pseudonyms(_without_what_no_table_takes(whole), pseudonyms).persist()
         try:
             sizes = [F.count(F.lit(1)).alias("rows"), F.max("record_time").alias("latest")]
             groups = parsed.groupBy("reason", "left_out", _routed()).agg(*sizes).collect()
@@ -43,9 +45,11 @@ class RequestLog:
                 batch.append(answers, tables.TELEMETRY_SUBSCRIPTIONS)
             counts = _line_counts(groups)
             bad_lines = quarantine.from_lines(parsed) if _rows(counts, "quarantined") else None
+            if bad_lines is not None and pseudonyms:
+                bad_lines = privacy.without_heads(bad_lines)
             if any(g["api"] == "PUSH_TELEMETRY" for g in groups):
                 pushes = telemetry_pushes.from_requests(parsed)
-                counts += write_pushes(pushes, batch, payload_limits(self.conf), bad_lines)
+                counts += write_pushes(pushes, batch, self.conf, bad_lines)
             elif bad_lines is not None:
                 batch.append(bad_lines, tables.QUARANTINE)
             if groups:
@@ -69,7 +73,8 @@ class Pushes:
     def write(self, records: "DataFrame", batch: Batch) -> None:
         """Append every push, and what cannot be opened to quarantine too."""
         pushes = self.read(records, self.conf.ingest, self.cluster_id)
-        counts = write_pushes(pushes, batch, payload_limits(self.conf), None)
+        hidden = privacy.with_pseudonyms(pushes, self.conf.privacy.pseudonyms())
+        counts = write_pushes(hidden, batch, self.conf, None)
         rows = _rows(counts, "out")
         if rows:
             latest = records.agg(F.max("timestamp")).collect()[0][0]
@@ -91,13 +96,15 @@ def payload_limits(conf: Conf) -> Limits:
 
 
 def write_pushes(
-    pushes: "DataFrame", batch: Batch, limits: Limits, bad_lines: "DataFrame | None"
+    pushes: "DataFrame", batch: Batch, conf: Conf, bad_lines: "DataFrame | None"
 ) -> list[Count]:
     """Append pushes, and quarantine what cannot be opened together with `bad_lines`.
 
     One append per table and batch: a second one would carry the same transaction and be skipped.
     """
-    opened = telemetry_pushes.inspected(pushes, limits).persist()
+    limits = payload_limits(conf)
+    opened = telemetry_pushes.inspected(pushes, limits)
+    opened = privacy.with_hidden_payloads(opened, conf.privacy.pseudonyms(), limits).persist()
     try:
         batch.append(opened, tables.TELEMETRY_PUSHES)
         groups = opened.groupBy("unreadable_reason").count().collect()

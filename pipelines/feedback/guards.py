@@ -13,6 +13,7 @@ from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.schemas.config_values import Number
 from quotaflow.schemas.configs import BROKER, CLIENT_METRICS, CONFIGS, TOPIC, USER
 from quotaflow.udfs.rules import lease
+from quotaflow.udfs.rules.pseudonym import is_pseudonym
 
 FACTS, SNAPSHOT = "facts", "last snapshot"
 """What a plan stands on: their newest times are its `inputs_at`."""
@@ -101,6 +102,9 @@ def _entity_problem(row: Desired, bounds: Bounds) -> str | None:
             f"the name {row.entity_name or ''!r} would be read as the default of all "
             f"{row.entity_type}s"
         )
+    hidden = next((n for n in (row.entity_name, row.entity_client_id) if is_pseudonym(n)), None)
+    if hidden is not None:
+        return f"{hidden} is a pseudonym, and Kafka knows nobody of that name: privacy.columns"
     if row.entity_type == USER and f"User:{row.entity_name}" in bounds.excluded_principals:
         return "excluded: plan.excluded_principals, or this pipeline's own login"
     if bounds.cluster_id is not None and row.cluster_id != bounds.cluster_id:

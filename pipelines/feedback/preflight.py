@@ -1,12 +1,13 @@
 """Whether a planned client-metrics resource could harm a client that is there now."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quotaflow.pipelines.feedback.desired import Group
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.udfs.rules.client_metrics import Subscription
 from quotaflow.udfs.rules.preflight import Live, harm
+from quotaflow.udfs.rules.pseudonym import is_pseudonym
 
 Resources = Mapping[str, Mapping[str, str]]
 
@@ -34,10 +35,26 @@ class Preflight:
             before, then = _subscriptions(self.standing), _subscriptions(after)
         except ValueError as error:
             return f"whom it would reach cannot be told: {error}"
+        unseen = _unseen([*before, *then], self.clients)
+        if unseen is not None:
+            return unseen
         harms = [why for live in self.clients if (why := harm(before, then, live))]
         if not harms:
             return None
         return f"could harm {len(harms)} live clients: {harms[0]}"
+
+
+def _unseen(subscriptions: Iterable[Subscription], clients: Iterable[Live]) -> str | None:
+    """Why a resource may reach clients that tables cannot tell of; None where all can be told."""
+    lives = list(clients)
+    for subscription in subscriptions:
+        for key in subscription.match:
+            if any(is_pseudonym(str(getattr(live.client, key))) for live in lives):
+                return (
+                    f"cannot be judged: {subscription.name} matches by {key}, which "
+                    "privacy.columns hides in tables"
+                )
+    return None
 
 
 def _subscriptions(resources: Resources) -> list[Subscription]:

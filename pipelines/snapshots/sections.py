@@ -16,12 +16,14 @@ from quotaflow.pipelines.snapshots import (
 from quotaflow.pipelines.snapshots.seen import Gap, Row, Seen, gathered
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
+from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 
 class Sections:
     """A cluster, asked when a table first needs it; `standing_topics` tells names known before.
 
-    `settings` are rows that stand beside what the cluster tells.
+    `settings` are rows that stand beside what the cluster tells; `pseudonyms` hide clients in what
+    it tells.
     """
 
     def __init__(
@@ -29,9 +31,11 @@ class Sections:
         state: ClusterState,
         standing_topics: Callable[[], set[str]],
         settings: Iterable[Row] = (),
+        pseudonyms: Pseudonyms | None = None,
     ) -> None:
         self.state = state
         self.settings = settings
+        self.pseudonyms = pseudonyms
         self._standing_topics = standing_topics
 
     def seen(self, table: Table) -> Seen:
@@ -51,7 +55,13 @@ class Sections:
     @cached_property
     def client_metrics(self) -> list[Row | Gap]:
         """Configs of client-metrics resources."""
-        return list(configs.of_client_metrics(self.state))
+        return list(self.hidden(configs.of_client_metrics(self.state)))
+
+    def hidden(self, told: Iterable[Row | Gap]) -> Iterator[Row | Gap]:
+        """Quotas, or configs of client-metrics resources, without the names of clients."""
+        names = self.pseudonyms
+        for each in told:
+            yield each if names is None or isinstance(each, Gap) else dict(names.config(each))
 
     @property
     def configs(self) -> Iterator[Row | Gap]:
@@ -79,7 +89,7 @@ _SEEN: Mapping[str, Callable[[Sections], Seen]] = {
     ),
     "configs": lambda asked: gathered(tables.CONFIGS, asked.configs),
     "client_quotas": lambda asked: gathered(
-        tables.CLIENT_QUOTAS, client_quotas.told(asked.state), client_quotas.SETTER
+        tables.CLIENT_QUOTAS, asked.hidden(client_quotas.told(asked.state)), client_quotas.SETTER
     ),
     "active_producers": lambda asked: gathered(
         tables.ACTIVE_PRODUCERS, producers.active(asked.state, asked.topology)

@@ -48,7 +48,9 @@ def take(
         snapshot = Snapshot(spark, batch, cluster.cluster_id, now)
         with admin.client(properties) as client:
             state = ClusterState(sender(client))
-            asked = Sections(state, partial(standing_topics, snapshot), settings.of_conf(conf))
+            known = partial(standing_topics, snapshot)
+            pseudonyms = conf.privacy.pseudonyms()
+            asked = Sections(state, known, settings.of_conf(conf), pseudonyms)
             return write(snapshot, asked, chosen, report)
 
 

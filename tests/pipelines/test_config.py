@@ -72,6 +72,15 @@ def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
             "replication: {clean_up_principals: [b]}", "write User:b instead of b", id="bare too"
         ),
         pytest.param("kafka: {principal: b}", "write User:b instead of b", id="bare again"),
+        pytest.param("privacy: {key: hunter2}", "plain text", id="a literal key"),
+        pytest.param("privacy: {key: [hunter2]}", "privacy.key", id="a key that is no text"),
+        pytest.param("privacy: {columns: [topic]}", "privacy.columns.0", id="no such column"),
+        pytest.param("privacy: {key_id: K 1}", "privacy.key_id", id="an odd id of a key"),
+        pytest.param(
+            "privacy: {key: 'env:K'}\nracks: {10.0.0.0/8: a}",
+            "racks are told by addresses, which privacy.columns hides",
+            id="racks of hidden addresses",
+        ),
         pytest.param("replication: {p99_rise: 0.5}", "greater than or equal to 1", id="a fall"),
     ],
 )
@@ -136,3 +145,25 @@ def test_set_into_what_holds_no_keys_is_one_error(tmp_path: Path, text: str) -> 
 def test_an_empty_home_variable_is_as_if_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUOTAFLOW_HOME", "")
     assert config.home() == Path.home() / ".quotaflow"
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [(None, "environment variable PRIVACY_TEST_KEY is not set"), ("hunter2", "at least 32 are")],
+    ids=["unset", "short"],
+)
+def test_a_key_that_protects_nothing_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: str | None, said: str
+) -> None:
+    if key is not None:
+        monkeypatch.setenv("PRIVACY_TEST_KEY", key)
+    privacy = load(tmp_path, "privacy: {key: 'env:PRIVACY_TEST_KEY'}").privacy
+    with pytest.raises(ConfigError, match=said) as raised:
+        privacy.pseudonyms()
+    assert "hunter2" not in str(raised.value)
+
+
+def test_racks_go_with_hidden_client_ids(tmp_path: Path) -> None:
+    text = "privacy: {key: 'env:K', columns: [client_id]}\nracks: {10.0.0.0/8: a}"
+    assert load(tmp_path, text).privacy.hides("client_id")
+    assert not load(tmp_path, "").privacy.hides("client_id")

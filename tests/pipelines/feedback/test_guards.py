@@ -10,6 +10,10 @@ from quotaflow.pipelines.feedback.guards import FACTS, SNAPSHOT, Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import NOTHING, plan
+from quotaflow.pipelines.feedback.preflight import Preflight
+from quotaflow.udfs.rules.client_metrics import Client
+from quotaflow.udfs.rules.preflight import Live
+from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 from .made_up import NOON, Clock, DictConfigs, ListJournal, applying, desired
 
@@ -171,3 +175,35 @@ def test_the_same_inputs_give_the_same_id_and_others_another() -> None:
     one, same = (planned(desired(), bounds=Bounds()).plan_id for _ in range(2))
     other = planned(desired(config_value="1001"), bounds=Bounds()).plan_id
     assert one == same != other
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        desired(Pseudonyms(b"k" * 32, "k1").of("client_id", "orders")),
+        desired(entity_client_id=Pseudonyms(b"o" * 32, "old").of("client_id", "orders")),
+    ],
+    ids=["an entity", "a part of one, of another key"],
+)
+def test_nothing_is_planned_for_a_pseudonym(row: Desired) -> None:
+    made = planned(row, bounds=Bounds())
+    assert made.changes == ()
+    (why,) = whys(made)
+    assert why.endswith("is a pseudonym, and Kafka knows nobody of that name: privacy.columns")
+
+
+@pytest.mark.parametrize(
+    ("match", "why"),
+    [
+        (
+            "client_id=orders-.*",
+            "cannot be judged: other matches by client_id, which privacy.columns hides in tables",
+        ),
+        ("client_software_name=.*", None),
+    ],
+    ids=["by what is hidden", "by what is not"],
+)
+def test_whom_a_resource_reaches_is_not_guessed(match: str, why: str | None) -> None:
+    hidden = Client("i", Pseudonyms(b"k" * 32, "k1").of("client_id", "orders-7"), "x", "1")
+    standing = {"other": {"metrics": "*", "match": match}}
+    assert Preflight(standing, (Live(hidden, "consumer"),)).harm_of(standing) == why

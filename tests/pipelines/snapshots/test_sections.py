@@ -9,6 +9,7 @@ from quotaflow.pipelines.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import configs, sections
 from quotaflow.pipelines.snapshots.sections import Sections
 from quotaflow.schemas import tables
+from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 from ..made_cluster import (
     BROKER,
@@ -242,3 +243,24 @@ def test_what_several_tables_need_is_asked_once() -> None:
     apis = Counter(api for api, _ in made.asked)
     assert apis["DescribeCluster"] == apis["DescribeTopicPartitions"] == 1
     assert apis["DescribeProducers"] == apis["ListTransactions"] == apis["DescribeLogDirs"] == 3
+
+
+def test_what_is_hidden_in_facts_is_hidden_in_snapshots_too() -> None:
+    names = Pseudonyms(b"k" * 32, "k1")
+    made = MadeCluster(
+        configs={(CLIENT_METRICS, "s"): [("match", "client_id=orders", OF_RESOURCE)]},
+        quotas=[
+            ({"client-id": "orders"}, {"producer_byte_rate": 1.0}),
+            ({"user": "ann", "client-id": None}, {"producer_byte_rate": 1.0}),
+            ({"ip": "10.1.2.3"}, {"connection_creation_rate": 1.0}),
+        ],
+    )
+    asked = Sections(ClusterState(made), set, (), names)
+    quotas = asked.seen(tables.CLIENT_QUOTAS).rows.to_pylist()
+    assert picked(quotas, "user", "client_id", "ip", "is_default_client_id") == [
+        (None, names.of("client_id", "orders"), None, False),
+        ("ann", None, None, True),
+        (None, None, names.of("client_address", "10.1.2.3"), False),
+    ]
+    (match,) = asked.seen(tables.CONFIGS).rows.to_pylist()
+    assert match["config_value"] == f"client_id={names.of('client_id', 'orders')}"

@@ -1,0 +1,138 @@
+"""Pseudonyms: alike for equal names, told to nobody without the key, and wherever names are."""
+
+import hmac
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, Pseudonyms, is_pseudonym
+
+KEY = b"k" * 32
+HIDDEN = Pseudonyms(KEY, "k1")
+UUID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
+ME = HIDDEN.of(CLIENT_ID, "ann-laptop")
+THEM = HIDDEN.of(CLIENT_ID, "bob-laptop")
+HERE = HIDDEN.of(ADDRESS, "10.1.2.3")
+
+
+def test_it_is_hmac_sha256_cut_to_96_bits() -> None:
+    digest = hmac.new(KEY, b"client_id\0ann-laptop", "sha256").hexdigest()
+    assert f"hmac.k1.{digest[:24]}" == ME
+
+
+@given(st.text(), st.text())
+def test_equal_names_are_alike_and_no_others(one: str, other: str) -> None:
+    alike = HIDDEN.of(CLIENT_ID, one) == HIDDEN.of(CLIENT_ID, other)
+    assert alike == (one == other)
+    assert is_pseudonym(HIDDEN.of(CLIENT_ID, one)) is bool(one)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(Pseudonyms(b"o" * 32, "k1").of(CLIENT_ID, "ann-laptop"), id="another key"),
+        pytest.param(Pseudonyms(KEY, "k2").of(CLIENT_ID, "ann-laptop"), id="another key's id"),
+        pytest.param(HIDDEN.of(ADDRESS, "ann-laptop"), id="another column"),
+        pytest.param(HIDDEN.of(CLIENT_ID, ME), id="a client that calls itself by the pseudonym"),
+    ],
+)
+def test_what_differs(other: str) -> None:
+    assert other != ME
+
+
+def test_the_key_is_in_no_text() -> None:
+    assert "kkk" not in repr(HIDDEN)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10.0.0.1:9092-10.1.2.3:51000-0-12", f"10.0.0.1:9092-{HERE}:51000-0-12"),
+        (
+            "0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:51000-3-4",
+            f"0:0:0:0:0:0:0:1:9092-{HIDDEN.of(ADDRESS, '0:0:0:0:0:0:0:1')}:51000-3-4",
+        ),
+        ("10.1.2.3", HERE),
+        ("", ""),
+    ],
+    ids=["IPv4", "IPv6", "no connection id: all of it", "none"],
+)
+def test_a_connection_keeps_its_port_and_the_broker(text: str, expected: str) -> None:
+    assert HIDDEN.connection_id(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"ann-laptop-{UUID}", f"{ME}-{UUID}"),
+        ("mBoyeAHnR1Cyb0nQgLKQiQ", "mBoyeAHnR1Cyb0nQgLKQiQ"),
+        ("", ""),
+    ],
+    ids=["of the classic protocol", "of KIP-848", "none"],
+)
+def test_a_member_keeps_its_uuid(text: str, expected: str) -> None:
+    assert HIDDEN.member_id(text) == expected
+
+
+def test_a_match_keeps_what_it_selects_by() -> None:
+    told = HIDDEN.match("client_id=ann-laptop, client_source_address=10.1.2.3,client_id")
+    assert told == f"client_id={ME}, client_source_address={HERE},client_id"
+    assert HIDDEN.match("client_software_name=.*") == "client_software_name=.*"
+
+
+BODIES = {
+    "a group's members": (
+        {"memberId": f"ann-laptop-{UUID}", "leader": f"bob-laptop-{UUID}", "generationId": 3},
+        {"memberId": f"{ME}-{UUID}", "leader": f"{THEM}-{UUID}", "generationId": 3},
+    ),
+    "the client's own name, wherever": (
+        {"groupInstanceId": "ann-laptop", "topics": ["a", "ann-laptop"], "host": "10.1.2.3"},
+        {"groupInstanceId": ME, "topics": ["a", ME], "host": HERE},
+    ),
+    "quotas altered": (
+        {"entries": [{"entity": [{"entityType": "client-id", "entityName": "bob-laptop"}]}]},
+        {"entries": [{"entity": [{"entityType": "client-id", "entityName": THEM}]}]},
+    ),
+    "quotas asked for": (
+        {"components": [{"entityType": "ip", "matchType": 0, "match": "10.1.2.3"}]},
+        {"components": [{"entityType": "ip", "matchType": 0, "match": HERE}]},
+    ),
+    "a default quota": (
+        {"entity": [{"entityType": "client-id", "entityName": None}]},
+        {"entity": [{"entityType": "client-id", "entityName": None}]},
+    ),
+    "a user, who is not hidden": (
+        {"entity": [{"entityType": "user", "entityName": "ann"}]},
+        {"entity": [{"entityType": "user", "entityName": "ann"}]},
+    ),
+    "a subscription": (
+        {"configs": [{"name": "match", "configOperation": 0, "value": "client_id=bob-laptop"}]},
+        {"configs": [{"name": "match", "configOperation": 0, "value": f"client_id={THEM}"}]},
+    ),
+    "an entity of an odd type": ({"entityType": 3, "name": ["match"]}, None),
+}
+
+
+@pytest.mark.parametrize(("said", "kept"), BODIES.values(), ids=BODIES)
+def test_a_body_names_no_client(said: object, kept: object) -> None:
+    plain = {CLIENT_ID: "ann-laptop", ADDRESS: "10.1.2.3"}
+    assert json.loads(HIDDEN.body(json.dumps(said), plain)) == (kept or said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ann-laptop", '{"a":"ann-laptop"', '{"a":' + "[" * 100_000 + "]" * 100_000 + "}"],
+    ids=["no JSON", "half of it", "too deep to walk"],
+)
+def test_a_body_that_cannot_be_walked_is_left_out_whole(text: str) -> None:
+    told = json.loads(HIDDEN.body(text, {CLIENT_ID: "ann-laptop"}))
+    assert told == {"omitted_bytes": len(text)}
+
+
+def test_only_the_columns_of_conf_are_hidden() -> None:
+    addresses = Pseudonyms(KEY, "k1", frozenset({ADDRESS}))
+    assert addresses.of(CLIENT_ID, "ann-laptop") == "ann-laptop"
+    assert addresses.member_id(f"ann-laptop-{UUID}") == f"ann-laptop-{UUID}"
+    assert addresses.of(ADDRESS, "10.1.2.3") == HERE

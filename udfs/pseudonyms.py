@@ -1,0 +1,139 @@
+"""Pseudonyms in Arrow batches at ingest: columns of facts, bodies, and what payloads say.
+
+The key goes to workers with the function, never as text of a query: that stands in plans.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from quotaflow.schemas.table import STRING
+from quotaflow.udfs.codecs import Limits, UnreadableError, compress, decompress
+from quotaflow.udfs.rules.pseudonym import COLUMNS, Plain, Pseudonyms
+
+Batches = Iterator[pa.RecordBatch]
+MapBatches = Callable[[Batches], Batches]
+UNHIDDEN = "cannot_be_hidden"
+"""Reason of a payload that is readable, but could not be written anew with its client hidden."""
+
+
+def hide_columns(pseudonyms: Pseudonyms) -> MapBatches:
+    """For mapInArrow: hides a client in the columns of a fact, and in `body` where there is one."""
+
+    def hide(batches: Batches) -> Batches:
+        for batch in batches:
+            changed = {name: _each(batch, name, partial(pseudonyms.of, name)) for name in COLUMNS}
+            changed["connection_id"] = _each(batch, "connection_id", pseudonyms.connection_id)
+            if "body" in batch.schema.names:
+                changed["body"] = _bodies(batch, pseudonyms)
+            yield _with(batch, changed)
+
+    return hide
+
+
+def hide_payloads(pseudonyms: Pseudonyms, limits: Limits) -> MapBatches:
+    """For mapInArrow: payloads found readable, written anew with their client hidden.
+
+    Its columns are hidden already. Of an unreadable payload nothing is kept but the reason.
+    """
+
+    def hide(batches: Batches) -> Batches:
+        for batch in batches:
+            rows = batch.select(["payload", "compression", "unreadable_reason", *COLUMNS])
+            kept = [_payload(row, pseudonyms, limits) for row in rows.to_pylist()]
+            payloads, reasons = ([each[i] for each in kept] for i in (0, 1))
+            changed = {
+                "payload": pa.array(payloads, batch.schema.field("payload").type),
+                "unreadable_reason": pa.array(reasons, STRING),
+                # It may cite what came.
+                "unreadable_detail": pa.nulls(batch.num_rows, STRING),
+            }
+            yield _with(batch, changed)
+
+    return hide
+
+
+def _each(batch: pa.RecordBatch, name: str, replaced: Callable[[str], str]) -> pa.Array:
+    """A column with every text replaced, each distinct one once."""
+    column = batch.column(name).dictionary_encode()
+    texts = [replaced(text) for text in column.dictionary.to_pylist()]
+    return pa.array(texts, STRING).take(column.indices)
+
+
+def _bodies(batch: pa.RecordBatch, pseudonyms: Pseudonyms) -> pa.Array:
+    rows = batch.select(["body", *COLUMNS]).to_pylist()
+    return pa.array([row["body"] and pseudonyms.body(row["body"], _plain(row)) for row in rows])
+
+
+def _plain(row: Mapping[str, Any]) -> Plain:
+    return {column: row[column] for column in COLUMNS}
+
+
+def _with(batch: pa.RecordBatch, changed: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    columns = [changed.get(name, batch.column(name)) for name in batch.schema.names]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _payload(
+    row: Mapping[str, Any], pseudonyms: Pseudonyms, limits: Limits
+) -> tuple[bytes | None, str | None]:
+    """The payload to keep, and why it is unreadable."""
+    if row["unreadable_reason"] is not None:
+        return None, row["unreadable_reason"]
+    if not row["payload"]:
+        return row["payload"], None
+    try:
+        data = MetricsData.FromString(decompress(row["payload"], row["compression"], limits))
+        # What this descriptor does not know could say anything.
+        data.DiscardUnknownFields()
+        for attributes in _attributes(data):
+            _hide_all(attributes, pseudonyms, _plain(row))
+        payload = compress(data.SerializeToString(), row["compression"])
+        decompress(payload, row["compression"], limits)
+    except (DecodeError, UnreadableError):
+        return None, UNHIDDEN
+    return payload, None
+
+
+def _attributes(data: MetricsData) -> Iterator[Iterable[KeyValue]]:
+    """Every list of attributes in a payload."""
+    for of_resource in data.resource_metrics:
+        yield of_resource.resource.attributes
+        for of_scope in of_resource.scope_metrics:
+            yield of_scope.scope.attributes
+            for metric in of_scope.metrics:
+                yield metric.metadata
+                kind = metric.WhichOneof("data")
+                for point in getattr(metric, kind).data_points if kind else ():
+                    yield point.attributes
+                    for exemplar in getattr(point, "exemplars", ()):
+                        yield exemplar.filtered_attributes
+
+
+def _hide_all(attributes: Iterable[KeyValue], pseudonyms: Pseudonyms, hidden: Plain) -> None:
+    for attribute in attributes:
+        _hide(attribute.key, attribute.value, pseudonyms, hidden)
+
+
+def _hide(key: str, value: AnyValue, pseudonyms: Pseudonyms, hidden: Plain) -> None:
+    kind = value.WhichOneof("value")
+    if kind == "string_value":
+        value.string_value = _text(key, value.string_value, pseudonyms, hidden)
+    elif kind == "array_value":
+        for each in value.array_value.values:
+            _hide(key, each, pseudonyms, hidden)
+    elif kind == "kvlist_value":
+        _hide_all(value.kvlist_value.values, pseudonyms, hidden)
+
+
+def _text(key: str, text: str, pseudonyms: Pseudonyms, hidden: Plain) -> str:
+    """A text without its client's own names: it is one if it has the same pseudonym."""
+    for column in pseudonyms.hidden:
+        if (pseudonym := pseudonyms.of(column, text)) == hidden[column]:
+            return pseudonym
+    return pseudonyms.tag(key, text)

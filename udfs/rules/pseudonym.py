@@ -1,0 +1,137 @@
+"""Pseudonyms: keyed hashes in the place of what names a client or its machine, alike everywhere.
+
+HMAC-SHA256 (RFC 2104) under a key that is in no table: without it nobody can try names out. Equal
+texts of one column get equal pseudonyms, so that tables still join; a text that looks like one is
+hashed as any other, so that no client can take another's.
+"""
+
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+ADDRESS, CLIENT_ID = "client_address", "client_id"
+COLUMNS = (ADDRESS, CLIENT_ID)
+LEAST_KEY_BYTES = 32
+_MARK = "hmac"
+_HEX_DIGITS = 24
+_PSEUDONYM = re.compile(rf"{_MARK}\.[a-z0-9]{{1,16}}\.[0-9a-f]{{{_HEX_DIGITS}}}")
+
+# A member id of the classic protocol is the client id, or the static member's, and a UUID.
+_MEMBER = re.compile(r"(?s)(.+)(-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+# local:port-remote:port-processor-index
+_CONNECTION = re.compile(r"(?s)(.*?-)(.*)(:\d+-\d+-\d+)")
+_MEMBER_KEYS = {"memberId", "leader", "group_member_id", "member_id"}
+_CONNECTION_KEYS = {"connection_id"}
+_KEYS = {
+    "clientId": CLIENT_ID,
+    "client_id": CLIENT_ID,
+    "client.id": CLIENT_ID,
+    "client-id": CLIENT_ID,
+    "client_address": ADDRESS,
+    "client_source_address": ADDRESS,
+}
+_ENTITIES = {"client-id": CLIENT_ID, "ip": ADDRESS}
+_ENTITY_COLUMNS = {"client_id": CLIENT_ID, "ip": ADDRESS}
+_MATCH = "match"
+_ENTITY_NAMES = ("entityName", _MATCH)
+_SELECTORS = {"client_id": CLIENT_ID, "client_source_address": ADDRESS}
+Plain = Mapping[str, str | None]
+"""What a row's own client is called, by column: those texts are hidden wherever they stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pseudonyms:
+    """Hashes the columns named `hidden` (of COLUMNS); all others pass through."""
+
+    key: bytes = field(repr=False)
+    key_id: str
+    hidden: frozenset[str] = frozenset(COLUMNS)
+
+    def of(self, column: str, text: str) -> str:
+        """The pseudonym of a text of a column; the empty text names nobody and stays."""
+        if not text or column not in self.hidden:
+            return text
+        # The column goes in too: a client id that is an address must not tell whose that is.
+        message = f"{column}\0{text}".encode("utf-8", "surrogatepass")
+        digest = hmac.digest(self.key, message, "sha256").hex()[:_HEX_DIGITS]
+        return f"{_MARK}.{self.key_id}.{digest}"
+
+    def member_id(self, text: str) -> str:
+        """A group member id with its client id hidden; the UUID behind it stays."""
+        parts = _MEMBER.fullmatch(text)
+        return self.of(CLIENT_ID, parts[1]) + parts[2] if parts else text
+
+    def connection_id(self, text: str) -> str:
+        """Kafka's connection id with the client's address hidden; all of it in another form."""
+        parts = _CONNECTION.fullmatch(text)
+        if parts is None:
+            return self.of(ADDRESS, text)
+        return parts[1] + self.of(ADDRESS, parts[2]) + parts[3]
+
+    def match(self, text: str) -> str:
+        """A `match` of a client-metrics resource (KIP-714) with what it says of a client hidden."""
+        parts = [part.partition("=") for part in text.split(",")]
+        return ",".join(
+            f"{name}{equals}{self.of(_SELECTORS[name.strip()], pattern.strip())}"
+            if name.strip() in _SELECTORS
+            else f"{name}{equals}{pattern}"
+            for name, equals, pattern in parts
+        )
+
+    def config(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A row of client_quotas, or of configs of client-metrics, with clients hidden."""
+        changed = {
+            name: self.of(column, row[name])
+            for name, column in _ENTITY_COLUMNS.items()
+            if row.get(name)
+        }
+        if row["config_key"] == _MATCH and row.get("config_value"):
+            changed["config_value"] = self.match(row["config_value"])
+        return {**row, **changed}
+
+    def tag(self, key: str, text: str) -> str:
+        """A text that stands under a key: of an attribute (OTLP), or of a request's JSON."""
+        if key in _MEMBER_KEYS:
+            return self.member_id(text)
+        if key in _CONNECTION_KEYS:
+            return self.connection_id(text)
+        return self.of(_KEYS[key], text) if key in _KEYS else text
+
+    def body(self, text: str, plain: Plain) -> str:
+        """JSON of a request and its response with every name of a client in it hidden.
+
+        Whatever cannot be walked through is left out whole, and its size told.
+        """
+        try:
+            walked = self._walked("", json.loads(text), plain)
+        except (ValueError, RecursionError):
+            walked = {"omitted_bytes": len(text.encode("utf-8", "surrogatepass"))}
+        return json.dumps(walked, ensure_ascii=False, separators=(",", ":"))
+
+    def _walked(self, key: str, node: Any, plain: Plain) -> Any:
+        if isinstance(node, str):
+            return self._text(key, node, plain)
+        if isinstance(node, list):
+            return [self._walked(key, each, plain) for each in node]
+        if not isinstance(node, dict):
+            return node
+        walked = {name: self._walked(name, each, plain) for name, each in node.items()}
+        column = _ENTITIES.get(node.get("entityType", ""))
+        for name in _ENTITY_NAMES if column else ():
+            if isinstance(node.get(name), str):
+                walked[name] = self.of(str(column), node[name])
+        if node.get("name") == _MATCH and isinstance(node.get("value"), str):
+            walked["value"] = self.match(node["value"])
+        return walked
+
+    def _text(self, key: str, text: str, plain: Plain) -> str:
+        named = next((column for column, own in plain.items() if own and own == text), None)
+        return self.of(named, text) if named else self.tag(key, text)
+
+
+def is_pseudonym(text: str | None) -> bool:
+    """Whether a text has the form of a pseudonym, of whatever key."""
+    return bool(text and _PSEUDONYM.fullmatch(text))
