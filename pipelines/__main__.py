@@ -10,6 +10,7 @@ from quotaflow.pipelines.commands import (
     apply,
     captures,
     doctor,
+    init,
     jobs,
     metrics,
     output,
@@ -62,6 +63,7 @@ def app() -> typer.Typer:
         throttle_advice,
         troubleshoot,
         request_log,
+        init,
         doctor,
     ):
         group.register(commands)

@@ -39,7 +39,7 @@ def quota_command(entity: QuotaEntity, key: str, quota: float, connection: Conne
 
 def reassign_command(file: str, bytes_per_s: float, connection: Connection) -> str:
     """The kafka-reassign-partitions command line that begins a throttled move."""
-    words = [*_tool("kafka-reassign-partitions.sh", connection), "--execute"]
+    words = [*tool("kafka-reassign-partitions.sh", connection), "--execute"]
     words += ["--reassignment-json-file", quoted(file), "--throttle", f"{bytes_per_s:.0f}"]
     return " ".join(words)
 
@@ -50,7 +50,7 @@ def _alter(
     removed: Sequence[str],
     connection: Connection,
 ) -> str:
-    words = [*_tool("kafka-configs.sh", connection), "--alter"]
+    words = [*tool("kafka-configs.sh", connection), "--alter"]
     for kind, name in entities:
         words += ["--entity-type", kind, *_named(name)]
     if added:
@@ -60,7 +60,8 @@ def _alter(
     return " ".join(words)
 
 
-def _tool(name: str, connection: Connection) -> list[str]:
+def tool(name: str, connection: Connection) -> list[str]:
+    """The beginning of a command line: one of Kafka's tools, and how it reaches the cluster."""
     login = ["--command-config", "client.properties"] if connection.needs_login else []
     return [name, "--bootstrap-server", quoted(connection.bootstrap_servers), *login]
 

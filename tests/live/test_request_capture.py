@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from kafka.admin import ConfigResourceType
+from kafka.protocol import admin as requests
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines.config import Conf
@@ -34,20 +36,20 @@ def level(conf: Conf) -> str:
         return configs.read(Entity(cluster_id, "broker-logger", str(BROKER)))[LOGGER]
 
 
-def set_level(cluster: Cluster, value: str) -> None:
-    tool = ["--bootstrap-server", cluster.bootstrap_servers]
-    tool += ["--command-config", str(cluster.properties_file("admin"))]
-    entity = ["--entity-type", "broker-loggers", "--entity-name", str(BROKER)]
-    words = [*tool, *entity, "--alter", "--add-config", f"{LOGGER}={value}"]
-    cluster.run_tool("kafka.admin.ConfigCommand", *words)
+def set_level(conf: Conf, value: str) -> None:
+    alter = requests.IncrementalAlterConfigsRequest(
+        resources=[(ConfigResourceType.BROKER_LOGGER.value, str(BROKER), [(LOGGER, 0, value)])]
+    )
+    with turn.cluster(conf) as (_, configs):
+        assert configs.state.ask(alter, BROKER).responses[0].error_code == 0
 
 
 @pytest.fixture(autouse=True)
-def is_off(cluster: Cluster) -> Iterator[None]:
+def is_off(conf: Conf) -> Iterator[None]:
     """What this broker does meanwhile is in no log, and it logs again for who comes after."""
-    set_level(cluster, "INFO")
+    set_level(conf, "INFO")
     yield
-    set_level(cluster, "DEBUG")
+    set_level(conf, "DEBUG")
 
 
 def test_a_capture_that_was_killed_is_given_back_by_restore(conf: Conf) -> None:

@@ -1,0 +1,61 @@
+"""The command init: conf, topics, rights and broker files for a cluster, from nothing."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.errors import ConfigError
+
+Servers = Annotated[
+    str | None,
+    typer.Option("--bootstrap-server", metavar="HOST:PORT[,...]", help="Brokers to ask."),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Ask nobody: three brokers are assumed.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("init")(init)
+
+
+def init(
+    bootstrap_server: Servers = None,
+    out: Out = Path("quotaflow-setup"),
+    *,
+    offline: Offline = False,
+    force: Force = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+) -> None:
+    """Write what a cluster needs to be connected: conf, topics, rights, broker files.
+
+    Asks the cluster who it is, how many brokers it has and which topics are there, and changes
+    nothing. Whatever is given by --set stands in conf.yaml, a login too: secrets by reference
+    (env:NAME, secret:scope/key). NEXT.md says what to do with the files.
+
+    Example: quotaflow init --bootstrap-server broker-1:9092
+
+    Example: quotaflow init --bootstrap-server broker-1:9093 --set
+    kafka.properties.security.protocol=SASL_SSL --set kafka.properties.sasl.mechanism=SCRAM-SHA-512
+    --set kafka.properties.sasl.username=quotaflow --set kafka.properties.sasl.password=env:PASSWORD
+    """
+    if bootstrap_server is None and conf is None:
+        raise ConfigError("--bootstrap-server is missing: name brokers as host:port,host:port")
+    servers = [f"kafka.properties.bootstrap.servers={bootstrap_server}"] if bootstrap_server else []
+    settings = options.conf(conf, [*servers, *(overrides or [])])
+    from quotaflow.pipelines.connect import files, found  # noqa: PLC0415
+
+    cluster = found.OFFLINE if offline else found.asked(settings)
+    contents = files.made(settings, cluster, datetime.now(UTC))
+    files.write(out, contents, over=force)
+    output.lines(str(out / name) for name in contents)
+    if not offline:
+        there = ", ".join(sorted(cluster.topics)) or "none"
+        count = cluster.broker_count
+        output.note(f"cluster {cluster.cluster_id}: {count} brokers; topics already there: {there}")
+    output.note(f"{out / 'NEXT.md'} says what to do next")

@@ -1,0 +1,73 @@
+"""Command lines that make a cluster ready: its topics, and the rights of each login."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from quotaflow.pipelines.config import Conf, Ingest
+from quotaflow.pipelines.connect.found import Found
+from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted, tool
+from quotaflow.schemas import acls
+from quotaflow.schemas.acls import CLUSTER, Acl
+
+_TWO_DAYS_MS = 172_800_000
+_MESSAGE_BYTES = {"request_log_topic": 8_388_608, "receiver_topic": 4_194_304}
+_REPLICAS = 1
+_FEWEST_PARTITIONS = 3
+
+LOGINS: Mapping[str, tuple[str, ...]] = {
+    "SHIPPER": ("shipper",),
+    "RECEIVER": ("receiver",),
+    "PIPELINE": ("run", "snapshot"),
+    "OPERATOR": ("apply", "capture", "troubleshoot"),
+}
+"""Variable of the script -> roles its login has: what writes to the cluster has one of its own."""
+
+
+def topics(conf: Conf, found: Found, connection: Connection) -> Iterator[str]:
+    """One command per topic of ours: makes it, or brings what is there to these configs."""
+    for key, size in _MESSAGE_BYTES.items():
+        name = getattr(conf.ingest, key)
+        if name is None:
+            continue
+        configs = [f"max.message.bytes={size}", f"retention.ms={_TWO_DAYS_MS}"]
+        if name in found.topics:
+            words = [*tool("kafka-configs.sh", connection), "--alter", "--entity-type", "topics"]
+            words += ["--entity-name", quoted(name), "--add-config", ",".join(configs)]
+        else:
+            partitions = max(_FEWEST_PARTITIONS, found.broker_count)
+            words = [*tool("kafka-topics.sh", connection), "--create", "--topic", quoted(name)]
+            words += ["--partitions", str(partitions), "--replication-factor", str(_REPLICAS)]
+            words += [word for config in configs for word in ("--config", config)]
+        yield " ".join(words)
+
+
+def rights(login: str, conf: Conf, connection: Connection) -> Iterator[str]:
+    """The commands that let a login do what its roles need, each right once, with why."""
+    needed = {
+        (acl.resource_type, acl.name, acl.operation): acl
+        for role in reversed(LOGINS[login])
+        for acl in acls.needed(role, _names(conf.ingest))
+    }
+    in_order = sorted(needed.values(), key=_resource)
+    for _, of in groupby(in_order, key=_resource):
+        yield from _granted(login, list(of), connection)
+
+
+def _granted(login: str, of: list[Acl], connection: Connection) -> Iterator[str]:
+    first = of[0]
+    why = "; ".join(dict.fromkeys(acl.why for acl in of))
+    yield f"# not needed, but it is told what is missed: {why}" if first.is_optional else f"# {why}"
+    words = [*tool("kafka-acls.sh", connection), "--add", "--allow-principal", f'"${login}"']
+    words += [word for acl in of for word in ("--operation", acl.operation)]
+    words += [f"--{first.resource_type}"]
+    words += [] if first.resource_type == CLUSTER else [quoted(first.name)]
+    words += ["--resource-pattern-type", "prefixed"] if first.is_prefix else []
+    yield " ".join(["#", *words] if first.is_optional else words)
+
+
+def _resource(acl: Acl) -> tuple[str, str, bool, bool]:
+    return acl.resource_type, acl.name, acl.is_prefix, acl.is_optional
+
+
+def _names(ingest: Ingest) -> dict[str, str | None]:
+    return {key: getattr(ingest, key) for key in acls.WAYS_IN}

@@ -1,0 +1,85 @@
+"""conf.yaml as init writes it: what was found and what was asked for, and what else there is."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import yaml
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.connect.found import Found
+
+_LOGIN = """\
+    # security.protocol: SASL_SSL
+    # sasl.mechanism: SCRAM-SHA-512
+    # sasl.username: quotaflow
+    # sasl.password: env:QUOTAFLOW_KAFKA_PASSWORD   # or secret:scope/key on Databricks
+    # ssl.truststore.type: PEM
+    # ssl.truststore.location: /etc/kafka/ca.pem
+"""
+_WAYS_IN = {
+    "request_log_topic": "lines of the brokers' request log",
+    "receiver_topic": "what clients push, by the brokers' telemetry receiver",
+    "otlp_topic": "or that of a Collector's Kafka exporter",
+}
+_REST = """\
+# warehouse:                    # where the tables are; --set warehouse.path=FOLDER does it too
+#   path: ~/.quotaflow/warehouse
+# producer_ids:                 # quotas for KIP-936, which stock Kafka does not hold
+#   default_quota_per_s: 1.0
+#   quotas: {etl: 5.0}
+# plan:                         # whom no plan touches
+#   excluded_principals: ["User:ANONYMOUS", "User:admin", "User:broker"]
+"""
+
+
+def text(conf: Conf, found: Found, now: datetime) -> str:
+    """A conf that holds what was set of `conf` and pins the cluster that was found."""
+    return "".join(_lines(conf, found, now))
+
+
+def _lines(conf: Conf, found: Found, now: datetime) -> Iterator[str]:
+    yield f"# Made by quotaflow init at {now:%Y-%m-%d %H:%M} UTC. Secrets stand here by reference\n"
+    yield "# only. What is commented out is the default; unknown keys are refused.\n"
+    yield "kafka:\n"
+    cluster_id = conf.kafka.cluster_id or found.cluster_id
+    if cluster_id is None:
+        yield "  # cluster_id: ...           # nobody was asked: pin the cluster this conf means\n"
+    else:
+        yield "  # A broker of another cluster is refused.\n"
+        yield _yaml({"cluster_id": cluster_id}, 2)
+    if conf.kafka.principal is not None:
+        yield _yaml({"principal": conf.kafka.principal}, 2)
+    yield "  properties:                   # any property of a Kafka client\n"
+    yield _yaml(conf.kafka.properties, 4)
+    if "security.protocol" not in conf.kafka.properties:
+        yield _LOGIN
+    yield "ingest:                         # a topic that is null is a way in switched off\n"
+    for key, meaning in _WAYS_IN.items():
+        yield f"  # {meaning}\n{_yaml({key: getattr(conf.ingest, key)}, 2)}"
+    yield from _others(conf)
+    yield from _racks(conf, found)
+    yield _REST
+
+
+def _others(conf: Conf) -> Iterator[str]:
+    """What else was set, under the sections above too."""
+    given = conf.model_dump(mode="json", exclude_unset=True)
+    ingest = {k: v for k, v in given.pop("ingest", {}).items() if k not in _WAYS_IN}
+    if ingest:
+        yield _yaml(ingest, 2)
+    given.pop("kafka", None)
+    if given:
+        yield _yaml(given, 0)
+
+
+def _racks(conf: Conf, found: Found) -> Iterator[str]:
+    racks = sorted({rack for rack in found.racks.values() if rack})
+    if racks and not conf.racks:
+        yield f"# racks:                        # of clients that tell none; brokers': {racks}\n"
+        yield f"#   10.1.0.0/16: {racks[0]}\n"
+
+
+def _yaml(values: dict[str, Any], indent: int) -> str:
+    lines = yaml.safe_dump(values, sort_keys=False, width=1_000).splitlines()
+    return "".join(f"{' ' * indent}{line}\n" for line in lines)

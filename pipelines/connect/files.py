@@ -1,0 +1,140 @@
+"""The files init writes: conf, an operator's scripts, what brokers are to load, what comes next."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.connect import commands, conf_file
+from quotaflow.pipelines.connect.found import Found
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback.kafka_configs import quoted
+
+_OF_BROKERS = ("log4j2.yaml", "vector.yaml", "fluent-bit.yaml")
+_OF_RECEIVER = ("TelemetryReceiver.java", "TelemetrySender.java")
+_SCRIPT = "#!/bin/sh\n# {}\nset -eu\n"
+_PRINCIPALS = {"SHIPPER": "User:shipper", "RECEIVER": "User:receiver"}
+_OPERATOR = "User:quotaflow-operator"
+_PIPELINE = "User:quotaflow"
+_EXECUTABLE, _READABLE = 0o755, 0o644
+
+
+def made(conf: Conf, found: Found, now: datetime) -> dict[str, str]:
+    """Path within the folder -> content."""
+    package = resources.files("quotaflow.broker")
+    names = [*_OF_BROKERS, *(_OF_RECEIVER if conf.ingest.receiver_topic else ())]
+    of_brokers = {f"broker/{name}": (package / name).read_text("utf-8") for name in names}
+    if conf.ingest.receiver_topic:
+        of_brokers["broker/server.properties"] = _server_properties(conf)
+    return {
+        "conf.yaml": conf_file.text(conf, found, now),
+        "topics.sh": _topics(conf, found),
+        "acls.sh": _acls(conf),
+        **of_brokers,
+        "NEXT.md": _next(conf),
+    }
+
+
+def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> None:
+    """Write all of them, or none where one is there already and may not be written over.
+
+    Raises ConfigError that names those that are.
+    """
+    there = [name for name in contents if (folder / name).exists()]
+    if there and not over:
+        raise ConfigError(
+            f"{folder} has {', '.join(there)} already, and nothing was written: name another "
+            "folder with --out, or write over them with --force"
+        )
+    try:
+        for name, content in contents.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+            path.chmod(_EXECUTABLE if name.endswith(".sh") else _READABLE)
+    except OSError as error:
+        raise ConfigError(f"cannot write to {folder}: {error.strerror}") from None
+
+
+def _topics(conf: Conf, found: Found) -> str:
+    lines = commands.topics(conf, found, planning.connection(conf))
+    what = (
+        "The topics quotaflow reads. One replica each on the cluster that is observed: followers'\n"
+        "# fetches of the log would be lines of the log. Elsewhere take three."
+    )
+    return _SCRIPT.format(what) + "".join(f"{line}\n" for line in lines)
+
+
+def _acls(conf: Conf) -> str:
+    what = (
+        "The least each login needs. Edit the names; with mTLS they are distinguished names.\n"
+        "# Mind that Kafka refuses everybody else on a resource as soon as it has one ACL, unless\n"
+        "# allow.everyone.if.no.acl.found is false already."
+    )
+    principals = _PRINCIPALS | {
+        "PIPELINE": conf.kafka.own_principal or _PIPELINE,
+        "OPERATOR": _OPERATOR,
+    }
+    parts = [_SCRIPT.format(what)]
+    parts += [f"{login}={quoted(name)}\n" for login, name in principals.items()]
+    for login, roles in commands.LOGINS.items():
+        lines = list(commands.rights(login, conf, planning.connection(conf)))
+        if lines:
+            parts.append(f"\n# {login}: {', '.join(roles)}\n")
+            parts += [f"{line}\n" for line in lines]
+    return "".join(parts)
+
+
+def _server_properties(conf: Conf) -> str:
+    kafka, topic = conf.kafka.properties, conf.ingest.receiver_topic
+    login = {
+        f"quotaflow.telemetry.producer.{key}": kafka[key]
+        for key in ("security.protocol", "sasl.mechanism")
+        if key in kafka
+    }
+    if "sasl.mechanism" in login.keys() | kafka.keys():
+        login |= {
+            "quotaflow.telemetry.producer.sasl.jaas.config": (
+                "${file:/etc/kafka/quotaflow/receiver.properties:jaas}"
+            ),
+            "config.providers": "file",
+            "config.providers.file.class": (
+                "org.apache.kafka.common.config.provider.FileConfigProvider"
+            ),
+        }
+    reporters = "org.apache.kafka.common.metrics.JmxReporter,quotaflow.TelemetryReceiver"
+    lines = {
+        "metric.reporters": reporters,
+        "quotaflow.telemetry.topic": topic,
+        "quotaflow.telemetry.bootstrap.servers": kafka.get("bootstrap.servers", "BROKER:9092"),
+        **login,
+    }
+    told = (
+        "# Add to each broker's server.properties: naming a reporter alone replaces JmxReporter.\n"
+    )
+    return told + "".join(f"{key}={value}\n" for key, value in lines.items())
+
+
+def _next(conf: Conf) -> str:
+    receiver = (
+        "4. `broker/`: build the receiver and load it, or clients never push; its lines for\n"
+        "   `server.properties` are there.\n"
+        if conf.ingest.receiver_topic
+        else "4. No receiver: `ingest.receiver_topic` is null, and clients push nothing.\n"
+    )
+    return (
+        "# Next\n\n"
+        "Run the scripts where Kafka's tools and `client.properties` (an admin's login) are.\n\n"
+        "1. `sh topics.sh` makes the topics.\n"
+        "2. Make the logins, edit their names in `acls.sh`, and `sh acls.sh`.\n"
+        "3. `broker/`: start brokers with `log4j2.yaml`, and one shipper beside each\n"
+        "   (`vector.yaml` or `fluent-bit.yaml`: edit what is marked EDIT).\n"
+        f"{receiver}"
+        "5. `quotaflow doctor --conf conf.yaml` says what is missing.\n"
+        "6. `quotaflow capture --conf conf.yaml --for 10m` switches the request log on for a\n"
+        "   while, if brokers do not write it all the time.\n"
+        "7. `quotaflow run --conf conf.yaml --once`, `quotaflow snapshot --conf conf.yaml`, both\n"
+        "   on a schedule; then `quotaflow tables --conf conf.yaml`.\n"
+    )

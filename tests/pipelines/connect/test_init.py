@@ -1,0 +1,153 @@
+"""init: files for a cluster from nothing, conf that loads back, and nothing written over."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.connect import found
+from quotaflow.pipelines.connect.found import Found
+from quotaflow.schemas import acls
+
+SERVERS = "b1:9093,b2:9093"
+LOGIN = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.username": "quota flow",
+    "sasl.password": "env:NOT_SET_ANYWHERE",
+}
+OPTIONS = [w for k, v in LOGIN.items() for w in ("--set", f"kafka.properties.{k}={v}")]
+
+
+def run(out: Path, *words: str) -> int:
+    return execute(["init", "--bootstrap-server", SERVERS, "--out", str(out), *words])
+
+
+def commands(file: Path, *, optional: bool = False) -> list[list[str]]:
+    """The command lines of a script, as words; `optional`: those that are commented out too."""
+    lines = file.read_text().splitlines()
+    shown = [line.removeprefix("# ") if optional else line for line in lines]
+    return [shlex.split(line) for line in shown if line.startswith("kafka-")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        OPTIONS,
+        ["--set", "kafka.cluster_id=c1", "--set", "kafka.principal=User:CN=q"],
+        ["--set", "ingest.receiver_topic=null", "--set", "ingest.otlp_topic=otlp"],
+        ["--set", "ingest.shippers=[a,b]", "--set", "warehouse.path=/data", *OPTIONS],
+        ["--set", "prices.per_gb=2", "--set", "kafka.properties.client.id='#x: y'"],
+    ],
+    ids=["nothing", "a login", "mTLS", "no receiver", "other sections", "odd text"],
+)
+def test_the_conf_it_writes_is_the_conf_that_was_given(tmp_path: Path, words: list[str]) -> None:
+    assert run(tmp_path / "out", "--offline", *words) == 0
+    file = tmp_path / "out" / "conf.yaml"
+    given = [w for w in words if w != "--set"]
+    servers = f"kafka.properties.bootstrap.servers={SERVERS}"
+    assert config.load(file) == config.load(overrides=[servers, *given])
+
+
+def test_what_is_commented_out_is_the_default(tmp_path: Path) -> None:
+    run(tmp_path, "--offline")
+    lines = (tmp_path / "conf.yaml").read_text().splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("# warehouse:"))
+    shown = yaml.safe_load("\n".join(line.removeprefix("# ") for line in lines[start:]))
+    assert config.Conf.model_validate(shown).plan == config.Conf().plan
+
+
+def test_a_cluster_is_pinned_and_topics_that_are_there_are_altered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    racks: dict[int, str | None] = {n: f"az-{n % 2}" for n in range(5)}
+    told = Found("cluster-1", racks, frozenset({"client_telemetry"}))
+    monkeypatch.setattr(found, "asked", lambda _: told)
+    assert run(tmp_path) == 0
+    assert config.load(tmp_path / "conf.yaml").kafka.cluster_id == "cluster-1"
+    assert "brokers': ['az-0', 'az-1']" in (tmp_path / "conf.yaml").read_text()
+    made, altered = commands(tmp_path / "topics.sh")
+    assert made[0] == "kafka-topics.sh"
+    assert made[made.index("--partitions") + 1] == "5"
+    assert altered[0] == "kafka-configs.sh"
+    assert "max.message.bytes=4194304,retention.ms=172800000" in altered
+
+
+def test_every_right_stands_once_and_only_the_operator_may_alter(tmp_path: Path) -> None:
+    run(tmp_path, "--offline", *OPTIONS)
+    assert "PIPELINE='User:quota flow'\n" in (tmp_path / "acls.sh").read_text()
+    needed = {
+        (a.resource_type, a.name, a.operation)
+        for role in acls.ROLES
+        for a in acls.needed(role, {k: v for k, v in TOPICS.items() if v})
+    }
+    granted = set()
+    for words in commands(tmp_path / "acls.sh", optional=True):
+        of = next(t for t in ("cluster", "topic", "group", "transactional-id") if f"--{t}" in words)
+        name = "kafka-cluster" if of == "cluster" else words[words.index(f"--{of}") + 1]
+        operations = [words[n + 1] for n, word in enumerate(words) if word == "--operation"]
+        granted |= {(of, name, operation) for operation in operations}
+    assert granted == needed
+    altering = [w for w in commands(tmp_path / "acls.sh") if "AlterConfigs" in w]
+    assert {w[w.index("--allow-principal") + 1] for w in altering} == {"$OPERATOR"}
+    assert all(w[3:5] == ["--command-config", "client.properties"] for w in altering)
+
+
+TOPICS = {"request_log_topic": "broker_request_logs", "receiver_topic": "client_telemetry"}
+
+
+def test_without_a_receiver_nothing_of_one_is_written(tmp_path: Path) -> None:
+    run(tmp_path, "--offline", "--set", "ingest.receiver_topic=null")
+    assert not (tmp_path / "broker" / "server.properties").exists()
+    assert not (tmp_path / "broker" / "TelemetryReceiver.java").exists()
+    assert len(commands(tmp_path / "topics.sh")) == 1
+    assert "client_telemetry" not in (tmp_path / "acls.sh").read_text()
+
+
+def test_a_name_cannot_become_a_command(tmp_path: Path) -> None:
+    topic = "x; touch pwned"
+    run(tmp_path, "--offline", "--set", f"ingest.request_log_topic={topic}")
+    assert next(w[w.index("--topic") + 1] for w in commands(tmp_path / "topics.sh")) == topic
+    assert topic in {word for words in commands(tmp_path / "acls.sh") for word in words}
+
+
+def test_nothing_is_written_over_without_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "acls.sh").write_text("mine")
+    assert run(tmp_path, "--offline") == 2
+    assert "has acls.sh already, and nothing was written" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["acls.sh"]
+    assert run(tmp_path, "--offline", "--force") == 0
+    assert (tmp_path / "acls.sh").read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["init", "--offline"], "--bootstrap-server is missing"),
+        (
+            [
+                "init",
+                "--bootstrap-server",
+                "b:1",
+                "--set",
+                "kafka.properties.sasl.password=hunter2",
+            ],
+            "holds a secret in plain text",
+        ),
+    ],
+    ids=["no brokers", "a secret in plain text"],
+)
+def test_what_cannot_be_is_one_error_that_repeats_no_secret(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert execute([*words, "--out", str(tmp_path / "out")]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "hunter2" not in err
+    assert not (tmp_path / "out").exists()
