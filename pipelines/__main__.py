@@ -13,6 +13,7 @@ from quotaflow.pipelines.commands import (
     init,
     jobs,
     metrics,
+    notify,
     output,
     plan,
     pseudonym,
@@ -63,6 +64,7 @@ def app() -> typer.Typer:
         throttle_advice,
         troubleshoot,
         request_log,
+        notify,
         init,
         doctor,
     ):

@@ -72,9 +72,27 @@ class Alert(Section):
         )
 
 
-class Alerts(Section):
-    """What is watched in clients' metrics; the default rule is the example of KIP-714."""
+class Webhook(Section):
+    """Whom `quotaflow notify` tells: an address that takes JSON by POST.
 
+    `url` is a secret: a reference, https unless it is this machine. One run posts at most `most`
+    events and sums up the rest; what happened more than `max_age_s` ago is not told any more.
+    """
+
+    url: Annotated[str, Field(pattern=r"^(env|secret):.")]
+    timeout_s: Annotated[float, Field(gt=0, le=60)] = 10.0
+    tries: Annotated[int, Field(ge=1, le=10)] = 3
+    most: Annotated[int, Field(ge=1, le=1_000)] = 20
+    max_age_s: Positive = 86_400
+
+
+class Alerts(Section):
+    """What is watched in clients' metrics, and whom a webhook tells of what needs a person.
+
+    The default rule is the example of KIP-714.
+    """
+
+    webhook: Webhook | None = None
     rules: list[Alert] = Field(
         default_factory=lambda: [
             Alert(

@@ -8,8 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kafka.admin import ACLFilter, ACLOperation, ACLPermissionType, ResourcePatternFilter
-from kafka.admin import ACLResourcePatternType, ResourceType
+from kafka.admin import (
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePatternFilter,
+    ResourceType,
+)
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import config

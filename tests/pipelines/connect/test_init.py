@@ -41,7 +41,7 @@ def commands(file: Path, *, optional: bool = False) -> list[list[str]]:
         ["--set", "kafka.cluster_id=c1", "--set", "kafka.principal=User:CN=q"],
         ["--set", "ingest.receiver_topic=null", "--set", "ingest.otlp_topic=otlp"],
         ["--set", "ingest.shippers=[a,b]", "--set", "warehouse.path=/data", *OPTIONS],
-        ["--set", "prices.per_gb=2", "--set", "kafka.properties.client.id='#x: y'"],
+        ["--set", "prices.produced_per_gib=2.0", "--set", "kafka.properties.client.id='#x: y'"],
     ],
     ids=["nothing", "a login", "mTLS", "no receiver", "other sections", "odd text"],
 )
