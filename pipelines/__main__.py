@@ -20,6 +20,7 @@ from quotaflow.pipelines.commands import (
     report,
     request_log,
     snapshot,
+    status,
     tables,
     throttle_advice,
     troubleshoot,
@@ -66,6 +67,7 @@ def app() -> typer.Typer:
         request_log,
         notify,
         init,
+        status,
         doctor,
     ):
         group.register(commands)

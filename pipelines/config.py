@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from quotaflow.pipelines.alert_rules import Alerts
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.fetch_sections import FetchSessions
+from quotaflow.pipelines.health_section import Health
 from quotaflow.pipelines.overrides import override, read
 from quotaflow.pipelines.plan_section import Plan
 from quotaflow.pipelines.prices import Prices
@@ -167,6 +168,7 @@ class Conf(Section):
     replication: Replication = Replication()
     plan: Plan = Plan()
     privacy: Privacy = Privacy()
+    health: Health = Health()
     spark: Spark = Spark()
 
     @model_validator(mode="after")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.checkpoints import newest_batch, query_id
 from quotaflow.pipelines.errors import CheckpointError
-from quotaflow.pipelines.sinks import newest_batch, query_id
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import sinks
+from quotaflow.pipelines import checkpoints, sinks
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.results.result import Result
@@ -57,6 +57,6 @@ class Job:
         keeper = Keeper(self.results(setting.conf), setting.conf)
         checkpoint = setting.warehouse.checkpoint(self.name)
         now_ms = time.time_ns() // 1_000_000
-        query_id = sinks.query_id(checkpoint)
+        query_id = checkpoints.query_id(checkpoint)
         batch = sinks.Batch(setting.warehouse, self.name, query_id, now_ms, "/refresh")
         keeper.refresh(setting.spark, batch)

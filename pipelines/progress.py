@@ -1,53 +1,129 @@
-"""What queries report of their batches: a line for the user, and rows only the query can count.
+"""What queries tell of their batches: a line for the user, and rows only the query can count.
 
 A job counts its rows itself, in the same batch, but for those a stateful operator keeps from it:
-their number comes from the query's progress, appended once per batch however often it is seen.
+their number comes from the query's progress, appended once per batch however often it is told.
+How long a batch took and how far behind it is goes to query_progress, a minute's rows at once: an
+append costs as much as a small batch.
 """
 
+import time
 from collections.abc import Callable
-from datetime import datetime
-from math import ceil
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from quotaflow.pipelines import query_progress
 from quotaflow.pipelines.facts.client_metrics import UNIQUE
 from quotaflow.pipelines.job import Job, Setting
+from quotaflow.pipelines.listener import BATCH, IDLE, Listener, News
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.schemas import tables
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+WRITE_EVERY_S = 60
+_LAST_WORDS_S = 10
+
 
 class ProgressLog:
-    """Which batches of which queries were already told."""
+    """What the queries of one run told, taken from the listener on the run's own thread."""
 
-    def __init__(self, setting: Setting, report: Callable[[str], None]) -> None:
+    def __init__(self, setting: Setting, report: Callable[[str], None], listener: Listener) -> None:
         self.setting = setting
         self.report = report
-        self.told: dict[str, int] = {}
+        self.listener = listener
+        self.jobs: dict[str, Job] = {}
         self.rows: dict[str, int] = {}
+        self.running: dict[str, str] = {}
+        self.unwritten: dict[tuple[str, int | None], query_progress.Row] = {}
+        self.written_at = time.monotonic()
 
-    def take(self, job: Job, query: "StreamingQuery") -> int:
-        """Tell every new batch of a query; returns the rows the query has read so far."""
+    def follow(self, job: Job, query: "StreamingQuery") -> None:
+        """From now on news of this start of a query are the job's."""
+        run_id = str(query.runId)
+        self.jobs[run_id] = job
+        self.running[job.name] = run_id
+        self.rows.setdefault(job.name, 0)
+
+    def take(self) -> None:
+        """Tell all that is new, and write it down where that was last done a while ago."""
+        while news := self.listener.take():
+            self._tell(news)
+        if self.unwritten and time.monotonic() - self.written_at >= WRITE_EVERY_S:
+            self.write()
+
+    def finish(self, job: Job) -> int:
+        """Wait until a job whose query ended has told all; returns the rows it has read so far."""
+        deadline = time.monotonic() + _LAST_WORDS_S
+        while job.name in self.running:
+            news = self.listener.take(max(deadline - time.monotonic(), 0))
+            if news is None:
+                self.report(f"{job.name}: its last batches were not told, and not counted")
+                del self.running[job.name]
+            else:
+                self._tell(news)
+        return self.rows[job.name]
+
+    def looked(self, query: "StreamingQuery") -> None:
+        """A query has ended well, and nothing new was there."""
+        now = datetime.now(UTC).isoformat()
+        told = {"id": str(query.id), "runId": str(query.runId), "timestamp": now}
+        self._tell(News(IDLE, told["runId"], told))
+
+    def close(self) -> None:
+        """Take the last words of queries that were stopped, and write down what is left."""
+        self.take()
+        for job in [self.jobs[run_id] for run_id in self.running.values()]:
+            self.finish(job)
+        self.write()
+
+    def write(self) -> None:
+        """Append to query_progress what is not there yet."""
+        self.written_at = time.monotonic()
+        if self.listener.lost:
+            self.report(f"{self.listener.lost} batches were told faster than they could be counted")
+            self.listener.lost = 0
+        if not self.unwritten:
+            return
+        spark, table = self.setting.spark, tables.QUERY_PROGRESS
+        rows = pa.Table.from_pylist(list(self.unwritten.values()), schema=table.arrow)
+        self.unwritten = {}
+        writer = spark.createDataFrame(rows).write.format("delta").mode("append")
+        self.setting.warehouse.write(writer, table.name)
+
+    def _tell(self, news: News) -> None:
+        job = self.jobs.get(news.run_id)
+        # On a shared cluster others have queries in the same session.
+        if job is None:
+            return
+        if news.kind == BATCH:
+            self._tell_batch(job, news.content)
+        elif news.kind == IDLE:
+            row = query_progress.of_idle(news.content, job.name, self.setting.cluster_id)
+            self.unwritten[row["query_id"], None] = row
+        elif self.running.get(job.name) == news.run_id:
+            del self.running[job.name]
+
+    def _tell_batch(self, job: Job, progress: Any) -> None:
         scans = job.scans(self.setting.conf)
-        for progress in query.recentProgress:
-            batch_id, query_id = int(progress["batchId"]), str(progress["id"])
-            # A scan may skip what its result needs not: something that came is never nothing.
-            rows = ceil(progress["numInputRows"] / scans)
-            if batch_id <= self.told.get(query_id, -1) or not rows:
-                continue
-            self.told[query_id] = batch_id
-            self.rows[query_id] = self.rows.get(query_id, 0) + rows
-            self.report(_line(job, progress, rows))
-            if UNIQUE in progress["observedMetrics"]:
-                self._append(job, query_id, progress)
-        return self.rows.get(str(query.id), 0)
+        row = query_progress.of_batch(progress, job.name, self.setting.cluster_id, scans)
+        if not row["input_rows"]:
+            row |= {"batch_id": None}
+        self.unwritten[row["query_id"], row["batch_id"]] = row
+        if row["input_rows"]:
+            self.rows[job.name] += row["input_rows"]
+            took_s = (row.get("duration_ms") or 0) / 1_000
+            did = f"batch {row['batch_id']}, {row['input_rows']} rows in {took_s:.1f} s"
+            self.report(f"{job.name}: {did}")
+            if UNIQUE in (progress.get("observedMetrics") or {}):
+                self._append(job, row["query_id"], progress)
 
     def _append(self, job: Job, query_id: str, progress: Any) -> None:
         batch_id = int(progress["batchId"])
         batch = Batch(self.setting.warehouse, job.name, query_id, batch_id, "/source")
-        observed = progress["observedMetrics"]
-        pushes, unique = int(progress["numInputRows"]), observed[UNIQUE]["rows"]
+        pushes, unique = int(progress["numInputRows"]), progress["observedMetrics"][UNIQUE]["rows"]
         late = sum(int(op.get("numRowsDroppedByWatermark", 0)) for op in progress["stateOperators"])
         target = tables.CLIENT_METRICS.name
         counts = [
@@ -57,8 +133,3 @@ class ProgressLog:
         ]
         time = datetime.fromisoformat(progress["timestamp"])
         batch.report(self.setting.spark, counts, self.setting.cluster_id, time)
-
-
-def _line(job: Job, progress: Any, rows: int) -> str:
-    took_s = progress["durationMs"].get("triggerExecution", 0) / 1_000
-    return f"{job.name}: batch {progress['batchId']}, {rows} rows in {took_s:.1f} s"

@@ -67,6 +67,10 @@ class Reader:
         """Whether a table was ever made."""
         return (self.warehouse.folder(table) / "_delta_log").is_dir()
 
+    def table_id(self, table: str) -> str:
+        """The id that checkpoints of queries know a table by; made again, it has another."""
+        return str(self._table(table).metadata().id)
+
     def columns(self, name: str) -> list[str]:
         """Columns of a table or view: those declared, in their order, that the live one has."""
         if name in views.load():

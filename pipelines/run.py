@@ -11,6 +11,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError, KafkaError
 from quotaflow.pipelines.job import Job, Setting
 from quotaflow.pipelines.jobs import JOBS
+from quotaflow.pipelines.listener import listening
 from quotaflow.pipelines.progress import ProgressLog
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -46,19 +47,16 @@ def run(
         setting = Setting(spark, conf, warehouse, cluster_id)
         # A job may read a table that another fills, also when that one is not run now.
         made = {table.name for job in chosen for table in (*job.fills, *job.looks_up)}
+        made.add(tables.QUERY_PROGRESS.name)
         touched = made | {job.reads for job in chosen}
         warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in touched])
         for job in chosen:
             if job.appends:
                 identity.check_tables(spark, warehouse, job.name, accept_new=accept_new_topic)
-        runner = _Runner(setting, report)
-        if every_s is None:
-            rows = sum(runner.once(job) for job in chosen)
-            failed = [line for job in chosen for line in runner.not_up_to_date(job)]
-            if failed:
-                raise JobError("; ".join(failed))
-            return rows
-        return runner.keep_running(chosen, every_s)
+        with listening(spark) as listener:
+            return _Runner(setting, report, ProgressLog(setting, report, listener)).run(
+                chosen, every_s
+            )
 
 
 def _chosen(names: list[str], conf: Conf) -> list[Job]:
@@ -102,31 +100,61 @@ def _check_topics(conf: Conf, chosen: list[Job], warehouse: Warehouse, accept_ne
 class _Runner:
     """The queries of one run, their failures, and what they reported."""
 
-    def __init__(self, setting: Setting, report: Report) -> None:
+    def __init__(self, setting: Setting, report: Report, log: ProgressLog) -> None:
         self.setting = setting
         self.report = report
-        self.log = ProgressLog(setting, report)
+        self.log = log
         self.failures: dict[str, list[float]] = {}
         self.told: set[str] = set()
+
+    def run(self, jobs: list[Job], every_s: int | None) -> int:
+        """Run jobs once, one after the other, or side by side; returns the rows that came in."""
+        try:
+            if every_s is not None:
+                return self.keep_running(jobs, every_s)
+            rows = sum(self.once(job) for job in jobs)
+            failed = [line for job in jobs for line in self.not_up_to_date(job)]
+            if failed:
+                raise JobError("; ".join(failed))
+            return rows
+        finally:
+            self._write_down()
 
     def once(self, job: Job) -> int:
         """Run a job over what is there now; returns the rows that came in."""
         self.report(f"{job.name}: reading {job.reads}")
         while True:
-            query = job.start(self.setting, sinks.ONCE)
+            query = self._start(job, sinks.ONCE)
             try:
                 while not query.awaitTermination(_LOOK_S):
-                    self.log.take(job, query)
+                    self.log.take()
             except KeyboardInterrupt:
                 _stop(query)
                 raise
             except _streaming_error() as error:
+                self.log.finish(job)
                 self._wait_before_retry(job, error)
                 continue
-            rows = self.log.take(job, query)
+            rows = self.log.finish(job)
             if not rows:
+                self.log.looked(query)
                 self._refresh(job)
             return rows
+
+    def _start(self, job: Job, trigger: sinks.Trigger) -> "StreamingQuery":
+        query = job.start(self.setting, trigger)
+        self.log.follow(job, query)
+        return query
+
+    def _write_down(self) -> None:
+        """What was told and not written yet; a run whose session died ends with its own error."""
+        from py4j.protocol import Py4JError  # noqa: PLC0415  not a base dependency
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+
+        try:
+            self.log.close()
+        except (Py4JError, PySparkException, OSError) as error:
+            self.report(f"query_progress lacks the last batches: {_first_line(str(error))}")
 
     def _refresh(self, job: Job) -> None:
         from py4j.protocol import Py4JError  # noqa: PLC0415  not a base dependency
@@ -144,11 +172,12 @@ class _Runner:
     def keep_running(self, jobs: list[Job], every_s: int) -> int:
         """Run jobs side by side until one fails for good or the user stops them."""
         trigger: sinks.Trigger = {"processingTime": f"{every_s} seconds"}
-        queries = {job.name: job.start(self.setting, trigger) for job in jobs}
+        queries = {job.name: self._start(job, trigger) for job in jobs}
         self.report(f"running {', '.join(queries)} every {every_s} s; Ctrl-C stops after the batch")
         try:
             while True:
                 time.sleep(_LOOK_S)
+                self.log.take()
                 for job in jobs:
                     queries[job.name] = self._looked_after(job, queries[job.name], trigger)
         finally:
@@ -158,7 +187,6 @@ class _Runner:
     def _looked_after(
         self, job: Job, query: "StreamingQuery", trigger: sinks.Trigger
     ) -> "StreamingQuery":
-        self.log.take(job, query)
         for line in self.not_up_to_date(job):
             if line not in self.told:
                 self.told.add(line)
@@ -166,8 +194,9 @@ class _Runner:
         if query.isActive:
             return query
         error = query.exception()
+        self.log.finish(job)
         self._wait_before_retry(job, error or JobError(f"{job.name} stopped without a reason"))
-        return job.start(self.setting, trigger)
+        return self._start(job, trigger)
 
     def _wait_before_retry(self, job: Job, error: Exception) -> None:
         recent = [

@@ -5,16 +5,15 @@ options, never the session's conf (that swallows later writes), and the id comes
 checkpoint: a constant one with a deleted checkpoint would lose rows silently.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.checkpoints import newest_batch, query_id
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
@@ -132,15 +131,3 @@ def _writer(
     checkpoint = str(warehouse.checkpoint(job))
     writer = frame.writeStream.queryName(job).option("checkpointLocation", checkpoint)
     return writer.trigger(**trigger)  # type: ignore[arg-type]  # the stubs want one keyword each
-
-
-def query_id(checkpoint: Path) -> str:
-    """The id Spark gave the query when its checkpoint was made; it lives and dies with it."""
-    return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
-
-
-def newest_batch(checkpoint: Path) -> int:
-    """The number of the last micro-batch a query began, done or not; -1 before the first."""
-    offsets = checkpoint / "offsets"
-    names = [path.name for path in offsets.iterdir()] if offsets.is_dir() else []
-    return max((int(name) for name in names if name.isdecimal()), default=-1)

@@ -1,7 +1,7 @@
 """Tables of the pipeline's own working: what it could not read, and what it did."""
 
 from quotaflow.schemas.columns import CLUSTER_ID, SOURCE
-from quotaflow.schemas.table import BINARY, INT, LONG, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.table import BINARY, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
 
 QUARANTINE = Table(
     name="quarantine",
@@ -36,6 +36,45 @@ PIPELINE_PROGRESS = Table(
         Column("row_count", LONG, "rows"),
     ),
     key=("query_id", "batch_id", "target", "outcome", "reason"),
+    time="event_time",
+    clustering=("event_time", "job"),
+)
+
+_PHASES = (
+    ("latest_offset_ms", "finding out what is new"),
+    ("get_batch_ms", "taking it from the source"),
+    ("query_planning_ms", "planning"),
+    ("wal_commit_ms", "noting down in the checkpoint what is to be read"),
+    ("add_batch_ms", "the batch itself: reading, computing, writing"),
+    ("commit_offsets_ms", "noting down in the checkpoint that it is done"),
+)
+
+QUERY_PROGRESS = Table(
+    name="query_progress",
+    comment=(
+        "One row per micro-batch of each query as Spark told it, and one where a query looked and "
+        "found nothing new; written once a minute and at the end of a run"
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column("event_time", TIMESTAMP, "when the batch began, or nothing new was found"),
+        Column("job", STRING, "job whose query it is"),
+        Column("query_id", STRING, "id of the streaming query, from its checkpoint"),
+        Column("run_id", STRING, "id of this start of the query"),
+        Column("batch_id", LONG, "number of the micro-batch; null: nothing new was there"),
+        Column("input_rows", LONG, "rows that came in"),
+        Column("input_rows_per_s", DOUBLE, "rows that came in, by the time since the last batch"),
+        Column("processed_rows_per_s", DOUBLE, "rows that came in, by the time the batch took"),
+        Column("duration_ms", LONG, "time the whole batch took"),
+        *(Column(name, LONG, f"of that, {what}") for name, what in _PHASES),
+        Column("behind_offsets", LONG, "Kafka: records not read yet when the batch began"),
+        Column("behind_files", LONG, "Delta: files not read yet; null where its source tells none"),
+        Column("behind_bytes", LONG, "Delta: bytes not read yet; null where its source tells none"),
+        Column("state_rows", LONG, "rows the query holds in its state; null: it has none"),
+        Column("state_bytes", LONG, "memory its state takes"),
+        Column("late_rows", LONG, "rows its state was given too late"),
+    ),
+    key=("query_id", "batch_id"),
     time="event_time",
     clustering=("event_time", "job"),
 )

@@ -7,6 +7,7 @@ from quotaflow.schemas.control_tables import (
     PIPELINE_PROGRESS,
     PLANS,
     QUARANTINE,
+    QUERY_PROGRESS,
 )
 from quotaflow.schemas.fetch_size_tables import FETCH_SIZES
 from quotaflow.schemas.fetch_tables import FETCH_SESSIONS, FETCHES
@@ -62,6 +63,7 @@ __all__ = [
     "PRODUCER_ID_RATES",
     "PRODUCER_ID_USES",
     "QUARANTINE",
+    "QUERY_PROGRESS",
     "QUOTA_USAGE",
     "RACK_TRAFFIC",
     "REASSIGNMENT_CHANGES",
@@ -125,5 +127,6 @@ TABLES: dict[str, Table] = {
         FEEDBACK_LOCKS,
         QUARANTINE,
         PIPELINE_PROGRESS,
+        QUERY_PROGRESS,
     )
 }

@@ -1,6 +1,7 @@
 """Commands that run the queries: run, jobs."""
 
 import difflib
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,6 +35,20 @@ def run_jobs(
             help="Read a topic that was made again from its beginning; rows read before stay.",
         ),
     ] = False,
+    metrics_port: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-port",
+            metavar="[HOST:]PORT",
+            help="Meanwhile let Prometheus scrape there, such as 9464; loopback without a host.",
+        ),
+    ] = None,
+    metrics_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--metrics-file", metavar="FILE", help="At the end write metrics there (node_exporter)."
+        ),
+    ] = None,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
@@ -44,17 +59,20 @@ def run_jobs(
     Example: quotaflow run --once
 
     Example: quotaflow run ingest_request_log request_results --every 10s
+
+    Example: quotaflow run --every 10s --metrics-port 9464
     """
     if once == (every is not None):
         raise ConfigError("say how often: exactly one of --once and --every 10s")
     every_s = None if every is None else options.seconds(every)
     values = options.conf(conf, overrides)
-    from quotaflow.pipelines import run  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines import prometheus, run  # noqa: PLC0415  imports pyspark
     from quotaflow.pipelines.jobs import JOBS  # noqa: PLC0415
 
     for name in jobs or []:
         _check(name, list(JOBS))
-    rows = run.run(values, jobs or [], every_s, output.note, accept_new_topic=accept_new_topic)
+    with prometheus.told(values, metrics_port, metrics_file):
+        rows = run.run(values, jobs or [], every_s, output.note, accept_new_topic=accept_new_topic)
     output.note(f"{rows} rows came in")
 
 

@@ -1,7 +1,7 @@
 """The whole pipeline on a real cluster: what tables hold is what the clients did."""
 
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, spark_sql, views
+from quotaflow.pipelines import config, health, spark_sql, views
+from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
@@ -46,6 +47,24 @@ def test_every_shipped_line_is_accounted_for(filled: Path, run: Run) -> None:
     unreadable = sum(not wrong.is_readable for wrong in raw_client.PUSHES.values())
     assert counts["quarantined"] == 0
     assert query(filled, "SELECT count(*) AS n FROM quarantine")[0]["n"] == unreadable
+
+
+def test_every_batch_of_every_job_is_told_and_nothing_is_left_unread(
+    filled: Path, run: Run, login: list[str]
+) -> None:
+    (told,) = query(
+        filled,
+        "SELECT sum(rows_in) AS n, sum(rows_out) > 0 AS wrote, min(duration_ms) > 0 AS took "
+        "FROM batches WHERE job = 'ingest_request_log'",
+    )
+    assert told == {"n": run.shipped.acked, "wrote": True, "took": True}
+    now = datetime.now(UTC)
+    found = health.read(config.load(overrides=[*login, f"warehouse.path={filled}"]), now)
+    jobs = {job.job: job for job in found.jobs}
+    assert set(jobs) == {*JOBS, "snapshot"} - {"ingest_otlp"}
+    assert {name for name, job in jobs.items() if job.behind_s} == set()
+    assert all(job.last_look and job.last_look > now - timedelta(hours=1) for job in jobs.values())
+    assert (found.holder, found.overdue) == (None, 0)
 
 
 def test_producer_ids_are_those_the_clients_were_given(filled: Path, run: Run) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines import config, sinks, sources
+from quotaflow.pipelines import checkpoints, config, sinks, sources
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -52,7 +52,7 @@ def content(warehouse: Warehouse, spark: SparkSession, table: str = "numbers") -
 
 def test_the_query_id_is_the_checkpoint_s(tmp_path: Path) -> None:
     (tmp_path / "metadata").write_text(json.dumps({"id": "q1"}), encoding="utf-8")
-    assert sinks.query_id(tmp_path) == "q1"
+    assert checkpoints.query_id(tmp_path) == "q1"
 
 
 @pytest.mark.spark

@@ -126,6 +126,19 @@ def alert(second: float, state: str, **others: Any) -> Row:
     return row | others
 
 
+def batch(second: float, batch_id: int | None, job: str = "facts", **others: Any) -> Row:
+    """A micro-batch as Spark told it; without a number nothing new was there."""
+    row = {"cluster_id": "c1", "event_time": at(second), "job": job, "query_id": "q-" + job}
+    row |= {"run_id": "r1", "batch_id": batch_id, "input_rows": 10, "processed_rows_per_s": 5.0}
+    return row | {"duration_ms": 2_000, "behind_offsets": 7} | others
+
+
+def counted(second: float, batch_id: int, outcome: str, n: int, **others: Any) -> Row:
+    """What a job counted in one of its batches."""
+    row = {"cluster_id": "c1", "event_time": at(second), "job": "facts", "query_id": "q-facts"}
+    return row | {"batch_id": batch_id, "outcome": outcome, "row_count": n} | others
+
+
 def config(second: float, key: str, value: str | None, **others: Any) -> Row:
     """A config of a client-metrics resource as a snapshot saw it; gone without a value."""
     row = {
@@ -566,6 +579,19 @@ FILLED: dict[str, list[Row]] = {
         | {name: _NAMED[name] for name in ("cluster_id", "event_time")}
         | {"topic_id": topic_id}
         for topic_id in ("t2", None)
+    ],
+    "query_progress": [
+        batch(0, 0),
+        batch(0.5, 0, run_id="again"),
+        batch(60, 1, behind_offsets=0, state_rows=3, state_bytes=900),
+        batch(120, None, input_rows=0, duration_ms=None),
+        batch(0, 0, "results", behind_offsets=None, behind_files=2, behind_bytes=2**20),
+    ],
+    "pipeline_progress": [
+        *(counted(-5, 0, outcome, 5) for outcome in ("in", "out", "left_out", "late", "failed")),
+        counted(-5, 0, "quarantined", 2, reason="not_json", target="requests"),
+        counted(55, 1, "out", 10, target="requests"),
+        counted(30, 7, "out", 1, job="snapshot", query_id="s"),
     ],
     "producer_id_rates": [violation("User:" + HOSTILE, NOON)],
     "producer_id_uses": [

@@ -1,0 +1,102 @@
+"""What checkpoints of queries say, read as files: how far each query is in its source, no JVM."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_VERSION_AND_METADATA = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaOffset:
+    """Where a batch ends in a Delta table: before the version that is read next."""
+
+    table_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A query's id, its newest batch, done or not, and where that ends in its only source.
+
+    `kafka` holds the next offset by topic and partition, None of another source.
+    """
+
+    job: str
+    query_id: str
+    batch_id: int
+    is_done: bool
+    kafka: Mapping[tuple[str, int], int] | None
+    delta: DeltaOffset | None
+    topic: Mapping[str, str] | None
+
+
+def load(folder: Path) -> dict[str, Checkpoint]:
+    """Every checkpoint in a folder that a query began, by its job."""
+    if not folder.is_dir():
+        return {}
+    found = (_load(path) for path in sorted(folder.iterdir()) if (path / "metadata").is_file())
+    return {checkpoint.job: checkpoint for checkpoint in found if checkpoint.batch_id >= 0}
+
+
+def query_id(checkpoint: Path) -> str:
+    """The id Spark gave the query when its checkpoint was made; it lives and dies with it."""
+    return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+
+
+def newest_batch(checkpoint: Path) -> int:
+    """The number of the last micro-batch a query began, done or not; -1 before the first."""
+    offsets = checkpoint / "offsets"
+    names = [path.name for path in offsets.iterdir()] if offsets.is_dir() else []
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def _load(path: Path) -> Checkpoint:
+    batch_id = newest_batch(path)
+    source = _source(path / "offsets" / str(batch_id)) if batch_id >= 0 else None
+    return Checkpoint(
+        job=path.name,
+        query_id=query_id(path),
+        batch_id=batch_id,
+        is_done=(path / "commits" / str(batch_id)).is_file(),
+        kafka=_kafka(source),
+        delta=_delta(source),
+        topic=_topic(path.with_suffix(".topic.json")),
+    )
+
+
+def _source(file: Path) -> Any:
+    """The offset of a query's only source; None where it is not told in a way we know."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()[_VERSION_AND_METADATA:]
+        return json.loads(lines[0]) if len(lines) == 1 else None
+    except (OSError, ValueError):
+        return None
+
+
+def _kafka(source: Any) -> dict[tuple[str, int], int] | None:
+    if not isinstance(source, dict) or not all(isinstance(of, dict) for of in source.values()):
+        return None
+    return {
+        (topic, int(partition)): int(offset)
+        for topic, partitions in source.items()
+        for partition, offset in partitions.items()
+    }
+
+
+def _delta(source: Any) -> DeltaOffset | None:
+    if not isinstance(source, dict) or "reservoirVersion" not in source:
+        return None
+    # Files of a version are numbered from 0; below, nothing of it is read, and so is none of
+    # the version before.
+    return DeltaOffset(str(source["reservoirId"]), int(source["reservoirVersion"]))
+
+
+def _topic(file: Path) -> dict[str, str] | None:
+    try:
+        told: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return told

@@ -1,0 +1,156 @@
+"""The command status: how the pipeline is, at a glance and for cron."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quotaflow.pipelines.commands import grid, options, output, values
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from quotaflow.pipelines.config import Conf
+    from quotaflow.pipelines.health import Health
+    from quotaflow.pipelines.job_health import JobHealth
+
+_WATCH_S = 5
+_COLUMNS = [
+    *("job", "looked", "batch", "took", "rows_per_s", "behind", "newest_event", "rows_1h"),
+    *("late_1h", "quarantined_1h", "state"),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("status")(status)
+
+
+def status(
+    watch: Annotated[bool, typer.Option("--watch", help="Go on, every 5 s, until Ctrl-C.")] = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show how each job is, who writes, and what waits for somebody.
+
+    Reads tables, checkpoints and the lock; needs no JVM and not the cluster. Exit code 1 when
+    something is past a bound of conf's section health: for cron.
+
+    Example: quotaflow status --watch
+    """
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines import health  # noqa: PLC0415  imports pyarrow
+
+    if watch and not as_json:
+        _watch(settings)
+        return
+    found = health.read(settings, datetime.now(UTC))
+    if as_json:
+        output.lines([values.json_line(_plain(found))])
+    else:
+        output.lines(_lines(found))
+    if not found.is_well:
+        raise typer.Exit(1)
+
+
+def _watch(settings: "Conf") -> None:
+    """Redraws in place. What it shows is text, whatever a name holds."""
+    from rich.live import Live  # noqa: PLC0415  only here
+
+    from quotaflow.pipelines import health  # noqa: PLC0415  imports pyarrow
+
+    with Live(refresh_per_second=1, transient=False) as live:
+        while True:
+            live.update(_text(health.read(settings, datetime.now(UTC))), refresh=True)
+            time.sleep(_WATCH_S)
+
+
+def _text(found: "Health") -> "Text":
+    from rich.text import Text  # noqa: PLC0415  only here
+
+    return Text("\n".join([f"{found.at:%Y-%m-%d %H:%M:%S} UTC", *_lines(found)]), no_wrap=True)
+
+
+def _lines(found: "Health") -> Iterator[str]:
+    drawn, _ = grid.draw([_row(job, found.at) for job in found.jobs], _COLUMNS, by_worth=False)
+    yield from drawn if found.jobs else ()
+    yield ""
+    yield f"writes now      {found.holder or 'nobody'}"
+    yield f"configs held    {found.held}, {found.overdue} overdue"
+    yield f"alerts open     {found.open_alerts}"
+    yield f"plan waiting    {_plan(found)}"
+    yield f"checks failing  {_checks(found)}"
+    yield f"disk free       {', '.join(f'{k} {v:.0%}' for k, v in found.free_share.items())}"
+    if found.stop:
+        yield f"stopped         {found.stop}"
+    yield ""
+    troubles = [f"{job.job}: {line}" for job in found.jobs for line in job.problems]
+    troubles += found.problems
+    yield from (f"! {values.visible(line)}" for line in troubles)
+    if found.is_well:
+        yield "all is well"
+
+
+def _plan(found: "Health") -> str:
+    if not found.waiting:
+        return "none"
+    return f"{found.waiting} changes: quotaflow apply {found.plan_id}"
+
+
+def _checks(found: "Health") -> str:
+    return ", ".join(f"{n} {severity}" for severity, n in found.failed_checks.items()) or "none"
+
+
+def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
+    return {
+        "job": job.job,
+        "looked": _ago(job.last_look, now),
+        "batch": job.batch_id,
+        "took": f"{job.duration_ms / 1_000:.1f} s" if job.duration_ms else None,
+        "rows_per_s": job.rows_per_s,
+        "behind": _behind(job),
+        "newest_event": _ago(job.newest_event, now),
+        "rows_1h": job.rows_in,
+        "late_1h": job.rows_late,
+        "quarantined_1h": job.rows_quarantined,
+        "state": "well" if not job.problems else "unwell",
+    }
+
+
+def _behind(job: "JobHealth") -> str | None:
+    from quotaflow.pipelines.job_health import span  # noqa: PLC0415  imports with health
+
+    if job.behind_s is None:
+        return None
+    if not job.behind_s:
+        return "0"
+    amount = f"{job.behind_offsets} records" if job.behind_offsets else f"{job.behind_bytes} bytes"
+    return f"{amount}, {span(job.behind_s)}"
+
+
+def _ago(moment: datetime | None, now: datetime) -> str | None:
+    from quotaflow.pipelines.job_health import span  # noqa: PLC0415  imports with health
+
+    return f"{span(max((now - moment).total_seconds(), 0))} ago" if moment else None
+
+
+def _plain(found: "Health") -> dict[str, Any]:
+    """As JSON's own types."""
+
+    def plain(value: Any) -> Any:
+        match value:
+            case datetime():
+                return value.isoformat().replace("+00:00", "Z")
+            case dict():
+                return {key: plain(each) for key, each in value.items()}
+            case list() | tuple():
+                return [plain(each) for each in value]
+            case _:
+                return value
+
+    whole: dict[str, Any] = plain(asdict(found))
+    return whole | {"is_well": found.is_well}

@@ -1,0 +1,113 @@
+"""`query_progress`: one row per micro-batch of a query, from what Spark tells of it as JSON."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from math import ceil
+from typing import Any
+
+Row = dict[str, Any]
+
+_PHASES = {
+    "triggerExecution": "duration_ms",
+    "latestOffset": "latest_offset_ms",
+    "getBatch": "get_batch_ms",
+    "queryPlanning": "query_planning_ms",
+    "walCommit": "wal_commit_ms",
+    "addBatch": "add_batch_ms",
+    "commitOffsets": "commit_offsets_ms",
+}
+_OUTSTANDING = {"behind_files": "numFilesOutstanding", "behind_bytes": "numBytesOutstanding"}
+_STATE = {
+    "state_rows": "numRowsTotal",
+    "state_bytes": "memoryUsedBytes",
+    "late_rows": "numRowsDroppedByWatermark",
+}
+
+
+def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str, scans: int) -> Row:
+    """The row of one batch; `scans` is how often the job reads what came in."""
+    return {
+        **_of(progress, job, cluster_id),
+        "batch_id": int(progress["batchId"]),
+        "input_rows": input_rows(progress, scans),
+        "input_rows_per_s": _rate(progress, "inputRowsPerSecond", scans),
+        "processed_rows_per_s": _rate(progress, "processedRowsPerSecond", scans),
+        **{_PHASES[phase]: ms for phase, ms in progress["durationMs"].items() if phase in _PHASES},
+        **_behind(progress["sources"]),
+        **_state(progress["stateOperators"]),
+    }
+
+
+def of_idle(event: Mapping[str, Any], job: str, cluster_id: str) -> Row:
+    """The row of a look that found nothing new."""
+    return {**_of(event, job, cluster_id), "input_rows": 0}
+
+
+def input_rows(progress: Mapping[str, Any], scans: int) -> int:
+    """Rows that came in. A scan may skip what its result needs not: something is never nothing."""
+    return ceil((progress.get("numInputRows") or 0) / scans)
+
+
+def _of(told: Mapping[str, Any], job: str, cluster_id: str) -> Row:
+    return {
+        "cluster_id": cluster_id,
+        "event_time": datetime.fromisoformat(told["timestamp"]),
+        "job": job,
+        "query_id": told["id"],
+        "run_id": told["runId"],
+    }
+
+
+def _rate(progress: Mapping[str, Any], name: str, scans: int) -> float | None:
+    rate = progress.get(name)
+    return rate / scans if isinstance(rate, int | float) else None
+
+
+def _behind(sources: list[Mapping[str, Any]]) -> Row:
+    offsets = [_offsets_behind(source) for source in sources]
+    return {"behind_offsets": _sum(offsets)} | {
+        column: _sum(_whole((source.get("metrics") or {}).get(name)) for source in sources)
+        for column, name in _OUTSTANDING.items()
+    }
+
+
+def _offsets_behind(source: Mapping[str, Any]) -> int | None:
+    """Records between where the batch ends and where the topic did; None for other sources."""
+    latest, end = _offsets(source.get("latestOffset")), _offsets(source.get("endOffset"))
+    if not latest or end is None:
+        return None
+    # A partition that is new and not read from yet has no end of ours.
+    return sum(max(offset - end.get(partition, 0), 0) for partition, offset in latest.items())
+
+
+def _offsets(told: Any) -> dict[tuple[str, str], int] | None:
+    """Topic and partition -> offset; None where that is not what was told.
+
+    Classic sessions tell JSON, Connect's clients an object or, before Spark 4.2, Python's text.
+    """
+    try:
+        found = json.loads(told) if isinstance(told, str) else told
+        return {
+            (topic, partition): int(offset)
+            for topic, partitions in found.items()
+            for partition, offset in partitions.items()
+        }
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def _state(operators: list[Mapping[str, Any]]) -> Row:
+    return {
+        column: _sum(_whole(operator.get(name)) for operator in operators)
+        for column, name in _STATE.items()
+    }
+
+
+def _whole(told: Any) -> int | None:
+    return int(told) if told is not None and str(told).isdecimal() else None
+
+
+def _sum(numbers: Any) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None

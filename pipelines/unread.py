@@ -1,0 +1,51 @@
+"""What a query has not read yet of the Delta table it reads, from the table's log as files."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_MOST_COMMITS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Files and bytes that were appended and not read, and when the oldest of them were (ms).
+
+    `is_cut`: the log begins after what is read next: what stood there is lost to the query.
+    """
+
+    files: int = 0
+    bytes: int = 0
+    oldest_ms: int | None = None
+    is_cut: bool = False
+
+
+def of_table(folder: Path, version: int) -> Unread:
+    """What was appended in this version and later; rewrites are left out, as the query does."""
+    log = folder / "_delta_log"
+    versions = sorted(v for path in log.glob("*.json") if (v := _version(path)) >= version)
+    files = size = 0
+    oldest = None
+    for each in versions[:_MOST_COMMITS]:
+        added, at_ms = _appended(log / f"{each:020d}.json")
+        files += len(added)
+        size += sum(added)
+        oldest = at_ms if oldest is None and added else oldest
+    return Unread(files, size, oldest, bool(versions) and versions[0] > version)
+
+
+def _version(path: Path) -> int:
+    return int(path.stem) if path.stem.isdecimal() else -1
+
+
+def _appended(commit: Path) -> tuple[list[int], int | None]:
+    """Sizes of the files a commit appended, none where it also removed some; and its time."""
+    added, removed, at_ms = list[int](), False, None
+    for line in commit.read_text(encoding="utf-8").splitlines():
+        action: dict[str, Any] = json.loads(line)
+        if (add := action.get("add")) and add["dataChange"]:
+            added.append(int(add["size"]))
+        removed = removed or bool((gone := action.get("remove")) and gone["dataChange"])
+        at_ms = action.get("commitInfo", {}).get("timestamp", at_ms)
+    return ([] if removed else added), at_ms

@@ -1,0 +1,60 @@
+-- One row per micro-batch of a query: how long it took, what became of its rows, how far behind it was, and
+-- how old the newest event in it was when it was done.
+WITH told AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY query_id, batch_id ORDER BY event_time DESC) AS nth
+    FROM query_progress
+    WHERE batch_id IS NOT NULL
+),
+counted AS (
+    SELECT
+        query_id,
+        batch_id,
+        max(cluster_id) AS cluster_id,
+        max(event_time) AS newest_event_time,
+        sum(CASE WHEN outcome = 'out' THEN row_count ELSE 0 END) AS rows_out,
+        sum(CASE WHEN outcome = 'left_out' THEN row_count ELSE 0 END) AS rows_left_out,
+        sum(CASE WHEN outcome = 'quarantined' THEN row_count ELSE 0 END) AS rows_quarantined,
+        sum(CASE WHEN outcome = 'late' THEN row_count ELSE 0 END) AS rows_late,
+        sum(CASE WHEN outcome = 'failed' THEN row_count ELSE 0 END) AS rows_failed
+    FROM pipeline_progress
+    GROUP BY query_id, batch_id
+)
+
+SELECT
+    -- A run that reads tables alone need not know of which cluster they are.
+    coalesce(counted.cluster_id, told.cluster_id) AS cluster_id,
+    told.event_time,
+    told.job,
+    told.query_id,
+    told.run_id,
+    told.batch_id,
+    told.input_rows AS rows_in,
+    counted.rows_out,
+    counted.rows_left_out,
+    counted.rows_quarantined,
+    counted.rows_late,
+    counted.rows_failed,
+    told.input_rows_per_s,
+    told.processed_rows_per_s,
+    told.duration_ms,
+    told.latest_offset_ms,
+    told.get_batch_ms,
+    told.query_planning_ms,
+    told.wal_commit_ms,
+    told.add_batch_ms,
+    told.commit_offsets_ms,
+    told.behind_offsets,
+    told.behind_files,
+    told.behind_bytes,
+    told.state_rows,
+    told.state_bytes,
+    counted.newest_event_time,
+    (
+        unix_millis(told.event_time) + coalesce(told.duration_ms, 0)
+        - unix_millis(counted.newest_event_time)
+    ) / 1e3 AS newest_event_age_s
+FROM told
+LEFT JOIN counted ON told.query_id = counted.query_id AND told.batch_id = counted.batch_id
+WHERE told.nth = 1

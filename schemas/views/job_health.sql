@@ -1,0 +1,73 @@
+-- One row per job that ever ran: when it last looked and last found something, how fast and how far behind it
+-- was then, the newest event it took in, and what became of the rows of its last hour of work.
+WITH clusters AS (
+    -- A run that reads tables alone need not know of which cluster they are.
+    SELECT query_id, max(cluster_id) AS cluster_id
+    FROM pipeline_progress
+    GROUP BY query_id
+),
+looks AS (
+    SELECT
+        coalesce(clusters.cluster_id, told.cluster_id) AS cluster_id,
+        told.job,
+        max(told.event_time) AS last_look,
+        max(CASE WHEN told.batch_id IS NOT NULL THEN told.event_time END) AS last_batch
+    FROM query_progress AS told
+    LEFT JOIN clusters ON told.query_id = clusters.query_id
+    GROUP BY coalesce(clusters.cluster_id, told.cluster_id), told.job
+),
+newest AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY cluster_id, job ORDER BY event_time DESC, batch_id DESC)
+            AS nth
+    FROM batches
+),
+events AS (
+    SELECT cluster_id, job, max(event_time) AS newest_event_time
+    FROM pipeline_progress
+    GROUP BY cluster_id, job
+),
+hours AS (
+    SELECT
+        worked.cluster_id,
+        worked.job,
+        count(*) AS batches,
+        sum(worked.rows_in) AS rows_in,
+        sum(worked.rows_out) AS rows_out,
+        sum(worked.rows_left_out) AS rows_left_out,
+        sum(worked.rows_quarantined) AS rows_quarantined,
+        sum(worked.rows_late) AS rows_late,
+        sum(worked.rows_failed) AS rows_failed
+    FROM batches AS worked
+    INNER JOIN looks ON worked.cluster_id = looks.cluster_id AND worked.job = looks.job
+    WHERE unix_millis(looks.last_batch) - unix_millis(worked.event_time) < 3600000
+    GROUP BY worked.cluster_id, worked.job
+)
+
+SELECT
+    coalesce(looks.cluster_id, events.cluster_id) AS cluster_id,
+    coalesce(looks.job, events.job) AS job,
+    coalesce(looks.last_look, events.newest_event_time) AS last_look,
+    looks.last_batch,
+    newest.query_id,
+    newest.batch_id,
+    newest.duration_ms,
+    newest.processed_rows_per_s,
+    newest.behind_offsets,
+    newest.behind_files,
+    newest.behind_bytes,
+    newest.state_rows,
+    newest.state_bytes,
+    events.newest_event_time,
+    hours.batches,
+    hours.rows_in,
+    hours.rows_out,
+    hours.rows_left_out,
+    hours.rows_quarantined,
+    hours.rows_late,
+    hours.rows_failed
+FROM looks
+FULL OUTER JOIN events ON looks.cluster_id = events.cluster_id AND looks.job = events.job
+LEFT JOIN newest ON looks.cluster_id = newest.cluster_id AND looks.job = newest.job AND newest.nth = 1
+LEFT JOIN hours ON looks.cluster_id = hours.cluster_id AND looks.job = hours.job
