@@ -7,7 +7,7 @@ from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
-from quotaflow.pipelines import admin
+from quotaflow.pipelines import admin, rights
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS
 
@@ -62,7 +62,8 @@ def _alter(properties: Mapping[str, str], name: str, configs: dict[str, object])
 
     said = _asked(properties, f"alter client-metrics {name}", alter)
     if said != "OK":
-        raise KafkaError(f"the cluster refused client-metrics {name}: {said}")
+        needs = rights.hint("troubleshoot", said)
+        raise KafkaError(f"the cluster refused client-metrics {name}: {said}{needs}")
 
 
 def _asked(properties: Mapping[str, str], what: str, ask: Callable[[KafkaAdminClient], _T]) -> _T:
@@ -70,4 +71,5 @@ def _asked(properties: Mapping[str, str], what: str, ask: Callable[[KafkaAdminCl
         with admin.client(properties) as client:
             return ask(client)
     except kafka_errors.KafkaError as error:
-        raise KafkaError(f"the cluster did not {what}: {error}") from None
+        needs = rights.hint("troubleshoot", str(error))
+        raise KafkaError(f"the cluster did not {what}: {error}{needs}") from None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import admin, identity, result_memory, session, sinks
+from quotaflow.pipelines import admin, identity, result_memory, rights, session, sinks
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError, KafkaError
 from quotaflow.pipelines.job import Job, Setting
@@ -89,8 +89,8 @@ def _check_topics(conf: Conf, chosen: list[Job], warehouse: Warehouse, accept_ne
         if topic not in cluster.topics:
             key = JOBS[job].topic
             raise KafkaError(
-                f"topic {topic} does not exist on {cluster.cluster_id} (or hidden by ACL): "
-                f"create it, name another in ingest.{key}, or set ingest.{key}: null"
+                f"topic {topic} does not exist on {cluster.cluster_id}, or this login lacks Read "
+                f"on it: create it, name another in ingest.{key}, or set ingest.{key}: null"
             )
         now = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)
         identity.check_topic(warehouse.checkpoint(job), now, accept_new=accept_new)
@@ -206,7 +206,7 @@ class _Runner:
         ]
         self.failures[job.name] = [*recent, time.monotonic()]
         if len(recent) >= _RETRIES or not is_transient(str(error)):
-            raise JobError(f"{job.name} failed: {_first_line(str(error))}") from error
+            raise JobError(f"{job.name} failed: {_told(str(error))}") from error
         wait_s = 2 ** len(recent)
         self.report(f"{job.name}: {_first_line(str(error))}; trying again in {wait_s} s")
         time.sleep(wait_s)
@@ -240,6 +240,10 @@ def _streaming_error() -> type[Exception]:
     from pyspark.errors import StreamingQueryException  # noqa: PLC0415  not a base dependency
 
     return StreamingQueryException
+
+
+def _told(message: str) -> str:
+    return _first_line(message) + rights.hint("run", message)
 
 
 def _first_line(message: str) -> str:

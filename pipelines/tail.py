@@ -7,7 +7,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka import errors as kafka_errors
 
-from quotaflow.pipelines import admin
+from quotaflow.pipelines import admin, rights
 from quotaflow.pipelines.errors import KafkaError
 
 Records = list[Any]
@@ -58,4 +58,5 @@ def _told(topics: Mapping[str, int]) -> Iterator[None]:
             "pip install zstandard lz4 python-snappy"
         ) from None
     except kafka_errors.KafkaError as error:
-        raise KafkaError(f"{names} cannot be read: {error}") from None
+        needs = rights.hint("troubleshoot", str(error))
+        raise KafkaError(f"{names} cannot be read: {error}{needs}") from None

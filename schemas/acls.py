@@ -1,7 +1,8 @@
 """The rights each job needs on a Kafka cluster: the least, so that each can have its own login.
 
-Kafka's authorizer grants an operation on a resource to a principal; Read, Write and AlterConfigs
-bring their Describe along. `quotaflow init` prints these rights as kafka-acls command lines.
+Kafka's authorizer grants an operation on a resource to a principal; Read and Write bring Describe
+along, and AlterConfigs brings DescribeConfigs. `quotaflow init` prints these rights as kafka-acls
+command lines; tests/live/test_least_rights.py runs each job with exactly them.
 """
 
 from collections.abc import Mapping
@@ -36,15 +37,22 @@ class Acl:
 
 _READS = tuple(Acl(TOPIC, key, READ, "what is ingested") for key in WAYS_IN)
 _FOLLOWS = tuple(Acl(TOPIC, key, READ, "what comes is shown") for key in (REQUEST_LOG, RECEIVER))
-_ALTERS = (
-    Acl(CLUSTER, THE_CLUSTER, DESCRIBE_CONFIGS, "what stands is read before and after"),
-    Acl(CLUSTER, THE_CLUSTER, ALTER_CONFIGS, "quotas, configs of brokers, client-metrics"),
-)
+_ALTERS = (Acl(CLUSTER, THE_CLUSTER, ALTER_CONFIGS, "quotas, configs of brokers, client-metrics"),)
 
 ROLES: Mapping[str, tuple[Acl, ...]] = {
     "shipper": (Acl(TOPIC, REQUEST_LOG, WRITE, "the lines of the brokers' request log"),),
     "receiver": (Acl(TOPIC, RECEIVER, WRITE, "what clients push"),),
-    "run": (*_READS, Acl(GROUP, "spark-kafka", READ, "Spark's consumers", is_prefix=True)),
+    "run": (
+        *_READS,
+        Acl(
+            GROUP,
+            "spark-kafka",
+            READ,
+            "only where spark.sql.streaming.kafka.useDeprecatedOffsetFetching is on",
+            is_prefix=True,
+            is_optional=True,
+        ),
+    ),
     "snapshot": (
         Acl(CLUSTER, THE_CLUSTER, DESCRIBE, "log dirs, the quorum"),
         Acl(CLUSTER, THE_CLUSTER, DESCRIBE_CONFIGS, "configs of brokers, quotas, client-metrics"),
@@ -62,7 +70,6 @@ ROLES: Mapping[str, tuple[Acl, ...]] = {
     ),
     "apply": (
         *_ALTERS,
-        Acl(TOPIC, ALL, DESCRIBE_CONFIGS, "lists of throttled replicas are read"),
         Acl(TOPIC, ALL, ALTER_CONFIGS, "lists of throttled replicas"),
     ),
     "capture": (*_ALTERS, *_FOLLOWS[:1]),

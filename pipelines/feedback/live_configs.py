@@ -12,6 +12,7 @@ from typing import Any
 from kafka.admin import AlterConfigOp, ConfigResourceType, ConfigSourceType
 from kafka.protocol import admin as requests
 
+from quotaflow.pipelines import rights
 from quotaflow.pipelines.cluster_state import ClusterState
 from quotaflow.pipelines.feedback.change import DELETE, Change
 from quotaflow.pipelines.feedback.desired import Entity
@@ -71,7 +72,10 @@ class LiveConfigs:
         else:
             request = _config_request(entity, changes, validate_only)
             answer = self.state.ask(request, _node(entity)).responses[0]
-        return f"{answer.error_code} {answer.error_message}" if answer.error_code else None
+        if not answer.error_code:
+            return None
+        refusal = f"{answer.error_code} {answer.error_message}"
+        return refusal + rights.hint("apply", refusal)
 
 
 def _own(state: ClusterState, entity: Entity) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines import admin, session
+from quotaflow.pipelines import admin, rights, session
 from quotaflow.pipelines.cluster_state import ClusterState, sender
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
@@ -73,7 +73,8 @@ def write(
     of_cluster = [table for table in chosen if table != tables.SETTINGS]
     if of_cluster and len(untold) == len(of_cluster):
         reasons = ", ".join(sorted(set(untold)))
-        raise KafkaError(f"the cluster told nothing of what was asked ({reasons})")
+        needs = rights.hint(JOB, reasons)
+        raise KafkaError(f"the cluster told nothing of what was asked ({reasons}){needs}")
     return sum(count.rows for count in counts if count.outcome == "out")
 
 
@@ -104,4 +105,5 @@ def _with_setter(snapshot: Snapshot, changed: "DataFrame") -> "DataFrame":
 
 def _line(count: Count) -> str:
     told = "rows of" if count.outcome == "out" else f"left out ({count.reason}) of"
-    return f"snapshot: {count.rows} {told} {count.target}"
+    needs = rights.hint(JOB, count.reason or "")
+    return f"snapshot: {count.rows} {told} {count.target}{needs}"

@@ -27,7 +27,6 @@ def rights(role: str) -> set[tuple[str, str, str]]:
         (
             "capture",
             {
-                ("cluster", "kafka-cluster", "DescribeConfigs"),
                 ("cluster", "kafka-cluster", "AlterConfigs"),
                 ("topic", "logs", "Read"),
             },

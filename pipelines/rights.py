@@ -1,0 +1,35 @@
+"""Which rights a login lacks, by what Kafka says when it refuses: that names only of what."""
+
+import re
+from collections.abc import Mapping
+
+from quotaflow.schemas import acls
+
+# An error's name in any of its spellings: of Kafka, of its Java classes, of kafka-python.
+_REFUSED = re.compile(
+    r"(?i)(cluster|topic|group|transactional[ _]?id)[ _]?authorization|"
+    r"not authorized to access (topic|group)"
+)
+_KINDS = {kind.replace("-", ""): kind for kind in (acls.CLUSTER, acls.TOPIC, acls.GROUP)}
+_KINDS["transactionalid"] = acls.TRANSACTIONAL_ID
+
+_BY_KEY: Mapping[str, str | None] = {key: f"ingest.{key}" for key in acls.WAYS_IN}
+
+
+def hint(role: str, said: str, topics: Mapping[str, str | None] | None = None) -> str:
+    """What a login of this role must be allowed, to be added to a refusal; nothing to other texts.
+
+    `topics` are the names of the ways in, by their keys in conf's `ingest`.
+    """
+    found = _REFUSED.search(said)
+    if found is None:
+        return ""
+    kind = _KINDS[re.sub("[ _]", "", (found[1] or found[2]).lower())]
+    rights = [acl for acl in acls.needed(role, topics or _BY_KEY) if acl.resource_type == kind]
+    if not rights:
+        return ""
+    by_resource: dict[str, list[str]] = {}
+    for acl in rights:
+        by_resource.setdefault(acl.name + ("*" if acl.is_prefix else ""), []).append(acl.operation)
+    told = [f"{' and '.join(names)} on {kind} {of}" for of, names in by_resource.items()]
+    return f": this login needs {', '.join(told)} (quotaflow init prints its ACLs)"

@@ -1,0 +1,87 @@
+"""A cluster of one broker that allows nobody anything until an ACL says so, and logins by role."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from kafka.admin import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+)
+
+from quotaflow.demo import broker_config
+from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config import Conf
+from quotaflow.schemas import acls
+from quotaflow.schemas.acls import Acl
+
+from .readers import await_so
+
+TOPICS: Mapping[str, str | None] = {
+    acls.REQUEST_LOG: REQUEST_LOG_TOPIC,
+    acls.RECEIVER: TELEMETRY_TOPIC,
+    acls.OTLP: None,
+}
+USERS = {
+    **{"shipper": "shipper", "receiver": "alice", "run": "carol", "snapshot": "dave"},
+    **{"apply": "erin", "capture": "frank", "troubleshoot": "grace"},
+}
+"""Role -> the demo cluster's user that plays it."""
+
+
+@contextmanager
+def guarded(folder: Path) -> Iterator[Cluster]:
+    """The cluster, while it runs."""
+    closed = broker_config._acls() | {"allow.everyone.if.no.acl.found": "false"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(broker_config, "_acls", lambda: closed)
+        with Cluster(folder, nodes=1) as cluster:
+            yield cluster
+
+
+def conf_of(cluster: Cluster, user: str, warehouse: Path, patch: pytest.MonkeyPatch) -> Conf:
+    """Conf that logs in as a user; the password by reference to an environment variable."""
+    properties = cluster.librdkafka_properties(user)
+    patch.setenv(f"PASSWORD_OF_{user.upper()}", properties.pop("sasl.password"))
+    given = properties | {"sasl.password": f"env:PASSWORD_OF_{user.upper()}"}
+    pairs = [f"kafka.properties.{key}={value}" for key, value in given.items()]
+    return config.load(overrides=[*pairs, f"warehouse.path={warehouse}"])
+
+
+def grant(cluster: Cluster, user: str, rights: Iterable[Acl]) -> None:
+    """Exactly these rights and no others, and wait until the broker knows."""
+    wanted = [_acl(user, right) for right in rights]
+    of_user = ACLFilter(
+        f"User:{user}",
+        "*",
+        ACLOperation.ANY,
+        ACLPermissionType.ANY,
+        ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY),
+    )
+    with cluster.admin() as admin:
+        admin.delete_acls([of_user])
+        if wanted:
+            admin.create_acls(wanted)
+        await_so(lambda: len(admin.describe_acls(of_user)[0]) == len(wanted))
+
+
+def _acl(user: str, right: Acl) -> ACL:
+    kind = ACLResourcePatternType.PREFIXED if right.is_prefix else ACLResourcePatternType.LITERAL
+    resource = ResourceType[right.resource_type.upper().replace("-", "_")]
+    operation = {"DescribeConfigs": "DESCRIBE_CONFIGS", "AlterConfigs": "ALTER_CONFIGS"}
+    return ACL(
+        f"User:{user}",
+        "*",
+        ACLOperation[operation.get(right.operation, right.operation.upper())],
+        ACLPermissionType.ALLOW,
+        ResourcePattern(resource, right.name, kind),
+    )
