@@ -28,6 +28,8 @@ _REST = """\
 # producer_ids:                 # quotas for KIP-936, which stock Kafka does not hold
 #   default_quota_per_s: 1.0
 #   quotas: {etl: 5.0}
+# alerts:                       # whom quotaflow notify tells: the address by reference
+#   webhook: {url: "env:QUOTAFLOW_WEBHOOK"}
 # plan:                         # whom no plan touches
 #   excluded_principals: ["User:ANONYMOUS", "User:admin", "User:broker"]
 """
