@@ -148,12 +148,13 @@ def engine_errors(sql: str) -> Iterator[None]:
 def never_made(table: str, warehouse: Warehouse) -> str:
     """Why a declared table is not there, and the command that fills it."""
     return (
-        f"table {table} was never made in {warehouse.conf.folder}: `quotaflow {_filler(table)}` "
+        f"table {table} was never made in {warehouse.conf.folder}: `quotaflow {filler(table)}` "
         "fills it; or name another place with --set warehouse.path=FOLDER"
     )
 
 
-def _filler(table: str) -> str:
+def filler(table: str) -> str:
+    """The command that fills a table, as it follows `quotaflow`."""
     if table in _FEEDBACK:
         return _FEEDBACK[table]
     try:

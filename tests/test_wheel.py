@@ -27,6 +27,8 @@ PACKED = {
     ".typed",
     ".properties",
     ".j2",
+    ".css",
+    ".js",
 }
 
 

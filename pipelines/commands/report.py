@@ -14,6 +14,18 @@ Out = Annotated[
     Path,
     typer.Option("--out", metavar="FILE", help="Where to write it; what is there is replaced."),
 ]
+Since = Annotated[
+    str,
+    typer.Option(
+        "--since",
+        metavar="TIME",
+        help="From so long before the newest event (6h, 7d), or an ISO time, on.",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="ID", help="Of which cluster, where the tables hold some."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -23,21 +35,32 @@ def register(app: typer.Typer) -> None:
 
 def report(
     out: Out = Path("quotaflow-report.html"),
+    since: Since = "1d",
+    cluster: Cluster = None,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
-    """Write one HTML file to read offline: traffic between racks, what it costs, what would help.
+    """Write one HTML file to read offline: what this cluster is, and what needs attention first.
 
-    Reads rack_traffic and preferred_replicas; needs no JVM. The file asks nothing of any network,
-    and what clients named themselves stays text in it.
+    Sections: producer ids, client quotas, replication throttles and moves, racks, fetch sizes,
+    telemetry and alerts, changes that wait and were made, quality, health of the pipeline. Needs no
+    JVM. The file asks nothing of any network, and what clients named themselves stays text in it.
 
     Example: quotaflow report --out today.html
+
+    Example: quotaflow report --since 6h --out shift.html
     """
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.report import scope  # noqa: PLC0415
     from quotaflow.pipelines.report.report import report as html  # noqa: PLC0415
 
-    reader = answers.open_reader(options.conf(conf, overrides))
-    _replace(out, html(reader, datetime.now(UTC)))
+    settings = options.conf(conf, overrides)
+    reader, now = answers.open_reader(settings), datetime.now(UTC)
+    known = scope.clusters(reader)
+    cluster_id = scope.chosen(known, cluster or settings.kafka.cluster_id)
+    until = min(known.get(cluster_id, now), now)
+    start = options.since(since, until)
+    _replace(out, html(scope.Scope(reader, cluster_id, start, until, now)))
     output.lines([f"wrote {out}"])
 
 

@@ -1,11 +1,11 @@
 """A heat map as a plotly figure: where much is, in colours that colour-blind eyes tell apart."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from quotaflow.pipelines.report.section import label, size
+from quotaflow.pipelines.report.figure import figure, lanes
+from quotaflow.pipelines.report.texts import label, size
 
-_CELL_PX, _FRAME_PX = 44, 130
+_CELL_PX = 44
 _SCALE = "Cividis"
 
 
@@ -17,27 +17,27 @@ def heat_map(
 
     rows, columns = (_names({names[side] for names in cells}) for side in (0, 1))
     values = [[cells.get((row, column)) for column in columns] for row in rows]
+    labels = [[label(name) for name in names] for names in (rows, columns)]
     heat = go.Heatmap(
-        x=[label(name) for name in columns],
-        y=[label(name) for name in rows],
+        x=list(range(len(columns))),
+        y=list(range(len(rows))),
         z=values,
         text=_texts(values),
+        customdata=[
+            [f"{row_head} {row}, {column_head} {column}" for column in labels[1]]
+            for row in labels[0]
+        ],
         texttemplate="%{text}",
-        hovertemplate=f"{row_head} %{{y}}, {column_head} %{{x}}: %{{text}}<extra></extra>",
+        hovertemplate="%{customdata}: %{text}<extra></extra>",
         colorscale=_SCALE,
         zmin=0,
         showscale=False,
+        showlegend=False,
         xgap=2,
         ygap=2,
     )
-    axes: dict[str, Any] = {"type": "category", "automargin": True, "fixedrange": True}
-    layout = go.Layout(
-        height=_FRAME_PX + _CELL_PX * len(rows),
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        xaxis={**axes, "title": column_head},
-        yaxis={**axes, "title": row_head, "autorange": "reversed"},
-    )
-    return str(go.Figure([heat], layout).to_json())
+    across = lanes(labels[1]) | {"range": [-0.5, len(columns) - 0.5], "title": column_head}
+    return figure([heat], _CELL_PX * len(rows), across, lanes(labels[0]))
 
 
 def _names(names: set[str | None]) -> list[str | None]:

@@ -1,25 +1,32 @@
 """The page: sections as one HTML file that asks nothing of any network."""
 
+import re
 from collections.abc import Sequence
-from datetime import datetime
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.errors import MissingToolError
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.scope import MOST_POINTS
+from quotaflow.pipelines.report.section import MOST_ROWS, NOW, SOMETIME, SOON
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.report.section import Section
+    from quotaflow.pipelines.report.scope import Scope
+    from quotaflow.pipelines.report.section import Alarm, Section
 
-_TEMPLATE = "page.html.j2"
+_TEMPLATE, _STYLE, _SCRIPT = "page.html.j2", "page.css", "page.js"
+_COMMAND = re.compile("`([^`]+)`")
+_RANKS = {NOW: "Now", SOON: "Soon", SOMETIME: "Sometime"}
 
 
-def page(sections: "Sequence[Section]", made_at: datetime, where: str) -> str:
-    """HTML of the sections, made at a time from the tables at a place.
+def page(sections: "Sequence[Section]", scope: "Scope") -> str:
+    """HTML of the sections, with their alarms before them.
 
     Every text is escaped. Raises MissingToolError where the packages for it are not installed.
     """
     try:
         from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  extras of their own
+        from markupsafe import Markup, escape  # noqa: PLC0415
         from plotly.offline import get_plotlyjs  # noqa: PLC0415
     except ModuleNotFoundError as error:
         install = "pip install 'quotaflow[report]'"
@@ -27,12 +34,32 @@ def page(sections: "Sequence[Section]", made_at: datetime, where: str) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    source = (resources.files(__package__) / _TEMPLATE).read_text(encoding="utf-8")
-    return environment.from_string(source).render(
+    return environment.from_string(_read(_TEMPLATE)).render(
         sections=sections,
-        made_at=made_at,
-        where=where,
-        plotly=get_plotlyjs(),
+        alarms=_alarms(sections),
+        ranks=_RANKS,
+        scope=scope,
+        span=texts.span(scope.since, scope.until),
+        age=texts.age(scope.until, scope.now),
+        made_at=texts.moment(scope.now),
+        cluster=texts.listed(scope.cluster_id) if scope.cluster_id else "",
+        where=texts.listed(scope.reader.warehouse.conf.folder, texts.SENTENCE_CHARS),
+        most_rows=MOST_ROWS,
+        most_points=MOST_POINTS,
+        style=_read(_STYLE),
+        script=_read(_SCRIPT),
+        plotly=get_plotlyjs() if any(section.charts for section in sections) else "",
+        marked=lambda text: Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(text)))),
         # In a script JSON may hold no `<`: `</script>` in a name would end it.
         script_json=lambda text: text.replace("<", "\\u003c"),
     )
+
+
+def _alarms(sections: "Sequence[Section]") -> "list[tuple[Alarm, Section]]":
+    """The most urgent first, each with the section that tells more."""
+    every = [(alarm, section) for section in sections for alarm in section.alarms]
+    return sorted(every, key=lambda pair: pair[0].rank)
+
+
+def _read(name: str) -> str:
+    return (resources.files(__package__) / name).read_text(encoding="utf-8")

@@ -1,32 +1,60 @@
 """What crosses racks, what need not, and which steps would keep it there (KIP-392)."""
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
 
-from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.heat_map import heat_map
+from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
+    MOST_ROWS,
+    NUMBER,
+    SOMETIME,
+    Alarm,
     Chart,
-    Grid,
+    Column,
     Row,
     Section,
-    listed,
-    money,
-    size,
+    grid,
+    number,
+    text,
 )
 
 TITLE = "Traffic between racks"
-_MOST_RACKS, _MOST_STEPS = 24, 20
+_TABLE = "rack_traffic"
+_MOST_RACKS = 16
 _FLOWS = {
-    "consumed": "Read by consumers, by their rack and that of the broker they read from",
-    "produced": "Sent by producers, by their rack and that of the leader",
-    "replicated": "Read by followers, by their rack and that of the leader",
+    "consumed": "Read by consumers: their rack (down) and that of the broker they read from",
+    "produced": "Sent by producers: their rack (down) and that of the leader",
+    "replicated": "Read by followers: their rack (down) and that of the leader",
 }
-_PAIRS = "SELECT * FROM rack_pairs ORDER BY cluster_id, bytes DESC"
+_PAIRS = """
+SELECT
+    flow,
+    client_rack,
+    broker_rack,
+    sum(bytes) AS bytes,
+    sum(cross_rack_bytes) AS cross_rack_bytes,
+    sum(avoidable_bytes) AS avoidable_bytes,
+    sum(avoidable_cost) AS avoidable_cost,
+    max(currency) AS currency
+FROM rack_traffic_by_hour
+WHERE cluster_id = {cluster} AND hour >= date_trunc('hour', {since})
+GROUP BY flow, client_rack, broker_rack
+ORDER BY bytes DESC, flow, client_rack, broker_rack
+"""
 _STEPS = f"""
-SELECT * FROM replica_advice
+SELECT *, count(*) OVER () AS of_all
+FROM replica_advice
+WHERE cluster_id = {{cluster}}
 ORDER BY coalesce(saved_bytes_per_hour, 0) DESC, advice, client_id, topic
-LIMIT {_MOST_STEPS}
+LIMIT {MOST_ROWS}
+"""
+_ASIDE = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM client_racks
+WHERE cluster_id = {{cluster}} AND verdict <> 'followed' AND cross_rack_bytes > 0
+ORDER BY cross_rack_bytes DESC, principal, client_id
+LIMIT {MOST_ROWS}
 """
 _STEP_TEXTS = {
     "set_broker_rack": "set broker.rack of broker {broker_id}",
@@ -39,71 +67,114 @@ _STEP_TEXTS = {
 }
 
 
-def section(reader: Reader) -> Section:
-    """The section, of the last day in the tables."""
-    pairs = reader.rows(_PAIRS)
-    of_clusters = [(id_, list(rows)) for id_, rows in groupby(pairs, lambda r: r["cluster_id"])]
-    several = len(of_clusters) > 1
+def _step(row: Row) -> str:
+    return _STEP_TEXTS[row["advice"]].format(**{name: texts.listed(of) for name, of in row.items()})
+
+
+_ADVISED = (
+    Column("step", _step),
+    number("stays in its rack, per hour", "saved_bytes_per_hour", texts.size),
+    Column(
+        "new replicas, per hour",
+        lambda row: (
+            texts.size(row["replica_bytes_per_hour"]) if row["advice"] == "place_replica" else ""
+        ),
+        NUMBER,
+    ),
+    Column(
+        "saved per hour",
+        lambda row: texts.money(row["saved_cost_per_hour"], row["currency"]),
+        NUMBER,
+    ),
+)
+_CROSSING = (
+    text("principal", "principal"),
+    text("client", "client_id"),
+    text("verdict", "verdict"),
+    text("told rack", "told_rack"),
+    text("read in", "read_rack"),
+    number("crossed", "cross_rack_bytes", texts.size),
+)
+
+
+def section(scope: Scope) -> Section:
+    """Heat maps of the hours in question, and steps by what they would have saved in a day."""
+    first, last = scope.extent(_TABLE)
+    if last is None:
+        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+    pairs, steps = scope.rows(_PAIRS), scope.rows(_STEPS)
+    alarms = _alarms(pairs, steps)
     return Section(
-        title=TITLE,
-        sentences=tuple(_sentence(id_, rows, several) for id_, rows in of_clusters),
-        charts=tuple(chart for id_, rows in of_clusters for chart in _charts(id_, rows, several)),
-        grids=(_steps(reader.rows(_STEPS)),),
+        TITLE,
+        span=texts.span(first, last),
+        sentences=(_sentence(pairs),),
+        advice=f"First: {_step(steps[0])}." if steps else "Nothing that is known would save more.",
+        charts=tuple(_charts(pairs)),
+        grids=(
+            grid(
+                "Steps that would keep bytes in their rack, by the last day of traffic",
+                steps,
+                _ADVISED,
+                "Nothing that is known would keep more bytes in their rack.",
+            ),
+            grid(
+                "Consumers whose reads cross racks, of the last day of traffic",
+                scope.rows(_ASIDE),
+                _CROSSING,
+                "No consumer is known to read in another rack.",
+            ),
+        ),
+        left_out=tuple(_unknown(pairs)),
+        alarms=alarms,
     )
 
 
-def _sentence(cluster_id: str, rows: Sequence[Row], several: bool) -> str:
-    read = [row for row in rows if row["flow"] == "consumed"]
+def _sentence(pairs: Sequence[Row]) -> str:
     total, crossed, avoidable, cost = (
-        sum(row[name] or 0 for row in read)
+        sum(row[name] or 0 for row in _read(pairs))
         for name in ("bytes", "cross_rack_bytes", "avoidable_bytes", "avoidable_cost")
     )
-    unknown = sum(row["bytes"] for row in read if row["cross_rack_bytes"] is None)
-    where = f"Cluster {cluster_id}: consumers" if several else "Consumers"
-    said = f"{where} read {size(total)} in the last day; {size(crossed)} crossed racks"
-    said += f", and {size(avoidable)} of that need not have"
-    said += f" ({money(cost, rows[0]['currency'])})." if cost else "."
+    said = f"Consumers read {texts.size(total)}; {texts.size(crossed)} crossed racks"
+    said += f", and {texts.size(avoidable)} of that need not have"
+    return said + (f" ({texts.money(cost, pairs[0]['currency'])})." if cost else ".")
+
+
+def _unknown(pairs: Sequence[Row]) -> Iterator[str]:
+    unknown = sum(row["bytes"] for row in pairs if row["cross_rack_bytes"] is None)
     if unknown:
-        said += f" For {size(unknown)} the rack of one side is not known."
-    return said
+        yield f"For {texts.size(unknown)} the rack of one side is not known (producers tell none)."
+    racks = len({row["client_rack"] for row in pairs})
+    if racks > _MOST_RACKS:
+        yield f"Heat maps have the {_MOST_RACKS} racks of clients with most bytes, of {racks}."
 
 
-def _charts(cluster_id: str, rows: Sequence[Row], several: bool) -> Iterator[Chart]:
+def _read(pairs: Sequence[Row]) -> list[Row]:
+    return [row for row in pairs if row["flow"] == "consumed"]
+
+
+def _charts(pairs: Sequence[Row]) -> Iterator[Chart]:
     for flow, caption in _FLOWS.items():
         cells = {
-            (r["client_rack"], r["broker_rack"]): r["bytes"] for r in rows if r["flow"] == flow
+            (row["client_rack"], row["broker_rack"]): row["bytes"]
+            for row in pairs
+            if row["flow"] == flow
         }
         if cells:
-            shown = _greatest(cells)
-            more = f" (the greatest {len(shown)} of {len(cells)} pairs)"
-            yield Chart(
-                heat_map(shown, "rack of the client", "rack of the broker"),
-                (f"Cluster {cluster_id}: " if several else "")
-                + caption
-                + (more if len(shown) < len(cells) else ""),
-            )
+            drawn = heat_map(_greatest(cells), "rack of the client", "rack of the broker")
+            yield Chart(drawn, caption)
 
 
 def _greatest(
-    cells: dict[tuple[str | None, str | None], float],
+    cells: Mapping[tuple[str | None, str | None], float],
 ) -> dict[tuple[str | None, str | None], float]:
     """Of racks, which clients name as they like, those with most bytes; `cells` come in order."""
     racks = list(dict.fromkeys(client_rack for client_rack, _ in cells))[:_MOST_RACKS]
-    return {pair: size_ for pair, size_ in cells.items() if pair[0] in racks}
+    return {pair: size for pair, size in cells.items() if pair[0] in racks}
 
 
-def _steps(rows: Sequence[Row]) -> Grid:
-    return Grid(
-        caption="Steps that would keep bytes in their rack, the greatest first",
-        heads=("step", "stays in its rack, per hour", "new replicas, per hour", "saved per hour"),
-        rows=tuple(
-            (
-                _STEP_TEXTS[row["advice"]].format(**{n: listed(v) for n, v in row.items()}),
-                size(row["saved_bytes_per_hour"]),
-                size(row["replica_bytes_per_hour"]) if row["advice"] == "place_replica" else "",
-                money(row["saved_cost_per_hour"], row["currency"]),
-            )
-            for row in rows
-        ),
-        empty="Nothing that is known would keep more bytes in their rack.",
-    )
+def _alarms(pairs: Sequence[Row], steps: Sequence[Row]) -> tuple[Alarm, ...]:
+    avoidable = sum(row["avoidable_bytes"] or 0 for row in _read(pairs))
+    if not avoidable or not steps:
+        return ()
+    said = f"{texts.size(avoidable)} crossed racks and need not have. First: {_step(steps[0])}."
+    return (Alarm(SOMETIME, said),)

@@ -1,30 +1,55 @@
-"""A report on one warehouse: every section; where tables lack, which command fills them."""
+"""A report on one cluster: every section; where tables lack, which command fills them."""
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Sequence
 
-from quotaflow.pipelines.reader import NeverMadeError, Reader
-from quotaflow.pipelines.report import rack_traffic
+from quotaflow.pipelines.reader import NeverMadeError, QueryError
+from quotaflow.pipelines.report import (
+    changes,
+    fetches,
+    health,
+    overview,
+    planned,
+    producer_ids,
+    quality,
+    quotas,
+    rack_traffic,
+    replication,
+    telemetry,
+)
 from quotaflow.pipelines.report.page import page
-from quotaflow.pipelines.report.section import Section
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import NOW, Alarm, Section
 
-_SECTIONS: tuple[tuple[str, Callable[[Reader], Section]], ...] = (
+_SECTIONS: tuple[tuple[str, Callable[[Scope], Section]], ...] = (
+    (overview.TITLE, overview.section),
+    (producer_ids.TITLE, producer_ids.section),
+    (quotas.TITLE, quotas.section),
+    (replication.TITLE, replication.section),
     (rack_traffic.TITLE, rack_traffic.section),
+    (fetches.TITLE, fetches.section),
+    (telemetry.TITLE, telemetry.section),
+    (planned.TITLE, planned.section),
+    (changes.TITLE, changes.section),
+    (quality.TITLE, quality.section),
+    (health.TITLE, health.section),
 )
 
 
-def report(reader: Reader, made_at: datetime) -> str:
-    """The whole page as HTML.
+def report(scope: Scope) -> str:
+    """The whole page as HTML. Raises MissingToolError without jinja2 or plotly."""
+    return page(sections(scope), scope)
 
-    Raises NeverMadeError when no section has its tables, and MissingToolError without plotly.
-    """
-    sections, errors = list[Section](), list[NeverMadeError]()
-    for title, section in _SECTIONS:
-        try:
-            sections.append(section(reader))
-        except NeverMadeError as error:
-            errors.append(error)
-            sections.append(Section(title=title, sentences=(f"Nothing yet: {error}.",)))
-    if len(errors) == len(_SECTIONS):
-        raise errors[0]
-    return page(sections, made_at, str(reader.warehouse.conf.folder))
+
+def sections(scope: Scope) -> Sequence[Section]:
+    """Every section in order; one that cannot be made says why, and the others go on."""
+    return [_made(title, section, scope) for title, section in _SECTIONS]
+
+
+def _made(title: str, section: Callable[[Scope], Section], scope: Scope) -> Section:
+    try:
+        return section(scope)
+    except NeverMadeError as error:
+        return Section(title, sentences=(f"Nothing yet: {error}.",))
+    except QueryError as error:
+        failure = f"It could not be told: {error}"
+        return Section(title, sentences=(failure,), alarms=(Alarm(NOW, failure),))

@@ -1,13 +1,19 @@
-"""What a report is made of: sentences, charts and grids, and text made safe for them."""
+"""What a report is made of: sections of sentences, numbers, charts and grids, and alarms."""
 
-import html
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.filesize import decimal
+from quotaflow.pipelines.report import texts
 
-_NAME_CHARS = 48
-NOT_KNOWN = "not known"
+MOST_ROWS = 20
+"""A grid shows so many rows, the most important first; of the others it says how many there are."""
+OF_ALL = "of_all"
+"""The column in which a query tells how many rows there are beside those it was cut to."""
+
+NUMBER, TIME = "number", "time"
+"""Kinds of columns beside words: set to the right; not broken."""
 
 Row = dict[str, Any]
 
@@ -21,43 +27,79 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a grid: its head, how a row is shown in it, and how it is set."""
+
+    head: str
+    show: Callable[[Row], str]
+    kind: str = "words"
+
+
+@dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows of text under their heads; `empty` is said where there are none."""
+    """Rows of text under their columns; `empty` is said where there are none."""
 
     caption: str
-    heads: tuple[str, ...]
+    columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     empty: str
 
 
 @dataclass(frozen=True, slots=True)
+class Alarm:
+    """What needs a person, in words; a lower rank is more urgent (see NOW, SOON, SOMETIME)."""
+
+    rank: int
+    text: str
+
+
+NOW, SOON, SOMETIME = 1, 2, 3
+"""Clients or data suffer; a limit is near or a state is wrong; something could be better."""
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
-    """One question and what the tables answer."""
+    """One question and what the tables answer.
+
+    `span` is the time the answer is of, `advice` what to do, in one line, and `left_out` what is
+    not shown or not known. Without rows, the sentences say why and which command brings them.
+    """
 
     title: str
-    sentences: tuple[str, ...]
+    span: str = ""
+    sentences: tuple[str, ...] = ()
+    advice: str = ""
+    numbers: tuple[tuple[str, str], ...] = ()
     charts: tuple[Chart, ...] = ()
     grids: tuple[Grid, ...] = ()
+    left_out: tuple[str, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        """Where links to it lead."""
+        return "-".join(re.findall(r"[a-z]+", self.title.lower()))
 
 
-def listed(value: object) -> str:
-    """A value as text to read: bounded, and without what does not print."""
-    if value is None:
-        return NOT_KNOWN
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(value))
-    return shown if len(shown) <= _NAME_CHARS else shown[: _NAME_CHARS - 1] + "…"
+def text(head: str, name: str, chars: int = texts.NAME_CHARS) -> Column:
+    """A column of names or words, bounded; blank where there is none."""
+    return Column(head, lambda row: "" if row[name] is None else texts.listed(row[name], chars))
 
 
-def label(name: str | None) -> str:
-    """A name as plotly may show it, which takes some tags and entities for markup."""
-    return html.escape(listed(name))
+def number(head: str, name: str, show: Callable[[Any], str] = texts.number) -> Column:
+    """A column of numbers."""
+    return Column(head, lambda row: show(row[name]), NUMBER)
 
 
-def size(count: float | None) -> str:
-    """Bytes as people read them, in powers of ten: 1.2 MB."""
-    return NOT_KNOWN if count is None else decimal(round(count))
+def moment(head: str, name: str) -> Column:
+    """A column of times in UTC."""
+    return Column(head, lambda row: texts.moment(row[name]), TIME)
 
 
-def money(amount: float | None, currency: str | None) -> str:
-    """An amount with its currency; nothing where conf has no prices."""
-    return "" if amount is None else f"{amount:,.2f} {currency or ''}".strip()
+def grid(caption: str, rows: Sequence[Row], columns: tuple[Column, ...], empty: str) -> Grid:
+    """The first rows of an answer; the caption says how many more there are."""
+    shown = rows[:MOST_ROWS]
+    every = max([len(rows), *(row.get(OF_ALL, 0) for row in rows[:1])])
+    more = f" (the first {len(shown)} of {every:,})" if every > len(shown) else ""
+    cells = tuple(tuple(column.show(row) for column in columns) for row in shown)
+    return Grid(caption + more, columns, cells, empty)

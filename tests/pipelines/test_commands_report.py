@@ -2,18 +2,26 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
 
-from .view_rows import FILLED, make_tables
+
+def make_one_table(warehouse: Warehouse) -> None:
+    """So that every other section is quick to say that its tables were never made."""
+    table = tables.PIPELINE_PROGRESS
+    columns = pa.schema([pa.field(column.name, column.type) for column in table.columns])
+    write_deltalake(warehouse.folder(table.name), columns.empty_table())
 
 
 def test_a_second_report_takes_the_place_of_the_first(
     warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_tables(warehouse, FILLED)
+    make_one_table(warehouse)
     out = tmp_path / "today.html"
     out.write_text("yesterday")
     command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
@@ -27,7 +35,7 @@ def test_a_second_report_takes_the_place_of_the_first(
 def test_where_it_cannot_write_is_one_error(
     warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_tables(warehouse, FILLED)
+    make_one_table(warehouse)
     out = tmp_path / "no" / "today.html"
     command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
     assert execute(command) == 2
@@ -39,7 +47,7 @@ def test_where_it_cannot_write_is_one_error(
 def test_a_folder_stays_a_folder(
     warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_tables(warehouse, FILLED)
+    make_one_table(warehouse)
     out = tmp_path / "folder"
     out.mkdir()
     command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
@@ -52,5 +60,21 @@ def test_no_tables_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     out = tmp_path / "today.html"
     command = ["report", "--out", str(out), "--set", f"warehouse.path={tmp_path / 'w'}"]
     assert execute(command) == 1
-    assert "quotaflow snapshot" in capsys.readouterr().err
+    assert "pipeline_progress was never made" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["--since", "yesterday"], "--since 'yesterday': write how long ago"),
+        (["--cluster", "c9"], "no cluster c9 (known: )"),
+    ],
+)
+def test_what_cannot_be_told_is_one_error(
+    options: list[str], error: str, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_one_table(warehouse)
+    command = ["report", *options, "--set", f"warehouse.path={warehouse.conf.path}"]
+    assert execute(command) == 2
+    assert error in capsys.readouterr().err

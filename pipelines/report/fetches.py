@@ -1,0 +1,169 @@
+"""How much fetches bring at once, what bounds them (KIP-74), and which reads go wrong (KIP-392)."""
+
+from collections.abc import Sequence
+
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.bars import bars
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import (
+    MOST_ROWS,
+    NOW,
+    SOMETIME,
+    Alarm,
+    Chart,
+    Column,
+    Row,
+    Section,
+    grid,
+    moment,
+    number,
+    text,
+)
+
+TITLE = "Fetch sizes and reads that fail"
+_TABLE = "fetch_sizes"
+_MOST_BARS = 12
+# What bounds an answer, from what is well to what is not.
+_BOUNDS = {
+    "all there was": "drained_fetches",
+    "empty: waited in vain": "wait_timeout_fetches",
+    "a limit of the client": "max_bytes_fetches + partition_max_bytes_fetches"
+    " + first_batch_fetches",
+    "a limit of the broker": "broker_cap_fetches",
+    "a quota": "quota_window_fetches + throttled_fetches",
+    "sent elsewhere or an error": "redirected_fetches + error_fetches",
+}
+_PARTS = {f"part_{place}": name for place, name in enumerate(_BOUNDS)}
+_SIZES = f"""
+SELECT
+    principal,
+    client_id,
+    {", ".join(f"sum({of}) AS part_{place}" for place, of in enumerate(_BOUNDS.values()))},
+    sum(fetches) AS fetches,
+    sum(bytes) AS bytes,
+    max(max_response_bytes) AS max_response_bytes,
+    max(bound_bytes) AS bound_bytes,
+    sum(starved_fetches) AS starved_fetches,
+    count(*) OVER () AS of_all
+FROM {_TABLE}
+WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND replica_id IS NULL
+GROUP BY principal, client_id
+ORDER BY fetches DESC, principal, client_id
+LIMIT {MOST_ROWS}
+"""
+_ADVICE = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM fetch_advice
+WHERE cluster_id = {{cluster}}
+ORDER BY bytes_per_s DESC, advice, principal, client_id
+LIMIT {MOST_ROWS}
+"""
+_PROBLEMS = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM read_problems
+WHERE cluster_id = {{cluster}}
+ORDER BY CASE WHEN advice IS NULL THEN 1 ELSE 0 END, last_seen DESC, principal, client_id, topic
+LIMIT {MOST_ROWS}
+"""
+
+
+def _reader(row: Row) -> str:
+    if row["replica_id"] is not None:
+        return f"follower {row['replica_id']}"
+    return f"{texts.listed(row['client_id'])} of {texts.listed(row['principal'])}"
+
+
+_READ = (
+    text("principal", "principal"),
+    text("client", "client_id"),
+    number("fetches", "fetches"),
+    number("brought", "bytes", texts.size),
+    number("largest answer", "max_response_bytes", texts.size),
+    number("may be up to", "bound_bytes", texts.size),
+    number("left others waiting", "starved_fetches"),
+)
+_ADVISED = (
+    Column("who", _reader),
+    Column("advice", lambda row: row["advice"].replace("_", " ")),
+    text("setting", "setting"),
+    number("now", "current_value"),
+    number("better", "recommended_value"),
+    number("fetches per s", "fetches_per_s"),
+    number("then", "expected_fetches_per_s"),
+)
+_FAILING = (
+    text("client", "client_id"),
+    text("principal", "principal"),
+    text("topic", "topic"),
+    Column("advice", lambda row: (row["advice"] or "watch").replace("_", " ")),
+    number("out of range", "too_small_answers"),
+    number("loops", "redirect_loop_answers"),
+    number("resets", "resets"),
+    moment("last seen (UTC)", "last_seen"),
+)
+
+
+def section(scope: Scope) -> Section:
+    """Consumers by what bounded their answers, settings to change, and reads that went wrong."""
+    first, last = scope.extent(_TABLE)
+    if last is None:
+        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+    sizes, advised, problems = (scope.rows(sql) for sql in (_SIZES, _ADVICE, _PROBLEMS))
+    return Section(
+        TITLE,
+        span=texts.span(first, last),
+        sentences=(_said(sizes), _wrong(problems)),
+        advice="Change the settings below; `quotaflow why NAME` tells more of one client."
+        if advised or problems
+        else "Nothing.",
+        charts=_charts(sizes),
+        grids=(
+            grid("Settings to change, by the last day of fetches", advised, _ADVISED, "None."),
+            grid(
+                "Reads that went wrong, of the last day of fetches", problems, _FAILING, "None did."
+            ),
+            grid("Consumers by their number of fetches", sizes, _READ, "No consumer fetched."),
+        ),
+        left_out=("Followers are left out of chart and list of consumers.",),
+        alarms=tuple(_alarms(advised, problems)),
+    )
+
+
+def _said(sizes: Sequence[Row]) -> str:
+    if not sizes:
+        return "No consumer fetched."
+    return f"{texts.count(sizes[0]['of_all'], 'consumer')} fetched."
+
+
+def _wrong(problems: Sequence[Row]) -> str:
+    if not problems:
+        return "All could read as they should."
+    who = texts.names(row["client_id"] for row in problems)
+    return f"Not all could read as they should: {who}."
+
+
+def _charts(sizes: Sequence[Row]) -> tuple[Chart, ...]:
+    shown = sizes[:_MOST_BARS]
+    series = {
+        name: [row[part] for row in shown]
+        for part, name in _PARTS.items()
+        if any(row[part] for row in shown)
+    }
+    if not series:
+        return ()
+    names = [row["client_id"] for row in shown]
+    caption = f"What bounded answers to fetches, of the {len(shown)} consumers that fetched most"
+    return (Chart(bars(names, series, "fetches"), caption),)
+
+
+def _alarms(advised: Sequence[Row], problems: Sequence[Row]) -> list[Alarm]:
+    alarms = []
+    failing = [row for row in problems if row["advice"] is not None]
+    if failing:
+        what = texts.names(row["advice"].replace("_", " ") for row in failing)
+        who = texts.names(row["client_id"] for row in failing)
+        alarms.append(Alarm(NOW, f"Reads go wrong for {who}: {what}."))
+    if advised:
+        settings = texts.count(advised[0]["of_all"], "fetch setting")
+        alarms.append(Alarm(SOMETIME, f"{settings} should be changed."))
+    return alarms

@@ -1,0 +1,150 @@
+"""Whether the pipeline keeps up: rows in and out, what was left out and why, and how old it is."""
+
+from collections.abc import Sequence
+
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.bars import bars
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import (
+    MOST_ROWS,
+    NOW,
+    SOON,
+    Alarm,
+    Chart,
+    Row,
+    Section,
+    grid,
+    moment,
+    number,
+    text,
+)
+
+TITLE = "Health of the pipeline"
+_TABLE = "pipeline_progress"
+_OUTCOMES = ("in", "out", "left_out", "late", "quarantined", "failed")
+_SUMS = ", ".join(
+    f"sum(CASE WHEN outcome = '{outcome}' THEN row_count ELSE 0 END) AS {outcome}_rows"
+    for outcome in _OUTCOMES
+)
+_FLOWS = f"""
+WITH by_target AS (
+    SELECT job, target,
+        {_SUMS},
+        count(DISTINCT batch_id) AS batches,
+        max(event_time) AS newest
+    FROM {_TABLE}
+    WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
+    GROUP BY job, target
+)
+SELECT
+    job,
+    max(in_rows) AS in_rows,
+    {", ".join(f"sum({outcome}_rows) AS {outcome}_rows" for outcome in _OUTCOMES[1:])},
+    max(batches) AS batches,
+    max(newest) AS newest
+FROM by_target
+GROUP BY job
+ORDER BY newest, job
+"""
+_REASONS = f"""
+SELECT
+    job,
+    coalesce(target, '') AS target,
+    outcome,
+    coalesce(reason, 'no reason told') AS reason,
+    sum(row_count) AS row_count,
+    max(event_time) AS newest,
+    count(*) OVER () AS of_all
+FROM {_TABLE}
+WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
+    AND outcome IN ('left_out', 'late', 'quarantined', 'failed')
+GROUP BY 1, 2, 3, 4
+ORDER BY
+    CASE outcome WHEN 'failed' THEN 0 WHEN 'quarantined' THEN 1 WHEN 'late' THEN 2 ELSE 3 END,
+    row_count DESC, job, target, reason
+LIMIT {MOST_ROWS}
+"""
+_FLOW_COLUMNS = (
+    text("job", "job"),
+    number("read", "in_rows"),
+    number("written", "out_rows"),
+    number("left out", "left_out_rows"),
+    number("late", "late_rows"),
+    number("quarantined", "quarantined_rows"),
+    number("failed", "failed_rows"),
+    number("batches", "batches"),
+    moment("newest event (UTC)", "newest"),
+)
+_REASON_COLUMNS = (
+    text("what", "outcome"),
+    text("reason", "reason"),
+    text("job", "job"),
+    text("table", "target"),
+    number("rows", "row_count"),
+    moment("newest (UTC)", "newest"),
+)
+_OLD_MS = 3_600_000
+
+
+def section(scope: Scope) -> Section:
+    """Jobs by what they read, wrote and could not use."""
+    flows, reasons = scope.rows(_FLOWS), scope.rows(_REASONS)
+    if not flows:
+        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+    ages = _ages(scope, flows)
+    return Section(
+        TITLE,
+        span=texts.span(*scope.extent(_TABLE)),
+        sentences=(_lost(reasons), _oldest(scope, flows)),
+        advice="`quotaflow show quarantine` has what could not be read; `quotaflow doctor` says "
+        "what keeps a job from running."
+        if reasons
+        else "Nothing.",
+        charts=(Chart(ages, "How old the newest event of each job was when this was made"),),
+        grids=(
+            grid("Rows that were not used, by reason", reasons, _REASON_COLUMNS, "None."),
+            grid("Jobs, the oldest first", flows, _FLOW_COLUMNS, "No job ran."),
+        ),
+        left_out=(
+            "What a job read counts once, though it may fill several tables from it; what it wrote "
+            "counts for each, and again where it was computed anew.",
+        ),
+        alarms=tuple(_alarms(scope, flows, reasons)),
+    )
+
+
+def _ages(scope: Scope, flows: Sequence[Row]) -> str:
+    ages = [max((scope.now - row["newest"]).total_seconds() / 60, 0) for row in flows]
+    names = [row["job"] for row in flows]
+    return bars(names, {"age": ages}, "minutes", lambda of: texts.duration(of and of * 6e4))
+
+
+def _lost(reasons: Sequence[Row]) -> str:
+    counts = {
+        outcome: sum(row["row_count"] for row in reasons if row["outcome"] == outcome)
+        for outcome in _OUTCOMES[2:]
+    }
+    said = [f"{rows:,} rows {what.replace('_', ' ')}" for what, rows in counts.items() if rows]
+    return f"{', '.join(said).capitalize()}." if said else "Every row was used."
+
+
+def _oldest(scope: Scope, flows: Sequence[Row]) -> str:
+    row = flows[0]
+    return f"The job furthest behind is {row['job']}: its newest event is " + (
+        f"{texts.age(row['newest'], scope.now)} old."
+    )
+
+
+def _alarms(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> list[Alarm]:
+    alarms = []
+    failed = [row["target"] for row in reasons if row["outcome"] == "failed"]
+    if failed:
+        alarms.append(Alarm(NOW, f"Results could not be computed: {texts.names(failed)}."))
+    bad = [row["reason"] for row in reasons if row["outcome"] in {"quarantined", "late"}]
+    if bad:
+        alarms.append(Alarm(SOON, f"Rows could not be used: {texts.names(bad)}."))
+    newest = max(row["newest"] for row in flows)
+    if (scope.now - newest).total_seconds() * 1e3 > _OLD_MS:
+        said = f"The newest event of all is {texts.age(newest, scope.now)} old: is a job running?"
+        alarms.append(Alarm(NOW, said))
+    return alarms

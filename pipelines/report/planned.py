@@ -1,0 +1,132 @@
+"""What the results ask to change, and what was approved and waits (`quotaflow plan`)."""
+
+from collections.abc import Sequence
+
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import (
+    MOST_ROWS,
+    SOON,
+    Alarm,
+    Column,
+    Row,
+    Section,
+    grid,
+    number,
+    text,
+)
+
+TITLE = "Changes that wait"
+_WANTED = f"""
+SELECT
+    *,
+    count(*) OVER () AS of_all,
+    count(CASE WHEN withheld IS NULL THEN 1 END) OVER () AS asked
+FROM desired_configs
+WHERE cluster_id = {{cluster}}
+    AND (withheld IS NOT NULL OR config_value IS DISTINCT FROM prior_value)
+ORDER BY withheld IS NOT NULL, priority, entity_type, entity_name, config_key
+LIMIT {MOST_ROWS}
+"""
+_FROZEN = f"""
+WITH newest AS (
+    SELECT plan_id, event_time
+    FROM plans
+    WHERE cluster_id = {{cluster}}
+    ORDER BY event_time DESC, plan_id
+    LIMIT 1
+)
+SELECT plans.*, count(*) OVER () AS of_all
+FROM plans
+INNER JOIN newest ON plans.plan_id = newest.plan_id AND plans.event_time = newest.event_time
+WHERE cluster_id = {{cluster}}
+ORDER BY number
+LIMIT {MOST_ROWS}
+"""
+
+
+def entity(row: Row) -> str:
+    """Whose config it is, in words."""
+    name = row["entity_name"]
+    whose = f"{row['entity_type']} {texts.listed(name) if name else '(the default of all)'}"
+    client_id = row.get("entity_client_id")
+    return whose if client_id is None else f"{whose} as {texts.listed(client_id)}"
+
+
+def value(head: str, name: str) -> Column:
+    """A column of values of configs, which may be long lists."""
+    return Column(head, lambda row: "not set" if row[name] is None else texts.listed(row[name], 80))
+
+
+_REASON_CHARS = 240
+_ASKED = (
+    Column("whose", entity),
+    text("config", "config_key"),
+    value("now", "prior_value"),
+    value("then", "config_value"),
+    text("why", "reason", _REASON_CHARS),
+    Column("not planned, because", lambda row: texts.listed(row["withheld"] or "", _REASON_CHARS)),
+)
+_APPROVABLE = (
+    Column("whose", entity),
+    text("config", "config_key"),
+    text("operation", "operation"),
+    value("now", "prior_value"),
+    value("then", "config_value"),
+    Column(
+        "holds",
+        lambda row: "for good" if row["lease_s"] is None else texts.duration(row["lease_s"] * 1e3),
+    ),
+    number("priority", "priority"),
+)
+
+
+def section(scope: Scope) -> Section:
+    """Configs that results ask for, and the plan that was frozen last."""
+    wanted = scope.rows(_WANTED)
+    frozen = scope.rows(_FROZEN) if scope.reader.is_made("plans") else []
+    asked = wanted[0]["asked"] if wanted else 0
+    said = (
+        f"Results ask for {texts.count(asked, 'config')} to change."
+        if asked
+        else ("Results ask for no change.")
+    )
+    return Section(
+        TITLE,
+        span=f"as of {texts.moment(scope.until)} UTC",
+        sentences=(said, _frozen(frozen)),
+        advice="`quotaflow plan` says which of them it would write now, with the command of each; "
+        "`quotaflow plan --save` freezes that, `quotaflow apply PLAN --yes` writes it."
+        if asked
+        else "Nothing.",
+        grids=(
+            grid("What results ask for, most urgent first", wanted, _ASKED, "Nothing."),
+            grid(
+                "The plan that was frozen last",
+                frozen,
+                _APPROVABLE,
+                "No plan was frozen yet: `quotaflow plan --save` does that.",
+            ),
+        ),
+        left_out=(
+            "Age of the tables, leases, exclusions and the bounds of conf may hold a change back: "
+            "`quotaflow plan` says so, this list does not.",
+        ),
+        alarms=_alarms(wanted, asked),
+    )
+
+
+def _frozen(frozen: Sequence[Row]) -> str:
+    if not frozen:
+        return "No plan was frozen yet."
+    first = frozen[0]
+    return f"Plan {first['plan_id']} of {texts.moment(first['event_time'])} UTC froze " + (
+        f"{texts.count(first['of_all'], 'change')}."
+    )
+
+
+def _alarms(wanted: Sequence[Row], asked: int) -> tuple[Alarm, ...]:
+    if not asked:
+        return ()
+    whose = texts.names(entity(row) for row in wanted if row["withheld"] is None)
+    return (Alarm(SOON, f"{texts.count(asked, 'config')} should change: {whose}."),)

@@ -1,0 +1,167 @@
+"""Who takes how many producer ids against which quota, and what causes it (KIP-936)."""
+
+from collections.abc import Sequence
+
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.figure import MOST_SERIES
+from quotaflow.pipelines.report.lines import by_name, lines
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import (
+    MOST_ROWS,
+    NOW,
+    SOON,
+    Alarm,
+    Chart,
+    Row,
+    Section,
+    grid,
+    number,
+    text,
+)
+
+TITLE = "Producer ids"
+_TABLE = "producer_id_rates"
+_OFFENDERS = f"""
+WITH seen AS (
+    SELECT
+        principal,
+        coalesce(sum(new_ids), 0) AS new_ids,
+        max(rate_per_s) AS rate_per_s,
+        max(quota_per_s) AS quota_per_s,
+        max(throttle_time_ms) AS throttle_time_ms,
+        max(CASE WHEN is_violating THEN 1 ELSE 0 END) = 1 AS is_violating
+    FROM {_TABLE}
+    WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND kind = 'allocation'
+    GROUP BY principal
+),
+advised AS (
+    SELECT principal, cause, is_accused, source, evidence, recommended_rate_per_s
+    FROM producer_id_advice
+    WHERE cluster_id = {{cluster}}
+)
+SELECT
+    seen.*,
+    cause,
+    coalesce(is_accused, false) AS is_accused,
+    source,
+    evidence,
+    recommended_rate_per_s,
+    sum(new_ids) OVER () AS all_new_ids,
+    count(CASE WHEN is_violating THEN 1 END) OVER () AS violators,
+    count(*) OVER () AS of_all
+FROM seen
+LEFT JOIN advised ON seen.principal = advised.principal
+ORDER BY is_accused DESC, throttle_time_ms DESC, new_ids DESC, seen.principal
+LIMIT {MOST_ROWS}
+"""
+_RATES = f"""
+WITH ranked AS (
+    SELECT principal, row_number() OVER (ORDER BY max(rate_per_s) DESC, principal) AS nth
+    FROM {_TABLE}
+    WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND kind = 'allocation'
+    GROUP BY principal
+)
+SELECT
+    rates.principal,
+    CAST(rates.event_time AS BIGINT) / 1000000 / {{step}} * {{step}} AS second,
+    max(rates.rate_per_s) AS rate_per_s
+FROM {_TABLE} AS rates
+INNER JOIN ranked ON rates.principal = ranked.principal AND ranked.nth <= {MOST_SERIES}
+WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND kind = 'allocation'
+GROUP BY 1, 2, ranked.nth
+ORDER BY ranked.nth, second
+"""
+_HEAP = """
+SELECT broker_id, entries, heap_bytes, forecast_bytes, expiration_ms, recommended_expiration_ms
+FROM producer_id_heap
+WHERE cluster_id = {cluster}
+ORDER BY forecast_bytes DESC, broker_id
+LIMIT 20
+"""
+_CAUSES = {
+    "producer_per_batch": "keep one producer and close it at the end",
+    "restart_loop": "mend what it dies of, and let its supervisor back off",
+    "transactional_id_churn": "name transactional.ids by a fixed pool",
+}
+_COLUMNS = (
+    text("principal", "principal"),
+    text("cause", "cause"),
+    text("most of them by", "source"),
+    number("new ids", "new_ids"),
+    number("most per s", "rate_per_s"),
+    number("quota per s", "quota_per_s"),
+    number("would fit", "recommended_rate_per_s"),
+    number("longest throttle", "throttle_time_ms", texts.duration),
+)
+_HEAP_COLUMNS = (
+    text("broker", "broker_id"),
+    number("entries", "entries"),
+    number("heap", "heap_bytes", texts.size),
+    number("heap it comes to", "forecast_bytes", texts.size),
+    number("ids expire after", "expiration_ms", texts.duration),
+    number("better after", "recommended_expiration_ms", texts.duration),
+)
+
+
+def section(scope: Scope) -> Section:
+    """Principals by how far they went over their quota of new producer ids."""
+    rows = scope.rows(_OFFENDERS)
+    if not rows:
+        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+    accused = [row for row in rows if row["is_accused"]]
+    causes = {row["cause"]: _CAUSES[row["cause"]] for row in accused if row["cause"] in _CAUSES}
+    first = rows[0]
+    said = f"{texts.count(first['of_all'], 'principal')} took {first['all_new_ids']:,} new ids; "
+    said += f"{first['violators']:,} went over the quota of conf (producer_ids), which stock "
+    said += "brokers do not enforce."
+    return Section(
+        TITLE,
+        span=texts.span(*scope.extent(_TABLE)),
+        sentences=(said, *_blame(accused)),
+        advice="; ".join(f"{cause}: {what}" for cause, what in causes.items())
+        or "Nothing: nobody is accused.",
+        charts=(_chart(scope, rows),),
+        grids=(
+            grid("Who took new producer ids, offenders first", rows, _COLUMNS, "Nobody."),
+            grid(
+                "What ids cost the heap of brokers, as of the last snapshot",
+                scope.rows(_HEAP),
+                _HEAP_COLUMNS,
+                "No snapshot told which ids brokers hold: `quotaflow snapshot`.",
+            ),
+        ),
+        left_out=(
+            "The rates are open loop: nobody was throttled. Causes are read off the worst burst in "
+            "all of the tables; `quotaflow what-if --producer-ids-rate R` tells what a quota does.",
+        ),
+        alarms=_alarms(rows, accused),
+    )
+
+
+def _blame(accused: Sequence[Row]) -> tuple[str, ...]:
+    return tuple(
+        f"{texts.listed(row['principal'])}, {row['cause']}: "
+        f"{texts.listed(row['evidence'], texts.SENTENCE_CHARS)}."
+        for row in accused[:3]
+    )
+
+
+def _chart(scope: Scope, rows: Sequence[Row]) -> Chart:
+    step_s = scope.step_s(_TABLE)
+    quotas = {row["quota_per_s"] for row in rows if row["quota_per_s"] is not None}
+    limit = ("quota of all", quotas.pop()) if len(quotas) == 1 else None
+    series = by_name(scope.rows(_RATES.replace("{step}", str(step_s))), "principal", "rate_per_s")
+    shown = f"the first {len(series)} principals, by their highest rate on one broker"
+    return Chart(
+        lines(series, "new ids per s", step_s, limit),
+        f"New producer ids per second, {shown} in steps of {texts.duration(step_s * 1e3)}",
+    )
+
+
+def _alarms(rows: Sequence[Row], accused: Sequence[Row]) -> tuple[Alarm, ...]:
+    if accused:
+        who = texts.names(row["principal"] for row in accused)
+        causes = texts.names(row["cause"] for row in accused)
+        return (Alarm(NOW, f"{who} used up producer ids in a way that is accused: {causes}."),)
+    over = [row["principal"] for row in rows if row["is_violating"]]
+    return (Alarm(SOON, f"{texts.names(over)} took more ids than their quota."),) if over else ()

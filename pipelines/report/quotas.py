@@ -1,0 +1,194 @@
+"""How near clients are to their quotas, and who was throttled by what."""
+
+from collections.abc import Sequence
+
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.bars import bars
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import (
+    MOST_ROWS,
+    NOW,
+    NUMBER,
+    SOON,
+    Alarm,
+    Chart,
+    Column,
+    Row,
+    Section,
+    grid,
+    number,
+    text,
+)
+
+TITLE = "Client quotas"
+_TABLE = "quota_usage"
+_NEAR = 0.8
+_MOST_BARS = 12
+_HEADROOM = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM quota_headroom
+WHERE cluster_id = {{cluster}}
+ORDER BY peak_share DESC, broker_id, quota_type, bucket_user, bucket_client_id
+LIMIT {MOST_ROWS}
+"""
+_THROTTLED = f"""
+SELECT
+    principal,
+    client_id,
+    throttled_by,
+    sum(throttled_requests) AS throttled_requests,
+    sum(throttle_time_ms) AS throttle_time_ms,
+    max(last_window) AS last_window,
+    sum(sum(throttle_time_ms)) OVER () AS all_throttle_time_ms,
+    count(*) OVER () AS of_all
+FROM throttled_clients
+WHERE cluster_id = {{cluster}} AND last_window >= {{since}}
+GROUP BY principal, client_id, throttled_by
+ORDER BY throttle_time_ms DESC, principal, client_id, throttled_by
+LIMIT {MOST_ROWS}
+"""
+_ADVICE = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM quota_advice
+WHERE cluster_id = {{cluster}} AND advice = 'raise'
+ORDER BY throttled_windows DESC, user, quota_type
+LIMIT {MOST_ROWS}
+"""
+
+
+def _bucket(row: Row) -> str:
+    user, client_id = row["bucket_user"], row["bucket_client_id"]
+    who = "all users" if user is None else texts.listed(user)
+    return who if client_id is None else f"{who} as {texts.listed(client_id)}"
+
+
+def _measured(row: Row, name: str) -> str:
+    """A quota's value in its own unit."""
+    kind, value = row["quota_type"], row[name]
+    if value is None:
+        return ""
+    return texts.rate(value) if kind.endswith("byte_rate") else texts.number(value)
+
+
+def _value(head: str, name: str) -> Column:
+    return Column(head, lambda row: _measured(row, name), NUMBER)
+
+
+_NEAREST = (
+    Column("who shares it", _bucket),
+    text("broker", "broker_id"),
+    text("quota", "quota_type"),
+    _value("limit", "quota"),
+    _value("most used", "peak_usage"),
+    number("share", "peak_share", texts.share),
+    number("windows over", "windows_over"),
+)
+_HELD = (
+    text("principal", "principal"),
+    text("client", "client_id"),
+    Column("most likely by", lambda row: texts.listed(row["throttled_by"])),
+    number("requests", "throttled_requests"),
+    number("throttled for", "throttle_time_ms", texts.duration),
+)
+_RAISE = (
+    text("user", "user"),
+    text("quota", "quota_type"),
+    _value("now", "quota"),
+    _value("would fit", "recommended"),
+    number("windows throttled", "throttled_windows"),
+    number("of windows", "windows"),
+)
+
+
+def section(scope: Scope) -> Section:
+    """Buckets by how full they were, and clients by how long they were throttled."""
+    first, last = scope.extent(_TABLE)
+    if last is None:
+        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+    buckets, held, advised = (scope.rows(sql) for sql in (_HEADROOM, _THROTTLED, _ADVICE))
+    return Section(
+        TITLE,
+        span=texts.span(first, last),
+        sentences=(_throttles(held), _nearness(buckets)),
+        advice="`quotaflow why NAME` says for one client what throttled it and what would help."
+        if held
+        else "Nothing: no quota held anybody back.",
+        charts=_charts(buckets, held),
+        grids=(
+            grid("Who was throttled, longest first", held, _HELD, "Nobody was throttled."),
+            grid(
+                "Quotas by how full they were in the last hour that is known",
+                buckets,
+                _NEAREST,
+                "No client quota is known that held anybody.",
+            ),
+            grid(
+                "Quotas that throttled their user in more than one window of ten",
+                advised,
+                _RAISE,
+                "No quota is advised to be raised.",
+            ),
+        ),
+        left_out=(
+            "Brokers log no cause of a throttle: it is inferred, as the fullest of the quotas that "
+            "could have been it. Request time is estimated.",
+        ),
+        alarms=tuple(_alarms(buckets, held)),
+    )
+
+
+def _throttles(held: Sequence[Row]) -> str:
+    if not held:
+        return "No client was throttled."
+    total = texts.duration(held[0]["all_throttle_time_ms"])
+    who = texts.names(row["principal"] for row in held)
+    return f"Throttled for {total} in all: {who}."
+
+
+def _nearness(buckets: Sequence[Row]) -> str:
+    if not buckets:
+        return "No client quota stands that any of these clients falls under."
+    near = [row for row in buckets if row["peak_share"] >= _NEAR]
+    return f"{len(near)} of {texts.count(buckets[0]['of_all'], 'quota')} in use came to " + (
+        f"{texts.share(_NEAR)} of their limit or past it."
+    )
+
+
+def _charts(buckets: Sequence[Row], held: Sequence[Row]) -> tuple[Chart, ...]:
+    charts = []
+    if held:
+        shown = held[:_MOST_BARS]
+        kinds = dict.fromkeys(texts.listed(row["throttled_by"]) for row in shown)
+        series = {
+            kind: [
+                row["throttle_time_ms"] / 1e3 if texts.listed(row["throttled_by"]) == kind else None
+                for row in shown
+            ]
+            for kind in kinds
+        }
+        figure = bars([_client(row) for row in shown], series, "seconds throttled")
+        charts.append(
+            Chart(figure, "How long clients were throttled, by the quota that likely did")
+        )
+    if buckets:
+        shown = buckets[:_MOST_BARS]
+        names = [f"{_bucket(row)}, broker {row['broker_id']}" for row in shown]
+        share = [100 * row["peak_share"] for row in shown]
+        figure = bars(names, {"share of the limit": share}, "% of the limit", limit=100)
+        charts.append(Chart(figure, "How full quotas were at most; the dotted line is the limit"))
+    return tuple(charts)
+
+
+def _client(row: Row) -> object:
+    return row["principal"] if row["client_id"] is None else row["client_id"]
+
+
+def _alarms(buckets: Sequence[Row], held: Sequence[Row]) -> list[Alarm]:
+    alarms = []
+    if held:
+        alarms.append(Alarm(NOW, _throttles(held)))
+    near = [row for row in buckets if _NEAR <= row["peak_share"] < 1]
+    if near:
+        who = texts.names(_bucket(row) for row in near)
+        alarms.append(Alarm(SOON, f"Near a quota, and not throttled yet: {who}."))
+    return alarms

@@ -1,0 +1,203 @@
+"""Replication throttles and moves of replicas: what was done when, and what is wrong (KIP-73)."""
+
+from collections.abc import Sequence
+
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.figure import MOST_SERIES
+from quotaflow.pipelines.report.lines import by_name, lines
+from quotaflow.pipelines.report.moments import Moment, moments
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import (
+    MOST_ROWS,
+    NOW,
+    NUMBER,
+    SOON,
+    Alarm,
+    Chart,
+    Column,
+    Row,
+    Section,
+    grid,
+    moment,
+    number,
+    text,
+)
+
+TITLE = "Replication throttles and moves"
+_TABLE = "replication_rates"
+_MOST_MOMENTS, _MOST_LANES = 200, 12
+_CHECKS = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM throttle_checks
+WHERE cluster_id = {{cluster}}
+ORDER BY finding, topic, side, broker_id
+LIMIT {MOST_ROWS}
+"""
+_MOVES = f"""
+SELECT *, count(*) OVER () AS of_all, count(CASE WHEN state = 'done' THEN 1 END) OVER () AS done
+FROM reassignments
+WHERE cluster_id = {{cluster}} AND state <> 'in_place'
+    AND (requested_time >= {{since}} OR state NOT IN ('done', 'cancelled'))
+ORDER BY
+    CASE state WHEN 'never_converges' THEN 0 WHEN 'stuck' THEN 1 WHEN 'moving' THEN 2
+        WHEN 'waiting' THEN 3 ELSE 4 END,
+    requested_time DESC, topic, partition, replica_id
+LIMIT {MOST_ROWS}
+"""
+_TIMELINE = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM throttle_timeline
+WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
+ORDER BY event_time DESC, entity_type, entity_name, config_key, partition
+LIMIT {_MOST_MOMENTS}
+"""
+_RATES = f"""
+WITH ranked AS (
+    SELECT broker_id, side,
+        row_number() OVER (ORDER BY max(throttled_rate) DESC, broker_id, side) AS nth
+    FROM {_TABLE}
+    WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
+    GROUP BY broker_id, side
+)
+SELECT
+    concat('broker ', CAST(rates.broker_id AS STRING), ' as ', rates.side) AS name,
+    CAST(rates.event_time AS BIGINT) / 1000000 / {{step}} * {{step}} AS second,
+    max(rates.throttled_rate) / 1e6 AS rate
+FROM {_TABLE} AS rates
+INNER JOIN ranked
+    ON rates.broker_id = ranked.broker_id AND rates.side = ranked.side
+        AND ranked.nth <= {MOST_SERIES}
+WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
+GROUP BY 1, 2, ranked.nth
+ORDER BY ranked.nth, second
+"""
+_WRONG = {"never_converges", "stuck"}
+_FOUND = (
+    text("what is wrong", "finding"),
+    text("topic", "topic"),
+    text("side", "side"),
+    text("broker", "broker_id"),
+    number("rate", "rate", texts.rate),
+    number("for", "age_s", lambda of: texts.duration(of and of * 1e3)),
+    text("set by", "set_by"),
+)
+
+
+def _lane(row: Row) -> str:
+    name = "all" if row["entity_name"] == "" else texts.listed(row["entity_name"])
+    partition = "" if row["partition"] is None else f"-{row['partition']}"
+    return f"{row['entity_type']} {name}{partition}"
+
+
+def _eta(row: Row) -> str:
+    if row["eta_s"] is None:
+        return ""
+    error = row["eta_error_s"]
+    about = "" if error is None else f" ± {texts.duration(error * 1e3)}"
+    return texts.duration(row["eta_s"] * 1e3) + about
+
+
+_MOVED = (
+    Column("partition", lambda row: f"{texts.listed(row['topic'])}-{row['partition']}"),
+    text("to broker", "replica_id"),
+    text("state", "state"),
+    number("left", "bytes_left", lambda of: "" if of is None else texts.size(of)),
+    number("pace", "bytes_per_s", texts.rate),
+    Column("done in", _eta, NUMBER),
+    text("asked for by", "requested_by"),
+    moment("at (UTC)", "requested_time"),
+)
+_DONE = (
+    moment("at (UTC)", "event_time"),
+    Column("what", _lane),
+    text("config", "config_key"),
+    Column("change", lambda row: f"{row['change']} {texts.listed(row['value'] or '')}"),
+    text("by", "principal"),
+    Column("taken", lambda row: "yes" if row["is_done"] else "no"),
+)
+
+
+def section(scope: Scope) -> Section:
+    """Throttles that stand, moves, and the steps in the life of both."""
+    checks, moves, steps = (scope.rows(sql) for sql in (_CHECKS, _MOVES, _TIMELINE))
+    rates = _rates(scope)
+    if not checks and not moves and not steps and not rates:
+        said = (
+            "Nothing was moved or throttled: no request asked for it, and no list holds a replica."
+        )
+        return Section(TITLE, span=_since(scope), sentences=(said,), advice="Nothing.")
+    return Section(
+        TITLE,
+        span=_since(scope),
+        sentences=(_moves(moves), _checks(checks)),
+        advice="`quotaflow throttle-advice MOVE.json` says which throttle a move should have; "
+        "`quotaflow plan` takes back what was left over.",
+        charts=(*rates, *_steps(steps)),
+        grids=(
+            grid("What is wrong with throttles that stand", checks, _FOUND, "Nothing is wrong."),
+            grid("Moves of replicas, the troubled first", moves, _MOVED, "Nothing was moved."),
+            grid("Steps, the newest first", steps, _DONE, "Nobody altered a throttle."),
+        ),
+        left_out=(_cut(steps),) if steps else (),
+        alarms=tuple(_alarms(checks, moves)),
+    )
+
+
+def _since(scope: Scope) -> str:
+    return texts.span(scope.since, scope.until)
+
+
+def _moves(moves: Sequence[Row]) -> str:
+    if not moves:
+        return "No replica was moved."
+    asked = texts.count(moves[0]["of_all"], "move")
+    return f"{asked} of replicas: {moves[0]['done']:,} done."
+
+
+def _checks(checks: Sequence[Row]) -> str:
+    if not checks:
+        return "Nothing is wrong with the throttles that stand."
+    found = texts.names(row["finding"] for row in checks)
+    return f"{texts.count(checks[0]['of_all'], 'finding')} about throttles that stand: {found}."
+
+
+def _rates(scope: Scope) -> tuple[Chart, ...]:
+    step_s = scope.step_s(_TABLE)
+    series = by_name(scope.rows(_RATES.replace("{step}", str(step_s))), "name", "rate")
+    if not series:
+        return ()
+    caption = "Throttled replication in MB/s, as brokers measure it: the highest in steps of "
+    return (Chart(lines(series, "MB/s", step_s), caption + texts.duration(step_s * 1e3)),)
+
+
+def _steps(steps: Sequence[Row]) -> tuple[Chart, ...]:
+    lanes = list(dict.fromkeys(_lane(row) for row in steps))[:_MOST_LANES]
+    events = [_moment(row) for row in reversed(steps) if _lane(row) in lanes]
+    caption = f"Who altered throttles and moves when: the {len(lanes)} last altered"
+    return (Chart(moments(events), caption),) if events else ()
+
+
+def _moment(row: Row) -> Moment:
+    kind = "reassignment" if row["config_key"] == "reassignment" else "throttle"
+    refused = "" if row["is_done"] else ", refused"
+    who = texts.listed(row["principal"])
+    words = f"{row['config_key']} {row['change']} {texts.listed(row['value'] or '')} by {who}"
+    return Moment(row["event_time"], _lane(row), f"{kind} {row['change'].lower()}{refused}", words)
+
+
+def _cut(steps: Sequence[Row]) -> str:
+    every = steps[0]["of_all"]
+    return (
+        f"The chart has the last {len(steps):,} of {every:,} steps, in {_MOST_LANES} lanes at most."
+    )
+
+
+def _alarms(checks: Sequence[Row], moves: Sequence[Row]) -> list[Alarm]:
+    alarms = []
+    wrong = [row for row in moves if row["state"] in _WRONG]
+    if wrong:
+        what = texts.names(f"{row['topic']}-{row['partition']}" for row in wrong)
+        alarms.append(Alarm(NOW, f"Moves that do not come to an end: {what}."))
+    if checks:
+        alarms.append(Alarm(SOON, _checks(checks)))
+    return alarms

@@ -1,0 +1,131 @@
+"""What a report is about: one cluster, and from when on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.reader import NeverMadeError, Reader, engine_errors, filler, nearest
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.section import Row
+from quotaflow.pipelines.sql_text import literal
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_POINTS = 120
+"""A line of a chart has so many points at most; a longer time is cut into longer steps."""
+
+_STEPS_S = (1, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400)
+# What a snapshot saw may be newer than what clients did, which is what a report is about.
+_CLUSTERS = """
+SELECT
+    cluster_id,
+    coalesce(max(CASE WHEN job <> 'snapshot' THEN event_time END), max(event_time)) AS newest
+FROM pipeline_progress
+WHERE cluster_id IS NOT NULL
+GROUP BY cluster_id
+ORDER BY newest DESC
+"""
+_EXTENT = """
+SELECT min({time}) AS first, max({time}) AS last FROM {table}
+WHERE cluster_id = {{cluster}} AND {time} >= {{since}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A cluster's tables from `since` on; `until` is the newest event that is known of it."""
+
+    reader: Reader
+    cluster_id: str
+    since: datetime
+    until: datetime
+    now: datetime
+
+    def rows(self, sql: str) -> list[Row]:
+        """The answer to a query in which {cluster} and {since} stand for those of this report.
+
+        A time that Python has no year for, as a client's clock may tell, is none.
+        """
+        asked = sql.replace("{cluster}", literal(self.cluster_id))
+        asked = asked.replace("{since}", literal(self.since))
+        with engine_errors(asked):
+            found: list[Row] = _in_python(self.reader.query(asked).read_all()).to_pylist()
+        return found
+
+    def extent(self, table: str) -> tuple[datetime | None, datetime | None]:
+        """The first and last time of a table's rows."""
+        time = tables.TABLES[table].time
+        (found,) = self.rows(_EXTENT.format(time=time, table=table))
+        return found["first"], found["last"]
+
+    def step_s(self, table: str, least_s: int = 1) -> int:
+        """How long a step on a time axis is, so that a line over all rows has few points."""
+        first, last = self.extent(table)
+        long_s = 0 if first is None or last is None else (last - first) / timedelta(seconds=1)
+        steps = (step for step in _STEPS_S if step >= least_s and long_s / step <= MOST_POINTS)
+        return next(steps, round(long_s / MOST_POINTS) + 1)
+
+    def nothing(self, table: str) -> str:
+        """Why a table tells nothing, and the command that would change that."""
+        if self.reader.is_made(table):
+            time = tables.TABLES[table].time
+            sql = f"SELECT max({time}) AS last FROM {table} WHERE cluster_id = {{cluster}}"
+            last = self.rows(sql)[0]["last"]
+            if last is not None:
+                return f"{table} has no rows since {texts.moment(self.since)} UTC, where this " + (
+                    f"report begins; its newest is of {texts.moment(last)}: name it with --since."
+                )
+        return f"{table} has no rows of this cluster: `quotaflow {filler(table)}` " + ("fills it.")
+
+
+def clusters(reader: Reader) -> Mapping[str, datetime]:
+    """The clusters of a warehouse, each with the time of the newest event that is known of it.
+
+    Raises NeverMadeError where the warehouse has no table at all.
+    """
+    try:
+        return {row["cluster_id"]: row["newest"] for row in reader.rows(_CLUSTERS)}
+    except NeverMadeError:
+        if any(map(reader.is_made, tables.TABLES)):
+            return {}
+        raise
+
+
+def chosen(known: Mapping[str, datetime], cluster_id: str | None) -> str:
+    """The cluster asked for, or the only one; empty where none is known yet.
+
+    Raises ConfigError for one that is not there, and where several are and none was named.
+    """
+    if cluster_id is not None:
+        if cluster_id not in known:
+            raise ConfigError(f"no cluster {cluster_id}{nearest(cluster_id, list(known))}")
+        return cluster_id
+    if len(known) > 1:
+        raise ConfigError(
+            f"the tables hold {len(known)} clusters: name one with --cluster: " + (", ".join(known))
+        )
+    return next(iter(known), "")
+
+
+def _in_python(answer: "pa.Table") -> "pa.Table":
+    import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
+    from pyarrow import compute  # noqa: PLC0415
+
+    for place, column in enumerate(answer.schema):
+        if pa.types.is_timestamp(column.type):
+            values = answer.column(place)
+            us = values.cast(pa.timestamp("us", "UTC"))
+            number = us.cast(pa.int64())
+            is_python = compute.less(compute.abs(number), _MOST_US)
+            answer = answer.set_column(
+                place, column.name, compute.if_else(is_python, us, pa.scalar(None, us.type))
+            )
+    return answer
+
+
+# The year 9999 is 8,029 years off.
+_MOST_US = 8_000 * 365 * 86_400 * 10**6

@@ -1,0 +1,194 @@
+"""Which clients push the metrics they were asked for, and whose are past a bound (KIP-714)."""
+
+from collections.abc import Sequence
+
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.bars import bars
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import (
+    MOST_ROWS,
+    NOW,
+    NUMBER,
+    SOON,
+    Alarm,
+    Chart,
+    Column,
+    Row,
+    Section,
+    grid,
+    moment,
+    number,
+    text,
+)
+
+TITLE = "Client telemetry and alerts"
+_TABLE = "telemetry_subscriptions"
+_STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off")
+_MOST_BARS = 12
+_SOFTWARE = f"""
+SELECT
+    coalesce(client_software_name, 'unknown') AS software,
+    coalesce(client_software_version, '') AS version,
+    {", ".join(f"count(CASE WHEN state = '{name}' THEN 1 END) AS {name}" for name in _STATES)},
+    count(*) AS instances,
+    sum(missing_pushes) AS missing_pushes,
+    sum(expected_pushes) AS expected_pushes,
+    sum(rejected_pushes) AS rejected_pushes,
+    min(first_seen) AS first_seen,
+    max(last_seen) AS last_seen
+FROM client_coverage
+WHERE cluster_id = {{cluster}} AND last_seen >= {{since}}
+GROUP BY 1, 2
+ORDER BY instances DESC, software, version
+"""
+_SILENT = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM client_coverage
+WHERE cluster_id = {{cluster}} AND last_seen >= {{since}}
+    AND (state IN ('vanished', 'cut_off', 'never_pushed') OR missing_share > 0.05)
+ORDER BY state = 'cut_off' DESC, missing_share DESC NULLS LAST, client_id, client_instance_id
+LIMIT {MOST_ROWS}
+"""
+_ALERTS = f"""
+SELECT is_open, rule, client_id, principal, metric, bound, unit,
+    count(*) AS alerts,
+    max(peak_value) AS peak_value,
+    max(duration_ms) AS duration_ms,
+    min(first_breach) AS first_breach,
+    sum(count(*)) OVER () AS all_alerts,
+    sum(count(CASE WHEN is_open THEN 1 END)) OVER () AS open_alerts,
+    count(*) OVER () AS of_all
+FROM metric_alerts
+WHERE cluster_id = {{cluster}} AND (is_open OR closed_at >= {{since}})
+GROUP BY is_open, rule, client_id, principal, metric, bound, unit
+ORDER BY is_open DESC, first_breach DESC, client_id, rule
+LIMIT {MOST_ROWS}
+"""
+_WITHOUT = f"""
+SELECT reason, client_software_name, client_software_version, count(*) AS clients,
+    sum(requests) AS requests, count(*) OVER () AS of_all
+FROM clients_without_telemetry
+WHERE cluster_id = {{cluster}} AND last_seen >= {{since}}
+GROUP BY reason, client_software_name, client_software_version
+ORDER BY clients DESC, client_software_name, client_software_version
+LIMIT {MOST_ROWS}
+"""
+_BREACHED = (
+    Column("state", lambda row: "open" if row["is_open"] else "closed"),
+    text("rule", "rule"),
+    text("client", "client_id"),
+    text("principal", "principal"),
+    Column("metric", lambda row: texts.listed(row["metric"].removeprefix("org.apache.kafka."))),
+    number("alerts", "alerts"),
+    Column("bound", lambda row: _in_unit(row, "bound"), NUMBER),
+    Column("worst", lambda row: _in_unit(row, "peak_value"), NUMBER),
+    number("longest", "duration_ms", texts.duration),
+    moment("since (UTC)", "first_breach"),
+)
+_QUIET = (
+    text("client", "client_id"),
+    text("principal", "principal"),
+    text("state", "state"),
+    text("software", "client_software_name"),
+    number("asked every", "push_interval_ms", texts.duration),
+    number("pushes expected", "expected_pushes"),
+    number("missing", "missing_share", texts.share),
+    moment("last seen (UTC)", "last_seen"),
+)
+_UNASKED = (
+    text("software", "client_software_name"),
+    text("version", "client_software_version"),
+    text("why", "reason"),
+    number("clients", "clients"),
+    number("requests", "requests"),
+)
+
+
+def section(scope: Scope) -> Section:
+    """Client instances by how they ended, alerts, and clients that never asked."""
+    kinds, alerts, without = (scope.rows(sql) for sql in (_SOFTWARE, _ALERTS, _WITHOUT))
+    if not kinds and not without:
+        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+    silent = scope.rows(_SILENT)
+    open_alerts = alerts[0]["open_alerts"] if alerts else 0
+    seen = [row[name] for row in kinds for name in ("first_seen", "last_seen")]
+    return Section(
+        TITLE,
+        span=texts.span(min(seen), max(seen)) if seen else "",
+        sentences=(_coverage(kinds), _alerting(alerts), _never(without)),
+        advice="`quotaflow troubleshoot CLIENT` asks one client for more, for a while."
+        if open_alerts
+        else "Let clients of old versions be updated where their metrics are wanted.",
+        charts=_charts(kinds),
+        grids=(
+            grid("Alerts, open ones first", alerts, _BREACHED, "No alert was open."),
+            grid(
+                "Clients that fell silent, were cut off or lack more than 5 % of their pushes",
+                silent,
+                _QUIET,
+                "All push what they were asked for.",
+            ),
+            grid("Clients that never asked to push", without, _UNASKED, "Every client asked."),
+        ),
+        left_out=("Times of alerts are by the clients' own clocks.",) if alerts else (),
+        alarms=tuple(_alarms(alerts, silent)),
+    )
+
+
+def _in_unit(row: Row, name: str) -> str:
+    return f"{texts.number(row[name])} {texts.listed(row['unit'] or '', 12)}".strip()
+
+
+def _coverage(kinds: Sequence[Row]) -> str:
+    if not kinds:
+        return "No client asked for a telemetry subscription."
+    instances, missing, expected, rejected = (
+        sum(row[name] for row in kinds)
+        for name in ("instances", "missing_pushes", "expected_pushes", "rejected_pushes")
+    )
+    of_all = f"{missing / expected:.1%}" if expected else "none"
+    return f"{texts.count(instances, 'client instance')} were asked to push; of " + (
+        f"{texts.count(expected, 'expected push').replace('pushs', 'pushes')} {of_all} are "
+        f"missing, and {rejected:,} were rejected."
+    )
+
+
+def _alerting(alerts: Sequence[Row]) -> str:
+    if not alerts:
+        return "No alert on clients' metrics was open."
+    return (
+        f"{alerts[0]['open_alerts']:,} of {texts.count(alerts[0]['all_alerts'], 'alert')} are open."
+    )
+
+
+def _never(without: Sequence[Row]) -> str:
+    if not without:
+        return ""
+    clients = texts.count(sum(row["clients"] for row in without), "client")
+    return f"{clients} never asked to push: too old, switched off, or of other software."
+
+
+def _charts(kinds: Sequence[Row]) -> tuple[Chart, ...]:
+    shown = kinds[:_MOST_BARS]
+    if not shown:
+        return ()
+    series = {
+        name.replace("_", " "): [row[name] for row in shown]
+        for name in _STATES
+        if any(row[name] for row in shown)
+    }
+    figure = bars([f"{r['software']} {r['version']}" for r in shown], series, "client instances")
+    cut = "" if len(kinds) == len(shown) else f" (the first {len(shown)} of {len(kinds)})"
+    return (Chart(figure, f"How client instances ended, by their software{cut}"),)
+
+
+def _alarms(alerts: Sequence[Row], silent: Sequence[Row]) -> list[Alarm]:
+    alarms = []
+    still_open = [row for row in alerts if row["is_open"]]
+    if still_open:
+        who = texts.names(row["client_id"] for row in still_open)
+        alarms.append(Alarm(NOW, f"Metrics of {who} are past a bound."))
+    cut_off = [row["client_id"] for row in silent if row["state"] == "cut_off"]
+    if cut_off:
+        alarms.append(Alarm(SOON, f"Cut off, and silent until restarted: {texts.names(cut_off)}."))
+    return alarms

@@ -1,0 +1,99 @@
+"""Values as text to read: bounded, with units, and without what does not print."""
+
+import html
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from rich.filesize import decimal
+
+NAME_CHARS, SENTENCE_CHARS = 48, 400
+NOT_KNOWN = "not known"
+_MOST_NAMES = 5
+_SMALL = 10
+
+
+def listed(value: object, chars: int = NAME_CHARS) -> str:
+    """A value as text to read: bounded, and without what does not print."""
+    if value is None:
+        return NOT_KNOWN
+    # Whoever named it may have sent megabytes.
+    start = str(value)[: chars + 1]
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in start)
+    return shown if len(shown) <= chars else shown[: chars - 1] + "…"
+
+
+def label(name: object, chars: int = 28) -> str:
+    """A name as plotly may show it, which takes some tags and entities for markup."""
+    return html.escape(listed(name, chars))
+
+
+def names(of: Iterable[object]) -> str:
+    """Names in a sentence, each once, the first few of them."""
+    every = list(dict.fromkeys(of))
+    first = [listed(name) for name in every[:_MOST_NAMES]]
+    if len(every) > len(first):
+        return f"{', '.join(first)} and {len(every) - len(first)} more"
+    return " and ".join(filter(None, [", ".join(first[:-1]), first[-1]])) if first else ""
+
+
+def count(of: float, noun: str) -> str:
+    """How many of something: 1 broker, 3 brokers."""
+    return f"{of:,} {noun}" if of == 1 else f"{of:,} {noun}s"
+
+
+def number(value: float | None) -> str:
+    """A number with as many digits as tell something; nothing where it is not known."""
+    if value is None:
+        return ""
+    if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124  NaN is unlike itself
+        return NOT_KNOWN
+    return f"{value:,.2f}".rstrip("0").rstrip(".") if abs(value) < _SMALL else f"{value:,.0f}"
+
+
+def share(value: float | None) -> str:
+    """A share of one as per cent."""
+    return "" if value is None else f"{100 * value:,.0f} %"
+
+
+def size(of: float | None) -> str:
+    """Bytes as people read them, in powers of ten: 1.2 MB."""
+    return NOT_KNOWN if of is None else decimal(round(of))
+
+
+def rate(bytes_per_s: float | None) -> str:
+    """Bytes per second as people read them; nothing where there is none."""
+    return "" if bytes_per_s is None else f"{size(bytes_per_s)}/s"
+
+
+def duration(ms: float | None) -> str:
+    """How long: 850 ms, 12 s, 3 min, 2 h."""
+    if ms is None:
+        return ""
+    for most_ms, unit_ms, unit in ((1e3, 1, "ms"), (12e4, 1e3, "s"), (72e5, 6e4, "min")):
+        if abs(ms) < most_ms:
+            return f"{number(round(ms / unit_ms, 1))} {unit}"
+    return f"{ms / 36e5:,.0f} h" if abs(ms) < 48 * 36e5 else f"{ms / 864e5:,.0f} days"
+
+
+def age(since: datetime, now: datetime) -> str:
+    """How long ago."""
+    return duration((now - since) / timedelta(milliseconds=1))
+
+
+def moment(time: datetime | None) -> str:
+    """A time in UTC, to the second."""
+    return NOT_KNOWN if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def span(first: datetime | None, last: datetime | None) -> str:
+    """From when to when, in UTC; nothing where neither is known."""
+    if first is None or last is None:
+        return ""
+    start, end = first.astimezone(UTC), last.astimezone(UTC)
+    until = f"{end:%H:%M:%S}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
+    return f"{start:%Y-%m-%d %H:%M:%S} to {until} UTC"
+
+
+def money(amount: float | None, currency: str | None) -> str:
+    """An amount with its currency; nothing where conf has no prices."""
+    return "" if amount is None else f"{amount:,.2f} {listed(currency or '', 8)}".strip()

@@ -1,0 +1,145 @@
+"""Chromium without a window, steered over a pipe: what a page does there, and how it looks."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+COMMANDS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-extensions",
+    "--disable-component-update",
+    "--disable-background-networking",
+    "--remote-debugging-pipe",
+)
+_DRAWN = """new Promise((done) => {
+    const look = () => document.documentElement.dataset.drawn === undefined
+        && document.querySelector(".chart") ? setTimeout(look, 20) : done(true);
+    look();
+})"""
+_PROBLEMS = {"Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"}
+
+
+@dataclass
+class Browser:
+    """One page of a running browser. `problems` are what its console and network complained of."""
+
+    to: Any
+    of: Any
+    numbers: Iterator[int] = field(default_factory=count)
+    session: str | None = None
+    problems: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    is_loaded: bool = False
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """The answer to a command of the DevTools protocol."""
+        number = next(self.numbers)
+        message = {"id": number, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        self.to.write(json.dumps(message).encode() + b"\0")
+        self.to.flush()
+        while (told := self._next()).get("id") != number:
+            pass
+        assert "error" not in told, told["error"]
+        result: dict[str, Any] = told["result"]
+        return result
+
+    def _next(self) -> dict[str, Any]:
+        text = bytearray()
+        while (byte := self.of.read(1)) != b"\0":
+            assert byte, "the browser ended"
+            text += byte
+        told: dict[str, Any] = json.loads(text)
+        method = told.get("method")
+        if method in _PROBLEMS:
+            self.problems.append(told["params"])
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(told["params"]["request"]["url"])
+        elif method == "Page.loadEventFired":
+            self.is_loaded = True
+        return told
+
+    def open(self, page: Path, width_px: int, *, is_dark: bool = False) -> None:
+        """Show a file, and wait until every chart is drawn."""
+        size = {"width": width_px, "height": 900, "deviceScaleFactor": 1}
+        self.ask("Emulation.setDeviceMetricsOverride", mobile=width_px < 600, **size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
+        self.ask("Emulation.setEmulatedMedia", features=[scheme])
+        self.problems.clear()
+        self.requests.clear()
+        self.is_loaded = False
+        self.ask("Page.navigate", url=page.as_uri())
+        while not self.is_loaded:
+            self._next()
+        self.value(_DRAWN)
+
+    def value(self, expression: str) -> Any:
+        """What a JavaScript expression comes to in the page."""
+        told = self.ask(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in told, told["exceptionDetails"]
+        return told["result"].get("value")
+
+    def picture(self, file: Path, most_height_px: int = 16_000) -> None:
+        """The whole page as PNG."""
+        size = self.ask("Page.getLayoutMetrics")["cssContentSize"]
+        height = min(size["height"], most_height_px)
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}
+        told = self.ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+        file.write_bytes(base64.b64decode(told["data"]))
+
+
+@contextmanager
+def browser(folder: Path) -> Iterator[Browser]:
+    """A browser that keeps what it writes in a folder; it ends with the block.
+
+    Raises RuntimeError where none is installed: reports are looked at before they are shipped.
+    """
+    command = next(filter(None, map(shutil.which, COMMANDS)), None)
+    if command is None:
+        names = ", ".join(COMMANDS)
+        raise RuntimeError(
+            f"no browser to look at reports with (one of {names}): apt install chromium"
+        )
+    reads, to = os.pipe()
+    of, writes = os.pipe()
+    flags = " ".join(_FLAGS)
+    run = f'exec "$0" {flags} --user-data-dir="$1" about:blank 3<&{reads} 4>&{writes}'
+    with (folder / "browser.log").open("wb") as log:
+        process = subprocess.Popen(
+            ["bash", "-c", run, command, str(folder / "profile")],
+            pass_fds=(reads, writes),
+            stdout=log,
+            stderr=log,
+        )
+    os.close(reads)
+    os.close(writes)
+    try:
+        with os.fdopen(to, "wb") as to_file, os.fdopen(of, "rb") as of_file:
+            page = Browser(to_file, of_file)
+            target = page.ask("Target.createTarget", url="about:blank")["targetId"]
+            told = page.ask("Target.attachToTarget", targetId=target, flatten=True)
+            page.session = told["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                page.ask(f"{domain}.enable")
+            yield page
+            page.session = None
+            page.ask("Browser.close")
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,31 @@
+"""One warehouse whose clients all mean harm, and its sections: making them takes seconds."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.report.report import sections
+from quotaflow.pipelines.report.section import Section
+from quotaflow.pipelines.warehouse import Warehouse
+
+from ..view_rows import make_tables
+from .pages import CONTENT, hostile, scope
+
+
+@pytest.fixture(scope="package")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Tables with rows of every kind, under every hostile name."""
+    warehouse = Warehouse(config.Warehouse(path=str(tmp_path_factory.mktemp("filled"))))
+    rows = {
+        table: [hostile(row, place + n) for n in range(2) for place, row in enumerate(content)]
+        for table, content in CONTENT.items()
+    }
+    make_tables(warehouse, rows)
+    return warehouse
+
+
+@pytest.fixture(scope="package")
+def told(filled: Warehouse) -> Sequence[Section]:
+    """Every section over them."""
+    return sections(scope(filled))

@@ -1,0 +1,100 @@
+"""What reports are made of here, and what a browser makes of one: its tags, texts and addresses."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from typing import Any
+
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.warehouse import Warehouse
+
+from ..view_rows import FILLED, Row, at
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+NOW = NOON + timedelta(hours=2)
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def progress(second: float, outcome: str, rows: int = 5, **others: Any) -> Row:
+    """A count of a micro-batch."""
+    row = {"cluster_id": "c1", "event_time": at(second), "job": "ingest_request_log"}
+    row |= {"query_id": "q", "batch_id": 1, "target": "requests", "outcome": outcome}
+    return row | {"row_count": rows} | others
+
+
+PROGRESS: list[Row] = [
+    progress(60, "in", 12, target=None),
+    progress(60, "out", 7),
+    progress(60, "left_out", 2, target=None, reason="raft"),
+    progress(65, "quarantined", 3, reason="not_json"),
+    progress(65, "late", job="request_results", target="traffic"),
+    progress(70, "in", job="snapshot", query_id="snapshot"),
+]
+CONTENT: dict[str, list[Row]] = FILLED | {"pipeline_progress": PROGRESS}
+
+
+def scope(warehouse: Warehouse, cluster_id: str = "c1", **others: Any) -> Scope:
+    """Of all rows that are made up here."""
+    since, until = NOON - timedelta(days=1), at(65)
+    told = {"since": since, "until": until, "now": NOW} | others
+    return Scope(Reader(warehouse), cluster_id, **told)
+
+
+# A name of each kind that a page, a script, a template, a terminal or an eye could fall for.
+NAMES = (
+    HOSTILE,
+    "{{ 7 * 7 }}{% raw %}${1+1}",
+    "%{x}<b>bold</b>&amp;",
+    "\u202egnp.exe\u2066\x00\x1b[31m",
+    "x" * 10_000,
+    "`quotaflow apply --yes`",
+    "'; DROP TABLE requests; --",
+)
+_NAMED = {"client_id", "principal", "topic", "client_rack", "entity_name", "bucket_user", "rule"}
+_NAMED |= {"client_software_name", "client_software_version", "bucket_client_id", "unit"}
+
+
+def hostile(row: Row, place: int) -> Row:
+    """A row in which whatever a client may choose is chosen by somebody who means harm."""
+    name = NAMES[place % len(NAMES)]
+    return {key: name if key in _NAMED and value else value for key, value in row.items()}
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.texts: list[str] = []
+        self.scripts: list[str] = []
+        self._in: str | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._in = tag
+        self.addresses += [value or "" for name, value in attrs if name in {"src", "href"}]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+
+    def handle_data(self, data: str) -> None:
+        if self._in not in {"script", "style"}:
+            self.texts.append(data)
+        elif self._in == "script":
+            self.scripts.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in = None if tag == self._in else self._in
+
+    @property
+    def charts(self) -> list[dict[str, Any]]:
+        """Figures as JSON."""
+        return [json.loads(text) for text in self.scripts if text.startswith('{"data"')]
+
+    @property
+    def said(self) -> str:
+        """All texts in one line."""
+        return " ".join(" ".join(self.texts).split())

@@ -1,0 +1,51 @@
+"""The report in a browser: every chart is drawn, nothing complains, and a phone shows all of it."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.report.page import page
+from quotaflow.pipelines.report.section import Section
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .browser import Browser, browser
+from .pages import scope
+
+# Beside charts, in which plotly lays its parts over one another.
+_TOO_WIDE = """[...document.querySelectorAll("body *:not(thead, thead *, .chart *)")]
+    .filter((part) => part.getBoundingClientRect().right > innerWidth + 1)
+    .map((part) => part.outerHTML.slice(0, 80))"""
+_UNDRAWN = """[...document.querySelectorAll(".chart")]
+    .filter((place) => !place.querySelector(".trace, .heatmaplayer image, .points path"))
+    .map((place) => place.getAttribute("aria-label"))"""
+_UNREADABLE = """[...document.querySelectorAll(".chart text, .chart tspan")]
+    .filter((part) => /undefined|NaN/.test(part.textContent) || part.style.fontWeight === "bold")
+    .map((part) => part.textContent)"""
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests."""
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+def test_a_page_full_of_hostile_names_is_whole_on_desk_and_phone(
+    shown: Browser, filled: Warehouse, told: Sequence[Section], tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page(told, scope(filled)), encoding="utf-8")
+    for width_px, is_dark in ((375, False), (1_280, True)):
+        shown.open(file, width_px, is_dark=is_dark)
+        assert shown.problems == []
+        assert [url for url in shown.requests if not url.startswith("data:")] == [file.as_uri()]
+        assert shown.value("document.documentElement.scrollWidth") <= width_px
+        assert shown.value(_TOO_WIDE) == []
+        assert shown.value("document.querySelectorAll('.chart').length") >= len(told)
+        assert shown.value(_UNDRAWN) == []
+        assert shown.value(_UNREADABLE) == []
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert shown.value(paper) == "rgb(13, 17, 23)"
+    ink = "getComputedStyle(document.querySelector('.chart .xtick text')).fill"
+    assert shown.value(ink) == "rgb(230, 237, 243)", "charts follow"

@@ -1,0 +1,65 @@
+"""What a report is about: which cluster, from when on, and in which steps."""
+
+from datetime import timedelta
+
+import pytest
+
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.reader import NeverMadeError, Reader
+from quotaflow.pipelines.report.scope import MOST_POINTS, chosen, clusters
+from quotaflow.pipelines.warehouse import Warehouse
+
+from ..view_rows import at
+from .pages import NOON, scope
+
+
+def test_the_only_cluster_needs_no_name() -> None:
+    assert chosen({"c1": NOON}, None) == "c1"
+    assert chosen({}, None) == ""
+
+
+def test_one_of_several_clusters_must_be_named() -> None:
+    known = {"c1": NOON, "c2": NOON}
+    assert chosen(known, "c2") == "c2"
+    with pytest.raises(ConfigError, match=r"hold 2 clusters: name one with --cluster: c1, c2"):
+        chosen(known, None)
+
+
+def test_a_cluster_that_is_not_there_is_an_error_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match=r"no cluster prod-q \(did you mean prod-a\?\)"):
+        chosen({"prod-a": NOON, "x": NOON}, "prod-q")
+
+
+def test_a_warehouse_that_was_never_made_is_an_error(warehouse: Warehouse) -> None:
+    with pytest.raises(NeverMadeError, match="pipeline_progress was never made"):
+        clusters(Reader(warehouse))
+
+
+def test_the_newest_event_is_that_of_clients_not_of_snapshots(filled: Warehouse) -> None:
+    assert clusters(Reader(filled)) == {"c1": at(65)}
+
+
+def test_names_are_quoted_in_queries(filled: Warehouse) -> None:
+    told = scope(filled, "c1' OR '1' = '1").rows(
+        "SELECT count(*) AS n FROM traffic WHERE cluster_id = {cluster}"
+    )
+    assert told == [{"n": 0}]
+
+
+def test_times_past_the_years_of_python_are_none(filled: Warehouse) -> None:
+    (told,) = scope(filled).rows(
+        "SELECT arrow_cast(9223372036854775806, 'Timestamp(Microsecond, Some(\"UTC\"))') AS far, "
+        "timestamp '2026-11-21T12:00:00Z' AS near"
+    )
+    assert told["far"] is None
+    assert told["near"] == NOON
+
+
+@pytest.mark.parametrize(
+    ("least_s", "step_s"),
+    [pytest.param(1, 10, id="120 points at most"), pytest.param(60, 60, id="not less than asked")],
+)
+def test_steps_keep_a_line_short(filled: Warehouse, least_s: int, step_s: int) -> None:
+    assert scope(filled).extent("replica_offsets") == (NOON, NOON + timedelta(minutes=14))
+    assert MOST_POINTS == 120
+    assert scope(filled).step_s("replica_offsets", least_s) == step_s

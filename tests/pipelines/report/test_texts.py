@@ -1,0 +1,93 @@
+"""Values as text: bounded, in units people read, and without what does not print."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.report import texts
+
+from .pages import NOON
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        pytest.param(None, "not known", id="none"),
+        pytest.param("az-a", "az-a", id="plain"),
+        pytest.param("a\u202eb\n", "a\ufffdb\ufffd", id="what does not print"),
+        pytest.param("x" * 60, "x" * 27 + "…", id="too long"),
+        pytest.param("<b>&amp;", "&lt;b&gt;&amp;amp;", id="markup"),
+    ],
+)
+def test_labels_are_bounded_text(name: str | None, shown: str) -> None:
+    assert texts.label(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("show", "value", "shown"),
+    [
+        (texts.number, None, ""),
+        (texts.number, 1_234_567.8, "1,234,568"),
+        (texts.number, 0.5, "0.5"),
+        (texts.number, 3.0, "3"),
+        (texts.number, 20.0, "20"),
+        (texts.number, float("nan"), "not known"),
+        (texts.number, float("inf"), "not known"),
+        (texts.share, 0.126, "13 %"),
+        (texts.size, 1_500, "1.5 kB"),
+        (texts.size, None, "not known"),
+        (texts.rate, 2e6, "2.0 MB/s"),
+        (texts.rate, None, ""),
+        (texts.duration, None, ""),
+        (texts.duration, 850, "850 ms"),
+        (texts.duration, 12_340, "12 s"),
+        (texts.duration, 7_400, "7.4 s"),
+        (texts.duration, 180_000, "3 min"),
+        (texts.duration, 86_400_000, "24 h"),
+        (texts.duration, 864_000_000, "10 days"),
+    ],
+)
+def test_values_have_units_people_read(show: Callable[[Any], str], value: Any, shown: str) -> None:
+    assert show(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("of", "shown"),
+    [
+        pytest.param([], "", id="nobody"),
+        pytest.param(["a"], "a", id="one"),
+        pytest.param(["a", "b", "a"], "a and b", id="each once"),
+        pytest.param(list("abcde"), "a, b, c, d and e", id="as many as are shown"),
+        pytest.param(list("abcdefg"), "a, b, c, d, e and 2 more", id="more than are shown"),
+        pytest.param(["x" * 99], "x" * 47 + "…", id="bounded"),
+    ],
+)
+def test_names_in_a_sentence(of: list[str], shown: str) -> None:
+    assert texts.names(of) == shown
+
+
+@pytest.mark.parametrize(
+    ("last", "shown"),
+    [
+        (NOON + timedelta(hours=1), "2026-11-21 12:00:00 to 13:00:00 UTC"),
+        (NOON + timedelta(days=1), "2026-11-21 12:00:00 to 2026-11-22 12:00:00 UTC"),
+        (None, ""),
+    ],
+)
+def test_spans_name_a_day_once(last: datetime | None, shown: str) -> None:
+    assert texts.span(NOON, last) == shown
+
+
+def test_one_is_no_plural() -> None:
+    assert [texts.count(n, "broker") for n in (0, 1, 1_200)] == [
+        "0 brokers",
+        "1 broker",
+        "1,200 brokers",
+    ]
+
+
+def test_money_needs_prices() -> None:
+    assert texts.money(None, "EUR") == ""
+    assert texts.money(1_234.5, "EUR") == "1,234.50 EUR"
