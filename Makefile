@@ -10,7 +10,7 @@ SHELL := /bin/bash
 WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test checks lint types unit live faults bench clean
+.PHONY: help demo test checks lint types unit live faults bench audit clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -44,6 +44,12 @@ faults: $(READY) ## kill -9 at random points, brokers that go away: takes long
 
 bench: $(READY) ## benchmarks, each a ratio within one run: takes long
 	$(BIN)/python -m bench
+
+audit: ## known vulnerabilities of what constraints.txt pins: asks the advisory service of PyPI
+	@$(PYTHON) -m venv .venv/audit
+	@.venv/audit/bin/pip install --quiet 'pip-audit>=2.10,<3'
+	@.venv/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --format json \
+	  --progress-spinner off 2>&1 | $(PYTHON) .ci/audit.py constraints.txt
 
 clean: ## remove the environment and what tools left
 	rm -rf $(VENV) .links build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -22,11 +22,11 @@ from quotaflow.pipelines.privacy_section import Privacy
 from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
 from quotaflow.pipelines.racks import Racks
 from quotaflow.pipelines.replication_section import Replication
-from quotaflow.pipelines.secrets import literal_secret_problem, principal
+from quotaflow.pipelines.secrets import SHOWN_SECRET, literal_secret_problem, principal
 from quotaflow.pipelines.section import Positive, Principal, Section
 from quotaflow.udfs.rules.pseudonym import ADDRESS
 
-_UNPRINTED = {("kafka",), ("spark", "conf"), ("privacy", "key")}
+_UNPRINTED = {("kafka",), ("privacy",), ("spark", "conf"), ("alerts", "webhook")}
 
 
 def home() -> Path:
@@ -150,6 +150,16 @@ class Spark(Section):
     master: str = "local[*]"
     conf: dict[str, str] = Field(default_factory=dict)
 
+    @field_validator("conf")
+    @classmethod
+    def _no_secrets(cls, conf: dict[str, str]) -> dict[str, str]:
+        shown = sorted(key for key in conf if SHOWN_SECRET.search(key))
+        if shown:
+            raise ValueError(
+                f"{shown[0]} would stand in the process list: put it into spark-defaults.conf"
+            )
+        return conf
+
 
 class Conf(Section):
     """Everything a job needs to know, with the defaults of each section."""
@@ -208,7 +218,7 @@ def _problem(item: Any) -> str:
 
 
 def _printable(item: Any) -> bool:
-    # Sections, Kafka properties and Spark's conf may hold what must not be echoed.
+    # These may hold, in the wrong place, what must not be echoed.
     is_plain = isinstance(item["input"], str | int | float | bool)
     return is_plain and item["loc"][:1] not in _UNPRINTED and item["loc"][:2] not in _UNPRINTED
 

@@ -13,6 +13,8 @@ LOGIN_MODULES = {
     "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
     "com.sun.security.auth.module.Krb5LoginModule",
 }
+SHOWN_SECRET = re.compile(r"(?i)password|secret|access[.]?key|jaas|credential")
+"""Names of Spark's settings that hold secrets: a local session shows all settings to `ps`."""
 _SECRET_KEYS = re.compile(r"(password|secret|sasl\.jaas\.config|token|\.key$|user\.info)", re.I)
 _MODULES = {"PLAIN": "plain.PlainLoginModule", "SCRAM": "scram.ScramLoginModule"}
 

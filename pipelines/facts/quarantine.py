@@ -7,7 +7,7 @@ from quotaflow.schemas import tables
 
 HEAD_BYTES = 4_096
 # Kafka logs these bodies in full, and one can log in with what they hold.
-_SECRET_BODY = r"SASL_AUTHENTICATE|DELEGATION_TOKEN|SCRAM_CREDENTIALS|ENVELOPE|saltedPassword|hmac"
+_TELLTALE = r"SASL_AUTHENTICATE|DELEGATION_TOKEN|SCRAM_CREDENTIALS|ENVELOPE|saltedPassword|hmac"
 _DETAIL_CHARS = 500
 
 
@@ -15,7 +15,7 @@ def from_lines(parsed: DataFrame) -> DataFrame:
     """Records of the request-log topic that are no request line."""
     return (
         parsed.where(F.col("reason").isNotNull())
-        .withColumn("is_secret", F.col("value").cast("string").rlike(_SECRET_BODY))
+        .withColumn("is_secret", F.col("value").cast("string").rlike(_TELLTALE))
         .withColumns(_kept("requests", F.col("api"), F.col("value")))
         .select(tables.QUARANTINE.column_names)
     )

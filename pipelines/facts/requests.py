@@ -9,7 +9,7 @@ from quotaflow.pipelines.facts.partitions import with_partitions
 from quotaflow.schemas import events, tables
 
 # Values of configs a broker prints although their names say secret; it hides those it knows.
-_SECRET_VALUE = (
+_HIDDEN_VALUE = (
     r'(?i)("(?:name|key)":"[^"]*(?:password|secret|jaas|token|credential)[^"]*"'
     r'(?:,"[A-Za-z]+":(?:-?\d+|true|false))*,"value":)"(?:[^"\\]|\\.)*"'
 )
@@ -153,7 +153,7 @@ def _with_body(parsed: DataFrame, max_bytes: int) -> DataFrame:
 
 
 def _capped(body: Column, max_bytes: int) -> Column:
-    hidden = F.regexp_replace(body, _SECRET_VALUE, r'$1"[hidden]"')
+    hidden = F.regexp_replace(body, _HIDDEN_VALUE, r'$1"[hidden]"')
     # Few bodies hold configs, and the pattern costs as much as parsing the line did.
     scrubbed = F.when(body.contains(_VALUE), hidden).otherwise(body)
     omitted = F.concat(F.lit('{"omitted_bytes":'), F.octet_length(body).cast("string"), F.lit("}"))

@@ -72,6 +72,18 @@ def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
             "replication: {clean_up_principals: [b]}", "write User:b instead of b", id="bare too"
         ),
         pytest.param("kafka: {principal: b}", "write User:b instead of b", id="bare again"),
+        pytest.param(
+            "alerts: {webhook: {url: 'https://hooks.example/hunter2'}}",
+            "alerts.webhook.url",
+            id="a literal address of a webhook",
+        ),
+        pytest.param("alerts: {webhook: hunter2}", "alerts.webhook", id="a webhook of text"),
+        pytest.param("privacy: hunter2", "privacy", id="a key in the place of its section"),
+        pytest.param(
+            "spark: {conf: {spark.hadoop.fs.s3a.secret.key: hunter2}}",
+            "in the process list",
+            id="a secret of Spark's",
+        ),
         pytest.param("privacy: {key: hunter2}", "plain text", id="a literal key"),
         pytest.param("privacy: {key: [hunter2]}", "privacy.key", id="a key that is no text"),
         pytest.param("privacy: {columns: [topic]}", "privacy.columns.0", id="no such column"),
