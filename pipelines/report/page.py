@@ -49,7 +49,9 @@ def page(sections: "Sequence[Section]", scope: "Scope") -> str:
         style=_read(_STYLE),
         script=_read(_SCRIPT),
         plotly=get_plotlyjs() if any(section.charts for section in sections) else "",
-        marked=lambda text: Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(text)))),
+        marked=lambda text: Markup(  # noqa: S704  escaped first
+            _COMMAND.sub(r"<code>\1</code>", str(escape(text)))
+        ),
         # In a script JSON may hold no `<`: `</script>` in a name would end it.
         script_json=lambda text: text.replace("<", "\\u003c"),
     )
