@@ -12,17 +12,17 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines import result_memory
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.held import held
 from quotaflow.pipelines.result_memory import Memory
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.spans import EVER, Span, any_of
+from quotaflow.pipelines.spark_errors import spark_errors
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Keeper:
             counts.append(Count("late", touched.late, name, "past_max_lateness"))
             try:
                 written = self._replace(result, facts, spans, batch) if spans else 0
-            except (PySparkException, Py4JError) as error:
+            except spark_errors() as error:
                 failures.append(error)
                 memories[name] = _dirty(touched.memory, spans[0].start, error)
                 counts.append(Count("failed", touched.rows, name, type(error).__name__))
@@ -148,15 +148,12 @@ class Keeper:
             context={name: batch.warehouse.read(spark, name) for name in names},
         )
         rows = result.compute(known).where(any_of(span.holds(table.time) for span in spans))
-        rows = rows.persist()
-        try:
-            held = any_of(
-                f"({span.holds_date('event_date')} AND {span.holds(table.time)})" for span in spans
-            )
-            batch.replace(rows, table, f"({result.scope}) AND ({held})")
-            return rows.count()
-        finally:
-            rows.unpersist()
+        place = any_of(
+            f"({span.holds_date('event_date')} AND {span.holds(table.time)})" for span in spans
+        )
+        with held(rows) as kept:
+            batch.replace(kept, table, f"({result.scope}) AND ({place})")
+            return kept.count()
 
     def _is_late(self) -> Column:
         bound = F.make_dt_interval(secs=F.lit(self.conf.results.max_lateness_s))

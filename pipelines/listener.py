@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from queue import Empty, Full, Queue
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -20,6 +18,8 @@ from pyspark.sql.streaming.listener import (
     QueryTerminatedEvent,
     StreamingQueryListener,
 )
+
+from quotaflow.pipelines.spark_errors import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,5 +88,5 @@ def listening(spark: "SparkSession") -> Iterator[Listener]:
         yield listener
     finally:
         # A session that died takes its listeners along.
-        with suppress(Py4JError, PySparkException, OSError):
+        with suppress(*spark_errors(), OSError):
             spark.streams.removeListener(listener)

@@ -123,7 +123,8 @@ class ProgressLog:
     def _append(self, job: Job, query_id: str, progress: Any) -> None:
         batch_id = int(progress["batchId"])
         batch = Batch(self.setting.warehouse, job.name, query_id, batch_id, "/source")
-        pushes, unique = int(progress["numInputRows"]), progress["observedMetrics"][UNIQUE]["rows"]
+        pushes = query_progress.came(progress)
+        unique = progress["observedMetrics"][UNIQUE]["rows"]
         late = sum(int(op.get("numRowsDroppedByWatermark", 0)) for op in progress["stateOperators"])
         target = tables.CLIENT_METRICS.name
         counts = [

@@ -46,7 +46,12 @@ def of_idle(event: Mapping[str, Any], job: str, cluster_id: str) -> Row:
 
 def input_rows(progress: Mapping[str, Any], scans: int) -> int:
     """Rows that came in. A scan may skip what its result needs not: something is never nothing."""
-    return ceil((progress.get("numInputRows") or 0) / scans)
+    return ceil(came(progress) / scans)
+
+
+def came(progress: Mapping[str, Any]) -> int:
+    """Rows that all scans of a batch read; behind Spark Connect only its sources tell."""
+    return sum(int(source.get("numInputRows") or 0) for source in progress["sources"])
 
 
 def _of(told: Mapping[str, Any], job: str, cluster_id: str) -> Row:

@@ -13,6 +13,7 @@ from quotaflow.pipelines.job import Job, Setting
 from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.listener import listening
 from quotaflow.pipelines.progress import ProgressLog
+from quotaflow.pipelines.spark_errors import spark_errors
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
@@ -33,7 +34,7 @@ def run(
     *,
     accept_new_topic: bool = False,
 ) -> int:
-    """Run the named jobs (all without names), once or every `every_s` seconds until stopped.
+    """Run the named jobs or groups of them (all without names), once or every `every_s` seconds.
 
     Returns the number of rows that came in. Raises a QuotaflowError that says what to do when a
     checkpoint does not fit, a topic or the cluster is missing, or a job fails for good.
@@ -61,9 +62,10 @@ def run(
 
 def _chosen(names: list[str], conf: Conf) -> list[Job]:
     for name in names:
-        if name not in JOBS:
+        if name not in JOBS and name not in GROUPS:
             raise ConfigError(f"no job {name}{_nearest(name)}; jobs are {', '.join(JOBS)}")
-    jobs = [job for job in JOBS.values() if not names or job.name in names]
+    wanted = {job for name in names for job in GROUPS.get(name, (name,))}
+    jobs = [job for job in JOBS.values() if not names or job.name in wanted]
     off = [job for job in jobs if job.topic and getattr(conf.ingest, job.topic) is None]
     for job in off:
         if job.name in names:
@@ -148,21 +150,15 @@ class _Runner:
 
     def _write_down(self) -> None:
         """What was told and not written yet; a run whose session died ends with its own error."""
-        from py4j.protocol import Py4JError  # noqa: PLC0415  not a base dependency
-        from pyspark.errors import PySparkException  # noqa: PLC0415
-
         try:
             self.log.close()
-        except (Py4JError, PySparkException, OSError) as error:
+        except (*spark_errors(), OSError) as error:
             self.report(f"query_progress lacks the last batches: {_first_line(str(error))}")
 
     def _refresh(self, job: Job) -> None:
-        from py4j.protocol import Py4JError  # noqa: PLC0415  not a base dependency
-        from pyspark.errors import PySparkException  # noqa: PLC0415
-
         try:
             job.refresh(self.setting)
-        except (Py4JError, PySparkException) as error:
+        except spark_errors() as error:
             raise JobError(f"{job.name} failed: {_first_line(str(error))}") from error
 
     def not_up_to_date(self, job: Job) -> list[str]:
@@ -214,10 +210,7 @@ class _Runner:
 
 def _stop(query: "StreamingQuery") -> None:
     """Stop a query, whatever it dies of meanwhile: Ctrl-C reaches its Python workers too."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415  not a base dependency
-    from pyspark.errors import PySparkException  # noqa: PLC0415
-
-    with suppress(Py4JError, PySparkException):
+    with suppress(*spark_errors()):
         query.stop()
 
 

@@ -1,4 +1,4 @@
-"""The only place that builds a SparkSession: Databricks' own, Spark Connect's, or a local one."""
+"""The only place that builds a SparkSession: Databricks' own, Spark Connect's, or one of ours."""
 
 import logging
 import os
@@ -6,11 +6,13 @@ import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import jars
+from quotaflow.pipelines import jars, shipped
 from quotaflow.pipelines.config import Spark
+from quotaflow.pipelines.spark_errors import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,22 +41,23 @@ _FORGETFUL = {
     "spark.sql.ui.retainedExecutions": "20",
     "spark.sql.ui.explainMode": "simple",
 }
-"""Settings of a local session: its UI is off, and so it need not remember what that would show."""
+"""Settings of our own session: its UI is off, and so it need not remember what that would show."""
 
-_EVERYWHERE = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-}
+_TIME_ZONE = "spark.sql.session.timeZone"
+_ROWS_AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_EVERYWHERE = {_TIME_ZONE: "UTC", _ROWS_AT_ONCE: "1000"}
+_ON_THIS_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_PYTHON, _PY_FILES = "spark.pyspark.python", "spark.submit.pyFiles"
 
 
 def get(conf: Spark, progress: Callable[[str], None] = lambda _: None) -> "SparkSession":
-    """The session every job uses: the running one on Databricks or Connect, else a local one.
+    """The session every job uses: the running one on Databricks or Connect, else one of ours.
 
     Raises MissingToolError when no JDK 17+, no pyspark or no jars can be had.
     """
     if "DATABRICKS_RUNTIME_VERSION" in os.environ or "SPARK_REMOTE" in os.environ:
         return _running()
-    return _local(conf, progress)
+    return _own(conf, progress)
 
 
 def short_lived(conf: Spark) -> Spark:
@@ -66,27 +69,27 @@ def _running() -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415  pyspark is not a base dependency
 
     spark = SparkSession.builder.getOrCreate()
-    for key, value in _EVERYWHERE.items():
-        spark.conf.set(key, value)
+    spark.conf.set(_TIME_ZONE, "UTC")
+    # Serverless compute takes few settings; the sizes of its batches are its own then.
+    with suppress(*spark_errors()):
+        spark.conf.set(_ROWS_AT_ONCE, _EVERYWHERE[_ROWS_AT_ONCE])
     return spark
 
 
-def _local(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
-    paths = jars.spark_jars(progress)
+def _own(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
+    given = settings(conf, progress)
     from pyspark.sql import SparkSession  # noqa: PLC0415  after the check that names the extra
 
-    # Workers must be this interpreter, with quotaflow in it, whatever python3 is on PATH.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # Workers on this machine must be this interpreter, with quotaflow in it, whatever python3 is
+    # on PATH; where it is on other machines only conf knows.
+    os.environ["PYSPARK_PYTHON"] = given.get(_PYTHON, sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # It logs whole stacks of what we tell in one line, and of each Ctrl-C, some on the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
     progress("starting Spark")
     builder = SparkSession.builder.master(conf.master).appName("quotaflow")
-    ours = _EVERYWHERE | _local_settings(conf)
-    java_options = [ours[_JAVA_OPTIONS], conf.conf.get(_JAVA_OPTIONS, "")]
-    settings = ours | conf.conf | {_JAVA_OPTIONS: " ".join(java_options).strip()}
-    settings["spark.jars"] = ",".join(str(path) for path in paths)
-    for key, value in settings.items():
+    for key, value in given.items():
         builder = builder.config(key, value)
     with ThreadPoolExecutor(1, "spark-start") as other:
         # pyspark, interrupted while its JVM starts, takes away the file the JVM is about to write;
@@ -95,20 +98,35 @@ def _local(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
         return other.submit(builder.getOrCreate).result()
 
 
-def _local_settings(conf: Spark) -> dict[str, str]:
-    cores = str(os.cpu_count() or 2)
+def settings(conf: Spark, progress: Callable[[str], None] = lambda _: None) -> dict[str, str]:
+    """What a session of our own starts with; what `spark.conf` itself says wins. Raises as `get`.
+
+    On another master than local[...] the workers are sent what they run of quotaflow.
+    """
+    paths = jars.spark_jars(progress)
+    ours = _EVERYWHERE | _basics(conf) | _FORGETFUL
+    if conf.master.startswith("local"):
+        ours |= _ON_THIS_MACHINE | {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)}
+    java_options = [ours[_JAVA_OPTIONS], conf.conf.get(_JAVA_OPTIONS, "")]
+    given = ours | conf.conf | {_JAVA_OPTIONS: " ".join(java_options).strip()}
+    given["spark.jars"] = ",".join(str(path) for path in paths)
+    if not conf.master.startswith("local"):
+        given[_PY_FILES] = ",".join(
+            filter(None, [conf.conf.get(_PY_FILES), str(shipped.package())])
+        )
+    return given
+
+
+def _basics(conf: Spark) -> dict[str, str]:
     scratch = tempfile.gettempdir()
     logging_conf = resources.files("quotaflow.conf") / "log4j2-spark.properties"
     return {
         _JAVA_OPTIONS: f'"-Dlog4j2.configurationFile=file:{logging_conf}"',
         "spark.driver.memory": conf.driver_memory,
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # A commit takes 2.6 s with the default of 50 and 0.6 s with 1 on two cores.
         "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.sql.shuffle.partitions": cores,
         # More stages than the default of 100 come by in one batch: all would be compiled anew.
         "spark.sql.codegen.cache.maxEntries": "500",
         # Each table that a join broadcasts takes a page at least, by default 32 MB of a 2 GB heap:
@@ -118,4 +136,4 @@ def _local_settings(conf: Spark) -> dict[str, str]:
         "spark.redaction.regex": _REDACTED,
         "spark.scheduler.mode": "FAIR",
         "spark.sql.streaming.stopTimeout": "30000",
-    } | _FORGETFUL
+    }

@@ -13,6 +13,12 @@ HEAVY = {"pyspark", "pandas", "pyarrow"}
 # Spark Connect has none of these; only a local session may need them.
 CLASSIC = {"_jvm", "_jsc", "sparkContext", "rdd"}
 CLASSIC_ALLOWED = ("pipelines/session.py", "demo/", "tests/", "bench/")
+# What may be refused, or is not there, has one place each that goes on without.
+ONE_PLACE = {
+    "persist": "pipelines/held.py",
+    "cache": "pipelines/held.py",
+    "py4j": "pipelines/spark_errors.py",
+}
 
 SOURCES = sorted(
     path.relative_to(ROOT).as_posix()
@@ -28,6 +34,10 @@ def problems(source: str, path: str) -> list[str]:
     if not path.startswith(CLASSIC_ALLOWED):
         attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         found += [f"uses {name}" for name in sorted(attributes & CLASSIC)]
+        used = attributes | {name.partition(".")[0] for name in imported(tree)}
+        found += [
+            f"uses {name}" for name in sorted(used & ONE_PLACE.keys()) if path != ONE_PLACE[name]
+        ]
     return found
 
 
@@ -110,6 +120,13 @@ def test_every_folder_is_looked_at(folder: str) -> None:
             id="what Spark Connect lacks",
         ),
         pytest.param("pipelines/session.py", "spark._jvm", [], id="but a session may"),
+        pytest.param(
+            "pipelines/x.py",
+            "def f():\n    from py4j.protocol import Py4JError\n    frame.persist()",
+            ["uses persist", "uses py4j"],
+            id="what a client of Spark Connect, or serverless compute, has not",
+        ),
+        pytest.param("pipelines/held.py", "frame.persist()", [], id="in its one place"),
         pytest.param(
             "broker/x.py",
             "from quotaflow.schemas import tables",

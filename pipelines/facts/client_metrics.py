@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.facts.ingest import payload_limits
+from quotaflow.pipelines.held import held
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.schemas import tables
 from quotaflow.udfs import otlp
@@ -80,8 +81,7 @@ def _append(points: "DataFrame", batch: Batch) -> list[Count]:
 
 def _append_unseen(points: "DataFrame", batch: Batch) -> list[Count]:
     table = tables.CLIENT_METRICS
-    decoded = points.persist()
-    try:
+    with held(points) as decoded:
         span = [F.min("event_time").alias("first"), F.max("event_time").alias("last")]
         found = decoded.agg(F.expr(_COUNT), *span).collect()[0]
         if not found["rows"]:
@@ -92,5 +92,3 @@ def _append_unseen(points: "DataFrame", batch: Batch) -> list[Count]:
         same = null_safe(_ONE_POINT, "new", "old")
         (kept,) = _append(new.join(old, same, "left_anti"), batch)
         return [kept, Count("left_out", found["rows"] - kept.rows, table.name, "same_point")]
-    finally:
-        decoded.unpersist()

@@ -12,6 +12,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.fetch_sections import FetchSessions
+from quotaflow.pipelines.held import held
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.schemas import tables
 from quotaflow.udfs import fetch_sessions
@@ -55,9 +56,10 @@ class Fetches:
         """Follow every session, append, and report what came and which sessions were dropped."""
         spark = requests.sparkSession
         sessions = batch.warehouse.read(spark, tables.FETCH_SESSIONS.name)
-        followed = follow(requests, sessions, self.conf.idle_s).persist()
-        kept = with_dropped(followed, self.conf).persist()
-        try:
+        with (
+            held(follow(requests, sessions, self.conf.idle_s)) as followed,
+            held(with_dropped(followed, self.conf)) as kept,
+        ):
             fetched = followed.where(F.col("kind") == FETCH)
             came = fetched.agg(F.count(F.lit(1)).alias("rows"), F.max("event_time").alias("newest"))
             lines = came.collect()[0]
@@ -67,9 +69,6 @@ class Fetches:
             batch.append(fetched, tables.FETCHES)
             batch.report(spark, counts, self.cluster_id, lines["newest"].astimezone(UTC))
             batch.replace(kept.where("dropped IS NULL"), tables.FETCH_SESSIONS, _EVER)
-        finally:
-            kept.unpersist()
-            followed.unpersist()
 
 
 def follow(requests: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFrame":

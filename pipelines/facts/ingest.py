@@ -1,7 +1,7 @@
 """The ingest queries: each reads a topic once per micro-batch and fills all it feeds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -14,9 +14,11 @@ from quotaflow.pipelines.facts import (
     telemetry_pushes,
     telemetry_subscriptions,
 )
+from quotaflow.pipelines.held import held
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.schemas import tables
 from quotaflow.udfs.codecs import Limits
+from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
@@ -30,13 +32,17 @@ class RequestLog:
 
     conf: Conf
     cluster_id: str
+    _pseudonyms: Pseudonyms | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Look the key up here, beside the session: batches may run where no secret is at hand."""
+        object.__setattr__(self, "_pseudonyms", self.conf.privacy.pseudonyms())
 
     def write(self, records: "DataFrame", batch: Batch) -> None:
         """Parse every line once, and append each row where it belongs."""
         whole = requests.parse(records, self.conf.ingest, self.cluster_id)
-        pseudonyms = self.conf.privacy.pseudonyms()
-        parsed = privacy.with_pseudonyms(_without_what_no_table_takes(whole), pseudonyms).persist()
-        try:
+        hidden = privacy.with_pseudonyms(_without_what_no_table_takes(whole), self._pseudonyms)
+        with held(hidden) as parsed:
             sizes = [F.count(F.lit(1)).alias("rows"), F.max("record_time").alias("latest")]
             groups = parsed.groupBy("reason", "left_out", _routed()).agg(*sizes).collect()
             batch.append(requests.select_requests(parsed), tables.REQUESTS)
@@ -45,18 +51,16 @@ class RequestLog:
                 batch.append(answers, tables.TELEMETRY_SUBSCRIPTIONS)
             counts = _line_counts(groups)
             bad_lines = quarantine.from_lines(parsed) if _rows(counts, "quarantined") else None
-            if bad_lines is not None and pseudonyms:
+            if bad_lines is not None and self._pseudonyms:
                 bad_lines = privacy.without_heads(bad_lines)
             if any(g["api"] == "PUSH_TELEMETRY" for g in groups):
                 pushes = telemetry_pushes.from_requests(parsed)
-                counts += write_pushes(pushes, batch, self.conf, bad_lines)
+                counts += write_pushes(pushes, batch, self.conf, self._pseudonyms, bad_lines)
             elif bad_lines is not None:
                 batch.append(bad_lines, tables.QUARANTINE)
             if groups:
                 latest = max(g["latest"] for g in groups)
                 batch.report(parsed.sparkSession, counts, self.cluster_id, latest)
-        finally:
-            parsed.unpersist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +73,17 @@ class Pushes:
     conf: Conf
     cluster_id: str
     read: "ReadPushes"
+    _pseudonyms: Pseudonyms | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Look the key up here, beside the session: batches may run where no secret is at hand."""
+        object.__setattr__(self, "_pseudonyms", self.conf.privacy.pseudonyms())
 
     def write(self, records: "DataFrame", batch: Batch) -> None:
         """Append every push, and what cannot be opened to quarantine too."""
         pushes = self.read(records, self.conf.ingest, self.cluster_id)
-        hidden = privacy.with_pseudonyms(pushes, self.conf.privacy.pseudonyms())
-        counts = write_pushes(hidden, batch, self.conf, None)
+        hidden = privacy.with_pseudonyms(pushes, self._pseudonyms)
+        counts = write_pushes(hidden, batch, self.conf, self._pseudonyms, None)
         rows = _rows(counts, "out")
         if rows:
             latest = records.agg(F.max("timestamp")).collect()[0][0]
@@ -96,16 +105,19 @@ def payload_limits(conf: Conf) -> Limits:
 
 
 def write_pushes(
-    pushes: "DataFrame", batch: Batch, conf: Conf, bad_lines: "DataFrame | None"
+    pushes: "DataFrame",
+    batch: Batch,
+    conf: Conf,
+    pseudonyms: Pseudonyms | None,
+    bad_lines: "DataFrame | None",
 ) -> list[Count]:
     """Append pushes, and quarantine what cannot be opened together with `bad_lines`.
 
     One append per table and batch: a second one would carry the same transaction and be skipped.
     """
     limits = payload_limits(conf)
-    opened = telemetry_pushes.inspected(pushes, limits)
-    opened = privacy.with_hidden_payloads(opened, conf.privacy.pseudonyms(), limits).persist()
-    try:
+    inspected = telemetry_pushes.inspected(pushes, limits)
+    with held(privacy.with_hidden_payloads(inspected, pseudonyms, limits)) as opened:
         batch.append(opened, tables.TELEMETRY_PUSHES)
         groups = opened.groupBy("unreadable_reason").count().collect()
         bad = {g["unreadable_reason"]: g["count"] for g in groups if g["unreadable_reason"]}
@@ -120,8 +132,6 @@ def write_pushes(
             batch.append(rows, tables.QUARANTINE)
         out = Count("out", sum(g["count"] for g in groups), "telemetry_pushes")
         return [out, *(Count("quarantined", n, "client_metrics", r) for r, n in bad.items())]
-    finally:
-        opened.unpersist()
 
 
 def _without_what_no_table_takes(parsed: "DataFrame") -> "DataFrame":

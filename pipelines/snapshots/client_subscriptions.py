@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.held import held
 from quotaflow.pipelines.sinks import Count
 from quotaflow.pipelines.snapshots.seen import Row, Seen
 from quotaflow.pipelines.snapshots.snapshot import Snapshot, left_out
@@ -36,9 +37,8 @@ def replace(snapshot: Snapshot, seen: Seen) -> list[Count]:
     resources = _by_name(seen.rows.to_pylist())
     subscriptions = evaluable(resources)
     rows = compared(_recent_answers(snapshot), subscriptions, F.lit(_last_change(snapshot)))
-    kept = rows.withColumn("snapshot_time", F.lit(snapshot.now)).select(_TABLE.column_names)
-    kept = kept.persist()
-    try:
+    timed = rows.withColumn("snapshot_time", F.lit(snapshot.now)).select(_TABLE.column_names)
+    with held(timed) as kept:
         where = f"cluster_id = {ddl.quoted(snapshot.cluster_id)}"
         snapshot.batch.replace(kept, _TABLE, where)
         unread = len(resources) - len(subscriptions)
@@ -47,8 +47,6 @@ def replace(snapshot: Snapshot, seen: Seen) -> list[Count]:
             Count("out", kept.count(), _TABLE.name),
             Count("left_out", unread, _TABLE.name, "match_not_evaluable"),
         ]
-    finally:
-        kept.unpersist()
 
 
 def _by_name(configs: Iterable[Row]) -> dict[str, dict[str, str]]:

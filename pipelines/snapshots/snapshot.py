@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.held import held
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.snapshots.changes import changes, current
 from quotaflow.pipelines.snapshots.seen import Gap, Seen
@@ -37,13 +38,10 @@ class Snapshot:
         fixed = {"cluster_id": self.cluster_id, table.time: self.now, "is_removed": False}
         rows = self.spark.createDataFrame(seen.rows)
         told = rows.withColumns({name: F.lit(value) for name, value in fixed.items()})
-        changed = changes(told, self.standing(table), table, self.now, seen.gaps).persist()
-        try:
+        with held(changes(told, self.standing(table), table, self.now, seen.gaps)) as changed:
             written = changed.count()
             if written:
                 self.batch.append(finish(changed), table)
-        finally:
-            changed.unpersist()
         counts = Count("in", seen.rows.num_rows, table.name), Count("out", written, table.name)
         return [*counts, *left_out(table, seen.gaps)]
 

@@ -1,0 +1,29 @@
+"""A frame that is read more than once, computed once; nothing else asks Spark to keep frames."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@contextmanager
+def held(frame: "DataFrame") -> Iterator["DataFrame"]:
+    """The frame, kept by Spark until the block ends.
+
+    Where a session keeps none (serverless compute may refuse to), every use computes it anew:
+    what reads it must not depend on that.
+    """
+    from pyspark.errors import PySparkException  # noqa: PLC0415  not a base dependency
+
+    try:
+        kept = frame.persist()
+    except PySparkException:
+        # A frame that is wrong in itself says so at its first use.
+        yield frame
+        return
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
