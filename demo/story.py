@@ -15,7 +15,7 @@ from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config, run, session
 from quotaflow.pipelines.alert_rules import Alert, Alerts
-from quotaflow.pipelines.jobs import JOBS
+from quotaflow.pipelines.jobs import GROUPS, JOBS
 from quotaflow.pipelines.quota_sections import ProducerIds
 from quotaflow.pipelines.snapshots import take
 
@@ -92,7 +92,8 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
 def in_two(conf: config.Conf) -> tuple[list[str], list[str]]:
     """The jobs that bring facts, and those that keep results of them."""
     on = [job for job in JOBS.values() if job.topic is None or getattr(conf.ingest, job.topic)]
-    return [job.name for job in on if job.appends], [job.name for job in on if not job.appends]
+    facts, results = ([job.name for job in on if job.name in of] for of in GROUPS.values())
+    return facts, results
 
 
 def _ship_torn_line(cluster: Cluster) -> None:

@@ -110,8 +110,11 @@ def execute(arguments: list[str]) -> int:
 
 
 def main() -> None:
-    """The console script."""
-    sys.exit(execute(sys.argv[1:]))
+    """The console script, and the entry point of tasks on Databricks."""
+    # Databricks takes a SystemExit for a failure whatever its code is, and any return for success.
+    code = execute(sys.argv[1:])
+    if code:
+        sys.exit(code)
 
 
 def _quotaflow() -> None:

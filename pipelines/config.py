@@ -7,7 +7,7 @@ import difflib
 import os
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -39,12 +39,14 @@ class Kafka(Section):
 
     `cluster_id` pins the cluster the conf means; a broker of another cluster is refused. Whom
     brokers take this login for is told by its properties, or, with mTLS, OAuth or Kerberos, by
-    `principal`.
+    `principal`. Databricks has Kafka's client under names that begin with `kafkashaded.`: its
+    login modules are found with that as `login_module_prefix`.
     """
 
     properties: dict[str, str] = Field(default_factory=dict)
     cluster_id: str | None = None
     principal: Principal | None = None
+    login_module_prefix: Literal["", "kafkashaded."] = ""
 
     @field_validator("properties", mode="before")
     @classmethod
@@ -70,7 +72,10 @@ class Kafka(Section):
 
 
 class Warehouse(Section):
-    """Where the Delta tables are: a folder, or a Unity Catalog schema; and their checkpoints."""
+    """Where the Delta tables are: a folder, or a Unity Catalog schema; and their checkpoints.
+
+    Those of a catalog are in the volume `checkpoints` of its schema where nothing else is named.
+    """
 
     path: str | None = None
     catalog_schema: str | None = Field(default=None, pattern=r"^\w+\.\w+$")
@@ -90,8 +95,6 @@ class Warehouse(Section):
     def _one_place(self) -> "Warehouse":
         if self.path and self.catalog_schema:
             raise ValueError("path and catalog_schema exclude each other: name one")
-        if self.catalog_schema and not self.checkpoints:
-            raise ValueError("catalog_schema needs checkpoints, a folder such as /Volumes/...")
         return self
 
     @property
@@ -101,12 +104,12 @@ class Warehouse(Section):
 
     @property
     def checkpoint_folder(self) -> Path:
-        """The folder that holds one checkpoint per query."""
-        return (
-            Path(self.checkpoints).expanduser()
-            if self.checkpoints
-            else (self.folder / "_checkpoints")
-        )
+        """The folder that holds one checkpoint per query; in a catalog the schema's own volume."""
+        if self.checkpoints:
+            return Path(self.checkpoints).expanduser()
+        if self.catalog_schema:
+            return Path("/Volumes", *self.catalog_schema.split("."), "checkpoints")
+        return self.folder / "_checkpoints"
 
 
 class Ingest(Section):

@@ -242,3 +242,9 @@ JOBS: dict[str, Job] = {
         ),
     )
 }
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "facts": tuple(job.name for job in JOBS.values() if job.results is None),
+    "results": tuple(job.name for job in JOBS.values() if job.results is not None),
+}
+"""Jobs by what they fill, under names that `run` takes too."""

@@ -10,7 +10,7 @@ from quotaflow.pipelines import admin, identity, result_memory, rights, session,
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError, KafkaError
 from quotaflow.pipelines.job import Job, Setting
-from quotaflow.pipelines.jobs import JOBS
+from quotaflow.pipelines.jobs import GROUPS, JOBS
 from quotaflow.pipelines.listener import listening
 from quotaflow.pipelines.progress import ProgressLog
 from quotaflow.pipelines.spark_errors import spark_errors

@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import secrets
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import Conf, Kafka
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_JAAS = "sasl.jaas.config"
 # Spark sets these itself and refuses them from a user.
 _RESERVED = {
     "auto.offset.reset",
@@ -25,7 +26,7 @@ _RESERVED = {
 
 def read_topic(spark: "SparkSession", conf: Conf, topic: str) -> "DataFrame":
     """Records of a topic from its earliest offset on, with headers, bounded per micro-batch."""
-    options = kafka_options(conf.kafka.properties)
+    options = kafka_options(conf.kafka)
     return (
         spark.readStream.format("kafka")
         .options(**options)
@@ -50,16 +51,18 @@ def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: s
     return reader.load(str(warehouse.folder(table)))
 
 
-def kafka_options(properties: dict[str, str]) -> dict[str, str]:
+def kafka_options(kafka: Kafka) -> dict[str, str]:
     """Kafka client properties as options of Spark's Kafka source, secrets looked up.
 
     Handed to the reader only, never to Spark's conf: that is shown in its UI and event log.
     """
-    reserved = sorted(_RESERVED & properties.keys())
+    reserved = sorted(_RESERVED & kafka.properties.keys())
     if reserved:
         raise ConfigError(
             f"kafka.properties.{reserved[0]} is set by Spark's Kafka source: leave it out"
         )
     # Our own consumers must not push telemetry into the topic they read.
-    known = {"enable.metrics.push": "false"} | secrets.resolve(properties)
+    known = {"enable.metrics.push": "false"} | secrets.resolve(kafka.properties)
+    if known.get(_JAAS, "").startswith("org.apache.kafka."):
+        known[_JAAS] = kafka.login_module_prefix + known[_JAAS]
     return {f"kafka.{key}": value for key, value in known.items()}

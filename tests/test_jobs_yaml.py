@@ -1,4 +1,4 @@
-"""jobs.yaml as Databricks reads it: no unknown key, and every task runs what the wheel has."""
+"""The bundle as Databricks reads it: no unknown key, and every task runs what the wheel has."""
 
 import re
 from pathlib import Path
@@ -7,15 +7,54 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from databricks.sdk.service.jobs import JobSettings
+from databricks.sdk.service.catalog import SchemaInfo, VolumeInfo
+from databricks.sdk.service.jobs import JobAccessControlRequest, JobSettings
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import app
-from quotaflow.pipelines.jobs import JOBS
+from quotaflow.pipelines.jobs import GROUPS, JOBS
 
 ROOT = Path(__file__).parent.parent
+JOBS_TEXT = (ROOT / "jobs.yaml").read_text()
 BUNDLE = yaml.safe_load((ROOT / "databricks.yml").read_text())
-DEFINED = yaml.safe_load((ROOT / "jobs.yaml").read_text())["resources"]["jobs"]
+# The other compute, as the file's own comment says to choose it.
+ON_CLUSTERS = re.sub(r"<<: \*serverless_(job|task)\b", r"<<: *cluster_\1", JOBS_TEXT)
+REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+
+
+def resolved(value: Any) -> Any:
+    """A value with each ${...} replaced by what a deployment would put there, of its type."""
+    if isinstance(value, dict):
+        return {key: resolved(of) for key, of in value.items()}
+    if isinstance(value, list):
+        return [resolved(of) for of in value]
+    if not isinstance(value, str):
+        return value
+    whole = REFERENCE.fullmatch(value)
+    if whole:
+        return told(whole[1])
+    return REFERENCE.sub(lambda match: str(told(match[1])), value)
+
+
+def told(name: str) -> Any:
+    kind, _, rest = name.partition(".")
+    if kind == "var":
+        return BUNDLE["variables"][rest].get("default", "given")
+    if kind == "resources":
+        resource: Any = BUNDLE["resources"]
+        for part in rest.split("."):
+            resource = resource[part]
+        return resolved(resource)
+    return {"workspace.file_path": "/Workspace/files"}[name]
+
+
+def jobs_of(text: str) -> dict[str, Any]:
+    """Every job of the bundle as it is deployed."""
+    jobs: dict[str, Any] = resolved(yaml.safe_load(text)["resources"]["jobs"])
+    return jobs
+
+
+DEFINED = jobs_of(JOBS_TEXT)
 
 
 def lost(given: Any, kept: Any, path: str = "") -> list[str]:
@@ -25,31 +64,61 @@ def lost(given: Any, kept: Any, path: str = "") -> list[str]:
     if isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
         pairs = enumerate(zip(given, kept, strict=True))
         return [p for i, (a, b) in pairs for p in lost(a, b, f"{path}[{i}]")]
-    return [] if given == kept else [path]
+    return [] if given == kept or (given == [] and kept is None) else [path]
 
 
+@pytest.mark.parametrize("text", [JOBS_TEXT, ON_CLUSTERS], ids=["serverless", "clusters"])
 @pytest.mark.parametrize("name", DEFINED)
-def test_a_strict_round_trip_loses_nothing(name: str) -> None:
-    assert lost(DEFINED[name], JobSettings.from_dict(DEFINED[name]).as_dict()) == []
+def test_a_strict_round_trip_loses_nothing(name: str, text: str) -> None:
+    job = jobs_of(text)[name]
+    for allowed in job.pop("permissions", []):
+        level = {**allowed, "permission_level": allowed["level"]}
+        del level["level"]
+        assert lost(level, JobAccessControlRequest.from_dict(level).as_dict()) == []
+    assert lost(job, JobSettings.from_dict(job).as_dict()) == []
 
 
-def test_the_round_trip_does_find_an_unknown_key() -> None:
-    planted = {"name": "x", "max_concurent_runs": 1, "tasks": [{"task_key": "a", "depend_on": []}]}
+def test_the_round_trip_does_find_an_unknown_key_and_a_wrong_word() -> None:
+    planted = {
+        "name": "x",
+        "max_concurent_runs": 1,
+        "continuous": {"pause_status": "RUNNING"},
+        "tasks": [{"task_key": "a", "depend_on": []}],
+    }
     found = lost(planted, JobSettings.from_dict(planted).as_dict())
-    assert found == [".max_concurent_runs", ".tasks[0].depend_on"]
+    assert found == [".max_concurent_runs", ".continuous.pause_status"]
 
 
-def test_every_task_runs_a_job_that_exists_and_every_job_that_is_on_has_a_task() -> None:
-    tasks = [task for job in DEFINED.values() for task in job["tasks"]]
-    run = [task["python_wheel_task"] for task in tasks]
-    assert {(task["package_name"], task["entry_point"]) for task in run} == {
+@pytest.mark.parametrize("text", [JOBS_TEXT, ON_CLUSTERS], ids=["serverless", "clusters"])
+@pytest.mark.parametrize("name", DEFINED)
+def test_every_task_runs_where_its_job_says(name: str, text: str) -> None:
+    job = jobs_of(text)[name]
+    clusters = {of["job_cluster_key"] for of in job.get("job_clusters", [])}
+    environments = {of["environment_key"] for of in job.get("environments", [])}
+    keys = {task["task_key"] for task in job["tasks"]}
+    for task in job["tasks"]:
+        of_cluster = task.get("job_cluster_key") in clusters and task["libraries"]
+        assert bool(of_cluster) != (task.get("environment_key") in environments)
+        assert {of["task_key"] for of in task.get("depends_on", [])} <= keys
+    assert job["max_concurrent_runs"] == 1
+    assert job["queue"]["enabled"]
+
+
+def test_what_is_continuous_runs_on_a_cluster_or_reads_what_is_there_and_ends() -> None:
+    for job in DEFINED.values():
+        for task in job["tasks"]:
+            words = task["python_wheel_task"]["parameters"]
+            assert ("--every" not in words) or "job_cluster_key" in task
+
+
+def test_every_job_of_the_wheel_has_a_task_and_every_task_a_command() -> None:
+    tasks = [task["python_wheel_task"] for job in DEFINED.values() for task in job["tasks"]]
+    assert {(task["package_name"], task["entry_point"]) for task in tasks} == {
         ("quotaflow", "quotaflow")
     }
-    ingest = config.load(ROOT / "conf" / "databricks.yaml").ingest
-    on = [name for name, job in JOBS.items() if not job.topic or getattr(ingest, job.topic)]
-    called = [task["parameters"][:2] for task in run]
-    jobs = [words[1] for words in called if words[0] == "run"]
-    assert sorted(jobs) == sorted(on)
+    called = [task["parameters"] for task in tasks]
+    run = [words[1] for words in called if words[0] == "run" and "--once" in words]
+    assert sorted(job for name in run for job in GROUPS.get(name, (name,))) == sorted(JOBS)
     others = [words[0] for words in called if words[0] != "run"]
     assert others == ["snapshot", "restore", "plan", "apply"]
 
@@ -62,11 +131,51 @@ def test_every_task_calls_a_command_with_options_it_has(name: str) -> None:
         commands.commands[command].make_context(command, list(words))
 
 
-def test_every_variable_is_declared() -> None:
-    used = set(re.findall(r"\$\{var\.(\w+)\}", (ROOT / "jobs.yaml").read_text()))
+@pytest.mark.parametrize("name", DEFINED)
+def test_every_parameter_of_a_run_is_declared(name: str) -> None:
+    declared = {of["name"] for of in DEFINED[name].get("parameters", [])}
+    used = set(re.findall(r"\{\{job\.parameters\.(\w+)\}\}", repr(DEFINED[name]["tasks"])))
+    assert used == declared
+
+
+def test_every_variable_is_declared_and_every_declared_one_is_used() -> None:
+    texts = [path.read_text() for path in (ROOT / "databricks.yml", *included())]
+    used = {name for text in texts for name in re.findall(r"\$\{var\.(\w+)\}", text)}
     assert used == set(BUNDLE["variables"])
 
 
-def test_the_databricks_conf_is_valid() -> None:
-    conf = config.load(ROOT / "conf" / "databricks.yaml")
-    assert conf.warehouse.catalog_schema == "main.quotaflow"
+def included() -> list[Path]:
+    """The files the bundle includes; all must be there."""
+    files = [ROOT / name for name in BUNDLE["include"]]
+    assert all(file.is_file() for file in files)
+    return files
+
+
+def test_what_the_catalog_holds_is_declared_as_the_catalog_names_it() -> None:
+    resources = resolved(BUNDLE["resources"])
+    (schema,) = resources["schemas"].values()
+    assert lost(schema, SchemaInfo.from_dict(schema).as_dict()) == []
+    for volume in resources["volumes"].values():
+        assert lost(volume, VolumeInfo.from_dict(volume).as_dict()) == []
+
+
+def test_the_conf_of_the_bundle_is_valid_in_the_place_the_tasks_name() -> None:
+    for job in DEFINED.values():
+        for task in job["tasks"]:
+            words = task["python_wheel_task"]["parameters"]
+            overrides = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+            file = words[words.index("--conf") + 1].removeprefix("/Workspace/files/")
+            conf = config.load(ROOT / file, overrides)
+            assert conf.warehouse.catalog_schema == "main.quotaflow"
+            resources = resolved(BUNDLE["resources"])
+            assert str(conf.warehouse.checkpoint_folder) == path_of(resources, "checkpoints")
+            properties = conf.kafka.properties
+            scope = resources["secret_scopes"]["kafka"]["name"]
+            assert properties["sasl.password"].startswith(f"secret:{scope}/")
+            certificates = Path(properties["ssl.truststore.location"])
+            assert str(certificates.parent) == path_of(resources, "files")
+
+
+def path_of(resources: Any, volume: str) -> str:
+    declared = resources["volumes"][volume]
+    return f"/Volumes/{declared['catalog_name']}/{declared['schema_name']}/{declared['name']}"

@@ -19,7 +19,10 @@ def register(app: typer.Typer) -> None:
 def run_jobs(
     jobs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[JOB]...", help="Jobs to run; all of them without a name."),
+        typer.Argument(
+            metavar="[JOB]...",
+            help="Jobs to run, or `facts` or `results` for those of a kind; all without a name.",
+        ),
     ] = None,
     *,
     once: Annotated[
@@ -61,16 +64,18 @@ def run_jobs(
     Example: quotaflow run ingest_request_log request_results --every 10s
 
     Example: quotaflow run --every 10s --metrics-port 9464
+
+    Example: quotaflow run facts --every 10s
     """
     if once == (every is not None):
         raise ConfigError("say how often: exactly one of --once and --every 10s")
     every_s = None if every is None else options.seconds(every)
     values = options.conf(conf, overrides)
     from quotaflow.pipelines import prometheus, run  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines.jobs import JOBS  # noqa: PLC0415
+    from quotaflow.pipelines.jobs import GROUPS, JOBS  # noqa: PLC0415
 
     for name in jobs or []:
-        _check(name, list(JOBS))
+        _check(name, [*JOBS, *GROUPS])
     with prometheus.told(values, metrics_port, metrics_file):
         rows = run.run(values, jobs or [], every_s, output.note, accept_new_topic=accept_new_topic)
     output.note(f"{rows} rows came in")

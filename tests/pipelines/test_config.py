@@ -58,7 +58,8 @@ def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
         ),
         pytest.param("warehouse: {path: s3://b/x}", "folder of this machine", id="an object store"),
         pytest.param("warehouse: {path: /a, catalog_schema: a.b}", "exclude each other", id="two"),
-        pytest.param("warehouse: {catalog_schema: a.b}", "needs checkpoints", id="no checkpoints"),
+        pytest.param("warehouse: {catalog_schema: a}", "should match pattern", id="no schema"),
+        pytest.param("kafka: {login_module_prefix: evil.}", "kafkashaded.", id="another prefix"),
         pytest.param(
             "producer_ids: {quotas: {'User:a': 1}}", "write a instead of User:a", id="User:"
         ),

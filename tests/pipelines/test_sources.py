@@ -1,0 +1,39 @@
+"""What Spark's Kafka source is given: properties with their secrets, and nothing it sets itself."""
+
+import pytest
+
+from quotaflow.pipelines import sources
+from quotaflow.pipelines.config import Kafka
+from quotaflow.pipelines.errors import ConfigError
+
+SCRAM = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "u", "sasl.password": "env:SOURCE_PW"}
+KERBEROS = {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"}
+
+
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_PW", "pw")
+
+
+@pytest.mark.parametrize(
+    ("properties", "prefix", "begins"),
+    [
+        pytest.param(SCRAM, "", "org.apache.kafka.common.", id="Kafka's own names"),
+        pytest.param(SCRAM, "kafkashaded.", "kafkashaded.org.apache.kafka.common.", id="shaded"),
+        pytest.param(KERBEROS, "kafkashaded.", "com.sun.security.", id="the JDK's own is not"),
+    ],
+)
+def test_a_login_module_is_named_as_this_spark_has_it(
+    properties: dict[str, str], prefix: str, begins: str
+) -> None:
+    kafka = Kafka.model_validate({"properties": properties, "login_module_prefix": prefix})
+    assert sources.kafka_options(kafka)["kafka.sasl.jaas.config"].startswith(begins)
+
+
+def test_our_consumers_push_no_telemetry_into_what_they_read() -> None:
+    assert sources.kafka_options(Kafka()) == {"kafka.enable.metrics.push": "false"}
+
+
+def test_what_spark_sets_itself_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"group\.id is set by Spark"):
+        sources.kafka_options(Kafka(properties={"group.id": "x"}))
