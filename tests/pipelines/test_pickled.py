@@ -1,0 +1,45 @@
+"""What a micro-batch's function holds goes to Spark Connect's server: all of it can be pickled."""
+
+from typing import Any
+
+import pytest
+from pyspark import cloudpickle
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.facts import ingest, telemetry_pushes
+from quotaflow.pipelines.facts.client_metrics import Points
+from quotaflow.pipelines.facts.fetches import Fetches
+from quotaflow.pipelines.incremental import Keeper
+from quotaflow.pipelines.jobs import JOBS
+from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.warehouse import Warehouse
+
+CONF = Conf.model_validate({"kafka": {"properties": {"sasl.password": "env:PICKLED_PW"}}})
+WRITERS: dict[str, Any] = {
+    "ingest_request_log": ingest.RequestLog(CONF, "c1"),
+    "ingest_receiver": ingest.Pushes(CONF, "c1", telemetry_pushes.from_receiver),
+    "ingest_otlp": ingest.Pushes(CONF, "c1", telemetry_pushes.from_collector),
+    "client_metrics": Points(CONF, "c1"),
+    "fetches": Fetches(CONF.fetch_sessions, "c1"),
+} | {name: Keeper(job.results(CONF), CONF) for name, job in JOBS.items() if job.results}
+
+
+def test_every_job_is_looked_at() -> None:
+    assert WRITERS.keys() == JOBS.keys()
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_writer_comes_back_whole_and_carries_no_secret(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PICKLED_PW", "hunter2")
+    sent = cloudpickle.dumps(WRITERS[name].write)
+    assert b"hunter2" not in sent
+    back = cloudpickle.loads(sent).__self__
+    assert type(back) is type(WRITERS[name])
+    assert back.conf == WRITERS[name].conf
+
+
+def test_a_batch_and_its_tables_come_back_equal() -> None:
+    batch = Batch(Warehouse(CONF.warehouse), "fetches", "q1", 7, "/part", replayed=True)
+    assert cloudpickle.loads(cloudpickle.dumps(batch)) == batch
