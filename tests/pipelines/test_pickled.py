@@ -29,7 +29,7 @@ def test_every_job_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_writer_comes_back_whole_and_carries_no_secret(
+def test_a_writer_comes_back_whole_and_carries_no_login(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PICKLED_PW", "hunter2")
@@ -38,6 +38,17 @@ def test_a_writer_comes_back_whole_and_carries_no_secret(
     back = cloudpickle.loads(sent).__self__
     assert type(back) is type(WRITERS[name])
     assert back.conf == WRITERS[name].conf
+
+
+def test_a_key_is_looked_up_before_a_writer_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PICKLED_KEY", "k" * 32)
+    conf = Conf.model_validate({"privacy": {"key": "env:PICKLED_KEY"}})
+    log = ingest.RequestLog(conf, "c1")
+    pushes = ingest.Pushes(conf, "c1", telemetry_pushes.from_receiver)
+    sent = [cloudpickle.dumps(log.write), cloudpickle.dumps(pushes.write)]
+    monkeypatch.delenv("PICKLED_KEY")
+    for writer in sent:
+        assert cloudpickle.loads(writer).__self__._pseudonyms.key == b"k" * 32
 
 
 def test_a_batch_and_its_tables_come_back_equal() -> None:
