@@ -65,8 +65,9 @@ def _of(told: Mapping[str, Any], job: str, cluster_id: str) -> Row:
 
 
 def _rate(progress: Mapping[str, Any], name: str, scans: int) -> float | None:
-    rate = progress.get(name)
-    return rate / scans if isinstance(rate, int | float) else None
+    told = [source.get(name) for source in progress["sources"]]
+    rate = _sum(rate if isinstance(rate, int | float) else None for rate in told)
+    return None if rate is None else rate / scans
 
 
 def _behind(sources: list[Mapping[str, Any]]) -> Row:

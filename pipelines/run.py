@@ -150,9 +150,10 @@ class _Runner:
 
     def _write_down(self) -> None:
         """What was told and not written yet; a run whose session died ends with its own error."""
+        failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
         try:
             self.log.close()
-        except (*spark_errors(), OSError) as error:
+        except failures as error:
             self.report(f"query_progress lacks the last batches: {_first_line(str(error))}")
 
     def _refresh(self, job: Job) -> None:
