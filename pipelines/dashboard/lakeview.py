@@ -1,0 +1,236 @@
+"""A dashboard as Databricks keeps one in a .lvdash.json file: datasets, and pages of widgets."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WIDTH = 6
+"""Columns of a page's grid."""
+TEMPORAL, QUANTITATIVE, CATEGORICAL = "temporal", "quantitative", "categorical"
+CLUSTER = "cluster_id"
+"""Every dataset has it, so that one filter holds for all pages."""
+
+_QUERY = "main_query"
+_ASSOCIATED = "COUNT_IF(`associative_filter_predicate_group`)"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A question: its name, the query that answers it, and the columns a table of it shows."""
+
+    name: str
+    sql: str
+    columns: tuple[str, ...] = ()
+
+    @property
+    def json(self) -> Json:
+        """As the file has it: lines keep their ends."""
+        title = self.name.replace("_", " ").capitalize()
+        lines = self.sql.strip().splitlines(keepends=True)
+        return {"name": self.name, "displayName": title, "queryLines": lines}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words, as Markdown."""
+
+    text: str
+    width: int = WIDTH
+    height: int = 1
+
+    @property
+    def title(self) -> str:
+        """What tells it from others."""
+        return self.text
+
+    @property
+    def json(self) -> Json:
+        """The widget without its name."""
+        return {"multilineTextboxSpec": {"lines": [self.text]}}
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A field of a dataset, how it is read, and what it is called."""
+
+    field: str
+    scale: str
+    title: str
+
+    @property
+    def json(self) -> Json:
+        """An encoding."""
+        return {
+            "fieldName": self.field,
+            "scale": {"type": self.scale},
+            "displayName": self.title,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A chart of a kind: bar, line or heatmap."""
+
+    kind: str
+    title: str
+    dataset: str
+    x: Axis
+    y: Axis
+    color: Axis | None = None
+    width: int = WIDTH
+    height: int = 6
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Of its dataset."""
+        return tuple(axis.field for axis in (self.x, self.y, self.color) if axis)
+
+    @property
+    def json(self) -> Json:
+        """The widget without its name."""
+        encodings = {"x": self.x.json, "y": self.y.json}
+        if self.color:
+            encodings["color"] = self.color.json
+        return _widget(self, 3, self.kind, {"encodings": encodings})
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One number."""
+
+    title: str
+    dataset: str
+    field: str
+    width: int = 1
+    height: int = 3
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Of its dataset."""
+        return (self.field,)
+
+    @property
+    def json(self) -> Json:
+        """The widget without its name."""
+        value = {"fieldName": self.field, "displayName": self.title}
+        return _widget(self, 2, "counter", {"encodings": {"value": value}})
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows as they come; what clients named is never taken for HTML."""
+
+    title: str
+    of: Dataset
+    width: int = WIDTH
+    height: int = 7
+
+    @property
+    def dataset(self) -> str:
+        """The name of its dataset."""
+        return self.of.name
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Of its dataset, from left to right."""
+        return self.of.columns
+
+    @property
+    def json(self) -> Json:
+        """The widget without its name."""
+        columns = [
+            {
+                "fieldName": field,
+                "title": field.replace("_", " "),
+                "order": place,
+                "visible": True,
+                "allowHTML": False,
+            }
+            for place, field in enumerate(self.fields)
+        ]
+        shown = {"encodings": {"columns": columns}, "allowHTMLByDefault": False, "condensed": True}
+        return _widget(self, 1, "table", shown)
+
+
+Widget = Text | Plot | Counter | Table
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Widgets in rows from the top down; those of a row stand side by side."""
+
+    title: str
+    rows: tuple[tuple[Widget, ...], ...]
+
+    @property
+    def json(self) -> Json:
+        """The page, its layout included."""
+        return {
+            "name": _id("page", self.title),
+            "displayName": self.title,
+            "pageType": "PAGE_TYPE_CANVAS",
+            "layout": list(self._layout()),
+        }
+
+    def _layout(self) -> Iterator[Json]:
+        y = 0
+        for row in self.rows:
+            x = 0
+            for widget in row:
+                size = {"width": widget.width, "height": widget.height}
+                name = _id(self.title, widget.title)
+                yield {"widget": {"name": name} | widget.json, "position": {"x": x, "y": y} | size}
+                x += widget.width
+            y += max(widget.height for widget in row)
+
+
+def dashboard(datasets: Sequence[Dataset], pages: Sequence[Page]) -> Json:
+    """The whole file, with one page of filters for all."""
+    return {
+        "datasets": [dataset.json for dataset in datasets],
+        "pages": [page.json for page in pages] + [_filters(datasets)],
+    }
+
+
+def _widget(of: Plot | Counter | Table, version: int, kind: str, more: Json) -> Json:
+    fields = [{"name": field, "expression": f"`{field}`"} for field in dict.fromkeys(of.fields)]
+    query = {"datasetName": of.dataset, "fields": fields, "disaggregated": True}
+    frame = {"showTitle": True, "title": of.title}
+    spec = {"version": version, "widgetType": kind} | more | {"frame": frame}
+    return {"queries": [{"name": _QUERY, "query": query}], "spec": spec}
+
+
+def _filters(datasets: Sequence[Dataset]) -> Json:
+    names = {dataset.name: f"cluster_of_{dataset.name}" for dataset in datasets}
+    fields = [
+        {"name": CLUSTER, "expression": f"`{CLUSTER}`"},
+        {"name": f"{CLUSTER}_associativity", "expression": _ASSOCIATED},
+    ]
+    queries = [
+        {"name": name, "query": {"datasetName": of, "fields": fields, "disaggregated": False}}
+        for of, name in names.items()
+    ]
+    shown = [
+        {"fieldName": CLUSTER, "displayName": "Cluster", "queryName": name}
+        for name in names.values()
+    ]
+    spec = {
+        "version": 2,
+        "widgetType": "filter-multi-select",
+        "encodings": {"fields": shown},
+        "frame": {"showTitle": True, "title": "Cluster"},
+    }
+    widget = {"name": _id("filter", CLUSTER), "queries": queries, "spec": spec}
+    return {
+        "name": _id("page", "filters"),
+        "displayName": "Filters",
+        "pageType": "PAGE_TYPE_GLOBAL_FILTERS",
+        "layout": [{"widget": widget, "position": {"x": 0, "y": 0, "width": 1, "height": 2}}],
+    }
+
+
+def _id(*of: str) -> str:
+    """Eight hex digits that stay the same as long as what they name does."""
+    return hashlib.sha256("\n".join(of).encode()).hexdigest()[:8]

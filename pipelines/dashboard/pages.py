@@ -1,0 +1,138 @@
+"""The pages of the dashboard: the questions of `quotaflow report`, and what shows each."""
+
+from quotaflow.pipelines.dashboard.lakeview import (
+    CATEGORICAL,
+    QUANTITATIVE,
+    TEMPORAL,
+    Axis,
+    Counter,
+    Page,
+    Plot,
+    Table,
+    Text,
+    Widget,
+)
+from quotaflow.pipelines.dashboard.questions import QUESTIONS
+
+_HALF = 3
+
+
+def _table(title: str, question: str, width: int = 6, height: int = 7) -> Table:
+    return Table(title, QUESTIONS[question], width, height)
+
+
+def _over_time(title: str, question: str, time: str, value: str, color: str) -> Plot:
+    x, y = Axis(time, TEMPORAL, time), Axis(value, QUANTITATIVE, value.replace("_", " "))
+    return Plot("line", title, question, x, y, Axis(color, CATEGORICAL, color))
+
+
+def _bars(title: str, question: str, value: str, of: str, color: str) -> Plot:
+    x, y = Axis(value, QUANTITATIVE, value.replace("_", " ")), Axis(of, CATEGORICAL, of)
+    return Plot("bar", title, question, x, y, Axis(color, CATEGORICAL, color.replace("_", " ")))
+
+
+def _page(title: str, *rows: tuple[Widget, ...]) -> Page:
+    return Page(title, rows)
+
+
+PAGES = (
+    _page(
+        "Overview",
+        (Text("Bytes are those of records, times are UTC; `Filters` choose a cluster."),),
+        (
+            Counter("Brokers", "cluster", "brokers"),
+            Counter("Racks", "cluster", "racks"),
+            Counter("Topics", "cluster", "topics"),
+            _table("What needs attention", "attention", _HALF, 6),
+        ),
+        (
+            _over_time(
+                "What clients produced and consumed", "traffic", "hour", "bytes", "direction"
+            ),
+        ),
+    ),
+    _page(
+        "Producer ids",
+        (
+            _over_time(
+                "New producer ids per second, the highest of each minute",
+                "producer_id_rates_by_minute",
+                "minute",
+                "rate_per_s",
+                "principal",
+            ),
+        ),
+        (_table("Who took new producer ids, offenders first", "producer_id_offenders"),),
+    ),
+    _page(
+        "Client quotas",
+        (
+            _bars(
+                "How long clients were throttled, by the quota that likely did",
+                "throttled",
+                "throttled_s",
+                "client_id",
+                "throttled_by",
+            ),
+        ),
+        (_table("Who was throttled", "throttled"),),
+        (_table("How full quotas were in the last hour that is known", "headroom"),),
+    ),
+    _page(
+        "Replication",
+        (
+            _over_time(
+                "Throttled replication of leaders, bytes/s",
+                "throttled_replication",
+                "minute",
+                "rate",
+                "broker_id",
+            ),
+        ),
+        (_table("What is wrong with throttles that stand", "replication_throttles_that_stand"),),
+        (_table("Moves of replicas", "moves"),),
+        (_table("Who altered throttles and moves when", "steps_of_throttles_and_moves"),),
+    ),
+    _page(
+        "Racks",
+        (
+            Plot(
+                "heatmap",
+                "Bytes consumers read in the last day, by rack",
+                "racks",
+                Axis("broker_rack", CATEGORICAL, "rack of the broker"),
+                Axis("client_rack", CATEGORICAL, "rack of the client"),
+                Axis("bytes", QUANTITATIVE, "bytes"),
+            ),
+        ),
+        (_table("What would keep bytes in their rack", "steps_that_keep_bytes_in_their_rack"),),
+    ),
+    _page(
+        "Fetches",
+        (_table("Settings to change", "fetch_settings"),),
+        (_table("Reads that go wrong", "reads_that_fail"),),
+    ),
+    _page(
+        "Telemetry",
+        (
+            _bars(
+                "How client instances ended, by their software",
+                "telemetry_coverage",
+                "instances",
+                "software",
+                "state",
+            ),
+        ),
+        (_table("Alerts, open ones first", "alerts"),),
+    ),
+    _page(
+        "Changes",
+        (_table("What results ask to change", "changes_that_wait"),),
+        (_table("What was written and given back", "changes_that_were_made"),),
+    ),
+    _page(
+        "Pipeline",
+        (_table("Jobs, the furthest behind first", "jobs"),),
+        (_table("Rows that were not used", "rows_that_were_not_used"),),
+    ),
+)

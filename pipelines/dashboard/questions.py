@@ -1,0 +1,235 @@
+"""The questions of the dashboard: one dataset each, over the views, in SQL both engines have."""
+
+from quotaflow.pipelines.dashboard.lakeview import CLUSTER, Dataset
+
+_MOST_ROWS = 200
+
+
+def _rows(name: str, view: str, columns: str, order: str, where: str = "true") -> Dataset:
+    """Rows of a view as they are, the first of them."""
+    names = tuple(columns.split())
+    sql = f"""
+SELECT {CLUSTER}, {", ".join(names)}
+FROM {view}
+WHERE {where}
+ORDER BY {order}
+LIMIT {_MOST_ROWS}
+"""
+    return Dataset(name, sql, names)
+
+
+_EVERY = (
+    Dataset(
+        "cluster",
+        """
+SELECT
+    brokers.cluster_id,
+    count(DISTINCT brokers.broker_id) AS brokers,
+    count(DISTINCT brokers.rack) AS racks,
+    count(DISTINCT topics.topic_id) AS topics
+FROM current_brokers AS brokers
+LEFT JOIN current_topics AS topics ON brokers.cluster_id = topics.cluster_id
+GROUP BY brokers.cluster_id
+""",
+    ),
+    Dataset(
+        "attention",
+        """
+SELECT cluster_id, 'principals accused over producer ids' AS what, count(*) AS found
+FROM producer_id_advice
+WHERE is_accused
+GROUP BY cluster_id
+UNION ALL
+SELECT cluster_id, 'clients throttled' AS what, count(DISTINCT client_id) AS found
+FROM throttled_clients
+GROUP BY cluster_id
+UNION ALL
+SELECT cluster_id, 'findings about replication throttles' AS what, count(*) AS found
+FROM throttle_checks
+GROUP BY cluster_id
+UNION ALL
+SELECT cluster_id, 'clients that cannot read as they should' AS what, count(*) AS found
+FROM read_problems
+WHERE advice IS NOT NULL
+GROUP BY cluster_id
+UNION ALL
+SELECT cluster_id, 'alerts that are open' AS what, count(*) AS found
+FROM metric_alerts
+WHERE is_open
+GROUP BY cluster_id
+UNION ALL
+SELECT cluster_id, 'configs that should change' AS what, count(*) AS found
+FROM desired_configs
+WHERE withheld IS NULL AND config_value IS DISTINCT FROM prior_value
+GROUP BY cluster_id
+ORDER BY found DESC
+""",
+        ("what", "found"),
+    ),
+    Dataset(
+        "traffic",
+        """
+SELECT cluster_id, hour, direction, sum(bytes) AS bytes
+FROM traffic_by_hour
+GROUP BY cluster_id, hour, direction
+ORDER BY hour
+""",
+    ),
+    _rows(
+        "producer_id_offenders",
+        "producer_id_advice",
+        "principal cause is_accused source new_ids max_rate_per_s quota_per_s "
+        "recommended_rate_per_s max_throttle_time_ms evidence",
+        "is_accused DESC, new_ids DESC",
+    ),
+    Dataset(
+        "producer_id_rates_by_minute",
+        """
+SELECT cluster_id, date_trunc('minute', event_time) AS minute, principal,
+    max(rate_per_s) AS rate_per_s
+FROM producer_id_rates
+WHERE kind = 'allocation'
+GROUP BY cluster_id, date_trunc('minute', event_time), principal
+ORDER BY minute
+""",
+    ),
+    Dataset(
+        "throttled",
+        f"""
+SELECT cluster_id, principal, client_id, coalesce(throttled_by, 'not known') AS throttled_by,
+    sum(throttled_requests) AS throttled_requests, sum(throttle_time_ms) / 1e3 AS throttled_s
+FROM throttled_clients
+GROUP BY cluster_id, principal, client_id, coalesce(throttled_by, 'not known')
+ORDER BY throttled_s DESC
+LIMIT {_MOST_ROWS}
+""",
+        ("principal", "client_id", "throttled_by", "throttled_requests", "throttled_s"),
+    ),
+    Dataset(
+        "headroom",
+        f"""
+SELECT cluster_id, broker_id, quota_type, bucket_user, bucket_client_id, quota, peak_usage,
+    headroom, 100 * peak_share AS peak_percent, windows_over
+FROM quota_headroom
+ORDER BY peak_percent DESC
+LIMIT {_MOST_ROWS}
+""",
+        (
+            "bucket_user",
+            "bucket_client_id",
+            "broker_id",
+            "quota_type",
+            "quota",
+            "peak_usage",
+            "peak_percent",
+            "windows_over",
+        ),
+    ),
+    _rows(
+        "replication_throttles_that_stand",
+        "throttle_checks",
+        "finding topic side broker_id rate age_s set_by replicas detail",
+        "finding, topic, side, broker_id",
+    ),
+    _rows(
+        "moves",
+        "reassignments",
+        "topic partition replica_id state requested_time requested_by bytes_left bytes_per_s eta_s",
+        "requested_time DESC",
+    ),
+    _rows(
+        "steps_of_throttles_and_moves",
+        "throttle_timeline",
+        "event_time entity_type entity_name config_key change value principal is_done",
+        "event_time DESC",
+    ),
+    Dataset(
+        "throttled_replication",
+        """
+SELECT cluster_id, event_time AS minute, broker_id, leader_replication_throttled_rate AS rate
+FROM replication_metrics
+ORDER BY minute
+""",
+    ),
+    Dataset(
+        "racks",
+        """
+SELECT cluster_id, coalesce(client_rack, 'not known') AS client_rack,
+    coalesce(broker_rack, 'not known') AS broker_rack, sum(bytes) AS bytes
+FROM rack_pairs
+WHERE flow = 'consumed'
+GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, 'not known')
+""",
+    ),
+    _rows(
+        "steps_that_keep_bytes_in_their_rack",
+        "replica_advice",
+        "advice client_rack client_id topic broker_id saved_bytes_per_hour replica_bytes_per_hour",
+        "saved_bytes_per_hour DESC",
+    ),
+    _rows(
+        "fetch_settings",
+        "fetch_advice",
+        "principal client_id replica_id advice setting current_value recommended_value "
+        "fetches_per_s expected_fetches_per_s",
+        "fetches_per_s DESC",
+    ),
+    _rows(
+        "reads_that_fail",
+        "read_problems",
+        "principal client_id topic advice too_small_answers redirect_loop_answers resets "
+        "lagging_minutes last_seen",
+        "last_seen DESC",
+    ),
+    Dataset(
+        "telemetry_coverage",
+        """
+SELECT cluster_id, coalesce(client_software_name, 'unknown') AS software, state,
+    count(*) AS instances, sum(missing_pushes) AS missing_pushes
+FROM client_coverage
+GROUP BY cluster_id, coalesce(client_software_name, 'unknown'), state
+ORDER BY instances DESC
+""",
+    ),
+    _rows(
+        "alerts",
+        "metric_alerts",
+        "is_open rule client_id principal metric bound peak_value unit first_breach duration_ms",
+        "is_open DESC, first_breach DESC",
+    ),
+    _rows(
+        "changes_that_wait",
+        "desired_configs",
+        "priority entity_type entity_name config_key prior_value config_value reason withheld",
+        "priority, entity_type, entity_name",
+        "withheld IS NOT NULL OR config_value IS DISTINCT FROM prior_value",
+    ),
+    _rows(
+        "changes_that_were_made",
+        "config_changes",
+        "event_time purpose step entity_type entity_name config_key prior_value config_value "
+        "expires_at reason run_by",
+        "event_time DESC",
+    ),
+    _rows(
+        "jobs",
+        "job_health",
+        "job last_look newest_event_time processed_rows_per_s behind_offsets behind_bytes "
+        "rows_in rows_out rows_left_out rows_quarantined rows_late rows_failed",
+        "newest_event_time, job",
+    ),
+    Dataset(
+        "rows_that_were_not_used",
+        """
+SELECT cluster_id, job, outcome, coalesce(reason, 'no reason told') AS reason,
+    sum(row_count) AS row_count
+FROM pipeline_progress
+WHERE outcome IN ('left_out', 'late', 'quarantined', 'failed')
+GROUP BY cluster_id, job, outcome, coalesce(reason, 'no reason told')
+ORDER BY row_count DESC
+""",
+        ("outcome", "reason", "job", "row_count"),
+    ),
+)
+QUESTIONS = {dataset.name: dataset for dataset in _EVERY}
+"""Every dataset by its name; each has the column cluster_id."""

@@ -1,0 +1,137 @@
+"""The dashboard: its queries run over the views, and its widgets show what these answer."""
+
+import json
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.dashboard.__main__ import text
+from quotaflow.pipelines.dashboard.lakeview import CLUSTER, WIDTH
+from quotaflow.pipelines.dashboard.questions import QUESTIONS
+from quotaflow.pipelines.reader import Reader, check_query
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+from ..view_rows import FILLED, Row, make_tables
+
+ROOT = Path(__file__).parents[3]
+FILE = ROOT / "dashboard.lvdash.json"
+MADE: dict[str, Any] = json.loads(text())
+# What each kind of widget encodes, and the version of its spec that Databricks reads.
+KINDS = {"bar": 3, "line": 3, "heatmap": 3, "counter": 2, "table": 1, "filter-multi-select": 2}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    """What each dataset is over tables with rows of every kind."""
+    warehouse = Warehouse(config.Warehouse(path=str(tmp_path_factory.mktemp("filled"))))
+    make_tables(warehouse, FILLED)
+    return {name: Reader(warehouse).rows(asked.sql) for name, asked in QUESTIONS.items()}
+
+
+def placed() -> Iterator[tuple[str, dict[str, Any]]]:
+    for page in MADE["pages"]:
+        for each in page["layout"]:
+            yield page["displayName"], each
+
+
+def encoded(spec: dict[str, Any]) -> Iterator[str]:
+    for encoding in spec["encodings"].values():
+        for each in encoding if isinstance(encoding, list) else [encoding]:
+            yield each["fieldName"]
+
+
+def test_the_file_is_what_the_declaration_says() -> None:
+    hint = "python -m quotaflow.pipelines.dashboard > dashboard.lvdash.json"
+    assert FILE.read_text(encoding="utf-8") == text(), hint
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_has_rows_of_every_cluster(question: str, answers: dict[str, list[Row]]) -> None:
+    check_query(QUESTIONS[question].sql)
+    assert answers[question], "the made-up rows answer it"
+    assert {row[CLUSTER] for row in answers[question]} == {"c1"}
+
+
+def test_widgets_show_columns_of_their_datasets(answers: dict[str, list[Row]]) -> None:
+    columns = {name: set(rows[0]) for name, rows in answers.items()}
+    for _, each in placed():
+        for query in each["widget"].get("queries", []):
+            known = columns[query["query"]["datasetName"]]
+            asked = {field["name"] for field in query["query"]["fields"]}
+            assert asked - {f"{CLUSTER}_associativity"} <= known
+        spec = each["widget"].get("spec")
+        if spec and "filter" not in spec["widgetType"]:
+            shown = set(encoded(spec))
+            assert shown == {f["name"] for f in each["widget"]["queries"][0]["query"]["fields"]}
+            assert shown, "nothing to show"
+
+
+def test_widgets_are_of_kinds_that_are_known() -> None:
+    for _, each in placed():
+        spec = each["widget"].get("spec")
+        if spec is None:
+            assert each["widget"]["multilineTextboxSpec"]["lines"]
+        else:
+            assert spec["version"] == KINDS[spec["widgetType"]]
+            assert spec["frame"]["title"]
+
+
+def test_clients_names_are_never_html() -> None:
+    for _, each in placed():
+        spec = each["widget"].get("spec", {})
+        if spec.get("widgetType") == "table":
+            assert not spec["allowHTMLByDefault"]
+            assert not any(column["allowHTML"] for column in spec["encodings"]["columns"])
+
+
+def test_every_question_is_shown_and_filtered_by_cluster() -> None:
+    (filters,) = (page for page in MADE["pages"] if page["pageType"].endswith("GLOBAL_FILTERS"))
+    shown = {
+        query["query"]["datasetName"]
+        for page in MADE["pages"]
+        if page is not filters
+        for each in page["layout"]
+        for query in each["widget"].get("queries", [])
+    }
+    assert shown == QUESTIONS.keys()
+    (choice,) = filters["layout"]
+    assert [q["query"]["datasetName"] for q in choice["widget"]["queries"]] == list(QUESTIONS)
+
+
+def test_names_are_unique() -> None:
+    names = [page["name"] for page in MADE["pages"]]
+    names += [each["widget"]["name"] for _, each in placed()]
+    names += [dataset["name"] for dataset in MADE["datasets"]]
+    assert len(names) == len(set(names))
+
+
+def test_nothing_lies_over_anything_else() -> None:
+    def cells(at: dict[str, int]) -> set[tuple[int, int]]:
+        return {(at["x"] + x, at["y"] + y) for x in range(at["width"]) for y in range(at["height"])}
+
+    for (page, one), (other_page, other) in combinations(placed(), 2):
+        if page == other_page:
+            assert not cells(one["position"]) & cells(other["position"])
+    for _, each in placed():
+        assert each["position"]["x"] + each["position"]["width"] <= WIDTH
+
+
+def test_queries_name_no_catalog() -> None:
+    """Catalog and schema come from the bundle."""
+    for question in QUESTIONS.values():
+        for name in tables.TABLES:
+            assert f".{name}" not in question.sql
+
+
+def test_the_bundle_has_the_file_and_where_its_tables_are() -> None:
+    resource = yaml.safe_load((ROOT / "dashboards.yaml").read_text(encoding="utf-8"))
+    (board,) = resource["resources"]["dashboards"].values()
+    assert (ROOT / board["file_path"]).resolve() == FILE
+    assert board["dataset_catalog"] == "${var.catalog}"
+    assert board["dataset_schema"] == "${var.schema}"
