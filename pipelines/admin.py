@@ -59,9 +59,9 @@ def describe(
 
 
 @contextmanager
-def client(properties: Mapping[str, str]) -> Iterator[KafkaAdminClient]:
-    """An admin client for Kafka client properties as Java takes them."""
-    admin = KafkaAdminClient(**options(properties))
+def client(properties: Mapping[str, str], **others: Any) -> Iterator[KafkaAdminClient]:
+    """An admin client for Kafka client properties as Java takes them, `others` as kafka-python."""
+    admin = KafkaAdminClient(**options(properties) | others)
     try:
         yield admin
     finally:

@@ -22,10 +22,11 @@ Send = Callable[[Any, int | None], Any]
 Partition = tuple[str, int]
 _T = TypeVar("_T")
 
-CLIENT_METRICS, TOPIC, BROKER = (
+CLIENT_METRICS, TOPIC, BROKER, BROKER_LOGGER = (
     ConfigResourceType.CLIENT_METRICS.value,
     ConfigResourceType.TOPIC.value,
     ConfigResourceType.BROKER.value,
+    ConfigResourceType.BROKER_LOGGER.value,
 )
 NO_BROKER = kafka_errors.BrokerNotAvailableError.message
 NO_LEADER = kafka_errors.LeaderNotAvailableError.message

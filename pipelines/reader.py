@@ -1,6 +1,7 @@
 """Tables and views without a JVM: DataFusion SQL over the Delta tables of a folder, read-only."""
 
 import difflib
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,6 +71,11 @@ class Reader:
     def table_id(self, table: str) -> str:
         """The id that checkpoints of queries know a table by; made again, it has another."""
         return str(self._table(table).metadata().id)
+
+    def types(self, table: str) -> dict[str, Any]:
+        """The type of each column of the live table, as Delta's own schema has it in JSON."""
+        schema = json.loads(self._table(table).schema().to_json())
+        return {column["name"]: column["type"] for column in schema["fields"]}
 
     def columns(self, name: str) -> list[str]:
         """Columns of a table or view: those declared, in their order, that the live one has."""

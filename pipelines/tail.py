@@ -1,5 +1,6 @@
 """Records that reach topics from now on, through kafka-python: to look at, never to keep."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
@@ -36,6 +37,30 @@ def opened(
             return [record for records in found.values() for record in records]
 
         yield poll
+
+
+def newest(
+    properties: Mapping[str, str], partitions: Mapping[str, int], most: int, within_s: float
+) -> Records:
+    """The newest records of topics, at most so many of each partition, as came within that time.
+
+    Raises KafkaError when a topic cannot be read.
+    """
+    deadline = time.monotonic() + within_s
+    with _told(partitions), closing(KafkaConsumer(**_options(properties))) as consumer:
+        assigned = [TopicPartition(topic, p) for topic, n in partitions.items() for p in range(n)]
+        consumer.assign(assigned)
+        begins, ends = consumer.beginning_offsets(assigned), consumer.end_offsets(assigned)
+        for each in assigned:
+            consumer.seek(each, max(begins[each], ends[each] - most))
+        found: Records = []
+        left = {each for each in assigned if ends[each] > begins[each]}
+        while left and time.monotonic() < deadline:
+            for each, records in consumer.poll(timeout_ms=_WAIT_MS).items():
+                found += records
+                if records[-1].offset >= ends[each] - 1:
+                    left.discard(each)
+        return found
 
 
 def _options(properties: Mapping[str, str]) -> dict[str, Any]:

@@ -5,6 +5,11 @@ keeps Kafka's JSON names (RequestConvertToJson); one shape holds them all becaus
 PRODUCE, FETCH and the transactional APIs never clash.
 """
 
+ENVELOPE_PATTERN = r'^\s*\{\s*"(?:ts|broker|r)"\s*:'
+"""How a line in our envelope begins."""
+STOCK_PATTERN = r"(?s)Completed request:(\{.*\})"
+"""A line of Kafka's own layout, and the request in it."""
+
 _REQUEST_PARTITION = (
     "STRUCT<`partition`: INT, `index`: INT, `fetchOffset`: BIGINT, `logStartOffset`: BIGINT, "
     "`partitionMaxBytes`: BIGINT, `recordsSizeInBytes`: BIGINT>"

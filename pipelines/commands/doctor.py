@@ -29,16 +29,16 @@ def examine(
     """
     options.one_format(as_json, as_csv)
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines import doctor  # noqa: PLC0415  imports what it examines
+    from quotaflow.pipelines.doctor import doctor, finding  # noqa: PLC0415  what it examines
 
     findings = []
-    for finding in doctor.examine(settings):
-        findings.append(asdict(finding))
+    for found in doctor.examine(settings):
+        findings.append(asdict(found))
         if not (as_json or as_csv):
             output.lines(_text(findings[-1]))
     if as_json or as_csv:
         output.write(findings, _NAMES, as_json=as_json, as_csv=as_csv)
-    if any(finding["state"] == doctor.BAD for finding in findings):
+    if any(row["state"] == finding.BAD for row in findings):
         raise typer.Exit(1)
 
 

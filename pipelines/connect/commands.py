@@ -57,12 +57,23 @@ def _granted(login: str, of: list[Acl], connection: Connection) -> Iterator[str]
     first = of[0]
     why = "; ".join(dict.fromkeys(acl.why for acl in of))
     yield f"# not needed, but it is told what is missed: {why}" if first.is_optional else f"# {why}"
-    words = [*tool("kafka-acls.sh", connection), "--add", "--allow-principal", f'"${login}"']
+    command = _grant(f'"${login}"', of, connection)
+    yield f"# {command}" if first.is_optional else command
+
+
+def granted(principal: str, of: list[Acl], connection: Connection) -> str:
+    """The command that grants a principal these rights, all on one resource."""
+    return _grant(quoted(principal), of, connection)
+
+
+def _grant(who: str, of: list[Acl], connection: Connection) -> str:
+    first = of[0]
+    words = [*tool("kafka-acls.sh", connection), "--add", "--allow-principal", who]
     words += [word for acl in of for word in ("--operation", acl.operation)]
     words += [f"--{first.resource_type}"]
     words += [] if first.resource_type == CLUSTER else [quoted(first.name)]
     words += ["--resource-pattern-type", "prefixed"] if first.is_prefix else []
-    yield " ".join(["#", *words] if first.is_optional else words)
+    return " ".join(words)
 
 
 def _resource(acl: Acl) -> tuple[str, str, bool, bool]:

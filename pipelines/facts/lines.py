@@ -10,8 +10,6 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.config import Ingest
 from quotaflow.schemas import events
 
-_ENVELOPE = r'^\s*\{\s*"(?:ts|broker|r)"\s*:'
-_STOCK = r"(?s)Completed request:(\{.*\})"
 # timestamp_millis of anything wilder would fail the batch under ANSI mode.
 _YEAR_2100_MS = 4_102_444_800_000
 
@@ -52,9 +50,10 @@ def broker_id() -> Column:
 
 def envelope(text: Column) -> Column:
     """Any of the three forms as an envelope."""
-    stock = F.regexp_extract(text, _STOCK, 1)
+    stock = F.regexp_extract(text, events.STOCK_PATTERN, 1)
     bare = F.when(F.ltrim(text).startswith("{"), text).otherwise(stock)
-    return F.when(text.rlike(_ENVELOPE), text).otherwise(F.concat(F.lit('{"r":'), bare, F.lit("}")))
+    is_ours = text.rlike(events.ENVELOPE_PATTERN)
+    return F.when(is_ours, text).otherwise(F.concat(F.lit('{"r":'), bare, F.lit("}")))
 
 
 def _api() -> Column:

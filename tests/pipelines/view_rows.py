@@ -593,6 +593,10 @@ FILLED: dict[str, list[Row]] = {
         counted(55, 1, "out", 10, target="requests"),
         counted(30, 7, "out", 1, job="snapshot", query_id="s"),
     ],
+    "quarantine": [
+        {"cluster_id": "c1", "event_time": at(5), "target": "requests", "reason": "not_json"}
+        | {"detail": HOSTILE, "size_bytes": 9, "source_topic": "logs", "source_offset": 7}
+    ],
     "producer_id_rates": [violation("User:" + HOSTILE, NOON)],
     "producer_id_uses": [
         *(use(n / 4, n, client_id=HOSTILE, principal="User:" + HOSTILE) for n in range(12)),

@@ -1,0 +1,146 @@
+"""The brokers: can each be reached, what is it, does it let clients push, what time has it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka import errors as kafka_errors
+from kafka.protocol import admin as requests
+
+from quotaflow.pipelines.cluster_state import BROKER_LOGGER, CLIENT_METRICS, UnansweredError
+from quotaflow.pipelines.doctor.asked import Asked
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback.kafka_configs import tool
+
+_GET_SUBSCRIPTIONS, _PUSH = 71, 72
+_LEVEL_OF = "kafka.request.logger"
+_LOGGING = ("DEBUG", "TRACE")
+_QUORUM_TOPIC = "__cluster_metadata"
+_FEATURE = "metadata.version"
+_NEEDS_DESCRIBE = "grant Describe on the cluster"
+_NEEDS_DESCRIBE_CONFIGS = "grant DescribeConfigs on the cluster"
+
+
+def findings(asked: Asked) -> Iterator[Finding]:
+    """What every broker must do for this pipeline."""
+    try:
+        brokers = [b["broker_id"] for b in asked.state.brokers() if not b["is_fenced"]]
+    except UnansweredError as error:
+        yield refused("brokers", str(error), "is the cluster up?")
+        return
+    told, silent = _versions(asked, brokers)
+    yield _reached(brokers, silent)
+    yield _version(asked, [of.broker_version_str for of in told.values()])
+    yield _receiver({broker: set(of.api_versions) for broker, of in told.items()})
+    yield _subscriptions(asked)
+    yield _logging(asked, list(told))
+    yield _clock(asked)
+
+
+def _versions(asked: Asked, brokers: list[int]) -> tuple[dict[int, Any], dict[int, str]]:
+    """What each broker said to a connection of its own, and why some could not be reached."""
+    told, silent = dict[int, Any](), dict[int, str]()
+    for broker_id in brokers:
+        try:
+            told[broker_id] = asked.client.get_broker_version_data(broker_id)
+        except kafka_errors.KafkaError as error:
+            silent[broker_id] = str(error) or type(error).__name__
+    return told, silent
+
+
+def _reached(brokers: list[int], silent: dict[int, str]) -> Finding:
+    if not silent:
+        return Finding("brokers", OK, f"reached from here: {_listed(brokers)}")
+    seen = "; ".join(f"broker {broker} does not answer: {why}" for broker, why in silent.items())
+    remedy = "start it, or open the way to its advertised.listeners from this machine"
+    return Finding("brokers", BAD, seen, remedy)
+
+
+def _version(asked: Asked, versions: list[str]) -> Finding:
+    try:
+        found = asked.client.describe_features()
+    except kafka_errors.KafkaError as error:
+        return refused("version", str(error) or type(error).__name__, "Kafka 2.4 or newer tells it")
+    level = found.get(_FEATURE, {}).get("finalized")
+    used = ", ".join(sorted(name for name, of in found.items() if of.get("finalized")))
+    seen = f"like Kafka {', '.join(sorted(set(versions)))} by the APIs offered; "
+    seen += f"{_FEATURE} {level[1] if level else 'not told'}; features in use: {used or 'none'}"
+    return Finding("version", OK, seen)
+
+
+def _receiver(apis: dict[int, set[int]]) -> Finding:
+    """A broker without a class that receives telemetry does not offer the two APIs (KIP-714)."""
+    without = [b for b, offered in apis.items() if not {_GET_SUBSCRIPTIONS, _PUSH} <= offered]
+    if not without:
+        return Finding("receiver", OK, "every broker lets clients push telemetry")
+    remedy = (
+        "clients never push there: load broker/TelemetryReceiver.java or any ClientTelemetry "
+        "reporter (metric.reporters) and restart; without telemetry leave it so"
+    )
+    return Finding("receiver", WARNING, f"no telemetry receiver on {_listed(without)}", remedy)
+
+
+def _subscriptions(asked: Asked) -> Finding:
+    try:
+        names = asked.state.config_names(CLIENT_METRICS)
+    except UnansweredError as error:
+        return refused("subscriptions", str(error), _NEEDS_DESCRIBE_CONFIGS)
+    if names:
+        return Finding("subscriptions", OK, f"{len(names)} client-metrics resources ask clients")
+    words = tool("kafka-configs.sh", planning.connection(asked.conf))
+    words += ["--alter", "--entity-type", "client-metrics", "--entity-name", "all", "--add-config"]
+    remedy = " ".join([*words, "'interval.ms=60000,metrics=[org.apache.kafka.]'"])
+    return Finding("subscriptions", WARNING, "no client is asked for metrics", remedy)
+
+
+def _logging(asked: Asked, brokers: list[int]) -> Finding:
+    """The level of each broker's request logger, which only that broker knows."""
+    levels = Counter[str]()
+    off = []
+    for broker_id in brokers:
+        for answer in asked.state.configs(BROKER_LOGGER, [str(broker_id)], broker_id):
+            if answer.reason:
+                return refused("request logger", answer.reason, _NEEDS_DESCRIBE_CONFIGS)
+            level = {c.name: c.value for c in answer.found}.get(_LEVEL_OF, "not set")
+            levels[level] += 1
+            off += [] if level in _LOGGING else [broker_id]
+    told = ", ".join(f"{level} on {n}" for level, n in sorted(levels.items()))
+    if not off:
+        return Finding("request logger", OK, f"{told}: requests are logged")
+    remedy = "`quotaflow capture` switches it on for a while; for good: broker/log4j2.yaml"
+    return Finding("request logger", WARNING, f"{told}: off on {_listed(off)}", remedy)
+
+
+def _clock(asked: Asked) -> Finding:
+    """The controller's clock against ours: it tells when it was last caught up, which is now."""
+    topic = requests.DescribeQuorumRequest.TopicData
+    partition = topic.PartitionData(partition_index=0)
+    request = requests.DescribeQuorumRequest(
+        topics=[topic(topic_name=_QUORUM_TOPIC, partitions=[partition])]
+    )
+    before = datetime.now(UTC)
+    try:
+        told = asked.state.ask(request).topics[0].partitions[0]
+    except UnansweredError as error:
+        return refused("clock", str(error), _NEEDS_DESCRIBE)
+    middle = before + (datetime.now(UTC) - before) / 2
+    times = {v.replica_id: v.last_caught_up_timestamp for v in told.current_voters}
+    return clock(times.get(told.leader_id, -1), middle, asked.conf.ingest.max_clock_skew_s)
+
+
+def clock(controller_ms: int, now: datetime, most_s: int) -> Finding:
+    """A controller's clock against ours; -1: it does not tell."""
+    if controller_ms < 0:
+        return refused("clock", "brokers before Kafka 3.3 do not tell theirs", "")
+    off_s = controller_ms / 1_000 - now.timestamp()
+    seen = f"the controller's clock is {abs(off_s):.1f} s {'ahead of' if off_s > 0 else 'behind'}"
+    seen += f" ours (bound: {most_s} s, ingest.max_clock_skew_s)"
+    if abs(off_s) <= most_s:
+        return Finding("clock", OK, seen)
+    return Finding("clock", BAD, seen, "set both by NTP: times of events would be wrong")
+
+
+def _listed(brokers: list[int]) -> str:
+    return f"broker{'s' if len(brokers) != 1 else ''} {', '.join(map(str, sorted(brokers)))}"

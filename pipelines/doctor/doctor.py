@@ -1,0 +1,44 @@
+"""What a machine and a cluster lack for quotaflow to run, each finding with its remedy."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.doctor import machine, stored
+from quotaflow.pipelines.doctor.finding import BAD, OK, Finding, of_error
+from quotaflow.pipelines.errors import QuotaflowError
+
+
+def examine(conf: Conf) -> Iterator[Finding]:
+    """Look at everything in turn; only reads, and fetches nothing."""
+    yield from machine.findings(conf)
+    yield from stored.findings(conf, datetime.now(UTC))
+    yield from _cluster(conf)
+
+
+def _cluster(conf: Conf) -> Iterator[Finding]:
+    # kafka-python is slow to import.
+    from quotaflow.pipelines import admin  # noqa: PLC0415
+    from quotaflow.pipelines.doctor import brokers, request_log, rights, topics  # noqa: PLC0415
+    from quotaflow.pipelines.doctor.asked import asking  # noqa: PLC0415
+
+    servers = conf.kafka.properties.get("bootstrap.servers", "no bootstrap.servers")
+    try:
+        cluster = admin.describe(conf.kafka.properties, topics.named(conf))
+    except QuotaflowError as error:
+        yield of_error("cluster", error)
+        return
+    yield _identity(conf, cluster.cluster_id, servers)
+    with asking(conf) as asked:
+        yield from brokers.findings(asked)
+        yield from rights.findings(asked)
+        yield from topics.findings(asked, cluster)
+        yield from request_log.findings(asked, cluster)
+
+
+def _identity(conf: Conf, cluster_id: str, servers: str) -> Finding:
+    pinned = conf.kafka.cluster_id
+    if pinned and pinned != cluster_id:
+        seen = f"{servers} is cluster {cluster_id}, and conf means {pinned}"
+        return Finding("cluster", BAD, seen, "correct kafka.cluster_id or bootstrap.servers")
+    return Finding("cluster", OK, f"{servers} answers, cluster id {cluster_id}")

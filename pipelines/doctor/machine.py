@@ -1,0 +1,60 @@
+"""This machine: Java, Python packages, jars, and room on its disks."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from quotaflow.pipelines import health, jars, java
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, tried
+
+_OF_EXTRAS = {
+    "local": ("pyspark", "delta"),
+    "report": ("jinja2", "plotly"),
+    "metrics": ("prometheus_client",),
+    "quality": ("great_expectations",),
+    "demo": ("confluent_kafka",),
+}
+_NO_ROOM = 0.02
+
+
+def findings(conf: Conf) -> Iterator[Finding]:
+    """Whether jobs can run here at all, and how long."""
+    yield tried("JDK", lambda: f"{java.java()}, version {java.OLDEST} or newer")
+    yield _pyspark()
+    yield _extras()
+    yield _jars()
+    for name, share in health.free_shares(conf).items():
+        yield _room(name, share, conf.health.min_free_share)
+
+
+def _pyspark() -> Finding:
+    if find_spec("pyspark") is None:
+        return Finding("pyspark", BAD, "not installed", "pip install 'quotaflow[local]'")
+    return Finding("pyspark", OK, "installed")
+
+
+def _extras() -> Finding:
+    """What is not installed only some commands need, and they say so."""
+    lacking = [name for name, packages in _OF_EXTRAS.items() if not all(map(find_spec, packages))]
+    there = ", ".join(name for name in _OF_EXTRAS if name not in lacking) or "none"
+    if not lacking:
+        return Finding("extras", OK, f"{there} installed")
+    remedy = f"where they are wanted: pip install 'quotaflow[{','.join(lacking)}]'"
+    return Finding("extras", OK, f"{there} installed; not {', '.join(lacking)}", remedy)
+
+
+def _jars() -> Finding:
+    folder = jars.cache_folder() / "jars"
+    if any(folder.glob("spark-jars-*/checked.json")):
+        return Finding("jars for Spark", OK, f"fetched and checked, in {folder}")
+    remedy = "the first `quotaflow run` fetches them from Maven Central; later runs work offline"
+    return Finding("jars for Spark", WARNING, f"not fetched yet into {folder}", remedy)
+
+
+def _room(name: str, share: float, least: float) -> Finding:
+    seen = f"{share:.0%} of the disk is free"
+    if share >= least:
+        return Finding(f"disk of the {name}", OK, seen)
+    state = BAD if share < _NO_ROOM else WARNING
+    remedy = "make room: `quotaflow upkeep` removes what is kept too long; or move it (warehouse)"
+    return Finding(f"disk of the {name}", state, f"{seen} (bound: {least:.0%})", remedy)

@@ -1,0 +1,131 @@
+"""The request log's newest records: are they lines we can read, whole, and of a sane clock."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quotaflow.pipelines import tail
+from quotaflow.pipelines.admin import Cluster
+from quotaflow.pipelines.doctor.asked import Asked
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, of_error
+from quotaflow.pipelines.errors import QuotaflowError
+from quotaflow.schemas import events
+
+_MOST = 50
+_WITHIN_S = 8
+_ENVELOPE, _STOCK = re.compile(events.ENVELOPE_PATTERN), re.compile(events.STOCK_PATTERN)
+_LAYOUT = "use broker/log4j2.yaml, and a shipper that sends one record per line"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A record as far as doctor looks: its form, or why it is none; what it tells of its broker.
+
+    `ahead_ms`: how much later its broker's clock is than when the record was sent; the other way
+    round it may have waited to be shipped.
+    """
+
+    form: str
+    broker: str = "unknown"
+    ahead_ms: int | None = None
+    is_whole: bool = False
+
+
+def findings(asked: Asked, cluster: Cluster) -> Iterator[Finding]:
+    """What the newest records of the topic are."""
+    topic = cluster.topics.get(asked.conf.ingest.request_log_topic or "")
+    if topic is None:
+        return
+    partitions = {topic.name: topic.partitions}
+    try:
+        found = tail.newest(asked.conf.kafka.properties, partitions, _MOST, _WITHIN_S)
+    except QuotaflowError as error:
+        yield of_error("log lines", error)
+        return
+    yield from of_records(found, asked.conf.ingest.max_clock_skew_s)
+
+
+def of_records(records: Sequence[Any], most_skew_s: int) -> Iterator[Finding]:
+    """Findings on some records of kafka-python."""
+    if not records:
+        remedy = "switch the request log on (`quotaflow capture`), and ship it"
+        yield Finding("log lines", WARNING, "the topic holds none", remedy)
+        return
+    lines = [line(record) for record in records]
+    yield _forms(lines)
+    yield _bodies(lines)
+    yield _clocks(lines, most_skew_s)
+
+
+def line(record: Any) -> Line:
+    """One record of the topic."""
+    text = (record.value or b"").decode("utf-8", "replace")
+    form = "envelope" if _ENVELOPE.match(text) else "bare"
+    stock = None if text.lstrip().startswith("{") else _STOCK.search(text)
+    form = "stock prefix" if stock else form
+    try:
+        told = json.loads(stock[1] if stock else text)
+        request = told["r"] if form == "envelope" else told
+        is_request = "requestHeader" in request
+    except (ValueError, KeyError, TypeError):
+        return Line("unreadable")
+    if not is_request:
+        return Line("unreadable")
+    whole = bool(request.get("request")) and "response" in request
+    at = told.get("ts") if form == "envelope" else None
+    ahead = at - record.timestamp if isinstance(at, int) else None
+    return Line(form, _broker(record, told, form), ahead, whole)
+
+
+def _broker(record: Any, told: dict[str, Any], form: str) -> str:
+    headers = dict(record.headers or ())
+    carried = headers.get("broker_id") or record.key or b""
+    known = told.get("broker") if form == "envelope" else carried.decode("utf-8", "replace")
+    return str(known) if str(known).isdecimal() else "unknown"
+
+
+def _forms(lines: list[Line]) -> Finding:
+    forms = Counter(each.form for each in lines)
+    brokers = sorted({each.broker for each in lines if each.form != "unreadable"})
+    told = ", ".join(f"{n} {form}" for form, n in forms.most_common())
+    seen = f"of the newest {len(lines)}: {told}; of broker {', '.join(brokers) or 'none'}"
+    if forms["unreadable"] == len(lines):
+        return Finding("log lines", BAD, seen, _LAYOUT)
+    if forms["unreadable"]:
+        remedy = "see quarantine: `quotaflow show quarantine`"
+        return Finding("log lines", WARNING, seen, remedy)
+    if "unknown" in brokers:
+        remedy = "results by broker need it: use the envelope of broker/log4j2.yaml"
+        return Finding("log lines", WARNING, f"{seen}: some do not say theirs", remedy)
+    return Finding("log lines", OK, seen)
+
+
+def _bodies(lines: list[Line]) -> Finding:
+    readable = [each for each in lines if each.form != "unreadable"]
+    whole = sum(each.is_whole for each in readable)
+    seen = f"{whole} of {len(readable)} have request and response"
+    if whole == len(readable):
+        return Finding("log bodies", OK, seen)
+    remedy = "set kafka.request.logger to DEBUG or TRACE; the shipper must not cut lines"
+    return Finding("log bodies", BAD, seen, remedy)
+
+
+def _clocks(lines: list[Line], most_s: int) -> Finding:
+    """A clock that is ahead; one that is behind looks like a line that was shipped late."""
+    ahead: dict[str, float] = {}
+    for each in lines:
+        if each.ahead_ms is not None:
+            ahead[each.broker] = max(ahead.get(each.broker, -1e12), each.ahead_ms / 1_000)
+    if not ahead:
+        return Finding("clocks of brokers", OK, "lines do not tell: records' times are taken")
+    over = {broker: s for broker, s in ahead.items() if s > most_s}
+    if over:
+        seen = ", ".join(f"broker {broker} is {s:.0f} s ahead" for broker, s in over.items())
+        seen += f" (bound: {most_s} s, ingest.max_clock_skew_s)"
+        return Finding("clocks of brokers", BAD, seen, "set their clocks by NTP")
+    late_s = -min(ahead.values())
+    seen = f"none is ahead; lines came at most {max(late_s, 0):.0f} s after they were written"
+    return Finding("clocks of brokers", OK, seen)

@@ -1,0 +1,141 @@
+"""What this login may do, by role: brokers tell it themselves (KIP-430), so nothing is tried."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kafka import errors as kafka_errors
+from kafka.protocol import admin as requests
+from kafka.protocol.metadata import MetadataRequest
+
+from quotaflow.pipelines.cluster_state import UnansweredError
+from quotaflow.pipelines.connect.commands import granted
+from quotaflow.pipelines.doctor.asked import Asked
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.schemas import acls
+from quotaflow.schemas.acls import Acl
+
+_CODES = {acls.READ: 3, acls.WRITE: 4, acls.DESCRIBE: 8, acls.DESCRIBE_CONFIGS: 10}
+_CODES |= {acls.ALTER_CONFIGS: 11}
+# To lack them keeps this pipeline from running; the others a login of its own may have.
+_STATES = {"run": BAD, "snapshot": WARNING}
+_ROLES = ("run", "snapshot", "apply", "capture")
+_NO_GROUP = "-source-doctor"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What brokers told: codes of operations, on the cluster and by topic, and if groups are seen.
+
+    Missing are topics that are hidden, and those that there are not, which are `absent` too; None:
+    not told.
+    """
+
+    cluster: frozenset[int] | None = None
+    topics: dict[str, frozenset[int]] = field(default_factory=dict)
+    group: bool | None = None
+    absent: frozenset[str] = frozenset()
+
+    def has(self, acl: Acl) -> bool | None:
+        """Whether a right is there; None where nothing tells."""
+        code = _CODES[acl.operation]
+        match acl.resource_type:
+            case acls.CLUSTER:
+                return None if self.cluster is None else code in self.cluster
+            case acls.TOPIC if acl.name == acls.ALL:
+                told = list(self.topics.values())
+                return all(code in each for each in told) if told else None
+            case acls.TOPIC if acl.name in self.absent:
+                return None
+            case acls.TOPIC:
+                return code in self.topics.get(acl.name, ())
+            case acls.GROUP:
+                return self.group
+        return None
+
+
+def findings(asked: Asked) -> Iterator[Finding]:
+    """What each role would lack with this login."""
+    names = {key: getattr(asked.conf.ingest, key) for key in acls.WAYS_IN}
+    allowed = _allowed(asked, {name for name in names.values() if name})
+    principal = asked.conf.kafka.own_principal or "User:LOGIN"
+    for role in _ROLES:
+        yield of_role(role, acls.needed(role, names), allowed, _how(asked, principal))
+
+
+def of_role(role: str, needed: tuple[Acl, ...], allowed: Allowed, how: "Granting") -> Finding:
+    """What of its rights a role lacks, and the commands that grant it."""
+    lacks = [acl for acl in needed if allowed.has(acl) is False and not acl.is_optional]
+    untold = sum(allowed.has(acl) is None and not acl.is_optional for acl in needed)
+    subject = f"rights to {role}"
+    if not lacks:
+        seen = f"all there{f', {untold} of them not told' if untold else ''}"
+        return Finding(subject, OK, seen)
+    seen = "lacks " + ", ".join(f"{a.operation} on {a.resource_type} {a.name}" for a in lacks)
+    is_ours = role in _STATES
+    remedy = ("" if is_ours else "only if this login is to do that: ") + how.commands(lacks)
+    return Finding(subject, _STATES.get(role, OK), seen, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Granting:
+    """Who is granted something, and how kafka-acls reaches the cluster."""
+
+    principal: str
+    connection: Connection
+
+    def commands(self, lacks: list[Acl]) -> str:
+        """One command per resource."""
+        by_resource: dict[tuple[str, str], list[Acl]] = {}
+        for acl in lacks:
+            by_resource.setdefault((acl.resource_type, acl.name), []).append(acl)
+        return " && ".join(
+            granted(self.principal, of, self.connection) for of in by_resource.values()
+        )
+
+
+def _how(asked: Asked, principal: str) -> Granting:
+    return Granting(principal, planning.connection(asked.conf))
+
+
+def _allowed(asked: Asked, names: set[str]) -> Allowed:
+    topics = _of_topics(asked)
+    absent = names - topics.keys()
+    absent -= asked.hidden(absent)
+    return Allowed(_of_cluster(asked), topics, _sees_groups(asked), frozenset(absent))
+
+
+def _of_cluster(asked: Asked) -> frozenset[int] | None:
+    request = requests.DescribeClusterRequest(include_cluster_authorized_operations=True)
+    try:
+        told = asked.state.ask(request).authorized_operations
+    except UnansweredError:
+        return None
+    return None if told is None else frozenset(map(int, told))
+
+
+def _of_topics(asked: Asked) -> dict[str, frozenset[int]]:
+    """Of every topic this login sees."""
+    request = MetadataRequest(
+        topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=True
+    )
+    try:
+        told = asked.state.ask(request).topics
+    except UnansweredError:
+        return {}
+    return {t.name: frozenset(map(int, t.authorized_operations or ())) for t in told}
+
+
+def _sees_groups(asked: Asked) -> bool | None:
+    """Whether a group as Spark names them may be described; any broker refuses that it may not.
+
+    Asked of no coordinator: to look for one would make Kafka's topic of offsets where it is not.
+    """
+    prefix = next(acl.name for acl in acls.ROLES["run"] if acl.resource_type == acls.GROUP)
+    request = requests.DescribeGroupsRequest(groups=[prefix + _NO_GROUP])
+    try:
+        (group,) = asked.state.ask(request).groups
+    except UnansweredError:
+        return None
+    return bool(group.error_code != kafka_errors.GroupAuthorizationFailedError.errno)

@@ -1,0 +1,141 @@
+"""The topics: those our checkpoints mean, fed, and kept until they are read."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from kafka import TopicPartition
+from kafka import errors as kafka_errors
+from kafka.admin import OffsetSpec
+
+from quotaflow.pipelines import checkpoints
+from quotaflow.pipelines.admin import Cluster, Topic
+from quotaflow.pipelines.checkpoints import Checkpoint
+from quotaflow.pipelines.cluster_state import TOPIC
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.doctor.asked import Asked
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
+from quotaflow.pipelines.job_health import span
+
+_KEYS = ("request_log_topic", "receiver_topic", "otlp_topic")
+_JOBS = {
+    "request_log_topic": "ingest_request_log",
+    "receiver_topic": "ingest_receiver",
+    "otlp_topic": "ingest_otlp",
+}
+_SOON = 0.2
+_RETENTION = "retention.ms"
+Offsets = Mapping[tuple[str, int], int]
+
+
+def named(conf: Conf) -> list[str]:
+    """The topics conf reads."""
+    return [name for key in _KEYS if (name := getattr(conf.ingest, key))]
+
+
+def findings(asked: Asked, cluster: Cluster) -> Iterator[Finding]:
+    """Each way in: there, ours, fed, and read in time."""
+    begun = checkpoints.load(asked.conf.warehouse.checkpoint_folder)
+    hidden = asked.hidden(set(named(asked.conf)) - cluster.topics.keys())
+    for key in _KEYS:
+        name = getattr(asked.conf.ingest, key)
+        topic = cluster.topics.get(name)
+        yield _topic(key, name, topic, is_hidden=name in hidden)
+        if topic is not None:
+            checkpoint = begun.get(_JOBS[key])
+            yield identity(key, cluster.cluster_id, topic, checkpoint)
+            yield _read(asked, topic, checkpoint)
+
+
+def _topic(key: str, name: str | None, topic: Topic | None, *, is_hidden: bool) -> Finding:
+    if name is None:
+        return Finding(f"ingest.{key}", OK, "switched off in conf")
+    if is_hidden:
+        remedy = f"grant Read on topic {name} (see the rights to run)"
+        return Finding(f"ingest.{key}", BAD, f"this login may not see topic {name}", remedy)
+    if topic is None:
+        remedy = (
+            f"create it (`quotaflow init` prints the command), or correct ingest.{key}; null "
+            "switches this way in off"
+        )
+        return Finding(f"ingest.{key}", BAD, f"topic {name} does not exist", remedy)
+    seen = f"topic {name}, id {topic.topic_id}, {topic.partitions} partitions"
+    return Finding(f"ingest.{key}", OK, seen)
+
+
+def identity(key: str, cluster_id: str, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
+    """Whether a checkpoint belongs to this very topic."""
+    subject = f"checkpoint of {_JOBS[key]}"
+    if checkpoint is None:
+        return Finding(subject, OK, "none yet: the topic will be read from its beginning")
+    now = {"cluster_id": cluster_id, "topic": topic.name, "topic_id": topic.topic_id}
+    if checkpoint.topic == now:
+        return Finding(subject, OK, f"of this topic, at batch {checkpoint.batch_id}")
+    of = checkpoint.topic or {}
+    was = f"topic {of.get('topic')} with id {of.get('topic_id')} of {of.get('cluster_id')}"
+    remedy = (
+        "the topic was made again, or conf names another: check that, then `quotaflow run "
+        "--accept-new-topic` reads it from its beginning"
+    )
+    return Finding(subject, BAD, f"belongs to {was}, not to this one", remedy)
+
+
+def _read(asked: Asked, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
+    """What expires, or expired, before it is read; and how old the newest record is."""
+    subject, now = f"records of {topic.name}", datetime.now(UTC)
+    (answer,) = asked.state.configs(TOPIC, [topic.name])
+    if answer.reason:
+        return refused(subject, answer.reason, f"grant DescribeConfigs on topic {topic.name}")
+    kept_ms = int({c.name: c.value for c in answer.found}.get(_RETENTION) or -1)
+    soon_ms = int(now.timestamp() * 1_000 - kept_ms * (1 - _SOON)) if kept_ms > 0 else 0
+    try:
+        begin, soon = _offsets(asked, topic, OffsetSpec.EARLIEST), _offsets(asked, topic, soon_ms)
+        end, newest = _offsets(asked, topic, OffsetSpec.LATEST), _newest(asked, topic)
+    except kafka_errors.KafkaError as error:
+        name = getattr(error, "message", None) or type(error).__name__
+        return refused(subject, name, f"grant Describe on topic {topic.name}")
+    # No record is as young as that: all of them expire soon.
+    young = {at: end[at] if offset < 0 else offset for at, offset in soon.items()}
+    ours = checkpoint.kafka if checkpoint and checkpoint.kafka is not None else begin
+    age = f"newest {span(max(now.timestamp() - newest / 1_000, 0))} old" if newest > 0 else "empty"
+    kept = f"kept {span(kept_ms / 1_000)}" if kept_ms > 0 else "kept for good"
+    return of_records(subject, f"{age}, {kept}", Reach(begin, young, end, ours))
+
+
+class Reach:
+    """How far a topic reaches by partition, and how far it is read; sums of records between."""
+
+    def __init__(self, begin: Offsets, young: Offsets, end: Offsets, ours: Offsets) -> None:
+        read = {at: ours.get(at, begin[at]) for at in begin}
+        self.lost = sum(max(begin[at] - read[at], 0) for at in begin)
+        self.soon = sum(max(young[at] - max(read[at], begin[at]), 0) for at in begin)
+        self.unread = sum(max(end[at] - max(read[at], begin[at]), 0) for at in begin)
+        self.is_past = any(read[at] > end[at] for at in begin)
+
+
+def of_records(subject: str, about: str, reach: Reach) -> Finding:
+    """What becomes of records that are not read."""
+    seen = f"{about}; {reach.unread} not read yet"
+    if reach.is_past:
+        remedy = "the topic was emptied or made again: see the checkpoint's finding"
+        return Finding(subject, BAD, f"{seen}, and more were read than there are", remedy)
+    if reach.lost:
+        remedy = "they are lost: `quotaflow run` stops there and says how to go on; keep more"
+        return Finding(subject, BAD, f"{seen}; {reach.lost} expired before they were", remedy)
+    if reach.soon:
+        remedy = "`quotaflow run --once` now, more often, or raise the topic's retention.ms"
+        return Finding(subject, WARNING, f"{seen}; {reach.soon} of them expire soon", remedy)
+    return Finding(subject, OK, seen)
+
+
+def _offsets(asked: Asked, topic: Topic, spec: "OffsetSpec | int") -> Offsets:
+    partitions = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
+    found = asked.client.list_partition_offsets(dict.fromkeys(partitions, spec))
+    return {(at.topic, at.partition): told.offset for at, told in found.items()}
+
+
+def _newest(asked: Asked, topic: Topic) -> int:
+    """Time of the newest record in ms, -1 without any."""
+    partitions = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
+    spec = dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP)
+    found = asked.client.list_partition_offsets(spec)
+    return max((int(told.timestamp) for told in found.values()), default=-1)

@@ -1,0 +1,95 @@
+"""doctor on a real cluster: what is wrong is found, and the command that mends it works."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePattern,
+    ResourceType,
+)
+
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines.__main__ import execute
+
+Examined = Callable[[str, str], dict[str, dict[str, str]]]
+TOPIC = "unwell-logs"
+LINE = {"requestHeader": {"requestApiKeyName": "METADATA"}, "request": {"topics": []}}
+RECORDS = [
+    json.dumps({"ts": 0, "broker": 1, "r": LINE | {"response": {}}}),
+    json.dumps(LINE | {"response": {}}),
+    f"[2026] DEBUG Completed request:{json.dumps(LINE)} (kafka.request.logger)",
+    "a line of something else",
+    json.dumps({"ts": 4_000_000_000_000, "broker": 2, "r": LINE | {"response": {}}}),
+]
+
+
+@pytest.fixture(scope="module")
+def topic(cluster: Cluster) -> str:
+    """A request log of every form that only admin may read."""
+    cluster.create_topics([TOPIC], 2, 1)
+    producer = Producer(cluster.librdkafka_properties("admin"))
+    for number, record in enumerate(RECORDS):
+        producer.produce(TOPIC, record, partition=number % 2)
+    assert producer.flush(30) == 0
+    pattern = ResourcePattern(ResourceType.TOPIC, TOPIC, ACLResourcePatternType.LITERAL)
+    allow = ACLPermissionType.ALLOW
+    with cluster.admin() as admin:
+        admin.create_acls([ACL("User:admin", "*", ACLOperation.READ, allow, pattern)])
+    return TOPIC
+
+
+@pytest.fixture
+def examined(
+    cluster: Cluster,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Examined:
+    """What doctor finds for a user whose request log is a topic, by subject."""
+
+    def findings(user: str, topic: str) -> dict[str, dict[str, str]]:
+        properties = cluster.client_properties(user)
+        monkeypatch.setenv("LIVE_TEST_LOGIN", properties.pop("sasl.jaas.config"))
+        values = [f"kafka.properties.{key}={value}" for key, value in properties.items()]
+        values += ["kafka.properties.sasl.jaas.config=env:LIVE_TEST_LOGIN"]
+        values += [f"ingest.request_log_topic={topic}", f"warehouse.path={tmp_path}"]
+        execute(["doctor", "--json", *(word for value in values for word in ("--set", value))])
+        rows = map(json.loads, capsys.readouterr().out.splitlines())
+        return {row["subject"]: row for row in rows}
+
+    return findings
+
+
+def test_lines_of_every_form_are_told_apart(topic: str, examined: Examined) -> None:
+    found = examined("admin", topic)
+    states = {subject: row["state"] for subject, row in found.items()}
+    assert "2 envelope, 1 bare, 1 stock prefix, 1 unreadable" in found["log lines"]["seen"]
+    assert states["log lines"] == "warning"
+    assert (states["log bodies"], states["clocks of brokers"]) == ("bad", "bad")
+    assert "broker 2 is" in found["clocks of brokers"]["seen"]
+    well = ("brokers", "version", "receiver", "request logger", "clock", "rights to apply")
+    assert {states[subject] for subject in well} == {"ok"}
+    assert "5 not read yet" in found[f"records of {topic}"]["seen"]
+
+
+def test_a_login_without_rights_is_told_what_it_lacks(topic: str, examined: Examined) -> None:
+    found = examined("alice", topic)
+    assert found["ingest.request_log_topic"]["seen"] == f"this login may not see topic {topic}"
+    rights = found["rights to run"]
+    assert (rights["state"], rights["seen"]) == ("bad", f"lacks Read on topic {topic}")
+    assert rights["remedy"].endswith(
+        f"--add --allow-principal User:alice --operation Read --topic {topic}"
+    )
+
+
+def test_a_topic_there_is_not_is_no_missing_right(examined: Examined) -> None:
+    found = examined("admin", "never-made")
+    assert found["ingest.request_log_topic"]["seen"] == "topic never-made does not exist"
+    assert found["rights to run"]["state"] == "ok"

@@ -1,0 +1,116 @@
+"""Records of the request log as doctor tells them apart."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.doctor import request_log
+from quotaflow.pipelines.doctor.request_log import Line
+
+BODY = {"requestHeader": {"requestApiKey": 3}, "request": {"topics": []}, "response": {}}
+
+
+@dataclass(frozen=True)
+class Record:
+    """As far as doctor looks at one of kafka-python's."""
+
+    value: bytes | None
+    timestamp: int = 1_000_000
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+def record(told: Any, **others: Any) -> Record:
+    return Record((told if isinstance(told, str) else json.dumps(told)).encode(), **others)
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        pytest.param(
+            record({"ts": 1_000_400, "broker": 1, "r": BODY}),
+            Line("envelope", "1", 400, is_whole=True),
+            id="our envelope, its clock a little ahead",
+        ),
+        pytest.param(
+            record({"broker": 1, "r": BODY, "ts": "soon"}),
+            Line("envelope", "1", None, is_whole=True),
+            id="a time that is none",
+        ),
+        pytest.param(
+            record(BODY, key=b"2"), Line("bare", "2", None, is_whole=True), id="bare, its key tells"
+        ),
+        pytest.param(
+            record(BODY, headers=(("broker_id", b"3"),), key=b"x"),
+            Line("bare", "3", None, is_whole=True),
+            id="bare, a header tells",
+        ),
+        pytest.param(record(BODY), Line("bare", is_whole=True), id="bare, nothing tells"),
+        pytest.param(
+            record(f"[2026] DEBUG Completed request:{json.dumps(BODY)} (kafka.request.logger)"),
+            Line("stock prefix", is_whole=True),
+            id="Kafka's own layout",
+        ),
+        pytest.param(
+            record({"r": BODY | {"response": None, "request": None}}),
+            Line("envelope"),
+            id="no bodies",
+        ),
+        pytest.param(
+            record({"r": {"requestHeader": {}}}), Line("envelope"), id="a header and no more"
+        ),
+        pytest.param(record("{cut off"), Line("unreadable"), id="no JSON"),
+        pytest.param(record({"level": "INFO"}), Line("unreadable"), id="another log"),
+        pytest.param(record([1]), Line("unreadable"), id="an array"),
+        pytest.param(record({"ts": 1, "r": 7}), Line("unreadable"), id="a number for a request"),
+        pytest.param(Record(None), Line("unreadable"), id="no value"),
+        pytest.param(Record(b"\xff\xfe"), Line("unreadable"), id="no text"),
+    ],
+)
+def test_a_record_is_of_a_form_or_unreadable(of: Record, expected: Line) -> None:
+    assert request_log.line(of) == expected
+
+
+def test_lines_of_a_real_broker_are_read(golden: Path) -> None:
+    text = (golden / "lines" / "slice_envelope_n1.jsonl").read_text(encoding="utf-8")
+    records = [record(line, timestamp=1_800_000_000_000) for line in text.splitlines()]
+    states = {each.subject: each.state for each in request_log.of_records(records, 60)}
+    assert states == {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ([], {"log lines": "warning"}),
+        (["x", "y"], {"log lines": "bad", "log bodies": "ok", "clocks of brokers": "ok"}),
+        (["x", BODY], {"log lines": "warning", "log bodies": "ok", "clocks of brokers": "ok"}),
+        ([BODY], {"log lines": "warning", "log bodies": "ok", "clocks of brokers": "ok"}),
+        (
+            [{"ts": 1_060_000, "broker": 1, "r": BODY}],
+            {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "ok"},
+        ),
+        (
+            [{"ts": 1_061_000, "broker": 1, "r": BODY}, {"ts": 1, "broker": 1, "r": BODY}],
+            {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "bad"},
+        ),
+        (
+            [{"ts": 1, "broker": 1, "r": {"requestHeader": {}}}],
+            {"log lines": "ok", "log bodies": "bad", "clocks of brokers": "ok"},
+        ),
+    ],
+    ids=[
+        "none",
+        "all unreadable",
+        "some unreadable",
+        "broker unknown",
+        "at the bound",
+        "past the bound",
+        "no bodies",
+    ],
+)
+def test_what_is_found_of_the_newest_lines(records: list[Any], expected: dict[str, str]) -> None:
+    found = request_log.of_records([record(each) for each in records], 60)
+    assert {each.subject: each.state for each in found} == expected

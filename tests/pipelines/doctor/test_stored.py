@@ -1,0 +1,49 @@
+"""Live tables against those declared in this version."""
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.doctor import brokers, stored
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+from ..view_rows import make_tables
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def columns(warehouse: Warehouse) -> tuple[str, str]:
+    found = {each.subject: each for each in stored.findings(Conf(warehouse=warehouse.conf), NOW)}
+    return found["columns"].state, found["columns"].seen
+
+
+def test_every_declared_table_is_as_declared_however_nested(warehouse: Warehouse) -> None:
+    make_tables(warehouse, {})
+    assert columns(warehouse) == ("ok", f"those of this version, in {len(tables.TABLES)} tables")
+
+
+def test_columns_of_an_older_version_are_added_and_of_another_type_refused(
+    warehouse: Warehouse,
+) -> None:
+    names = pa.schema([("cluster_id", pa.string()), ("event_time", pa.timestamp("us", "UTC"))])
+    write_deltalake(warehouse.folder("traffic"), names.empty_table())
+    assert columns(warehouse) == ("ok", "traffic of an older version: columns are missing")
+    other = pa.schema([("cluster_id", pa.int64())])
+    write_deltalake(warehouse.folder("requests"), other.empty_table())
+    assert columns(warehouse) == ("bad", "requests.cluster_id is bigint and should be STRING")
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "state"), [(0, "ok"), (60, "ok"), (-61, "bad"), (61, "bad")], ids=str
+)
+def test_the_controller_s_clock_is_held_against_ours(ahead_s: int, state: str) -> None:
+    controller_ms = int((NOW.timestamp() + ahead_s) * 1_000)
+    assert brokers.clock(controller_ms, NOW, 60).state == state
+
+
+def test_a_clock_that_is_not_told_is_unchecked() -> None:
+    assert brokers.clock(-1, NOW, 60).state == "unchecked"

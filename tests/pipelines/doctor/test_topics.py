@@ -1,0 +1,71 @@
+"""Topics against checkpoints: whose they are, and what is read in time."""
+
+import pytest
+
+from quotaflow.pipelines.admin import Topic
+from quotaflow.pipelines.checkpoints import Checkpoint
+from quotaflow.pipelines.doctor import topics
+from quotaflow.pipelines.doctor.topics import Offsets, Reach
+
+TOPIC = Topic("logs", "id1", 2)
+
+
+def at(*offsets: int) -> Offsets:
+    return {("logs", partition): offset for partition, offset in enumerate(offsets)}
+
+
+@pytest.mark.parametrize(
+    ("reach", "expected"),
+    [
+        pytest.param(
+            Reach(at(0, 0), at(5, 5), at(9, 9), at(9, 9)), ("ok", "0 not read yet"), id="all read"
+        ),
+        pytest.param(
+            Reach(at(0, 0), at(5, 5), at(9, 9), at(5, 7)), ("ok", "6 not read yet"), id="in time"
+        ),
+        pytest.param(
+            Reach(at(0, 0), at(5, 5), at(9, 9), at(9, 3)),
+            ("warning", "6 not read yet; 2 of them expire soon"),
+            id="late",
+        ),
+        pytest.param(
+            Reach(at(0, 4), at(5, 5), at(9, 9), at(9, 1)),
+            ("bad", "5 not read yet; 3 expired before they were"),
+            id="too late",
+        ),
+        pytest.param(
+            Reach(at(0, 2), at(5, 5), at(9, 9), at(9)),
+            ("warning", "7 not read yet; 3 of them expire soon"),
+            id="a partition that is new",
+        ),
+        pytest.param(
+            Reach(at(0, 0), at(0, 0), at(3, 0), at(9, 0)),
+            ("bad", "0 not read yet, and more were read than there are"),
+            id="past the end",
+        ),
+    ],
+)
+def test_what_becomes_of_records_that_are_not_read(reach: Reach, expected: tuple[str, str]) -> None:
+    found = topics.of_records("records", "new", reach)
+    assert (found.state, found.seen) == (expected[0], f"new; {expected[1]}")
+
+
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        ({"cluster_id": "c", "topic": "logs", "topic_id": "id1"}, "ok"),
+        ({"cluster_id": "c", "topic": "logs", "topic_id": "id0"}, "bad"),
+        ({"cluster_id": "other", "topic": "logs", "topic_id": "id1"}, "bad"),
+        (None, "bad"),
+    ],
+    ids=["this very topic", "made again", "of another cluster", "nothing tells"],
+)
+def test_a_checkpoint_belongs_to_the_topic_or_not(told: dict[str, str] | None, state: str) -> None:
+    checkpoint = Checkpoint("ingest_request_log", "q", 4, True, {}, None, told)
+    found = topics.identity("request_log_topic", "c", TOPIC, checkpoint)
+    assert found.state == state
+    assert ("--accept-new-topic" in found.remedy) == (state == "bad")
+
+
+def test_without_a_checkpoint_all_is_well() -> None:
+    assert topics.identity("otlp_topic", "c", TOPIC, None).state == "ok"
