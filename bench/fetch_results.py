@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import made_context
 import numpy as np
 import pyarrow as pa
-from deltalake import write_deltalake
 from fetch_sessions import IDS, SESSIONS, START_US, batches
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -35,12 +35,10 @@ from quotaflow.pipelines.results import fetch_sizes, preferred_replicas
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
-from quotaflow.udfs.rules.replica import RACK_AWARE
 
 SPAN_S = 600
 GOAL_PER_S = 100_000
 TIMES_AS_MANY, TIMES_AS_LONG = 10, 11
-RACKS = ("az-a", "az-b", "az-c")
 FILLED = (
     tables.FETCHES,
     tables.FETCH_SESSIONS,
@@ -80,7 +78,7 @@ def fill(warehouse: Warehouse, lines: int, partitions: int) -> int:
         "record_time": pa.array(START_US + spread),
         "api": pa.array(["FETCH"] * count),
         "api_version": pa.array([17] * count),
-        "rack_id": pa.array([RACKS[n % 3] for n in given["session"].to_pylist()]),
+        "rack_id": pa.array([made_context.RACKS[n % 3] for n in given["session"].to_pylist()]),
         "client_address": pa.array(["10.0.0.1"] * count),
         "source_topic": pa.array(["log"] * count),
         "source_partition": pa.array([0] * count),
@@ -89,49 +87,20 @@ def fill(warehouse: Warehouse, lines: int, partitions: int) -> int:
         "max_wait_ms": pa.array([500] * count),
     }
     columns = {name: given[name] for name in given.column_names} | made
-    _write(warehouse, "requests", columns, count)
-    _write_context(warehouse, partitions)
+    made_context.fill(warehouse, tables.REQUESTS.name, _requests(columns, count))
+    topics = {id_: f"t{n}" for n, id_ in enumerate(IDS)}
+    numbers = {id_: range(n, partitions, len(IDS)) for n, id_ in enumerate(IDS)}
+    made_context.write(warehouse, "c", SEEN, topics, numbers)
     return count
 
 
-def _write(warehouse: Warehouse, name: str, columns: dict[str, pa.Array], count: int) -> None:
-    table = tables.TABLES[name]
+def _requests(columns: dict[str, pa.Array], count: int) -> pa.Table:
+    shape = tables.REQUESTS.arrow
     arrays = [
         columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type)
-        for f in table.arrow
+        for f in shape
     ]
-    whole = pa.Table.from_arrays(arrays, schema=table.arrow)
-    partitioning = list(table.partitioning) or None
-    write_deltalake(warehouse.folder(name), whole, partition_by=partitioning)
-
-
-def _write_context(warehouse: Warehouse, partitions: int) -> None:
-    seen = {"cluster_id": "c", "event_time": SEEN, "is_removed": False}
-    placed = [
-        {"topic_id": IDS[n % len(IDS)], "topic": f"t{n % len(IDS)}", "partition": n}
-        for n in range(partitions)
-    ]
-    rows = {
-        "brokers": [seen | {"broker_id": n + 1, "rack": rack} for n, rack in enumerate(RACKS)],
-        "topics": [seen | {"topic_id": id_, "topic": f"t{n}"} for n, id_ in enumerate(IDS)],
-        "replicas": [
-            seen | at | {"broker_id": n, "is_leader": n == 1, "is_in_sync": True}
-            for at in placed
-            for n in (1, 2, 3)
-        ],
-        "configs": [
-            seen
-            | {"entity_type": "broker", "entity_name": str(n), "config_value": RACK_AWARE}
-            | {"config_key": "replica.selector.class"}
-            for n in (1, 2, 3)
-        ],
-        "client_quotas": [],
-    }
-    for name, told in rows.items():
-        whole = pa.Table.from_pylist(told, schema=tables.TABLES[name].arrow)
-        _write(
-            warehouse, name, dict(zip(whole.column_names, whole.columns, strict=True)), len(told)
-        )
+    return pa.Table.from_arrays(arrays, schema=shape)
 
 
 def run(spark: SparkSession, folder: Path, lines: int, partitions: int) -> Case:

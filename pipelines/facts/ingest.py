@@ -1,13 +1,17 @@
 """The ingest queries: each reads a topic once per micro-batch and fills all it feeds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf, Ingest
 from quotaflow.pipelines.facts import (
+    lines,
     privacy,
     quarantine,
     requests,
@@ -21,8 +25,9 @@ from quotaflow.udfs.codecs import Limits
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Row
+    from pyspark.sql import Column, DataFrame
 
+_ROUTED = ("PUSH_TELEMETRY", "GET_TELEMETRY_SUBSCRIPTIONS")
 ReadPushes = Callable[["DataFrame", Ingest, str], "DataFrame"]
 
 
@@ -39,28 +44,28 @@ class RequestLog:
         object.__setattr__(self, "_pseudonyms", self.conf.privacy.pseudonyms())
 
     def write(self, records: "DataFrame", batch: Batch) -> None:
-        """Parse every line once, and append each row where it belongs."""
+        """Append each line where it belongs, and count what is quarantined or left out."""
+        parsed = self._parsed(records)
+        told = _appended(parsed, batch)
+        counts = _line_counts(told)
+        bad_lines = quarantine.from_lines(parsed) if _rows(counts, "quarantined") else None
+        if bad_lines is not None and self._pseudonyms:
+            bad_lines = privacy.without_heads(bad_lines)
+        routed = self._parsed(records.where(_may_be_routed()))
+        if told["GET_TELEMETRY_SUBSCRIPTIONS"]:
+            answers = telemetry_subscriptions.from_requests(routed)
+            batch.append(answers, tables.TELEMETRY_SUBSCRIPTIONS)
+        if told["PUSH_TELEMETRY"]:
+            pushes = telemetry_pushes.from_requests(routed)
+            counts += write_pushes(pushes, batch, self.conf, self._pseudonyms, bad_lines)
+        elif bad_lines is not None:
+            batch.append(bad_lines, tables.QUARANTINE)
+        if told["in"]:
+            batch.report(records.sparkSession, counts, self.cluster_id, told["latest"])
+
+    def _parsed(self, records: "DataFrame") -> "DataFrame":
         whole = requests.parse(records, self.conf.ingest, self.cluster_id)
-        hidden = privacy.with_pseudonyms(_without_what_no_table_takes(whole), self._pseudonyms)
-        with held(hidden) as parsed:
-            sizes = [F.count(F.lit(1)).alias("rows"), F.max("record_time").alias("latest")]
-            groups = parsed.groupBy("reason", "left_out", _routed()).agg(*sizes).collect()
-            batch.append(requests.select_requests(parsed), tables.REQUESTS)
-            if any(g["api"] == "GET_TELEMETRY_SUBSCRIPTIONS" for g in groups):
-                answers = telemetry_subscriptions.from_requests(parsed)
-                batch.append(answers, tables.TELEMETRY_SUBSCRIPTIONS)
-            counts = _line_counts(groups)
-            bad_lines = quarantine.from_lines(parsed) if _rows(counts, "quarantined") else None
-            if bad_lines is not None and self._pseudonyms:
-                bad_lines = privacy.without_heads(bad_lines)
-            if any(g["api"] == "PUSH_TELEMETRY" for g in groups):
-                pushes = telemetry_pushes.from_requests(parsed)
-                counts += write_pushes(pushes, batch, self.conf, self._pseudonyms, bad_lines)
-            elif bad_lines is not None:
-                batch.append(bad_lines, tables.QUARANTINE)
-            if groups:
-                latest = max(g["latest"] for g in groups)
-                batch.report(parsed.sparkSession, counts, self.cluster_id, latest)
+        return privacy.with_pseudonyms(_without_what_no_table_takes(whole), self._pseudonyms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,37 +140,63 @@ def write_pushes(
 
 
 def _without_what_no_table_takes(parsed: "DataFrame") -> "DataFrame":
-    """Lines and texts only where another table than requests needs them: caching all costs more
-    than parsing does.
+    """Lines and texts only where another table than requests needs them: what hides a client goes
+    through Python, and these would weigh more than all the rest.
     """
+    routed = _kept() & F.col("api").isin(*_ROUTED)
     return parsed.select(
         *tables.REQUESTS.column_names,
         "reason",
         "left_out",
-        F.when(_routed().isNotNull(), F.col("line")).alias("line"),
+        F.when(routed, F.col("line")).alias("line"),
         F.when(F.col("reason").isNotNull(), F.col("value")).alias("value"),
     )
 
 
-def _routed() -> "Column":
-    routed = F.col("api").isin("PUSH_TELEMETRY", "GET_TELEMETRY_SUBSCRIPTIONS")
-    kept = F.col("reason").isNull() & F.col("left_out").isNull()
-    return F.when(routed & kept, F.col("api")).alias("api")
+def _kept() -> "Column":
+    return F.col("reason").isNull() & F.col("left_out").isNull()
 
 
-def _line_counts(groups: "list[Row]") -> list[Count]:
-    def total(rows: "list[Row]") -> int:
-        return sum(row["rows"] for row in rows)
+def _appended(parsed: "DataFrame", batch: Batch) -> dict[str, Any]:
+    """Append the rows of requests; what came, counted by what becomes of it, in the same pass.
 
-    kept = [g for g in groups if g["reason"] is None and g["left_out"] is None]
-    answers = [g for g in kept if g["api"] == "GET_TELEMETRY_SUBSCRIPTIONS"]
-    bad = [Count("quarantined", g["rows"], "requests", g["reason"]) for g in groups if g["reason"]]
-    left = [Count("left_out", g["rows"], None, g["left_out"]) for g in groups if g["left_out"]]
-    out = [
-        Count("out", total(kept), "requests"),
-        Count("out", total(answers), "telemetry_subscriptions"),
+    The rare lines that other tables take are read and parsed a second time: to keep the whole
+    batch for them costs more than parsing does.
+    """
+    if batch.replayed:
+        # Delta may skip the append, and then there is nothing to observe.
+        batch.append(requests.select_requests(parsed), tables.REQUESTS)
+        return parsed.agg(*_told()).collect()[0].asDict()
+    seen = Observation()
+    observed = parsed.observe(seen, *_told())
+    batch.append(requests.select_requests(observed), tables.REQUESTS)
+    return seen.get
+
+
+def _told() -> "list[Column]":
+    counted = {"in": F.lit(True), "kept": _kept()}
+    counted |= {reason: F.col("reason") == reason for reason in lines.REASONS}
+    counted |= {reason: F.col("left_out") == reason for reason in requests.LEFT_OUT}
+    counted |= {api: _kept() & (F.col("api") == api) for api in _ROUTED}
+    latest = F.max("record_time").alias("latest")
+    return [latest, *(F.count_if(of).alias(name) for name, of in counted.items())]
+
+
+def _may_be_routed() -> "Column":
+    # An escape could spell any name.
+    text = F.col("value").cast("string")
+    return reduce(or_, (text.contains(sign) for sign in (*_ROUTED, "\\u")))
+
+
+def _line_counts(told: Mapping[str, Any]) -> list[Count]:
+    answers = told["GET_TELEMETRY_SUBSCRIPTIONS"]
+    return [
+        Count("in", told["in"]),
+        Count("out", told["kept"], "requests"),
+        Count("out", answers, "telemetry_subscriptions"),
+        *(Count("left_out", told[reason], None, reason) for reason in requests.LEFT_OUT),
+        *(Count("quarantined", told[reason], "requests", reason) for reason in lines.REASONS),
     ]
-    return [Count("in", total(groups)), *out, *left, *bad]
 
 
 def _rows(counts: list[Count], outcome: str) -> int:

@@ -10,15 +10,14 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.config import Ingest
 from quotaflow.schemas import events
 
+REASONS = ("empty_line", "line_too_long", "not_json", "not_a_request_line", "unexpected_shape")
+"""Why a record is no request line."""
 # timestamp_millis of anything wilder would fail the batch under ANSI mode.
 _YEAR_2100_MS = 4_102_444_800_000
 
 
 def with_line(records: DataFrame, ingest: Ingest) -> DataFrame:
-    """Add `line` (the parsed envelope) and `reason` (null when it is a request line).
-
-    Reasons: line_too_long, empty_line, not_json, not_a_request_line, unexpected_shape.
-    """
+    """Add `line` (the parsed envelope) and `reason`, one of REASONS or null: a request line."""
     text = F.when(F.length("value") <= ingest.max_line_bytes, F.col("value").cast("string"))
     options = {"columnNameOfCorruptRecord": events.CORRUPT}
     return (

@@ -14,6 +14,8 @@ _HIDDEN_VALUE = (
     r'(?:,"[A-Za-z]+":(?:-?\d+|true|false))*,"value":)"(?:[^"\\]|\\.)*"'
 )
 _VALUE = '"value":"'
+LEFT_OUT = ("forwarded_copy", "raft", "own_shipper")
+"""Why a request line is left out on purpose."""
 # local:port-remote:port-processor-index
 _REMOTE = r"^.*?-(.*:\d+)-\d+-\d+$"
 

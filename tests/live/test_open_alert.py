@@ -165,6 +165,7 @@ def mean_gap_ms(conf: Conf, interval_ms: int) -> float:
     return (last - first) / timedelta(milliseconds=1) / (len(pushes) - 1)
 
 
+@pytest.mark.faults
 def test_its_client_alone_is_asked_for_more_until_it_ends(
     cluster: Cluster, clients: dict[str, Consumer], shipper: Shipper, conf: Conf
 ) -> None:

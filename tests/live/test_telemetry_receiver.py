@@ -161,13 +161,28 @@ def set_reporters(cluster: Cluster, reporters: str) -> None:
     ("receiver", "said"),
     [
         pytest.param({"queue.max.bytes": "0"}, "queue.max.bytes: Value must be", id="a bound of 0"),
-        pytest.param({"queue.max.records": "many"}, "queue.max.records", id="not a number"),
-        pytest.param({"topic": ""}, "topic", id="no topic"),
-        pytest.param({"bootstrap.servers": ""}, "bootstrap.servers", id="nowhere to send to"),
+        pytest.param(
+            {"queue.max.records": "many"},
+            "queue.max.records",
+            id="not a number",
+            marks=pytest.mark.faults,
+        ),
+        pytest.param({"topic": ""}, "topic", id="no topic", marks=pytest.mark.faults),
+        pytest.param(
+            {"bootstrap.servers": ""},
+            "bootstrap.servers",
+            id="nowhere to send to",
+            marks=pytest.mark.faults,
+        ),
         pytest.param(
             {"que.max.bytes": "9"}, "unknown que.max.bytes, known are", id="a misspelling"
         ),
-        pytest.param({"producer.acks": "5"}, "acks", id="a producer that cannot be"),
+        pytest.param(
+            {"producer.acks": "5"},
+            "acks",
+            id="a producer that cannot be",
+            marks=pytest.mark.faults,
+        ),
     ],
 )
 def test_a_config_that_cannot_be_right_stops_the_start_and_is_named(

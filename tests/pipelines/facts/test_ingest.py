@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +94,14 @@ def test_a_batch_of_lines_is_exactly_once_in_every_table(
 ) -> None:
     lines, reasons = lines_of(golden, push_lines[0])
     records, log = topic(lines), RequestLog(config.Conf(), "cluster")
-    for at in ("telemetry_subscriptions", "quarantine", "pipeline_progress"):
+    again = partial(Batch, warehouse, "ingest", "q1", 0, replayed=True)
+    for replayed, at in enumerate(("telemetry_subscriptions", "quarantine", "pipeline_progress")):
+        torn = Interrupted(warehouse, "ingest", "q1", 0, replayed=bool(replayed), at=at)
         with pytest.raises(InterruptedError):
-            log.write(records, Interrupted(warehouse, "ingest", "q1", 0, at=at))
-    log.write(records, Batch(warehouse, "ingest", "q1", 0))
+            log.write(records, torn)
+    log.write(records, again())
     filled = content(warehouse, spark)
-    log.write(records, Batch(warehouse, "ingest", "q1", 0))
+    log.write(records, again())
     assert comparable(content(warehouse, spark)) == comparable(filled)
 
     assert_lines_are_where_they_belong(filled, lines, reasons)

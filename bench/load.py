@@ -1,0 +1,303 @@
+"""The whole pipeline under load, on a real broker: a backlog drained, live traffic, many clients.
+
+`python bench/load.py [--json] [--part backlog|live|clients] [--lines N] [--clients N]
+[--per-s N] [--minutes N]`. Lines as `load_lines` makes them lie in, or come to, the request-log
+topic of a one-broker cluster; `quotaflow run` is the command itself in a process of its own, with
+the conf a user begins with. Told are lines per second of wall time through every job, what each
+job took, and the most memory the command's processes held together.
+
+- backlog: the topic is filled, then drained by `run --once`.
+- live: lines come at a steady pace beside `run --every 10s`, and every ten seconds the age of the
+  newest event each job has is written down: flat when it keeps up.
+- clients: the same number of lines by one, three and ten times the clients.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+
+import load_lines
+import made_context
+import psutil
+import yaml
+from confluent_kafka import Producer
+from rich.console import Console
+from rich.table import Table
+
+from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.reader import NeverMadeError, Reader
+from quotaflow.pipelines.warehouse import Warehouse
+
+JOBS = ("ingest_request_log", "client_metrics", "fetches", "request_results", "fetch_results")
+SPAN_PER_S = 10_000
+"""Lines of a backlog are so many to a second of the brokers' clocks."""
+CURVE = (1, 3, 10)
+_SECRET = "QUOTAFLOW_BENCH_JAAS"
+_LOOK_S = 10
+_BEFORE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """A backlog, and what draining it took."""
+
+    lines: int
+    clients: int
+    total_s: float
+    jobs_s: dict[str, float]
+    peak_bytes: int
+    warehouse_bytes: int
+
+    @property
+    def lines_per_s(self) -> float:
+        """Through every job, with the start of the command."""
+        return self.lines / self.total_s
+
+
+@dataclass(slots=True)
+class Live:
+    """Lines at a steady pace, and how old the newest event of each job was as time went by."""
+
+    per_s: int
+    sent: int = 0
+    ages_s: dict[str, list[float]] = field(default_factory=dict)
+    peak_bytes: int = 0
+
+    def slope(self, job: str) -> float:
+        """Seconds of age gained per second, over the second half: 0 is flat, 1 is no progress."""
+        late = self.ages_s[job][len(self.ages_s[job]) // 2 :]
+        times = [n * _LOOK_S for n in range(len(late))]
+        return statistics.linear_regression(times, late).slope if len(late) > 1 else float("nan")
+
+
+@contextmanager
+def setting(clients: int) -> Iterator[tuple[Cluster, Path]]:
+    """A cluster of one broker and the conf file of a warehouse that knows the made-up cluster."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Cluster(folder / "cluster", nodes=1) as cluster:
+            properties = cluster.client_properties("admin")
+            os.environ[_SECRET] = properties.pop("sasl.jaas.config")
+            conf = {
+                "kafka": {"properties": properties | {"sasl.jaas.config": f"env:{_SECRET}"}},
+                "warehouse": {"path": str(folder / "warehouse")},
+                "ingest": {"receiver_topic": None},
+            }
+            file = folder / "conf.yaml"
+            file.write_text(yaml.safe_dump(conf))
+            topics = load_lines.topics(clients)
+            partitions = dict.fromkeys(topics, range(load_lines.PARTITIONS))
+            made_context.write(
+                Warehouse(config.load(file).warehouse),
+                *(cluster.cluster_id, datetime.now(UTC) - _BEFORE, topics, partitions),
+            )
+            yield cluster, file
+
+
+def send(cluster: Cluster, lines: Iterator[bytes], per_s: int | None = None) -> int:
+    """Lines to the topic, as fast as they go or at a pace; returns how many the broker has."""
+    failed: list[str] = []
+    login = cluster.librdkafka_properties("admin")
+    producer = Producer(
+        login | {"linger.ms": 50, "compression.type": "lz4", "enable.metrics.push": False}
+    )
+    began, sent = time.monotonic(), 0
+    for line in lines:
+        while True:
+            try:
+                producer.produce(REQUEST_LOG_TOPIC, line, on_delivery=_noting(failed))
+                break
+            except BufferError:
+                producer.poll(0.1)
+        sent += 1
+        if sent % 1_000 == 0:
+            producer.poll(0)
+            if per_s:
+                time.sleep(max(0.0, began + sent / per_s - time.monotonic()))
+    if producer.flush(60) or failed:
+        raise KafkaError(f"the broker did not take every line: {failed[:1]}")
+    return sent
+
+
+def _noting(failed: list[str]) -> Callable[[object, object], None]:
+    return lambda error, _: failed.append(str(error)) if error else None
+
+
+def command(conf: Path, *arguments: str) -> list[str]:
+    """The command line of `quotaflow run` over every job of the request log."""
+    run = [sys.executable, "-m", "quotaflow.pipelines", "run", *JOBS]
+    return [*run, "--conf", str(conf), *arguments]
+
+
+def drain(lines: int, clients: int) -> Drained:
+    """Fill the topic, then run every job once."""
+    with setting(clients) as (cluster, conf):
+        start_ms = int((time.time() - lines / SPAN_PER_S) * 1_000)
+        send(cluster, islice(load_lines.lines(clients, start_ms, SPAN_PER_S), lines))
+        began, jobs_s = time.monotonic(), dict[str, float]()
+        with (
+            subprocess.Popen(command(conf, "--once"), stderr=subprocess.PIPE, text=True) as process,
+            _watched(process.pid) as peak,
+        ):
+            assert process.stderr is not None
+            job, since, said = "", began, list[str]()
+            for line in process.stderr:
+                said.append(line)
+                name = line.strip().split(":")[0]
+                if ": reading " in line and name in JOBS:
+                    jobs_s |= {job: time.monotonic() - since} if job else {}
+                    job, since = name, time.monotonic()
+            jobs_s[job] = time.monotonic() - since
+        if process.returncode:
+            raise KafkaError("".join(said[-5:]))
+        total_s = time.monotonic() - began
+        warehouse = conf.parent / "warehouse"
+        _check(conf, lines)
+        size = sum(f.stat().st_size for f in warehouse.rglob("*") if f.is_file())
+        return Drained(lines, clients, total_s, jobs_s, peak[0], size)
+
+
+def live(per_s: int, minutes: float, clients: int) -> Live:
+    """Let lines come at a pace beside the command, and watch how old its newest events are."""
+    told = Live(per_s)
+    count = int(per_s * minutes * 60)
+    with setting(clients) as (cluster, conf):
+        lines = islice(load_lines.lines(clients, int(time.time() * 1_000), per_s), count)
+        sender = threading.Thread(target=lambda: setattr(told, "sent", send(cluster, lines, per_s)))
+        with (
+            subprocess.Popen(command(conf, "--every", "10s"), stderr=subprocess.DEVNULL) as process,
+            _watched(process.pid) as peak,
+        ):
+            sender.start()
+            while sender.is_alive():
+                time.sleep(_LOOK_S)
+                for job, age_s in _ages(conf).items():
+                    told.ages_s.setdefault(job, []).append(age_s)
+            if process.poll() is not None:
+                raise KafkaError(f"quotaflow run ended by itself: {process.returncode}")
+            process.send_signal(2)
+        told.peak_bytes = peak[0]
+    return told
+
+
+def _ages(conf: Path) -> dict[str, float]:
+    try:
+        rows = _ask(
+            conf, "SELECT job, max(event_time) AS newest FROM pipeline_progress GROUP BY job"
+        )
+    except NeverMadeError:
+        return {}
+    return {row["job"]: time.time() - row["newest"].timestamp() for row in rows}
+
+
+def _check(conf: Path, lines: int) -> None:
+    got = _ask(conf, "SELECT count(*) AS n FROM requests")[0]["n"]
+    if got != lines:
+        raise KafkaError(f"{got} rows of {lines} lines")
+
+
+def _ask(conf: Path, query: str) -> list[dict]:
+    return Reader(Warehouse(config.load(conf).warehouse)).rows(query)
+
+
+@contextmanager
+def _watched(pid: int) -> Iterator[list[int]]:
+    """The most bytes a process and its children held at once, in its first item, once left."""
+    peak, ended = [0], threading.Event()
+
+    def look() -> None:
+        while not ended.wait(1):
+            try:
+                root = psutil.Process(pid)
+                family = [root, *root.children(recursive=True)]
+                peak[0] = max(peak[0], sum(_resident(process) for process in family))
+            except psutil.NoSuchProcess:
+                continue
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _resident(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_full_info().pss)
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0
+
+
+def show_drained(found: list[Drained], title: str) -> Table:
+    """Lines per second, seconds per job and memory."""
+    jobs = list(found[0].jobs_s)
+    table = Table("clients", "lines", "k lines/s", *jobs, "peak GB", "GB of tables", title=title)
+    for one in found:
+        took = [f"{one.jobs_s[job]:.0f} s" for job in jobs]
+        table.add_row(
+            *(f"{one.clients:,}", f"{one.lines:,}", f"{one.lines_per_s / 1e3:.1f}", *took),
+            *(f"{one.peak_bytes / 1e9:.1f}", f"{one.warehouse_bytes / 1e9:.2f}"),
+        )
+    return table
+
+
+def show_live(found: Live) -> Table:
+    """Of each job how old its newest event was, and whether that grew."""
+    table = Table("job", "age at first", "median", "at last", "gained per s", title="live")
+    for job, ages in found.ages_s.items():
+        told = (ages[0], statistics.median(ages), ages[-1])
+        table.add_row(job, *(f"{age:.0f} s" for age in told), f"{found.slope(job):+.2f} s")
+    table.caption = (
+        f"{found.sent:,} lines at {found.per_s:,} per s, {found.peak_bytes / 1e9:.1f} GB"
+    )
+    return table
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="figures as JSON")
+    parser.add_argument("--part", choices=("backlog", "live", "clients"), help="one part alone")
+    parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the backlog")
+    parser.add_argument("--clients", type=int, default=200, help="clients")
+    parser.add_argument("--per-s", type=int, default=4_000, help="lines per second, live")
+    parser.add_argument("--minutes", type=float, default=10, help="minutes, live")
+    options = parser.parse_args()
+    parts = [options.part] if options.part else ["backlog", "clients", "live"]
+    console, figures = Console(width=150), dict[str, object]()
+    for part in parts:
+        if part == "live":
+            lived = live(options.per_s, options.minutes, options.clients)
+            figures[part] = asdict(lived)
+            table = show_live(lived)
+        else:
+            times = CURVE if part == "clients" else (1,)
+            lines = options.lines // (5 if part == "clients" else 1)
+            drained = [drain(lines, options.clients * more) for more in times]
+            figures[part] = [asdict(one) for one in drained]
+            table = show_drained(drained, part)
+        if not options.json:
+            console.print(table)
+    if options.json:
+        json.dump(figures, sys.stdout, indent=2)
+
+
+if __name__ == "__main__":
+    main()

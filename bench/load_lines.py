@@ -1,0 +1,201 @@
+"""A made-up request log of a cluster of three brokers: as many clients and lines as are asked for.
+
+A third of the clients produce, the rest consume: each of those reads six partitions in one fetch
+session per broker (KIP-227), which goes on from line to line. Of a hundred lines 56 are FETCH, 36
+PRODUCE, 4 OFFSET_COMMIT, 2 METADATA, 1 INIT_PRODUCER_ID and 1 PUSH_TELEMETRY, about what brokers of
+the demo write once their own requests are left out. Lines are those of tests/golden with other
+names and numbers in them.
+"""
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+LINES = Path(__file__).parents[1] / "tests" / "golden" / "lines"
+BROKERS = 3
+PARTITIONS = 6
+CLIENTS_PER_TOPIC = 10
+CONSUMERS = "CCP"
+_MIX = "".join("FP"[n % 5 in (1, 3)] for n in range(92)) + "OOOOMMIT"
+_PUSHES = 24
+# Kafka has the lowest for itself.
+_FIRST_ID = 1_000
+
+
+def topic_id(number: int) -> str:
+    """The id of a topic as Kafka prints it."""
+    return base64.urlsafe_b64encode((number + _FIRST_ID).to_bytes(16, "big")).decode().rstrip("=")
+
+
+def topics(clients: int) -> dict[str, str]:
+    """Topic id -> name, of as many topics as so many clients use."""
+    return {topic_id(n + 1): f"t{n}" for n in range(_topics(clients))}
+
+
+def _topics(clients: int) -> int:
+    return max(clients // CLIENTS_PER_TOPIC, 1)
+
+
+def lines(clients: int, start_ms: int, per_s: float) -> Iterator[bytes]:
+    """Lines without end, at so many per second of the brokers' clocks."""
+    shapes = _shapes()
+    everybody = [_Client(number, clients, shapes) for number in range(clients)]
+    consumers = [c for c in everybody if c.consumes]
+    producers = [c for c in everybody if not c.consumes] or consumers
+    turn = {"F": _round(consumers), "P": _round(producers), "O": _round(consumers)}
+    turn |= {kind: _round(everybody) for kind in "MIT"}
+    number, step_ms = 0, 1_000 / per_s
+    # Strides share no factor with the mix, so that kinds come mixed and not in runs.
+    while True:
+        kind = _MIX[number * 37 % len(_MIX)]
+        yield next(turn[kind]).line(kind, start_ms + int(number * step_ms))
+        number += 1
+
+
+def _round(clients: "list[_Client]") -> "Iterator[_Client]":
+    while True:
+        yield from clients
+
+
+@dataclass(slots=True)
+class _Client:
+    """What of a client's lines goes on: correlation ids, offsets, epochs of its sessions."""
+
+    number: int
+    of: int
+    shapes: dict[str, list[str]]
+    correlation_id: int = 0
+    offset: int = 0
+    epochs: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.epochs = (0,) * BROKERS
+
+    @property
+    def consumes(self) -> bool:
+        return CONSUMERS[self.number % len(CONSUMERS)] == "C"
+
+    def line(self, kind: str, ts_ms: int) -> bytes:
+        self.correlation_id += 1
+        at = self.correlation_id % BROKERS
+        values: dict[str, Any] = {
+            "ts": ts_ms,
+            "broker": at + 1,
+            "correlation": self.correlation_id,
+            "client": f"client-{self.number}",
+            "principal": f"User:team-{self.number // 5}",
+            "port": 1_024 + self.number % 60_000,
+            "host": self.number % 250,
+            "topic": topic_id(self.number % _topics(self.of) + 1),
+            "name": f"t{self.number % _topics(self.of)}",
+            "id": 1_000 + self.number,
+            # A push counts once: each is by an instance of its own, or most would be left out.
+            "instance": topic_id((self.number << 40) + self.correlation_id),
+            "rack": f"az-{'abc'[self.number % 3]}",
+        }
+        if kind in "FP":
+            self.offset += 1
+            values |= {"offset": self.offset, "end": self.offset + 3, "first": at, "second": at + 3}
+        if kind == "F":
+            values |= self._session(at)
+        shape = self.shapes[kind]
+        return (shape[self.correlation_id % len(shape)] % values).encode()
+
+    def _session(self, at: int) -> dict[str, int]:
+        epoch = self.epochs[at]
+        self.epochs = (*self.epochs[:at], epoch + 1, *self.epochs[at + 1 :])
+        answered = self.number * BROKERS + at + 1
+        return {"session": answered if epoch else 0, "epoch": epoch, "answered": answered}
+
+
+def _shapes() -> dict[str, list[str]]:
+    """For each kind of line its golden lines as formats."""
+    made = {
+        "F": [_fetch(_golden("fetch", 1)[0])],
+        "P": [_produce(_golden("produce", 1)[0])],
+        "M": [_metadata(_golden("metadata", 1)[0])],
+        "I": [_init(_golden("init_producer_id", 1)[0])],
+        "T": [_push(line) for line in _golden("push_telemetry", _PUSHES)],
+    }
+    commit = json.loads(json.dumps(made["I"][0]))
+    commit["requestHeader"] |= {"requestApiKey": 8, "requestApiKeyName": "OFFSET_COMMIT"}
+    commit["request"], commit["response"] = {"groupId": "g"}, {"throttleTimeMs": 0, "topics": []}
+    made["O"] = [commit]
+    return {kind: [_format(line) for line in of] for kind, of in made.items()}
+
+
+def _golden(name: str, count: int) -> list[dict[str, Any]]:
+    with (LINES / f"{name}.jsonl").open() as file:
+        return [json.loads(line) for line in islice(file, count)]
+
+
+def _format(line: dict[str, Any]) -> str:
+    line["requestHeader"] |= {"clientId": "%(client)s", "correlationId": "@correlation@"}
+    line["principal"] = "%(principal)s"
+    line["connection"] = "10.1.0.9:9092-10.0.0.@host@:@port@-1-2"
+    text = json.dumps({"ts": "@ts@", "broker": "@broker@", "r": line}, separators=(",", ":"))
+    text = text.replace("%(", "\0").replace("%", "%%").replace("\0", "%(")
+    names = "ts broker correlation port host offset end first second session epoch answered id"
+    for name in names.split():
+        text = text.replace(f'"@{name}@"', f"%({name})d").replace(f"@{name}@", f"%({name})d")
+    return text
+
+
+def _fetch(line: dict[str, Any]) -> dict[str, Any]:
+    asked = line["request"]["topics"][0]["partitions"][0]
+    told = line["response"]["responses"][0]["partitions"][0]
+    told |= {"highWatermark": "@end@", "lastStableOffset": "@end@", "recordsSizeInBytes": 700}
+    told["preferredReadReplica"] = -1
+    line["request"]["topics"] = [
+        {
+            "topicId": "%(topic)s",
+            "partitions": [
+                asked | {"partition": f"@{which}@", "fetchOffset": "@offset@"}
+                for which in ("first", "second")
+            ],
+        }
+    ]
+    line["request"] |= {"sessionId": "@session@", "sessionEpoch": "@epoch@", "rackId": "%(rack)s"}
+    line["response"] |= {
+        "sessionId": "@answered@",
+        "responses": [
+            {
+                "topicId": "%(topic)s",
+                "partitions": [
+                    told | {"partitionIndex": f"@{which}@"} for which in ("first", "second")
+                ],
+            }
+        ],
+    }
+    return line
+
+
+def _produce(line: dict[str, Any]) -> dict[str, Any]:
+    line["request"]["topicData"][0] |= {
+        "topicId": "%(topic)s",
+        "partitionData": [{"index": "@first@", "recordsSizeInBytes": 5_000}],
+    }
+    answered = line["response"]["responses"][0]
+    answered["topicId"] = "%(topic)s"
+    answered["partitionResponses"][0] |= {"index": "@first@", "baseOffset": "@offset@"}
+    return line
+
+
+def _metadata(line: dict[str, Any]) -> dict[str, Any]:
+    line["request"]["topics"][0]["name"] = "%(name)s"
+    line["response"]["topics"][0] |= {"name": "%(name)s", "topicId": "%(topic)s"}
+    return line
+
+
+def _init(line: dict[str, Any]) -> dict[str, Any]:
+    line["response"]["producerId"] = "@id@"
+    return line
+
+
+def _push(line: dict[str, Any]) -> dict[str, Any]:
+    line["request"]["clientInstanceId"] = "%(instance)s"
+    return line
