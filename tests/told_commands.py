@@ -1,0 +1,32 @@
+"""The commands that README, docs and bench tell a reader to run."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "bench" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"(?s)^ *```(\w*)\n(.*?)^ *```$", re.M)
+_CODE = re.compile(r"`(quotaflow [a-z][^`]*)`")
+
+
+def in_blocks(page: Path) -> Iterator[str]:
+    """Commands to run as they stand, their comments left out."""
+    for language, block in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        for line in [] if language else re.sub(r"\\\n\s*", "", block).splitlines():
+            told = line.strip().removeprefix("$ ").split("  #")[0].strip()
+            if told.startswith("quotaflow "):
+                yield told
+
+
+def in_text(page: Path) -> Iterator[str]:
+    """Commands that are named in passing."""
+    text = re.sub(r"(?s)```.*?```", "", page.read_text(encoding="utf-8"))
+    for told in _CODE.findall(text):
+        yield re.sub(r"\s+", " ", told)
+
+
+def words(told: str) -> list[str]:
+    """The arguments of a command as a shell splits them; `...` stands for what is left out."""
+    return [word for word in shlex.split(told)[1:] if word != "..."]
