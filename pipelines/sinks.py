@@ -34,7 +34,8 @@ class Batch:
     """One micro-batch of one query; what it appends is appended once, replayed or not.
 
     `part` tells apart writers that append to one table on behalf of one batch; `replayed` says
-    that an earlier run began this batch, so that some of its appends may be skipped.
+    that an earlier run began this batch, so that some of its appends may be skipped: whoever
+    observes an append must know, for of a skipped one nothing is ever observed.
     """
 
     warehouse: Warehouse

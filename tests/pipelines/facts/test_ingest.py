@@ -194,7 +194,8 @@ def test_lines_of_the_cluster_s_own_apis_need_no_payloads(
     """Bad lines in a batch without a push are quarantined too."""
     header = push_lines[0]["requestHeader"] | {"requestApiKeyName": "METADATA"}
     records = topic([encoded(push_lines[0] | {"requestHeader": header}), b"x"])
-    for _ in range(2):
-        RequestLog(config.Conf(), "cluster").write(records, Batch(warehouse, "ingest", "q", 0))
+    for replayed in (False, True):
+        batch = Batch(warehouse, "ingest", "q", 0, replayed=replayed)
+        RequestLog(config.Conf(), "cluster").write(records, batch)
     filled = content(warehouse, spark)
     assert [len(filled[name]) for name in FILLED] == [1, 0, 0, 1]
