@@ -47,7 +47,7 @@ JOBS = ("ingest_request_log", "client_metrics", "fetches", "request_results", "f
 SPAN_PER_S = 10_000
 """Lines of a backlog are so many to a second of the brokers' clocks."""
 CURVE = (1, 3, 10)
-_SECRET = "QUOTAFLOW_BENCH_JAAS"
+_JAAS = "QUOTAFLOW_BENCH_JAAS"
 _LOOK_S = 10
 _BEFORE = timedelta(days=1)
 
@@ -92,9 +92,9 @@ def setting(clients: int) -> Iterator[tuple[Cluster, Path]]:
         folder = Path(name)
         with Cluster(folder / "cluster", nodes=1) as cluster:
             properties = cluster.client_properties("admin")
-            os.environ[_SECRET] = properties.pop("sasl.jaas.config")
+            os.environ[_JAAS] = properties.pop("sasl.jaas.config")
             conf = {
-                "kafka": {"properties": properties | {"sasl.jaas.config": f"env:{_SECRET}"}},
+                "kafka": {"properties": properties | {"sasl.jaas.config": f"env:{_JAAS}"}},
                 "warehouse": {"path": str(folder / "warehouse")},
                 "ingest": {"receiver_topic": None},
             }

@@ -1,4 +1,4 @@
-"""README and docs: the commands that only read tables run as they stand, over the demo's traffic."""
+"""README and docs: commands that only read tables run as they stand, over the demo's traffic."""
 
 import shlex
 from pathlib import Path
