@@ -61,7 +61,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "preparing $(VENV) (once, some minutes)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt pip setuptools wheel
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,demo,report,metrics,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,demo,report,metrics,quality,dev]'
 	mkdir -p .links/quotaflow
 	for folder in $(FOLDERS); do ln -sfn ../../$$folder .links/quotaflow/$$folder; done
 	touch $(READY)

@@ -9,6 +9,7 @@ from typer.exceptions import TyperException
 from quotaflow.pipelines.commands import (
     apply,
     captures,
+    check,
     doctor,
     init,
     jobs,
@@ -62,6 +63,7 @@ def app() -> typer.Typer:
         why,
         what_if,
         report,
+        check,
         throttle_advice,
         troubleshoot,
         request_log,

@@ -19,6 +19,7 @@ from quotaflow.pipelines.overrides import override, read
 from quotaflow.pipelines.plan_section import Plan
 from quotaflow.pipelines.prices import Prices
 from quotaflow.pipelines.privacy_section import Privacy
+from quotaflow.pipelines.quality_section import Quality
 from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
 from quotaflow.pipelines.racks import Racks
 from quotaflow.pipelines.replication_section import Replication
@@ -182,6 +183,7 @@ class Conf(Section):
     plan: Plan = Plan()
     privacy: Privacy = Privacy()
     health: Health = Health()
+    quality: Quality = Quality()
     spark: Spark = Spark()
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from quotaflow.schemas.control_tables import (
 from quotaflow.schemas.fetch_size_tables import FETCH_SIZES
 from quotaflow.schemas.fetch_tables import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.producer_id_tables import PRODUCER_ID_RATES, PRODUCER_ID_USES
+from quotaflow.schemas.quality_tables import QUALITY_RESULTS
 from quotaflow.schemas.quota_tables import QUOTA_USAGE
 from quotaflow.schemas.read_fault_tables import FETCH_FAULTS, OFFSET_LOOKUPS, REPLICA_OFFSETS
 from quotaflow.schemas.reassignment_tables import REASSIGNMENT_CHANGES, REPLICA_LAG
@@ -62,6 +63,7 @@ __all__ = [
     "PREFERRED_REPLICAS",
     "PRODUCER_ID_RATES",
     "PRODUCER_ID_USES",
+    "QUALITY_RESULTS",
     "QUARANTINE",
     "QUERY_PROGRESS",
     "QUOTA_USAGE",
@@ -128,5 +130,6 @@ TABLES: dict[str, Table] = {
         QUARANTINE,
         PIPELINE_PROGRESS,
         QUERY_PROGRESS,
+        QUALITY_RESULTS,
     )
 }

@@ -66,6 +66,9 @@ def _plan(conf: Conf, wanted: Frozen | None, now: datetime) -> Plan:
             f"plan {wanted.plan.plan_id} was frozen at {wanted.at:%Y-%m-%d %H:%M:%S} UTC, and "
             f"plan.max_plan_age_s is {conf.plan.max_plan_age_s}: plan anew"
         )
+    evidence = {change.desired.evidence_table for change in wanted.plan.changes}
+    for name, why in sorted(planning.unsound(conf, evidence).items()):
+        raise FeedbackError(f"plan {wanted.plan.plan_id}: of {name}, {why}")
     return wanted.plan
 
 

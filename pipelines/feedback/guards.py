@@ -34,7 +34,8 @@ class Bounds:
     `excluded_principals`: by the name Kafka prints. `refused`: configs this cluster was asked to
     take and refused, with its answer. `harm` says what an entity's rows would do to a live client,
     None where nothing. `inputs_at`: the newest time any of the facts, and the last snapshot, tell
-    of; `others`: type of entity -> other programs that manage its configs too. `entities`: type of
+    of; `unsound`: table or view that is evidence -> why checks keep a plan from standing on it.
+    `others`: type of entity -> other programs that manage its configs too. `entities`: type of
     entity -> how many there are; of each type at most `most_share` of them, and `fewest` always,
     change in one plan.
     """
@@ -47,6 +48,7 @@ class Bounds:
     harm: Callable[[Group], str | None] = lambda _: None
     inputs_at: Mapping[str, datetime | None] = field(default_factory=dict)
     max_input_age: timedelta = timedelta.max
+    unsound: Mapping[str, str] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)
     entities: Mapping[str, int] = field(default_factory=dict)
     most_share: float = 1.0
@@ -91,6 +93,7 @@ def why_held(row: Desired, now: datetime, bounds: Bounds, standing: Standing) ->
     return (
         _entity_problem(row, bounds)
         or _value_problem(row, bounds.refused)
+        or bounds.unsound.get(row.evidence_table)
         or _time_problem(row, now, bounds, standing)
         or _list_problem(row, standing)
     )

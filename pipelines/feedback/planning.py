@@ -1,5 +1,6 @@
 """The plan that conf and the tables make: what is read for it."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -7,7 +8,7 @@ from typing import Any
 
 from quotaflow.pipelines import session, spark_sql
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import ledger_rows, others
+from quotaflow.pipelines.feedback import inputs, ledger_rows, others
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.desired import Desired
 from quotaflow.pipelines.feedback.guards import FACTS, SNAPSHOT, Bounds
@@ -20,6 +21,7 @@ from quotaflow.pipelines.sql_text import literal
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas.configs import BROKER, ENTITY_TYPES, PROBE, REFUSED, TOPIC, USER
 from quotaflow.schemas.control_tables import CONFIG_CHANGES
+from quotaflow.schemas.quality_tables import QUALITY_RESULTS
 from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.preflight import Live
 
@@ -57,7 +59,12 @@ def make(settings: Conf, now: datetime) -> Plan:
     wanted = desired(settings)
     checks = {name: preflight(settings, name) for name in {row.cluster_id for row in wanted}}
     limits = replace(bounds(settings), refused=refused(settings), **_known(settings, now))
-    limits = replace(limits, harm=lambda rows: checks[rows[0].cluster_id].harm(rows))
+    evidence = {row.evidence_table for row in wanted}
+    limits = replace(
+        limits,
+        harm=lambda rows: checks[rows[0].cluster_id].harm(rows),
+        unsound=unsound(settings, evidence),
+    )
     return plan(wanted, now, limits, connection(settings), ledger(settings))
 
 
@@ -129,6 +136,12 @@ def _known(settings: Conf, now: datetime) -> dict[str, Any]:
         "entities": {kind: counts[ENTITY_TYPES[kind]] for kind in (USER, BROKER, TOPIC)},
         "others": others.managers(ask, now, settings.plan.tolerated_managers),
     }
+
+
+def unsound(settings: Conf, evidence: Collection[str]) -> dict[str, str]:
+    """Why checks keep a plan from standing on these tables and views, of those where they do."""
+    is_checked = is_made(settings, QUALITY_RESULTS.name)
+    return inputs.unsound(settings, partial(rows, settings) if is_checked else None, evidence)
 
 
 def refused(settings: Conf) -> dict[str, str]:

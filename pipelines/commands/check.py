@@ -1,0 +1,86 @@
+"""The command check: whether the tables are as they should be."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quotaflow.pipelines.commands import options, output
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.quality.check import Found
+
+_NAMES = ["suite", "expectation", "severity", "success", "failed_rows", "checked_rows", "details"]
+
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--since", metavar="TIME", help="All from 10m ago, or an ISO time, on; else what is new."
+    ),
+]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="NAME", help="Only this table; may be given several times."),
+]
+Docs = Annotated[
+    Path | None,
+    typer.Option("--docs", metavar="FOLDER", help="Where the pages go, instead of conf's place."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("check")(check)
+
+
+def check(
+    *,
+    since: Since = None,
+    tables: Tables = None,
+    docs: Docs = None,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+) -> None:
+    """Hold what is new in the tables against what is expected of them.
+
+    Results go to quality_results (view quality_now), and to pages for a browser. Shows what is not
+    as expected; with --json and --csv all that was checked. Exit code 1 when something critical is
+    not: then plan leaves out what stands on that table, until a check passes. Needs a JDK, and the
+    extra quality.
+
+    Example: quotaflow check
+
+    Example: quotaflow check --table requests --since 2h
+    """
+    options.one_format(as_json, as_csv)
+    now = datetime.now(UTC)
+    start = options.since(since, now) if since else None
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines.quality import check as quality  # noqa: PLC0415  imports pyspark
+    from quotaflow.schemas.quality_tables import QUALITY_RESULTS  # noqa: PLC0415
+
+    asked = quality.Asked(tables or [], start, docs)
+    found = quality.check(settings, asked, now, output.note)
+    if as_json or as_csv:
+        names = QUALITY_RESULTS.column_names
+        output.write(found.rows, names, as_json=as_json, as_csv=as_csv)
+    elif found.failed:
+        output.write(found.failed, _NAMES, by_worth=False)
+    _tell(found)
+    if found.is_critical:
+        raise typer.Exit(1)
+
+
+def _tell(found: "Found") -> None:
+    if found.index is None:
+        output.note("nothing is new since the last check: nothing was checked")
+        return
+    critical = sum(row["severity"] == "critical" for row in found.failed)
+    warnings = len(found.failed) - critical
+    output.note(
+        f"{len(found.rows)} expectations: {critical} critical and {warnings} others not met"
+    )
+    output.note(f"pages: {found.index}")

@@ -1,0 +1,176 @@
+"""`quotaflow check`: what is new in the tables, held against what is expected of them."""
+
+import time
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines import session, views
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.quality import pages, suites, window
+from quotaflow.pipelines.quality.results import Results, Row
+from quotaflow.pipelines.quality.suites import CRITICAL, Check
+from quotaflow.pipelines.quality.validation import Validation, Verdict, great_expectations
+from quotaflow.pipelines.quality.window import Extent, Last
+from quotaflow.pipelines.reader import nearest
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Report = Callable[[str], None]
+Suites = Mapping[str, Sequence[Check]]
+_SQL = "unexpected_rows_query"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run is to look at: tables by name, all without one; from a time on, else what is new.
+
+    `folder` is where its pages go, if not where conf says.
+    """
+
+    names: Collection[str] = ()
+    since: datetime | None = None
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a run found: its rows of quality_results, and the index of its pages, if it made any."""
+
+    rows: Sequence[Row]
+    index: Path | None = None
+
+    @property
+    def failed(self) -> list[Row]:
+        """The rows of what is not as expected."""
+        return [row for row in self.rows if not row["success"]]
+
+    @property
+    def is_critical(self) -> bool:
+        """Whether something failed that keeps plans from standing on it."""
+        return any(row["severity"] == CRITICAL for row in self.failed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A table to be checked: its rows from a time on, what they hold, and the check before."""
+
+    suite: str
+    frame: "DataFrame"
+    start: datetime | None
+    last: Last | None
+    extent: Extent
+
+
+def check(conf: Conf, asked: Asked, now: datetime, report: Report) -> Found:
+    """Check what is new in the tables, keep the results, and write pages of them.
+
+    Raises ConfigError for a name that is no table, MissingToolError without great-expectations.
+    """
+    chosen = _chosen(conf, asked.names)
+    folder = pages.folder(conf, asked.folder)
+    great_expectations()
+    warehouse = Warehouse(conf.warehouse)
+    with warehouse.lock():
+        spark = session.get(session.short_lived(conf.spark), report)
+        validation = Validation(now)
+        warehouse.ensure(spark, [tables.QUALITY_RESULTS])
+        results = Results(spark, warehouse)
+        max_lateness = timedelta(seconds=conf.results.max_lateness_s)
+        targets = _targets(results, chosen, asked.since, max_lateness)
+        report(f"{len(targets)} tables hold something new, {len(chosen) - len(targets)} do not")
+        if not targets:
+            return Found([])
+        _register(spark, warehouse, [check for of in targets for check in chosen[of.suite]])
+        own = {"run_id": uuid.uuid4().hex, "event_time": now}
+        rows: list[Row] = []
+        for target in targets:
+            began = time.monotonic()
+            verdicts = validation.verdicts(target.suite, chosen[target.suite], target.frame)
+            report(_line(target, verdicts, time.monotonic() - began))
+            of_table = own | _of_table(target, now)
+            rows += [of_table | _of_check(verdict) for verdict in verdicts]
+        results.keep(rows)
+        checked = [target.suite for target in targets]
+        return Found(rows, pages.write(folder, validation, checked, results.standing(), now))
+
+
+def _chosen(conf: Conf, names: Collection[str]) -> Suites:
+    known = suites.load(
+        {
+            "max_clock_skew_s": conf.ingest.max_clock_skew_s,
+            "max_lateness_s": conf.results.max_lateness_s,
+        }
+    )
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"no table {name} is checked{nearest(name, list(known))}")
+    return {name: of for name, of in known.items() if not names or name in names}
+
+
+def _targets(
+    results: Results, chosen: Suites, since: datetime | None, max_lateness: timedelta
+) -> list[_Target]:
+    """The tables in which something is new, or from a time on something at all."""
+    spark, warehouse = results.spark, results.warehouse
+    made = [tables.TABLES[name] for name in chosen if warehouse.exists(spark, name)]
+    lasts = {} if since else results.last()
+    starts = {table: since or window.since(lasts.get(table.name), max_lateness) for table in made}
+    frames = {
+        table: window.rows_since(warehouse.read(spark, table.name), table, start)
+        for table, start in starts.items()
+    }
+    held = window.extents(frames)
+    targets = (
+        _Target(table.name, frames[table], start, lasts.get(table.name), held[table.name])
+        for table, start in starts.items()
+    )
+    return [target for target in targets if target.extent.is_new(target.last)]
+
+
+def _register(spark: "SparkSession", warehouse: Warehouse, checks: Sequence[Check]) -> None:
+    """Give the session the tables that SQL of checks names; those never made are empty."""
+    sql = " ".join(str(check.kwargs.get(_SQL, "")) for check in checks)
+    for name in views.named(sql, tables.TABLES):
+        if warehouse.exists(spark, name):
+            rows = warehouse.read(spark, name)
+        else:
+            rows = spark.createDataFrame([], tables.TABLES[name].sql_schema)
+        rows.createOrReplaceTempView(name)
+
+
+def _of_table(target: _Target, now: datetime) -> Row:
+    return {
+        "cluster_id": target.extent.cluster_id,
+        "suite": target.suite,
+        "checked_rows": target.extent.rows,
+        "from_time": target.start,
+        "until_time": target.extent.until(now, target.last),
+    }
+
+
+def _of_check(verdict: Verdict) -> Row:
+    check = verdict.check
+    return {
+        "expectation": check.name,
+        "column_name": check.column_name,
+        "kind": check.kind,
+        "severity": check.severity,
+        "success": verdict.success,
+        "failed_rows": verdict.failed_rows,
+        "details": verdict.details,
+    }
+
+
+def _line(target: _Target, verdicts: Sequence[Verdict], took_s: float) -> str:
+    failed = [verdict.check.name for verdict in verdicts if not verdict.success]
+    told = f"not met: {', '.join(failed)}" if failed else "all met"
+    size = f"{target.extent.rows} rows, {len(verdicts)} expectations in {took_s:.1f} s"
+    return f"{target.suite}: {size}, {told}"

@@ -1,0 +1,98 @@
+"""Data Docs: a page for each table, and an index of what the last run of each found."""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.quality.validation import Validation
+
+_PAGES = "validations"
+_INDEX = "index.html"
+_TEMPLATE = "index.html.j2"
+_FOLDER = "_data_docs"
+# The pages name a dozen hosts for looks, and one picture's address tells when they were made.
+_SEALED = """<head>
+    <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src file: data:;
+      style-src file: 'unsafe-inline'; font-src file:; script-src 'unsafe-inline'">
+    <style>body { font: 16px/1.5 system-ui, sans-serif; padding: 1rem } .ge-footer { display: none }
+    </style>"""
+
+
+def folder(conf: Conf, named: Path | None = None) -> Path:
+    """Where the pages are: as an option names it, as conf does, or beside the tables.
+
+    Raises ConfigError where something else is in there.
+    """
+    of = conf.warehouse
+    beside = of.checkpoint_folder if of.catalog_schema else of.folder
+    chosen = named or Path(conf.quality.data_docs or beside / _FOLDER)
+    path = chosen.expanduser()
+    if path.exists() and not _is_ours(path):
+        raise ConfigError(f"{path} holds something else than pages of checks: name another folder")
+    return path
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_dir() and ((path / _PAGES).is_dir() or not any(path.iterdir()))
+
+
+def write(
+    path: Path,
+    validation: Validation,
+    checked: Iterable[str],
+    standing: list[dict[str, Any]],
+    made_at: datetime,
+) -> Path:
+    """Replace the pages of the tables that were checked, and the index; returns the index."""
+    for suite in checked:
+        shutil.rmtree(path / _PAGES / suite, ignore_errors=True)
+    validation.write_pages(path)
+    for suite in checked:
+        for page in _pages(path, suite):
+            page.write_text(_sealed(page.read_text(encoding="utf-8")), encoding="utf-8")
+    index = path / _INDEX
+    index.write_text(_index(path, standing, made_at), encoding="utf-8")
+    return index
+
+
+def _sealed(page: str) -> str:
+    return page.replace("<head>", _SEALED, 1)
+
+
+def _pages(path: Path, suite: str) -> Iterator[Path]:
+    return (path / _PAGES / suite).rglob("*.html")
+
+
+def _index(path: Path, standing: list[dict[str, Any]], made_at: datetime) -> str:
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  comes with the extra
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    source = (resources.files(__package__) / _TEMPLATE).read_text(encoding="utf-8")
+    suites = [_row(path, name, rows) for name, rows in sorted(_by_suite(standing).items())]
+    return environment.from_string(source).render(suites=suites, made_at=made_at)
+
+
+def _by_suite(standing: list[dict[str, Any]]) -> Mapping[str, list[dict[str, Any]]]:
+    suites: dict[str, list[dict[str, Any]]] = {}
+    for row in standing:
+        suites.setdefault(row["suite"], []).append(row)
+    return suites
+
+
+def _row(path: Path, suite: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    page = next(_pages(path, suite), None)
+    return {
+        "name": suite,
+        "page": page.relative_to(path).as_posix() if page else None,
+        "checked_at": rows[0]["event_time"],
+        "rows": rows[0]["checked_rows"],
+        "checks": len(rows),
+        "failed": [row for row in rows if not row["success"]],
+    }

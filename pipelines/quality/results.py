@@ -1,0 +1,56 @@
+"""The table quality_results: what runs found, and what stands of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from quotaflow.pipelines import spark_sql
+from quotaflow.pipelines.quality.suites import CRITICAL
+from quotaflow.pipelines.quality.window import Last
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas.quality_tables import QUALITY_RESULTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Row = dict[str, Any]
+_STANDING = "SELECT * FROM quality_now"
+_LAST = f"""
+    SELECT
+        suite,
+        max(event_time) AS at,
+        max(from_time) AS from_time,
+        max(until_time) AS until,
+        max(CASE WHEN NOT success AND severity = '{CRITICAL}' THEN 1 ELSE 0 END) = 1 AS is_critical
+    FROM quality_now
+    GROUP BY suite
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results kept in a warehouse."""
+
+    spark: "SparkSession"
+    warehouse: Warehouse
+
+    def last(self) -> dict[str, Last]:
+        """The last check of each table, by its name."""
+        return {row.pop("suite"): Last(**row) for row in self._answer(_LAST)}
+
+    def standing(self) -> list[Row]:
+        """The last result of each expectation."""
+        return self._answer(_STANDING)
+
+    def keep(self, rows: Sequence[Row]) -> None:
+        """Append what a run found, in one commit."""
+        content = pa.Table.from_pylist(list(rows), schema=QUALITY_RESULTS.arrow)
+        writer = self.spark.createDataFrame(content).write.format("delta").mode("append")
+        self.warehouse.write(writer, QUALITY_RESULTS.name)
+
+    def _answer(self, sql: str) -> list[Row]:
+        spark_sql.register(self.spark, self.warehouse, sql)
+        found: list[Row] = self.spark.sql(sql).toArrow().to_pylist()
+        return found

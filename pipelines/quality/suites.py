@@ -1,0 +1,95 @@
+"""What is expected of each table: what its declaration says, and what conf/expectations adds."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from string import Template
+from typing import Any
+
+import pyarrow as pa
+import yaml
+
+from quotaflow.schemas import tables
+from quotaflow.schemas.columns import SOURCE
+from quotaflow.schemas.table import DOUBLE, INT, LONG, Column, Table
+
+CRITICAL, WARNING = "critical", "warning"
+NOT_NULL = "expect_column_values_to_not_be_null"
+BETWEEN = "expect_column_values_to_be_between"
+UNIQUE = "expect_column_values_to_be_unique"
+UNIQUE_TOGETHER = "expect_compound_columns_to_be_unique"
+_OWN_COLUMNS = ("column", "column_list", "column_A", "column_B")
+_NEVER_NULL = {"cluster_id", "event_date", *(column.name for column in SOURCE)}
+_RATE = "_per_s"
+_AMOUNTS = ("bytes", "_ms", "_count", _RATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One expectation, as great-expectations has them; `name` is its own within the suite."""
+
+    name: str
+    kind: str
+    kwargs: Mapping[str, Any]
+    severity: str = CRITICAL
+    description: str | None = None
+
+    @property
+    def column_name(self) -> str | None:
+        """The columns it is about; None where SQL tells."""
+        named = [self.kwargs[key] for key in _OWN_COLUMNS if key in self.kwargs]
+        columns = [c for of in named for c in ([of] if isinstance(of, str) else of)]
+        return ", ".join(columns) or None
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """What great-expectations makes an expectation of."""
+        return {
+            "type": self.kind,
+            "kwargs": dict(self.kwargs),
+            "severity": self.severity,
+            "description": self.description,
+            "meta": {"name": self.name},
+        }
+
+
+def load(values: Mapping[str, object]) -> dict[str, tuple[Check, ...]]:
+    """The suite of every table but quality_results, with these values for $names in its SQL."""
+    checked = (table for table in tables.TABLES.values() if table != tables.QUALITY_RESULTS)
+    return {table.name: (*declared(table), *written(table.name, values)) for table in checked}
+
+
+def declared(table: Table) -> Iterator[Check]:
+    """What follows from a table's declaration: keys, and amounts that nothing makes negative.
+
+    An amount may be what a client told, so that only a rate, which is always ours, is critical.
+    """
+    for column in table.columns:
+        if column.name in _NEVER_NULL or column.name == table.time:
+            yield Check(f"{column.name}_not_null", NOT_NULL, {"column": column.name})
+        if _is_amount(column):
+            severity = CRITICAL if column.name.endswith(_RATE) else WARNING
+            bounds = {"column": column.name, "min_value": 0}
+            yield Check(f"{column.name}_not_negative", BETWEEN, bounds, severity)
+    key = [column for column in table.columns if column.name in table.key]
+    # Spark can neither sort nor hash a map.
+    if len(key) == 1:
+        yield Check("key_unique", UNIQUE, {"column": key[0].name})
+    elif not any(pa.types.is_map(column.type) for column in key):
+        columns = {"column_list": list(table.key), "ignore_row_if": "never"}
+        yield Check("key_unique", UNIQUE_TOGETHER, columns)
+
+
+def _is_amount(column: Column) -> bool:
+    return column.type in (INT, LONG, DOUBLE) and column.name.endswith(_AMOUNTS)
+
+
+def written(table: str, values: Mapping[str, object]) -> Iterator[Check]:
+    """What conf/expectations says of a table."""
+    file = resources.files("quotaflow.conf") / "expectations" / f"{table}.yaml"
+    if not file.is_file():
+        return
+    text = Template(file.read_text(encoding="utf-8")).substitute(values)
+    for of in yaml.safe_load(text)["expectations"]:
+        name, described = of["meta"]["name"], of.get("description")
+        yield Check(name, of["type"], of["kwargs"], of["severity"], described)

@@ -1,0 +1,122 @@
+"""Expectations held against frames by great-expectations: the only module that imports it."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quotaflow.pipelines.errors import MissingToolError
+from quotaflow.pipelines.quality.suites import Check
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_SITE = "quotaflow"
+_DETAIL_CHARS = 500
+# Counts alone: rows hold what clients named, and belong on no page.
+_COUNTED = {"result_format": "BASIC", "partial_unexpected_count": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether rows are as a check expects, and how many are not; None: they were not counted."""
+
+    check: Check
+    success: bool
+    failed_rows: int | None
+    details: str | None
+
+
+def great_expectations() -> Any:
+    """The package. Raises MissingToolError where the extra is not installed."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "False"
+    try:
+        import great_expectations as gx  # noqa: PLC0415  an extra, and it takes seconds
+    except ModuleNotFoundError as error:
+        install = "pip install 'quotaflow[quality]'"
+        raise MissingToolError(f"a check needs {error.name}: {install}") from error
+    return gx
+
+
+class Validation:
+    """A run of great-expectations: validates frames, and writes a page for each suite it ran.
+
+    Results stay in memory, nothing is cached, and nothing is sent anywhere. It takes the session
+    that runs, and would start one of its own without.
+    """
+
+    def __init__(self, run_at: datetime) -> None:
+        self._gx = great_expectations()
+        self._context: Any = self._gx.get_context(mode="ephemeral")
+        self._context.variables.progress_bars = {"globally": False}
+        self._source = self._context.data_sources.add_spark(_SITE, persist=False)
+        self._run_id = self._gx.RunIdentifier(run_time=run_at)
+
+    def verdicts(self, suite: str, checks: Sequence[Check], frame: "DataFrame") -> list[Verdict]:
+        """What each check of a suite says of these rows."""
+        asset = self._source.add_dataframe_asset(suite)
+        definition = self._gx.ValidationDefinition(
+            name=suite,
+            data=asset.add_batch_definition_whole_dataframe(suite),
+            suite=self._context.suites.add(self._suite(suite, checks)),
+        )
+        rows = {"dataframe": frame}
+        found = self._context.validation_definitions.add(definition).run(
+            batch_parameters=rows, result_format="BOOLEAN_ONLY", run_id=self._run_id
+        )
+        said = _by_name(found)
+        failed = [check for check in checks if not said[check.name].success]
+        if not failed:
+            return [Verdict(check, True, 0, check.description) for check in checks]
+        batch = definition.data.get_batch(rows)
+        counted = _by_name(batch.validate(self._suite(suite, failed), result_format=_COUNTED))
+        return [_verdict(check, counted.get(check.name)) for check in checks]
+
+    def write_pages(self, folder: Path) -> None:
+        """A page for each suite that was run, under `validations` in a folder."""
+        store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder)}
+        sections = {
+            "validations": {
+                "class_name": "DefaultSiteSectionBuilder",
+                "source_store_name": self._context.validation_results_store_name,
+            },
+            "expectations": "None",
+            "profiling": "None",
+        }
+        site = {
+            "class_name": "SiteBuilder",
+            "show_how_to_buttons": False,
+            "store_backend": store,
+            "site_section_builders": sections,
+        }
+        self._context.add_data_docs_site(site_name=_SITE, site_config=site)
+        self._context.build_data_docs(site_names=[_SITE])
+
+    def _suite(self, name: str, checks: Iterable[Check]) -> Any:
+        return self._gx.ExpectationSuite(
+            name, expectations=[check.configuration for check in checks]
+        )
+
+
+def _by_name(found: Any) -> dict[str, Any]:
+    return {of.expectation_config.meta["name"]: of for of in found.results}
+
+
+def _verdict(check: Check, failed: Any) -> Verdict:
+    if failed is None:
+        return Verdict(check, True, 0, check.description)
+    error = _error(failed.exception_info)
+    if error is not None:
+        return Verdict(check, False, None, f"it could not be told: {error}"[:_DETAIL_CHARS])
+    # Of SQL what it found is observed, of columns it is counted.
+    rows = failed.result.get("unexpected_count", failed.result.get("observed_value"))
+    return Verdict(check, False, rows, check.description)
+
+
+def _error(told: Mapping[str, Any]) -> str | None:
+    """The first line of what was raised; told as one, or as one for each metric."""
+    each = [told] if "raised_exception" in told else list(told.values())
+    raised = [str(of["exception_message"]) for of in each if of["raised_exception"]]
+    return raised[0].strip().splitlines()[0] if raised else None

@@ -1,0 +1,186 @@
+"""Tables as they should be, and the same with a row that each expectation in SQL is for."""
+
+from typing import Any
+
+from ..view_rows import at
+
+Row = dict[str, Any]
+Content = dict[str, list[Row]]
+SHA, OTHER_SHA = "sha-1", "sha-2"
+
+
+def source(offset: int, second: float | None = None, topic: str = "logs") -> Row:
+    """Where a row came from, and when."""
+    time = at(offset if second is None else second)
+    told = {"source_topic": topic, "source_partition": 0, "source_offset": offset}
+    return {"cluster_id": "c1", "record_time": time, "event_time": time} | told
+
+
+def counted(outcome: str, rows: int, target: str | None = None, **others: Any) -> Row:
+    """A count of a batch."""
+    row = {"cluster_id": "c1", "event_time": at(100), "query_id": "q", "batch_id": 0}
+    row |= {"job": "ingest_request_log", "outcome": outcome, "row_count": rows, "target": target}
+    return row | others
+
+
+def of_job(job: str, **others: Any) -> Row:
+    """What tells counts of another job."""
+    return {"job": job, "query_id": job} | others
+
+
+def push(offset: int, **others: Any) -> Row:
+    """A push that was read."""
+    row = source(offset) | {"route": "request_log", "wire_bytes": 9, "decoded_bytes": 90}
+    return row | {"payload_sha256": SHA, "client_instance_id": "i1"} | others
+
+
+def point(sha: str = SHA, **others: Any) -> Row:
+    """A point of a push."""
+    row = {"cluster_id": "c1", "event_time": at(1), "record_time": at(3), "kind": "gauge"}
+    return row | {"payload_sha256": sha, "series_id": 7, "metric": "m"} | others
+
+
+def replica(broker_id: int, second: float = 0, **others: Any) -> Row:
+    """A replica as a snapshot saw it."""
+    row = {"cluster_id": "c1", "event_time": at(second), "topic_id": "t1", "topic": "t"}
+    row |= {"partition": 0, "broker_id": broker_id, "is_leader": broker_id == 1}
+    return row | {"is_in_sync": True, "is_removed": False} | others
+
+
+def advised(broker_id: int, minute: int = 0, **others: Any) -> Row:
+    """A replica that somebody is to read from."""
+    row = {"cluster_id": "c1", "event_time": at(60 * minute), "event_date": at(0).date()}
+    row |= {"topic_id": "t1", "partition": 0, "recommended_replica": broker_id}
+    return row | {"recommended_reason": "follower_in_rack"} | others
+
+
+def ids(**others: Any) -> Row:
+    """New producer ids in a second."""
+    row = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date(), "broker_id": 1}
+    row |= {"principal": "User:a", "kind": "allocation", "sightings": 3, "new_ids": 1}
+    return row | {"new_ids_exact": 1, "tokens": 5.0, "is_violating": False} | others
+
+
+def used(**others: Any) -> Row:
+    """What a client used of a quota."""
+    row = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date(), "usage": 5.0}
+    return row | {"bucket_usage": 9.0, "quota": 8.0, "is_over": True} | others
+
+
+def throttled(**others: Any) -> Row:
+    """A throttle that bites."""
+    row = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date()}
+    return row | {"is_biting": True, "is_effective": True, "reason": None} | others
+
+
+def alerted(**others: Any) -> Row:
+    """An alert that was closed."""
+    row = {"cluster_id": "c1", "event_time": at(9), "event_date": at(0).date(), "state": "closed"}
+    return row | {"alert_id": "a", "reason": "cleared", "first_breach": at(0)} | others
+
+
+def step(name: str, change_id: str) -> Row:
+    """A step of a change."""
+    return {"event_time": at(0), "run_id": "r", "change_id": change_id, "step": name}
+
+
+GOOD: Content = {
+    "requests": [
+        source(1) | {"api": "PRODUCE"},
+        source(2) | {"api": "PUSH_TELEMETRY"},
+        source(5) | {"api": "FETCH"},
+    ],
+    "telemetry_pushes": [
+        push(1),
+        push(2),
+        push(4, decoded_bytes=None, unreadable_reason="bad_zstd", payload_sha256=None),
+    ],
+    "client_metrics": [point(), point(record_time=at(90), event_time=at(2))],
+    "quarantine": [source(4) | {"target": "client_metrics", "reason": "bad_zstd"}],
+    "fetches": [source(5)],
+    "pipeline_progress": [
+        counted("in", 6),
+        counted("out", 3, "requests"),
+        counted("left_out", 2, reason="own"),
+        counted("quarantined", 1, "requests", reason="no_json"),
+        counted("out", 3, "telemetry_pushes"),
+        counted("quarantined", 1, "client_metrics", reason="bad_zstd"),
+        counted("in", 4, **of_job("ingest_receiver")),
+        counted("out", 4, "telemetry_pushes", **of_job("ingest_receiver")),
+        counted("in", 4, "client_metrics", **of_job("client_metrics")),
+        counted("left_out", 3, "client_metrics", **of_job("client_metrics")),
+        counted("left_out", 99, "client_metrics", **of_job("client_metrics"), reason="same_point"),
+        counted("in", 1, "fetches", **of_job("fetches")),
+        counted("out", 1, "fetches", **of_job("fetches")),
+    ],
+    "producer_id_rates": [ids(), ids(tokens=-1.0, is_violating=True), ids(kind="activation")],
+    "quota_usage": [used(), used(quota=None, is_over=None)],
+    "replicas": [replica(1), replica(2), replica(2, 200, is_in_sync=False)],
+    "preferred_replicas": [
+        advised(2, 3),
+        advised(3, recommended_reason="leader_in_rack"),
+        advised(2) | {"recommended_replica": None, "eligible_replicas": [2]},
+    ],
+    "replication_throttles": [throttled(), throttled(is_biting=False, reason="in_isr")],
+    "metric_alert_events": [alerted(), alerted(state="opened", reason=None)],
+    "configs": [
+        {"cluster_id": "c1", "event_time": at(0), "is_sensitive": True, "config_key": "k"},
+        {"cluster_id": "c1", "event_time": at(0), "is_sensitive": False, "config_value": "v"},
+    ],
+    "config_changes": [step("begun", "a"), step("done", "a")],
+}
+
+BAD: dict[tuple[str, str], Content] = {
+    ("requests", "event_time_near_record_time"): {
+        "requests": [source(9) | {"event_time": at(70), "record_time": at(9)}]
+    },
+    ("requests", "shipped_in_time"): {
+        "requests": [source(9) | {"event_time": at(-3_700), "record_time": at(9)}]
+    },
+    ("requests", "every_offset_counted"): {"requests": [source(7)]},
+    ("requests", "pushes_went_on"): {
+        "requests": [source(3) | {"api": "PUSH_TELEMETRY", "source_topic": "other"}]
+    },
+    ("telemetry_pushes", "readable_or_why"): {"telemetry_pushes": [push(8, decoded_bytes=None)]},
+    ("telemetry_pushes", "unreadable_quarantined"): {
+        "telemetry_pushes": [push(3, unreadable_reason="bad_zstd")]
+    },
+    ("telemetry_pushes", "points_decoded"): {
+        "telemetry_pushes": [push(8, payload_sha256=OTHER_SHA)]
+    },
+    ("client_metrics", "point_unique"): {"client_metrics": [point()]},
+    ("client_metrics", "push_known"): {"client_metrics": [point("of nobody")]},
+    ("pipeline_progress", "lines_reconcile"): {"pipeline_progress": [counted("in", 1)]},
+    ("pipeline_progress", "pushes_reconcile"): {
+        "pipeline_progress": [counted("in", 1, **of_job("ingest_otlp"))]
+    },
+    ("pipeline_progress", "payloads_reconcile"): {
+        "pipeline_progress": [counted("late", 2, "client_metrics", **of_job("client_metrics"))]
+    },
+    ("pipeline_progress", "fetches_reconcile"): {
+        "pipeline_progress": [counted("in", 1, "fetches", **of_job("fetches", batch_id=1))]
+    },
+    ("quarantine", "every_row_counted"): {
+        "quarantine": [source(n) | {"target": "requests", "reason": "no_json"} for n in (6, 7)]
+    },
+    ("fetches", "request_known"): {"fetches": [source(77)]},
+    ("producer_id_rates", "filter_forgets_nothing"): {"producer_id_rates": [ids(new_ids=2)]},
+    ("producer_id_rates", "throttled_when_violating"): {
+        "producer_id_rates": [ids(is_violating=True)]
+    },
+    ("quota_usage", "own_usage_within_shared"): {"quota_usage": [used(is_over=False)]},
+    ("preferred_replicas", "recommended_in_isr"): {"preferred_replicas": [advised(2, 5)]},
+    ("replicas", "one_leader"): {"replicas": [replica(3, is_leader=True)]},
+    ("replication_throttles", "biting_is_effective"): {
+        "replication_throttles": [throttled(is_effective=False)]
+    },
+    ("metric_alert_events", "breach_before_event"): {
+        "metric_alert_events": [alerted(first_breach=at(10))]
+    },
+    ("configs", "no_sensitive_value"): {
+        "configs": [
+            {"cluster_id": "c1", "event_time": at(0), "is_sensitive": True, "config_value": "v"}
+        ]
+    },
+    ("config_changes", "begun_has_an_end"): {"config_changes": [step("begun", "b")]},
+}

@@ -1,0 +1,56 @@
+"""Expectations in SQL: each finds nothing in tables as they should be, and what it is for."""
+
+import re
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from quotaflow.pipelines import views
+from quotaflow.pipelines.quality import suites
+from quotaflow.schemas import tables
+
+from .planted import BAD, GOOD, Content, Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SQL = "unexpected_rows_query"
+VALUES = {"max_clock_skew_s": 60, "max_lateness_s": 3_600}
+QUERIES = {
+    (table, check.name): check.kwargs[SQL]
+    for table, checks in suites.load(VALUES).items()
+    for check in checks
+    if SQL in check.kwargs
+}
+
+
+def show(spark: "SparkSession", name: str, as_name: str, rows: list[Row]) -> None:
+    """Rows of a table under a name of their own."""
+    content = pa.Table.from_pylist(rows, schema=tables.TABLES[name].arrow)
+    spark.createDataFrame(content).createOrReplaceTempView(as_name)
+
+
+def found(spark: "SparkSession", nth: int, query: str, table: str, content: Content) -> str:
+    """SQL that counts what a query finds, where these tables have other rows than GOOD."""
+    sql = query.format(batch=table)
+    for name in views.named(f"{sql} {table}", tables.TABLES):
+        show(spark, name, f"{name}_{nth}", content.get(name, GOOD.get(name, [])))
+        sql = re.sub(rf"\b(FROM|JOIN) {name}\b", rf"\1 {name}_{nth}", sql)
+    return f"SELECT {nth} AS nth, count(*) AS found FROM ({sql})"
+
+
+@pytest.mark.spark
+def test_each_finds_what_it_is_for_and_nothing_else(spark: "SparkSession") -> None:
+    assert QUERIES.keys() == BAD.keys()
+    scenes: list[tuple[str, str, Content]] = []
+    for (table, name), planted in BAD.items():
+        with_planted = {of: [*GOOD[of], *rows] for of, rows in planted.items()}
+        scenes += [(table, name, {}), (table, name, with_planted)]
+    asked = (
+        found(spark, nth, QUERIES[table, name], table, content)
+        for nth, (table, name, content) in enumerate(scenes)
+    )
+    counts = {row["nth"]: row["found"] for row in spark.sql(" UNION ALL ".join(asked)).collect()}
+    told = {scenes[nth][:2]: (counts[nth], counts[nth + 1] > 0) for nth in range(0, len(scenes), 2)}
+    assert told == dict.fromkeys(BAD, (0, True))

@@ -1,0 +1,83 @@
+"""What is expected of tables: the files of conf/expectations fit the tables' declarations."""
+
+import re
+from importlib import resources
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines import views
+from quotaflow.pipelines.quality import suites
+from quotaflow.pipelines.quality.suites import CRITICAL, WARNING, Check
+from quotaflow.schemas import tables
+
+VALUES = {"max_clock_skew_s": 60, "max_lateness_s": 3_600}
+SUITES = suites.load(VALUES)
+WRITTEN = [(name, check) for name in SUITES for check in suites.written(name, VALUES)]
+SQL = "unexpected_rows_query"
+
+
+def named(table: str, check: str) -> Check:
+    return next(of for of in SUITES[table] if of.name == check)
+
+
+def told_of(key: str) -> list[Any]:
+    """The written checks with this argument, as cases."""
+    of = ((name, check) for name, check in WRITTEN if key in check.kwargs)
+    return [pytest.param(name, check, id=f"{name} {check.name}") for name, check in of]
+
+
+def test_every_table_has_a_suite_and_every_file_a_table() -> None:
+    folder = resources.files("quotaflow.conf") / "expectations"
+    files = {file.name.removesuffix(".yaml") for file in folder.iterdir()}
+    assert files <= SUITES.keys()
+    assert SUITES.keys() == tables.TABLES.keys() - {"quality_results"}
+    assert all(SUITES.values())
+
+
+@pytest.mark.parametrize("table", SUITES)
+def test_names_are_unique_and_columns_are_the_table_s(table: str) -> None:
+    checks = SUITES[table]
+    assert len({check.name for check in checks}) == len(checks)
+    told = {
+        column for check in checks if check.column_name for column in check.column_name.split(", ")
+    }
+    assert told <= set(tables.TABLES[table].column_names)
+    assert {check.severity for check in checks} <= {CRITICAL, WARNING}
+
+
+@pytest.mark.parametrize(
+    ("table", "check"),
+    told_of("value_set"),
+)
+def test_a_set_of_values_is_the_one_the_declaration_tells_of(table: str, check: Check) -> None:
+    # One column may speak of the words of another.
+    comments = " ".join(column.comment for column in tables.TABLES[table].columns)
+    told = set(re.findall(r"[\w-]+", comments))
+    assert set(check.kwargs["value_set"]) - told - tables.TABLES.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("table", "check"),
+    told_of(SQL),
+)
+def test_sql_looks_at_what_is_new_and_says_what_it_expects(table: str, check: Check) -> None:
+    query = check.kwargs[SQL]
+    assert "{batch}" in query
+    assert "$" not in query
+    # Only tables are there by their names.
+    assert views.named(query, views.load()) == []
+    assert check.description
+    assert table in SUITES
+
+
+def test_what_follows_from_a_declaration() -> None:
+    assert named("requests", "source_offset_not_null").severity == CRITICAL
+    key = named("requests", "key_unique")
+    assert key.column_name == "cluster_id, source_topic, source_partition, source_offset"
+    assert named("producer_id_rates", "rate_per_s_not_negative").severity == CRITICAL
+    # A client's own number may stop nobody's plan.
+    assert named("requests", "max_bytes_not_negative").severity == WARNING
+    assert named("feedback_locks", "key_unique").kind == "expect_column_values_to_be_unique"
+    assert not [check for check in SUITES["client_metrics"] if check.name == "key_unique"]
+    assert not [check for check in SUITES["requests"] if "client_id" in (check.column_name or "")]

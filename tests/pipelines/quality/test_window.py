@@ -1,0 +1,61 @@
+"""What is new in a table since it was checked."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from quotaflow.pipelines.quality import window
+from quotaflow.pipelines.quality.window import Extent, Last
+from quotaflow.schemas import tables
+
+from ..conftest import NOON
+
+HOUR = timedelta(hours=1)
+
+
+def last(*, is_critical: bool = False, until: datetime | None = NOON) -> Last:
+    return Last(at=NOON, from_time=NOON - 5 * HOUR, until=until, is_critical=is_critical)
+
+
+@pytest.mark.parametrize(
+    ("before", "start"),
+    [
+        pytest.param(None, None, id="the first check: all"),
+        pytest.param(last(), NOON - HOUR, id="then what may have come late"),
+        pytest.param(last(is_critical=True), NOON - 5 * HOUR, id="what failed, until it is mended"),
+        pytest.param(last(until=None), None, id="nothing was there"),
+    ],
+)
+def test_since(before: Last | None, start: datetime | None) -> None:
+    assert window.since(before, HOUR) == start
+
+
+@pytest.mark.parametrize(
+    ("before", "written", "is_new"),
+    [
+        pytest.param(None, None, True, id="an empty table is checked once"),
+        pytest.param(last(), None, False, id="and not again"),
+        pytest.param(last(), NOON - HOUR, False, id="nothing written since"),
+        pytest.param(last(), NOON + HOUR, True, id="written since, be it a result replaced"),
+        pytest.param(last(is_critical=True), None, True, id="what failed is looked at again"),
+    ],
+)
+def test_is_new(before: Last | None, written: datetime | None, is_new: bool) -> None:
+    assert Extent(rows=1, written=written).is_new(before) is is_new
+
+
+@pytest.mark.parametrize(
+    ("newest", "until"),
+    [
+        pytest.param(NOON - HOUR, NOON - HOUR, id="the newest row"),
+        pytest.param(NOON + HOUR, NOON, id="a clock that runs ahead leaves nothing out later"),
+        pytest.param(None, NOON - 2 * HOUR, id="nothing new: as it was"),
+    ],
+)
+def test_until(newest: datetime | None, until: datetime) -> None:
+    assert Extent(newest=newest).until(NOON, last(until=NOON - 2 * HOUR)) == until
+
+
+def test_a_client_s_clock_does_not_tell_what_is_new() -> None:
+    assert window.clock(tables.CLIENT_METRICS) == "record_time"
+    assert window.clock(tables.QUOTA_USAGE) == "event_time"
