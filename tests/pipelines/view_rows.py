@@ -382,7 +382,19 @@ _FREE = {"quota": None, "headroom": None, "quota_level": None, "bucket_client_id
 _CHANGE = {"cluster_id": "c1", "event_time": at(0), "entity_type": "user", "entity_name": HOSTILE}
 _CHANGE |= {"config_key": "producer_byte_rate", "operation": "SET", "config_value": "1000"}
 
+_CHECKED = {"cluster_id": "c1", "run_id": "r1", "event_time": at(0), "suite": "requests"}
+_CHECKED |= {"severity": "critical", "checked_rows": 5, "until_time": at(66)}
+
 FILLED: dict[str, list[Row]] = {
+    "quality_results": [
+        _CHECKED | {"expectation": "key_unique", "success": False, "failed_rows": 2},
+        _CHECKED
+        | {"run_id": "r2", "event_time": at(60), "expectation": "key_unique", "success": True},
+        _CHECKED
+        | {"run_id": "r2", "event_time": at(60), "expectation": "max_bytes_not_negative"}
+        | {"severity": "warning", "success": False, "failed_rows": 1, "from_time": at(0)},
+        _CHECKED | {"suite": "quota_usage", "expectation": "usage_not_negative", "success": False},
+    ],
     "plans": [_CHANGE | {"plan_id": "3f1c5e0a9b72", "number": 0}],
     "config_changes": [
         _CHANGE | {"step": step, "number": n} for n, step in enumerate(("begun", "done"))

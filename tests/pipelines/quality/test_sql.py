@@ -36,6 +36,7 @@ def found(spark: "SparkSession", nth: int, query: str, table: str, content: Cont
     sql = query.format(batch=table)
     for name in views.named(f"{sql} {table}", tables.TABLES):
         show(spark, name, f"{name}_{nth}", content.get(name, GOOD.get(name, [])))
+        sql = re.sub(rf"\b(FROM|JOIN) {name}\b(?! AS)", rf"\1 {name} AS {name}", sql)
         sql = re.sub(rf"\b(FROM|JOIN) {name}\b", rf"\1 {name}_{nth}", sql)
     return f"SELECT {nth} AS nth, count(*) AS found FROM ({sql})"
 
