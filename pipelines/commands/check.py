@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.commands import options, output, values
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.quality.check import Found
 
-_NAMES = ["suite", "expectation", "severity", "success", "failed_rows", "checked_rows", "details"]
+_NAMES = ["suite", "expectation", "severity", "failed_rows", "details"]
 
 Since = Annotated[
     str | None,
@@ -60,18 +60,26 @@ def check(
     start = options.since(since, now) if since else None
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.quality import check as quality  # noqa: PLC0415  imports pyspark
-    from quotaflow.schemas.quality_tables import QUALITY_RESULTS  # noqa: PLC0415
 
     asked = quality.Asked(tables or [], start, docs)
     found = quality.check(settings, asked, now, output.note)
-    if as_json or as_csv:
-        names = QUALITY_RESULTS.column_names
-        output.write(found.rows, names, as_json=as_json, as_csv=as_csv)
-    elif found.failed:
-        output.write(found.failed, _NAMES, by_worth=False)
+    _show(found, as_json=as_json, as_csv=as_csv)
     _tell(found)
     if found.is_critical:
         raise typer.Exit(1)
+
+
+def _show(found: "Found", *, as_json: bool, as_csv: bool) -> None:
+    import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
+
+    from quotaflow.schemas.quality_tables import QUALITY_RESULTS  # noqa: PLC0415
+
+    is_for_people = not (as_json or as_csv)
+    chosen = found.failed if is_for_people else found.rows
+    rows = values.rows(pa.Table.from_pylist(list(chosen), QUALITY_RESULTS.arrow).to_batches())
+    if chosen or not is_for_people:
+        names = _NAMES if is_for_people else QUALITY_RESULTS.column_names
+        output.write(rows, names, as_json=as_json, as_csv=as_csv, by_worth=False)
 
 
 def _tell(found: "Found") -> None:
