@@ -16,6 +16,7 @@ from quotaflow.schemas import tables
 # What a cluster is configured to do when somebody looks, and what was done about it.
 _NOT_OF_LOGS = {
     *("plans", "config_changes", "feedback_locks", "query_progress"),
+    "quality_results",
     "client_subscriptions",
     "replication_rates",
     "replication_throttles",
