@@ -72,12 +72,23 @@ def _watch(settings: "Conf") -> None:
 def _text(found: "Health") -> "Text":
     from rich.text import Text  # noqa: PLC0415  only here
 
-    return Text("\n".join([f"{found.at:%Y-%m-%d %H:%M:%S} UTC", *_lines(found)]), no_wrap=True)
+    shown = Text.from_ansi("\n".join([f"{found.at:%Y-%m-%d %H:%M:%S} UTC", *_lines(found)]))
+    shown.no_wrap = True
+    return shown
 
 
 def _lines(found: "Health") -> Iterator[str]:
-    drawn, _ = grid.draw([_row(job, found.at) for job in found.jobs], _COLUMNS, by_worth=False)
+    drawn, left_out = grid.draw(
+        [_row(job, found.at) for job in found.jobs], _COLUMNS, by_worth=False
+    )
     yield from drawn if found.jobs else ()
+    if left_out:
+        yield f"no room for {', '.join(left_out)}: --json has all"
+    yield from map(values.visible, _beside(found))
+
+
+def _beside(found: "Health") -> Iterator[str]:
+    """What is told beside the jobs' table."""
     yield ""
     yield f"writes now      {found.holder or 'nobody'}"
     yield f"configs held    {found.held}, {found.overdue} overdue"
@@ -88,9 +99,8 @@ def _lines(found: "Health") -> Iterator[str]:
     if found.stop:
         yield f"stopped         {found.stop}"
     yield ""
-    troubles = [f"{job.job}: {line}" for job in found.jobs for line in job.problems]
-    troubles += found.problems
-    yield from (f"! {values.visible(line)}" for line in troubles)
+    yield from (f"! {job.job}: {line}" for job in found.jobs for line in job.problems)
+    yield from (f"! {line}" for line in found.problems)
     if found.is_well:
         yield "all is well"
 

@@ -1,0 +1,112 @@
+"""What queries tell, taken from the listener: nobody's news are lost, and no others' are taken."""
+
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from quotaflow.pipelines import listener, progress
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.job import Job, Setting
+from quotaflow.pipelines.listener import BATCH, Listener
+from quotaflow.pipelines.progress import ProgressLog
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .test_query_progress import KAFKA, TOLD
+
+JOB = Job("job", "does", "requests", (), start=cast(Any, None))
+QUERY = cast(Any, SimpleNamespace(id="q1", runId="r1"))
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def log(said: list[str]) -> ProgressLog:
+    """A log that follows one start of one job, and has nowhere to write."""
+    conf = Conf()
+    setting = Setting(cast(Any, None), conf, Warehouse(conf.warehouse), "c1")
+    made = ProgressLog(setting, said.append, Listener())
+    made.follow(JOB, QUERY)
+    return made
+
+
+def tell(of: Listener, rows: int = 819, **others: Any) -> None:
+    told = SimpleNamespace(
+        json=json.dumps(TOLD | {"sources": [KAFKA | {"numInputRows": rows}]} | others)
+    )
+    of.onQueryProgress(cast(Any, SimpleNamespace(progress=told)))
+
+
+def end(of: Listener, run_id: str = "r1") -> None:
+    of.onQueryTerminated(cast(Any, SimpleNamespace(runId=run_id)))
+
+
+def test_batches_are_told_counted_and_kept_once(log: ProgressLog, said: list[str]) -> None:
+    tell(log.listener)
+    tell(log.listener, timestamp="2026-11-22T01:45:00.000Z")
+    tell(log.listener, rows=1, batchId=5)
+    end(log.listener)
+    assert log.finish(JOB) == 819 + 819 + 1
+    assert said[0] == "job: batch 4, 819 rows in 2.6 s"
+    assert list(log.unwritten) == [("q1", 4), ("q1", 5)]
+
+
+def test_batches_without_rows_are_looks_that_found_nothing(
+    log: ProgressLog, said: list[str]
+) -> None:
+    tell(log.listener, rows=0)
+    idle = SimpleNamespace(id="q1", runId="r1", timestamp="2026-11-22T02:00:00.000Z")
+    log.listener.onQueryIdle(cast(Any, idle))
+    log.take()
+    (row,) = log.unwritten.values()
+    assert (row["input_rows"], row.get("batch_id"), row["event_time"].hour) == (0, None, 2)
+    assert said == []
+
+
+def test_other_queries_of_the_session_are_not_ours(log: ProgressLog, said: list[str]) -> None:
+    tell(log.listener, runId="of somebody else")
+    end(log.listener, "of somebody else")
+    end(log.listener)
+    assert log.finish(JOB) == 0
+    assert (log.unwritten, said) == ({}, [])
+
+
+def test_a_query_that_ends_without_a_word_is_not_waited_for_for_ever(
+    log: ProgressLog, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_LAST_WORDS_S", 0.05)
+    assert log.finish(JOB) == 0
+    assert log.finish(JOB) == 0
+    assert said == ["job: its last batches were not told, and not counted"]
+
+
+def test_the_end_of_an_earlier_start_is_not_that_of_this_one(
+    log: ProgressLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_LAST_WORDS_S", 0.05)
+    log.follow(JOB, cast(Any, SimpleNamespace(id="q1", runId="r2")))
+    end(log.listener, "r1")
+    tell(log.listener, runId="r2")
+    end(log.listener, "r2")
+    assert log.finish(JOB) == 819
+
+
+def test_a_job_that_found_nothing_has_looked(log: ProgressLog) -> None:
+    log.looked(QUERY)
+    assert list(log.unwritten) == [("q1", None)]
+
+
+def test_news_that_find_no_room_are_counted_and_hold_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener, "_MOST_WAITING", 2)
+    full = Listener()
+    for _ in range(5):
+        tell(full)
+    assert full.lost == 3
+    assert [news.kind for news in (full.take(), full.take()) if news] == [BATCH, BATCH]
+    assert full.take() is None
