@@ -15,16 +15,21 @@ def in_blocks(page: Path) -> Iterator[str]:
     """Commands to run as they stand, their comments left out."""
     for language, block in _BLOCK.findall(page.read_text(encoding="utf-8")):
         for line in [] if language else re.sub(r"\\\n\s*", "", block).splitlines():
-            told = line.strip().removeprefix("$ ").split("  #")[0].strip()
-            if told.startswith("quotaflow "):
-                yield told
+            yield from _each(line.strip().removeprefix("$ ").split("  #")[0])
 
 
 def in_text(page: Path) -> Iterator[str]:
     """Commands that are named in passing."""
     text = re.sub(r"(?s)```.*?```", "", page.read_text(encoding="utf-8"))
     for told in _CODE.findall(text):
-        yield re.sub(r"\s+", " ", told)
+        yield from _each(re.sub(r"\s+", " ", told))
+
+
+def _each(line: str) -> Iterator[str]:
+    """A line's commands; general options alone, such as --help, are none."""
+    for told in map(str.strip, re.split(r"&&|;", line)):
+        if re.match(r"quotaflow [a-z]", told):
+            yield told
 
 
 def words(told: str) -> list[str]:
