@@ -57,7 +57,7 @@ def place(cluster: Cluster, filled: Path, tmp_path_factory: pytest.TempPathFacto
         "warehouse": {"path": str(folder / "home" / "warehouse")},
         "plan": {"max_input_age_s": 86_400},
     }
-    for name in ("conf.yaml", "setup/conf.yaml", "quotaflow/conf.yaml"):
+    for name in ("conf.yaml", "setup/conf.yaml"):
         file = folder / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(yaml.safe_dump(conf))
