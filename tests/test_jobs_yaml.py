@@ -17,6 +17,12 @@ from quotaflow.pipelines.jobs import GROUPS, JOBS
 ROOT = Path(__file__).parent.parent
 JOBS_TEXT = (ROOT / "jobs.yaml").read_text()
 BUNDLE = yaml.safe_load((ROOT / "databricks.yml").read_text())
+FILES = [ROOT / "databricks.yml", *(ROOT / name for name in BUNDLE["include"])]
+VARIABLES = {
+    name: declared
+    for file in FILES
+    for name, declared in yaml.safe_load(file.read_text()).get("variables", {}).items()
+}
 # The other compute, as the file's own comment says to choose it.
 ON_CLUSTERS = re.sub(r"<<: \*serverless_(job|task)\b", r"<<: *cluster_\1", JOBS_TEXT)
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
@@ -39,7 +45,7 @@ def resolved(value: Any) -> Any:
 def told(name: str) -> Any:
     kind, _, rest = name.partition(".")
     if kind == "var":
-        return BUNDLE["variables"][rest].get("default", "given")
+        return VARIABLES[rest].get("default", "given")
     if kind == "resources":
         resource: Any = BUNDLE["resources"]
         for part in rest.split("."):
@@ -139,16 +145,17 @@ def test_every_parameter_of_a_run_is_declared(name: str) -> None:
 
 
 def test_every_variable_is_declared_and_every_declared_one_is_used() -> None:
-    texts = [path.read_text() for path in (ROOT / "databricks.yml", *included())]
-    used = {name for text in texts for name in re.findall(r"\$\{var\.(\w+)\}", text)}
-    assert used == set(BUNDLE["variables"])
+    used = {name for file in FILES for name in re.findall(r"\$\{var\.(\w+)\}", file.read_text())}
+    assert used == set(VARIABLES)
 
 
-def included() -> list[Path]:
-    """The files the bundle includes; all must be there."""
-    files = [ROOT / name for name in BUNDLE["include"]]
-    assert all(file.is_file() for file in files)
-    return files
+def test_a_dashboard_reads_the_schema_that_the_tasks_fill() -> None:
+    (dashboard,) = yaml.safe_load((ROOT / "dashboards.yaml").read_text())["resources"][
+        "dashboards"
+    ].values()
+    assert (ROOT / dashboard["file_path"]).is_file()
+    place = f"{dashboard['dataset_catalog']}.{dashboard['dataset_schema']}"
+    assert f"warehouse.catalog_schema={place}" in JOBS_TEXT
 
 
 def test_what_the_catalog_holds_is_declared_as_the_catalog_names_it() -> None:

@@ -134,4 +134,4 @@ def test_the_bundle_has_the_file_and_where_its_tables_are() -> None:
     (board,) = resource["resources"]["dashboards"].values()
     assert (ROOT / board["file_path"]).resolve() == FILE
     assert board["dataset_catalog"] == "${var.catalog}"
-    assert board["dataset_schema"] == "${var.schema}"
+    assert board["dataset_schema"] == "${resources.schemas.tables.name}"
