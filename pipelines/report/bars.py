@@ -39,7 +39,7 @@ def bars(
         )
         for place, (part, values) in enumerate(series.items())
     ]
-    across: dict[str, Any] = {"title": axis, "rangemode": "tozero", "nticks": 5}
+    across: dict[str, Any] = {"title": axis, "rangemode": "tozero", "nticks": 4, "tickangle": 0}
     if limit is not None:
         across |= {"showgrid": False}
         traces.append(_line(limit, len(labels)))

@@ -88,7 +88,7 @@ def _ended(ends: Sequence[Row]) -> str:
 def _unended(open_ones: Sequence[Row]) -> str:
     if not open_ones:
         return ""
-    return f"{texts.count(open_ones[0]['of_all'], 'change')} has no end: the run was cut off."
+    return f"Changes without an end, because a run was cut off: {open_ones[0]['of_all']:,}."
 
 
 def _alarms(open_ones: Sequence[Row]) -> tuple[Alarm, ...]:

@@ -8,9 +8,11 @@ from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MOST_ROWS,
     NOW,
+    NUMBER,
     SOON,
     Alarm,
     Chart,
+    Column,
     Row,
     Section,
     grid,
@@ -64,6 +66,19 @@ ORDER BY
     row_count DESC, job, target, reason
 LIMIT {MOST_ROWS}
 """
+_STATES = """
+SELECT job, last_look, processed_rows_per_s, behind_offsets, behind_bytes
+FROM job_health
+WHERE cluster_id = {cluster}
+"""
+
+
+def _behind(row: Row) -> str:
+    if row["behind_offsets"] is not None:
+        return f"{row['behind_offsets']:,} lines"
+    return "" if row["behind_bytes"] is None else texts.size(row["behind_bytes"])
+
+
 _FLOW_COLUMNS = (
     text("job", "job"),
     number("read", "in_rows"),
@@ -72,7 +87,8 @@ _FLOW_COLUMNS = (
     number("late", "late_rows"),
     number("quarantined", "quarantined_rows"),
     number("failed", "failed_rows"),
-    number("batches", "batches"),
+    number("rows per s", "processed_rows_per_s"),
+    Column("unread", _behind, NUMBER),
     moment("newest event (UTC)", "newest"),
 )
 _REASON_COLUMNS = (
@@ -88,7 +104,7 @@ _OLD_MS = 3_600_000
 
 def section(scope: Scope) -> Section:
     """Jobs by what they read, wrote and could not use."""
-    flows, reasons = scope.rows(_FLOWS), scope.rows(_REASONS)
+    flows, reasons = _flows(scope), scope.rows(_REASONS)
     if not flows:
         return Section(TITLE, sentences=(scope.nothing(_TABLE),))
     ages = _ages(scope, flows)
@@ -111,6 +127,14 @@ def section(scope: Scope) -> Section:
         ),
         alarms=tuple(_alarms(scope, flows, reasons)),
     )
+
+
+def _flows(scope: Scope) -> list[Row]:
+    """Counts of jobs, with what their queries told of themselves where they did."""
+    told = scope.rows(_STATES) if scope.reader.is_made("query_progress") else []
+    states = {row["job"]: row for row in told}
+    unknown = dict.fromkeys(("last_look", "processed_rows_per_s", "behind_offsets", "behind_bytes"))
+    return [unknown | states.get(row["job"], {}) | row for row in scope.rows(_FLOWS)]
 
 
 def _ages(scope: Scope, flows: Sequence[Row]) -> str:
@@ -145,6 +169,15 @@ def _alarms(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> list[
         alarms.append(Alarm(SOON, f"Rows could not be used: {texts.names(bad)}."))
     newest = max(row["newest"] for row in flows)
     if (scope.now - newest).total_seconds() * 1e3 > _OLD_MS:
-        said = f"The newest event of all is {texts.age(newest, scope.now)} old: is a job running?"
-        alarms.append(Alarm(NOW, said))
+        said = f"The newest event of all is {texts.age(newest, scope.now)} old"
+        alarms.append(Alarm(NOW, f"{said}{_looked(scope, flows)}"))
     return alarms
+
+
+def _looked(scope: Scope, flows: Sequence[Row]) -> str:
+    looks = [row["last_look"] for row in flows if row["last_look"]]
+    if not looks or (scope.now - max(looks)).total_seconds() * 1e3 > _OLD_MS:
+        return ": is a job running?"
+    return (
+        f", though jobs looked {texts.age(max(looks), scope.now)} ago: do brokers ship their log?"
+    )

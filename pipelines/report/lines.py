@@ -18,7 +18,6 @@ def lines(
     axis: str,
     step_s: int,
     limit: tuple[str, float] | None = None,
-    suffix: str = "",
 ) -> str:
     """JSON of the figure: a line for each of the first series; a dotted one for a limit.
 
@@ -32,7 +31,7 @@ def lines(
         seconds = [second for points in series.values() for second, _ in points]
         ends = [(min(seconds), limit[1]), (max(seconds), limit[1])]
         traces.append(_trace(limit[0], ends, len(COLOURS) - 1, is_limit=True))
-    down = {"title": axis, "rangemode": "tozero", "nticks": 6, "ticksuffix": suffix}
+    down = {"title": axis, "rangemode": "tozero", "nticks": 6, "exponentformat": "none"}
     return figure(
         traces, _PLOT_PX, {"type": "date", "title": "UTC", "nticks": 4, "tickangle": 0}, down
     )

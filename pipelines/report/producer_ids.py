@@ -119,7 +119,7 @@ def section(scope: Scope) -> Section:
         span=texts.span(*scope.extent(_TABLE)),
         sentences=(said, *_blame(accused)),
         advice="; ".join(f"{cause}: {what}" for cause, what in causes.items())
-        or "Nothing: nobody is accused.",
+        or _fit(first["violators"]),
         charts=(_chart(scope, rows),),
         grids=(
             grid("Who took new producer ids, offenders first", rows, _COLUMNS, "Nobody."),
@@ -136,6 +136,12 @@ def section(scope: Scope) -> Section:
         ),
         alarms=_alarms(rows, accused),
     )
+
+
+def _fit(violators: int) -> str:
+    if not violators:
+        return "Nothing: all stayed within their quota."
+    return "Nobody is accused; look whether the quota of conf fits those who went over it."
 
 
 def _blame(accused: Sequence[Row]) -> tuple[str, ...]:

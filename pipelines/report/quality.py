@@ -22,24 +22,14 @@ from quotaflow.schemas import tables
 TITLE = "Quality of the tables"
 _TABLE = "quality_results"
 _LAST = f"""
-WITH ordered AS (
-    SELECT
-        *,
-        row_number() OVER (
-            PARTITION BY suite, expectation, column_name, kind ORDER BY event_time DESC
-        ) AS nth
-    FROM {_TABLE}
-    WHERE cluster_id = {{cluster}}
-)
 SELECT
     *,
     count(*) OVER () AS of_all,
-    count(DISTINCT suite) OVER () AS suites,
     max(event_time) OVER () AS last_run,
     count(CASE WHEN NOT success THEN 1 END) OVER () AS failed
-FROM ordered
-WHERE nth = 1
-ORDER BY success, severity, suite, expectation, column_name
+FROM quality_now
+WHERE cluster_id = {{cluster}} OR cluster_id IS NULL
+ORDER BY success, severity, suite, expectation
 LIMIT {MOST_ROWS}
 """
 _FAILED = (

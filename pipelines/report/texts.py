@@ -13,16 +13,20 @@ _SMALL = 10
 
 
 def listed(value: object, chars: int = NAME_CHARS) -> str:
-    """A value as text to read: bounded, and without what does not print."""
+    """A value as text to read: bounded, and without what does not print.
+
+    Nor with backticks, which mark our commands: nobody's name may look like one.
+    """
     if value is None:
         return NOT_KNOWN
     # Whoever named it may have sent megabytes.
     start = str(value)[: chars + 1]
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in start)
+    shown = shown.replace("`", "'")
     return shown if len(shown) <= chars else shown[: chars - 1] + "…"
 
 
-def label(name: object, chars: int = 28) -> str:
+def label(name: object, chars: int = 24) -> str:
     """A name as plotly may show it, which takes some tags and entities for markup."""
     return html.escape(listed(name, chars))
 

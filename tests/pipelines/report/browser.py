@@ -29,6 +29,7 @@ _DRAWN = """new Promise((done) => {
         && document.querySelector(".chart") ? setTimeout(look, 20) : done(true);
     look();
 })"""
+_END_S = 20
 _PROBLEMS = {"Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"}
 
 
@@ -140,6 +141,7 @@ def browser(folder: Path) -> Iterator[Browser]:
             yield page
             page.session = None
             page.ask("Browser.close")
+            process.wait(_END_S)
     finally:
         process.kill()
         process.wait()

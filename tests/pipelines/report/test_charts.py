@@ -32,7 +32,7 @@ def test_names_that_look_alike_once_they_are_cut_keep_lanes_of_their_own() -> No
     names = ["x" * 100 + "1", "x" * 100 + "2"]
     (data,), layout = drawn(bars(names, {"bytes": [1.0, 2.0]}, "bytes"))
     assert data["y"] == [0, 1]
-    assert layout["yaxis"]["ticktext"] == ["x" * 27 + "…"] * 2
+    assert layout["yaxis"]["ticktext"] == ["x" * 23 + "…"] * 2
     (heat,), _ = drawn(heat_map({(name, "r"): 1.0 for name in names}, "from", "to"))
     assert heat["y"] == [0, 1]
 

@@ -17,7 +17,8 @@ from .pages import NOON
         pytest.param(None, "not known", id="none"),
         pytest.param("az-a", "az-a", id="plain"),
         pytest.param("a\u202eb\n", "a\ufffdb\ufffd", id="what does not print"),
-        pytest.param("x" * 60, "x" * 27 + "…", id="too long"),
+        pytest.param("x" * 60, "x" * 23 + "…", id="too long"),
+        pytest.param("`quotaflow`", "&#x27;quotaflow&#x27;", id="what marks our commands"),
         pytest.param("<b>&amp;", "&lt;b&gt;&amp;amp;", id="markup"),
     ],
 )
