@@ -133,6 +133,7 @@ PAGES = (
     _page(
         "Pipeline",
         (_table("Jobs, the furthest behind first", "jobs"),),
+        (_table("Checks of the tables that fail", "checks_that_fail"),),
         (_table("Rows that were not used", "rows_that_were_not_used"),),
     ),
 )

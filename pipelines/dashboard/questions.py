@@ -218,6 +218,13 @@ ORDER BY instances DESC
         "rows_in rows_out rows_left_out rows_quarantined rows_late rows_failed",
         "newest_event_time, job",
     ),
+    _rows(
+        "checks_that_fail",
+        "quality_now",
+        "suite severity expectation column_name failed_rows checked_rows details event_time",
+        "severity, suite, expectation",
+        "NOT success",
+    ),
     Dataset(
         "rows_that_were_not_used",
         """

@@ -9,7 +9,6 @@ from quotaflow.pipelines.report.section import (
     NOW,
     SOON,
     Alarm,
-    Column,
     Row,
     Section,
     grid,
@@ -20,13 +19,12 @@ from quotaflow.pipelines.report.section import (
 from quotaflow.schemas import tables
 
 TITLE = "Quality of the tables"
-_TABLE = "quality_results"
 _LAST = f"""
 SELECT
     *,
-    count(*) OVER () AS of_all,
+    count(*) OVER () AS checks,
     max(event_time) OVER () AS last_run,
-    count(CASE WHEN NOT success THEN 1 END) OVER () AS failed
+    count(CASE WHEN NOT success THEN 1 END) OVER () AS of_all
 FROM quality_now
 WHERE cluster_id = {{cluster}} OR cluster_id IS NULL
 ORDER BY success, severity, suite, expectation
@@ -34,21 +32,19 @@ LIMIT {MOST_ROWS}
 """
 _FAILED = (
     text("table", "suite"),
-    text("check", "kind"),
     text("expectation", "expectation"),
-    Column("column", lambda row: texts.listed(row["column_name"] or "")),
+    text("column", "column_name"),
     text("severity", "severity"),
     number("rows checked", "checked_rows"),
     number("rows wrong", "failed_rows"),
     moment("at (UTC)", "event_time"),
-    Column("details", lambda row: texts.listed(row["details"] or "", 160)),
+    text("what is expected", "details", 160),
 )
 
 
 def section(scope: Scope) -> Section:
     """Checks that failed when they were last run."""
-    is_made = _TABLE in tables.TABLES and scope.reader.is_made(_TABLE)
-    rows = scope.rows(_LAST) if is_made else []
+    rows = scope.rows(_LAST) if scope.reader.is_made(tables.QUALITY_RESULTS.name) else []
     if not rows:
         return Section(
             TITLE,
@@ -57,7 +53,7 @@ def section(scope: Scope) -> Section:
         )
     failed = [row for row in rows if not row["success"]]
     first = rows[0]
-    said = f"{first['failed']:,} of {texts.count(first['of_all'], 'check')} failed when last run."
+    said = f"{first['of_all']:,} of {texts.count(first['checks'], 'check')} failed when last run."
     return Section(
         TITLE,
         span=f"last run {texts.moment(first['last_run'])} UTC",
@@ -66,6 +62,7 @@ def section(scope: Scope) -> Section:
         if failed
         else "Nothing.",
         grids=(grid("Checks that fail, critical ones first", failed, _FAILED, "None fails."),),
+        left_out=("Each check was run over what was new since the one before it.",),
         alarms=_alarms(failed),
     )
 
