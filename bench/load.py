@@ -14,42 +14,28 @@ job took, and the most memory the command's processes held together.
 
 import argparse
 import json
-import os
+import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
 import load_lines
-import made_context
-import psutil
-import yaml
-from confluent_kafka import Producer
+import load_setting
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.reader import NeverMadeError, Reader
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.reader import NeverMadeError
 
-JOBS = ("ingest_request_log", "client_metrics", "fetches", "request_results", "fetch_results")
 SPAN_PER_S = 10_000
 """Lines of a backlog are so many to a second of the brokers' clocks."""
 CURVE = (1, 3, 10)
-_JAAS = "QUOTAFLOW_BENCH_JAAS"
 _LOOK_S = 10
-_BEFORE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,81 +71,24 @@ class Live:
         return statistics.linear_regression(times, late).slope if len(late) > 1 else float("nan")
 
 
-@contextmanager
-def setting(clients: int) -> Iterator[tuple[Cluster, Path]]:
-    """A cluster of one broker and the conf file of a warehouse that knows the made-up cluster."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with Cluster(folder / "cluster", nodes=1) as cluster:
-            properties = cluster.client_properties("admin")
-            os.environ[_JAAS] = properties.pop("sasl.jaas.config")
-            conf = {
-                "kafka": {"properties": properties | {"sasl.jaas.config": f"env:{_JAAS}"}},
-                "warehouse": {"path": str(folder / "warehouse")},
-                "ingest": {"receiver_topic": None},
-            }
-            file = folder / "conf.yaml"
-            file.write_text(yaml.safe_dump(conf))
-            topics = load_lines.topics(clients)
-            partitions = dict.fromkeys(topics, range(load_lines.PARTITIONS))
-            made_context.write(
-                Warehouse(config.load(file).warehouse),
-                *(cluster.cluster_id, datetime.now(UTC) - _BEFORE, topics, partitions),
-            )
-            yield cluster, file
-
-
-def send(cluster: Cluster, lines: Iterator[bytes], per_s: int | None = None) -> int:
-    """Lines to the topic, as fast as they go or at a pace; returns how many the broker has."""
-    failed: list[str] = []
-    login = cluster.librdkafka_properties("admin")
-    producer = Producer(
-        login | {"linger.ms": 50, "compression.type": "lz4", "enable.metrics.push": False}
-    )
-    began, sent = time.monotonic(), 0
-    for line in lines:
-        while True:
-            try:
-                producer.produce(REQUEST_LOG_TOPIC, line, on_delivery=_noting(failed))
-                break
-            except BufferError:
-                producer.poll(0.1)
-        sent += 1
-        if sent % 1_000 == 0:
-            producer.poll(0)
-            if per_s:
-                time.sleep(max(0.0, began + sent / per_s - time.monotonic()))
-    if producer.flush(60) or failed:
-        raise KafkaError(f"the broker did not take every line: {failed[:1]}")
-    return sent
-
-
-def _noting(failed: list[str]) -> Callable[[object, object], None]:
-    return lambda error, _: failed.append(str(error)) if error else None
-
-
-def command(conf: Path, *arguments: str) -> list[str]:
-    """The command line of `quotaflow run` over every job of the request log."""
-    run = [sys.executable, "-m", "quotaflow.pipelines", "run", *JOBS]
-    return [*run, "--conf", str(conf), *arguments]
-
-
 def drain(lines: int, clients: int) -> Drained:
     """Fill the topic, then run every job once."""
-    with setting(clients) as (cluster, conf):
+    with load_setting.setting(clients) as (cluster, conf):
         start_ms = int((time.time() - lines / SPAN_PER_S) * 1_000)
-        send(cluster, islice(load_lines.lines(clients, start_ms, SPAN_PER_S), lines))
+        load_setting.send(cluster, islice(load_lines.lines(clients, start_ms, SPAN_PER_S), lines))
         began, jobs_s = time.monotonic(), dict[str, float]()
         with (
-            subprocess.Popen(command(conf, "--once"), stderr=subprocess.PIPE, text=True) as process,
-            _watched(process.pid) as peak,
+            subprocess.Popen(
+                load_setting.command(conf, "--once"), stderr=subprocess.PIPE, text=True
+            ) as process,
+            load_setting.watched(process.pid) as peak,
         ):
             assert process.stderr is not None
             job, since, said = "", began, list[str]()
             for line in process.stderr:
                 said.append(line)
                 name = line.strip().split(":")[0]
-                if ": reading " in line and name in JOBS:
+                if ": reading " in line and name in load_setting.JOBS:
                     jobs_s |= {job: time.monotonic() - since} if job else {}
                     job, since = name, time.monotonic()
             jobs_s[job] = time.monotonic() - since
@@ -176,28 +105,32 @@ def live(per_s: int, minutes: float, clients: int) -> Live:
     """Let lines come at a pace beside the command, and watch how old its newest events are."""
     told = Live(per_s)
     count = int(per_s * minutes * 60)
-    with setting(clients) as (cluster, conf):
+    with load_setting.setting(clients) as (cluster, conf):
         lines = islice(load_lines.lines(clients, int(time.time() * 1_000), per_s), count)
-        sender = threading.Thread(target=lambda: setattr(told, "sent", send(cluster, lines, per_s)))
+        sender = threading.Thread(
+            target=lambda: setattr(told, "sent", load_setting.send(cluster, lines, per_s))
+        )
         with (
-            subprocess.Popen(command(conf, "--every", "10s"), stderr=subprocess.DEVNULL) as process,
-            _watched(process.pid) as peak,
+            subprocess.Popen(
+                load_setting.command(conf, "--every", "10s"), stderr=subprocess.DEVNULL
+            ) as process,
+            load_setting.watched(process.pid) as peak,
         ):
             sender.start()
-            while sender.is_alive():
+            while sender.is_alive() and process.poll() is None:
                 time.sleep(_LOOK_S)
                 for job, age_s in _ages(conf).items():
                     told.ages_s.setdefault(job, []).append(age_s)
             if process.poll() is not None:
                 raise KafkaError(f"quotaflow run ended by itself: {process.returncode}")
-            process.send_signal(2)
+            process.send_signal(signal.SIGINT)
         told.peak_bytes = peak[0]
     return told
 
 
 def _ages(conf: Path) -> dict[str, float]:
     try:
-        rows = _ask(
+        rows = load_setting.ask(
             conf, "SELECT job, max(event_time) AS newest FROM pipeline_progress GROUP BY job"
         )
     except NeverMadeError:
@@ -206,43 +139,9 @@ def _ages(conf: Path) -> dict[str, float]:
 
 
 def _check(conf: Path, lines: int) -> None:
-    got = _ask(conf, "SELECT count(*) AS n FROM requests")[0]["n"]
+    got = load_setting.ask(conf, "SELECT count(*) AS n FROM requests")[0]["n"]
     if got != lines:
         raise KafkaError(f"{got} rows of {lines} lines")
-
-
-def _ask(conf: Path, query: str) -> list[dict]:
-    return Reader(Warehouse(config.load(conf).warehouse)).rows(query)
-
-
-@contextmanager
-def _watched(pid: int) -> Iterator[list[int]]:
-    """The most bytes a process and its children held at once, in its first item, once left."""
-    peak, ended = [0], threading.Event()
-
-    def look() -> None:
-        while not ended.wait(1):
-            try:
-                root = psutil.Process(pid)
-                family = [root, *root.children(recursive=True)]
-                peak[0] = max(peak[0], sum(_resident(process) for process in family))
-            except psutil.NoSuchProcess:
-                continue
-
-    watcher = threading.Thread(target=look, daemon=True)
-    watcher.start()
-    try:
-        yield peak
-    finally:
-        ended.set()
-        watcher.join()
-
-
-def _resident(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_full_info().pss)
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return 0
 
 
 def show_drained(found: list[Drained], title: str) -> Table:

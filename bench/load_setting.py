@@ -1,0 +1,123 @@
+"""What a load runs in: a one-broker cluster, a sender of lines, the command and its memory."""
+
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import load_lines
+import made_context
+import psutil
+import yaml
+from confluent_kafka import Producer
+
+from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
+from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.warehouse import Warehouse
+
+JOBS = ("ingest_request_log", "client_metrics", "fetches", "request_results", "fetch_results")
+_JAAS = "QUOTAFLOW_BENCH_JAAS"
+_BEFORE = timedelta(days=1)
+
+
+@contextmanager
+def setting(clients: int) -> Iterator[tuple[Cluster, Path]]:
+    """A cluster of one broker and the conf file of a warehouse that knows the made-up cluster."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Cluster(folder / "cluster", nodes=1) as cluster:
+            properties = cluster.client_properties("admin")
+            os.environ[_JAAS] = properties.pop("sasl.jaas.config")
+            conf = {
+                "kafka": {"properties": properties | {"sasl.jaas.config": f"env:{_JAAS}"}},
+                "warehouse": {"path": str(folder / "warehouse")},
+                "ingest": {"receiver_topic": None},
+            }
+            file = folder / "conf.yaml"
+            file.write_text(yaml.safe_dump(conf))
+            topics = load_lines.topics(clients)
+            partitions = dict.fromkeys(topics, range(load_lines.PARTITIONS))
+            made_context.write(
+                Warehouse(config.load(file).warehouse),
+                *(cluster.cluster_id, datetime.now(UTC) - _BEFORE, topics, partitions),
+            )
+            yield cluster, file
+
+
+def send(cluster: Cluster, lines: Iterator[bytes], per_s: int | None = None) -> int:
+    """Lines to the topic, as fast as they go or at a pace; returns how many the broker has."""
+    failed: list[str] = []
+    login = cluster.librdkafka_properties("admin")
+    producer = Producer(
+        login | {"linger.ms": 50, "compression.type": "lz4", "enable.metrics.push": False}
+    )
+    began, sent = time.monotonic(), 0
+    for line in lines:
+        while True:
+            try:
+                producer.produce(REQUEST_LOG_TOPIC, line, on_delivery=_noting(failed))
+                break
+            except BufferError:
+                producer.poll(0.1)
+        sent += 1
+        if sent % 1_000 == 0:
+            producer.poll(0)
+            if per_s:
+                time.sleep(max(0.0, began + sent / per_s - time.monotonic()))
+    if producer.flush(60) or failed:
+        raise KafkaError(f"the broker did not take every line: {failed[:1]}")
+    return sent
+
+
+def _noting(failed: list[str]) -> Callable[[object, object], None]:
+    return lambda error, _: failed.append(str(error)) if error else None
+
+
+def command(conf: Path, *arguments: str) -> list[str]:
+    """The command line of `quotaflow run` over every job of the request log."""
+    run = [sys.executable, "-m", "quotaflow.pipelines", "run", *JOBS]
+    return [*run, "--conf", str(conf), *arguments]
+
+
+def ask(conf: Path, query: str) -> list[dict[str, Any]]:
+    """Rows of a query over the tables of a conf."""
+    return Reader(Warehouse(config.load(conf).warehouse)).rows(query)
+
+
+@contextmanager
+def watched(pid: int) -> Iterator[list[int]]:
+    """The most bytes a process and its children held at once, in its first item, once left."""
+    peak, ended = [0], threading.Event()
+
+    def look() -> None:
+        while not ended.wait(1):
+            try:
+                root = psutil.Process(pid)
+                family = [root, *root.children(recursive=True)]
+                peak[0] = max(peak[0], sum(_resident(process) for process in family))
+            except psutil.NoSuchProcess:
+                continue
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _resident(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_full_info().pss)
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0
