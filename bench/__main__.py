@@ -14,6 +14,8 @@ BENCHMARKS = (
     "fetch_results",
     "snapshots",
     "producer_ids_stream",
+    "jobs",
+    "load",
 )
 
 
