@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.quality.validation import Validation
 
-_PAGES = "validations"
+_PAGES, _STATIC = "validations", "static"
 _INDEX = "index.html"
 _TEMPLATE = "index.html.j2"
 _FOLDER = "_data_docs"
@@ -19,8 +20,8 @@ _FOLDER = "_data_docs"
 _SEALED = """<head>
     <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src 'self' data:;
       style-src 'self' 'unsafe-inline'; font-src 'self'">
-    <style>body { font: 16px/1.5 system-ui, sans-serif; padding: 1rem } .ge-footer { display: none }
-    </style>"""
+    <style>body { font: 16px/1.5 system-ui, sans-serif; padding: 1rem }
+      body > footer, img { display: none !important }</style>"""
 
 
 def folder(conf: Conf, named: Path | None = None) -> Path:
@@ -48,13 +49,18 @@ def write(
     standing: list[dict[str, Any]],
     made_at: datetime,
 ) -> Path:
-    """Replace the pages of the tables that were checked, and the index; returns the index."""
-    for suite in checked:
-        shutil.rmtree(path / _PAGES / suite, ignore_errors=True)
-    validation.write_pages(path)
-    for suite in checked:
-        for page in _pages(path, suite):
-            page.write_text(_sealed(page.read_text(encoding="utf-8")), encoding="utf-8")
+    """Replace the pages of the tables that were checked, and the index; returns the index.
+
+    They are made elsewhere: great-expectations would take away the pages of other runs.
+    """
+    with TemporaryDirectory() as made:
+        validation.write_pages(Path(made))
+        shutil.copytree(Path(made, _STATIC), path / _STATIC, dirs_exist_ok=True)
+        for suite in checked:
+            for page in _pages(Path(made), suite):
+                page.write_text(_sealed(page.read_text(encoding="utf-8")), encoding="utf-8")
+            shutil.rmtree(path / _PAGES / suite, ignore_errors=True)
+            shutil.copytree(Path(made, _PAGES, suite), path / _PAGES / suite)
     index = path / _INDEX
     index.write_text(_index(path, standing, made_at), encoding="utf-8")
     return index

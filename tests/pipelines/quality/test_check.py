@@ -90,7 +90,7 @@ def test_what_fails_is_told_until_it_is_mended(warehouse: Warehouse, fill: Fill)
     assert names(check(conf, asked, now(), lines.append)) == names(mended)
     since = Asked(["requests"], since=now() + timedelta(hours=1))
     assert names(check(conf, since, now(), lines.append)) == set()
-    _look_at(mended.index)
+    _look_at(mended.index)  # the page of plans is of the run before
 
 
 def _look_at(index: Path | None) -> None:
