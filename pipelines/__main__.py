@@ -25,6 +25,7 @@ from quotaflow.pipelines.commands import (
     tables,
     throttle_advice,
     troubleshoot,
+    upkeep,
     what_if,
     why,
 )
@@ -54,6 +55,7 @@ def app() -> typer.Typer:
     for group in (
         jobs,
         snapshot,
+        upkeep,
         tables,
         metrics,
         captures,

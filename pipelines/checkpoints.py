@@ -11,10 +11,14 @@ _VERSION_AND_METADATA = 2
 
 @dataclass(frozen=True, slots=True)
 class DeltaOffset:
-    """Where a batch ends in a Delta table: before the version that is read next."""
+    """Where a batch ends in a Delta table: before the version that is read next.
+
+    `is_whole`: all before it is read; not so while a query takes in the table it began with.
+    """
 
     table_id: str
     version: int
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,14 @@ def load(folder: Path) -> dict[str, Checkpoint]:
     return {checkpoint.job: checkpoint for checkpoint in found if checkpoint.batch_id >= 0}
 
 
+def committed(checkpoint: Path) -> Checkpoint | None:
+    """A checkpoint as the newest batch left it that is done; None before the first."""
+    commits = checkpoint / "commits"
+    names = [path.name for path in commits.iterdir()] if commits.is_dir() else []
+    done = max((int(name) for name in names if name.isdecimal()), default=None)
+    return None if done is None else _at(checkpoint, done)
+
+
 def query_id(checkpoint: Path) -> str:
     """The id Spark gave the query when its checkpoint was made; it lives and dies with it."""
     return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
@@ -54,7 +66,10 @@ def newest_batch(checkpoint: Path) -> int:
 
 
 def _load(path: Path) -> Checkpoint:
-    batch_id = newest_batch(path)
+    return _at(path, newest_batch(path))
+
+
+def _at(path: Path, batch_id: int) -> Checkpoint:
     source = _source(path / "offsets" / str(batch_id)) if batch_id >= 0 else None
     return Checkpoint(
         job=path.name,
@@ -91,7 +106,8 @@ def _delta(source: Any) -> DeltaOffset | None:
         return None
     # Files of a version are numbered from 0; below, nothing of it is read, and so is none of
     # the version before.
-    return DeltaOffset(str(source["reservoirId"]), int(source["reservoirVersion"]))
+    is_whole = not source.get("isStartingVersion", False)
+    return DeltaOffset(str(source["reservoirId"]), int(source["reservoirVersion"]), is_whole)
 
 
 def _topic(file: Path) -> dict[str, str] | None:

@@ -25,6 +25,7 @@ from quotaflow.pipelines.racks import Racks
 from quotaflow.pipelines.replication_section import Replication
 from quotaflow.pipelines.secrets import SHOWN_SECRET, literal_secret_problem, principal
 from quotaflow.pipelines.section import Positive, Principal, Section
+from quotaflow.pipelines.upkeep_section import Upkeep
 from quotaflow.udfs.rules.pseudonym import ADDRESS
 
 _UNPRINTED = {("kafka",), ("privacy",), ("spark", "conf"), ("alerts", "webhook")}
@@ -184,6 +185,7 @@ class Conf(Section):
     privacy: Privacy = Privacy()
     health: Health = Health()
     quality: Quality = Quality()
+    upkeep: Upkeep = Upkeep()
     spark: Spark = Spark()
 
     @model_validator(mode="after")

@@ -7,12 +7,10 @@ batch changes nothing. A fact shipped later than `max_lateness` is counted and l
 lateness is a property of the row alone, so the split into batches cannot matter.
 """
 
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from functools import reduce
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines import result_memory
@@ -21,27 +19,14 @@ from quotaflow.pipelines.held import held
 from quotaflow.pipelines.result_memory import Memory
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch, Count
-from quotaflow.pipelines.spans import EVER, Span, any_of
+from quotaflow.pipelines.spans import Span, any_of
 from quotaflow.pipelines.spark_errors import spark_errors
-from quotaflow.schemas.table import Table
+from quotaflow.pipelines.touched import News, by_result, is_late, touched
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _REASON_CHARS = 300
-_EVER = datetime.fromtimestamp(0, UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class _Touched:
-    """What a batch means to one result: rows that came, buckets, and what is remembered by then."""
-
-    rows: int = 0
-    late: int = 0
-    buckets: tuple[datetime, ...] = ()
-    since: datetime | None = None
-    latest: tuple[datetime, str] | None = None
-    memory: Memory = field(default_factory=Memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +45,24 @@ class Keeper:
         known = result_memory.load(checkpoint)
         memories, counts, failures = dict(known), list[Count](), list[Exception]()
         latest: list[tuple[datetime, str]] = []
-        buckets, news = self._buckets(facts), _News(facts.sparkSession, batch)
+        buckets = by_result(self.results, facts, self.conf.results.max_lateness_s)
+        news = News(facts.sparkSession, batch)
         for result in self.results:
             name = result.table.name
-            touched = _touched(result, buckets.get(name, []), news, known.get(name, Memory()))
-            spans = result.spans(touched.buckets, touched.since)
-            latest.extend([touched.latest] if touched.latest else [])
-            counts.append(Count("in", touched.rows, name))
-            counts.append(Count("late", touched.late, name, "past_max_lateness"))
+            by = touched(result, buckets.get(name, []), news, known.get(name, Memory()))
+            spans = news.computable(result, result.spans(by.in_buckets, by.since))
+            latest.extend([by.latest] if by.latest else [])
+            counts.append(Count("in", by.rows, name))
+            counts.append(Count("late", by.late, name, "past_max_lateness"))
+            counts.append(Count("late", by.rows_before(spans), name, "past_retention"))
             try:
-                written = self._replace(result, facts, spans, batch) if spans else 0
+                written = self._replace(result, facts.sparkSession, spans, batch) if spans else 0
             except spark_errors() as error:
                 failures.append(error)
-                memories[name] = _dirty(touched.memory, spans[0].start, error)
-                counts.append(Count("failed", touched.rows, name, type(error).__name__))
+                memories[name] = _dirty(by.memory, spans[0].start, error)
+                counts.append(Count("failed", by.rows, name, type(error).__name__))
                 continue
-            memories[name] = replace(touched.memory, dirty_since=None, failure=None)
+            memories[name] = replace(by.memory, dirty_since=None, failure=None)
             counts.append(Count("out", written, name))
         if len(failures) == len(self.results):
             raise failures[0]
@@ -89,47 +76,20 @@ class Keeper:
         facts = batch.warehouse.read(spark, self.results[0].facts.name)
         self.write(facts.where(F.lit(False)), batch)
 
-    def rebuild(self, batch: Batch, session_of: "DataFrame") -> int:
-        """Compute the whole tables anew, late facts included; returns the number of rows."""
-        return sum(self._replace(r, session_of, [EVER], batch, late=True) for r in self.results)
-
-    def _buckets(self, facts: "DataFrame") -> dict[str, list[Row]]:
-        """What came for each result, by its name, counted by bucket; all in one pass."""
-        came = (
-            result.relevant(facts)
-            .withColumn("is_late", self._is_late())
-            .select(
-                F.lit(result.table.name).alias("result"),
-                *("cluster_id", "event_time", "is_late"),
-                F.window("event_time", f"{result.bucket_s} seconds")["start"].alias("start"),
-            )
-            for result in self.results
-        )
-        rows = (
-            reduce(DataFrame.union, came)
-            # By cluster too: Spark would sort, not hash, to find the greatest of texts.
-            .groupBy(
-                *("result", "cluster_id", "is_late"),
-                F.when(~F.col("is_late"), F.col("start")).alias("bucket"),
-            )
-            .agg(F.count(F.lit(1)).alias("rows"), F.max("event_time").alias("latest"))
-            .collect()
-        )
-        by_result: dict[str, list[Row]] = {}
-        for row in rows:
-            by_result.setdefault(row["result"], []).append(row)
-        return by_result
+    def rebuild(self, batch: Batch, spark: "SparkSession", span: Span) -> int:
+        """Compute a span of the tables anew, late facts included; returns the number of rows."""
+        return sum(self._replace(r, spark, [span], batch, late=True) for r in self.results)
 
     def _replace(
         self,
         result: Result,
-        facts: "DataFrame",
+        spark: "SparkSession",
         spans: list[Span],
         batch: Batch,
         *,
         late: bool = False,
     ) -> int:
-        spark, table = facts.sparkSession, result.table
+        table = result.table
         since = spans[0].start - timedelta(seconds=result.warm_up_s)
         lookback = timedelta(seconds=result.warm_up_s + result.lookback_s)
         read = [Span(span.start - lookback, span.end) for span in spans]
@@ -139,7 +99,7 @@ class Keeper:
             )
         )
         if not late:
-            seen = seen.where(~self._is_late())
+            seen = seen.where(~is_late(self.conf.results.max_lateness_s))
         names = [context.table.name for context in result.context]
         known = Known(
             facts=seen,
@@ -154,68 +114,6 @@ class Keeper:
         with held(rows) as kept:
             batch.replace(kept, table, f"({result.scope}) AND ({place})")
             return kept.count()
-
-    def _is_late(self) -> Column:
-        bound = F.make_dt_interval(secs=F.lit(self.conf.results.max_lateness_s))
-        return F.col("record_time") > F.col("event_time") + bound
-
-
-def _touched(result: Result, rows: list[Row], news: "_News", memory: Memory) -> _Touched:
-    since, seen, latest = news.of(result, memory)
-    latest.extend((_utc(row["latest"]), row["cluster_id"]) for row in rows)
-    sinces = [time for time in (since, memory.dirty_since) if time]
-    return _Touched(
-        rows=sum(row["rows"] for row in rows),
-        late=sum(row["rows"] for row in rows if row["is_late"]),
-        buckets=tuple(_utc(row["bucket"]) for row in rows if row["bucket"]),
-        since=min(sinces, default=None),
-        latest=max(latest, default=None),
-        memory=replace(memory, context_seen=seen),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _News:
-    """What came to the tables that results look things up in; each is asked once per batch."""
-
-    spark: "SparkSession"
-    batch: Batch
-    _asked: dict[tuple[str, str, datetime | None], Row] = field(default_factory=dict)
-
-    def of(
-        self, result: Result, memory: Memory
-    ) -> tuple[datetime | None, dict[str, datetime], list[tuple[datetime, str]]]:
-        """Since when new rows of a context hold, what was seen of it by now, and the newest row."""
-        sinces, seen, latest = list[datetime](), dict(memory.context_seen), []
-        for context in result.context:
-            if context.valid_from is None:
-                continue
-            name = context.table.name
-            row = self._newest(context.table, context.valid_from, seen.get(name))
-            if row["newest"] is None:
-                continue
-            # A query that begins has computed nothing yet that could be older than its context.
-            if name in seen or self.batch.batch_id:
-                is_first = context.reaches_back and name not in seen
-                sinces.append(_EVER if is_first else _utc(row["since"]))
-                latest.append((_utc(row["newest"]), row["cluster_id"]))
-            seen[name] = _utc(row["newest"])
-        return min(sinces, default=None), seen, latest
-
-    def _newest(self, table: Table, valid_from: str, seen: datetime | None) -> Row:
-        key = table.name, valid_from, seen
-        if key not in self._asked:
-            rows = self.batch.warehouse.read(self.spark, table.name)
-            # Asked before a result that reads it is computed: what comes meanwhile is new to the
-            # next batch.
-            if seen is not None:
-                rows = rows.where(F.col(table.time) > F.lit(seen))
-            self._asked[key] = rows.agg(
-                F.max(table.time).alias("newest"),
-                F.min(F.expr(valid_from)).alias("since"),
-                F.max_by("cluster_id", table.time).alias("cluster_id"),
-            ).collect()[0]
-        return self._asked[key]
 
 
 def _carried(
@@ -236,8 +134,3 @@ def _dirty(memory: Memory, since: datetime, error: Exception) -> Memory:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     reason = (lines or [type(error).__name__])[0][:_REASON_CHARS]
     return replace(memory, dirty_since=since, failure=reason)
-
-
-def _utc(time: datetime) -> datetime:
-    # Collected TIMESTAMPs come back in this machine's zone; without one they would be misread.
-    return time.astimezone(UTC)

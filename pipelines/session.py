@@ -4,9 +4,9 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,11 @@ from quotaflow.pipelines.spark_errors import spark_errors
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_STDOUT, _STDERR = 1, 2
 _REDACTED = "(?i)secret|password|token|access[.]?key|jaas|user[.]info|credential"
 
+# VACUUM lists files in so many tasks, by default 10000: a minute for one small table.
+_LISTS_IN = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ONE_COMPILER = {_JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
 """For `spark.conf`: a JVM that settles sooner, and is slower once warm."""
@@ -91,11 +94,24 @@ def _own(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
     builder = SparkSession.builder.master(conf.master).appName("quotaflow")
     for key, value in given.items():
         builder = builder.config(key, value)
-    with ThreadPoolExecutor(1, "spark-start") as other:
+    with _said_to_stderr(), ThreadPoolExecutor(1, "spark-start") as other:
         # pyspark, interrupted while its JVM starts, takes away the file the JVM is about to write;
         # the JVM fails at that and lives on alone. Started by another thread it is not interrupted
         # (leaving this block waits for it), nor does pyspark take SIGINT for itself.
         return other.submit(builder.getOrCreate).result()
+
+
+@contextmanager
+def _said_to_stderr() -> Iterator[None]:
+    """What a process that is started meanwhile prints is no answer of ours: Delta's VACUUM does."""
+    sys.stdout.flush()
+    ours = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        yield
+    finally:
+        os.dup2(ours, _STDOUT)
+        os.close(ours)
 
 
 def settings(conf: Spark, progress: Callable[[str], None] = lambda _: None) -> dict[str, str]:
@@ -106,7 +122,8 @@ def settings(conf: Spark, progress: Callable[[str], None] = lambda _: None) -> d
     paths = jars.spark_jars(progress)
     ours = _EVERYWHERE | _basics(conf) | _FORGETFUL
     if conf.master.startswith("local"):
-        ours |= _ON_THIS_MACHINE | {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)}
+        cores = str(os.cpu_count() or 2)
+        ours |= _ON_THIS_MACHINE | {"spark.sql.shuffle.partitions": cores, _LISTS_IN: cores}
     java_options = [ours[_JAVA_OPTIONS], conf.conf.get(_JAVA_OPTIONS, "")]
     given = ours | conf.conf | {_JAVA_OPTIONS: " ".join(java_options).strip()}
     given["spark.jars"] = ",".join(str(path) for path in paths)

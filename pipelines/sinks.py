@@ -91,7 +91,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Rows of a batch with one outcome: in, out, left_out, quarantined, late or failed."""
+    """Rows of a batch with one outcome: in, out, left_out, quarantined, late, failed or removed."""
 
     outcome: str
     rows: int

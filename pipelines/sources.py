@@ -1,10 +1,12 @@
-"""The only readStream: Kafka topics and Delta tables, and whose topic a checkpoint belongs to."""
+"""The only readStream: Kafka topics and Delta tables; and a topic's records of some time."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import secrets
 from quotaflow.pipelines.config import Conf, Kafka
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.spans import Span
 from quotaflow.pipelines.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -37,6 +39,29 @@ def read_topic(spark: "SparkSession", conf: Conf, topic: str) -> "DataFrame":
         .option("maxOffsetsPerTrigger", conf.ingest.max_offsets_per_trigger)
         .load()
     )
+
+
+def read_topic_between(spark: "SparkSession", conf: Conf, topic: str, span: Span) -> "DataFrame":
+    """Records of a topic that were written in a span of time, as Kafka stamps them, once.
+
+    Between two spans that touch no record is lost or told twice: both end at the same offsets.
+    """
+    reader = (
+        spark.read.format("kafka")
+        .options(**kafka_options(conf.kafka))
+        .option("subscribe", topic)
+        .option("startingTimestamp", _millis(span.start))
+        .option("startingOffsetsByTimestampStrategy", "latest")
+        .option("failOnDataLoss", "true")
+        .option("includeHeaders", "true")
+    )
+    if span.end is not None:
+        reader = reader.option("endingTimestamp", _millis(span.end))
+    return reader.load()
+
+
+def _millis(time: datetime) -> str:
+    return str(round(time.timestamp() * 1_000))
 
 
 def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: str) -> "DataFrame":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 # More disjoint spans than this are joined: recomputing too much is right, only slower.
@@ -44,6 +44,18 @@ def joined(spans: Iterable[Span]) -> list[Span]:
         at = min(gaps)[1]
         apart[at : at + 2] = [_over(apart[at], apart[at + 1])]
     return apart
+
+
+def sliced(start: datetime, end: datetime | None, until: datetime, size: timedelta) -> list[Span]:
+    """Spans of `size` that cover the time from start to end, one after the other.
+
+    Without an end they go on to `until`, and the last one is open.
+    """
+    stop, spans = max(end or until, start + size if end is None else start), list[Span]()
+    while start < stop:
+        spans.append(Span(start, min(start + size, stop)))
+        start += size
+    return spans if end is not None else [*spans[:-1], Span(spans[-1].start)]
 
 
 def any_of(conditions: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, LockedError
-from quotaflow.schemas import ddl
+from quotaflow.schemas import ddl, migrations
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 _LOCK = ".lock"
 _TABLES_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What Delta says of a table's files as they are now."""
+
+    files: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +67,55 @@ class Warehouse:
         if not self.exists(spark, table.name):
             spark.sql(ddl.create(table, target))
             return
-        live = {f.name: f.dataType.simpleString() for f in self.read(spark, table.name).schema}
+        properties = self.properties(spark, table.name)
+        version = int(properties.get(migrations.SCHEMA_VERSION_PROPERTY, "1"))
+        newest = migrations.SCHEMA_VERSION
         try:
+            steps = migrations.due(table.name, version, migrations.STEPS, newest)
+            self._run(spark, target, [sql for step in steps for sql in step.alter])
+            live = {f.name: f.dataType.simpleString() for f in self.read(spark, table.name).schema}
             change = ddl.difference(table, target, live)
-        except ddl.IncompatibleTableError as error:
+        except (ddl.IncompatibleTableError, migrations.SchemaVersionError) as error:
             raise ConfigError(str(error)) from None
         if change:
             spark.sql(change)
+        self._run(spark, target, [sql for step in steps for sql in step.fill])
+        if version < newest:
+            self.set_property(spark, table.name, migrations.SCHEMA_VERSION_PROPERTY, str(newest))
+
+    def _run(self, spark: "SparkSession", target: str, statements: Iterable[str]) -> None:
+        for sql in statements:
+            spark.sql(sql.format(target=target))
 
     def exists(self, spark: "SparkSession", table: str) -> bool:
         """Whether the table was ever made."""
         if self.conf.catalog_schema:
             return bool(spark.catalog.tableExists(self.target(table)))
         return (self.folder(table) / "_delta_log").is_dir()
+
+    def detail(self, spark: "SparkSession", table: str) -> Detail:
+        """How many files the table's newest version has, and their size."""
+        row = spark.sql(f"DESCRIBE DETAIL {self.target(table)}").collect()[0]
+        return Detail(row["numFiles"], row["sizeInBytes"])
+
+    def properties(self, spark: "SparkSession", table: str) -> dict[str, str]:
+        """The properties of a table that is there."""
+        rows = spark.sql(f"SHOW TBLPROPERTIES {self.target(table)}").collect()
+        return {row["key"]: row["value"] for row in rows}
+
+    def kept_since(self, spark: "SparkSession", table: str) -> datetime | None:
+        """Before which time retention removed the table's rows; None where it never did."""
+        text = self.properties(spark, table).get(ddl.KEPT_SINCE)
+        return None if text is None else datetime.fromisoformat(text)
+
+    def keep_since(self, spark: "SparkSession", table: str, time: datetime) -> None:
+        """Remember that rows from before this time are removed."""
+        self.set_property(spark, table, ddl.KEPT_SINCE, time.isoformat())
+
+    def set_property(self, spark: "SparkSession", table: str, key: str, value: str) -> None:
+        """Set a property of a table that is there."""
+        pair = f"{ddl.quoted(key)} = {ddl.quoted(value)}"
+        spark.sql(f"ALTER TABLE {self.target(table)} SET TBLPROPERTIES ({pair})")
 
     def read(self, spark: "SparkSession", table: str) -> "DataFrame":
         """The table as it is now."""

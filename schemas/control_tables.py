@@ -31,7 +31,7 @@ PIPELINE_PROGRESS = Table(
         Column("query_id", STRING, "id of the streaming query, from its checkpoint"),
         Column("batch_id", LONG, "number of the micro-batch"),
         Column("target", STRING, "table the rows went to; null for rows left out"),
-        Column("outcome", STRING, "in, out, left_out, quarantined, late or failed"),
+        Column("outcome", STRING, "in, out, left_out, quarantined, late, failed or removed"),
         Column("reason", STRING, "why rows were left out, quarantined, late or not computed"),
         Column("row_count", LONG, "rows"),
     ),

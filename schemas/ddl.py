@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from quotaflow.schemas.migrations import SCHEMA_VERSION, SCHEMA_VERSION_PROPERTY
 from quotaflow.schemas.table import Table, sql_type
 
 # Only features that bind writers: any Delta client can read (Spark, delta-rs, DuckDB, Trino).
@@ -9,7 +10,11 @@ _PROPERTIES = {
     "delta.enableDeletionVectors": "false",
     "delta.checkpointPolicy": "classic",
     "delta.dataSkippingNumIndexedCols": "32",
+    SCHEMA_VERSION_PROPERTY: str(SCHEMA_VERSION),
 }
+
+KEPT_SINCE = "quotaflow.kept_since"
+"""Property of a table whose old rows were removed: from this time on all are there."""
 
 
 class IncompatibleTableError(ValueError):

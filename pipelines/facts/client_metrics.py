@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Observation
@@ -12,12 +13,13 @@ from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.facts.ingest import payload_limits
 from quotaflow.pipelines.held import held
 from quotaflow.pipelines.sinks import Batch, Count
+from quotaflow.pipelines.spans import Span
 from quotaflow.schemas import tables
 from quotaflow.udfs import otlp
 from quotaflow.udfs.codecs import Limits
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 UNIQUE = "unique_pushes"
 _ONE_PUSH = ["client_instance_id", "payload_sha256"]
@@ -64,6 +66,28 @@ class Points:
         if any(count.rows for count in counts):
             batch.report(pushes.sparkSession, counts, self.cluster_id, datetime.now(UTC))
 
+    def replace(self, spark: "SparkSession", batch: Batch, span: Span) -> int:
+        """Decode again what was shipped in a span; returns the number of its points.
+
+        A push whose points stand outside the span, for it came another way then, is theirs.
+        """
+        read = partial(batch.warehouse.read, spark)
+        shipped = span.holds("record_time")
+        pushes = read(tables.TELEMETRY_PUSHES.name).where(
+            f"unreadable_reason IS NULL AND {shipped}"
+        )
+        stay = read(tables.CLIENT_METRICS.name).where(f"NOT {shipped}")
+        points = decode(_without(pushes, stay, _ONE_PUSH), payload_limits(self.conf))
+        if self.conf.ingest.otlp_topic is not None:
+            points = _without(points.dropDuplicates(_ONE_POINT), stay, _ONE_POINT)
+        with held(points) as kept:
+            batch.replace(kept, tables.CLIENT_METRICS, shipped)
+            return kept.count()
+
+
+def _without(new: "DataFrame", there: "DataFrame", key: list[str]) -> "DataFrame":
+    return new.alias("new").join(there.alias("old"), null_safe(key, "new", "old"), "left_anti")
+
 
 def _append(points: "DataFrame", batch: Batch) -> list[Count]:
     table = tables.CLIENT_METRICS
@@ -88,7 +112,5 @@ def _append_unseen(points: "DataFrame", batch: Batch) -> list[Count]:
             return []
         there = batch.warehouse.read(points.sparkSession, table.name)
         there = there.where(F.col("event_time").between(found["first"], found["last"]))
-        new, old = decoded.dropDuplicates(_ONE_POINT).alias("new"), there.alias("old")
-        same = null_safe(_ONE_POINT, "new", "old")
-        (kept,) = _append(new.join(old, same, "left_anti"), batch)
+        (kept,) = _append(_without(decoded.dropDuplicates(_ONE_POINT), there, _ONE_POINT), batch)
         return [kept, Count("left_out", found["rows"] - kept.rows, table.name, "same_point")]

@@ -71,9 +71,28 @@ class Result:
         reach = timedelta(seconds=self.bucket_s + self.lookback_s)
         touched = [Span(start, start + reach) for start in buckets]
         if since is not None:
-            epoch_s = int(since.timestamp())
-            bucket = datetime.fromtimestamp(epoch_s - epoch_s % self.bucket_s, UTC)
-            touched.append(Span(bucket))
+            touched.append(Span(self.bucket(since)))
         if touched and (self.carry_s or self.runs_forward):
             return [Span(min(span.start for span in touched))]
         return joined(touched)
+
+    def computable(self, spans: Iterable[Span], kept_since: datetime) -> list[Span]:
+        """What is left of spans where the facts from before `kept_since` are gone.
+
+        A row is computable where all is there that its rule may look back at; a sequential one
+        looks back at its own rows.
+        """
+        first = self.bucket(
+            kept_since + timedelta(seconds=self.warm_up_s + self.lookback_s), up=True
+        )
+        return [
+            Span(max(span.start, first), span.end)
+            for span in spans
+            if span.end is None or span.end > first
+        ]
+
+    def bucket(self, time: datetime, *, up: bool = False) -> datetime:
+        """Where the bucket of a time begins; with `up` the first one that begins no earlier."""
+        epoch_s = -int(-time.timestamp() // 1) if up else int(time.timestamp())
+        past_s = -epoch_s % self.bucket_s if up else -(epoch_s % self.bucket_s)
+        return datetime.fromtimestamp(epoch_s + past_s, UTC)

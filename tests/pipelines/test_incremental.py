@@ -20,6 +20,7 @@ from quotaflow.pipelines.quota_sections import ProducerIds
 from quotaflow.pipelines.results import metric_alerts, producer_id_rates, producer_id_uses
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.spans import EVER, sliced
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import DATE, LONG, TIMESTAMP, Column, Table
@@ -287,10 +288,14 @@ def test_a_rebuild_takes_late_facts_in_and_a_lost_checkpoint_changes_nothing(
     streamed = under.table()
     again.keeper.write(frame, again.batch(0))
     assert under.table() == streamed
-    rebuild = replace(under, query_id="rebuild").batch(0)
-    written = under.keeper.rebuild(rebuild, frame)
-    expected = whole(spark, under.result, facts)
-    assert (under.table(), written) == (expected, len(expected))
+    rebuild, expected = replace(under, query_id="rebuild"), whole(spark, under.result, facts)
+    days = [*sliced(at(-120), None, at(86_400), timedelta(days=1)), EVER]
+    for number, span in enumerate(days):
+        written = under.keeper.rebuild(rebuild.batch(number), spark, span)
+        # Up to the newest row, a slice after the other and all at once are the same.
+        if span.end is None:
+            assert under.table() == expected
+    assert (written, len(days)) == (len(expected), 3)
     assert expected != streamed
 
 

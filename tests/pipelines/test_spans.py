@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.results.result import Result
-from quotaflow.pipelines.spans import Span, joined
+from quotaflow.pipelines.spans import Span, joined, sliced
+from quotaflow.pipelines.touched import Touched
 from quotaflow.schemas import tables
 
 START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
@@ -103,3 +104,58 @@ def test_what_holds_since_a_time_touches_all_that_follows_its_bucket() -> None:
 )
 def test_spans_in_sql(span: Span, time: str, date: str) -> None:
     assert (span.holds("t"), span.holds_date("d")) == (time, date)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "until", "expected"),
+    [
+        pytest.param(0, 20, 99, [(0, 10), (10, 20)], id="whole slices"),
+        pytest.param(0, 15, 99, [(0, 10), (10, 15)], id="the last one is shorter"),
+        pytest.param(0, 5, 99, [(0, 5)], id="less than one"),
+        pytest.param(9, 9, 99, [], id="nothing"),
+        pytest.param(9, 5, 99, [], id="less than nothing"),
+        pytest.param(0, None, 15, [(0, 10), (10, None)], id="open at its end"),
+        pytest.param(0, None, 3, [(0, None)], id="open, and less than one"),
+        pytest.param(9, None, 3, [(9, None)], id="open, from a time to come"),
+    ],
+)
+def test_slices_cover_the_time_from_start_to_end(
+    start: int, end: int | None, until: int, expected: list[tuple[float, float | None]]
+) -> None:
+    stop = None if end is None else at(end)
+    slices = sliced(at(start), stop, at(until), timedelta(seconds=10))
+    assert ends(slices) == expected
+
+
+@pytest.mark.parametrize(
+    ("kept_since", "spans", "expected"),
+    [
+        pytest.param(0, [(0, 20)], [], id="the rule looks back to what is gone"),
+        pytest.param(0, [(0, 90)], [(30, 90)], id="from where it looks back to what is kept"),
+        pytest.param(1, [(0, 90)], [(40, 90)], id="whole buckets"),
+        pytest.param(0, [(0, 20), (30, 40)], [(30, 40)], id="only what is before is left out"),
+        pytest.param(0, [(20, None)], [(30, None)], id="open at its end"),
+        pytest.param(-90, [(0, 40)], [(0, 40)], id="all is kept"),
+    ],
+)
+def test_what_retention_took_the_facts_of_is_not_computed(
+    kept_since: int, spans: list[tuple[int, int | None]], expected: list[tuple[int, int | None]]
+) -> None:
+    given = [Span(at(start), None if end is None else at(end)) for start, end in spans]
+    assert ends(result().computable(given, at(kept_since))) == expected
+
+
+@given(st.integers(-(10**9), 10**9), st.booleans())
+def test_a_bucket_begins_where_the_window_of_its_facts_does(milliseconds: int, up: bool) -> None:
+    time = START + timedelta(milliseconds=milliseconds)
+    bucket = result().bucket(time, up=up)
+    assert bucket.timestamp() % 10 == 0
+    past = (time - bucket).total_seconds()
+    assert -10 < past <= 0 if up else 0 <= past < 10
+
+
+def test_facts_before_all_that_is_computed_are_counted() -> None:
+    touched = Touched(in_buckets={at(0): 3, at(10): 4, at(20): 5})
+    assert touched.rows_before([Span(at(10), at(20)), Span(at(20))]) == 3
+    assert touched.rows_before([]) == 12
+    assert Touched().rows_before([]) == 0

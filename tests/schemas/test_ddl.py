@@ -3,6 +3,7 @@
 import pytest
 
 from quotaflow.schemas import ddl, tables
+from quotaflow.schemas.migrations import SCHEMA_VERSION
 from quotaflow.schemas.table import INT, STRING, TIMESTAMP, Column, Table
 
 TABLE = Table(
@@ -27,7 +28,8 @@ def test_create_says_columns_layout_and_that_any_client_can_read() -> None:
         "  `at` TIMESTAMP COMMENT 'when'\n"
         ")\nUSING delta\nCOMMENT 'it\\'s \\\\ a table'\nCLUSTER BY (at, a)\n"
         "TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', "
-        "'delta.checkpointPolicy' = 'classic', 'delta.dataSkippingNumIndexedCols' = '32')"
+        "'delta.checkpointPolicy' = 'classic', 'delta.dataSkippingNumIndexedCols' = '32', "
+        f"'quotaflow.schema_version' = '{SCHEMA_VERSION}')"
     )
 
 

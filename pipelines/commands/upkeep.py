@@ -1,0 +1,146 @@
+"""Commands that look after tables: upkeep, rebuild, backfill."""
+
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.errors import ConfigError
+
+From = Annotated[
+    str, typer.Option("--from", metavar="TIME", help="From 2d ago, or an ISO time, on.")
+]
+Until = Annotated[
+    str | None,
+    typer.Option("--until", metavar="TIME", help="Up to 1h ago, or an ISO time [the newest row]."),
+]
+Slice = Annotated[
+    str, typer.Option("--slice", metavar="1d", help="So much time at once, in one commit each.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command("upkeep")(upkeep)
+    app.command("rebuild")(rebuild)
+    app.command("backfill")(backfill)
+
+
+def upkeep(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE]...", help="Tables; all of them without a name."),
+    ] = None,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done; change nothing.")
+    ] = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+) -> None:
+    """Remove rows that conf keeps no longer, put small files together, delete files of no use.
+
+    How long rows are kept says conf (upkeep.retention_days). What a query has not read yet stays,
+    and is told; rows removed are counted in pipeline_progress. Files are deleted a week after the
+    last version of a table that needs them (upkeep.vacuum_after_h). Run it once a day. Needs a JDK,
+    as run does.
+
+    Example: quotaflow upkeep --dry-run
+
+    Example: quotaflow upkeep requests --set upkeep.retention_days.requests=14
+    """
+    options.one_format(as_json, as_csv)
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines import upkeep as care  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.reader import nearest  # noqa: PLC0415
+    from quotaflow.schemas.tables import TABLES  # noqa: PLC0415  imports pyarrow
+
+    for name in tables or []:
+        if name not in TABLES:
+            raise ConfigError(f"no table {name}{nearest(name, list(TABLES))}")
+    done = care.tend(settings, tables or [], datetime.now(UTC), output.note, dry=dry_run)
+    names = [field.name for field in fields(care.Tended)]
+    rows = (asdict(tended) for tended in done)
+    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_worth=False)
+
+
+def rebuild(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A result, or client_metrics.")],
+    *,
+    since: From,
+    until: Until = None,
+    at_once: Slice = "1d",
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Replace also what was computed from facts that are gone.")
+    ] = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+) -> None:
+    """Compute rows of a result anew from its facts, late ones included.
+
+    Replaces the rows of one slice of time after the other, each in one commit; what was replaced
+    when it is stopped is whole. No checkpoint is touched. client_metrics are decoded again from
+    telemetry_pushes, by the time a payload was shipped. Needs a JDK, as run does.
+
+    Example: quotaflow rebuild traffic --from 2d
+
+    Example: quotaflow rebuild quota_usage --from 2026-11-01 --until 2026-11-08 --slice 6h
+    """
+    first, last = _between(since, until)
+    size_s = options.seconds(at_once)
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines import rebuild as again  # noqa: PLC0415  imports pyspark
+
+    rows = again.rebuild(settings, again.Asked(table, first, last, size_s, yes), output.note)
+    output.note(f"{rows} rows written")
+
+
+def backfill(
+    job: Annotated[
+        str, typer.Argument(metavar="[JOB]", help="A job that reads a topic.")
+    ] = "ingest_request_log",
+    *,
+    since: From,
+    until: Until = None,
+    at_once: Slice = "1h",
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+) -> None:
+    """Add to the tables what a topic still holds of some time, and they lack.
+
+    Reads records by the time Kafka stamps on them, as far as the job has read; a record that is in
+    a table already is left out, so that a second run adds nothing. No checkpoint is touched, and
+    what follows from the rows comes with the next `quotaflow run`. Needs a JDK, as run does.
+
+    Example: quotaflow backfill --from 6h --until 2h
+
+    Example: quotaflow backfill ingest_receiver --from 2026-11-01 --until 2026-11-02
+    """
+    first, last = _between(since, until)
+    size_s = options.seconds(at_once)
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines import backfill as again  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.reader import nearest  # noqa: PLC0415
+    from quotaflow.pipelines.spans import Span  # noqa: PLC0415
+
+    known = list(again.jobs(settings))
+    if job not in known:
+        raise ConfigError(f"no job {job} reads a topic{nearest(job, known)}")
+    added = again.backfill(settings, job, Span(first, last), size_s, output.note)
+    output.note(f"{sum(added.values())} rows added")
+    if added.get("telemetry_pushes"):
+        since = f"{first:%Y-%m-%dT%H:%MZ}"
+        output.note(f"for their points: quotaflow rebuild client_metrics --from {since}")
+
+
+def _between(since: str, until: str | None) -> tuple[datetime, datetime | None]:
+    now = datetime.now(UTC)
+    first = options.since(since, now, "--from")
+    last = options.since(until, now, "--until") if until else None
+    if first >= (last or now):
+        raise ConfigError(f"--from {since} is not before {f'--until {until}' if until else 'now'}")
+    return first, last

@@ -1,0 +1,73 @@
+"""What a real run left: removed rows come back from the topic, results from their facts."""
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from quotaflow.pipelines import config, rebuild, upkeep
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.schemas import tables
+
+from .tables_read import contents, query
+
+pytestmark = pytest.mark.faults
+INGESTED = ("requests", "telemetry_pushes", "telemetry_subscriptions", "quarantine")
+
+
+@pytest.fixture
+def copied(filled: Path, tmp_path: Path) -> Path:
+    """A copy of the shared warehouse, to write into."""
+    return Path(shutil.copytree(filled, tmp_path / "warehouse"))
+
+
+def run(login: list[str], folder: Path, *words: str) -> None:
+    options = [option for pair in login for option in ("--set", pair)]
+    assert execute([*words, *options, "--set", f"warehouse.path={folder}"]) == 0
+
+
+def test_a_backfill_adds_what_was_lost_of_each_table_and_then_nothing(
+    filled: Path, copied: Path, login: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in INGESTED:
+        DeltaTable(copied / name).delete("source_offset % 3 = 0")
+    assert contents(copied, INGESTED) != contents(filled, INGESTED)
+    told = []
+    for _ in range(2):
+        run(login, copied, "backfill", "--from", "1d", "--slice", "1d")
+        assert contents(copied, {"requests"}) == contents(filled, {"requests"})
+        told.append("\n0 rows added" in capsys.readouterr().err)
+    assert told == [False, True]
+    run(login, copied, "backfill", "ingest_receiver", "--from", "1d", "--slice", "1d")
+    assert contents(copied, INGESTED) == contents(filled, INGESTED)
+
+
+def test_every_result_is_rebuilt_as_streaming_wrote_it(
+    filled: Path, copied: Path, login: list[str]
+) -> None:
+    conf = config.load(overrides=[*login, f"warehouse.path={copied}"])
+    names = [tables.CLIENT_METRICS.name, *rebuild.results(conf)]
+    since = (datetime.now(UTC) - timedelta(days=1)).isoformat()
+    for name in names:
+        DeltaTable(copied / name).delete()
+        run(login, copied, "rebuild", name, "--from", since, "--slice", "12h")
+        assert contents(copied, {name}) == contents(filled, {name})
+        count = f"SELECT count(*) AS rows FROM {name}"
+        assert query(copied, count) == query(filled, count), name
+
+
+def test_upkeep_of_a_real_warehouse_loses_nothing_and_streams_go_on(
+    filled: Path, copied: Path, login: list[str]
+) -> None:
+    conf = config.load(overrides=[*login, f"warehouse.path={copied}"])
+    tended = {t.name: t for t in upkeep.tend(conf, [], datetime.now(UTC), lambda _: None)}
+    assert {t.rows_removed for t in tended.values()} == {0}
+    assert tended["requests"].files_after == 1 < tended["requests"].files_before
+    assert contents(copied, tables.TABLES) == contents(filled, tables.TABLES)
+    again = upkeep.tend(conf, [], datetime.now(UTC), lambda _: None)
+    assert all(t.files_before == t.files_after for t in again)
+    assert all(t.disk_bytes_before == t.disk_bytes_after for t in again)
+    run(login, copied, "run", "fetches", "request_results", "fetch_results", "--once")
+    assert contents(copied, tables.TABLES) == contents(filled, tables.TABLES)

@@ -1,0 +1,78 @@
+"""What every release left behind is taken over by this program, or refused by name."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quotaflow.schemas import ddl, migrations, tables
+from quotaflow.schemas.migrations import SchemaVersionError, Step
+
+RELEASED = {
+    file.stem: json.loads(file.read_text(encoding="utf-8"))
+    for file in sorted((Path(__file__).parents[1] / "golden" / "released").glob("*.json"))
+}
+TABLES_OF_RELEASES = [
+    (release, name) for release in RELEASED for name in RELEASED[release]["tables"]
+]
+
+
+@pytest.mark.parametrize(("release", "name"), TABLES_OF_RELEASES)
+def test_a_released_table_needs_no_more_than_columns_or_has_a_step(release: str, name: str) -> None:
+    """A column may be added; whatever else is changed needs a version and a step.
+
+    While that release is not out yet, run tests/golden/released/make.py instead.
+    """
+    was, version = RELEASED[release]["tables"][name], RELEASED[release]["schema_version"]
+    if any(step.table == name and step.version > version for step in migrations.STEPS):
+        return
+    table = tables.TABLES[name]
+    live = {column: text.lower().replace(": ", ":") for column, text in was["columns"].items()}
+    ddl.difference(table, name, live)
+    assert live.keys() <= set(table.column_names), "a column went"
+    assert list(table.partitioning) == was["partitioning"]
+    assert list(table.clustering) == was["clustering"]
+
+
+def test_the_versions_of_releases_and_steps_are_known() -> None:
+    assert RELEASED
+    assert all(was["schema_version"] <= migrations.SCHEMA_VERSION for was in RELEASED.values())
+    assert all(1 < step.version <= migrations.SCHEMA_VERSION for step in migrations.STEPS)
+    assert all(step.table in tables.TABLES for step in migrations.STEPS)
+
+
+STEPS = (
+    Step(3, "a", fill=("third",)),
+    Step(2, "a", alter=("second",)),
+    Step(3, "b", instead="quotaflow rebuild b --from 30d"),
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "version", "expected"),
+    [
+        pytest.param("a", 1, [2, 3], id="in order"),
+        pytest.param("a", 2, [3], id="from where it is"),
+        pytest.param("a", 3, [], id="none twice"),
+        pytest.param("b", 3, [], id="made since"),
+        pytest.param("c", 1, [], id="nothing changed in it"),
+    ],
+)
+def test_steps_lead_from_a_version_to_the_newest(
+    table: str, version: int, expected: list[int]
+) -> None:
+    assert [step.version for step in migrations.due(table, version, STEPS, 3)] == expected
+
+
+@pytest.mark.parametrize(
+    ("table", "version", "said"),
+    [
+        pytest.param("a", 4, "newer quotaflow.*version 4.*up to 3.*upgrade quotaflow", id="newer"),
+        pytest.param("b", 2, "b is of schema version 2.*quotaflow rebuild b", id="no way on"),
+    ],
+)
+def test_what_cannot_be_brought_up_to_date_is_refused_by_name(
+    table: str, version: int, said: str
+) -> None:
+    with pytest.raises(SchemaVersionError, match=said):
+        migrations.due(table, version, STEPS, 3)
