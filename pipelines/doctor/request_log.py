@@ -90,7 +90,8 @@ def _broker(record: Any, told: dict[str, Any], form: str) -> str:
 def _forms(lines: list[Line]) -> Finding:
     forms = Counter(each.form for each in lines)
     brokers = sorted({each.broker for each in lines if each.form != "unreadable"})
-    told = ", ".join(f"{n} {form}" for form, n in forms.most_common())
+    in_order = sorted(forms.items(), key=lambda each: (-each[1], each[0]))
+    told = ", ".join(f"{n} {form}" for form, n in in_order)
     seen = f"of the newest {len(lines)}: {told}; of broker {', '.join(brokers) or 'none'}"
     if forms["unreadable"] == len(lines):
         return Finding("log lines", BAD, seen, _LAYOUT)

@@ -66,13 +66,16 @@ def findings(asked: Asked) -> Iterator[Finding]:
 
 def of_role(role: str, needed: tuple[Acl, ...], allowed: Allowed, how: "Granting") -> Finding:
     """What of its rights a role lacks, and the commands that grant it."""
-    lacks = [acl for acl in needed if allowed.has(acl) is False and not acl.is_optional]
+    lacking = [acl for acl in needed if allowed.has(acl) is False]
+    lacks = [acl for acl in lacking if not acl.is_optional]
     untold = sum(allowed.has(acl) is None and not acl.is_optional for acl in needed)
     subject = f"rights to {role}"
     if not lacks:
         seen = f"all there{f', {untold} of them not told' if untold else ''}"
+        optional = "; ".join(f"{_named(acl)}, for {acl.why}" for acl in lacking)
+        seen += f"; not needed, and lacking: {optional}" if optional else ""
         return Finding(subject, OK, seen)
-    seen = "lacks " + ", ".join(f"{a.operation} on {a.resource_type} {a.name}" for a in lacks)
+    seen = f"lacks {', '.join(map(_named, lacks))}"
     is_ours = role in _STATES
     remedy = ("" if is_ours else "only if this login is to do that: ") + how.commands(lacks)
     return Finding(subject, _STATES.get(role, OK), seen, remedy)
@@ -93,6 +96,10 @@ class Granting:
         return " && ".join(
             granted(self.principal, of, self.connection) for of in by_resource.values()
         )
+
+
+def _named(acl: Acl) -> str:
+    return f"{acl.operation} on {acl.resource_type} {acl.name}"
 
 
 def _how(asked: Asked, principal: str) -> Granting:

@@ -34,7 +34,8 @@ RECORDS = [
 def topic(cluster: Cluster) -> str:
     """A request log of every form that only admin may read."""
     cluster.create_topics([TOPIC], 2, 1)
-    producer = Producer(cluster.librdkafka_properties("admin"))
+    properties = cluster.librdkafka_properties("admin") | {"enable.metrics.push": "false"}
+    producer = Producer(properties)
     for number, record in enumerate(RECORDS):
         producer.produce(TOPIC, record, partition=number % 2)
     assert producer.flush(30) == 0

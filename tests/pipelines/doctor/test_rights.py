@@ -14,40 +14,55 @@ ALL = frozenset({READ, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS})
 TOOL = "kafka-acls.sh --bootstrap-server b:9093 --command-config client.properties --add"
 
 
+NO_GROUP = (
+    "all there; not needed, and lacking: Read on group spark-kafka, for only where "
+    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching is on"
+)
+
+
 @pytest.mark.parametrize(
     ("role", "allowed", "expected"),
     [
-        ("run", Allowed(ALL, {"logs": ALL}, True), ("ok", "all there")),
-        ("run", Allowed(None, {"logs": ALL}, None), ("ok", "all there, 1 of them not told")),
-        ("run", Allowed(ALL, {}, True), ("bad", "lacks Read on topic logs")),
-        (
-            "run",
-            Allowed(ALL, {"logs": frozenset({DESCRIBE})}, False),
-            ("bad", "lacks Read on topic logs, Read on group spark-kafka"),
+        pytest.param(
+            "run", Allowed(ALL, {"logs": ALL}, True), ("ok", "all there"), id="all there is"
         ),
-        (
+        pytest.param(
+            "run", Allowed(None, {"logs": ALL}, False), ("ok", NO_GROUP), id="no group, not needed"
+        ),
+        pytest.param(
+            "run",
+            Allowed(ALL, {}, True),
+            ("bad", "lacks Read on topic logs"),
+            id="a topic that is hidden",
+        ),
+        pytest.param(
+            "run",
+            Allowed(ALL, {"logs": frozenset({DESCRIBE})}),
+            ("bad", "lacks Read on topic logs"),
+            id="a topic that may be seen",
+        ),
+        pytest.param(
             "run",
             Allowed(ALL, {}, True, frozenset({"logs"})),
             ("ok", "all there, 1 of them not told"),
+            id="a topic there is not",
         ),
-        (
+        pytest.param(
             "snapshot",
             Allowed(frozenset({DESCRIBE}), {"a": ALL, "b": frozenset({DESCRIBE})}),
             (
                 "warning",
                 "lacks DescribeConfigs on cluster kafka-cluster, DescribeConfigs on topic *",
             ),
+            id="configs of one topic are hidden",
         ),
-        ("apply", Allowed(ALL, {"a": ALL}), ("ok", "all there")),
-    ],
-    ids=[
-        "all",
-        "groups not told",
-        "a topic that is hidden",
-        "a topic that may be seen, and no group",
-        "a topic there is not",
-        "configs of one topic hidden",
-        "a role of another login",
+        pytest.param(
+            "snapshot",
+            Allowed(None, {}),
+            ("ok", "all there, 4 of them not told"),
+            id="a cluster that tells nothing",
+        ),
+        pytest.param("apply", Allowed(ALL, {"a": ALL}), ("ok", "all there"), id="another login's"),
     ],
 )
 def test_what_a_role_lacks(role: str, allowed: Allowed, expected: tuple[str, str]) -> None:
@@ -56,12 +71,13 @@ def test_what_a_role_lacks(role: str, allowed: Allowed, expected: tuple[str, str
 
 
 def test_the_remedy_is_a_command_per_resource_with_its_words_quoted() -> None:
-    found = rights.of_role("run", acls.needed("run", NAMES), Allowed(ALL, {}, False), HOW)
+    lacks = acls.needed("apply", NAMES)
+    found = rights.of_role("apply", lacks, Allowed(frozenset(), {"a": frozenset()}), HOW)
     who = "--allow-principal 'User:it'\"'\"'s me'"
-    prefixed = "--resource-pattern-type prefixed"
-    assert found.remedy.split(" && ") == [
-        f"{TOOL} {who} --operation Read --topic logs",
-        f"{TOOL} {who} --operation Read --group spark-kafka {prefixed}",
+    _, _, commands = found.remedy.partition(": ")
+    assert commands.split(" && ") == [
+        f"{TOOL} {who} --operation AlterConfigs --cluster",
+        f"{TOOL} {who} --operation AlterConfigs --topic '*'",
     ]
 
 
