@@ -58,9 +58,9 @@ FROM metric_alerts
 WHERE is_open
 GROUP BY cluster_id
 UNION ALL
-SELECT cluster_id, 'configs that should change' AS what, count(*) AS found
-FROM desired_configs
-WHERE withheld IS NULL AND config_value IS DISTINCT FROM prior_value
+SELECT cluster_id, 'checks of tables that fail' AS what, count(*) AS found
+FROM quality_now
+WHERE NOT success
 GROUP BY cluster_id
 ORDER BY found DESC
 """,

@@ -20,7 +20,7 @@ from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import NOW, Alarm, Section
 
-_SECTIONS: tuple[tuple[str, Callable[[Scope], Section]], ...] = (
+SECTIONS: tuple[tuple[str, Callable[[Scope], Section]], ...] = (
     (overview.TITLE, overview.section),
     (producer_ids.TITLE, producer_ids.section),
     (quotas.TITLE, quotas.section),
@@ -33,6 +33,7 @@ _SECTIONS: tuple[tuple[str, Callable[[Scope], Section]], ...] = (
     (quality.TITLE, quality.section),
     (health.TITLE, health.section),
 )
+"""Every section in order, by its title."""
 
 
 def report(scope: Scope) -> str:
@@ -42,7 +43,7 @@ def report(scope: Scope) -> str:
 
 def sections(scope: Scope) -> Sequence[Section]:
     """Every section in order; one that cannot be made says why, and the others go on."""
-    return [_made(title, section, scope) for title, section in _SECTIONS]
+    return [_made(title, section, scope) for title, section in SECTIONS]
 
 
 def _made(title: str, section: Callable[[Scope], Section], scope: Scope) -> Section:
