@@ -12,7 +12,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.quality.validation import Validation
 
-_PAGES, _STATIC = "validations", "static"
+_PAGES = "validations"
 _INDEX = "index.html"
 _TEMPLATE = "index.html.j2"
 _FOLDER = "_data_docs"
@@ -20,8 +20,13 @@ _FOLDER = "_data_docs"
 _SEALED = """<head>
     <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src 'self' data:;
       style-src 'self' 'unsafe-inline'; font-src 'self'">
-    <style>body { font: 16px/1.5 system-ui, sans-serif; padding: 1rem }
-      body > footer, img { display: none !important }</style>"""
+    <style>
+      body { font: 16px/1.5 system-ui, sans-serif; padding: 1rem }
+      table { border-collapse: collapse } td, th { padding: .2rem .6rem; text-align: left }
+      footer, img, label, [data-toggle=collapse] { display: none }
+      .fa-check-circle::before { content: "met" }
+      .fa-times::before { content: "not met"; color: #c62828 }
+    </style>"""
 
 
 def folder(conf: Conf, named: Path | None = None) -> Path:
@@ -55,12 +60,11 @@ def write(
     """
     with TemporaryDirectory() as made:
         validation.write_pages(Path(made))
-        shutil.copytree(Path(made, _STATIC), path / _STATIC, dirs_exist_ok=True)
+        for page in Path(made).rglob("*.html"):
+            page.write_text(_sealed(page.read_text(encoding="utf-8")), encoding="utf-8")
         for suite in checked:
-            for page in _pages(Path(made), suite):
-                page.write_text(_sealed(page.read_text(encoding="utf-8")), encoding="utf-8")
             shutil.rmtree(path / _PAGES / suite, ignore_errors=True)
-            shutil.copytree(Path(made, _PAGES, suite), path / _PAGES / suite)
+        shutil.copytree(made, path, dirs_exist_ok=True)
     index = path / _INDEX
     index.write_text(_index(path, standing, made_at), encoding="utf-8")
     return index

@@ -52,7 +52,7 @@ class Validation:
         self._context: Any = self._gx.get_context(mode="ephemeral")
         self._context.variables.progress_bars = {"globally": False}
         self._source = self._context.data_sources.add_spark(_SITE, persist=False)
-        self._run_id = self._gx.RunIdentifier(run_time=run_at)
+        self._run_id = self._gx.RunIdentifier(run_name="check", run_time=run_at)
 
     def verdicts(self, suite: str, checks: Sequence[Check], frame: "DataFrame") -> list[Verdict]:
         """What each check of a suite says of these rows."""
@@ -75,14 +75,13 @@ class Validation:
         return [_verdict(check, counted.get(check.name)) for check in checks]
 
     def write_pages(self, folder: Path) -> None:
-        """A page for each suite that was run, under `validations` in a folder."""
+        """Pages of each suite that was run and what it expects, under a folder."""
         store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder)}
+        section = {"class_name": "DefaultSiteSectionBuilder"}
         sections = {
-            "validations": {
-                "class_name": "DefaultSiteSectionBuilder",
-                "source_store_name": self._context.validation_results_store_name,
-            },
-            "expectations": "None",
+            "validations": section
+            | {"source_store_name": self._context.validation_results_store_name},
+            "expectations": section | {"source_store_name": self._context.expectations_store_name},
             "profiling": "None",
         }
         site = {
