@@ -1,6 +1,7 @@
 """The bundle as Databricks reads it: no unknown key, and every task runs what the wheel has."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def test_every_job_of_the_wheel_has_a_task_and_every_task_a_command() -> None:
     run = [words[1] for words in called if words[0] == "run" and "--once" in words]
     assert sorted(job for name in run for job in GROUPS.get(name, (name,))) == sorted(JOBS)
     others = [words[0] for words in called if words[0] != "run"]
-    assert others == ["snapshot", "restore", "plan", "apply"]
+    assert others == ["snapshot", "restore", "plan", "apply", "check"]
 
 
 @pytest.mark.parametrize("name", DEFINED)
@@ -142,6 +143,20 @@ def test_every_parameter_of_a_run_is_declared(name: str) -> None:
     declared = {of["name"] for of in DEFINED[name].get("parameters", [])}
     used = set(re.findall(r"\{\{job\.parameters\.(\w+)\}\}", repr(DEFINED[name]["tasks"])))
     assert used == declared
+
+
+@pytest.mark.parametrize("text", [JOBS_TEXT, ON_CLUSTERS], ids=["serverless", "clusters"])
+def test_tasks_have_what_checks_need_as_the_wheel_asks_for_it(text: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (wanted,) = project["optional-dependencies"]["quality"]
+    for job in jobs_of(text).values():
+        given = [of["spec"]["dependencies"] for of in job.get("environments", [])]
+        given += [
+            [of["pypi"]["package"] for of in task["libraries"] if "pypi" in of]
+            for task in job["tasks"]
+            if "libraries" in task
+        ]
+        assert all(wanted in of for of in given)
 
 
 def test_every_variable_is_declared_and_every_declared_one_is_used() -> None:
