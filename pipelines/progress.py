@@ -18,6 +18,7 @@ from quotaflow.pipelines.facts.client_metrics import UNIQUE
 from quotaflow.pipelines.job import Job, Setting
 from quotaflow.pipelines.listener import BATCH, IDLE, Listener, News
 from quotaflow.pipelines.sinks import Batch, Count
+from quotaflow.pipelines.spark_errors import spark_errors
 from quotaflow.schemas import tables
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 WRITE_EVERY_S = 60
 _LAST_WORDS_S = 10
+_MOST_UNWRITTEN = 10_000
 
 
 class ProgressLog:
@@ -80,18 +82,32 @@ class ProgressLog:
         self.write()
 
     def write(self) -> None:
-        """Append to query_progress what is not there yet."""
+        """Append to query_progress what is not there yet; jobs go on where that fails."""
         self.written_at = time.monotonic()
         if self.listener.lost:
             self.report(f"{self.listener.lost} batches were told faster than they could be counted")
             self.listener.lost = 0
         if not self.unwritten:
             return
-        spark, table = self.setting.spark, tables.QUERY_PROGRESS
+        table = tables.QUERY_PROGRESS
         rows = pa.Table.from_pylist(list(self.unwritten.values()), schema=table.arrow)
+        failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
+        try:
+            frame = self.setting.spark.createDataFrame(rows)
+            self.setting.warehouse.write(frame.write.format("delta").mode("append"), table.name)
+        except failures as error:
+            self._keep(str(error).strip().partition("\n")[0])
+            return
         self.unwritten = {}
-        writer = spark.createDataFrame(rows).write.format("delta").mode("append")
-        self.setting.warehouse.write(writer, table.name)
+
+    def _keep(self, why: str) -> None:
+        """Rows that could not be written wait for the next time, but never without bound."""
+        kept = dict(list(self.unwritten.items())[-_MOST_UNWRITTEN:])
+        lost = len(self.unwritten) - len(kept)
+        self.unwritten = kept
+        self.report(
+            f"query_progress lacks {len(kept) + lost} rows, {lost} of them for good: {why[:300]}"
+        )
 
     def _tell(self, news: News) -> None:
         job = self.jobs.get(news.run_id)

@@ -1,6 +1,7 @@
 """What queries tell, taken from the listener: nobody's news are lost, and no others' are taken."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -98,6 +99,22 @@ def test_the_end_of_an_earlier_start_is_not_that_of_this_one(
 def test_a_job_that_found_nothing_has_looked(log: ProgressLog) -> None:
     log.looked(QUERY)
     assert list(log.unwritten) == [("q1", None)]
+
+
+def test_what_cannot_be_written_waits_with_a_bound_and_jobs_go_on(
+    log: ProgressLog, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(progress, "_MOST_UNWRITTEN", 2)
+    log.setting = replace(log.setting, spark=cast(Any, SimpleNamespace(createDataFrame=full)))
+    for batch_id in range(3):
+        tell(log.listener, batchId=batch_id)
+    log.take()
+    log.write()
+    assert said[-1] == "query_progress lacks 3 rows, 1 of them for good: no space left on device"
+    assert list(log.unwritten) == [("q1", 1), ("q1", 2)]
 
 
 def test_news_that_find_no_room_are_counted_and_hold_nobody_up(
