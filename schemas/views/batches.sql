@@ -1,6 +1,12 @@
 -- One row per micro-batch of a query: how long it took, what became of its rows, how far behind it was, and
 -- how old the newest event in it was when it was done.
-WITH told AS (
+WITH clusters AS (
+    -- A run that reads tables alone need not know of which cluster they are.
+    SELECT query_id, max(cluster_id) AS cluster_id
+    FROM pipeline_progress
+    GROUP BY query_id
+),
+told AS (
     SELECT
         *,
         row_number() OVER (PARTITION BY query_id, batch_id ORDER BY event_time DESC) AS nth
@@ -11,7 +17,6 @@ counted AS (
     SELECT
         query_id,
         batch_id,
-        max(cluster_id) AS cluster_id,
         max(event_time) AS newest_event_time,
         sum(CASE WHEN outcome = 'out' THEN row_count ELSE 0 END) AS rows_out,
         sum(CASE WHEN outcome = 'left_out' THEN row_count ELSE 0 END) AS rows_left_out,
@@ -23,8 +28,7 @@ counted AS (
 )
 
 SELECT
-    -- A run that reads tables alone need not know of which cluster they are.
-    coalesce(counted.cluster_id, told.cluster_id) AS cluster_id,
+    coalesce(clusters.cluster_id, told.cluster_id) AS cluster_id,
     told.event_time,
     told.job,
     told.query_id,
@@ -56,5 +60,6 @@ SELECT
         - unix_millis(counted.newest_event_time)
     ) / 1e3 AS newest_event_age_s
 FROM told
+LEFT JOIN clusters ON told.query_id = clusters.query_id
 LEFT JOIN counted ON told.query_id = counted.query_id AND told.batch_id = counted.batch_id
 WHERE told.nth = 1

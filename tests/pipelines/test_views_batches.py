@@ -13,6 +13,8 @@ PROGRESS = {
         batch(4_000, 2, behind_offsets=0),
         batch(4_060, None),
         batch(10, 0, "results", behind_offsets=None, behind_bytes=5),
+        batch(20, 1, "results", behind_offsets=None, behind_bytes=6, cluster_id="unknown"),
+        batch(30, 0, "never counted", cluster_id="unknown"),
     ],
     "pipeline_progress": [
         counted(-4, 0, "in", 10),
@@ -21,6 +23,7 @@ PROGRESS = {
         counted(-4, 0, "left_out", 2, reason="raft"),
         counted(-4, 0, "quarantined", 1, reason="not_json"),
         counted(3_990, 2, "late", 4, reason="past_max_lateness"),
+        counted(5, 0, "out", 3, job="results", query_id="q-results"),
         counted(70, 1, "out", 3, job="snapshot", query_id="s"),
     ],
 }
@@ -49,10 +52,16 @@ def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_wor
     found = rows(warehouse, "SELECT * FROM job_health ORDER BY job")
     assert picked(found, "job", "last_look", "last_batch", "newest_event_time") == [
         ("facts", at(4_060), at(4_000), at(3_990)),
-        ("results", at(10), at(10), None),
+        ("never counted", at(30), at(30), None),
+        ("results", at(20), at(20), at(5)),
         ("snapshot", at(70), None, at(70)),
     ]
     facts = found[0]
     assert picked([facts], "batch_id", "behind_offsets", "batches", "rows_in") == [(2, 0, 1, 10)]
     assert picked([facts], "rows_late", "rows_quarantined") == [(4, 0)]
-    assert picked(found, "behind_bytes") == [(None,), (5,), (None,)]
+    assert picked(found, "cluster_id", "behind_bytes", "batches") == [
+        ("c1", None, 1),
+        ("unknown", None, 1),
+        ("c1", 6, 2),
+        ("c1", None, None),
+    ]
