@@ -96,7 +96,10 @@ GOOD: Content = {
         push(4, decoded_bytes=None, unreadable_reason="bad_zstd", payload_sha256=None),
     ],
     "client_metrics": [point(), point(record_time=at(90), event_time=at(2))],
-    "quarantine": [source(4) | {"target": "client_metrics", "reason": "bad_zstd"}],
+    "quarantine": [
+        source(0) | {"target": "requests", "reason": "no_json"},
+        source(4) | {"target": "client_metrics", "reason": "bad_zstd"},
+    ],
     "fetches": [source(5)],
     "pipeline_progress": [
         counted("in", 6),
