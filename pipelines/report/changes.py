@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.planned import entity, value
+from quotaflow.pipelines.report.planned import entity
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MOST_ROWS,
     NOW,
+    TIME,
     Alarm,
     Column,
     Row,
@@ -42,17 +43,22 @@ def _until(row: Row) -> str:
     return "" if row["expires_at"] is None else texts.moment(row["expires_at"])
 
 
+def _change(row: Row) -> str:
+    prior, value = (
+        "not set" if row[name] is None else texts.listed(row[name], 80)
+        for name in ("prior_value", "config_value")
+    )
+    return f"{prior} → {value}"
+
+
 _MADE = (
     moment("at (UTC)", "event_time"),
-    text("for", "purpose"),
     Column("whose", entity),
     text("config", "config_key"),
-    value("from", "prior_value"),
-    value("to", "config_value"),
-    text("ended", "step"),
-    Column("holds until (UTC)", _until),
+    Column("change", _change),
+    Column("ended", lambda row: f"{row['purpose']}: {row['step']}"),
+    Column("holds until (UTC)", _until, TIME),
     text("why", "reason", 160),
-    text("by", "run_by"),
 )
 _BEGUN = (moment("at (UTC)", "event_time"), Column("whose", entity), text("config", "config_key"))
 

@@ -30,7 +30,9 @@ def heat_map(
         texttemplate="%{text}",
         hovertemplate="%{customdata}: %{text}<extra></extra>",
         colorscale=_SCALE,
+        # Without the other end plotly takes neither, and what is least of much looks like nothing.
         zmin=0,
+        zmax=max(cells.values()) or 1,
         showscale=False,
         showlegend=False,
         xgap=2,

@@ -8,6 +8,7 @@ from quotaflow.pipelines.report.figure import COLOURS, MOST_SERIES, SYMBOLS, fig
 from quotaflow.pipelines.report.texts import NOT_KNOWN, label
 
 _PLOT_PX = 220
+_FEW = 40
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 Point = tuple[int, float | None]
 """Seconds since 1970 when a step began, and the value in it."""
@@ -48,7 +49,7 @@ def _trace(name: str, points: Sequence[Point], place: int, *, is_limit: bool = F
         y=[value for _, value in points],
         mode="lines" if is_limit else "lines+markers",
         line={"color": COLOURS[place % len(COLOURS)], "dash": dash, "width": 2},
-        marker={"size": 6, "symbol": SYMBOLS[place % len(SYMBOLS)]},
+        marker={"size": 6 if len(points) <= _FEW else 3, "symbol": SYMBOLS[place % len(SYMBOLS)]},
     )
 
 

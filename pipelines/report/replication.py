@@ -71,6 +71,12 @@ WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
 GROUP BY 1, 2, ranked.nth
 ORDER BY ranked.nth, second
 """
+_QUOTAS = f"""
+SELECT DISTINCT quota / 1e6 AS quota
+FROM {_TABLE}
+WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND quota IS NOT NULL
+LIMIT 2
+"""
 _WRONG = {"never_converges", "stuck"}
 _FOUND = (
     text("what is wrong", "finding"),
@@ -166,8 +172,10 @@ def _rates(scope: Scope) -> tuple[Chart, ...]:
     series = by_name(scope.rows(_RATES.replace("{step}", str(step_s))), "name", "rate")
     if not series:
         return ()
+    quotas = scope.rows(_QUOTAS)
+    limit = ("rate of the throttles", quotas[0]["quota"]) if len(quotas) == 1 else None
     caption = "Throttled replication in MB/s, as brokers measure it: the highest in steps of "
-    return (Chart(lines(series, "MB/s", step_s), caption + texts.duration(step_s * 1e3)),)
+    return (Chart(lines(series, "MB/s", step_s, limit), caption + texts.duration(step_s * 1e3)),)
 
 
 def _steps(steps: Sequence[Row]) -> tuple[Chart, ...]:

@@ -80,8 +80,8 @@ def duration(ms: float | None) -> str:
 
 
 def age(since: datetime, now: datetime) -> str:
-    """How long ago."""
-    return duration((now - since) / timedelta(milliseconds=1))
+    """How long ago; a clock that is ahead of ours is now."""
+    return duration(max((now - since) / timedelta(milliseconds=1), 0))
 
 
 def moment(time: datetime | None) -> str:

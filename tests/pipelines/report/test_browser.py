@@ -13,7 +13,7 @@ from .browser import Browser, browser
 from .pages import scope
 
 # Beside charts, in which plotly lays its parts over one another.
-_TOO_WIDE = """[...document.querySelectorAll("body *:not(thead, thead *, .chart *)")]
+_TOO_WIDE = """[...document.querySelectorAll("body *:not(thead, thead *, .scroll *, .chart *)")]
     .filter((part) => part.getBoundingClientRect().right > innerWidth + 1)
     .map((part) => part.outerHTML.slice(0, 80))"""
 _UNDRAWN = """[...document.querySelectorAll(".chart")]
@@ -36,7 +36,7 @@ def test_a_page_full_of_hostile_names_is_whole_on_desk_and_phone(
 ) -> None:
     file = tmp_path / "report.html"
     file.write_text(page(told, scope(filled)), encoding="utf-8")
-    for width_px, is_dark in ((375, False), (1_280, True)):
+    for width_px, is_dark in ((375, False), (768, False), (1_280, True)):
         shown.open(file, width_px, is_dark=is_dark)
         assert shown.problems == []
         assert [url for url in shown.requests if not url.startswith("data:")] == [file.as_uri()]

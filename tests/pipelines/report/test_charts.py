@@ -26,6 +26,7 @@ def test_pairs_without_bytes_stay_blank_and_unknown_racks_come_last() -> None:
     (data,), layout = drawn(heat_map(cells, "from", "to"))
     assert layout["yaxis"]["ticktext"] == ["a", "b", "not known"]
     assert data["text"] == [["0 bytes", ""], ["", "1.5 MB"], ["5 bytes", ""]]
+    assert (data["zmin"], data["zmax"]) == (0, 1_500_000.0), "colours begin at nothing"
 
 
 def test_names_that_look_alike_once_they_are_cut_keep_lanes_of_their_own() -> None:
