@@ -7,7 +7,7 @@ import ipaddress
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import urllib3
@@ -32,7 +32,7 @@ class UnreachedError(QuotaflowError):
 class Receiver:
     """An address that was checked, and the connections to it."""
 
-    url: str
+    url: str = field(repr=False)
     pool: urllib3.PoolManager
 
     def post(self, key: str, body: Mapping[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import typer
 
-from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.commands import options, output, values
 
 _NAMES = ["state", "subject", "seen", "remedy"]
 
@@ -44,4 +44,5 @@ def examine(
 
 def _text(finding: dict[str, str]) -> list[str]:
     remedy = [f"{'':11}-> {finding['remedy']}"] if finding["remedy"] else []
-    return [f"{finding['state']:<10} {finding['subject']}: {finding['seen']}", *remedy]
+    lines = [f"{finding['state']:<10} {finding['subject']}: {finding['seen']}", *remedy]
+    return [values.visible(line) for line in lines]

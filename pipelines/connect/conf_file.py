@@ -79,7 +79,7 @@ def _racks(conf: Conf, found: Found) -> Iterator[str]:
     racks = sorted({rack for rack in found.racks.values() if rack})
     if racks and not conf.racks:
         yield f"# racks:                        # of clients that tell none; brokers': {racks}\n"
-        yield f"#   10.1.0.0/16: {racks[0]}\n"
+        yield f"#   10.1.0.0/16: {racks[0]!r}\n"  # a name may hold the end of a line
 
 
 def _yaml(values: dict[str, Any], indent: int) -> str:

@@ -76,6 +76,7 @@ def lines_of(golden: Path, push: dict[str, Any]) -> tuple[list[bytes], dict[int,
     good = [line for file in files for line in file.read_bytes().splitlines()]
     bad = [
         (b"hello", "not_json"),
+        (b'torn ALTER_USER_SCRAM_CREDENTIALS {"saltedPassword":"hunter2', "not_json"),
         (b"", "empty_line"),
         (b'{"level":"INFO"}', "not_a_request_line"),
         (pushing(push, "%%%"), "bad_base64"),
@@ -130,6 +131,7 @@ def assert_lines_are_where_they_belong(
             reasons[at] = refused[error]
     bad = {row["source_offset"]: row["reason"] for row in filled["quarantine"]}
     assert (bad, len(filled["quarantine"])) == (reasons, len(reasons))
+    assert "hunter2" not in str(filled)
 
     counts = counted(filled["pipeline_progress"])
     outcomes = Counter[str]()
