@@ -4,7 +4,7 @@ The key goes to workers with the function, never as text of a query: that stands
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,8 @@ from quotaflow.udfs.rules.pseudonym import COLUMNS, Plain, Pseudonyms
 
 Batches = Iterator[pa.RecordBatch]
 MapBatches = Callable[[Batches], Batches]
+Told = Callable[[str, str], str]
+"""What is kept of the text under a key."""
 UNHIDDEN = "cannot_be_hidden"
 """Reason of a payload that is readable, but could not be written anew with its client hidden."""
 
@@ -91,8 +93,10 @@ def _payload(
         data = MetricsData.FromString(decompress(row["payload"], row["compression"], limits))
         # What this descriptor does not know could say anything.
         data.DiscardUnknownFields()
+        # A Java client repeats its resource for every metric.
+        told = cache(partial(_text, pseudonyms, _plain(row)))
         for attributes in _attributes(data):
-            _hide_all(attributes, pseudonyms, _plain(row))
+            _hide_all(attributes, told)
         payload = compress(data.SerializeToString(), row["compression"])
         decompress(payload, row["compression"], limits)
     except (DecodeError, UnreadableError):
@@ -115,23 +119,25 @@ def _attributes(data: MetricsData) -> Iterator[Iterable[KeyValue]]:
                         yield exemplar.filtered_attributes
 
 
-def _hide_all(attributes: Iterable[KeyValue], pseudonyms: Pseudonyms, hidden: Plain) -> None:
+def _hide_all(attributes: Iterable[KeyValue], told: Told) -> None:
     for attribute in attributes:
-        _hide(attribute.key, attribute.value, pseudonyms, hidden)
+        _hide(attribute.key, attribute.value, told)
 
 
-def _hide(key: str, value: AnyValue, pseudonyms: Pseudonyms, hidden: Plain) -> None:
+def _hide(key: str, value: AnyValue, told: Told) -> None:
     kind = value.WhichOneof("value")
     if kind == "string_value":
-        value.string_value = _text(key, value.string_value, pseudonyms, hidden)
+        text = value.string_value
+        if (hidden := told(key, text)) != text:
+            value.string_value = hidden
     elif kind == "array_value":
         for each in value.array_value.values:
-            _hide(key, each, pseudonyms, hidden)
+            _hide(key, each, told)
     elif kind == "kvlist_value":
-        _hide_all(value.kvlist_value.values, pseudonyms, hidden)
+        _hide_all(value.kvlist_value.values, told)
 
 
-def _text(key: str, text: str, pseudonyms: Pseudonyms, hidden: Plain) -> str:
+def _text(pseudonyms: Pseudonyms, hidden: Plain, key: str, text: str) -> str:
     """A text without its client's own names: it is one if it has the same pseudonym."""
     for column in pseudonyms.hidden:
         if (pseudonym := pseudonyms.of(column, text)) == hidden[column]:
