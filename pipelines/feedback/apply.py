@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import count, groupby
 from typing import Protocol
 
+from quotaflow.pipelines import rights
 from quotaflow.pipelines.cluster_state import UnansweredError
 from quotaflow.pipelines.feedback.change import RENEW, Change, expires_at
 from quotaflow.pipelines.feedback.desired import Entity
@@ -115,7 +116,7 @@ class Apply:
             # A moment ago it was looked at: whoever came in between must not be overwritten.
             actual = self.configs.read(group[0].entity)
         except UnansweredError as error:
-            return [Outcome(change, UNDONE, f"not reached: {error}") for change in group]
+            return [Outcome(change, UNDONE, _unreached(error)) for change in group]
         moved = [o for o in (looked(change, actual) for change in group) if o.step == MOVED]
         if moved:
             return [Outcome(change, MOVED, moved[0].detail) for change in group]
@@ -156,10 +157,14 @@ def look(configs: Configs, group: Sequence[Change]) -> list[Outcome]:
         wanted = [o.change for o in seen if o.step == BEGUN and o.change.operation.name != RENEW]
         refusal = configs.refusal(wanted) if wanted else None
     except UnansweredError as error:
-        return [Outcome(c, UNDONE, f"not reached: {error}") for c in group]
+        return [Outcome(c, UNDONE, _unreached(error)) for c in group]
     if refusal is None:
         return seen
     return [Outcome(o.change, REFUSED, refusal) if o.step == BEGUN else o for o in seen]
+
+
+def _unreached(error: UnansweredError) -> str:
+    return f"not reached: {error}{rights.hint('apply', str(error))}"
 
 
 _KEPT = (REFUSED, MOVED)

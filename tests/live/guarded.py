@@ -19,7 +19,7 @@ from kafka.admin import (
 from quotaflow.demo import broker_config
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config
+from quotaflow.pipelines import config, session
 from quotaflow.pipelines.config import Conf
 from quotaflow.schemas import acls
 from quotaflow.schemas.acls import Acl
@@ -54,7 +54,8 @@ def conf_of(cluster: Cluster, user: str, warehouse: Path, patch: pytest.MonkeyPa
     patch.setenv(f"PASSWORD_OF_{user.upper()}", properties.pop("sasl.password"))
     given = properties | {"sasl.password": f"env:PASSWORD_OF_{user.upper()}"}
     pairs = [f"kafka.properties.{key}={value}" for key, value in given.items()]
-    return config.load(overrides=[*pairs, f"warehouse.path={warehouse}"])
+    conf = config.load(overrides=[*pairs, f"warehouse.path={warehouse}"])
+    return conf.model_copy(update={"spark": config.Spark(conf=session.SHORT_LIVED)})
 
 
 def grant(cluster: Cluster, user: str, rights: Iterable[Acl]) -> None:

@@ -56,9 +56,13 @@ class Login:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with guarded(tmp_path_factory.mktemp("guarded") / "cluster") as cluster:
         cluster.create_topics([TOPIC], partitions=1)
-        producer = Producer(cluster.librdkafka_properties("admin") | {"transactional.id": TOPIC})
-        producer.init_transactions(60)
+        _name_a_transactional_id(cluster)
         yield cluster
+
+
+def _name_a_transactional_id(cluster: Cluster) -> None:
+    properties = cluster.librdkafka_properties("admin") | {"transactional.id": TOPIC}
+    Producer(properties).init_transactions(60)
 
 
 def produced(login: Login, topic: str) -> list[str]:
