@@ -1,5 +1,6 @@
 """The command `quotaflow`: puts its commands together; errors become one line and a code."""
 
+import errno
 import sys
 from importlib.metadata import entry_points
 
@@ -108,6 +109,11 @@ def execute(arguments: list[str]) -> int:
         if error.format_message():
             output.error(f"{error.format_message()} (quotaflow --help lists what there is)")
         return error.exit_code
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        output.error(f"{error.strerror}: free some where the tables are, then run it again")
+        return 1
     except (KeyboardInterrupt, typer.Abort):
         output.note("stopped")
         return INTERRUPTED

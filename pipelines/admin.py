@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
+from kafka.admin import OffsetSpec
 
 from quotaflow.pipelines import secrets
 from quotaflow.pipelines.errors import ConfigError, KafkaError
@@ -66,6 +67,30 @@ def client(properties: Mapping[str, str], **others: Any) -> Iterator[KafkaAdminC
         yield admin
     finally:
         admin.close()
+
+
+def log_bounds(properties: Mapping[str, str], topic: str) -> dict[int, range]:
+    """The offsets each partition's log holds; empty when a leader does not tell now."""
+    try:
+        with client(properties) as admin:
+            (found,) = admin.describe_topics([topic])
+            partitions = [
+                TopicPartition(topic, one["partition_index"]) for one in found["partitions"]
+            ]
+            begins = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
+            ends = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+    except kafka_errors.KafkaError:
+        return {}
+    return {one.partition: range(begins[one].offset, ends[one].offset) for one in partitions}
+
+
+def offset_at(properties: Mapping[str, str], topic: str, partition: int, time_ms: int) -> int:
+    """The first offset whose record is as new as this time, else the end of the log."""
+    one = TopicPartition(topic, partition)
+    with client(properties) as admin:
+        found: int = admin.list_partition_offsets({one: time_ms})[one].offset
+        end: int = admin.list_partition_offsets({one: OffsetSpec.LATEST})[one].offset
+    return found if found >= 0 else end
 
 
 def options(properties: Mapping[str, str]) -> dict[str, Any]:

@@ -5,6 +5,8 @@ nor a checkpoint that was lost or copied; all of them would lose or double rows 
 """
 
 import json
+import shlex
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,10 +42,37 @@ def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> No
     if is_begun(checkpoint) and known != now:
         if not accept_new:
             raise CheckpointError(_other_topic(checkpoint, known, now))
-        checkpoint.rename(checkpoint.with_suffix(f".{query_id(checkpoint)}.old"))
+        _set_aside(checkpoint)
+    if known != now:
+        _start_file(checkpoint).unlink(missing_ok=True)
+    _keep(file, json.dumps(asdict(now)))
+
+
+def start_anew(checkpoint: Path, offsets: Mapping[str, Mapping[str, int]]) -> None:
+    """Move a checkpoint aside; the next query reads its topic from these offsets on."""
+    _keep(_start_file(checkpoint), json.dumps(offsets))
+    _set_aside(checkpoint)
+
+
+def starting_offsets(checkpoint: Path) -> str:
+    """Where a query that is not begun starts to read, as Spark's Kafka source takes it."""
+    file = _start_file(checkpoint)
+    return file.read_text("utf-8") if file.exists() else "earliest"
+
+
+def _start_file(checkpoint: Path) -> Path:
+    return checkpoint.with_suffix(".start.json")
+
+
+def _set_aside(checkpoint: Path) -> None:
+    name = query_id(checkpoint) if is_named(checkpoint) else "nameless"
+    checkpoint.rename(checkpoint.with_suffix(f".{name}.old"))
+
+
+def _keep(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_suffix(".new")
-    fresh.write_text(json.dumps(asdict(now)), encoding="utf-8")
+    fresh.write_text(text, encoding="utf-8")
     fresh.replace(file)
 
 
@@ -60,15 +89,17 @@ def check_tables(
     progress = warehouse.read(spark, tables.PIPELINE_PROGRESS.name).where(F.col("job") == job)
     written = progress.groupBy("query_id").agg(F.max("batch_id").alias("batch_id")).collect()
     batches = {row["query_id"]: row["batch_id"] for row in written}
-    if not is_begun(checkpoint):
-        if batches and not accept_new:
+    newest = newest_batch(checkpoint)
+    if newest < 0 and not is_named(checkpoint):
+        if batches and not accept_new and not _start_file(checkpoint).exists():
             raise CheckpointError(
                 f"the checkpoint {checkpoint} is gone, but the tables hold what {job} wrote: "
-                "starting over would write every row twice. Restore the checkpoint, or use another "
-                "warehouse"
+                "starting over would write every row twice. Put the checkpoint back, or read the "
+                "topic into other tables with --set warehouse.path=FOLDER"
             )
         return
-    newest = newest_batch(checkpoint)
+    if not is_named(checkpoint):
+        raise CheckpointError(_nameless(checkpoint, batches, newest))
     reached = batches.get(query_id(checkpoint), -1)
     if reached > newest:
         raise CheckpointError(
@@ -78,9 +109,35 @@ def check_tables(
         )
 
 
+def check_result(checkpoint: Path) -> None:
+    """Raise CheckpointError when the checkpoint of a result, which may be lost, is so in part."""
+    if is_begun(checkpoint) and not is_named(checkpoint):
+        raise CheckpointError(
+            f"the checkpoint {checkpoint} lost its file metadata: remove the folder, and the job "
+            f"computes its results anew: rm -r {shlex.quote(str(checkpoint))}"
+        )
+
+
 def is_begun(checkpoint: Path) -> bool:
     """Whether a query ever started on this checkpoint."""
+    return is_named(checkpoint) or newest_batch(checkpoint) >= 0
+
+
+def is_named(checkpoint: Path) -> bool:
+    """Whether the file is there that holds the query's id."""
     return (checkpoint / "metadata").exists()
+
+
+def _nameless(checkpoint: Path, batches: Mapping[str, int], newest: int) -> str:
+    """A query without its id would append anew what it appended under that."""
+    file = checkpoint / "metadata"
+    lost = f"the checkpoint {checkpoint} lost its file metadata, which holds the query's id: "
+    ids = [query for query, batch in batches.items() if batch in {newest, newest - 1}]
+    if len(ids) != 1:
+        return f"{lost}put it back, or use another warehouse"
+    # As Spark wrote it to the byte: its checksum may be there still.
+    content = json.dumps({"id": ids[0]}, separators=(",", ":"))
+    return f"{lost}write it again with: printf %s {shlex.quote(content)} > {shlex.quote(str(file))}"
 
 
 def _other_topic(checkpoint: Path, known: TopicIdentity | None, now: TopicIdentity) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines import result_memory
+from quotaflow.pipelines import failure, result_memory
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.held import held
 from quotaflow.pipelines.result_memory import Memory
@@ -131,6 +131,4 @@ def _carried(
 
 
 def _dirty(memory: Memory, since: datetime, error: Exception) -> Memory:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = (lines or [type(error).__name__])[0][:_REASON_CHARS]
-    return replace(memory, dirty_since=since, failure=reason)
+    return replace(memory, dirty_since=since, failure=failure.line(error)[:_REASON_CHARS])

@@ -115,7 +115,7 @@ def _run_ivy(module: Traversable, scratch: Path, total: int, progress: Progress)
             *(java(), "-Xmx128m", f"-Divy.default.ivy.user.dir={scratch / 'ivy'}"),
             *("-cp", next(_pyspark_jars().glob("ivy-*.jar")), "org.apache.ivy.Main"),
             *("-settings", settings, "-cache", scratch / "ivy", "-ivy", listed),
-            *("-retrieve", f"{scratch}/jars/[artifact]-[revision].[ext]"),
+            *("-retrieve", f"{scratch}/jars/[artifact]-[revision](-[classifier]).[ext]"),
         ]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

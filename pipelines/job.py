@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import checkpoints, sinks
+from quotaflow.pipelines import checkpoints, identity, sinks, sources
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.results.result import Result
@@ -13,7 +13,7 @@ from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 
@@ -29,6 +29,11 @@ class Setting:
     def topic(self, name: str) -> str | None:
         """The topic conf gives a job's `topic`; None where conf switches that way in off."""
         return getattr(self.conf.ingest, name, None)
+
+    def records(self, job: str, topic: str) -> "DataFrame":
+        """The stream of what a job reads from the topic that conf gives as `topic`."""
+        start = identity.starting_offsets(self.warehouse.checkpoint(job))
+        return sources.read_topic(self.spark, self.conf, str(self.topic(topic)), start)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 
 
 def _ingest_request_log(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
-    records = sources.read_topic(
-        setting.spark, setting.conf, str(setting.topic("request_log_topic"))
-    )
+    records = setting.records("ingest_request_log", "request_log_topic")
     write = ingest.RequestLog(setting.conf, setting.cluster_id).write
     return sinks.start(records, "ingest_request_log", setting.warehouse, write, trigger)
 
@@ -48,7 +46,7 @@ def _ingest_request_log(setting: Setting, trigger: sinks.Trigger) -> "StreamingQ
 def _ingest_pushes(
     job: str, topic: str, read: ingest.ReadPushes, setting: Setting, trigger: sinks.Trigger
 ) -> "StreamingQuery":
-    records = sources.read_topic(setting.spark, setting.conf, str(setting.topic(topic)))
+    records = setting.records(job, topic)
     write = ingest.Pushes(setting.conf, setting.cluster_id, read).write
     return sinks.start(records, job, setting.warehouse, write, trigger)
 

@@ -4,11 +4,24 @@ import difflib
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import admin, identity, result_memory, rights, session, sinks
+from pyspark.errors import StreamingQueryException
+
+from quotaflow.pipelines import (
+    admin,
+    failure,
+    gaps,
+    identity,
+    result_memory,
+    rights,
+    session,
+    sinks,
+)
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError, KafkaError
+from quotaflow.pipelines.gaps import Gaps
 from quotaflow.pipelines.job import Job, Setting
 from quotaflow.pipelines.jobs import GROUPS, JOBS
 from quotaflow.pipelines.listener import listening
@@ -33,6 +46,7 @@ def run(
     report: Report,
     *,
     accept_new_topic: bool = False,
+    accept_lost_records: bool = False,
 ) -> int:
     """Run the named jobs or groups of them (all without names), once or every `every_s` seconds.
 
@@ -44,16 +58,25 @@ def run(
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         cluster_id = _check_topics(conf, chosen, warehouse, accept_new_topic)
+        found = _gaps(conf, chosen, warehouse)
+        if found and not accept_lost_records:
+            raise found[0].refusal()
         spark = session.get(conf.spark, report)
         setting = Setting(spark, conf, warehouse, cluster_id)
         # A job may read a table that another fills, also when that one is not run now.
         made = {table.name for job in chosen for table in (*job.fills, *job.looks_up)}
         made.add(tables.QUERY_PROGRESS.name)
         touched = made | {job.reads for job in chosen}
-        warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in touched])
+        with failure.told("making the tables"):
+            warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in touched])
         for job in chosen:
             if job.appends:
                 identity.check_tables(spark, warehouse, job.name, accept_new=accept_new_topic)
+            else:
+                identity.check_result(warehouse.checkpoint(job.name))
+        for each in found:
+            lost = gaps.accept(setting, each, JOBS[each.job].fills, datetime.now(UTC))
+            report(f"{each.job}: going on behind {lost} lost records of {each.topic}")
         with listening(spark) as listener:
             return _Runner(setting, report, ProgressLog(setting, report, listener)).run(
                 chosen, every_s
@@ -99,6 +122,11 @@ def _check_topics(conf: Conf, chosen: list[Job], warehouse: Warehouse, accept_ne
     return cluster.cluster_id
 
 
+def _gaps(conf: Conf, jobs: list[Job], warehouse: Warehouse) -> list[Gaps]:
+    topics = {job.name: str(getattr(conf.ingest, job.topic)) for job in jobs if job.topic}
+    return gaps.of_jobs(conf.kafka.properties, warehouse, topics)
+
+
 class _Runner:
     """The queries of one run, their failures, and what they reported."""
 
@@ -112,9 +140,10 @@ class _Runner:
     def run(self, jobs: list[Job], every_s: int | None) -> int:
         """Run jobs once, one after the other, or side by side; returns the rows that came in."""
         try:
-            if every_s is not None:
-                return self.keep_running(jobs, every_s)
-            rows = sum(self.once(job) for job in jobs)
+            with failure.told("writing down what batches told"):
+                if every_s is not None:
+                    return self.keep_running(jobs, every_s)
+                rows = sum(self.once(job) for job in jobs)
             failed = [line for job in jobs for line in self.not_up_to_date(job)]
             if failed:
                 raise JobError("; ".join(failed))
@@ -133,7 +162,7 @@ class _Runner:
             except KeyboardInterrupt:
                 _stop(query)
                 raise
-            except _streaming_error() as error:
+            except StreamingQueryException as error:
                 self.log.finish(job)
                 self._wait_before_retry(job, error)
                 continue
@@ -144,7 +173,8 @@ class _Runner:
             return rows
 
     def _start(self, job: Job, trigger: sinks.Trigger) -> "StreamingQuery":
-        query = job.start(self.setting, trigger)
+        with failure.told(job.name):
+            query = job.start(self.setting, trigger)
         self.log.follow(job, query)
         return query
 
@@ -154,13 +184,11 @@ class _Runner:
         try:
             self.log.close()
         except failures as error:
-            self.report(f"query_progress lacks the last batches: {_first_line(str(error))}")
+            self.report(f"query_progress lacks the last batches: {failure.line(error)}")
 
     def _refresh(self, job: Job) -> None:
-        try:
+        with failure.told(job.name):
             job.refresh(self.setting)
-        except spark_errors() as error:
-            raise JobError(f"{job.name} failed: {_first_line(str(error))}") from error
 
     def not_up_to_date(self, job: Job) -> list[str]:
         """A line for each result of a job whose rule failed last."""
@@ -202,10 +230,13 @@ class _Runner:
             if at > time.monotonic() - _FAILURES_FORGOTTEN_AFTER_S
         ]
         self.failures[job.name] = [*recent, time.monotonic()]
-        if len(recent) >= _RETRIES or not is_transient(str(error)):
-            raise JobError(f"{job.name} failed: {_told(str(error))}") from error
+        if len(recent) >= _RETRIES or not failure.is_transient(str(error)):
+            for found in _gaps(self.setting.conf, [job], self.setting.warehouse):
+                raise found.refusal() from error
+            hint = rights.hint("run", str(error))
+            raise JobError(f"{job.name} failed: {failure.line(error)}{hint}") from error
         wait_s = 2 ** len(recent)
-        self.report(f"{job.name}: {_first_line(str(error))}; trying again in {wait_s} s")
+        self.report(f"{job.name}: {failure.line(error)}; trying again in {wait_s} s")
         time.sleep(wait_s)
 
 
@@ -213,33 +244,3 @@ def _stop(query: "StreamingQuery") -> None:
     """Stop a query, whatever it dies of meanwhile: Ctrl-C reaches its Python workers too."""
     with suppress(*spark_errors()):
         query.stop()
-
-
-def is_transient(message: str) -> bool:
-    """Whether a failed query is worth starting again: the cluster went away, or a leader moved."""
-    signs = (
-        "TimeoutException",
-        "DisconnectException",
-        "Failed to create new KafkaAdminClient",
-        "NotLeaderOrFollower",
-        "LeaderNotAvailable",
-        "NetworkException",
-        "BrokerNotAvailable",
-        "CoordinatorNotAvailable",
-    )
-    return any(sign in message for sign in signs)
-
-
-def _streaming_error() -> type[Exception]:
-    from pyspark.errors import StreamingQueryException  # noqa: PLC0415  not a base dependency
-
-    return StreamingQueryException
-
-
-def _told(message: str) -> str:
-    return _first_line(message) + rights.hint("run", message)
-
-
-def _first_line(message: str) -> str:
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    return lines[0][:500] if lines else "no message"

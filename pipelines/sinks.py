@@ -91,7 +91,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Rows of a batch with one outcome: in, out, left_out, quarantined, late, failed or removed."""
+    """Rows of a batch with one outcome.
+
+    in, out, left_out, quarantined, late, failed, lost or removed.
+    """
 
     outcome: str
     rows: int

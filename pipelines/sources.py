@@ -26,14 +26,19 @@ _RESERVED = {
 }
 
 
-def read_topic(spark: "SparkSession", conf: Conf, topic: str) -> "DataFrame":
-    """Records of a topic from its earliest offset on, with headers, bounded per micro-batch."""
+def read_topic(
+    spark: "SparkSession", conf: Conf, topic: str, starting_offsets: str = "earliest"
+) -> "DataFrame":
+    """Records of a topic with headers, bounded per micro-batch.
+
+    `starting_offsets` counts for a query that is not begun.
+    """
     options = kafka_options(conf.kafka)
     return (
         spark.readStream.format("kafka")
         .options(**options)
         .option("subscribe", topic)
-        .option("startingOffsets", "earliest")
+        .option("startingOffsets", starting_offsets)
         .option("failOnDataLoss", "true")
         .option("includeHeaders", "true")
         .option("maxOffsetsPerTrigger", conf.ingest.max_offsets_per_trigger)

@@ -52,6 +52,13 @@ def run_jobs(
             "--metrics-file", metavar="FILE", help="At the end write metrics there (node_exporter)."
         ),
     ] = None,
+    accept_lost_records: Annotated[
+        bool,
+        typer.Option(
+            "--accept-lost-records",
+            help="Go on behind records that were deleted unread; pipeline_progress counts them.",
+        ),
+    ] = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
@@ -77,7 +84,14 @@ def run_jobs(
     for name in jobs or []:
         _check(name, [*JOBS, *GROUPS])
     with prometheus.told(values, metrics_port, metrics_file):
-        rows = run.run(values, jobs or [], every_s, output.note, accept_new_topic=accept_new_topic)
+        rows = run.run(
+            values,
+            jobs or [],
+            every_s,
+            output.note,
+            accept_new_topic=accept_new_topic,
+            accept_lost_records=accept_lost_records,
+        )
     output.note(f"{rows} rows came in")
 
 

@@ -1,6 +1,7 @@
 """Whose rows a checkpoint counts: topics made again, checkpoints lost, copied or moved."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -112,7 +113,7 @@ def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     warehouse.ensure(spark, [tables.PIPELINE_PROGRESS])
     rows = [
         {"job": job, "query_id": "q1", "batch_id": batch, "event_time": TIME}
-        for job in ("fits", "planned", "lost", "copied", "replaced")
+        for job in ("fits", "planned", "lost", "copied", "replaced", "nameless")
         for batch in range(3)
     ]
     progress = pa.Table.from_pylist(rows, schema=tables.PIPELINE_PROGRESS.arrow)
@@ -160,6 +161,50 @@ def test_checkpoints_against_the_tables(
         begun(warehouse.checkpoint(job), *checkpoint)
     with raises(words):
         identity.check_tables(spark, warehouse, job, accept_new=False)
+
+
+@pytest.mark.spark
+def test_a_checkpoint_without_its_query_s_id_is_refused_with_the_command_that_repairs_it(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    checkpoint = begun(warehouse.checkpoint("nameless"), "q1", 3)
+    (checkpoint / "metadata").unlink()
+    assert identity.is_begun(checkpoint)
+    with pytest.raises(CheckpointError, match=r"lost its file metadata.* write it again") as told:
+        identity.check_tables(spark, warehouse, "nameless", accept_new=False)
+    subprocess.run(["sh", "-c", str(told.value).split("write it again with: ")[1]], check=True)
+    identity.check_tables(spark, warehouse, "nameless", accept_new=False)
+    assert (checkpoint / "metadata").read_text() == '{"id":"q1"}'
+
+
+def test_the_checkpoint_of_a_result_may_be_removed(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "_checkpoints" / "a b"
+    identity.check_result(checkpoint)
+    begun(checkpoint, "q1")
+    identity.check_result(checkpoint)
+    (checkpoint / "metadata").unlink()
+    with pytest.raises(CheckpointError, match="lost its file metadata: remove the folder") as told:
+        identity.check_result(checkpoint)
+    subprocess.run(["sh", "-c", str(told.value).split("anew: ")[1]], check=True)
+    assert not checkpoint.exists()
+
+
+def test_a_query_may_start_anew_behind_what_was_lost(tmp_path: Path) -> None:
+    checkpoint = begun(tmp_path / "ingest", "q1")
+    assert identity.starting_offsets(checkpoint) == "earliest"
+    identity.start_anew(checkpoint, {"logs": {"0": 13}})
+    assert identity.starting_offsets(checkpoint) == '{"logs": {"0": 13}}'
+    assert not identity.is_begun(checkpoint)
+    assert (tmp_path / "ingest.q1.old" / "offsets" / "0").exists()
+
+
+def test_another_topic_begins_at_its_beginning(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "ingest"
+    identity.check_topic(checkpoint, LOGS, accept_new=False)
+    begun(checkpoint, "q1")
+    identity.start_anew(checkpoint, {"logs": {"0": 13}})
+    identity.check_topic(checkpoint, MADE_AGAIN, accept_new=False)
+    assert identity.starting_offsets(checkpoint) == "earliest"
 
 
 @pytest.mark.spark

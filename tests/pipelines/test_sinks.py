@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
-from quotaflow.pipelines import checkpoints, config, sinks, sources
+from quotaflow.pipelines import checkpoints, config, failure, sinks, sources
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -143,6 +145,30 @@ def test_queries_go_on_after_a_crash_between_writing_and_committing(
 
 
 COPIES = Table(name="copies", comment="Copies", columns=NUMBERS.columns, key=("n",), time="day")
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+def test_a_column_added_to_a_table_that_is_read_costs_one_start(
+    spark: SparkSession, warehouse: Warehouse, frame: Frame
+) -> None:
+    def write(rows: DataFrame, batch: Batch) -> None:
+        batch.append(rows, EVENS)
+
+    def start(trigger: sinks.Trigger) -> StreamingQuery:
+        rows = sources.read_table(spark, config.Conf(), warehouse, "numbers")
+        return sinks.start(rows, "evens", warehouse, write, trigger)
+
+    Batch(warehouse, "source", "q0", 0).append(frame(1, 2), NUMBERS)
+    running = start({"processingTime": "1 second"})
+    running.processAllAvailable()
+    spark.sql(f"ALTER TABLE {warehouse.target('numbers')} ADD COLUMNS (later STRING)")
+    Batch(warehouse, "source", "q0", 1).append(frame(3), NUMBERS)
+    with pytest.raises(StreamingQueryException) as stopped:
+        running.awaitTermination(300)
+    assert failure.is_transient(str(stopped.value))
+    assert start(sinks.ONCE).awaitTermination(300)
+    assert content(warehouse, spark, "evens") == [1, 2, 3]
 
 
 def forget_commits(warehouse: Warehouse) -> None:

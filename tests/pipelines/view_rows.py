@@ -604,6 +604,7 @@ FILLED: dict[str, list[Row]] = {
         counted(-5, 0, "quarantined", 2, reason="not_json", target="requests"),
         counted(55, 1, "out", 10, target="requests"),
         counted(30, 7, "out", 1, job="snapshot", query_id="s"),
+        counted(55, 1, "lost", 3, reason="deleted_before_read"),
         counted(0, 1, "removed", 7, job="upkeep", query_id="upkeep", target="requests"),
     ],
     "quarantine": [
