@@ -5,7 +5,7 @@ itself, so that a run that was killed stops nobody for longer than it could have
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -43,8 +43,10 @@ def held(
 
 
 def _take(spark: "SparkSession", target: str, cluster_id: str, holder: str, now: datetime) -> None:
-    # Importing it is what makes pyspark raise Delta's conflicts as errors of its own.
-    import delta.exceptions  # noqa: F401, PLC0415
+    # Importing it is what makes a session of ours raise Delta's conflicts as pyspark's errors;
+    # behind Spark Connect, where it may be missing, they are that anyway.
+    with suppress(ModuleNotFoundError):
+        import delta.exceptions  # noqa: F401, PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415  not a base dependency
 
     try:
