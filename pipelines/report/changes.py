@@ -1,13 +1,17 @@
 """What quotaflow wrote to the cluster and gave back, and how that ended."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
+from quotaflow.pipelines.feedback import ledger_rows
+from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.planned import entity
+from quotaflow.pipelines.report.planned import entity, value
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MOST_ROWS,
     NOW,
+    SOON,
     TIME,
     Alarm,
     Column,
@@ -21,20 +25,10 @@ from quotaflow.pipelines.report.section import (
 TITLE = "Changes that were made"
 _TABLE = "config_changes"
 _ENDS = f"""
-SELECT *, count(*) OVER () AS of_all, min(event_time) OVER () AS first
+SELECT *, count(*) OVER () AS of_all
 FROM {_TABLE}
 WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND step <> 'begun'
 ORDER BY event_time DESC, number DESC
-LIMIT {MOST_ROWS}
-"""
-_OPEN = f"""
-SELECT begun.*, count(*) OVER () AS of_all
-FROM {_TABLE} AS begun
-LEFT JOIN {_TABLE} AS ended
-    ON begun.run_id = ended.run_id AND begun.change_id = ended.change_id
-        AND begun.purpose = ended.purpose AND ended.step <> 'begun'
-WHERE begun.cluster_id = {{cluster}} AND begun.step = 'begun' AND ended.step IS NULL
-ORDER BY begun.event_time DESC, begun.number
 LIMIT {MOST_ROWS}
 """
 
@@ -60,45 +54,100 @@ _MADE = (
     Column("holds until (UTC)", _until, TIME),
     text("why", "reason", 160),
 )
+_HELD = (
+    Column("whose", entity),
+    text("config", "config_key"),
+    value("is", "value"),
+    value("was", "prior_value"),
+    moment("since (UTC)", "since"),
+    Column("until (UTC)", _until, TIME),
+)
 _BEGUN = (moment("at (UTC)", "event_time"), Column("whose", entity), text("config", "config_key"))
 
 
 def section(scope: Scope) -> Section:
-    """Ends of changes, the newest first, and changes that have none."""
-    ends, open_ones = scope.rows(_ENDS), scope.rows(_OPEN)
-    if not ends and not open_ones:
-        return Section(TITLE, sentences=("Nothing was written to the cluster in this time.",))
-    times = [row["event_time"] for row in ends]
+    """Ends of changes, the newest first, what is held now, and changes that have no end."""
+    ends, ledger = scope.rows(_ENDS), _ledger(scope)
+    held, open_ones = _held(ledger), [_told(record) for record in ledger.open]
+    if not ends and not held and not open_ones:
+        said = "Nothing was written to the cluster in this time, and nothing of ours stands."
+        return Section(TITLE, span=texts.span(scope.since, scope.now), sentences=(said,))
     return Section(
         TITLE,
-        span=texts.span(ends[0]["first"], times[0]) if ends else "",
-        sentences=(_ended(ends), _unended(open_ones)),
+        span=texts.span(scope.since, scope.now),
+        sentences=(_ended(ends), _holding(held, scope.now), _unended(open_ones)),
         advice="`quotaflow restore` says what would be given back, `--yes` does it; what expires "
         "is given back by the next `quotaflow restore --yes`.",
         grids=(
+            grid("What quotaflow holds now", held, _HELD, "Nothing."),
             grid("Changes by their end, the newest first", ends, _MADE, "None ended."),
             grid("Changes without an end", open_ones, _BEGUN, "Every change has its end."),
         ),
-        left_out=("Before each end there is a step `begun` in config_changes.",),
-        alarms=_alarms(open_ones),
+        left_out=("Before each end there is a step begun in config_changes, with who ran it.",),
+        alarms=tuple(_alarms(held, open_ones, scope.now)),
     )
+
+
+def _ledger(scope: Scope) -> Ledger:
+    rows = scope.rows(ledger_rows.SELECT)
+    return Ledger.of(
+        ledger_rows.record(row) for row in rows if row["cluster_id"] == scope.cluster_id
+    )
+
+
+def _told(record: Record) -> Row:
+    """A record as a row: whose config, which, and when."""
+    of = record.entity
+    entity_columns = {"entity_type": of.entity_type, "entity_name": of.entity_name}
+    told = {"entity_client_id": of.client_id, "config_key": record.config_key}
+    return entity_columns | told | {"event_time": record.event_time}
+
+
+def _held(ledger: Ledger) -> list[Row]:
+    """What we hold, what ends first before the others."""
+    rows = [
+        _told(of.record)
+        | {"value": of.value, "prior_value": of.prior_value, "since": of.since}
+        | {"expires_at": of.expires_at}
+        for of in ledger.owned.values()
+    ]
+    return sorted(rows, key=lambda row: (row["expires_at"] is None, row["expires_at"]))
+
+
+def _over(held: Sequence[Row], now: datetime) -> list[Row]:
+    return [row for row in held if row["expires_at"] and row["expires_at"] < now]
 
 
 def _ended(ends: Sequence[Row]) -> str:
     if not ends:
-        return "No change came to an end."
+        return "No change came to an end in this time."
     done = texts.names(row["step"] for row in ends)
     return f"{texts.count(ends[0]['of_all'], 'change')} came to an end: {done}."
+
+
+def _holding(held: Sequence[Row], now: datetime) -> str:
+    if not held:
+        return "quotaflow holds nothing now."
+    over = _over(held, now)
+    late = f", {len(over):,} of them past their lease" if over else ""
+    return f"quotaflow holds {texts.count(len(held), 'config')} now{late}."
 
 
 def _unended(open_ones: Sequence[Row]) -> str:
     if not open_ones:
         return ""
-    return f"Changes without an end, because a run was cut off: {open_ones[0]['of_all']:,}."
+    return f"Changes without an end, because a run was cut off: {len(open_ones):,}."
 
 
-def _alarms(open_ones: Sequence[Row]) -> tuple[Alarm, ...]:
-    if not open_ones:
-        return ()
-    said = f"{_unended(open_ones)} The next `quotaflow apply` or `restore` looks at the cluster."
-    return (Alarm(NOW, said),)
+def _alarms(held: Sequence[Row], open_ones: Sequence[Row], now: datetime) -> Iterator[Alarm]:
+    if open_ones:
+        said = (
+            f"{_unended(open_ones)} The next `quotaflow apply` or `restore` looks at the cluster."
+        )
+        yield Alarm(NOW, said)
+    over = _over(held, now)
+    if over:
+        whose = texts.names(entity(row) for row in over)
+        yield Alarm(
+            SOON, f"Leases are over, and not given back: {whose} (`quotaflow restore --yes`)."
+        )

@@ -2,26 +2,20 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
 
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-
-def make_one_table(warehouse: Warehouse) -> None:
-    """So that every other section is quick to say that its tables were never made."""
-    table = tables.PIPELINE_PROGRESS
-    columns = pa.schema([pa.field(column.name, column.type) for column in table.columns])
-    write_deltalake(warehouse.folder(table.name), columns.empty_table())
+from .view_rows import make_table
 
 
 def test_a_second_report_takes_the_place_of_the_first(
     warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_one_table(warehouse)
+    # Alone, so that sections are quick to say that their tables were never made.
+    make_table(warehouse, tables.PIPELINE_PROGRESS, [])
     out = tmp_path / "today.html"
     out.write_text("yesterday")
     command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
@@ -35,7 +29,8 @@ def test_a_second_report_takes_the_place_of_the_first(
 def test_where_it_cannot_write_is_one_error(
     warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_one_table(warehouse)
+    # Alone, so that sections are quick to say that their tables were never made.
+    make_table(warehouse, tables.PIPELINE_PROGRESS, [])
     out = tmp_path / "no" / "today.html"
     command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
     assert execute(command) == 2
@@ -47,7 +42,8 @@ def test_where_it_cannot_write_is_one_error(
 def test_a_folder_stays_a_folder(
     warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_one_table(warehouse)
+    # Alone, so that sections are quick to say that their tables were never made.
+    make_table(warehouse, tables.PIPELINE_PROGRESS, [])
     out = tmp_path / "folder"
     out.mkdir()
     command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
@@ -74,7 +70,8 @@ def test_no_tables_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_what_cannot_be_told_is_one_error(
     options: list[str], error: str, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_one_table(warehouse)
+    # Alone, so that sections are quick to say that their tables were never made.
+    make_table(warehouse, tables.PIPELINE_PROGRESS, [])
     command = ["report", *options, "--set", f"warehouse.path={warehouse.conf.path}"]
     assert execute(command) == 2
     assert error in capsys.readouterr().err

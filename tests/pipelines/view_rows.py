@@ -10,6 +10,7 @@ from quotaflow.pipelines.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.fetch_size_tables import LIMITERS
+from quotaflow.schemas.table import Table
 
 from .conftest import NOON, violation
 
@@ -345,13 +346,18 @@ def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     assert content.keys() <= tables.TABLES.keys()
     for table in tables.TABLES.values():
-        described = pa.schema(
-            pa.field(column.name, column.type, metadata={"comment": column.comment})
-            for column in table.columns
-        )
-        arrow = pa.Table.from_pylist(content.get(table.name, []), schema=described)
-        partitions = list(table.partitioning) or None
-        write_deltalake(warehouse.folder(table.name), arrow, partition_by=partitions)
+        make_table(warehouse, table, content.get(table.name, []))
+
+
+def make_table(warehouse: Warehouse, table: Table, content: list[Row]) -> None:
+    """One table alone."""
+    described = pa.schema(
+        pa.field(column.name, column.type, metadata={"comment": column.comment})
+        for column in table.columns
+    )
+    arrow = pa.Table.from_pylist(content, schema=described)
+    partitions = list(table.partitioning) or None
+    write_deltalake(warehouse.folder(table.name), arrow, partition_by=partitions)
 
 
 _BROKER_1 = {"node_id": 1, "node_kind": "broker"}
