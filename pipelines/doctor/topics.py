@@ -82,10 +82,7 @@ def identity(key: str, cluster_id: str, topic: Topic, checkpoint: Checkpoint | N
 def _read(asked: Asked, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
     """What expires, or expired, before it is read; and how old the newest record is."""
     subject, now = f"records of {topic.name}", datetime.now(UTC)
-    (answer,) = asked.state.configs(TOPIC, [topic.name])
-    if answer.reason:
-        return refused(subject, answer.reason, f"grant DescribeConfigs on topic {topic.name}")
-    kept_ms = int({c.name: c.value for c in answer.found}.get(_RETENTION) or -1)
+    kept_ms, kept = _kept(asked, topic)
     soon_ms = int(now.timestamp() * 1_000 - kept_ms * (1 - _SOON)) if kept_ms > 0 else 0
     try:
         begin, soon = _offsets(asked, topic, OffsetSpec.EARLIEST), _offsets(asked, topic, soon_ms)
@@ -97,8 +94,16 @@ def _read(asked: Asked, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
     young = {at: end[at] if offset < 0 else offset for at, offset in soon.items()}
     ours = checkpoint.kafka if checkpoint and checkpoint.kafka is not None else begin
     age = f"newest {span(max(now.timestamp() - newest / 1_000, 0))} old" if newest > 0 else "empty"
-    kept = f"kept {span(kept_ms / 1_000)}" if kept_ms > 0 else "kept for good"
     return of_records(subject, f"{age}, {kept}", Reach(begin, young, end, ours))
+
+
+def _kept(asked: Asked, topic: Topic) -> tuple[int, str]:
+    """How long records are kept in ms, -1 for good or not told; and the same in words."""
+    (answer,) = asked.state.configs(TOPIC, [topic.name])
+    if answer.reason:
+        return -1, f"how long they are kept is not told ({answer.reason})"
+    kept_ms = int({c.name: c.value for c in answer.found}.get(_RETENTION) or -1)
+    return kept_ms, f"kept {span(kept_ms / 1_000)}" if kept_ms > 0 else "kept for good"
 
 
 class Reach:
