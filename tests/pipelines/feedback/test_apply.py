@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quotaflow.pipelines.cluster_state import UnansweredError
 from quotaflow.pipelines.feedback import restore
 from quotaflow.pipelines.feedback.apply import Apply
 from quotaflow.pipelines.feedback.change import Change
@@ -102,6 +103,16 @@ def test_what_cannot_be_written_is_told_and_costs_nobody_else(
     assert {o.change.entity: o.step for o in ended} == {row.entity: step, other.entity: DONE}
     assert why in next(o.detail or "" for o in ended if o.change.entity == row.entity)
     assert {e: of for e, of in configs.configs.items() if e != other.entity} == before
+
+
+def test_a_login_that_may_not_even_read_is_told_which_right_it_lacks() -> None:
+    class Refused(DictConfigs):
+        def read(self, _entity: Entity) -> dict[str, str]:
+            raise UnansweredError("CLUSTER_AUTHORIZATION_FAILED")
+
+    (outcome,) = applying(Refused(), ListJournal()).run("p1", changes(desired()))
+    assert outcome.step == UNDONE
+    assert "this login needs AlterConfigs on cluster kafka-cluster" in str(outcome.detail)
 
 
 def test_an_entity_is_changed_whole_or_not_at_all() -> None:
