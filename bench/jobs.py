@@ -23,7 +23,6 @@ from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config, session, sinks, sources
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.job import Setting
 from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.warehouse import Warehouse
@@ -105,8 +104,8 @@ def costs(spark: "SparkSession", folder: Path, count: int) -> dict[str, float]:
     if not records.exists():
         write_records(records, count)
 
-    def read(session_: "SparkSession", _conf: Conf, _topic: str) -> "DataFrame":
-        return session_.readStream.format("delta").load(str(records))
+    def read(own: "SparkSession", *_: object) -> "DataFrame":
+        return own.readStream.format("delta").load(str(records))
 
     sources.read_topic = read
     with tempfile.TemporaryDirectory(dir=folder) as name:

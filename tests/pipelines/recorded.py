@@ -14,7 +14,6 @@ from deltalake import write_deltalake
 
 from quotaflow.pipelines import config, run, sources
 from quotaflow.pipelines.commands import output
-from quotaflow.pipelines.config import Conf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,7 +52,7 @@ def record(lines: list[bytes], folder: Path) -> None:
 def main(records: str, file: str, *jobs: str) -> None:
     """Run the jobs, all without names, and say what each batch did."""
 
-    def read(spark: "SparkSession", _conf: Conf, _topic: str) -> "DataFrame":
+    def read(spark: "SparkSession", *_: object) -> "DataFrame":
         return spark.readStream.format("delta").load(records)
 
     sources.read_topic = read
