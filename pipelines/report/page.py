@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.report.section import Alarm, Section
 
 _TEMPLATE, _STYLE, _SCRIPT = "page.html.j2", "page.css", "page.js"
+_WORD_END = re.compile(r"([._])(?=\w)")
 _COMMAND = re.compile("`([^`]+)`")
 _RANKS = {NOW: "Now", SOON: "Soon", SOMETIME: "Sometime"}
 
@@ -49,6 +50,10 @@ def page(sections: "Sequence[Section]", scope: "Scope") -> str:
         style=_read(_STYLE),
         script=_read(_SCRIPT),
         plotly=get_plotlyjs() if any(section.charts for section in sections) else "",
+        # Names of configs and metrics break where their words end.
+        breakable=lambda text: Markup(  # noqa: S704  escaped first
+            _WORD_END.sub(r"\1<wbr>", str(escape(text)))
+        ),
         marked=lambda text: Markup(  # noqa: S704  escaped first
             _COMMAND.sub(r"<code>\1</code>", str(escape(text)))
         ),

@@ -77,7 +77,7 @@ FROM {_TABLE}
 WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND quota IS NOT NULL
 LIMIT 2
 """
-_WRONG = {"never_converges", "stuck"}
+_WRONG, _OVER = {"never_converges", "stuck"}, {"done", "cancelled"}
 _FOUND = (
     text("what is wrong", "finding"),
     text("topic", "topic"),
@@ -95,6 +95,11 @@ def _lane(row: Row) -> str:
     return f"{row['entity_type']} {name}{partition}"
 
 
+def _left(row: Row) -> str:
+    is_over = row["state"] in _OVER or row["bytes_left"] is None
+    return "" if is_over else texts.size(row["bytes_left"])
+
+
 def _eta(row: Row) -> str:
     if row["eta_s"] is None:
         return ""
@@ -107,7 +112,7 @@ _MOVED = (
     Column("partition", lambda row: f"{texts.listed(row['topic'])}-{row['partition']}"),
     text("to broker", "replica_id"),
     text("state", "state"),
-    number("left", "bytes_left", lambda of: "" if of is None else texts.size(of)),
+    Column("left", _left, NUMBER),
     number("pace", "bytes_per_s", texts.rate),
     Column("done in", _eta, NUMBER),
     text("asked for by", "requested_by"),
