@@ -120,7 +120,8 @@ GOOD: Content = {
     "quota_usage": [used(), used(quota=None, is_over=None)],
     "replicas": [replica(1), replica(2), replica(2, 200, is_in_sync=False)],
     "preferred_replicas": [
-        advised(2, 3),
+        advised(2, 2),
+        advised(2, -5),  # before the first snapshot, which is all that is known
         advised(3, recommended_reason="leader_in_rack"),
         advised(2) | {"recommended_replica": None, "eligible_replicas": [2]},
     ],

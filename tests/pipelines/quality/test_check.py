@@ -1,6 +1,6 @@
 """`quotaflow check` over real tables: what fails, what is new, and what is kept of it."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from quotaflow.pipelines.warehouse import Warehouse
 
 from ..conftest import Fill
 from ..view_rows import HOSTILE, rows
-from .planted import source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,76 +28,60 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def request(offset: int, **others: Any) -> Row:
-    """A request that was completed just now."""
-    time = now() - timedelta(minutes=1)
-    row = source(offset) | {"event_time": time, "record_time": time}
-    return row | {"api": "FETCH", "client_id": HOSTILE} | others
-
-
 def plan(number: int, **others: Any) -> Row:
-    row = {"cluster_id": "c1", "event_time": now(), "plan_id": "p", "number": number}
+    row = {"cluster_id": "c1", "event_time": now(), "plan_id": HOSTILE, "number": number}
     return row | {"reason": "because", "evidence_table": "requests", "operation": "SET"} | others
 
 
-def names(found: Found) -> set[tuple[str, str]]:
-    return {(row["suite"], row["expectation"]) for row in found.failed}
+def change(step: str) -> Row:
+    row = {"event_time": now(), "run_id": "r", "change_id": HOSTILE, "number": 0, "step": step}
+    return row | {"cluster_id": "c1", "reason": "because", "purpose": "apply"}
+
+
+def names(found: Found) -> dict[tuple[str, str], int | None]:
+    """What is not met, and of how many rows."""
+    return {(row["suite"], row["expectation"]): row["failed_rows"] for row in found.failed}
 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_what_fails_is_told_until_it_is_mended(warehouse: Warehouse, fill: Fill) -> None:
     conf = config.Conf(warehouse=warehouse.conf)
-    progress = {"cluster_id": "c1", "event_time": now(), "job": "ingest_request_log"}
-    fill("pipeline_progress", [progress | {"outcome": "in", "row_count": 9, "query_id": "q"}])
-    fill("requests", [request(1), request(1), request(2, total_time_ms=-1.0)])
-    fill("plans", [plan(0), plan(1, reason=""), plan(2, reason=None, operation="DROP")])
+    bad = [plan(0), plan(0), plan(1, reason=""), plan(2, reason=None, operation="DROP")]
+    fill("plans", [*bad, plan(3)])
+    fill("config_changes", [change("begun")])
     lines: list[str] = []
-    asked = Asked(["requests", "plans"])
+    asked = Asked(["plans", "config_changes"])
 
     first = check(conf, asked, now(), lines.append)
     assert names(first) == {
-        ("requests", "key_unique"),
-        ("requests", "total_time_ms_not_negative"),
-        ("plans", "reason_not_null"),
-        ("plans", "reason_not_empty"),
-        ("plans", "operation_known"),
+        ("plans", "key_unique"): 2,
+        ("plans", "reason_not_null"): 1,
+        ("plans", "reason_not_empty"): 1,
+        ("plans", "operation_known"): 1,
+        ("config_changes", "begun_has_an_end"): 1,
     }
-    counts = {row["expectation"]: row["failed_rows"] for row in first.failed}
-    assert counts["key_unique"] == 2
-    assert counts["total_time_ms_not_negative"] == 1
     assert first.is_critical
-    assert any("requests: 3 rows" in line and "key_unique" in line for line in lines)
+    assert any(line.startswith("plans: 5 rows") and "operation_known" in line for line in lines)
 
-    DeltaTable(warehouse.folder("plans")).delete("number > 0")
-    # Not written to since, and still looked at: it failed.
-    again = check(conf, asked, now(), lines.append)
-    assert names(again) == {(s, e) for s, e in names(first) if s == "requests"}
-
-    DeltaTable(warehouse.folder("requests")).delete("source_offset = 1")
+    # A warning is not looked at again until something is written; what is critical is.
+    DeltaTable(warehouse.folder("plans")).delete("number < 3")
     mended = check(conf, asked, now(), lines.append)
-    assert {row["suite"] for row in mended.rows} == {"requests"}
-    assert names(mended) == {("requests", "total_time_ms_not_negative")}
-    assert not mended.is_critical
+    assert {row["suite"] for row in mended.rows} == {"plans"}
+    assert (names(mended), mended.is_critical) == ({}, False)
 
     nothing = check(conf, asked, now(), lines.append)
     assert (nothing.rows, nothing.index) == ([], None)
     standing = rows(warehouse, "SELECT * FROM quality_now WHERE NOT success")
-    assert [row["expectation"] for row in standing] == ["total_time_ms_not_negative"]
-
-    fill("requests", [request(3)])
-    assert names(check(conf, asked, now(), lines.append)) == names(mended)
-    since = Asked(["requests"], since=now() + timedelta(hours=1))
-    assert names(check(conf, since, now(), lines.append)) == set()
-    _look_at(mended.index)  # the page of plans is of the run before
+    assert [row["expectation"] for row in standing] == ["begun_has_an_end"]
+    _look_at(mended.index)
 
 
 def _look_at(index: Path | None) -> None:
     """Pages name no row, ask no network, and lead to each other."""
     assert index is not None
     text = index.read_text(encoding="utf-8")
-    assert "requests" in text
-    assert "plans" in text
+    assert "begun_has_an_end (warning, 1 rows)" in text
     pages_there = list(index.parent.rglob("validations/**/*.html"))
     assert len(pages_there) == 2
     for page in pages_there:
