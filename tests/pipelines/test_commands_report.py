@@ -75,3 +75,14 @@ def test_what_cannot_be_told_is_one_error(
     command = ["report", *options, "--set", f"warehouse.path={warehouse.conf.path}"]
     assert execute(command) == 2
     assert error in capsys.readouterr().err
+
+
+def test_the_cluster_that_conf_pins_may_be_unknown_yet(
+    warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_table(warehouse, tables.PIPELINE_PROGRESS, [])
+    out = tmp_path / "today.html"
+    places = [f"warehouse.path={warehouse.conf.path}", "kafka.cluster_id=c1"]
+    command = ["report", "--out", str(out), "--set", places[0], "--set", places[1]]
+    assert execute(command) == 0, capsys.readouterr().err
+    assert "No job told of a cluster yet" in out.read_text()
