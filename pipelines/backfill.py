@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import admin, checkpoints, identity, session, sources
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import CheckpointError, KafkaError
+from quotaflow.pipelines.errors import CheckpointError, JobError, KafkaError
 from quotaflow.pipelines.facts import ingest, telemetry_pushes
 from quotaflow.pipelines.facts.missing import Missing, already_read
 from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.spans import Span, sliced
+from quotaflow.pipelines.spark_errors import first_line, spark_errors
 from quotaflow.pipelines.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -43,32 +44,42 @@ def backfill(conf: Conf, name: str, span: Span, slice_s: int, report: Report) ->
     Raises CheckpointError where the live query never began: it will read its topic whole.
     """
     topic, warehouse = jobs(conf)[name], Warehouse(conf.warehouse)
-    checkpoint = warehouse.checkpoint(name)
     with warehouse.lock():
-        read = next_offsets(checkpoint, topic)
-        if not read:
-            raise CheckpointError(
-                f"{name} has read nothing of {topic} yet, and will read all of it: "
-                f"quotaflow run {name} --once"
-            )
-        cluster = admin.describe(conf.kafka.properties, [topic], conf.kafka.cluster_id)
-        if topic not in cluster.topics:
-            raise KafkaError(f"topic {topic} does not exist on {cluster.cluster_id}")
-        known = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)
-        identity.check_topic(checkpoint, known, accept_new=False)
+        cluster_id, read = _read(conf, name, topic, warehouse.checkpoint(name))
         spark = session.get(conf.spark, report)
         warehouse.ensure(spark, JOBS[name].fills)
-        write = _writer(name, conf, cluster.cluster_id)
+        write = _writer(name, conf, cluster_id)
         records = partial(sources.read_topic_between, spark, conf, topic)
         slices = sliced(span.start, span.end, datetime.now(UTC), timedelta(seconds=slice_s))
         run_id, added = f"{JOB} {uuid.uuid4()}", dict[str, int]()
         for number, part in enumerate(slices):
             batch = Missing(warehouse, JOB, run_id, number)
-            write(already_read(records(part), read), batch)
+            try:
+                write(already_read(records(part), read), batch)
+            except spark_errors() as error:
+                raise JobError(
+                    f"{name}: {first_line(str(error))}; run it again: nothing is added twice"
+                ) from error
             for table, rows in batch.added.items():
                 added[table] = added.get(table, 0) + rows
             report(f"{name}: {_line(batch)}, slice {number + 1} of {len(slices)}")
         return added
+
+
+def _read(conf: Conf, name: str, topic: str, checkpoint: Path) -> tuple[str, dict[int, int]]:
+    """The cluster's id, and how far the live query has read this very topic."""
+    read = next_offsets(checkpoint, topic)
+    if not read:
+        raise CheckpointError(
+            f"{name} has read nothing of {topic} yet, and will read all of it: "
+            f"quotaflow run {name} --once"
+        )
+    cluster = admin.describe(conf.kafka.properties, [topic], conf.kafka.cluster_id)
+    if topic not in cluster.topics:
+        raise KafkaError(f"topic {topic} does not exist on {cluster.cluster_id}")
+    known = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)
+    identity.check_topic(checkpoint, known, accept_new=False)
+    return cluster.cluster_id, read
 
 
 def next_offsets(checkpoint: Path, topic: str) -> dict[int, int]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import session
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, JobError
 from quotaflow.pipelines.facts import client_metrics
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.jobs import JOBS
@@ -21,6 +21,7 @@ from quotaflow.pipelines.reader import NeverMadeError, nearest, never_made
 from quotaflow.pipelines.results.result import Result
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.spans import Span, sliced
+from quotaflow.pipelines.spark_errors import first_line, spark_errors
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
@@ -121,7 +122,13 @@ class Rebuild:
     def _each(self, name: str, spans: list[Span], replace: Callable[[Span, Batch], int]) -> int:
         run_id, written = f"{JOB} {uuid.uuid4()}", 0
         for number, span in enumerate(spans):
-            rows = replace(span, Batch(self.warehouse, JOB, run_id, number))
+            try:
+                rows = replace(span, Batch(self.warehouse, JOB, run_id, number))
+            except spark_errors() as error:
+                raise JobError(
+                    f"{name}: {first_line(str(error))}; all before is rebuilt: go on with --from "
+                    f"{span.start:%Y-%m-%dT%H:%M:%SZ}"
+                ) from error
             self.report(f"{name}: {rows} rows of {told(span)}, {number + 1} of {len(spans)}")
             written += rows
         if spans:

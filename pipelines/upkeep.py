@@ -18,7 +18,7 @@ from quotaflow.pipelines.backlog import Backlog
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.spark_errors import spark_errors
+from quotaflow.pipelines.spark_errors import first_line, spark_errors
 from quotaflow.pipelines.warehouse import Detail, Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
@@ -133,7 +133,7 @@ class Upkeep:
             note = "; ".join(filter(None, (begun.note, self._tidied(begun)))) or None
             after = None if self.dry else self.warehouse.detail(self.spark, begun.table.name)
         except spark_errors() as error:
-            self.report(f"{begun.table.name}: {str(error).strip().splitlines()[0][:300]}")
+            self.report(f"{begun.table.name}: {first_line(str(error))}")
             return None
         return Tended(
             name=begun.table.name,
@@ -176,7 +176,8 @@ class Upkeep:
     def _disk_bytes(self, table: Table) -> int | None:
         if self.conf.warehouse.catalog_schema:
             return None
-        return sum(_size(file) for file in self.warehouse.folder(table.name).rglob("*.parquet"))
+        files = self.warehouse.folder(table.name).rglob("*.parquet")
+        return sum(_size(file) for file in files if file.parent.name != "_delta_log")
 
     @property
     def _vacuum_after(self) -> timedelta:
