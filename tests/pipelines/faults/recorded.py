@@ -44,9 +44,9 @@ _SQL = (
 
 def golden_lines() -> list[bytes]:
     """Lines of a real cluster, each once, and some that are none."""
-    found = [line for file in sorted(LINES.glob("*.jsonl")) for line in file.open("rb")]
+    files = [file.read_bytes() for file in sorted(LINES.glob("*.jsonl"))]
     bad = [b'{"level":"INFO","number":%d}' % number for number in range(10)]
-    return [*dict.fromkeys(line.rstrip() for line in found), *bad]
+    return [*dict.fromkeys(line for file in files for line in file.splitlines()), *bad]
 
 
 def dealt(lines: Sequence[bytes], batches: int) -> list[list[tuple[int, bytes]]]:
