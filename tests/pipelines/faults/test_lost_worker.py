@@ -17,14 +17,18 @@ from .conftest import Made, Topic
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
 JOB = "client_metrics"
+_AT_WORK_S = 0.3
 
 
 def worker_below(pid: int) -> psutil.Process | None:
-    """A Python process that Spark forked for its tasks, at work."""
+    """A Python process that Spark forked for its tasks, at work: one that is killed before it is
+    told what to do is replaced, and nobody notices.
+    """
     for child in psutil.Process(pid).children(recursive=True):
         try:
-            is_forked = "pyspark.daemon" in child.cmdline() and child.parent() is not None
-            if is_forked and "pyspark.daemon" in child.parent().cmdline():
+            of = child.parent()
+            is_forked = of is not None and "pyspark.daemon" in of.cmdline()
+            if is_forked and child.cpu_times().user > _AT_WORK_S:
                 return child
         except psutil.NoSuchProcess:
             continue
