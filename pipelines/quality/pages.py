@@ -58,15 +58,21 @@ def write(
 
     They are made elsewhere: great-expectations would take away the pages of other runs.
     """
+    index = path / _INDEX
     with TemporaryDirectory() as made:
         validation.write_pages(Path(made))
         for page in Path(made).rglob("*.html"):
             page.write_text(_sealed(page.read_text(encoding="utf-8")), encoding="utf-8")
-        for suite in checked:
-            shutil.rmtree(path / _PAGES / suite, ignore_errors=True)
-        shutil.copytree(made, path, dirs_exist_ok=True)
-    index = path / _INDEX
-    index.write_text(_index(path, standing, made_at), encoding="utf-8")
+        try:
+            for suite in checked:
+                shutil.rmtree(path / _PAGES / suite, ignore_errors=True)
+            shutil.copytree(made, path, dirs_exist_ok=True)
+            index.write_text(_index(path, standing, made_at), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(
+                f"the results are kept, and pages cannot be written to {path}: "
+                f"{error.strerror or error}: name another folder with --docs"
+            ) from None
     return index
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from quotaflow.pipelines import views
 from quotaflow.pipelines.commands import values
-from quotaflow.pipelines.feedback import ledger_rows, others, planning
+from quotaflow.pipelines.feedback import inputs, ledger_rows, others, planning
 from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -24,6 +24,7 @@ ASKED_BY_PLANS = (
     others.WRITERS,
     others.MANAGERS,
     ledger_rows.SELECT,
+    inputs.STANDING,
 )
 WITH = re.compile(r"^(?:WITH )?(\w+) AS \($", re.MULTILINE)
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.feedback import inputs, planning
+from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.feedback import applying, inputs, planning
+from quotaflow.pipelines.feedback.frozen import Frozen
 from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
@@ -100,6 +102,14 @@ def test_a_plan_names_the_check_and_keeps_the_rest() -> None:
     made = plan([desired(), other], NOON, bounds, Connection("b:9092"))
     assert [change.entity.entity_name for change in made.changes] == ["b"]
     assert [held.why for held in made.held] == ["it stands on requests, whose check failed"]
+
+
+def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
+    make_tables(warehouse, {"quality_results": [result("requests", success=False)]})
+    here = CONF.model_copy(update={"warehouse": warehouse.conf})
+    made = plan([desired()], NOON, Bounds(), Connection("b:9092"))
+    with pytest.raises(FeedbackError, match="of producer_id_rates, it stands on requests, whose"):
+        applying.tried(here, Frozen(made, NOON), NOON)
 
 
 def test_results_never_made_are_no_failure(warehouse: Warehouse) -> None:

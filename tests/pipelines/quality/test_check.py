@@ -113,3 +113,16 @@ def test_pages_go_where_nothing_else_is(tmp_path: Path, warehouse: Warehouse) ->
     (tmp_path / "mine" / "notes.txt").touch()
     with pytest.raises(ConfigError, match="holds something else than pages of checks"):
         pages.folder(conf, tmp_path / "mine")
+
+
+class NoPages:
+    """A run of great-expectations that has nothing to write."""
+
+    def write_pages(self, folder: Path) -> None:
+        (folder / "validations").mkdir()
+
+
+def test_pages_that_cannot_be_written_are_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="the results are kept, and pages cannot be written to"):
+        pages.write(tmp_path / "file", NoPages(), [], [], now())  # type: ignore[arg-type]
