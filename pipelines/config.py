@@ -23,6 +23,7 @@ from quotaflow.pipelines.quality_section import Quality
 from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
 from quotaflow.pipelines.racks import Racks
 from quotaflow.pipelines.replication_section import Replication
+from quotaflow.pipelines.sampling import Sampling
 from quotaflow.pipelines.secrets import SHOWN_SECRET, literal_secret_problem, principal
 from quotaflow.pipelines.section import Positive, Principal, Section
 from quotaflow.pipelines.upkeep_section import Upkeep
@@ -118,6 +119,7 @@ class Ingest(Section):
     """What is read, and how much at once; a topic that is null is a way in switched off.
 
     `shippers` names the client ids whose own requests are left out (the recursion trap).
+    `sampling` says of which APIs only a part of the lines is kept.
     """
 
     request_log_topic: str | None = "broker_request_logs"
@@ -128,6 +130,7 @@ class Ingest(Section):
     max_body_bytes: Positive = 256 * 1024
     max_clock_skew_s: Positive = 60
     shippers: list[str] = Field(default_factory=lambda: ["quotaflow-shipper"])
+    sampling: Sampling = Field(default_factory=dict)
 
 
 class Payloads(Section):

@@ -12,6 +12,7 @@ from typing import Any
 from quotaflow.pipelines.commands.values import visible
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.sql_text import literal
 from quotaflow.schemas import tables
 
 ALERT_OPENED, ALERT_CLOSED = "alert_opened", "alert_closed"
@@ -92,7 +93,7 @@ def _plans(conf: Conf, since: datetime, until: datetime) -> Iterator[Notice]:
 
 
 def _within(since: datetime, until: datetime) -> str:
-    return f"event_time > TIMESTAMP '{since}' AND event_time <= TIMESTAMP '{until}'"
+    return f"event_time > {literal(since)} AND event_time <= {literal(until)}"
 
 
 def _notice(row: Row, kind: str, key: list[Any], text: str) -> Notice:

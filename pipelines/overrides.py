@@ -9,7 +9,12 @@ from quotaflow.pipelines.errors import ConfigError
 
 # Values of these are text to Kafka and Spark: 0123 or no must stay what was written.
 _TEXT_MAPS = {("kafka", "properties"), ("spark", "conf")}
-_MAPS = {*_TEXT_MAPS, ("producer_ids", "quotas"), ("replication", "brokers")}
+_MAPS = {
+    *_TEXT_MAPS,
+    ("ingest", "sampling"),
+    ("producer_ids", "quotas"),
+    ("replication", "brokers"),
+}
 
 
 def read(file: Path) -> dict[str, Any]:

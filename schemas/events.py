@@ -111,6 +111,9 @@ BODY_APIS = (
     "ELECT_LEADERS",
 )
 
+# No rule needs every line of them: all others tell of sessions, ids, lags or who altered what.
+SAMPLED_APIS = ("PRODUCE", "HEARTBEAT", "OFFSET_FETCH", "FIND_COORDINATOR")
+
 RECEIVER_HEADERS = (
     "client_instance_id",
     "terminating",

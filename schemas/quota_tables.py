@@ -47,7 +47,8 @@ QUOTA_USAGE = Table(
             "is_estimated",
             BOOLEAN,
             "the broker charges more than usage tells: network threads beside IO threads; "
-            "partitions of topics that no snapshot had counted, taken as one each",
+            "partitions of topics that no snapshot had counted, taken as one each; "
+            "requests of an API that ingest samples",
         ),
         Column(
             "request_count",

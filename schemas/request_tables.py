@@ -81,6 +81,12 @@ REQUESTS = Table(
             "other allow-listed APIs: JSON of request and response, secrets removed, capped",
         ),
         *SOURCE,
+        Column(
+            "weight",
+            DOUBLE,
+            "requests this row stands for: n where ingest kept one of n (ingest.sampling), else 1; "
+            "null, which is 1, in rows of before there was sampling",
+        ),
     ),
     key=("cluster_id", "source_topic", "source_partition", "source_offset"),
     time="event_time",

@@ -118,7 +118,10 @@ def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_js
         is_on = all(outcome.step == DONE for outcome in outcomes)
         try:
             if is_on:
-                output.note(f"following {topic} for {wanted.for_s} s: Ctrl-C gives the levels back")
+                output.note(
+                    f"following {topic} for {wanted.for_s} s: Ctrl-C gives the levels back, and a "
+                    "broker that restarts forgets them"
+                )
                 _follow(arrivals, poll, wanted.for_s, is_over, as_json=as_json)
         finally:
             if keys:

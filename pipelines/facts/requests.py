@@ -1,11 +1,14 @@
 """`requests`: one row per request a broker completed, from kafka.request.logger."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Ingest
 from quotaflow.pipelines.facts import lines
 from quotaflow.pipelines.facts.partitions import with_partitions
+from quotaflow.pipelines.sampling import one_of
 from quotaflow.schemas import events, tables
 
 # Values of configs a broker prints although their names say secret; it hides those it knows.
@@ -34,8 +37,31 @@ def parse(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
         .withColumn("left_out", _left_out(ingest))
         .withColumn("remote", F.regexp_extract("line.r.connection", _REMOTE, 1))
         .withColumns(_header() | _fetch() | _producer())
+        .transform(_sampled, ingest.sampling)
         .transform(_with_body, ingest.max_body_bytes)
         .withColumns(source())
+    )
+
+
+def _sampled(parsed: DataFrame, sampling: Mapping[str, float]) -> DataFrame:
+    """Add `weight`, and leave out what stands for nothing: the same lines however often they come.
+
+    Lines that were throttled, or tell a producer or transactional id, are all kept.
+    """
+    kept_of = {api: one_of(fraction) for api, fraction in sampling.items()}
+    one = F.lit(1)
+    if not kept_of:
+        return parsed.withColumn("weight", F.lit(1.0))
+    telling = F.coalesce("transactional_id", F.col("producer_id").cast("string"))
+    is_plain = telling.isNull() & (F.coalesce("throttle_time_ms", F.lit(0.0)) <= 0)
+    of_api = F.coalesce(
+        *(F.when(F.col("api") == api, F.lit(of)) for api, of in sorted(kept_of.items())), one
+    )
+    weight = F.when(is_plain, of_api).otherwise(one)
+    place = F.pmod(F.xxhash64("broker_id", "connection_id", "correlation_id"), F.col("weight"))
+    is_left = F.col("left_out").isNull() & F.col("reason").isNull() & (place != 0)
+    return parsed.withColumn("weight", weight.cast("double")).withColumn(
+        "left_out", F.when(is_left, "sampled").otherwise(F.col("left_out"))
     )
 
 

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from quotaflow.pipelines.results.result import Known, Result
+from quotaflow.pipelines.results.weights import count
 from quotaflow.schemas import tables
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _USE = (
     *("broker_id", "client_software_name", "client_software_version"),
     *("transactional_id", "producer_id"),
 )
-_READ = (*_WHO, *_USE, "api", "producer_epoch", "event_time", "record_time")
+_READ = (*_WHO, *_USE, "api", "producer_epoch", "event_time", "record_time", "weight")
 # Numbers, and what looks random: hex of eight and more, as in UUIDs and hashes of pods.
 _VARIABLE = r"(?i)\b[0-9a-f]{8,}\b|\d+"
 _PATTERN_CHARS = 200
@@ -55,7 +56,7 @@ def uses(known: Known) -> "DataFrame":
             F.max("producer_epoch").alias("producer_epoch"),
             F.min("event_time").alias("first_seen"),
             F.max("event_time").alias("last_seen"),
-            F.count(F.lit(1)).alias("requests"),
+            count().alias("requests"),
             _count_of("INIT_PRODUCER_ID").alias("allocations"),
             _count_of("PRODUCE").alias("produce_requests"),
         )
@@ -78,4 +79,4 @@ def client_pattern(client_id: Column) -> Column:
 
 
 def _count_of(api: str) -> Column:
-    return F.count(F.when(F.col("api") == api, 1))
+    return count(F.col("api") == api)

@@ -11,6 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.as_of import histories, standing
+from quotaflow.pipelines.results.weights import count, weight
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,17 +46,18 @@ def charged(requests: "DataFrame") -> "DataFrame":
         "event_time",
         "record_time",
         "api",
-        F.coalesce(add, F.lit(0).cast("bigint")).alias("bytes"),
+        (F.coalesce(add, F.lit(0).cast("bigint")) * weight()).alias("bytes"),
         _micros("local_time_ms"),
         _micros("throttle_time_ms"),
         F.when(F.col("api").isin(*_MUTATING), F.col("body")).alias("body"),
+        weight().alias("weight"),
     )
 
 
 def _micros(milliseconds: str) -> Column:
     """As whole microseconds, whose sums are exact in any order."""
     micros = F.round(F.coalesce(milliseconds, F.lit(0.0)) * 1_000).cast("bigint")
-    return micros.alias(milliseconds.replace("_ms", "_us"))
+    return (micros * weight()).alias(milliseconds.replace("_ms", "_us"))
 
 
 def charges(
@@ -99,8 +101,8 @@ def _sums(amount: Column, is_counted: Column) -> dict[str, Column]:
     throttle_us = F.when(is_counted, F.col("throttle_time_us")).otherwise(F.lit(0))
     return {
         "amount": F.sum(amount),
-        "request_count": F.count_if(is_counted),
-        "throttled_requests": F.count_if(throttle_us > 0),
+        "request_count": count(is_counted),
+        "throttled_requests": count(throttle_us > 0),
         "throttle_time_ms": F.sum(throttle_us) / 1_000,
     }
 
@@ -114,7 +116,7 @@ def _of_requests(requests: "DataFrame", span_s: int) -> "DataFrame":
         FETCHED: (F.when(fetches, size), fetches),
         REQUEST_TIME: (F.col("local_time_us"), others),
     }
-    return _summed(requests.withColumn("is_uncounted", F.lit(False)), span_s, kinds)
+    return _summed(requests.withColumn("is_uncounted", weight() > 1), span_s, kinds)
 
 
 def _of_mutations(
@@ -160,6 +162,7 @@ def _each_topic(requests: "DataFrame") -> "DataFrame":
             *CLIENT,
             "api",
             "throttle_time_us",
+            "weight",
             "body",
             answered.isNull().alias("is_body_lost"),
             F.posexplode_outer(changed).alias("position", "changed"),

@@ -10,6 +10,7 @@ from quotaflow.pipelines.results.as_of import with_minute, with_since
 from quotaflow.pipelines.results.client_racks import inferred_rack
 from quotaflow.pipelines.results.replica_states import with_rack
 from quotaflow.pipelines.results.result import Context, Known, Result
+from quotaflow.pipelines.results.weights import count, weight
 from quotaflow.schemas import tables
 
 if TYPE_CHECKING:
@@ -48,11 +49,12 @@ def moved(requests: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
     return (
         requests.where(F.col("api").isin("PRODUCE", "FETCH"))
         .withColumn(
-            "bytes", F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum_, of: sum_ + of)
+            "bytes",
+            F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum_, of: sum_ + of) * weight(),
         )
         .where("bytes > 0")
         .select(
-            *("cluster_id", "broker_id", "event_time", "record_time", "bytes"),
+            *("cluster_id", "broker_id", "event_time", "record_time", "bytes", "weight"),
             flow.alias("flow"),
             F.col("replica_id").alias("follower_id"),
             F.coalesce(told, inferred).alias("client_rack"),
@@ -67,7 +69,7 @@ def between_racks(known: Known) -> "DataFrame":
     sides = (
         with_minute(known.facts)
         .groupBy(*_SIDES, *_RACK)
-        .agg(F.count(F.lit(1)).alias("requests"), F.sum("bytes").alias("bytes"))
+        .agg(count().alias("requests"), F.sum("bytes").alias("bytes"))
     )
     broker_id = F.col("broker_id")
     of_brokers = with_rack(sides, brokers).withColumnRenamed("rack", "broker_rack")

@@ -13,6 +13,7 @@ from quotaflow.pipelines.results import config_alterations, topic_names
 from quotaflow.pipelines.results.as_of import HISTORY, with_since
 from quotaflow.pipelines.results.result import Context
 from quotaflow.pipelines.results.throttle_configs import LISTS, histories
+from quotaflow.pipelines.results.weights import WEIGHT
 from quotaflow.schemas import tables
 from quotaflow.schemas.configs import TOPIC
 
@@ -35,13 +36,13 @@ _IS_REPLICA = "api = 'FETCH' and replica_id is not null"
 _IS_MOVING = f"({_IS_REPLICA}) or api = 'PRODUCE'"
 # A fetch tells of partitions that it names, is answered with, or takes out of its session.
 _OF = f"""concat(
-transform(partitions, p -> struct(p.topic, p.topic_id, p.partition, 1 as fetches,
-    if(coalesce(p.error_code, 0) = 0, coalesce(p.bytes, 0L), 0L) as bytes,
+transform(partitions, p -> struct(p.topic, p.topic_id, p.partition, {WEIGHT} as fetches,
+    if(coalesce(p.error_code, 0) = 0, coalesce(p.bytes, 0L), 0L) * {WEIGHT} as bytes,
     p.fetch_offset as fetch_offset, p.high_watermark as high_watermark,
     api = 'FETCH' and p.in_request and coalesce(p.bytes, 0) = 0 and coalesce(p.error_code, 0) = 0
         as is_empty, 0 as left_out)),
 transform(if({_IS_REPLICA}, coalesce(forgotten, array()), array()), p -> struct(
-    p.topic, p.topic_id, p.partition, 0 as fetches, 0L as bytes, {_NONE} as fetch_offset,
+    p.topic, p.topic_id, p.partition, 0L as fetches, 0L as bytes, {_NONE} as fetch_offset,
     {_NONE} as high_watermark, false as is_empty, 1 as left_out)))"""
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.result import Known, Result
+from quotaflow.pipelines.results.weights import weight
 from quotaflow.schemas import tables
 
 if TYPE_CHECKING:
@@ -31,7 +32,13 @@ def transfers(requests: "DataFrame") -> "DataFrame":
     """What clients wrote and read; followers' fetches are no client's."""
     is_client = F.col("api").isin("PRODUCE", "FETCH") & F.col("replica_id").isNull()
     return requests.where(is_client).select(
-        *_CLIENT, "event_time", "record_time", "api", "rack_id", "partitions"
+        *_CLIENT,
+        "event_time",
+        "record_time",
+        "api",
+        "rack_id",
+        "partitions",
+        weight().alias("weight"),
     )
 
 
@@ -54,7 +61,7 @@ def traffic(known: Known) -> "DataFrame":
             F.col("of.topic_id").alias("topic_id"),
             F.col("rack_id").alias("client_rack"),
         )
-        .agg(F.sum("of.bytes").alias("bytes"))
+        .agg(F.sum(F.col("of.bytes") * weight()).alias("bytes"))
         .withColumn("event_date", F.to_date("event_time"))
         .select(_TABLE.column_names)
     )

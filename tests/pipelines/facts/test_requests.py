@@ -223,6 +223,39 @@ def test_unknown_apis_and_versions_keep_header_and_timings(parse: Parse) -> None
     assert (rows[0]["total_time_ms"], rows[2]["max_bytes"]) == (1.5, 5)
 
 
+def sampled(api: str = "PRODUCE", **others: Any) -> list[bytes | None]:
+    """Lines of many connections, alike but for whose they are."""
+    given = [line(api, connection=f"b:1-c:{n}-0-{n}", **others) for n in range(400)]
+    return [encoded(each) for each in given]
+
+
+def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time(
+    parse: Parse,
+) -> None:
+    ingest = Ingest(sampling={"PRODUCE": 0.1, "HEARTBEAT": 0.5})
+    plain = sampled(request={"acks": 1}, response={})
+    of = {
+        "PRODUCE": plain,
+        "HEARTBEAT": sampled("HEARTBEAT"),
+        "throttled": sampled(request={"acks": 1}, response={}, throttleTimeMs=5),
+        "transactional": sampled(request={"transactionalId": "t"}, response={}),
+        "METADATA": sampled("METADATA"),
+    }
+    rows = parse([text for texts in of.values() for text in texts], ingest)
+    parts = {name: rows[n * 400 : (n + 1) * 400] for n, name in enumerate(of)}
+    kept = {name: [r for r in part if r["left_out"] is None] for name, part in parts.items()}
+    assert {r["left_out"] for r in rows} == {None, "sampled"}
+    assert 20 < len(kept["PRODUCE"]) < 65
+    assert 150 < len(kept["HEARTBEAT"]) < 250
+    weights = {name: {r["weight"] for r in part} for name, part in kept.items()}
+    assert weights["PRODUCE"] == {10.0}
+    assert weights["HEARTBEAT"] == {2.0}
+    for name in ("throttled", "transactional", "METADATA"):
+        assert (len(kept[name]), weights[name]) == (400, {1.0})
+    again = parse([*of["METADATA"], *plain], ingest)[400:]
+    assert [r["left_out"] for r in again] == [r["left_out"] for r in parts["PRODUCE"]]
+
+
 def test_a_clock_ahead_is_held_to_the_record_plus_a_bound(parse: Parse) -> None:
     texts = [encoded(ENVELOPE | {"ts": ts}) for ts in (0, 10**18, -1, 4_000_000_000_000)]
     times = [row["event_time"].astimezone(UTC) for row in parse(texts, Ingest(max_clock_skew_s=5))]

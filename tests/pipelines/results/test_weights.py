@@ -1,0 +1,79 @@
+"""A request of weight 3 counts as three alike, in every result that adds requests up."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from quotaflow.pipelines.results import (
+    producer_id_uses,
+    quota_charges,
+    rack_traffic,
+    replica_fetches,
+    traffic,
+)
+from quotaflow.pipelines.results.result import Known
+from quotaflow.schemas import tables
+from quotaflow.schemas.table import Table
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def request(second: float, api: str, size: int, **others: Any) -> dict[str, Any]:
+    time = NOON + timedelta(seconds=second)
+    row = {"cluster_id": "c", "broker_id": 1, "principal": "User:a", "client_id": "app"}
+    row |= {"event_time": time, "record_time": time, "api": api, "client_address": "10.0.0.1"}
+    row |= {"local_time_ms": 1.5, "throttle_time_ms": 0.0, "error_code": 0}
+    of = {"topic": "t", "topic_id": "i", "partition": 0, "bytes": size, "error_code": 0}
+    return row | {"partitions": [of] if size else None} | others
+
+
+ONCE = [
+    request(2, "FETCH", 40, replica_id=2),
+    request(2, "FETCH", 80),
+    request(3, "INIT_PRODUCER_ID", 0, producer_id=5),
+]
+WEIGHED = [request(1, "PRODUCE", 10), request(1.5, "PRODUCE", 20), request(30, "HEARTBEAT", 0)]
+
+
+def frame(spark: SparkSession, table: Table, rows: list[dict[str, Any]]) -> DataFrame:
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=table.arrow))
+
+
+@pytest.mark.spark
+def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None:
+    no_topics, no_brokers = (frame(spark, of, []) for of in (tables.TOPICS, tables.BROKERS))
+    rules: dict[str, Callable[[DataFrame], DataFrame]] = {
+        "traffic": lambda of: traffic.traffic(Known(traffic.transfers(of))),
+        "rack_traffic": lambda of: rack_traffic.between_racks(
+            Known(rack_traffic.moved(of, racks={}), context={"brokers": no_brokers})
+        ),
+        "producer_id_uses": lambda of: producer_id_uses.uses(Known(producer_id_uses.relevant(of))),
+        "quota_usage": lambda of: quota_charges.charges(
+            quota_charges.charged(of), no_topics, no_brokers, 11
+        ).drop("is_estimated"),
+        "replication": lambda of: replica_fetches.by_second(replica_fetches.relevant(of)),
+    }
+    weighed = frame(spark, tables.REQUESTS, [*ONCE, *(row | {"weight": 3.0} for row in WEIGHED)])
+    repeated = frame(spark, tables.REQUESTS, [*ONCE, *WEIGHED, *WEIGHED, *WEIGHED])
+    for name, rule in rules.items():
+        got, expected = (sorted(map(str, rule(of).collect())) for of in (weighed, repeated))
+        assert got == expected, name
+        assert got != sorted(map(str, rule(frame(spark, tables.REQUESTS, ONCE)).collect())), name
+
+
+@pytest.mark.spark
+def test_a_quota_that_sampled_requests_used_is_estimated(spark: SparkSession) -> None:
+    no_topics, no_brokers = (frame(spark, of, []) for of in (tables.TOPICS, tables.BROKERS))
+
+    def estimated(weight: float) -> set[tuple[str, bool]]:
+        rows = [row | {"weight": weight} for row in WEIGHED[:2]]
+        charged = quota_charges.charged(frame(spark, tables.REQUESTS, rows))
+        found = quota_charges.charges(charged, no_topics, no_brokers, 11).collect()
+        return {(r["quota_type"], r["is_estimated"]) for r in found}
+
+    assert ("producer_byte_rate", False) in estimated(1.0)
+    assert ("producer_byte_rate", True) in estimated(2.0)
