@@ -40,7 +40,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class Source:
     """A table with things to hear of: which rows, what makes one the same, and what it says."""
 
     table: str
@@ -53,12 +53,12 @@ class _Source:
 
 def found(conf: Conf, since: datetime, until: datetime) -> list[Notice]:
     """Everything that happened in between, oldest first: of each table the newest."""
-    notices = [notice for source in _SOURCES for notice in _of(conf, source, since, until)]
+    notices = [notice for source in SOURCES for notice in _of(conf, source, since, until)]
     notices += _plans(conf, since, until)
     return sorted(notices, key=lambda notice: (notice.event_time, notice.key))
 
 
-def _of(conf: Conf, source: _Source, since: datetime, until: datetime) -> Iterator[Notice]:
+def _of(conf: Conf, source: Source, since: datetime, until: datetime) -> Iterator[Notice]:
     if source.table not in tables.TABLES or not planning.is_made(conf, source.table):
         return
     chosen = ", ".join(dict.fromkeys(("cluster_id", "event_time", *source.key, *source.columns)))
@@ -146,8 +146,8 @@ def _cut(text: str | None) -> str:
     return shown if len(shown) <= _MOST_CHARS else f"{shown[:_MOST_CHARS]}..."
 
 
-_SOURCES = (
-    _Source(
+SOURCES = (
+    Source(
         table=tables.METRIC_ALERT_EVENTS.name,
         where="state IN ('opened', 'closed')",
         key=("alert_id", "state"),
@@ -158,7 +158,7 @@ _SOURCES = (
         kind=lambda row: ALERT_OPENED if row["state"] == "opened" else ALERT_CLOSED,
         text=_alert,
     ),
-    _Source(
+    Source(
         table=tables.CONFIG_CHANGES.name,
         where="step IN ('refused', 'moved', 'undone')",
         key=("run_id", "change_id", "step"),
@@ -169,7 +169,7 @@ _SOURCES = (
         kind=lambda _: CHANGE_FAILED,
         text=_change,
     ),
-    _Source(
+    Source(
         table=_QUALITY,
         where="success = false AND severity = 'critical'",
         key=("run_id", "suite", "expectation", "column_name", "kind"),
@@ -178,3 +178,4 @@ _SOURCES = (
         text=_check,
     ),
 )
+"""What is told of, but for plans: those are told by what was not done."""

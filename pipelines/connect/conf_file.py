@@ -59,6 +59,8 @@ def _lines(conf: Conf, found: Found, now: datetime) -> Iterator[str]:
     yield "ingest:                         # a topic that is null is a way in switched off\n"
     for key, meaning in _WAYS_IN.items():
         yield f"  # {meaning}\n{_yaml({key: getattr(conf.ingest, key)}, 2)}"
+    if not conf.ingest.sampling:
+        yield "  # sampling: {PRODUCE: 0.1}    # of which APIs only a part of the lines is kept\n"
     yield from _others(conf)
     yield from _racks(conf, found)
     yield _REST

@@ -13,14 +13,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config, notices, notifying, sent_log, webhook
 from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.commands import log_switch
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.notices import Notice
 from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import tables
 
 from .view_rows import CLIENT, HOSTILE, at, make_tables
 
@@ -164,6 +169,13 @@ def test_a_recompute_that_moves_an_alert_is_no_news(conf: Conf) -> None:
         make_tables(Warehouse(of.warehouse), {"metric_alert_events": [row]})
         keys |= {notice.key for notice in notifying.waiting(of, NOW)}
     assert len(keys) == 1
+
+
+@pytest.mark.parametrize("source", notices.SOURCES, ids=lambda source: source.table)
+def test_what_is_read_of_a_table_is_there(source: notices.Source) -> None:
+    table = tables.TABLES.get(source.table)
+    known = table.column_names if table else []
+    assert table is None or {"cluster_id", *source.key, *source.columns} <= set(known)
 
 
 def made(count: int) -> list[Notice]:
@@ -362,3 +374,27 @@ def test_a_torn_log_is_named(conf: Conf, content: str) -> None:
     sent_log.opened(conf).file.write_text(content)
     with pytest.raises(ConfigError, match="is not what notify wrote: remove it"):
         notifying.waiting(conf, datetime.now(UTC))
+
+
+@pytest.mark.spark
+def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = {
+        "metric_alert_events": [alert(1), alert(2, "closed", client_id=HOSTILE)],
+        "config_changes": [change(3, "refused")],
+        "plans": [planned(6, "p1"), planned(7, "p2")],
+        "requests": [{"cluster_id": "c1", "event_time": at(n), "broker_id": 1} for n in (1, 31)],
+    }
+    for name, rows in made_up.items():
+        content = pa.Table.from_pylist(rows, schema=tables.TABLES[name].arrow)
+        spark.createDataFrame(content).createOrReplaceTempView(name)
+    try:
+        monkeypatch.setattr(planning, "is_made", lambda _, name: name in made_up)
+        monkeypatch.setattr(planning, "rows", lambda _, sql: spark.sql(sql).toArrow().to_pylist())
+        found = notices.found(config.Conf(), at(0), NOW)
+        kinds = ["alert_opened", "alert_closed", "change_failed", "plan_waiting"]
+        assert [notice.kind for notice in found] == kinds
+        volume = log_switch.expected(config.Conf(), "c1")
+        assert volume.lines_per_s == {1: 2 / 30}
+    finally:
+        for name in made_up:
+            spark.catalog.dropTempView(name)
