@@ -58,7 +58,8 @@ def returns(
             actual[entity] = configs.read(entity)
     # Without an ingested request log nobody tells who changed what.
     is_told = planning.is_made(conf, CONFIG_ALTERATIONS.name)
-    setters = others.setters(partial(planning.rows, conf), owned) if is_told else {}
+    own, ask = conf.kafka.own_principal, partial(planning.rows, conf)
+    setters = others.setters(ask, owned, own) if is_told else {}
     return restore.returns(owned, actual, setters, planning.connection(conf))
 
 

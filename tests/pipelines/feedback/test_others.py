@@ -24,11 +24,19 @@ def held() -> Ledger:
 
 
 @pytest.mark.parametrize(
-    ("after_s", "name", "told"),
-    [(5, "mallory", True), (-5, "mallory", False), (5, "eve", False), (5, "", False)],
-    ids=["after us", "before us", "another user", "the default of all users"],
+    ("after_s", "name", "own", "told"),
+    [
+        pytest.param(5, "mallory", "User:ops", True, id="after us"),
+        pytest.param(5, "mallory", None, True, id="after whoever we are"),
+        pytest.param(5, "mallory", "User:eve", False, id="our own, by a broker's clock ahead"),
+        pytest.param(-5, "mallory", "User:ops", False, id="before us"),
+        pytest.param(5, "eve", "User:ops", False, id="another user"),
+        pytest.param(5, "", "User:ops", False, id="the default of all users"),
+    ],
 )
-def test_a_setter_is_who_wrote_after_us(after_s: float, name: str, told: bool) -> None:
+def test_a_setter_is_who_wrote_after_us(
+    after_s: float, name: str, own: str | None, told: bool
+) -> None:
     writer = {
         "cluster_id": "c1",
         "entity_type": "user",
@@ -39,7 +47,7 @@ def test_a_setter_is_who_wrote_after_us(after_s: float, name: str, told: bool) -
         "client_id": "x" * 500,
         "altered_at": NOON + timedelta(seconds=after_s),
     }
-    found = others.setters(lambda _: [writer], held().owned)
+    found = others.setters(lambda _: [writer], held().owned, own)
     said = f"User:eve ({'x' * 100}) at 2026-11-21 12:00:05 UTC"
     assert list(found.values()) == ([said] if told else [])
 
