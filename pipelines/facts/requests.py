@@ -58,7 +58,9 @@ def _sampled(parsed: DataFrame, sampling: Mapping[str, float]) -> DataFrame:
         *(F.when(F.col("api") == api, F.lit(of)) for api, of in sorted(kept_of.items())), one
     )
     weight = F.when(is_plain, of_api).otherwise(one)
-    place = F.pmod(F.xxhash64("broker_id", "connection_id", "correlation_id"), F.col("weight"))
+    # Of whole numbers: a double holds no hash of 64 bits.
+    line = F.xxhash64("broker_id", "connection_id", "correlation_id")
+    place = F.pmod(line, F.col("weight").cast("bigint"))
     is_left = F.col("left_out").isNull() & F.col("reason").isNull() & (place != 0)
     return parsed.withColumn("weight", weight.cast("double")).withColumn(
         "left_out", F.when(is_left, "sampled").otherwise(F.col("left_out"))
