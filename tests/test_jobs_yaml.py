@@ -127,7 +127,7 @@ def test_every_job_of_the_wheel_has_a_task_and_every_task_a_command() -> None:
     run = [words[1] for words in called if words[0] == "run" and "--once" in words]
     assert sorted(job for name in run for job in GROUPS.get(name, (name,))) == sorted(JOBS)
     others = [words[0] for words in called if words[0] != "run"]
-    assert others == ["snapshot", "restore", "plan", "apply", "check", "upkeep"]
+    assert others == ["snapshot", "restore", "plan", "apply", "notify", "check", "upkeep"]
 
 
 @pytest.mark.parametrize("name", DEFINED)
