@@ -18,7 +18,8 @@ def bars(
 ) -> str:
     """JSON of the figure: a bar for each name, of the parts in `series` one after the other.
 
-    `show` writes a value out; a dotted line stands at `limit`.
+    `show` writes a value out; a dotted line stands at `limit`. A part needs no legend where it is
+    alone and the axis has its name.
     """
     from plotly import graph_objects as go  # noqa: PLC0415  an extra of its own
 
@@ -27,6 +28,7 @@ def bars(
         go.Bar(
             orientation="h",
             name=label(part),
+            showlegend=list(series) != [axis],
             x=[value or 0 for value in values],
             y=list(range(len(labels))),
             marker={"color": COLOURS[place % len(COLOURS)]},

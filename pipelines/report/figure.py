@@ -22,16 +22,16 @@ def figure(
     """JSON of a figure whose plot is so high; names of series stand below it, one a line."""
     from plotly import graph_objects as go  # noqa: PLC0415  an extra of its own
 
-    named = len({trace.name for trace in traces if trace.showlegend is not False})
+    named = len({trace.name for trace in traces if trace.showlegend})
     legend = {"orientation": "v", "x": 0, "xanchor": "left", "y": 0, "yanchor": "bottom"}
     layout = go.Layout(
         template="none",
-        height=max(plot_px, _LEAST_PX) + _AXIS_PX + _LEGEND_ROW_PX * (named if named > 1 else 0),
+        height=max(plot_px, _LEAST_PX) + _AXIS_PX + _LEGEND_ROW_PX * named,
         margin={"l": 8, "r": 12, "t": 8, "b": 8},
         font={"size": 13, "family": "system-ui, sans-serif"},
         xaxis=_axis(xaxis),
         yaxis=_axis(yaxis),
-        showlegend=named > 1,
+        showlegend=named > 0,
         legend=legend | {"yref": "container", "traceorder": "normal"},
         hoverlabel={"namelength": -1},
         barmode="stack",

@@ -140,7 +140,7 @@ def _flows(scope: Scope) -> list[Row]:
 def _ages(scope: Scope, flows: Sequence[Row]) -> str:
     ages = [max((scope.now - row["newest"]).total_seconds() / 60, 0) for row in flows]
     names = [row["job"] for row in flows]
-    return bars(names, {"age": ages}, "minutes", lambda of: texts.duration(of and of * 6e4))
+    return bars(names, {"minutes": ages}, "minutes", lambda of: texts.duration(of and of * 6e4))
 
 
 def _lost(reasons: Sequence[Row]) -> str:

@@ -174,7 +174,7 @@ def _charts(buckets: Sequence[Row], held: Sequence[Row]) -> tuple[Chart, ...]:
         shown = buckets[:_MOST_BARS]
         names = [f"{_bucket(row)}, broker {row['broker_id']}" for row in shown]
         share = [100 * row["peak_share"] for row in shown]
-        figure = bars(names, {"share of the limit": share}, "% of the limit", limit=100)
+        figure = bars(names, {"% of the limit": share}, "% of the limit", limit=100)
         charts.append(Chart(figure, "How full quotas were at most; the dotted line is the limit"))
     return tuple(charts)
 

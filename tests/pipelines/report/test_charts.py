@@ -43,6 +43,10 @@ def test_parts_of_bars_are_told_apart_by_a_legend_and_a_limit_is_a_line() -> Non
     assert [trace.get("name") for trace in data] == ["one", "two", None]
     assert [trace["x"] for trace in data] == [[1.0], [0], [2.0, 2.0]]
     assert layout["showlegend"]
+    assert drawn(bars(["a"], {"one": [1.0]}, "n"))[1]["showlegend"], (
+        "of what, the axis does not say"
+    )
+    assert not drawn(bars(["a"], {"n": [1.0]}, "n"))[1]["showlegend"]
 
 
 def test_a_step_that_nobody_told_breaks_a_line() -> None:
