@@ -12,6 +12,7 @@ BENCHMARKS = (
     "producer_ids",
     "fetch_sessions",
     "fetch_results",
+    "jobs",
     "snapshots",
     "producer_ids_stream",
     "jobs",
