@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import admin, checkpoints, identity, session, sources
+from quotaflow.pipelines import admin, checkpoints, failure, identity, session, sources
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import CheckpointError, JobError, KafkaError
 from quotaflow.pipelines.facts import ingest, telemetry_pushes
@@ -21,7 +21,7 @@ from quotaflow.pipelines.facts.missing import Missing, already_read
 from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.spans import Span, sliced
-from quotaflow.pipelines.spark_errors import first_line, spark_errors
+from quotaflow.pipelines.spark_errors import spark_errors
 from quotaflow.pipelines.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def backfill(conf: Conf, name: str, span: Span, slice_s: int, report: Report) ->
                 write(already_read(records(part), read), batch)
             except spark_errors() as error:
                 raise JobError(
-                    f"{name}: {first_line(str(error))}; run it again: nothing is added twice"
+                    f"{name}: {failure.line(error)}; run it again: nothing is added twice"
                 ) from error
             for table, rows in batch.added.items():
                 added[table] = added.get(table, 0) + rows

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import session
+from quotaflow.pipelines import failure, session
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError
 from quotaflow.pipelines.facts import client_metrics
@@ -21,7 +21,7 @@ from quotaflow.pipelines.reader import NeverMadeError, nearest, never_made
 from quotaflow.pipelines.results.result import Result
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.spans import Span, sliced
-from quotaflow.pipelines.spark_errors import first_line, spark_errors
+from quotaflow.pipelines.spark_errors import spark_errors
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
@@ -126,7 +126,7 @@ class Rebuild:
                 rows = replace(span, Batch(self.warehouse, JOB, run_id, number))
             except spark_errors() as error:
                 raise JobError(
-                    f"{name}: {first_line(str(error))}; all before is rebuilt: go on with --from "
+                    f"{name}: {failure.line(error)}; all before is rebuilt: go on with --from "
                     f"{span.start:%Y-%m-%dT%H:%M:%SZ}"
                 ) from error
             self.report(f"{name}: {rows} rows of {told(span)}, {number + 1} of {len(spans)}")

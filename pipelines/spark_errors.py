@@ -1,7 +1,5 @@
 """What Spark raises, whether it runs in a JVM of ours or behind Spark Connect."""
 
-_MOST_CHARS = 500
-
 
 def spark_errors() -> tuple[type[Exception], ...]:
     """Spark's own errors, and, where py4j is there, those of the bridge to a local JVM."""
@@ -12,9 +10,3 @@ def spark_errors() -> tuple[type[Exception], ...]:
     except ModuleNotFoundError:
         return (PySparkException,)
     return (PySparkException, Py4JError)
-
-
-def first_line(message: str) -> str:
-    """What went wrong, without the stacks that follow."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    return lines[0][:_MOST_CHARS] if lines else "no message"

@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import backlog, retention, session
+from quotaflow.pipelines import backlog, failure, retention, session
 from quotaflow.pipelines.backlog import Backlog
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.spark_errors import first_line, spark_errors
+from quotaflow.pipelines.spark_errors import spark_errors
 from quotaflow.pipelines.warehouse import Detail, Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
@@ -133,7 +133,7 @@ class Upkeep:
             note = "; ".join(filter(None, (begun.note, self._tidied(begun)))) or None
             after = None if self.dry else self.warehouse.detail(self.spark, begun.table.name)
         except spark_errors() as error:
-            self.report(f"{begun.table.name}: {first_line(str(error))}")
+            self.report(f"{begun.table.name}: {failure.line(error)}")
             return None
         return Tended(
             name=begun.table.name,
