@@ -17,7 +17,7 @@ _HIDDEN_VALUE = (
     r'(?:,"[A-Za-z]+":(?:-?\d+|true|false))*,"value":)"(?:[^"\\]|\\.)*"'
 )
 _VALUE = '"value":"'
-LEFT_OUT = ("forwarded_copy", "raft", "own_shipper")
+LEFT_OUT = ("forwarded_copy", "raft", "own_shipper", "sampled")
 """Why a request line is left out on purpose."""
 # local:port-remote:port-processor-index
 _REMOTE = r"^.*?-(.*:\d+)-\d+-\d+$"

@@ -201,3 +201,21 @@ def test_lines_of_the_cluster_s_own_apis_need_no_payloads(
         RequestLog(config.Conf(), "cluster").write(records, batch)
     filled = content(warehouse, spark)
     assert [len(filled[name]) for name in FILLED] == [1, 0, 0, 1]
+
+
+def test_what_is_sampled_is_counted(
+    spark: SparkSession, warehouse: Warehouse, topic: Topic, push_lines: list[dict[str, Any]]
+) -> None:
+    header = push_lines[0]["requestHeader"] | {"requestApiKeyName": "HEARTBEAT"}
+    lines = [
+        encoded(push_lines[0] | {"requestHeader": header | {"correlationId": number}})
+        for number in range(20)
+    ]
+    conf = config.load(overrides=["ingest.sampling={HEARTBEAT: 0.25}"])
+    RequestLog(conf, "cluster").write(topic(lines), Batch(warehouse, "ingest", "q", 0))
+    filled = content(warehouse, spark)
+    counts = counted(filled["pipeline_progress"])
+    kept = len(filled["requests"])
+    assert 0 < kept < 20
+    assert counts["left_out", None, "sampled"] == 20 - kept
+    assert counts["out", "requests", None] == kept
