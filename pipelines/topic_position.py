@@ -23,7 +23,17 @@ class Reached:
 
 
 def reached(checkpoint: Path, topic: str) -> Reached | None:
-    """How far a checkpoint's query has read a topic; None before its first micro-batch."""
+    """How far a checkpoint's query has read a topic.
+
+    None before its first micro-batch, and where Spark tells it in a way we do not know.
+    """
+    try:
+        return _reached(checkpoint, topic)
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _reached(checkpoint: Path, topic: str) -> Reached | None:
     newest = newest_batch(checkpoint)
     if newest < 0:
         return None
@@ -47,5 +57,5 @@ def _planned(file: Path, topic: str) -> tuple[Mapping[int, int], int]:
 def _offsets(text: str, topic: str) -> Mapping[int, int]:
     """What a line such as {"topic":{"0":12}} says; the topic may be named as a key of metadata."""
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    found = next(line[topic] for line in reversed(lines) if topic in line)
+    (found,) = [line[topic] for line in lines if topic in line][-1:]
     return {int(partition): int(offset) for partition, offset in found.items()}

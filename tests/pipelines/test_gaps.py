@@ -57,6 +57,20 @@ def test_the_first_batch_begins_where_the_source_did(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="torn"),
+        pytest.param('v1\n{"batchTimestampMs":1}\n{"logOffset":3}', id="another source"),
+        pytest.param('v2\n{}\n{"conf":{"0":1}}', id="a version to come"),
+    ],
+)
+def test_what_spark_tells_in_another_way_is_left_to_spark(tmp_path: Path, text: str) -> None:
+    plan(tmp_path, 0, {0: 5}, is_committed=True)
+    (tmp_path / "offsets" / "0").write_text(text)
+    assert reached(tmp_path, TOPIC) is None
+
+
+@pytest.mark.parametrize(
     ("log", "told"),
     [
         pytest.param({0: range(10), 1: range(4, 4)}, [], id="all is there"),
