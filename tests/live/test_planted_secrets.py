@@ -152,7 +152,9 @@ def test_a_whole_run_leaves_no_secret_in_any_file_output_or_process_list(bench: 
     assert bench.run("run", "--once") == _DONE, bench.last_words()
     assert bench.run("snapshot") == _DONE, bench.last_words()
     assert bench.run("plan", "--save") in {_DONE, _CHANGES_WAIT}, bench.last_words()
-    assert bench.run("report", str(bench.folder / "report.html")) == _DONE, bench.last_words()
+    assert bench.run("report", "--out", str(bench.folder / "report.html")) == _DONE, (
+        bench.last_words()
+    )
     others = ("doctor", "status", "tables", "check", "notify", "sql SELECT * FROM quarantine")
     for words in others:
         bench.run(*words.split(" ", 1))
