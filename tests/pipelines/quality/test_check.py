@@ -45,6 +45,20 @@ def names(found: Found) -> dict[tuple[str, str], int | None]:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
+def test_what_is_not_met_is_kept_and_not_looked_at_twice(warehouse: Warehouse, fill: Fill) -> None:
+    conf = config.Conf(warehouse=warehouse.conf)
+    fill("config_changes", [change("begun")])
+    asked = Asked(["config_changes"])
+    found = check(conf, asked, now(), lambda _: None)
+    assert (names(found), found.is_critical) == ({("config_changes", "begun_has_an_end"): 1}, False)
+    assert check(conf, asked, now(), lambda _: None).index is None
+    standing = rows(warehouse, "SELECT expectation FROM quality_now WHERE NOT success")
+    assert standing == [{"expectation": "begun_has_an_end"}]
+
+
+@pytest.mark.faults
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_what_fails_is_told_until_it_is_mended(warehouse: Warehouse, fill: Fill) -> None:
     conf = config.Conf(warehouse=warehouse.conf)
     bad = [plan(0), plan(0), plan(1, reason=""), plan(2, reason=None, operation="DROP")]
