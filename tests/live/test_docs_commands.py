@@ -19,7 +19,7 @@ from quotaflow.pipelines.__main__ import execute
 from ..told_commands import PAGES, in_blocks, words
 
 READ_TABLES = {"tables", "show", "sql", "ddl", "metrics", "jobs", "why", "what-if"}
-WITHOUT_CONF = {"metrics", "jobs", "decode"}
+WITHOUT_CONF = {"ddl", "metrics", "jobs", "decode"}
 GOLDEN = Path(__file__).parents[1] / "golden"
 LOOK_S = 40
 # Codes that say what was found, beside 0: what is stale or missing, changes that wait.

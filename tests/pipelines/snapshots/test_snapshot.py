@@ -195,7 +195,9 @@ def test_a_refusal_costs_what_it_concerns_and_is_counted(
     assert take_at(0, whole) == 5
     said.clear()
     assert take_at(1, refusing) == 2
-    assert [line for line in said if "left out" in line] == [
+    told = [line.split(": this login needs ") for line in said if "left out" in line]
+    assert [len(parts) - 1 for parts in told] == [1, 1, 0]
+    assert [parts[0] for parts in told] == [
         f"snapshot: 1 left out ({reason}) of {table}"
         for table, reason in (
             ("topics", "TOPIC_AUTHORIZATION_FAILED"),
