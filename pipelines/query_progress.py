@@ -50,8 +50,19 @@ def input_rows(progress: Mapping[str, Any], scans: int) -> int:
 
 
 def came(progress: Mapping[str, Any]) -> int:
-    """Rows that all scans of a batch read; behind Spark Connect only its sources tell."""
-    return sum(int(source.get("numInputRows") or 0) for source in progress["sources"])
+    """Rows that all scans of a batch read; behind Spark Connect only its sources tell.
+
+    Of a topic no more than the batch spans: where frames cannot be held it is read more than once.
+    """
+    return sum(_came(source) for source in progress["sources"])
+
+
+def _came(source: Mapping[str, Any]) -> int:
+    rows = int(source.get("numInputRows") or 0)
+    start, end = _offsets(source.get("startOffset")), _offsets(source.get("endOffset"))
+    if not start or not end:
+        return rows
+    return min(rows, sum(offset - start.get(of, 0) for of, offset in end.items()))
 
 
 def _of(told: Mapping[str, Any], job: str, cluster_id: str) -> Row:

@@ -45,6 +45,11 @@ class RequestLog:
 
     def write(self, records: "DataFrame", batch: Batch) -> None:
         """Append each line where it belongs, and count what is quarantined or left out."""
+        # As they came: parsed they weigh more than it costs to parse the few once more.
+        with held(records) as kept:
+            self._write(kept, batch)
+
+    def _write(self, records: "DataFrame", batch: Batch) -> None:
         parsed = self._parsed(records)
         told = _appended(parsed, batch)
         counts = _line_counts(told)
@@ -160,8 +165,7 @@ def _kept() -> "Column":
 def _appended(parsed: "DataFrame", batch: Batch) -> dict[str, Any]:
     """Append the rows of requests; what came, counted by what becomes of it, in the same pass.
 
-    The rare lines that other tables take are read and parsed a second time: to keep the whole
-    batch for them costs more than parsing does.
+    The few lines that other tables take are parsed a second time.
     """
     if batch.replayed:
         # Delta may skip the append, and then there is nothing to observe.

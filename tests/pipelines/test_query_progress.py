@@ -56,6 +56,12 @@ def test_rows_that_are_scanned_for_several_results_came_once() -> None:
     assert (made["input_rows"], made["input_rows_per_s"]) == (410, 5.0)
 
 
+def test_of_a_topic_no_more_came_than_a_batch_spans() -> None:
+    """A frame that could not be held was read three times."""
+    spans = KAFKA | {"numInputRows": 39, "startOffset": {"logs": {"0": 1, "1": 0}}}
+    assert row(sources=[spans])["input_rows"] == 12
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
