@@ -1,6 +1,7 @@
 """One run of the demo's traffic on the shared cluster, and what its brokers wrote meanwhile."""
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from . import odd_clients
 from .odd_clients import Odd
 
 SCALE = traffic.MIN_SCALE
+_LAST_FETCHES_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ def drive(cluster: Cluster) -> Run:
     with Shipper(properties, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
         report = traffic.run(cluster, seed=7, scale=SCALE)
         odd = odd_clients.work(cluster)
+        # What followers ask for last is logged when it is answered, replica.fetch.wait.max.ms on.
+        time.sleep(_LAST_FETCHES_S)
         shipper.drain()
     shipped = shipper.counts  # after its end: it ships on until then
     written = ends(cluster, [*traffic.TOPICS, REQUEST_LOG_TOPIC])
