@@ -10,7 +10,7 @@ SHELL := /bin/bash
 WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test checks lint types unit live faults bench audit clean
+.PHONY: help demo test others lint types unit live faults bench audit clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -19,12 +19,13 @@ demo: $(READY) ## a real cluster, traffic, every job once, the tables and the pl
 	@exec $(BIN)/quotaflow demo
 
 test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them live tests
-	@$(MAKE) --no-print-directory --jobs=2 checks live
+	@$(MAKE) --no-print-directory --jobs=2 unit others
 
-checks: $(READY)
+# About as long as `unit` takes beside it, on two cores.
+others: $(READY)
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory types
-	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory live
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -34,10 +35,10 @@ types: $(READY)
 	$(BIN)/mypy
 
 unit: $(READY)
-	set -o pipefail; $(BIN)/pytest --ignore=tests/live -m "not faults" $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest --ignore=tests/live --ignore=tests/oracle -m "not faults" $(WHOLE_LINES)
 
 live: $(READY)
-	set -o pipefail; $(BIN)/pytest tests/live -m "not faults" $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m "not faults" $(WHOLE_LINES)
 
 faults: $(READY) ## kill -9 at random points, brokers that go away: takes long
 	$(BIN)/pytest -m faults
