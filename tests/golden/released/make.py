@@ -100,7 +100,8 @@ def fill(conf: config.Conf, first: int) -> None:
     warehouse = Warehouse(conf.warehouse)
     spark = session.get(config.Spark(conf=session.SHORT_LIVED))
     warehouse.ensure(spark, tables.TABLES.values())
-    arrive(warehouse, tables.REQUESTS, first, request(first), fetch(first + 1))
+    produced = request(first, producer_id=first + 1)
+    arrive(warehouse, tables.REQUESTS, first, produced, fetch(first + 1))
     arrive(warehouse, tables.TELEMETRY_PUSHES, first, push(first))
     run.run(conf, JOBS, None, lambda _: None)
 
