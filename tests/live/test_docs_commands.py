@@ -8,7 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
@@ -22,8 +25,8 @@ READ_TABLES = {"tables", "show", "sql", "ddl", "metrics", "jobs", "why", "what-i
 WITHOUT_CONF = {"ddl", "metrics", "jobs", "decode"}
 GOLDEN = Path(__file__).parents[1] / "golden"
 LOOK_S = 40
-# Codes that say what was found, beside 0: what is stale or missing, changes that wait.
-FOUND = {"doctor": {1}, "status": {1}, "check": {1}, "plan": {3}, "apply": {1}}
+# Codes that say what was found, beside 0: what is missing, changes that wait, no such plan.
+FOUND = {"doctor": {1}, "status": {1}, "check": {1}, "plan": {3}, "apply": {1, 2}}
 ENDLESS = re.compile(r"--every|--watch|--for ")
 TOLD = sorted({told for page in PAGES for told in in_blocks(page) if "..." not in told})
 
@@ -56,6 +59,7 @@ def place(cluster: Cluster, filled: Path, tmp_path_factory: pytest.TempPathFacto
         "kafka": {"properties": properties},
         "warehouse": {"path": str(folder / "home" / "warehouse")},
         "plan": {"max_input_age_s": 86_400},
+        "alerts": {"webhook": {"url": "env:READER_URL"}},
     }
     for name in ("conf.yaml", "setup/conf.yaml"):
         file = folder / name
@@ -69,20 +73,51 @@ def place(cluster: Cluster, filled: Path, tmp_path_factory: pytest.TempPathFacto
     return folder
 
 
+class _Taken(BaseHTTPRequestHandler):
+    """Takes whatever is posted."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def webhook() -> Iterator[str]:
+    """The address of a receiver on this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Taken) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/hook"
+        server.shutdown()
+        thread.join()
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("told", [t for t in TOLD if words(t)[0] not in {*READ_TABLES, "demo"}])
-def test_a_command_that_needs_more_runs(told: str, place: Path, cluster: Cluster) -> None:
+def test_a_command_that_needs_more_runs(
+    told: str, place: Path, cluster: Cluster, webhook: str
+) -> None:
     asked = [_known(word, cluster) for word in words(told)]
     if asked[0] == "init":  # the login is this cluster's, not the page's
         asked = [word for at, word in enumerate(asked) if "--set" not in asked[at - 1 : at + 1]]
         asked = [*asked, "--force", "--conf", "conf.yaml"]
     elif "--conf" not in asked and asked[0] not in WITHOUT_CONF:
         asked = [*asked, "--conf", "conf.yaml"]
-    jaas = cluster.client_properties("admin")["sasl.jaas.config"]
+    if asked[0] == "pseudonym":
+        asked = [*asked, "--set", "privacy.key=env:READER_KEY"]
+    secrets = {
+        "READER_JAAS": cluster.client_properties("admin")["sasl.jaas.config"],
+        "READER_KEY": "k" * 32,
+        "READER_URL": webhook,
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "quotaflow.pipelines", *asked],
         cwd=place,
-        env=os.environ | {"QUOTAFLOW_HOME": str(place / "home"), "READER_JAAS": jaas},
+        env=os.environ | {"QUOTAFLOW_HOME": str(place / "home")} | secrets,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -9,6 +9,7 @@ from quotaflow.pipelines.reader import NeverMadeError, Reader
 from quotaflow.pipelines.report.scope import MOST_POINTS, chosen, clusters
 from quotaflow.pipelines.warehouse import Warehouse
 
+from ..conftest import Fill
 from ..view_rows import at
 from .pages import NOON, scope
 
@@ -37,6 +38,17 @@ def test_a_warehouse_that_was_never_made_is_an_error(warehouse: Warehouse) -> No
 
 def test_the_newest_event_is_that_of_clients_not_of_snapshots(filled: Warehouse) -> None:
     assert clusters(Reader(filled)) == {"c1": at(65)}
+
+
+def test_what_was_counted_of_an_unknown_cluster_makes_no_other(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    counts = [
+        {"cluster_id": of, "event_time": NOON, "job": "fetches", "row_count": 1}
+        for of in ("c1", "unknown")
+    ]
+    fill("pipeline_progress", counts)
+    assert set(clusters(Reader(warehouse))) == {"c1"}
 
 
 def test_names_are_quoted_in_queries(filled: Warehouse) -> None:
