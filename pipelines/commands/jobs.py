@@ -1,6 +1,5 @@
 """Commands that run the queries: run, jobs."""
 
-import difflib
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,46 @@ import typer
 
 from quotaflow.pipelines.commands import options, output
 from quotaflow.pipelines.errors import ConfigError
+
+Jobs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[JOB]...",
+        help="Jobs to run, or `facts` or `results` for those of a kind; all without a name.",
+    ),
+]
+Once = Annotated[bool, typer.Option("--once", help="Take what is there now, then stop.")]
+Every = Annotated[
+    str | None, typer.Option("--every", metavar="10s", help="Go on, a batch every 10s, 5m, ...")
+]
+AcceptNewTopic = Annotated[
+    bool,
+    typer.Option(
+        "--accept-new-topic",
+        help="Read a topic that was made again from its beginning; rows read before stay.",
+    ),
+]
+AcceptLostRecords = Annotated[
+    bool,
+    typer.Option(
+        "--accept-lost-records",
+        help="Go on behind records that were deleted unread; pipeline_progress counts them.",
+    ),
+]
+MetricsPort = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics-port",
+        metavar="[HOST:]PORT",
+        help="Meanwhile let Prometheus scrape there, such as 9464; loopback without a host.",
+    ),
+]
+MetricsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics-file", metavar="FILE", help="At the end write metrics there (node_exporter)."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -17,48 +56,14 @@ def register(app: typer.Typer) -> None:
 
 
 def run_jobs(
-    jobs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[JOB]...",
-            help="Jobs to run, or `facts` or `results` for those of a kind; all without a name.",
-        ),
-    ] = None,
+    jobs: Jobs = None,
     *,
-    once: Annotated[
-        bool, typer.Option("--once", help="Take what is there now, then stop.")
-    ] = False,
-    every: Annotated[
-        str | None, typer.Option("--every", metavar="10s", help="Go on, a batch every 10s, 5m, ...")
-    ] = None,
-    accept_new_topic: Annotated[
-        bool,
-        typer.Option(
-            "--accept-new-topic",
-            help="Read a topic that was made again from its beginning; rows read before stay.",
-        ),
-    ] = False,
-    metrics_port: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics-port",
-            metavar="[HOST:]PORT",
-            help="Meanwhile let Prometheus scrape there, such as 9464; loopback without a host.",
-        ),
-    ] = None,
-    metrics_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--metrics-file", metavar="FILE", help="At the end write metrics there (node_exporter)."
-        ),
-    ] = None,
-    accept_lost_records: Annotated[
-        bool,
-        typer.Option(
-            "--accept-lost-records",
-            help="Go on behind records that were deleted unread; pipeline_progress counts them.",
-        ),
-    ] = False,
+    once: Once = False,
+    every: Every = None,
+    accept_new_topic: AcceptNewTopic = False,
+    accept_lost_records: AcceptLostRecords = False,
+    metrics_port: MetricsPort = None,
+    metrics_file: MetricsFile = None,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
@@ -79,10 +84,7 @@ def run_jobs(
     every_s = None if every is None else options.seconds(every)
     values = options.conf(conf, overrides)
     from quotaflow.pipelines import prometheus, run  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines.jobs import GROUPS, JOBS  # noqa: PLC0415
 
-    for name in jobs or []:
-        _check(name, [*JOBS, *GROUPS])
     with prometheus.told(values, metrics_port, metrics_file):
         rows = run.run(
             values,
@@ -116,10 +118,3 @@ def list_jobs(as_json: options.AsJson = False, as_csv: options.AsCsv = False) ->
         for job in JOBS.values()
     ]
     output.write(rows, names, as_json=as_json, as_csv=as_csv, by_worth=False)
-
-
-def _check(name: str, known: list[str]) -> None:
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-        raise ConfigError(f"no job {name} ({hint})")

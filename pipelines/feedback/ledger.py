@@ -13,7 +13,6 @@ from quotaflow.pipelines.feedback.desired import Entity
 
 BEGUN, DONE = "begun", "done"
 UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
-ENDS = (DONE, UNDONE, REFUSED, MOVED, YIELDED)
 """Steps that end a change. DONE: it was read back. UNDONE: it was never written. REFUSED: by the
 broker. MOVED: the config was no longer what was planned on. YIELDED: somebody else changed what we
 had written, so it is theirs."""

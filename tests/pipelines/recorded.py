@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SHIPPED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
-HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
+_HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 RECORDS = pa.schema(
     [
         ("key", pa.binary()),
@@ -28,7 +28,7 @@ RECORDS = pa.schema(
         ("partition", pa.int32()),
         ("offset", pa.int64()),
         ("timestamp", pa.timestamp("us", "UTC")),
-        ("headers", pa.list_(HEADER)),
+        ("headers", pa.list_(_HEADER)),
     ]
 )
 

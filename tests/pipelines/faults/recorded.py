@@ -4,7 +4,6 @@ What goes wrong here is not Kafka's fault, so that it needs none.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,25 +16,14 @@ from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
+from ..recorded import RECORDS, SHIPPED
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LINES = Path(__file__).parents[2] / "golden" / "lines"
-SHIPPED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 CLUSTER = "recorded"
 _LONG_BYTES = 1 << 20
-_HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
-_RECORDS = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
-        ("headers", pa.list_(_HEADER)),
-    ]
-)
 _SQL = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
     "headers array<struct<key: string, value: binary>>"
@@ -65,7 +53,7 @@ def write(folder: Path, batches: Iterable[Sequence[tuple[int, bytes]]]) -> None:
         file = folder / f"{number:06}.parquet"
         # Kafka hands over records one by one; a reader of files takes at least a row group.
         few = 1 if any(len(line) > _LONG_BYTES for _, line in batch) else len(rows)
-        pq.write_table(pa.Table.from_pylist(rows, _RECORDS), file, row_group_size=few)
+        pq.write_table(pa.Table.from_pylist(rows, RECORDS), file, row_group_size=few)
 
 
 def read(spark: "SparkSession", folder: Path) -> "DataFrame":
