@@ -4,8 +4,12 @@ A job counts its rows itself, in the same batch, but for those a stateful operat
 their number comes from the query's progress, appended once per batch however often it is told.
 How long a batch took and how far behind it is goes to query_progress, a minute's rows at once: an
 append costs as much as a small batch.
+
+News come late on a machine at its limit, and Spark drops some where it cannot keep up: what a query
+that ended told nobody it is asked for, and what nobody knows any more is told to be missing.
 """
 
+import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from quotaflow.pipelines import query_progress
+from quotaflow.pipelines.checkpoints import newest_batch
 from quotaflow.pipelines.facts.client_metrics import UNIQUE
 from quotaflow.pipelines.job import Job, Setting
 from quotaflow.pipelines.listener import BATCH, IDLE, Listener, News
@@ -39,6 +44,8 @@ class ProgressLog:
         self.jobs: dict[str, Job] = {}
         self.rows: dict[str, int] = {}
         self.running: dict[str, str] = {}
+        self.queries: dict[str, StreamingQuery] = {}
+        self.reached: dict[str, tuple[int, str]] = {}
         self.unwritten: dict[tuple[str, int | None], query_progress.Row] = {}
         self.written_at = time.monotonic()
 
@@ -47,6 +54,8 @@ class ProgressLog:
         run_id = str(query.runId)
         self.jobs[run_id] = job
         self.running[job.name] = run_id
+        self.queries[run_id] = query
+        self.reached[run_id] = newest_batch(self.setting.warehouse.checkpoint(job.name)), ""
         self.rows.setdefault(job.name, 0)
 
     def take(self) -> None:
@@ -57,16 +66,29 @@ class ProgressLog:
             self.write()
 
     def finish(self, job: Job) -> int:
-        """Wait until a job whose query ended has told all; returns the rows it has read so far."""
-        deadline = time.monotonic() + _LAST_WORDS_S
+        """Take the last words of a job whose query ended; returns the rows it has read so far."""
+        self._finish(job, time.monotonic() + _LAST_WORDS_S)
+        return self.rows[job.name]
+
+    def _finish(self, job: Job, deadline: float) -> None:
         while job.name in self.running:
             news = self.listener.take(max(deadline - time.monotonic(), 0))
             if news is None:
-                self.report(f"{job.name}: its last batches were not told, and not counted")
-                del self.running[job.name]
+                self._ask(job)
             else:
                 self._tell(news)
-        return self.rows[job.name]
+
+    def _ask(self, job: Job) -> None:
+        """Let a query itself tell what it told nobody yet: it keeps its last 100 batches."""
+        run_id = self.running.pop(job.name)
+        failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
+        try:
+            recent = self.queries.pop(run_id).recentProgress
+        except failures:
+            self.report(f"{job.name}: its last batches were not told, and not counted")
+            return
+        for progress in recent:
+            self._tell(News(BATCH, run_id, json.loads(progress.json)))
 
     def looked(self, query: "StreamingQuery") -> None:
         """A query has ended well, and nothing new was there."""
@@ -77,8 +99,9 @@ class ProgressLog:
     def close(self) -> None:
         """Take the last words of queries that were stopped, and write down what is left."""
         self.take()
+        deadline = time.monotonic() + _LAST_WORDS_S
         for job in [self.jobs[run_id] for run_id in self.running.values()]:
-            self.finish(job)
+            self._finish(job, deadline)
         self.write()
 
     def write(self) -> None:
@@ -120,9 +143,23 @@ class ProgressLog:
             row = query_progress.of_idle(news.content, job.name, self.setting.cluster_id)
             self.unwritten[row["query_id"], None] = row
         elif self.running.get(job.name) == news.run_id:
-            del self.running[job.name]
+            del self.running[job.name], self.queries[news.run_id]
+
+    def _is_new(self, job: Job, progress: Any) -> bool:
+        """Whether a batch was not told yet; batches of a query that were passed over are missed."""
+        run_id, at = progress["runId"], (int(progress["batchId"]), str(progress["timestamp"]))
+        before = self.reached[run_id]
+        if at <= before:
+            return False
+        self.reached[run_id] = at
+        missed = at[0] - before[0] - 1
+        if missed > 0:
+            self.report(f"{job.name}: {missed} batches were not told, and not counted")
+        return True
 
     def _tell_batch(self, job: Job, progress: Any) -> None:
+        if not self._is_new(job, progress):
+            return
         scans = job.scans(self.setting.conf)
         row = query_progress.of_batch(progress, job.name, self.setting.cluster_id, scans)
         if not row["input_rows"]:

@@ -2,13 +2,16 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pyspark.errors import PySparkException
 
 from quotaflow.pipelines import listener, progress
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import Warehouse as Place
 from quotaflow.pipelines.job import Job, Setting
 from quotaflow.pipelines.listener import BATCH, Listener
 from quotaflow.pipelines.progress import ProgressLog
@@ -17,7 +20,8 @@ from quotaflow.pipelines.warehouse import Warehouse
 from .test_query_progress import KAFKA, TOLD
 
 JOB = Job("job", "does", "requests", (), start=cast(Any, None))
-QUERY = cast(Any, SimpleNamespace(id="q1", runId="r1"))
+QUERY = cast(Any, SimpleNamespace(id="q1", runId="r1", recentProgress=[]))
+BEFORE = TOLD["batchId"] - 1
 
 
 @pytest.fixture
@@ -26,20 +30,26 @@ def said() -> list[str]:
 
 
 @pytest.fixture
-def log(said: list[str]) -> ProgressLog:
+def log(said: list[str], tmp_path: Path) -> ProgressLog:
     """A log that follows one start of one job, and has nowhere to write."""
-    conf = Conf()
+    conf = Conf(warehouse=Place(path=str(tmp_path)))
+    offsets = Warehouse(conf.warehouse).checkpoint(JOB.name) / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / str(BEFORE)).touch()
     setting = Setting(cast(Any, None), conf, Warehouse(conf.warehouse), "c1")
     made = ProgressLog(setting, said.append, Listener())
     made.follow(JOB, QUERY)
     return made
 
 
+def told(rows: int = 819, **others: Any) -> Any:
+    """What Spark tells of a batch."""
+    sources = [KAFKA | {"numInputRows": rows}]
+    return SimpleNamespace(json=json.dumps(TOLD | {"sources": sources} | others))
+
+
 def tell(of: Listener, rows: int = 819, **others: Any) -> None:
-    told = SimpleNamespace(
-        json=json.dumps(TOLD | {"sources": [KAFKA | {"numInputRows": rows}]} | others)
-    )
-    of.onQueryProgress(cast(Any, SimpleNamespace(progress=told)))
+    of.onQueryProgress(cast(Any, SimpleNamespace(progress=told(rows, **others))))
 
 
 def end(of: Listener, run_id: str = "r1") -> None:
@@ -76,20 +86,62 @@ def test_other_queries_of_the_session_are_not_ours(log: ProgressLog, said: list[
     assert (log.unwritten, said) == ({}, [])
 
 
-def test_a_query_that_ends_without_a_word_is_not_waited_for_for_ever(
-    log: ProgressLog, said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which news come later than they are waited for."""
     monkeypatch.setattr(progress, "_LAST_WORDS_S", 0.05)
+
+
+class Gone:
+    """A query whose session died."""
+
+    id, runId = "q1", "r1"  # noqa: N815  Spark's name
+
+    @property
+    def recentProgress(self) -> list[Any]:  # noqa: N802  Spark's name
+        raise PySparkException("the session is gone")
+
+
+@pytest.mark.usefixtures("no_time")
+def test_a_query_that_ends_without_a_word_is_not_waited_for_for_ever(
+    log: ProgressLog, said: list[str]
+) -> None:
+    log.follow(JOB, cast(Any, Gone()))
     assert log.finish(JOB) == 0
     assert log.finish(JOB) == 0
     assert said == ["job: its last batches were not told, and not counted"]
 
 
-def test_the_end_of_an_earlier_start_is_not_that_of_this_one(
-    log: ProgressLog, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("no_time")
+def test_what_comes_too_late_the_query_is_asked_for_and_it_counts_once(
+    log: ProgressLog, said: list[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_LAST_WORDS_S", 0.05)
-    log.follow(JOB, cast(Any, SimpleNamespace(id="q1", runId="r2")))
+    recent = [told(batchId=4), told(rows=1, batchId=5)]
+    log.follow(JOB, cast(Any, SimpleNamespace(id="q1", runId="r1", recentProgress=recent)))
+    tell(log.listener)
+    assert log.finish(JOB) == 819 + 1
+    tell(log.listener, rows=1, batchId=5)
+    end(log.listener)
+    log.take()
+    assert log.finish(JOB) == 819 + 1
+    assert list(log.unwritten) == [("q1", 4), ("q1", 5)]
+    assert said == ["job: batch 4, 819 rows in 2.6 s", "job: batch 5, 1 rows in 2.6 s"]
+
+
+@pytest.mark.usefixtures("no_time")
+def test_batches_that_nobody_knows_any_more_are_told_to_be_missing(
+    log: ProgressLog, said: list[str]
+) -> None:
+    recent = [told(rows=1, batchId=9), told(rows=1, batchId=10)]
+    log.follow(JOB, cast(Any, SimpleNamespace(id="q1", runId="r1", recentProgress=recent)))
+    tell(log.listener, batchId=6)
+    assert log.finish(JOB) == 819 + 2
+    missing = [line for line in said if "not told" in line]
+    assert missing == ["job: 2 batches were not told, and not counted"] * 2
+
+
+def test_the_end_of_an_earlier_start_is_not_that_of_this_one(log: ProgressLog) -> None:
+    log.follow(JOB, cast(Any, SimpleNamespace(id="q1", runId="r2", recentProgress=[])))
     end(log.listener, "r1")
     tell(log.listener, runId="r2")
     end(log.listener, "r2")
@@ -109,12 +161,12 @@ def test_what_cannot_be_written_waits_with_a_bound_and_jobs_go_on(
 
     monkeypatch.setattr(progress, "_MOST_UNWRITTEN", 2)
     log.setting = replace(log.setting, spark=cast(Any, SimpleNamespace(createDataFrame=full)))
-    for batch_id in range(3):
+    for batch_id in range(4, 7):
         tell(log.listener, batchId=batch_id)
     log.take()
     log.write()
     assert said[-1] == "query_progress lacks 3 rows, 1 of them for good: no space left on device"
-    assert list(log.unwritten) == [("q1", 1), ("q1", 2)]
+    assert list(log.unwritten) == [("q1", 5), ("q1", 6)]
 
 
 def test_news_that_find_no_room_are_counted_and_hold_nobody_up(
