@@ -58,9 +58,18 @@ def get(conf: Spark, progress: Callable[[str], None] = lambda _: None) -> "Spark
 
     Raises MissingToolError when no JDK 17+, no pyspark or no jars can be had.
     """
-    if "DATABRICKS_RUNTIME_VERSION" in os.environ or "SPARK_REMOTE" in os.environ:
-        return _running()
-    return _own(conf, progress)
+    return _own(conf, progress) if whose() is None else _running()
+
+
+def whose() -> str | None:
+    """Whose session jobs take, in words; None where one of our own is started, which needs Java."""
+    if "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        return "Databricks' own"
+    if "SPARK_REMOTE" in os.environ:
+        # Parameters of the address may be a token.
+        address = os.environ["SPARK_REMOTE"].removeprefix("sc://").partition("/")[0]
+        return f"Spark Connect at {address}"
+    return None
 
 
 def short_lived(conf: Spark) -> Spark:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from quotaflow.pipelines import health, jars, java
+from quotaflow.pipelines import health, jars, java, session
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, tried
 
@@ -19,17 +19,21 @@ _NO_ROOM = 0.02
 
 def findings(conf: Conf) -> Iterator[Finding]:
     """Whether jobs can run here at all, and how long."""
-    yield tried("JDK", lambda: f"{java.java()}, version {java.OLDEST} or newer")
-    yield _pyspark()
+    whose = session.whose()
+    if whose is None:
+        yield tried("JDK", lambda: f"{java.java()}, version {java.OLDEST} or newer")
+        yield _jars()
+    else:
+        yield Finding("Spark", OK, whose)
+    yield _pyspark("connect" if whose else "local")
     yield _extras()
-    yield _jars()
     for name, share in health.free_shares(conf).items():
         yield _room(name, share, conf.health.min_free_share)
 
 
-def _pyspark() -> Finding:
+def _pyspark(extra: str) -> Finding:
     if find_spec("pyspark") is None:
-        return Finding("pyspark", BAD, "not installed", "pip install 'quotaflow[local]'")
+        return Finding("pyspark", BAD, "not installed", f"pip install 'quotaflow[{extra}]'")
     return Finding("pyspark", OK, "installed")
 
 

@@ -1,0 +1,48 @@
+"""What a machine needs where Spark is elsewhere, as on serverless compute."""
+
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.doctor import machine
+from quotaflow.pipelines.doctor.finding import BAD, OK, Finding
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> config.Conf:
+    """Conf of a machine without Java, and whose Spark is its own unless a test says otherwise."""
+    for name in ("SPARK_REMOTE", "DATABRICKS_RUNTIME_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return config.Conf(warehouse=config.Warehouse(path=str(tmp_path)))
+
+
+def found(conf: config.Conf) -> dict[str, Finding]:
+    return {finding.subject: finding for finding in machine.findings(conf)}
+
+
+def test_a_session_of_our_own_needs_java(no_java: config.Conf) -> None:
+    seen = found(no_java)
+    assert seen["JDK"].state == BAD
+    assert "jars for Spark" in seen
+    assert "Spark" not in seen
+
+
+def test_a_client_of_spark_connect_needs_neither_java_nor_jars(
+    no_java: config.Conf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://spark.example.com:15002/;token=dapi123")
+    seen = found(no_java)
+    assert seen["Spark"] == Finding("Spark", OK, "Spark Connect at spark.example.com:15002")
+    assert not {"JDK", "jars for Spark"} & seen.keys()
+
+
+def test_on_databricks_spark_is_there(
+    no_java: config.Conf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "client.5.0")
+    seen = found(no_java)
+    assert seen["Spark"] == Finding("Spark", OK, "Databricks' own")
+    assert not {"JDK", "jars for Spark"} & seen.keys()
