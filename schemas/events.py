@@ -65,7 +65,11 @@ _LINE = f"""STRUCT<
 >"""
 
 CORRUPT = "_corrupt"
-ENVELOPE = f"`ts` BIGINT, `broker` INT, `r` {_LINE}, `{CORRUPT}` STRING"
+WRAPPED = (
+    f"`line` STRUCT<`ts`: BIGINT, `broker`: INT, `r`: {_LINE}>, `end` BOOLEAN, `{CORRUPT}` STRING"
+)
+"""An envelope as `line` of an object that ends in `end`: of two objects in a row Spark reads the
+first and says nothing, and then `end` is missing."""
 RAW_BODIES = "`r` STRUCT<`request`: STRING, `response`: STRING>"
 
 NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"

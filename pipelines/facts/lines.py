@@ -22,7 +22,10 @@ def with_line(records: DataFrame, ingest: Ingest) -> DataFrame:
     options = {"columnNameOfCorruptRecord": events.CORRUPT}
     return (
         records.withColumn("text", text)
-        .withColumn("line", F.from_json(envelope(F.col("text")), events.ENVELOPE, options))
+        .withColumn(
+            "wrapped", F.from_json(_wrapped(envelope(F.col("text"))), events.WRAPPED, options)
+        )
+        .withColumn("line", F.col("wrapped.line"))
         .withColumn("api", _api())
         .withColumn("reason", _reason(ingest))
     )
@@ -55,6 +58,15 @@ def envelope(text: Column) -> Column:
     return F.when(is_ours, text).otherwise(F.concat(F.lit('{"r":'), bare, F.lit("}")))
 
 
+def _wrapped(line: Column) -> Column:
+    return F.concat(F.lit('{"line":'), line, F.lit(',"end":true}'))
+
+
+def _is_json(text: Column) -> Column:
+    """Whether a text is one JSON value, or several with commas between."""
+    return F.json_array_length(F.concat(F.lit("["), text, F.lit("]"))).isNotNull()
+
+
 def _api() -> Column:
     header = F.col("line.r.requestHeader")
     unknown = F.concat(F.lit("UNKNOWN_"), header["requestApiKey"].cast("string"))
@@ -62,11 +74,14 @@ def _api() -> Column:
 
 
 def _reason(ingest: Ingest) -> Column:
-    corrupt = F.col(f"line.{events.CORRUPT}").isNotNull()
+    corrupt = F.col(f"wrapped.{events.CORRUPT}").isNotNull()
+    # Spark reads on behind some errors, and then a broken line looks like one of another shape.
+    torn = corrupt & (F.col("line.r").isNull() | ~_is_json(envelope(F.col("text"))))
+    not_json = F.col("wrapped.end").isNull() | torn
     return (
         F.when(F.coalesce(F.length("value"), F.lit(0)) == 0, "empty_line")
         .when(F.length("value") > ingest.max_line_bytes, "line_too_long")
-        .when(corrupt & F.col("line.r").isNull(), "not_json")
+        .when(not_json, "not_json")
         .when(F.col("api").isNull(), "not_a_request_line")
         # Bodies of the other APIs are kept as text, so only typed ones need their exact shape.
         .when(corrupt & F.col("api").isin(*events.TYPED_APIS), "unexpected_shape")

@@ -43,7 +43,9 @@ def made(spark: "SparkSession", tmp_path: Path) -> Made:
 
 
 @pytest.fixture(autouse=True)
-def no_query_left(spark: "SparkSession") -> Iterator[None]:
+def no_query_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """A query that a test left would go on under the next one."""
     yield
-    assert [query.name for query in spark.streams.active] == []
+    if "spark" in request.fixturenames:
+        spark = request.getfixturevalue("spark")
+        assert [query.name for query in spark.streams.active] == []

@@ -3,7 +3,8 @@
 What goes wrong here is not Kafka's fault, so that it needs none.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,18 @@ if TYPE_CHECKING:
 
 LINES = Path(__file__).parents[2] / "golden" / "lines"
 CLUSTER = "recorded"
-_LONG_BYTES = 1 << 20
+_ROW_GROUP_BYTES = 4 << 20
+_FIXED = {"topic": "logs", "partition": 0, "headers": [{"key": "broker_id", "value": b"7"}]}
+At = Callable[[int], datetime]
 _SQL = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
     "headers array<struct<key: string, value: binary>>"
 )
+
+
+def always(_: int) -> datetime:
+    """When every record was written, where a test does not care."""
+    return SHIPPED
 
 
 def golden_lines() -> list[bytes]:
@@ -43,17 +51,30 @@ def dealt(lines: Sequence[bytes], batches: int) -> list[list[tuple[int, bytes]]]
     return [numbered[of::batches] for of in range(batches)]
 
 
-def write(folder: Path, batches: Iterable[Sequence[tuple[int, bytes]]]) -> None:
-    """Write each batch as the next file of the topic; the name tells the order."""
+def write(folder: Path, batches: Iterable[Iterable[tuple[int, bytes]]], at: At = always) -> None:
+    """Write each batch as the next file of the topic; the name tells the order.
+
+    `at` tells when the record of an offset was written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for number, batch in enumerate(batches, start=len(list(folder.glob("*.parquet")))):
-        fixed = {"topic": "logs", "partition": 0, "timestamp": SHIPPED}
-        headers = [{"key": "broker_id", "value": b"7"}]
-        rows = [fixed | {"offset": at, "value": line, "headers": headers} for at, line in batch]
-        file = folder / f"{number:06}.parquet"
-        # Kafka hands over records one by one; a reader of files takes at least a row group.
-        few = 1 if any(len(line) > _LONG_BYTES for _, line in batch) else len(rows)
-        pq.write_table(pa.Table.from_pylist(rows, RECORDS), file, row_group_size=few)
+        with pq.ParquetWriter(folder / f"{number:06}.parquet", RECORDS) as file:
+            for lines in _row_groups(batch):
+                rows = [_FIXED | {"offset": o, "value": v, "timestamp": at(o)} for o, v in lines]
+                file.write_table(pa.Table.from_pylist(rows, RECORDS))
+
+
+def _row_groups(batch: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Kafka hands over records one by one; a reader of files takes at least a row group."""
+    lines, size = list[tuple[int, bytes]](), 0
+    for offset, line in batch:
+        lines.append((offset, line))
+        size += len(line)
+        if size >= _ROW_GROUP_BYTES:
+            yield lines
+            lines, size = [], 0
+    if lines:
+        yield lines
 
 
 def read(spark: "SparkSession", folder: Path) -> "DataFrame":

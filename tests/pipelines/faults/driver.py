@@ -1,0 +1,86 @@
+"""Runs jobs as `quotaflow run` does, over a recorded topic, in a process of a test's own.
+
+Such a process is a script of a test, `python -m tests.pipelines.faults.NAME`: there it may change
+how jobs fail. The topic is the folder `topic` beside the file of conf.
+"""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from quotaflow.pipelines import config, jobs, run
+from quotaflow.pipelines.commands import output
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import JobError
+from quotaflow.pipelines.gaps import Gaps
+from quotaflow.pipelines.jobs import JOBS
+from quotaflow.pipelines.reader import Reader
+from quotaflow.pipelines.results.result import Result
+from quotaflow.pipelines.warehouse import Warehouse
+
+from . import recorded
+
+ROOT = Path(__file__).parents[3]
+TIMEOUT_S = 280
+_FEW = ("producer_id_rates", "traffic", "quota_usage")
+# What tells when and in which start of a query a row was written is not compared.
+_PROGRESS = "job, target, outcome, reason, sum(row_count) AS row_count"
+_TOTALS = f"SELECT {_PROGRESS} FROM pipeline_progress GROUP BY job, target, outcome, reason"
+
+
+def start(script: str, *arguments: object) -> "subprocess.Popen[str]":
+    """The script in a process group of its own, all it says in one pipe."""
+    return subprocess.Popen(
+        [sys.executable, "-m", f"tests.pipelines.faults.{script}", *map(str, arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def conf_of(file: Path) -> Conf:
+    """The conf in a file; from now on jobs of this process read the recorded topic beside it."""
+    recorded.replace_topic(file.parent / "topic")
+    run._check_topics = lambda *_: recorded.CLUSTER
+    run._gaps = _no_gaps
+    return config.load(file)
+
+
+def keep_few_results() -> None:
+    """Let this process keep three of the results of requests, each of another kind.
+
+    All of them are kept alike, and take minutes a batch where tests share a machine.
+    """
+
+    def few(conf: Conf) -> tuple[Result, ...]:
+        return tuple(result for result in jobs._of_requests(conf) if result.table.name in _FEW)
+
+    name = "request_results"
+    JOBS[name] = replace(JOBS[name], results=few, start=partial(jobs._keep, name, few))
+
+
+def error_of(conf: Conf, names: Collection[str]) -> str | None:
+    """Run these jobs once; what a run says that fails."""
+    try:
+        run.run(conf, list(names), None, output.note)
+    except JobError as error:
+        return str(error)
+    return None
+
+
+def contents(folder: Path, of_jobs: Collection[str]) -> dict[str, Counter[str]]:
+    """All that jobs wrote to a warehouse, every column, as multisets; their counts as totals."""
+    reader = Reader(Warehouse(config.Warehouse(path=str(folder))))
+    names = sorted({table.name for job in of_jobs for table in JOBS[job].fills})
+    of = {name: f"SELECT * FROM {name}" for name in names} | {"pipeline_progress": _TOTALS}
+    return {name: Counter(map(repr, reader.rows(sql))) for name, sql in of.items()}
+
+
+def _no_gaps(*_: object) -> list[Gaps]:
+    return []
