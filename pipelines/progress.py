@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines import query_progress
+from quotaflow.pipelines import frames, query_progress
 from quotaflow.pipelines.checkpoints import newest_batch
 from quotaflow.pipelines.facts.client_metrics import UNIQUE
 from quotaflow.pipelines.job import Job, Setting
@@ -116,7 +116,7 @@ class ProgressLog:
         rows = pa.Table.from_pylist(list(self.unwritten.values()), schema=table.arrow)
         failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
         try:
-            frame = self.setting.spark.createDataFrame(rows)
+            frame = frames.of(self.setting.spark, rows)
             self.setting.warehouse.write(frame.write.format("delta").mode("append"), table.name)
         except failures as error:
             self._keep(str(error).strip().partition("\n")[0])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines import backlog
+from quotaflow.pipelines import backlog, frames
 from quotaflow.pipelines.backlog import Backlog
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.snapshots import changes
@@ -114,7 +114,7 @@ def _report(spark: "SparkSession", batch: Batch, old: Old) -> None:
         if n
     ]
     told = pa.Table.from_pylist(rows, schema=tables.PIPELINE_PROGRESS.arrow)
-    batch.append(spark.createDataFrame(told), tables.PIPELINE_PROGRESS)
+    batch.append(frames.of(spark, told), tables.PIPELINE_PROGRESS)
 
 
 def _by_cluster(rows: "DataFrame") -> dict[str, int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines import frames
 from quotaflow.pipelines.checkpoints import newest_batch, query_id
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -86,7 +87,7 @@ class Batch:
         }
         rows = [fixed | count.row() for count in counts if count.rows]
         table = pa.Table.from_pylist(rows, schema=tables.PIPELINE_PROGRESS.arrow)
-        self.append(spark.createDataFrame(table), tables.PIPELINE_PROGRESS)
+        self.append(frames.of(spark, table), tables.PIPELINE_PROGRESS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines import session
+from quotaflow.pipelines import frames, session
 from quotaflow.pipelines.commands import output, values
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import requests
@@ -53,7 +53,7 @@ class Lines:
         spark = session.get(self.conf.spark, output.note)
         cluster_id = self.conf.kafka.cluster_id or ""
         for chunk in _chunks(content, self.conf.ingest.max_line_bytes):
-            records = spark.createDataFrame(self._records(chunk))
+            records = frames.of(spark, self._records(chunk))
             parsed = requests.parse(records, self.conf.ingest, cluster_id).orderBy("offset")
             kept = [*tables.REQUESTS.column_names, "reason", "left_out", "text"]
             for row in values.rows(parsed.select(kept).toArrow().to_batches()):

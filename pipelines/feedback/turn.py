@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines import admin
+from quotaflow.pipelines import admin, frames
 from quotaflow.pipelines.cluster_state import ClusterState, sender
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
@@ -44,7 +44,7 @@ class Rows:
 
     def append(self, table: Table, rows: Sequence[dict[str, Any]]) -> None:
         """One commit: all of them or none."""
-        frame = self.spark.createDataFrame(pa.Table.from_pylist(list(rows), schema=table.arrow))
+        frame = frames.of(self.spark, pa.Table.from_pylist(list(rows), schema=table.arrow))
         self.warehouse.write(frame.write.format("delta").mode("append"), table.name)
 
 

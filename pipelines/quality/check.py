@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import session, views
+from quotaflow.pipelines import frames, session, views
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.quality import pages, suites, window
@@ -142,7 +142,7 @@ def _register(spark: "SparkSession", warehouse: Warehouse, checks: Sequence[Chec
         if warehouse.exists(spark, name):
             rows = warehouse.read(spark, name)
         else:
-            rows = spark.createDataFrame([], tables.TABLES[name].sql_schema)
+            rows = frames.of(spark, tables.TABLES[name].arrow.empty_table())
         rows.createOrReplaceTempView(name)
 
 

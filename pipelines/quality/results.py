@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines import spark_sql
+from quotaflow.pipelines import frames, spark_sql
 from quotaflow.pipelines.quality.suites import CRITICAL
 from quotaflow.pipelines.quality.window import Last
 from quotaflow.pipelines.warehouse import Warehouse
@@ -47,7 +47,7 @@ class Results:
     def keep(self, rows: Sequence[Row]) -> None:
         """Append what a run found, in one commit."""
         content = pa.Table.from_pylist(list(rows), schema=QUALITY_RESULTS.arrow)
-        writer = self.spark.createDataFrame(content).write.format("delta").mode("append")
+        writer = frames.of(self.spark, content).write.format("delta").mode("append")
         self.warehouse.write(writer, QUALITY_RESULTS.name)
 
     def _answer(self, sql: str) -> list[Row]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines import frames
 from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.snapshots.seen import Gap
 from quotaflow.schemas.table import Table
@@ -82,7 +83,7 @@ def _with_untold(standing: "DataFrame", table: Table, gaps: Iterable[Gap]) -> "D
     for names, keys in filter(itemgetter(0), by_names.items()):
         schema = pa.schema([table.arrow.field(name) for name in names])
         content = pa.Table.from_pylist(keys, schema=schema)
-        untold = standing.sparkSession.createDataFrame(content).distinct()
+        untold = frames.of(standing.sparkSession, content).distinct()
         found = untold.select("*", F.lit(True).alias("is_found")).alias("gap")
         joined = marked.alias("row").join(
             F.broadcast(found), null_safe(names, "row", "gap"), "left"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines import frames
 from quotaflow.pipelines.held import held
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.snapshots.changes import changes, current
@@ -36,7 +37,7 @@ class Snapshot:
         """
         table = seen.table
         fixed = {"cluster_id": self.cluster_id, table.time: self.now, "is_removed": False}
-        rows = self.spark.createDataFrame(seen.rows)
+        rows = frames.of(self.spark, seen.rows)
         told = rows.withColumns({name: F.lit(value) for name, value in fixed.items()})
         with held(changes(told, self.standing(table), table, self.now, seen.gaps)) as changed:
             written = changed.count()

@@ -1,0 +1,18 @@
+"""Rows at hand as a frame: the only place that hands rows to Spark."""
+
+from typing import TYPE_CHECKING
+
+from quotaflow.schemas.table import sql_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def of(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
+    """These rows, with the types of their columns, as Delta's tables have them."""
+    if rows.num_rows:
+        return spark.createDataFrame(rows)
+    # Behind Spark Connect no rows have no types, though Arrow's columns do.
+    columns = ", ".join(f"`{field.name}` {sql_type(field.type)}" for field in rows.schema)
+    return spark.createDataFrame([], columns)
