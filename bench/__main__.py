@@ -15,7 +15,6 @@ BENCHMARKS = (
     "jobs",
     "snapshots",
     "producer_ids_stream",
-    "jobs",
     "load",
 )
 

@@ -216,9 +216,14 @@ def in_spark(filled: Path, spark: SparkSession) -> SparkSession:
     return spark
 
 
+def of_jobs(view: str) -> bool:
+    """Whether jobs make the tables of a view; those of `check` are made by `check` alone."""
+    return "quality_results" not in views.needed(f"SELECT * FROM {view}")[0]
+
+
 # Minutes of planning; in the gate each view answers alike over made rows (test_views_alike).
 @pytest.mark.faults
-@pytest.mark.parametrize("view", views.load())
+@pytest.mark.parametrize("view", filter(of_jobs, views.load()))
 def test_a_view_answers_alike_in_both_engines(
     filled: Path, in_spark: SparkSession, view: str
 ) -> None:
