@@ -4,6 +4,8 @@ Such a process is a script of a test, `python -m tests.pipelines.faults.NAME`: t
 how jobs fail. The topic is the folder `topic` beside the file of conf.
 """
 
+import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -25,23 +27,29 @@ from quotaflow.pipelines.warehouse import Warehouse
 from . import recorded
 
 ROOT = Path(__file__).parents[3]
-TIMEOUT_S = 280
+TIMEOUT_S = 600
 _FEW = ("producer_id_rates", "traffic", "quota_usage")
 # What tells when and in which start of a query a row was written is not compared.
 _PROGRESS = "job, target, outcome, reason, sum(row_count) AS row_count"
 _TOTALS = f"SELECT {_PROGRESS} FROM pipeline_progress GROUP BY job, target, outcome, reason"
 
 
-def start(script: str, *arguments: object) -> "subprocess.Popen[str]":
-    """The script in a process group of its own, all it says in one pipe."""
-    return subprocess.Popen(
+def outcome(script: str, *arguments: object) -> tuple[int, str]:
+    """How the script ended, in a process group of its own, and all it said."""
+    with subprocess.Popen(
         [sys.executable, "-m", f"tests.pipelines.faults.{script}", *map(str, arguments)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-    )
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=TIMEOUT_S)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    return process.returncode, said
 
 
 def conf_of(file: Path) -> Conf:
