@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from quotaflow.pipelines import config
+from quotaflow.pipelines import config, views
+from quotaflow.pipelines.commands import values
 from quotaflow.pipelines.dashboard.__main__ import text
 from quotaflow.pipelines.dashboard.lakeview import CLUSTER, WIDTH
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
@@ -19,6 +20,10 @@ from quotaflow.schemas import tables
 
 from ..view_rows import FILLED, Row, make_tables
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "dashboard.lvdash.json"
 MADE: dict[str, Any] = json.loads(text())
@@ -27,11 +32,33 @@ KINDS = {"bar": 3, "line": 3, "heatmap": 3, "counter": 2, "table": 1, "filter-mu
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
-    """What each dataset is over tables with rows of every kind."""
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Tables with rows of every kind."""
     warehouse = Warehouse(config.Warehouse(path=str(tmp_path_factory.mktemp("filled"))))
     make_tables(warehouse, FILLED)
-    return {name: Reader(warehouse).rows(asked.sql) for name, asked in QUESTIONS.items()}
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def answers(filled: Warehouse) -> dict[str, list[Row]]:
+    """What each dataset is over them."""
+    return {name: Reader(filled).rows(asked.sql) for name, asked in QUESTIONS.items()}
+
+
+@pytest.fixture(scope="module")
+def in_spark(filled: Warehouse, spark: "SparkSession") -> "SparkSession":
+    """A session with every table, and what each view is over them, by its name."""
+    for name in tables.TABLES:
+        filled.read(spark, name).createOrReplaceTempView(name)
+    for name, view in views.load().items():
+        # As rows: a deep view planned anew in each that reads it takes minutes.
+        rows = spark.sql(view.query).toArrow()
+        spark.createDataFrame(rows).createOrReplaceTempView(name)
+    return spark
+
+
+def lines(batches: "pa.RecordBatchReader") -> list[str]:
+    return sorted(values.json_line(row) for row in values.rows(batches))
 
 
 def placed() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -56,6 +83,18 @@ def test_a_question_has_rows_of_every_cluster(question: str, answers: dict[str, 
     check_query(QUESTIONS[question].sql)
     assert answers[question], "the made-up rows answer it"
     assert {row[CLUSTER] for row in answers[question]} == {"c1"}
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_spark_answers_as_the_reader_does(
+    question: str, filled: Warehouse, in_spark: "SparkSession"
+) -> None:
+    asked = QUESTIONS[question].sql
+    expected = lines(Reader(filled).query(asked))
+    assert lines(in_spark.sql(asked).toArrow().to_reader()) == expected
+    assert expected
 
 
 def test_widgets_show_columns_of_their_datasets(answers: dict[str, list[Row]]) -> None:
