@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,19 +22,30 @@ _DEPLOY = "org.apache.spark.deploy"
 
 
 @contextmanager
-def connect_server(folder: Path) -> Iterator[str]:
-    """A Spark Connect server with the settings of our own sessions; yields its address."""
+def connect_server(folder: Path, others: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """A Spark Connect server with the settings of our own sessions, and others.
+
+    Yields the environment of its clients: they find no Java, and their clock is of another zone.
+    """
     (ports,) = free_ports(1, random.Random())
-    settings = session.settings(config.Spark(driver_memory="3g", conf=session.SHORT_LIVED)) | {
+    own = session.settings(config.Spark(driver_memory="3g", conf=session.SHORT_LIVED))
+    settings = own | {
         "spark.connect.grpc.binding.address": LOOPBACK,
         "spark.connect.grpc.binding.port": str(ports.client),
         "spark.master": "local[2]",
+        **others,
     }
     pairs = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     server = "org.apache.spark.sql.connect.service.SparkConnectServer"
     command = [_spark("spark-submit"), *pairs, "--class", server, "spark-internal"]
     with _running(command, folder / "connect.log", ports.client):
-        yield f"sc://{LOOPBACK}:{ports.client}"
+        nowhere = str(folder / "nowhere")
+        yield {
+            "SPARK_REMOTE": f"sc://{LOOPBACK}:{ports.client}",
+            "JAVA_HOME": nowhere,
+            "PATH": nowhere,
+            "TZ": "Asia/Kolkata",
+        }
 
 
 @contextmanager
