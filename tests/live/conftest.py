@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -75,3 +77,26 @@ def filled(login: list[str], run: Run, tmp_path_factory: pytest.TempPathFactory)
     take.take(conf, datetime.now(UTC), lambda _: None)
     runner.run(conf, results, None, lambda _: None)
     return folder
+
+
+class _Taken(BaseHTTPRequestHandler):
+    """Takes whatever is posted."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def webhook() -> Iterator[str]:
+    """The address of a receiver on this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Taken) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/hook"
+        server.shutdown()
+        thread.join()

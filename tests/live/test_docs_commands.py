@@ -8,11 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pyarrow as pa
 import pytest
@@ -88,29 +85,6 @@ def add_live_client(table: Path, cluster_id: str) -> None:
     }
     schema = tables.TELEMETRY_SUBSCRIPTIONS.arrow
     write_deltalake(table, pa.Table.from_pylist([row], schema=schema), mode="append")
-
-
-class _Taken(BaseHTTPRequestHandler):
-    """Takes whatever is posted."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture(scope="module")
-def webhook() -> Iterator[str]:
-    """The address of a receiver on this machine."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Taken) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/hook"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.faults

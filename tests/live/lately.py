@@ -1,0 +1,40 @@
+"""Recorded lines in a cluster's topic, as if its brokers had just written them."""
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
+from quotaflow.demo.cluster import Cluster
+
+_TIMED = re.compile(rb'^{"ts":(\d+)')
+_DAYS_MS = 2 * 86_400_000
+
+
+def send(cluster: Cluster, folder: Path) -> None:
+    """Lines of a folder's files; those that tell their time also as of two days ago."""
+    recorded = [
+        line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines()
+    ]
+    timed = [line for line in recorded if _TIMED.match(line)]
+    newest = max(int(found[1]) for line in timed if (found := _TIMED.match(line)))
+    later_ms = int(time.time() * 1e3) - newest
+    lines = [_later(line, later_ms - _DAYS_MS) for line in timed]
+    lines += [_later(line, later_ms) for line in recorded]
+    failed: list[Any] = []
+    producer = Producer(cluster.librdkafka_properties("admin") | {"enable.metrics.push": False})
+    for line in lines:
+        producer.produce(
+            *(REQUEST_LOG_TOPIC, line),
+            headers={"broker_id": b"1"},
+            on_delivery=lambda error, _: failed.append(error) if error else None,
+        )
+    assert producer.flush(60) == 0
+    assert failed == []
+
+
+def _later(line: bytes, by_ms: int) -> bytes:
+    return _TIMED.sub(lambda found: b'{"ts":%d' % (int(found[1]) + by_ms), line)

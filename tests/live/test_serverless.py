@@ -1,0 +1,144 @@
+"""What the bundle schedules on serverless compute, behind Spark Connect and on tables of a catalog.
+
+Commands are those of jobs.yaml, each a program that finds no Java; the cluster is real, of one
+broker, whose topic holds recorded lines.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quotaflow.demo.cluster import Cluster
+
+from ..pipelines import elsewhere
+from ..test_jobs_yaml import DEFINED
+from . import lately
+from .tables_read import query
+
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
+
+SCHEMA = "spark_catalog.default"
+JOBS = [
+    f"quotaflow_{name}"
+    for name in ("ingest", "snapshot", "results", "plan", "quality", "notify", "upkeep")
+]
+"""As docs/databricks.md runs them first."""
+CONF: dict[str, Any] = {
+    "ingest": {"receiver_topic": None},
+    "producer_ids": {"default_quota_per_s": 0.01, "proxy": "request_percentage"},
+    "upkeep": {"retention_days": {"requests": 1}},
+    "alerts": {"webhook": {"url": "env:HOOK"}},
+    "plan": {"hold_s": 0, "max_input_age_s": 86_400},
+}
+CHANGES_WAITING = 3
+
+
+@dataclass(frozen=True)
+class Serverless:
+    """Runs quotaflow against one server, whose catalog has its files in `folder`."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """A command with this conf and catalog."""
+        place = [*("--conf", str(self.conf)), *("--set", f"warehouse.catalog_schema={SCHEMA}")]
+        return subprocess.run(
+            [sys.executable, "-m", "quotaflow.pipelines", *words, *place],
+            capture_output=True,
+            text=True,
+            env=os.environ | self.environment,
+            check=False,
+        )
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """What the tables hold, as another reader sees them."""
+        return query(self.folder, sql)
+
+    @property
+    def conf(self) -> Path:
+        return self.folder / "conf.yaml"
+
+
+@pytest.fixture(scope="module")
+def serverless(
+    golden: Path, webhook: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Serverless]:
+    folder = tmp_path_factory.mktemp("serverless")
+    with Cluster(folder / "cluster", nodes=1) as cluster:
+        lately.send(cluster, golden / "lines")
+        login = cluster.client_properties("admin")
+        secrets = {"JAAS": login.pop("sasl.jaas.config"), "HOOK": webhook}
+        kafka = {"properties": login | {"sasl.jaas.config": "env:JAAS"}}
+        own = {"kafka": kafka, "warehouse": {"checkpoints": str(folder / "checkpoints")}}
+        (folder / "conf.yaml").write_text(yaml.safe_dump(CONF | own))
+        with elsewhere.connect_server(folder, {"spark.sql.warehouse.dir": str(folder)}) as client:
+            yield Serverless(folder, client | secrets)
+
+
+def commands(job: str) -> Iterator[list[str]]:
+    """What a job of the bundle runs, without the place of its conf and tables."""
+    for task in DEFINED[job]["tasks"]:
+        words: list[str] = task["python_wheel_task"]["parameters"]
+        yield words[: words.index("--conf")]
+
+
+def test_what_is_run_is_what_runs_on_serverless_compute() -> None:
+    assert {name for name, job in DEFINED.items() if "environments" in job} == set(JOBS)
+
+
+@pytest.fixture(scope="module")
+def said(serverless: Serverless) -> dict[str, str]:
+    """Every task of the bundle was run, in order; what each said."""
+    found = {}
+    for words in (words for job in JOBS for words in commands(job)):
+        done = serverless.run(*words)
+        found[" ".join(words)] = done.stdout + done.stderr
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    return found
+
+
+def test_every_task_does_its_work(serverless: Serverless, said: dict[str, str]) -> None:
+    assert "3 changes wait in plan" in said["plan --save --exit-zero"]
+    assert " 0 critical and 1 others not met" in said["check"]
+    assert "not met: shipped_in_time" in said["check"]
+    assert "1 told" in said["notify"]
+    counts = {
+        row["outcome"]: row["n"]
+        for row in serverless.rows(
+            "SELECT outcome, sum(row_count) AS n FROM pipeline_progress "
+            "WHERE target = 'requests' AND outcome IN ('out', 'removed') GROUP BY outcome"
+        )
+    }
+    assert f"requests: removing {counts['removed']} rows" in said["upkeep"]
+    (kept,) = serverless.rows("SELECT count(*) AS n, min(event_time) AS first FROM requests")
+    assert kept["n"] == counts["out"] - counts["removed"] > 0
+    assert kept["first"] > datetime.now(UTC) - timedelta(days=1)
+
+
+@pytest.mark.usefixtures("said")
+def test_a_plan_is_applied_and_given_back(serverless: Serverless) -> None:
+    (plan,) = serverless.rows("SELECT DISTINCT plan_id FROM plans")
+    tried = serverless.run("apply", plan["plan_id"])
+    assert (tried.returncode, tried.stdout.count("accepted   user")) == (CHANGES_WAITING, 3)
+    for words in (("apply", plan["plan_id"], "--yes"), ("restore", "--all", "--yes")):
+        done = serverless.run(*words)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("done       user") == 3
+    steps = "SELECT purpose, step, count(*) AS n FROM config_changes GROUP BY purpose, step"
+    assert [row["n"] for row in serverless.rows(steps)] == [3] * 4
+    assert serverless.rows("SELECT * FROM feedback_locks") == []
+
+
+def test_what_reads_a_folder_says_what_reads_a_catalog(serverless: Serverless) -> None:
+    done = serverless.run("report")
+    assert done.returncode != 0
+    assert "read through Spark: quotaflow sql --spark" in done.stderr
