@@ -1,12 +1,15 @@
 """What checkpoints of queries say, read as files: how far each query is in its source, no JVM."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 _VERSION_AND_METADATA = 2
+# What Spark's CheckpointFileManager writes before it gives a file its name, and the file's sum.
+_UNNAMED = re.compile(r"\.{1,2}\d+\.[0-9a-f-]{36}\.tmp(\.crc)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,19 @@ def newest_batch(checkpoint: Path) -> int:
     offsets = checkpoint / "offsets"
     names = [path.name for path in offsets.iterdir()] if offsets.is_dir() else []
     return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def drop_unnamed(checkpoint: Path) -> None:
+    """Remove what a run left that died as it wrote down its first batch.
+
+    Spark would refuse for good to begin where any file is: its error is named
+    STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY.
+    """
+    offsets = checkpoint / "offsets"
+    if newest_batch(checkpoint) < 0 and offsets.is_dir():
+        for path in offsets.iterdir():
+            if _UNNAMED.fullmatch(path.name):
+                path.unlink()
 
 
 def _load(path: Path) -> Checkpoint:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines import frames
-from quotaflow.pipelines.checkpoints import newest_batch, query_id
+from quotaflow.pipelines.checkpoints import drop_unnamed, newest_batch, query_id
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table
@@ -122,6 +122,7 @@ def start(
     """Start a query that hands every micro-batch to `write`."""
     checkpoint = warehouse.checkpoint(job)
     begun = newest_batch(checkpoint)
+    drop_unnamed(checkpoint)
 
     def write_batch(frame: "DataFrame", batch_id: int) -> None:
         batch = Batch(warehouse, job, query_id(checkpoint), batch_id, replayed=batch_id <= begun)

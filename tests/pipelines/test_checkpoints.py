@@ -1,6 +1,7 @@
 """Checkpoints and logs of tables read as files: how far a query is, and what waits for it."""
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,16 @@ def test_a_log_that_was_cleaned_before_it_was_read_is_told(tmp_path: Path) -> No
     table = commits(tmp_path / "t", [add(1)], [add(2)], first=5)
     assert unread.of_table(table, 3).is_cut
     assert not unread.of_table(table, 5).is_cut
+
+
+def test_only_what_a_first_batch_left_without_a_name_is_removed(tmp_path: Path) -> None:
+    begun, unborn = checkpoint(tmp_path, "begun"), tmp_path / "unborn"
+    (unborn / "offsets").mkdir(parents=True)
+    left = [f".0.{uuid.UUID(int=7)}.tmp", f"..0.{uuid.UUID(int=7)}.tmp.crc"]
+    for name in (*left, "kept"):
+        (begun / "offsets" / name).touch()
+        (unborn / "offsets" / name).touch()
+    for path in (begun, unborn, tmp_path / "never"):
+        checkpoints.drop_unnamed(path)
+    assert [path.name for path in (unborn / "offsets").iterdir()] == ["kept"]
+    assert {path.name for path in (begun / "offsets").iterdir()} == {*left, "kept", "0"}

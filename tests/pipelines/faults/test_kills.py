@@ -19,6 +19,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
 BATCHES = 2
 INGEST = "ingest_request_log"
 OF_INGEST = [f"{INGEST} 1 {where}" for where in ("begin", "requests", "telemetry_pushes", "end")]
+OF_READERS = [
+    "client_metrics 1 client_metrics",
+    "fetches 1 fetches",
+    "request_results 1 traffic",
+    "request_results 1 end",
+]
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +67,18 @@ def test_a_kill_at_any_point_of_a_batch_of_lines_changes_no_table(
     assert min(rows.total() for rows in expected.values()) > 5
     for name, rows in expected.items():
         assert found[name] == rows, name
+
+
+def test_a_kill_at_any_point_of_what_reads_tables_changes_no_table(
+    calm: Path, tmp_path: Path
+) -> None:
+    jobs = ("client_metrics", "fetches", "request_results")
+    expected, found = tmp_path / "expected", tmp_path / "found"
+    for folder, points in ((expected, []), (found, OF_READERS)):
+        conf = conf_file(folder)
+        shutil.copytree(calm / "warehouse", folder / "warehouse")
+        dies_at(conf, points, *jobs)
+    of_calm, of_killed = (contents(of / "warehouse", jobs) for of in (expected, found))
+    for name, rows in of_calm.items():
+        assert of_killed[name] == rows, name
+    assert {name for name, rows in of_calm.items() if rows} >= {"client_metrics", "fetches"}
