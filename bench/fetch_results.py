@@ -111,7 +111,7 @@ def run(spark: SparkSession, folder: Path, lines: int, partitions: int) -> Case:
     warehouse.ensure(spark, list(FILLED))
     requests = warehouse.read(spark, tables.REQUESTS.name)
     sum_s = _seconds(lambda: _sum(requests))
-    facts = Fetches(conf.fetch_sessions, "c")
+    facts = Fetches(conf.fetch_sessions)
     fetches_s = _seconds(lambda: facts.write(requests, Batch(warehouse, "f", "f", 0)))
     results = (preferred_replicas.result({}), fetch_sizes.result(conf.quotas))
     fetches = warehouse.read(spark, tables.FETCHES.name)

@@ -48,6 +48,12 @@ def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> No
     _keep(file, json.dumps(asdict(now)))
 
 
+def cluster_ids(checkpoints: Path) -> set[str]:
+    """The clusters whose topics the checkpoints of this folder belong to."""
+    files = checkpoints.glob("*.topic.json") if checkpoints.is_dir() else ()
+    return {str(json.loads(file.read_text("utf-8"))["cluster_id"]) for file in files}
+
+
 def start_anew(checkpoint: Path, offsets: Mapping[str, Mapping[str, int]]) -> None:
     """Move a checkpoint aside; the next query reads its topic from these offsets on."""
     _keep(_start_file(checkpoint), json.dumps(offsets))

@@ -7,6 +7,7 @@ batch changes nothing. A fact shipped later than `max_lateness` is counted and l
 lateness is a property of the row alone, so the split into batches cannot matter.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.held import held
 from quotaflow.pipelines.result_memory import Memory
 from quotaflow.pipelines.results.result import Known, Result
-from quotaflow.pipelines.sinks import Batch, Count
+from quotaflow.pipelines.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.spans import Span, any_of
 from quotaflow.pipelines.spark_errors import spark_errors
 from quotaflow.pipelines.touched import News, by_result, is_late, touched
@@ -56,14 +57,14 @@ class Keeper:
             counts.append(Count("late", by.late, name, "past_max_lateness"))
             counts.append(Count("late", by.rows_before(spans), name, "past_retention"))
             try:
-                written = self._replace(result, facts.sparkSession, spans, batch) if spans else 0
+                rows = self._replace(result, facts.sparkSession, spans, batch) if spans else {}
             except spark_errors() as error:
                 failures.append(error)
                 memories[name] = _dirty(by.memory, spans[0].start, error)
                 counts.append(Count("failed", by.rows, name, type(error).__name__))
                 continue
             memories[name] = replace(by.memory, dirty_since=None, failure=None)
-            counts.append(Count("out", written, name))
+            counts.append(Count("out", sum(rows.values()), name))
         if len(failures) == len(self.results):
             raise failures[0]
         result_memory.save(checkpoint, memories)
@@ -76,9 +77,12 @@ class Keeper:
         facts = batch.warehouse.read(spark, self.results[0].facts.name)
         self.write(facts.where(F.lit(False)), batch)
 
-    def rebuild(self, batch: Batch, spark: "SparkSession", span: Span) -> int:
-        """Compute a span of the tables anew, late facts included; returns the number of rows."""
-        return sum(self._replace(r, spark, [span], batch, late=True) for r in self.results)
+    def rebuild(self, batch: Batch, spark: "SparkSession", span: Span) -> Counter[str | None]:
+        """Compute a span of the tables anew, late facts included; returns the rows by cluster."""
+        rows = Counter[str | None]()
+        for result in self.results:
+            rows.update(self._replace(result, spark, [span], batch, late=True))
+        return rows
 
     def _replace(
         self,
@@ -88,7 +92,7 @@ class Keeper:
         batch: Batch,
         *,
         late: bool = False,
-    ) -> int:
+    ) -> dict[str | None, int]:
         table = result.table
         since = spans[0].start - timedelta(seconds=result.warm_up_s)
         lookback = timedelta(seconds=result.warm_up_s + result.lookback_s)
@@ -113,7 +117,7 @@ class Keeper:
         )
         with held(rows) as kept:
             batch.replace(kept, table, f"({result.scope}) AND ({place})")
-            return kept.count()
+            return rows_by_cluster(kept)
 
 
 def _carried(

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a job runs in: a session, conf, the tables, and the cluster whose topics it reads."""
+    """What a job runs in: a session, conf, the tables, and the cluster whose topics it reads.
+
+    Without topics the one that its tables are of as far as is known: their rows know better.
+    """
 
     spark: "SparkSession"
     conf: Conf
     warehouse: Warehouse
-    cluster_id: str
+    cluster_id: str | None
 
     def topic(self, name: str) -> str | None:
         """The topic conf gives a job's `topic`; None where conf switches that way in off."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def _ingest_request_log(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
     records = setting.records("ingest_request_log", "request_log_topic")
-    write = ingest.RequestLog(setting.conf, setting.cluster_id).write
+    write = ingest.RequestLog(setting.conf, str(setting.cluster_id)).write
     return sinks.start(records, "ingest_request_log", setting.warehouse, write, trigger)
 
 
@@ -47,7 +47,7 @@ def _ingest_pushes(
     job: str, topic: str, read: ingest.ReadPushes, setting: Setting, trigger: sinks.Trigger
 ) -> "StreamingQuery":
     records = setting.records(job, topic)
-    write = ingest.Pushes(setting.conf, setting.cluster_id, read).write
+    write = ingest.Pushes(setting.conf, str(setting.cluster_id), read).write
     return sinks.start(records, job, setting.warehouse, write, trigger)
 
 
@@ -55,14 +55,14 @@ def _client_metrics(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery
     conf, pushes = setting.conf, tables.TELEMETRY_PUSHES.name
     rows = sources.read_table(setting.spark, conf, setting.warehouse, pushes)
     once = client_metrics.each_push_once(rows, conf.results.max_lateness_s)
-    write = client_metrics.Points(conf, setting.cluster_id).write
+    write = client_metrics.Points(conf).write
     return sinks.start(once, "client_metrics", setting.warehouse, write, trigger)
 
 
 def _fetches(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
     conf, requests = setting.conf, tables.REQUESTS.name
     rows = sources.read_table(setting.spark, conf, setting.warehouse, requests)
-    write = fetches.Fetches(conf.fetch_sessions, setting.cluster_id).write
+    write = fetches.Fetches(conf.fetch_sessions).write
     return sinks.start(rows, "fetches", setting.warehouse, write, trigger)
 
 

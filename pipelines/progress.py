@@ -171,10 +171,10 @@ class ProgressLog:
             did = f"batch {row['batch_id']}, {row['input_rows']} rows in {took_s:.1f} s"
             self.report(f"{job.name}: {did}")
             if UNIQUE in (progress.get("observedMetrics") or {}):
-                self._append(job, row["query_id"], progress)
+                self._append(job, row, progress)
 
-    def _append(self, job: Job, query_id: str, progress: Any) -> None:
-        batch_id = int(progress["batchId"])
+    def _append(self, job: Job, row: query_progress.Row, progress: Any) -> None:
+        query_id, batch_id = row["query_id"], int(progress["batchId"])
         batch = Batch(self.setting.warehouse, job.name, query_id, batch_id, "/source")
         pushes = query_progress.came(progress)
         unique = progress["observedMetrics"][UNIQUE]["rows"]
@@ -186,4 +186,4 @@ class ProgressLog:
             Count("late", late, target, "past_max_lateness"),
         ]
         time = datetime.fromisoformat(progress["timestamp"])
-        batch.report(self.setting.spark, counts, self.setting.cluster_id, time)
+        batch.report(self.setting.spark, counts, row["cluster_id"], time)

@@ -6,6 +6,8 @@ from datetime import datetime
 from math import ceil
 from typing import Any
 
+from quotaflow.pipelines.sources import CAME
+
 Row = dict[str, Any]
 
 _PHASES = {
@@ -25,10 +27,14 @@ _STATE = {
 }
 
 
-def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str, scans: int) -> Row:
-    """The row of one batch; `scans` is how often the job reads what came in."""
+def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str | None, scans: int) -> Row:
+    """The row of one batch; `scans` is how often the job reads what came in.
+
+    It is of the cluster its rows are of, where they tell, else of the one given.
+    """
+    came = (progress.get("observedMetrics") or {}).get(CAME) or {}
     return {
-        **_of(progress, job, cluster_id),
+        **_of(progress, job, came.get("cluster_id") or cluster_id),
         "batch_id": int(progress["batchId"]),
         "input_rows": input_rows(progress, scans),
         "input_rows_per_s": _rate(progress, "inputRowsPerSecond", scans),
@@ -39,7 +45,7 @@ def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str, scans: int)
     }
 
 
-def of_idle(event: Mapping[str, Any], job: str, cluster_id: str) -> Row:
+def of_idle(event: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
     """The row of a look that found nothing new."""
     return {**_of(event, job, cluster_id), "input_rows": 0}
 
@@ -65,7 +71,7 @@ def _came(source: Mapping[str, Any]) -> int:
     return min(rows, sum(offset - start.get(of, 0) for of, offset in end.items()))
 
 
-def _of(told: Mapping[str, Any], job: str, cluster_id: str) -> Row:
+def _of(told: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
     return {
         "cluster_id": cluster_id,
         "event_time": datetime.fromisoformat(told["timestamp"]),

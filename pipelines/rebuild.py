@@ -6,7 +6,8 @@ checkpoint is read or written. Where retention removed facts, what was computed 
 """
 
 import uuid
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 JOB = "rebuild"
 Report = Callable[[str], None]
+Rows = Mapping[str | None, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +118,11 @@ class Rebuild:
             since = kept_since
         size = timedelta(seconds=asked.slice_s)
         spans = sliced(since, asked.until, datetime.now(UTC), size)
-        points = client_metrics.Points(self.conf, self._cluster_id)
+        points = client_metrics.Points(self.conf)
         return self._each(name, spans, lambda span, of: points.replace(self.spark, of, span))
 
-    def _each(self, name: str, spans: list[Span], replace: Callable[[Span, Batch], int]) -> int:
-        run_id, written = f"{JOB} {uuid.uuid4()}", 0
+    def _each(self, name: str, spans: list[Span], replace: Callable[[Span, Batch], Rows]) -> int:
+        run_id, written = f"{JOB} {uuid.uuid4()}", Counter[str | None]()
         for number, span in enumerate(spans):
             try:
                 rows = replace(span, Batch(self.warehouse, JOB, run_id, number))
@@ -129,14 +131,14 @@ class Rebuild:
                     f"{name}: {failure.line(error)}; all before is rebuilt: go on with --from "
                     f"{span.start:%Y-%m-%dT%H:%M:%SZ}"
                 ) from error
-            self.report(f"{name}: {rows} rows of {told(span)}, {number + 1} of {len(spans)}")
-            written += rows
-        if spans:
-            batch = Batch(self.warehouse, JOB, run_id, len(spans))
-            batch.report(
-                self.spark, [Count("out", written, name)], self._cluster_id, spans[0].start
-            )
-        return written
+            n = sum(rows.values())
+            self.report(f"{name}: {n} rows of {told(span)}, {number + 1} of {len(spans)}")
+            written.update(rows)
+        for of, n in written.items():
+            # By its key a row of pipeline_progress is of one query: one for each cluster.
+            batch = Batch(self.warehouse, JOB, f"{run_id} {of}" if of else run_id, len(spans))
+            batch.report(self.spark, [Count("out", n, name)], of, spans[0].start)
+        return written.total()
 
     def _computable_since(
         self, result: Result, since: datetime, until: datetime | None
@@ -158,10 +160,6 @@ class Rebuild:
             f"{name}: {rows} rows of {told(gone)} stay as they are, their {facts.name} are gone "
             "(--yes replaces them by what follows from those that are left)"
         )
-
-    @property
-    def _cluster_id(self) -> str:
-        return self.conf.kafka.cluster_id or "unknown"
 
 
 def _ensure(warehouse: Warehouse, spark: "SparkSession", needed: list[Table]) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines import backlog, frames
 from quotaflow.pipelines.backlog import Backlog
-from quotaflow.pipelines.sinks import Batch, Count
+from quotaflow.pipelines.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.snapshots import changes
 from quotaflow.pipelines.sql_text import literal
 from quotaflow.schemas import tables
@@ -52,7 +52,7 @@ class Old:
     table: Table
     before: datetime
     where: str
-    rows: dict[str, int]
+    rows: dict[str | None, int]
     stay: "DataFrame | None" = None
 
     @property
@@ -67,12 +67,12 @@ def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) ->
     where = is_old(table, before)
     if "is_removed" in table.column_names:
         stay = changes.current(rows.where(where), table)
-        held = _by_cluster(stay)
-        counted = {of: n - held.get(of, 0) for of, n in _by_cluster(rows.where(where)).items()}
+        held = rows_by_cluster(stay)
+        counted = {of: n - held.get(of, 0) for of, n in rows_by_cluster(rows.where(where)).items()}
         return Old(table, before, where, counted, stay)
     if table == tables.PIPELINE_PROGRESS:
         where = f"{where} AND NOT ({_newest_of_queries(rows)})"
-    return Old(table, before, where, _by_cluster(rows.where(where)))
+    return Old(table, before, where, rows_by_cluster(rows.where(where)))
 
 
 def reason_to_wait(
@@ -115,11 +115,6 @@ def _report(spark: "SparkSession", batch: Batch, old: Old) -> None:
     ]
     told = pa.Table.from_pylist(rows, schema=tables.PIPELINE_PROGRESS.arrow)
     batch.append(frames.of(spark, told), tables.PIPELINE_PROGRESS)
-
-
-def _by_cluster(rows: "DataFrame") -> dict[str, int]:
-    of = F.col("cluster_id") if "cluster_id" in rows.columns else F.lit(None).cast("string")
-    return {row["of"]: row["count"] for row in rows.groupBy(of.alias("of")).count().collect()}
 
 
 def _newest_of_queries(progress: "DataFrame") -> str:

@@ -11,6 +11,7 @@ from pyspark.errors import StreamingQueryException
 
 from quotaflow.pipelines import (
     admin,
+    clusters,
     failure,
     gaps,
     identity,
@@ -62,7 +63,8 @@ def run(
         if found and not accept_lost_records:
             raise found[0].refusal()
         spark = session.get(conf.spark, report)
-        setting = Setting(spark, conf, warehouse, cluster_id)
+        known = cluster_id or clusters.known(conf, warehouse, spark)
+        setting = Setting(spark, conf, warehouse, known)
         # A job may read a table that another fills, also when that one is not run now.
         made = {table.name for job in chosen for table in (*job.fills, *job.looks_up)}
         made.add(tables.QUERY_PROGRESS.name)
@@ -104,10 +106,12 @@ def _nearest(name: str) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _check_topics(conf: Conf, chosen: list[Job], warehouse: Warehouse, accept_new: bool) -> str:
+def _check_topics(
+    conf: Conf, chosen: list[Job], warehouse: Warehouse, accept_new: bool
+) -> str | None:
     reads = {job.name: str(getattr(conf.ingest, job.topic)) for job in chosen if job.topic}
     if not reads:
-        return conf.kafka.cluster_id or "unknown"
+        return None
     topics = sorted(set(reads.values()))
     cluster = admin.describe(conf.kafka.properties, topics, conf.kafka.cluster_id)
     for job, topic in reads.items():

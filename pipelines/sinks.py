@@ -75,9 +75,9 @@ class Batch:
         return writer.option("txnVersion", self.batch_id).option("userMetadata", self._name)
 
     def report(
-        self, spark: "SparkSession", counts: "list[Count]", cluster_id: str, time: datetime
+        self, spark: "SparkSession", counts: "list[Count]", cluster_id: str | None, time: datetime
     ) -> None:
-        """Append what the batch counted to pipeline_progress."""
+        """Append what the batch counted to pipeline_progress; no cluster: nothing tells of one."""
         fixed = {
             "cluster_id": cluster_id,
             "event_time": time,
@@ -110,6 +110,12 @@ class Count:
             "reason": self.reason,
             "row_count": self.rows,
         }
+
+
+def rows_by_cluster(rows: "DataFrame") -> dict[str | None, int]:
+    """How many rows there are of each cluster; of none where they have no cluster_id."""
+    of = F.col("cluster_id") if "cluster_id" in rows.columns else F.lit(None).cast("string")
+    return {row["of"]: row["count"] for row in rows.groupBy(of.alias("of")).count().collect()}
 
 
 def start(

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
+
 from quotaflow.pipelines import secrets
 from quotaflow.pipelines.config import Conf, Kafka
 from quotaflow.pipelines.errors import ConfigError
@@ -11,6 +13,9 @@ from quotaflow.pipelines.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+CAME = "came"
+"""Observed metric of queries that read a table: the cluster_id of the newest row of a batch."""
 
 _JAAS = "sasl.jaas.config"
 # Spark sets these itself and refuses them from a user.
@@ -70,15 +75,20 @@ def _millis(time: datetime) -> str:
 
 
 def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: str) -> "DataFrame":
-    """Rows appended to a table, bounded per micro-batch; rewrites by upkeep are skipped."""
+    """Rows appended to a table, bounded per micro-batch; rewrites by upkeep are skipped.
+
+    Tells of which cluster they are under the name CAME (an observed metric of the query).
+    """
     reader = (
         spark.readStream.format("delta")
         .option("skipChangeCommits", "true")
         .option("maxBytesPerTrigger", conf.results.max_bytes_per_trigger)
     )
     if conf.warehouse.catalog_schema:
-        return reader.table(warehouse.target(table))
-    return reader.load(str(warehouse.folder(table)))
+        rows = reader.table(warehouse.target(table))
+    else:
+        rows = reader.load(str(warehouse.folder(table)))
+    return rows.observe(CAME, F.max_by("cluster_id", "event_time").alias("cluster_id"))
 
 
 def kafka_options(kafka: Kafka) -> dict[str, str]:

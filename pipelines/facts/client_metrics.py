@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Observation
+from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.facts.ingest import payload_limits
 from quotaflow.pipelines.held import held
-from quotaflow.pipelines.sinks import Batch, Count
+from quotaflow.pipelines.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.spans import Span
 from quotaflow.schemas import tables
 from quotaflow.udfs import otlp
@@ -31,14 +31,19 @@ _OF_PUSH = [
     if name in tables.CLIENT_METRICS.column_names
 ] + ["compression", "payload"]
 _COUNT = "count(1) AS rows"
+_CLUSTER = "max_by(cluster_id, record_time) AS cluster_id"
+# The request log knows what the broker answered; the view unique_pushes chooses alike.
+_IS_LOGGED = "route = 'request_log'"
+_PLACE = ["event_time", "source_topic", "source_partition", "source_offset"]
 
 
 def each_push_once(pushes: "DataFrame", max_lateness_s: int) -> "DataFrame":
-    """The stream of readable pushes, the same push on two routes once.
+    """The stream of readable pushes, the same push on two routes once: which one is not certain.
 
-    What is later than now does not make others late: of a broker that is ahead the record may be
-    too, where its own machine ships it. Now is the micro-batch's, the same when it is replayed.
-    Counts what it passes under the name UNIQUE (an observed metric of the query).
+    The first to come stays, and within a batch any. What is later than now does not make others
+    late: of a broker that is ahead the record may be too, where its own machine ships it. Now is
+    the micro-batch's, the same when it is replayed. Counts what it passes under the name UNIQUE
+    (an observed metric of the query).
     """
     readable = pushes.where("unreadable_reason IS NULL").select(*_OF_PUSH)
     by_now = readable.withColumn(_BY_NOW, F.least("event_time", F.current_timestamp()))
@@ -61,20 +66,20 @@ class Points:
     """
 
     conf: Conf
-    cluster_id: str
 
     def write(self, pushes: "DataFrame", batch: Batch) -> None:
         """Decode and append, and report how many points went in and how many were there."""
         points = decode(pushes, payload_limits(self.conf))
         only_pushes = self.conf.ingest.otlp_topic is None
-        counts = (_append if only_pushes else _append_unseen)(points, batch)
+        counts, cluster_id = (_append if only_pushes else _append_unseen)(points, batch)
         if any(count.rows for count in counts):
-            batch.report(pushes.sparkSession, counts, self.cluster_id, datetime.now(UTC))
+            batch.report(pushes.sparkSession, counts, cluster_id, datetime.now(UTC))
 
-    def replace(self, spark: "SparkSession", batch: Batch, span: Span) -> int:
-        """Decode again what was shipped in a span; returns the number of its points.
+    def replace(self, spark: "SparkSession", batch: Batch, span: Span) -> dict[str | None, int]:
+        """Decode again what was shipped in a span; returns the number of its points by cluster.
 
-        A push whose points stand outside the span, for it came another way then, is theirs.
+        A push whose points stand outside the span, for it came another way then, is theirs. Of one
+        that came on two routes within it the request log's stays.
         """
         read = partial(batch.warehouse.read, spark)
         shipped = span.holds("record_time")
@@ -82,40 +87,50 @@ class Points:
             f"unreadable_reason IS NULL AND {shipped}"
         )
         stay = read(tables.CLIENT_METRICS.name).where(f"NOT {shipped}")
-        points = decode(_without(pushes, stay, _ONE_PUSH), payload_limits(self.conf))
+        once = _without(_best_of_each(pushes), stay, _ONE_PUSH)
+        points = decode(once, payload_limits(self.conf))
         if self.conf.ingest.otlp_topic is not None:
             points = _without(points.dropDuplicates(_ONE_POINT), stay, _ONE_POINT)
         with held(points) as kept:
             batch.replace(kept, tables.CLIENT_METRICS, shipped)
-            return kept.count()
+            return rows_by_cluster(kept)
+
+
+def _best_of_each(pushes: "DataFrame") -> "DataFrame":
+    best_first = Window.partitionBy(*_ONE_PUSH).orderBy(F.expr(_IS_LOGGED).desc(), *_PLACE)
+    ranked = pushes.withColumn("place", F.row_number().over(best_first))
+    return ranked.where("place = 1").select(*_OF_PUSH)
 
 
 def _without(new: "DataFrame", there: "DataFrame", key: list[str]) -> "DataFrame":
     return new.alias("new").join(there.alias("old"), null_safe(key, "new", "old"), "left_anti")
 
 
-def _append(points: "DataFrame", batch: Batch) -> list[Count]:
-    table = tables.CLIENT_METRICS
+def _append(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]:
+    """Append points; returns what to count, and the cluster of those shipped last."""
+    table, told = tables.CLIENT_METRICS, Observation()
+    observed = points.observe(told, F.expr(_COUNT), F.expr(_CLUSTER))
     rows = batch.appended(points.sparkSession, table)
     if rows is None:
-        told = Observation()
-        batch.append(points.observe(told, F.expr(_COUNT)), table)
+        batch.append(observed, table)
         rows = int(told.get["rows"])
     else:
         # Delta would skip the append, and then nothing runs: whoever observes it would wait for
         # ever, and Spark fails a batch that left its state uncommitted.
-        points.write.format("noop").mode("overwrite").save()
-    return [Count("out", rows, table.name)]
+        observed.write.format("noop").mode("overwrite").save()
+    return [Count("out", rows, table.name)], told.get["cluster_id"]
 
 
-def _append_unseen(points: "DataFrame", batch: Batch) -> list[Count]:
+def _append_unseen(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]:
     table = tables.CLIENT_METRICS
     with held(points) as decoded:
         span = [F.min("event_time").alias("first"), F.max("event_time").alias("last")]
-        found = decoded.agg(F.expr(_COUNT), *span).collect()[0]
+        found = decoded.agg(F.expr(_COUNT), F.expr(_CLUSTER), *span).collect()[0]
         if not found["rows"]:
-            return []
+            return [], None
         there = batch.warehouse.read(points.sparkSession, table.name)
         there = there.where(F.col("event_time").between(found["first"], found["last"]))
-        (kept,) = _append(_without(decoded.dropDuplicates(_ONE_POINT), there, _ONE_POINT), batch)
-        return [kept, Count("left_out", found["rows"] - kept.rows, table.name, "same_point")]
+        unseen = _without(decoded.dropDuplicates(_ONE_POINT), there, _ONE_POINT)
+        (kept,), _ = _append(unseen, batch)
+        same = Count("left_out", found["rows"] - kept.rows, table.name, "same_point")
+        return [kept, same], found["cluster_id"]

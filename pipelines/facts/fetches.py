@@ -50,7 +50,6 @@ class Fetches:
     """Appends the fetches of each micro-batch of requests, and keeps the sessions they leave."""
 
     conf: FetchSessions
-    cluster_id: str
 
     def write(self, requests: "DataFrame", batch: Batch) -> None:
         """Follow every session, append, and report what came and which sessions were dropped."""
@@ -61,13 +60,16 @@ class Fetches:
             held(with_dropped(followed, self.conf)) as kept,
         ):
             fetched = followed.where(F.col("kind") == FETCH)
-            came = fetched.agg(F.count(F.lit(1)).alias("rows"), F.max("event_time").alias("newest"))
-            lines = came.collect()[0]
+            lines = fetched.agg(
+                F.count(F.lit(1)).alias("rows"),
+                F.max("event_time").alias("newest"),
+                F.max_by("cluster_id", "event_time").alias("cluster_id"),
+            ).collect()[0]
             if not lines["rows"]:
                 return
             counts = _counts(lines["rows"], kept.groupBy("dropped").count().collect())
             batch.append(fetched, tables.FETCHES)
-            batch.report(spark, counts, self.cluster_id, lines["newest"].astimezone(UTC))
+            batch.report(spark, counts, lines["cluster_id"], lines["newest"].astimezone(UTC))
             batch.replace(kept.where("dropped IS NULL"), tables.FETCH_SESSIONS, _EVER)
 
 

@@ -55,7 +55,7 @@ class Missing(Batch):
         return known.where(F.col(table.time).between(*around.collect()[0])).select(_RECORD)
 
     def report(
-        self, spark: "SparkSession", counts: list[Count], cluster_id: str, time: datetime
+        self, spark: "SparkSession", counts: list[Count], cluster_id: str | None, time: datetime
     ) -> None:
         """Append what came, and what of it was added and was there; not what was made of it."""
         came = [count for count in counts if count.outcome in ("in", "left_out")]

@@ -19,8 +19,8 @@ MOST_POINTS = 120
 """A line of a chart has so many points at most; a longer time is cut into longer steps."""
 
 _STEPS_S = (1, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400)
-# What a snapshot saw may be newer than what clients did, which is what a report is about. A run
-# that reads tables alone, with a conf that names no cluster, counts for an unknown one.
+# What a snapshot saw may be newer than what clients did, which is what a report is about. The first
+# release counted a run that read tables alone for a cluster it called unknown.
 _CLUSTERS = """
 SELECT
     cluster_id,

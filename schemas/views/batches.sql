@@ -1,8 +1,8 @@
 -- One row per micro-batch of a query: how long it took, what became of its rows, how far behind it was, and
 -- how old the newest event in it was when it was done.
 WITH clusters AS (
-    -- A run that reads tables alone need not know of which cluster they are.
-    SELECT query_id, max(cluster_id) AS cluster_id
+    -- The first release told of batches read from tables as of a cluster unknown.
+    SELECT query_id, max(nullif(cluster_id, 'unknown')) AS cluster_id
     FROM pipeline_progress
     GROUP BY query_id
 ),
@@ -28,7 +28,7 @@ counted AS (
 )
 
 SELECT
-    coalesce(clusters.cluster_id, told.cluster_id) AS cluster_id,
+    coalesce(nullif(told.cluster_id, 'unknown'), clusters.cluster_id, told.cluster_id) AS cluster_id,
     told.event_time,
     told.job,
     told.query_id,

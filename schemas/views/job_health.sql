@@ -1,20 +1,28 @@
 -- One row per job that ever ran: when it last looked and last found something, how fast and how far behind it
 -- was then, the newest event it took in, and what became of the rows of its last hour of work.
 WITH clusters AS (
-    -- A run that reads tables alone need not know of which cluster they are.
-    SELECT query_id, max(cluster_id) AS cluster_id
+    -- The first release told of batches read from tables as of a cluster unknown.
+    SELECT query_id, max(nullif(cluster_id, 'unknown')) AS cluster_id
     FROM pipeline_progress
     GROUP BY query_id
 ),
-looks AS (
+told AS (
     SELECT
-        coalesce(clusters.cluster_id, told.cluster_id) AS cluster_id,
+        coalesce(nullif(told.cluster_id, 'unknown'), clusters.cluster_id, told.cluster_id) AS cluster_id,
         told.job,
-        max(told.event_time) AS last_look,
-        max(CASE WHEN told.batch_id IS NOT NULL THEN told.event_time END) AS last_batch
+        told.event_time,
+        told.batch_id
     FROM query_progress AS told
     LEFT JOIN clusters ON told.query_id = clusters.query_id
-    GROUP BY coalesce(clusters.cluster_id, told.cluster_id), told.job
+),
+looks AS (
+    SELECT
+        cluster_id,
+        job,
+        max(event_time) AS last_look,
+        max(CASE WHEN batch_id IS NOT NULL THEN event_time END) AS last_batch
+    FROM told
+    GROUP BY cluster_id, job
 ),
 newest AS (
     SELECT
@@ -23,9 +31,17 @@ newest AS (
             AS nth
     FROM batches
 ),
+counted AS (
+    SELECT
+        coalesce(nullif(counts.cluster_id, 'unknown'), clusters.cluster_id, counts.cluster_id) AS cluster_id,
+        counts.job,
+        counts.event_time
+    FROM pipeline_progress AS counts
+    LEFT JOIN clusters ON counts.query_id = clusters.query_id
+),
 events AS (
     SELECT cluster_id, job, max(event_time) AS newest_event_time
-    FROM pipeline_progress
+    FROM counted
     GROUP BY cluster_id, job
 ),
 hours AS (

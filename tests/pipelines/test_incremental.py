@@ -291,7 +291,7 @@ def test_a_rebuild_takes_late_facts_in_and_a_lost_checkpoint_changes_nothing(
     rebuild, expected = replace(under, query_id="rebuild"), whole(spark, under.result, facts)
     days = [*sliced(at(-120), None, at(86_400), timedelta(days=1)), EVER]
     for number, span in enumerate(days):
-        written = under.keeper.rebuild(rebuild.batch(number), spark, span)
+        written = under.keeper.rebuild(rebuild.batch(number), spark, span).total()
         # Up to the newest row, a slice after the other and all at once are the same.
         if span.end is None:
             assert under.table() == expected

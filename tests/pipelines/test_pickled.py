@@ -19,8 +19,8 @@ WRITERS: dict[str, Any] = {
     "ingest_request_log": ingest.RequestLog(CONF, "c1"),
     "ingest_receiver": ingest.Pushes(CONF, "c1", telemetry_pushes.from_receiver),
     "ingest_otlp": ingest.Pushes(CONF, "c1", telemetry_pushes.from_collector),
-    "client_metrics": Points(CONF, "c1"),
-    "fetches": Fetches(CONF.fetch_sessions, "c1"),
+    "client_metrics": Points(CONF),
+    "fetches": Fetches(CONF.fetch_sessions),
 } | {name: Keeper(job.results(CONF), CONF) for name, job in JOBS.items() if job.results}
 
 

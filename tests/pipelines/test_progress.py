@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import listener, progress
 from quotaflow.pipelines.config import Conf
@@ -126,6 +127,25 @@ def test_what_comes_too_late_the_query_is_asked_for_and_it_counts_once(
     assert log.finish(JOB) == 819 + 1
     assert list(log.unwritten) == [("q1", 4), ("q1", 5)]
     assert said == ["job: batch 4, 819 rows in 2.6 s", "job: batch 5, 1 rows in 2.6 s"]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("no_time")
+def test_a_real_query_tells_itself_what_no_listener_heard(
+    spark: SparkSession, log: ProgressLog, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        spark.range(5).write.mode("append").parquet(str(tmp_path / "rows"))
+    rows = spark.readStream.schema("id bigint").option("maxFilesPerTrigger", 1)
+    writer = rows.parquet(str(tmp_path / "rows")).writeStream.format("noop")
+    checkpoint = str(log.setting.warehouse.checkpoint("other"))
+    query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+    assert query.awaitTermination(300)
+    other = replace(JOB, name="other")
+    log.follow(other, query)
+    log.reached[str(query.runId)] = -1, ""
+    assert log.finish(other) == 10
+    assert {row["job"] for row in log.unwritten.values()} == {"other"}
 
 
 @pytest.mark.usefixtures("no_time")

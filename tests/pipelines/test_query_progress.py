@@ -51,6 +51,12 @@ def test_a_batch_has_its_times_rows_and_state() -> None:
     assert (made["state_rows"], made["state_bytes"], made["late_rows"]) == (409, 1500, 2)
 
 
+def test_a_batch_is_of_the_cluster_of_its_rows_where_they_tell() -> None:
+    assert row()["cluster_id"] == "c1"
+    assert row(observedMetrics={"came": {"cluster_id": "c2"}})["cluster_id"] == "c2"
+    assert row(observedMetrics={"came": {"cluster_id": None}})["cluster_id"] == "c1"
+
+
 def test_rows_that_are_scanned_for_several_results_came_once() -> None:
     made = row(scans=2)
     assert (made["input_rows"], made["input_rows_per_s"]) == (410, 5.0)

@@ -87,16 +87,18 @@ def test_a_rebuild_equals_what_streaming_wrote_within_its_span_and_takes_late_fa
 ) -> None:
     place = Place(spark, tmp_path)
     late = produced(6) | {"record_time": MIDNIGHT + 9 * HOUR}
-    place.stream(*(produced(hour) for hour in HOURS), late)
+    elsewhere = produced(1) | {"cluster_id": "d"}
+    place.stream(*(produced(hour) for hour in HOURS), late, elsewhere)
     streamed = place.bytes_by_hour()
-    assert streamed == dict.fromkeys(map(float, HOURS), 100)
+    assert streamed == dict.fromkeys(map(float, [*HOURS, 1]), 100)
     place.spoil()
     # Up to the end of the minute in which --until lies.
-    assert place.rebuild(-12, 12.001) == 5
+    assert place.rebuild(-12, 12.001) == 6
     right = {hour: 100 if -12 <= hour <= 12 else -1 for hour in streamed}
     assert place.bytes_by_hour() == right | {6.0: 200}
     progress = place.warehouse.read(spark, "pipeline_progress").where("job = 'rebuild'")
-    assert {row["outcome"] for row in progress.collect()} == {"out"}
+    counted = {(row["cluster_id"], row["outcome"], row["row_count"]) for row in progress.collect()}
+    assert counted == {("c", "out", 5), ("d", "out", 1)}
 
 
 @pytest.mark.spark

@@ -13,7 +13,10 @@ PROGRESS = {
         batch(4_000, 2, behind_offsets=0),
         batch(4_060, None),
         batch(10, 0, "results", behind_offsets=None, behind_bytes=5),
+        # As the first release told of what it read from tables.
         batch(20, 1, "results", behind_offsets=None, behind_bytes=6, cluster_id="unknown"),
+        batch(15, 0, "upgraded", cluster_id="unknown"),
+        batch(25, 1, "upgraded"),
         batch(30, 0, "never counted", cluster_id="unknown"),
     ],
     "pipeline_progress": [
@@ -24,6 +27,8 @@ PROGRESS = {
         counted(-4, 0, "quarantined", 1, reason="not_json"),
         counted(3_990, 2, "late", 4, reason="past_max_lateness"),
         counted(5, 0, "out", 3, job="results", query_id="q-results"),
+        counted(6, 0, "out", 3, job="upgraded", query_id="q-upgraded", cluster_id="unknown"),
+        counted(7, 1, "out", 3, job="upgraded", query_id="q-upgraded"),
         counted(70, 1, "out", 3, job="snapshot", query_id="s"),
     ],
 }
@@ -55,6 +60,7 @@ def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_wor
         ("never counted", at(30), at(30), None),
         ("results", at(20), at(20), at(5)),
         ("snapshot", at(70), None, at(70)),
+        ("upgraded", at(25), at(25), at(7)),
     ]
     facts = found[0]
     assert picked([facts], "batch_id", "behind_offsets", "batches", "rows_in") == [(2, 0, 1, 10)]
@@ -64,4 +70,18 @@ def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_wor
         ("unknown", None, 1),
         ("c1", 6, 2),
         ("c1", None, None),
+        ("c1", None, 2),
+    ]
+
+
+def test_batches_of_one_query_may_be_of_several_clusters(warehouse: Warehouse) -> None:
+    told = [batch(n, n, cluster_id=of) for n, of in enumerate(("c1", "c2", "c1"))]
+    counts = [counted(-n, n, "out", 1, cluster_id=of) for n, of in enumerate(("c1", "c2", "c1"))]
+    make_tables(warehouse, {"query_progress": told, "pipeline_progress": counts})
+    found = rows(warehouse, "SELECT * FROM batches ORDER BY batch_id")
+    assert picked(found, "cluster_id") == [("c1",), ("c2",), ("c1",)]
+    found = rows(warehouse, "SELECT * FROM job_health ORDER BY cluster_id")
+    assert picked(found, "cluster_id", "batches", "newest_event_time") == [
+        ("c1", 2, at(0)),
+        ("c2", 1, at(-1)),
     ]

@@ -21,10 +21,11 @@ from quotaflow.pipelines import config, sinks, sources
 from quotaflow.pipelines.facts import client_metrics, telemetry_pushes
 from quotaflow.pipelines.facts.ingest import Pushes, RequestLog
 from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.spans import Span
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-from .conftest import encoded, pushing
+from .conftest import SHIPPED, encoded, pushing
 
 pytestmark = pytest.mark.spark
 
@@ -32,6 +33,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 GOLDEN_ACCEPTED = 18
 # A client in the headers of whom there is no request-log line.
 ALONE = 2
+# Columns of client_metrics that the receiver's records here do not tell.
+TOLD_BY_LOG = (
+    *("principal", "client_id", "client_software_name", "client_software_version"),
+    *("client_address", "client_port", "listener", "broker_id", "accepted"),
+)
 BY_COLLECTOR = "AAAAAAAAAAAAAAAAAAAAAA"
 Point = tuple[Any, ...]
 
@@ -124,13 +130,13 @@ def decode(spark: SparkSession, conf: config.Conf, warehouse: Warehouse) -> dict
     """Run the job's query once over what is new; returns its observed counts."""
     pushes = sources.read_table(spark, conf, warehouse, "telemetry_pushes")
     once = client_metrics.each_push_once(pushes, conf.results.max_lateness_s)
-    write = client_metrics.Points(conf, "cluster").write
+    write = client_metrics.Points(conf).write
     query = sinks.start(once, "client_metrics", warehouse, write, sinks.ONCE)
     assert query.awaitTermination(300)
     counts = Counter[str]()
     for progress in query.recentProgress:
-        for name, row in progress["observedMetrics"].items():
-            counts[name] += row["rows"]
+        unique = progress["observedMetrics"].get(client_metrics.UNIQUE)
+        counts[client_metrics.UNIQUE] += unique["rows"] if unique else 0
     return dict(counts)
 
 
@@ -272,6 +278,40 @@ def test_a_batch_cut_off_after_its_append_is_told_once_and_the_next_one_works(
     written = warehouse.read(spark, "client_metrics").count()
     assert written > appended
     assert told(spark, warehouse)["out", None] == written
+
+
+def of_push(spark: SparkSession, warehouse: Warehouse) -> Counter[str]:
+    """Every point, without what tells by which of two equal pushes it came."""
+    rows = warehouse.read(spark, "client_metrics").drop("record_time", *TOLD_BY_LOG).collect()
+    return Counter(repr(row) for row in rows)
+
+
+def test_a_rebuild_decodes_a_push_of_two_routes_once_as_the_log_tells_it(
+    conf: config.Conf,
+    spark: SparkSession,
+    topic: Callable[..., DataFrame],
+    push_lines: list[dict[str, Any]],
+) -> None:
+    warehouse = Warehouse(conf.warehouse)
+    again = [
+        (data_of(line), {"client_instance_id": line["request"]["clientInstanceId"]})
+        for line in push_lines[:4]
+    ]
+    # The receiver's first, so that theirs are the points that streaming kept.
+    receiver = Pushes(conf, "cluster", telemetry_pushes.from_receiver)
+    receiver.write(topic(again, "telemetry"), Batch(warehouse, "receiver", "q2", 0))
+    decode(spark, conf, warehouse)
+    log = RequestLog(conf, "cluster")
+    log.write(topic(map(encoded, push_lines)), Batch(warehouse, "log", "q1", 0))
+    decode(spark, conf, warehouse)
+    streamed = of_push(spark, warehouse)
+    assert streamed.most_common(1)[0][1] == 1
+    assert warehouse.read(spark, "client_metrics").where("listener IS NULL").count() > 0
+    batch = Batch(warehouse, "rebuild", "r", 0)
+    written = client_metrics.Points(conf).replace(spark, batch, Span(SHIPPED))
+    assert of_push(spark, warehouse) == streamed
+    assert written == {"cluster": streamed.total()}
+    assert warehouse.read(spark, "client_metrics").where("listener IS NULL").count() == 0
 
 
 def told(spark: SparkSession, warehouse: Warehouse) -> dict[tuple[str, str | None], int]:

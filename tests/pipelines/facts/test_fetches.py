@@ -102,7 +102,7 @@ def test_any_split_and_replay_gives_the_same_rows_and_sessions(
     query = JOBS["fetches"].start(Setting(spark, conf, whole, "c"), sinks.ONCE)
     assert query.awaitTermination(300)
 
-    split, fetches = warehouse("split"), Fetches(FetchSessions(), "c")
+    split, fetches = warehouse("split"), Fetches(FetchSessions())
     for batch_id, (piece, write) in enumerate([(rows[:70], "report"), (rows[70:], "replace")]):
         batch = Batch(split, "fetches", "q", batch_id)
         with cut_off_at(write), pytest.raises(InterruptedError):
@@ -140,7 +140,7 @@ def test_sessions_idle_too_long_or_too_many_are_dropped_and_counted(
     spark: SparkSession, warehouse: Callable[[str], Warehouse]
 ) -> None:
     made = warehouse("limited")
-    fetches = Fetches(FetchSessions(idle_s=60, slots_per_broker=2), "c")
+    fetches = Fetches(FetchSessions(idle_s=60, slots_per_broker=2))
     rows = [begun(1, 0), begun(2, 100), begun(3, 101), begun(4, 102)]
     # The client of session 4 begins another in its place, in the same millisecond.
     rows.append(begun(5, 102) | {"session_id": 4})

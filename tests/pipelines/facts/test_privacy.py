@@ -139,7 +139,7 @@ def test_the_same_client_has_one_name_in_every_table_and_way_in(
     receiver.write(received, Batch(warehouse, "receive", "q2", 0))
     pushes = warehouse.read(spark, "telemetry_pushes")
     readable = pushes.where("unreadable_reason IS NULL")
-    Points(conf, "c1").write(readable, Batch(warehouse, "points", "q3", 0))
+    Points(conf).write(readable, Batch(warehouse, "points", "q3", 0))
 
     assert_hidden(conf)
     for name in ("requests", "telemetry_pushes", "telemetry_subscriptions", "client_metrics"):
