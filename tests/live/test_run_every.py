@@ -1,0 +1,215 @@
+"""`quotaflow run --every` as it runs for days: scraped, stopped by Ctrl-C, and going on."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+from confluent_kafka import Producer
+from prometheus_client.parser import text_string_to_metric_families
+
+from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
+from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.shipper import Shipper
+from quotaflow.pipelines import checkpoints, config, session
+from quotaflow.pipelines.jobs import JOBS
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .tables_read import query
+
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(1_800)]
+TOPIC = "every"
+# First batches of every job, side by side on a machine that others use, and a minute more until
+# they are written down.
+WORKS_S = 900
+ENDS_S = 240
+SCRAPES_AFTER = 3
+READ = {"ingest_request_log", "ingest_receiver", "client_metrics", "fetches"} | {
+    *("request_results", "fetch_results", "metric_alerts")
+}
+"""Jobs that have something to read here."""
+Sample = tuple[str, tuple[tuple[str, str], ...]]
+
+
+@contextmanager
+def traffic(cluster: Cluster) -> Iterator[Shipper]:
+    """A client that writes and is asked for metrics, and the broker's log of it, shipped."""
+    cluster.create_topics([TOPIC], partitions=1)
+    cluster.subscribe_telemetry("every")
+    ended = threading.Event()
+
+    def write() -> None:
+        producer = Producer(cluster.librdkafka_properties("alice") | {"client.id": "every-alice"})
+        while not ended.wait(0.1):
+            producer.produce(TOPIC, b"x" * 100)
+            producer.poll(0)
+        producer.flush(30)
+
+    writer = threading.Thread(target=write)
+    login = cluster.librdkafka_properties("shipper")
+    with Shipper(login, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
+        writer.start()
+        try:
+            yield shipper
+        finally:
+            ended.set()
+            writer.join()
+
+
+def conf_file(cluster: Cluster, folder: Path) -> Path:
+    """Conf that names no cluster; the login is in an environment variable."""
+    properties = cluster.client_properties("admin")
+    del properties["sasl.jaas.config"]
+    properties["sasl.jaas.config"] = "env:RUN_EVERY_JAAS"
+    settings = {
+        "kafka": {"properties": properties},
+        "warehouse": {"path": str(folder / "warehouse")},
+        "spark": {"conf": session.SHORT_LIVED},
+    }
+    file = folder / "conf.yaml"
+    file.write_text(yaml.safe_dump(settings))
+    return file
+
+
+@contextmanager
+def running(conf: Path, port: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The command in a terminal's foreground group of its own; nothing of it outlives the block."""
+    command = [sys.executable, "-m", "quotaflow.pipelines", "run", "--conf", str(conf)]
+    command += ["--every", "10s", "--metrics-port", str(port)]
+    with (
+        log.open("ab") as told,
+        subprocess.Popen(command, stdout=told, stderr=told, start_new_session=True) as process,
+    ):
+        try:
+            yield process
+        finally:
+            for each in [*psutil.Process(process.pid).children(recursive=True), process]:
+                each.kill()
+
+
+@dataclass
+class Scrapes:
+    """What Prometheus would have seen of a port, each counter held against what it was before."""
+
+    port: int
+    day: date | None = None
+    counters: dict[Sample, float] = field(default_factory=dict)
+    gauges: dict[Sample, float] = field(default_factory=dict)
+
+    def scrape(self) -> None:
+        """Once; counters begin anew with a day of UTC."""
+        before = datetime.now(UTC).date()
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=60) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain")
+            text = answer.read().decode()
+        found: dict[str, dict[Sample, float]] = {"counter": {}, "gauge": {}}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                key = sample.name, tuple(sorted(sample.labels.items()))
+                assert key not in found[family.type]
+                found[family.type][key] = sample.value
+        if self.day == before:
+            fell = {key for key, n in self.counters.items() if found["counter"].get(key, 0) < n}
+            assert not fell
+        self.day, self.counters, self.gauges = before, found["counter"], found["gauge"]
+
+    def jobs(self, since: float) -> set[str]:
+        """Those that told of a batch since then, of which the tables must be there."""
+        name = "quotaflow_job_last_batch_timestamp_seconds"
+        last = {dict(labels)["job"]: n for (of, labels), n in self.gauges.items() if of == name}
+        assert not last or self.gauges["quotaflow_up", ()] == 1
+        return {job for job, at in last.items() if at >= since}
+
+
+def await_batches(process: subprocess.Popen[bytes], seen: Scrapes, log: Path) -> None:
+    """Scrape until every job told of a batch, and some times more."""
+    began, more = time.time(), SCRAPES_AFTER
+    while more:
+        assert process.poll() is None, log.read_text()
+        assert time.time() < began + WORKS_S, f"only {seen.jobs(began)}: {log.read_text()}"
+        time.sleep(16)
+        try:
+            seen.scrape()
+        except urllib.error.URLError:
+            continue
+        more -= seen.jobs(began) >= READ
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def interrupt(process: subprocess.Popen[bytes], log: Path) -> float:
+    """Ctrl-C, as a terminal sends it to all of the group; how many seconds the end took."""
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert family
+    began = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(ENDS_S) == 130, log.read_text()
+    took_s = time.monotonic() - began
+    _, alive = psutil.wait_procs(family, timeout=30)
+    assert not alive
+    return took_s
+
+
+def untold(folder: Path) -> dict[str, set[int]]:
+    """Batches that checkpoints say are done, and query_progress does not."""
+    told: dict[str, set[int]] = {}
+    for row in query(folder, "SELECT query_id, batch_id FROM query_progress WHERE batch_id >= 0"):
+        told.setdefault(row["query_id"], set()).add(row["batch_id"])
+    place = Warehouse(config.Warehouse(path=str(folder)))
+    done = {job: checkpoints.committed(place.checkpoint(job)) for job in JOBS}
+    return {
+        job: set(range(of.batch_id + 1)) - told.get(of.query_id, set())
+        for job, of in done.items()
+        if of is not None
+    }
+
+
+def counted(folder: Path) -> dict[str, Any]:
+    sql = "SELECT outcome, sum(row_count) AS n FROM pipeline_progress WHERE "
+    sql += "job = 'ingest_request_log' AND (target IS NULL OR target = 'requests') GROUP BY outcome"
+    return {row["outcome"]: row["n"] for row in query(folder, sql)}
+
+
+def test_it_is_scraped_stopped_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, log = tmp_path / "warehouse", tmp_path / "said"
+    with Cluster(tmp_path / "cluster", nodes=1) as cluster:
+        jaas = cluster.client_properties("admin")["sasl.jaas.config"]
+        monkeypatch.setenv("RUN_EVERY_JAAS", jaas)
+        conf = conf_file(cluster, tmp_path)
+        with traffic(cluster) as shipper:
+            for _ in range(2):
+                seen = Scrapes(free_port())
+                with running(conf, seen.port, log) as process:
+                    await_batches(process, seen, log)
+                    print(f"ended after {interrupt(process, log):.0f} s")  # noqa: T201
+                assert not any(untold(folder).values()), untold(folder)
+                assert "Traceback" not in log.read_text()
+                assert Warehouse(config.Warehouse(path=str(folder))).holder() is None
+            shipper.drain()
+        acked = shipper.counts.acked
+        once = [sys.executable, "-m", "quotaflow.pipelines", "run", "--once", "--conf", str(conf)]
+        subprocess.run(once, check=True, timeout=600)
+        of = {"cluster_id": cluster.cluster_id}
+    outcomes = counted(folder)
+    assert outcomes["in"] == acked == sum(n for name, n in outcomes.items() if name != "in")
+    assert query(folder, "SELECT count(*) AS n FROM requests") == [{"n": outcomes["out"]}]
+    for table in ("query_progress", "pipeline_progress"):
+        assert query(folder, f"SELECT DISTINCT cluster_id FROM {table}") == [of]
