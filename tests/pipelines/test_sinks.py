@@ -16,13 +16,18 @@ from quotaflow.pipelines import checkpoints, config, failure, sinks, sources
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
-from quotaflow.schemas.table import DATE, LONG, Column, Table
+from quotaflow.schemas.table import DATE, LONG, STRING, TIMESTAMP, Column, Table
 
 NUMBERS, EVENS = (
     Table(
         name=name,
         comment="Numbers",
-        columns=(Column("n", LONG, "a number"), Column("day", DATE, "a date")),
+        columns=(
+            Column("n", LONG, "a number"),
+            Column("day", DATE, "a date"),
+            Column("cluster_id", STRING, "the cluster it is of"),
+            Column("event_time", TIMESTAMP, "when it was"),
+        ),
         key=("n",),
         time="day",
     )
@@ -35,8 +40,8 @@ Frame = Callable[..., DataFrame]
 @pytest.fixture
 def frame(spark: SparkSession) -> Frame:
     def make(*numbers: int) -> DataFrame:
-        rows = [{"n": n, "day": TIME.date(), "not in the table": 0} for n in numbers]
-        return spark.createDataFrame(pa.Table.from_pylist(rows))
+        same = {"day": TIME.date(), "cluster_id": "c", "event_time": TIME, "not in the table": 0}
+        return spark.createDataFrame(pa.Table.from_pylist([{"n": n, **same} for n in numbers]))
 
     return make
 
