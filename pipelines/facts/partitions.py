@@ -2,6 +2,10 @@
 
 In request order, then the partitions only the response names: with a fetch session (KIP-227) a
 response may hold partitions its request did not list.
+
+Spark compiles no lambda, and each field that one reads costs. So lines of at most one topic whose
+response lists what was asked, or one of the two nothing, which most are, are put together list by
+list; only others go through lambdas.
 """
 
 from pyspark.sql import DataFrame
@@ -10,7 +14,7 @@ from pyspark.sql import functions as F
 _NAMED = "coalesce(t.topic, t.name) as topic, t.topicId as topic_id"
 
 _REQUESTED = f"""
-case api
+case when is_plain then null else case api
 when 'PRODUCE' then flatten(transform(line.r.request.topicData, t -> transform(t.partitionData,
     p -> struct({_NAMED}, p.index as partition, null as fetch_offset, null as max_bytes,
         null as follower_start, p.recordsSizeInBytes as bytes))))
@@ -18,10 +22,10 @@ when 'FETCH' then flatten(transform(line.r.request.topics, t -> transform(t.part
     p -> struct({_NAMED}, p.partition as partition, p.fetchOffset as fetch_offset,
         p.partitionMaxBytes as max_bytes, nullif(p.logStartOffset, -1L) as follower_start,
         null as bytes))))
-end"""
+end end"""
 
 _ANSWERED = f"""
-case api
+case when is_plain then null else case api
 when 'PRODUCE' then flatten(transform(line.r.response.responses, t -> transform(
     t.partitionResponses, p -> struct({_NAMED}, p.index as partition, p.errorCode as error_code,
         null as high_watermark, null as last_stable_offset, p.logStartOffset as log_start_offset,
@@ -31,7 +35,77 @@ when 'FETCH' then flatten(transform(line.r.response.responses, t -> transform(t.
         p.highWatermark as high_watermark, p.lastStableOffset as last_stable_offset,
         p.logStartOffset as log_start_offset, p.preferredReadReplica as preferred_read_replica,
         p.recordsSizeInBytes as bytes))))
-end"""
+end end"""
+
+
+def _by_api(produce: str, fetch: str) -> str:
+    return f"case api when 'PRODUCE' then {produce} when 'FETCH' then {fetch} end"
+
+
+def _first(side: str, produce: tuple[str, str], fetch: tuple[str, str]) -> dict[str, str]:
+    """How many topics a request or response lists, and the first with its partitions."""
+    topics = [produce[0], fetch[0]]
+    return {
+        f"{side}_topics": _by_api(*(f"size({of})" for of in topics)),
+        f"{side}_topic": _by_api(
+            *(f"coalesce(get({t}, 0).topic, get({t}, 0).name)" for t in topics)
+        ),
+        f"{side}_id": _by_api(*(f"get({of}, 0).topicId" for of in topics)),
+        side: _by_api(*(f"coalesce(get({of}, 0).{p}, array())" for of, p in (produce, fetch))),
+    }
+
+
+_RESPONSES = "line.r.response.responses"
+_FIRST = _first(
+    "asked", ("line.r.request.topicData", "partitionData"), ("line.r.request.topics", "partitions")
+) | _first("told", (_RESPONSES, "partitionResponses"), (_RESPONSES, "partitions"))
+_INDEX = {
+    "asked_index": _by_api("asked.index", "asked.partition"),
+    "told_index": _by_api("told.index", "told.partitionIndex"),
+}
+_IS_PLAIN = """
+coalesce(asked_topics, 0) <= 1 and coalesce(told_topics, 0) <= 1 and (
+    size(asked) = 0 or size(told) = 0
+    or asked_index = told_index
+        and coalesce(asked_id, asked_topic) <=> coalesce(told_id, told_topic))"""
+
+
+def _repeated(value: str) -> str:
+    return f"array_repeat({value}, greatest(size(asked), size(told)))"
+
+
+def _either(name: str) -> str:
+    return _repeated(
+        f"case when size(asked) = 0 then told_{name} when size(told) = 0 then asked_{name} "
+        f"else coalesce(asked_{name}, told_{name}) end"
+    )
+
+
+def _fetched(values: str) -> str:
+    return f"if(api = 'FETCH', {values}, array())"
+
+
+_STARTS = "asked.logStartOffset"
+# A list that is too short is filled up with nulls.
+_FOLLOWER_STARTS = f"""
+case when array_max({_STARTS}) = -1 then array() when array_min({_STARTS}) >= 0 then {_STARTS}
+else transform({_STARTS}, start -> nullif(start, -1L)) end"""
+_PLAIN = {
+    "topic": _either("topic"),
+    "topic_id": _either("id"),
+    "partition": "if(size(asked) = 0, told_index, asked_index)",
+    "in_request": _repeated("size(asked) > 0"),
+    "in_response": _repeated("size(told) > 0"),
+    "fetch_offset": _fetched("asked.fetchOffset"),
+    "partition_max_bytes": _fetched("asked.partitionMaxBytes"),
+    "high_watermark": _fetched("told.highWatermark"),
+    "last_stable_offset": _fetched("told.lastStableOffset"),
+    "log_start_offset": "told.logStartOffset",
+    "follower_log_start_offset": _fetched(_FOLLOWER_STARTS),
+    "preferred_read_replica": _fetched("told.preferredReadReplica"),
+    "bytes": _by_api("asked.recordsSizeInBytes", "told.recordsSizeInBytes"),
+    "error_code": "told.errorCode",
+}
 
 
 def _keys(of: str) -> str:
@@ -71,14 +145,19 @@ end"""
 
 def with_partitions(lines: DataFrame) -> DataFrame:
     """Add `partitions` to parsed lines; null for APIs other than PRODUCE and FETCH."""
-    return (
-        lines.withColumn("requested", F.expr(_or_empty(_REQUESTED)))
-        .withColumn("answered", F.expr(_or_empty(_ANSWERED)))
-        .withColumn("requested_keys", F.expr(_keys("requested")))
-        .withColumn("answered_keys", F.expr(_keys("answered")))
-        .withColumn("partitions", F.expr(_PARTITIONS))
-        .drop("requested", "answered", "requested_keys", "answered_keys")
+    steps: tuple[dict[str, str], ...] = (
+        _FIRST,
+        _INDEX,
+        {"is_plain": _IS_PLAIN},
+        {"requested": _or_empty(_REQUESTED), "answered": _or_empty(_ANSWERED)},
+        {"requested_keys": _keys("requested"), "answered_keys": _keys("answered")},
     )
+    for step in steps:
+        lines = lines.withColumns({name: F.expr(of) for name, of in step.items()})
+    named = [name for step in steps for name in step]
+    plain = F.arrays_zip(*(F.expr(of).alias(name) for name, of in _PLAIN.items()))
+    whole = F.when(F.col("is_plain"), plain).otherwise(F.expr(_PARTITIONS))
+    return lines.withColumn("partitions", whole).drop(*named)
 
 
 def _or_empty(array: str) -> str:

@@ -84,8 +84,7 @@ def select_requests(parsed: DataFrame) -> DataFrame:
 
 
 def _left_out(ingest: Ingest) -> Column:
-    topics = F.col("line.r.request.topics")
-    raft = F.exists(topics, lambda topic: topic["topicId"] == events.RAFT_TOPIC_ID)
+    raft = F.array_contains("line.r.request.topics.topicId", events.RAFT_TOPIC_ID)
     own = F.col("line.r.requestHeader.clientId").isin(*ingest.shippers)
     return F.when(
         F.col("reason").isNull(),
@@ -131,8 +130,10 @@ def _fetch() -> dict[str, Column]:
     replica = F.coalesce(request["replicaState"]["replicaId"], request["replicaId"])
     rack = request["rackId"]
     forgotten = F.expr(
+        "case when size(line.r.request.forgottenTopicsData) = 0 then array() else "
         "flatten(transform(line.r.request.forgottenTopicsData, t -> transform(t.partitions, "
         "p -> struct(coalesce(t.topic, t.name) as topic, t.topicId as topic_id, p as partition))))"
+        " end"
     )
     return {
         "max_bytes": F.when(is_fetch, request["maxBytes"]),
