@@ -8,9 +8,10 @@ READY := $(VENV)/.ready
 # Tests that run side by side say a line when it is whole; Ctrl-C is for them, not for what prints.
 SHELL := /bin/bash
 WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
+NOT_LIVE := --ignore=tests/live --ignore=tests/oracle
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test others lint types unit live faults bench audit clean
+.PHONY: help demo test others lint types unit spark live faults bench audit clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -19,13 +20,14 @@ demo: $(READY) ## a real cluster, traffic, every job once, the tables and the pl
 	@exec $(BIN)/quotaflow demo
 
 test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them live tests
-	@$(MAKE) --no-print-directory --jobs=2 unit others
+	@$(MAKE) --no-print-directory --jobs=2 spark others
 
-# About as long as `unit` takes beside it, on two cores.
+# About as long as `spark` takes beside it, on two cores.
 others: $(READY)
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory types
 	@$(MAKE) --no-print-directory live
+	@$(MAKE) --no-print-directory unit
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -35,7 +37,10 @@ types: $(READY)
 	$(BIN)/mypy
 
 unit: $(READY)
-	set -o pipefail; $(BIN)/pytest --ignore=tests/live --ignore=tests/oracle -m "not faults" $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "not faults and not spark" $(WHOLE_LINES)
+
+spark: $(READY)
+	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "not faults and spark" $(WHOLE_LINES)
 
 live: $(READY)
 	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m "not faults" $(WHOLE_LINES)

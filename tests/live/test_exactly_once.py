@@ -99,6 +99,7 @@ def killed_run_equals(filled: Path, killed: Driver, kills: int, moments: random.
         assert found[table] == rows, table
 
 
+@pytest.mark.faults
 def test_a_kill_changes_no_fact_and_no_alert(
     filled: Path, conf: Conf, tmp_path: Path, moments: random.Random
 ) -> None:

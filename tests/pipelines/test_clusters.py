@@ -17,7 +17,7 @@ from ..udfs.fetch_rows import part
 from .conftest import NOON, Fill
 
 pytestmark = pytest.mark.spark
-JOBS = ["client_metrics", "fetches", "fetch_results"]
+JOBS = ["client_metrics", "fetches"]
 
 
 @pytest.fixture
