@@ -1,13 +1,13 @@
 """The whole pipeline under load, on a real broker: a backlog drained, live traffic, many clients.
 
 `python bench/load.py [--json] [--part backlog|live|clients] [--lines N] [--clients N]
-[--per-s N] [--minutes N]`. Lines as `load_lines` makes them lie in, or come to, the request-log
-topic of a one-broker cluster; `quotaflow run` is the command itself in a process of its own, with
-the conf a user begins with. Told are lines per second of wall time through every job, what each
-job took, and the most memory the command's processes held together.
+[--per-s N] [--minutes N] [--every SPAN]`. Lines as `load_lines` makes them lie in, or come to, the
+request-log topic of a one-broker cluster; `quotaflow run` is the command itself in a process of its
+own, with the conf a user begins with. Told are lines per second of wall time through every job,
+what each job took, and the most memory the command's processes held together.
 
 - backlog: the topic is filled, then drained by `run --once`.
-- live: lines come at a steady pace beside `run --every 10s`, and every ten seconds the age of the
+- live: lines come at a steady pace beside `run --every`, and every ten seconds the age of the
   newest event each job has is written down: flat when it keeps up.
 - clients: the same number of lines by one, three and ten times the clients.
 """
@@ -101,7 +101,7 @@ def drain(lines: int, clients: int) -> Drained:
         return Drained(lines, clients, total_s, jobs_s, peak[0], size)
 
 
-def live(per_s: int, minutes: float, clients: int) -> Live:
+def live(per_s: int, minutes: float, clients: int, every: str) -> Live:
     """Let lines come at a pace beside the command, and watch how old its newest events are."""
     told = Live(per_s)
     count = int(per_s * minutes * 60)
@@ -112,7 +112,7 @@ def live(per_s: int, minutes: float, clients: int) -> Live:
         )
         with (
             subprocess.Popen(
-                load_setting.command(conf, "--every", "10s"), stderr=subprocess.DEVNULL
+                load_setting.command(conf, "--every", every), stderr=subprocess.DEVNULL
             ) as process,
             load_setting.watched(process.pid) as peak,
         ):
@@ -178,12 +178,13 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=200, help="clients")
     parser.add_argument("--per-s", type=int, default=4_000, help="lines per second, live")
     parser.add_argument("--minutes", type=float, default=10, help="minutes, live")
+    parser.add_argument("--every", default="60s", help="between two batches of a job, live")
     options = parser.parse_args()
     parts = [options.part] if options.part else ["backlog", "clients", "live"]
     console, figures = Console(width=150), dict[str, object]()
     for part in parts:
         if part == "live":
-            lived = live(options.per_s, options.minutes, options.clients)
+            lived = live(options.per_s, options.minutes, options.clients, options.every)
             figures[part] = asdict(lived)
             table = show_live(lived)
         else:

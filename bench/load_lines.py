@@ -1,10 +1,10 @@
 """A made-up request log of a cluster of three brokers: as many clients and lines as are asked for.
 
 A third of the clients produce, the rest consume: each of those reads six partitions in one fetch
-session per broker (KIP-227), which goes on from line to line. Of a hundred lines 56 are FETCH, 36
-PRODUCE, 4 OFFSET_COMMIT, 2 METADATA, 1 INIT_PRODUCER_ID and 1 PUSH_TELEMETRY, about what brokers of
-the demo write once their own requests are left out. Lines are those of tests/golden with other
-names and numbers in them.
+session per broker (KIP-227), which goes on from line to line. Of 99 lines 56 are FETCH, 36 PRODUCE,
+4 OFFSET_COMMIT, 2 METADATA and 1 INIT_PRODUCER_ID, about what brokers of the demo write once their
+own requests are left out; and every client pushes its metrics every 30 seconds of the brokers'
+clocks. Lines are those of tests/golden with other names and numbers in them.
 """
 
 import base64
@@ -20,8 +20,8 @@ BROKERS = 3
 PARTITIONS = 6
 CLIENTS_PER_TOPIC = 10
 CONSUMERS = "CCP"
-_MIX = "".join("FP"[n % 5 in (1, 3)] for n in range(92)) + "OOOOMMIT"
-_PUSHES = 24
+_MIX = "".join("FP"[n % 5 in (1, 3)] for n in range(92)) + "OOOOMMI"
+_PUSHES, _PUSH_INTERVAL_MS = 24, 30_000
 # Kafka has the lowest for itself.
 _FIRST_ID = 1_000
 
@@ -48,12 +48,14 @@ def lines(clients: int, start_ms: int, per_s: float) -> Iterator[bytes]:
     producers = [c for c in everybody if not c.consumes] or consumers
     turn = {"F": _round(consumers), "P": _round(producers), "O": _round(consumers)}
     turn |= {kind: _round(everybody) for kind in "MIT"}
-    number, step_ms = 0, 1_000 / per_s
+    number, pushes, step_ms, push_ms = 0, 0, 1_000 / per_s, _PUSH_INTERVAL_MS / clients
     # Strides share no factor with the mix, so that kinds come mixed and not in runs.
     while True:
-        kind = _MIX[number * 37 % len(_MIX)]
-        yield next(turn[kind]).line(kind, start_ms + int(number * step_ms))
-        number += 1
+        at_ms = (number + pushes) * step_ms
+        is_push = at_ms >= (pushes + 1) * push_ms
+        kind = "T" if is_push else _MIX[number * 37 % len(_MIX)]
+        yield next(turn[kind]).line(kind, start_ms + int(at_ms))
+        number, pushes = number + (not is_push), pushes + is_push
 
 
 def _round(clients: "list[_Client]") -> "Iterator[_Client]":
