@@ -109,9 +109,9 @@ lasting AS (
         CAST(NULL AS STRING) AS prior_value,
         concat(
             violating.principal, ' took new producer ids at ',
-            CAST(CAST(rate_per_s AS DECIMAL(18, 1)) AS STRING), ' per second on broker ',
+            CAST(CAST(rate_per_s AS DECIMAL(18, 3)) AS STRING), ' per second on broker ',
             CAST(broker_id AS STRING), ', its quota is ',
-            CAST(CAST(quota_per_s AS DECIMAL(18, 1)) AS STRING), ': over it for ',
+            CAST(CAST(quota_per_s AS DECIMAL(18, 3)) AS STRING), ': over it for ',
             CAST(seconds AS STRING), ' s, at worst by a throttle of ',
             CAST(throttle_time_ms AS STRING), ' ms',
             CASE
@@ -195,9 +195,9 @@ lasting AS (
         own_quotas.config_value AS prior_value,
         concat(
             'stands in for producer_ids_rate, which this cluster refuses: new producer ids at ',
-            CAST(CAST(proxies.rate_per_s AS DECIMAL(18, 1)) AS STRING), ' per second, its quota is ',
-            CAST(CAST(proxies.quota_per_s AS DECIMAL(18, 1)) AS STRING), ', so as much less of the ',
-            CAST(CAST(proxies.usage AS DECIMAL(18, 1)) AS STRING), ' of ', proxies.config_key,
+            CAST(CAST(proxies.rate_per_s AS DECIMAL(18, 3)) AS STRING), ' per second, its quota is ',
+            CAST(CAST(proxies.quota_per_s AS DECIMAL(18, 3)) AS STRING), ', so as much less of the ',
+            CAST(CAST(proxies.usage AS DECIMAL(18, 3)) AS STRING), ' of ', proxies.config_key,
             ' it used; it slows all that this user does'
         ) AS reason,
         'producer_id_proxies' AS evidence_table,

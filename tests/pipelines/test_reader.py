@@ -94,7 +94,7 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
         "config_value": "1.5",
         "prior_value": None,
         "reason": (
-            "User:eve took new producer ids at 20.0 per second on broker 2, its quota is 1.5: "
+            "User:eve took new producer ids at 20.000 per second on broker 2, its quota is 1.500: "
             "over it for 2 s, at worst by a throttle of 9000 ms"
         ),
         "evidence_table": "producer_id_rates",
