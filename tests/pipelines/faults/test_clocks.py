@@ -15,7 +15,7 @@ from . import clocks, driver, recorded
 from .clocks import EVERYONE, SANE, SKEWED
 from .command import conf_file
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 
 # What comes is held against the watermark of the batch before: the third is the first with one.
 BATCHES = 3

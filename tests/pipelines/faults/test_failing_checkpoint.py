@@ -16,7 +16,7 @@ from . import recorded
 from .command import conf_file
 from .driver import contents, outcome
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 
 _PACKAGE = "org/apache/spark/sql/execution/streaming/state/"
 _MANAGER = f"{_PACKAGE.replace('/', '.')}FailureInjectionCheckpointFileManager"

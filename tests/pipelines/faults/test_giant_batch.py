@@ -15,7 +15,7 @@ from . import recorded, storm
 from .command import conf_file
 from .driver import outcome
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 
 JOB = "ingest_request_log"
 HEAP_BYTES = 1 << 30

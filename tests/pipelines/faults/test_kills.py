@@ -14,7 +14,7 @@ from . import recorded
 from .command import conf_file
 from .driver import contents, outcome
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 
 BATCHES = 2
 INGEST = "ingest_request_log"

@@ -46,7 +46,7 @@ def kill_one_worker(process: "subprocess.Popen[str]") -> bool:
     return False
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3_600)
 def test_a_worker_that_is_killed_costs_one_try(made: Made, topic: Topic, tmp_path: Path) -> None:
     pushes = [line for line in recorded.golden_lines() if b"PUSH_TELEMETRY" in line]
     topic(recorded.dealt(pushes, 2))

@@ -14,7 +14,7 @@ from .driver import contents
 if TYPE_CHECKING:
     from quotaflow.pipelines.job import Setting
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 
 BATCHES = 2
 COPIES = 10
