@@ -180,6 +180,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10, help="minutes, live")
     parser.add_argument("--every", default="60s", help="between two batches of a job, live")
     options = parser.parse_args()
+    # Where a shell's & made this process ignore Ctrl-C, the command would ignore it too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parts = [options.part] if options.part else ["backlog", "clients", "live"]
     console, figures = Console(width=150), dict[str, object]()
     for part in parts:
