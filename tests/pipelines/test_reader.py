@@ -48,6 +48,19 @@ def test_the_extent_counts_rows_of_every_file_and_finds_the_newest(
     assert extent.size_bytes > 0
 
 
+def test_a_join_on_one_of_two_columns_of_a_name_finds_its_row(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    fill("topics", [{"topic": "a", "topic_id": "x"}])
+    fill("replicas", [{"topic": "x"}])
+    both = (
+        "SELECT topics.topic, old.topic FROM topics LEFT JOIN replicas AS old "
+        "ON topics.topic_id = old.topic GROUP BY topics.topic, old.topic"
+    )
+    sql = f"SELECT 1 AS found FROM replicas AS new JOIN ({both}) ON new.topic = old.topic"
+    assert answer(Reader(warehouse), sql) == [{"found": 1}]
+
+
 def test_a_table_that_was_never_made_has_no_extent(warehouse: Warehouse) -> None:
     extent = Reader(warehouse).extent("requests")
     assert (extent.rows, extent.last_event_time_us, extent.size_bytes) == (None, None, None)
