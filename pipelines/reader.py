@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _QUERY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(?:select|with|values)\b", re.I | re.S)
 _NOT_FOUND = re.compile(r"table 'datafusion\.public\.(.+?)' not found|No field named (\S+?)\. ")
-# A join tells the scan of its other side which keys it wants, but of two columns with the key's name
-# it takes the first: rows are lost, now and then or always (apache/datafusion 25244 and 25264).
+# A join tells the scan of its other side which keys it wants, but of two columns with the name of a
+# key it takes the first: rows are lost, sometimes or always (apache/datafusion 25244 and 25264).
 _NO_GUESSES = "SET datafusion.optimizer.enable_dynamic_filter_pushdown = false"
 _MESSAGE_CHARS = 400
 _FEEDBACK = {tables.PLANS.name: "plan --save", tables.CONFIG_CHANGES.name: "apply --yes"}
