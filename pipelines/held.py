@@ -1,7 +1,7 @@
 """A frame that is read more than once, computed once; nothing else asks Spark to keep frames."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,3 +27,10 @@ def held(frame: "DataFrame") -> Iterator["DataFrame"]:
         yield kept
     finally:
         kept.unpersist()
+
+
+@contextmanager
+def holding() -> "Iterator[Callable[[DataFrame], DataFrame]]":
+    """What holds any number of frames, as `held` does, until the block ends."""
+    with ExitStack() as kept:
+        yield lambda frame: kept.enter_context(held(frame))

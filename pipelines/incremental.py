@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines import failure, result_memory
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.held import held
+from quotaflow.pipelines.held import holding
 from quotaflow.pipelines.result_memory import Memory
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch, Count, rows_by_cluster
@@ -105,17 +105,19 @@ class Keeper:
         if not late:
             seen = seen.where(~is_late(self.conf.results.max_lateness_s))
         names = [context.table.name for context in result.context]
-        known = Known(
-            facts=seen,
-            before=_carried(result, since, batch, spark),
-            since=since,
-            context={name: batch.warehouse.read(spark, name) for name in names},
-        )
-        rows = result.compute(known).where(any_of(span.holds(table.time) for span in spans))
         place = any_of(
             f"({span.holds_date('event_date')} AND {span.holds(table.time)})" for span in spans
         )
-        with held(rows) as kept:
+        with holding() as hold:
+            known = Known(
+                facts=seen,
+                before=_carried(result, since, batch, spark),
+                since=since,
+                context={name: batch.warehouse.read(spark, name) for name in names},
+                hold=hold,
+            )
+            rows = result.compute(known).where(any_of(span.holds(table.time) for span in spans))
+            kept = hold(rows)
             batch.replace(kept, table, f"({result.scope}) AND ({place})")
             return rows_by_cluster(kept)
 

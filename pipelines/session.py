@@ -158,6 +158,9 @@ def _basics(conf: Spark) -> dict[str, str]:
         # Each table that a join broadcasts takes a page at least, by default 32 MB of a 2 GB heap:
         # a batch joins dozens, of a few rows each.
         "spark.buffer.pageSize": "2m",
+        # Of frames that are held and go by disk Java's streams keep so many batches of 4 MB in
+        # memory, in each task: the default of 100 is all of a 1 GB heap.
+        "spark.serializer.objectStreamReset": "10",
         "spark.sql.warehouse.dir": os.path.join(scratch, "quotaflow-spark-warehouse"),
         "spark.redaction.regex": _REDACTED,
         "spark.scheduler.mode": "FAIR",

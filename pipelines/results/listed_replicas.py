@@ -6,7 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.as_of import HISTORY
-from quotaflow.pipelines.results.throttle_configs import LISTS, histories
+from quotaflow.pipelines.results.throttle_configs import LISTS
 from quotaflow.pipelines.results.throttle_rates import SETTER
 from quotaflow.schemas.configs import TOPIC
 from quotaflow.udfs.rules.throttled_replicas import ALL
@@ -20,18 +20,17 @@ _ENTRY = r"^[0-9]+:[0-9]+$"
 _MOST_MALFORMED_CHARS = 300
 
 
-def lists(changes: "DataFrame", configs: "DataFrame") -> "DataFrame":
-    """One row per topic and side that ever had a list, with the `history` of that."""
+def lists(states: "DataFrame") -> "DataFrame":
+    """One row per topic and side that ever had a list, with the `history` of that.
+
+    `states` are the histories of configs of throttles.
+    """
     side = F.create_map(*(F.lit(text) for name, key in LISTS.items() for text in (key, name)))
-    return (
-        histories(changes, configs)
-        .where(F.col("entity_type") == TOPIC)
-        .select(
-            "cluster_id",
-            F.col("entity_name").alias("topic"),
-            F.element_at(side, F.col("config_key")).alias("side"),
-            HISTORY,
-        )
+    return states.where(F.col("entity_type") == TOPIC).select(
+        "cluster_id",
+        F.col("entity_name").alias("topic"),
+        F.element_at(side, F.col("config_key")).alias("side"),
+        HISTORY,
     )
 
 

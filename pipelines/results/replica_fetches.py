@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.results import config_alterations, topic_names
 from quotaflow.pipelines.results.as_of import HISTORY, with_since
 from quotaflow.pipelines.results.result import Context
-from quotaflow.pipelines.results.throttle_configs import LISTS, histories
+from quotaflow.pipelines.results.throttle_configs import LISTS
 from quotaflow.pipelines.results.weights import WEIGHT
 from quotaflow.schemas import tables
 from quotaflow.schemas.configs import TOPIC
@@ -116,14 +116,13 @@ def with_topic(seconds: "DataFrame", told: "DataFrame", topics: "DataFrame") -> 
     )
 
 
-def with_listed(
-    seconds: "DataFrame", changes: "DataFrame", configs: "DataFrame", how: str = "left"
-) -> "DataFrame":
+def with_listed(seconds: "DataFrame", states: "DataFrame", how: str = "left") -> "DataFrame":
     """Add leader_throttled_bytes and follower_throttled_bytes: what the lists of a topic held.
 
-    With `how` inner, only of topics that ever had a list.
+    `states` are the histories of configs of throttles. With `how` inner, only of topics that ever
+    had a list.
     """
-    of_topics = histories(changes, configs).where(F.col("entity_type") == TOPIC)
+    of_topics = states.where(F.col("entity_type") == TOPIC)
     wide = of_topics.groupBy("cluster_id", F.col("entity_name").alias("topic")).agg(
         *(
             F.first(F.when(F.col("config_key") == key, F.col(HISTORY)), True).alias(side)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.results import replica_fetches
+from quotaflow.pipelines.results import replica_fetches, throttle_configs
 from quotaflow.pipelines.results.replication_traffic import BUCKET_S
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.results.throttle_rates import with_rate
@@ -38,11 +38,12 @@ def result() -> Result:
 def rates(known: Known) -> "DataFrame":
     """Relevant requests to rows of the table."""
     of = known.context
+    states = known.hold(throttle_configs.histories(of["config_alterations"], of["configs"]))
     seconds = (
         replica_fetches.by_second(known.facts)
         .where("follower_id IS NOT NULL AND bytes > 0")
         .transform(replica_fetches.with_topic, of["topic_names"], of["topics"])
-        .transform(replica_fetches.with_listed, of["config_alterations"], of["configs"], "inner")
+        .transform(replica_fetches.with_listed, states, "inner")
     )
     sides = F.array(
         *(
@@ -67,7 +68,7 @@ def rates(known: Known) -> "DataFrame":
     )
     return (
         with_throttled_rate(charged)
-        .transform(with_rate, of["config_alterations"], of["configs"], "event_time", "second_end")
+        .transform(with_rate, states, of["configs"], "event_time", "second_end")
         .withColumns(
             {
                 "event_date": F.to_date("event_time"),

@@ -14,6 +14,7 @@ from quotaflow.pipelines.results.as_of import HISTORY, histories, standing, with
 from quotaflow.pipelines.results.in_sync_replicas import with_in_isr
 from quotaflow.pipelines.results.replication_traffic import BUCKET_S
 from quotaflow.pipelines.results.result import Context, Known, Result
+from quotaflow.pipelines.results.throttle_configs import histories as config_histories
 from quotaflow.pipelines.results.throttle_rates import with_rate
 from quotaflow.pipelines.results.throttle_reasons import with_state
 from quotaflow.pipelines.results.throttled_sides import pairs, sides
@@ -65,11 +66,11 @@ def throttles(known: Known) -> "DataFrame":
     minute = F.date_trunc("minute", "event_time")
     minutes = known.facts.select("cluster_id", minute.alias("event_time")).distinct()
     ended = minutes.withColumn("minute_end", F.col("event_time") + _minute())
-    traffic = pairs(of["replication_traffic"])
-    changes, configs = of["config_alterations"], of["configs"]
+    traffic = known.hold(pairs(of["replication_traffic"]))
+    states = known.hold(config_histories(of["config_alterations"], of["configs"]))
     found = (
-        sides(ended, traffic, of)
-        .transform(with_rate, changes, configs, "event_time", "minute_end")
+        sides(ended, traffic, states, known)
+        .transform(with_rate, states, of["configs"], "event_time", "minute_end")
         .where("topic IS NOT NULL OR (rate IS NOT NULL AND rate_source LIKE 'dynamic%')")
         .transform(_with_peak, of["replication_rates"])
         .transform(_with_other_leader, traffic)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results import replica_fetches
+from quotaflow.pipelines.results import replica_fetches, throttle_configs
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.schemas import tables
 
@@ -48,10 +48,11 @@ def result() -> Result:
 def traffic(known: Known) -> "DataFrame":
     """Relevant requests to rows of the table."""
     of = known.context
+    states = throttle_configs.histories(of["config_alterations"], of["configs"])
     seconds = (
         replica_fetches.by_second(known.facts)
         .transform(replica_fetches.with_topic, of["topic_names"], of["topics"])
-        .transform(replica_fetches.with_listed, of["config_alterations"], of["configs"])
+        .transform(replica_fetches.with_listed, states)
     )
     lag = F.col("high_watermark") - F.col("last_fetch_offset")
     told = F.struct("second", "high_watermark", "empty_fetches", "empty_offset")

@@ -30,13 +30,15 @@ class Known:
     """What a rule computes from: its facts, and its context by the names of the tables.
 
     A sequential rule (`Result.carry_s`) gets each key's last row `before`, and the time `since`
-    which rows are asked for; both are None when everything is computed.
+    which rows are asked for; both are None when everything is computed. What a rule reads more
+    than once it may `hold`: Spark would plan and compute it anew for each use.
     """
 
     facts: "DataFrame"
     before: "DataFrame | None" = None
     since: datetime | None = None
     context: "Mapping[str, DataFrame]" = field(default_factory=dict)
+    hold: "Callable[[DataFrame], DataFrame]" = lambda frame: frame
 
 
 @dataclass(frozen=True, slots=True)

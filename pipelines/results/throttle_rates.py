@@ -6,7 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.as_of import HISTORY, with_since
-from quotaflow.pipelines.results.throttle_configs import RATES, histories
+from quotaflow.pipelines.results.throttle_configs import RATES
 from quotaflow.schemas.configs import BROKER
 from quotaflow.udfs.rules.replication_throttle import (
     DYNAMIC_BROKER,
@@ -23,15 +23,15 @@ _UNLIMITED = 2**63 - 1
 
 
 def with_rate(
-    rows: "DataFrame", changes: "DataFrame", configs: "DataFrame", start: str, end: str
+    rows: "DataFrame", states: "DataFrame", configs: "DataFrame", start: str, end: str
 ) -> "DataFrame":
     """Add the rate of a row's broker_id and side that stood last between two times.
 
     That is `rate`, `rate_source`, `rate_set_at`, `rate_set_by` and `rate_set_by_client_id`, and
     is_rate_standing: it did at the end too. Without a rate rate_source is unset, or null where
-    neither the log nor a snapshot tells.
+    neither the log nor a snapshot tells. `states` are the histories of configs of throttles.
     """
-    of_rates = histories(changes, configs).where(F.col("entity_type") == BROKER)
+    of_rates = states.where(F.col("entity_type") == BROKER)
     side = F.create_map(*(F.lit(text) for name, key in RATES.items() for text in (key, name)))
     told = of_rates.select(
         "cluster_id",

@@ -1,6 +1,5 @@
 """Both sides of every replication that a list names or a move needs, minute by minute (KIP-73)."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
@@ -9,11 +8,14 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.results.listed_replicas import ENTRY, UNLISTED, WILDCARD, listed, lists
 from quotaflow.pipelines.results.moving_partitions import moving
 from quotaflow.pipelines.results.replica_fetches import topic_ids
+from quotaflow.pipelines.results.result import Known
 from quotaflow.pipelines.results.throttle_configs import RATES
 from quotaflow.schemas.configs import BROKER
 from quotaflow.udfs.rules.replication_throttle import FOLLOWER, LEADER
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame
 
 _MINUTE = ["cluster_id", "event_time"]
@@ -44,15 +46,18 @@ def _ids(broker: str, peer: str) -> tuple[Column, Column]:
     return F.col(broker).alias("broker_id"), F.col(peer).alias("peer_broker_id")
 
 
-def sides(minutes: "DataFrame", traffic: "DataFrame", of: "Mapping[str, DataFrame]") -> "DataFrame":
+def sides(
+    minutes: "DataFrame", traffic: "DataFrame", states: "DataFrame", known: Known
+) -> "DataFrame":
     """A row per side of what is listed or moved, and per broker and side that may have a rate.
 
-    `traffic` are `pairs`; `of` are tables by their names. `is_listed` is null where nobody told.
+    `traffic` are `pairs`, `states` the histories of configs of throttles. `is_listed` is null where
+    nobody told.
     """
-    heard = lists(of["config_alterations"], of["configs"])
-    named = listed(minutes, heard)
-    replicas = _of_entries(named, traffic).unionByName(_of_wildcards(named, traffic))
-    moves = _moves(minutes, of)
+    of, heard = known.context, lists(states)
+    named = known.hold(listed(minutes, heard))
+    replicas = known.hold(_of_entries(named, traffic).unionByName(_of_wildcards(named, traffic)))
+    moves = known.hold(_moves(minutes, of))
     unlisted = _unlisted(moves, traffic, replicas, heard, of["configs"])
     partitions = moves.select(*_PARTITION, F.lit(True).alias("is_moved")).distinct()
     return (

@@ -97,8 +97,10 @@ def running(conf: Path, port: int, log: Path) -> Iterator[subprocess.Popen[bytes
         try:
             yield process
         finally:
-            for each in [*psutil.Process(process.pid).children(recursive=True), process]:
-                each.kill()
+            # Of a command that ended by itself `interrupt` saw nothing left.
+            if process.poll() is None:
+                for each in [*psutil.Process(process.pid).children(recursive=True), process]:
+                    each.kill()
 
 
 @dataclass
