@@ -16,6 +16,7 @@ _GET_TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
 _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _NO_TAGS = b"\0"
 NONE, ZSTD = 0, 4
+METRIC = "org.apache.kafka.raw.test"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def _varint(number: int) -> bytes:
 def _payload(value: float = 1.0) -> bytes:
     made = MetricsData()
     metric = made.resource_metrics.add().scope_metrics.add().metrics.add()
-    metric.name = "org.apache.kafka.raw.test"
+    metric.name = METRIC
     metric.gauge.data_points.add().as_double = value
     return made.SerializeToString()
 

@@ -13,6 +13,8 @@ from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
+from . import raw_client
+
 # What a cluster is configured to do when somebody looks, and what was done about it.
 _NOT_OF_LOGS = {
     *("plans", "config_changes", "feedback_locks", "query_progress"),
@@ -43,11 +45,15 @@ def make_missing(conf: Conf) -> None:
 def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
     """These tables as multisets of rows; of pipeline_progress what ingest counted in all.
 
-    Of a push that comes on two ways the first is decoded, and which one that is may differ. What
-    results look up in snapshots is left out.
+    Of a push that comes on two ways the first is decoded, and which one that is may differ: so may
+    the time of points that tell none, which is the push's. What results look up in snapshots is
+    left out.
     """
     columns = {
-        "client_metrics": "* EXCEPT (record_time)",
+        "client_metrics": (
+            "* EXCEPT (record_time, event_time), "
+            f"CASE WHEN metric <> '{raw_client.METRIC}' THEN event_time END AS event_time"
+        ),
         "quota_usage": "event_time, principal, client_id, quota_type, usage, request_count",
         "preferred_replicas": (
             "event_time, principal, client_id, client_rack, partition, broker_id, api_version, "

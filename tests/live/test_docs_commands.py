@@ -14,10 +14,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import yaml
-from deltalake import write_deltalake
 
 from quotaflow.demo.cluster import Cluster
+from quotaflow.pipelines import config, frames, session
 from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
 from ..told_commands import PAGES, in_blocks, words
@@ -71,20 +72,26 @@ def place(cluster: Cluster, filled: Path, tmp_path_factory: pytest.TempPathFacto
     shutil.copy(GOLDEN / "lines" / "fetch.jsonl", folder / "requests.jsonl")
     payload = next(file for file in sorted((GOLDEN / "otlp").rglob("*zstd*")) if file.is_file())
     shutil.copy(payload, folder / "payload.bin")
-    add_live_client(folder / "home" / "warehouse" / "telemetry_subscriptions", cluster.cluster_id)
+    add_live_client(folder / "home" / "warehouse", cluster.cluster_id)
     return folder
 
 
-def add_live_client(table: Path, cluster_id: str) -> None:
-    """A client named as pages name one: those of the traffic have ended."""
+def add_live_client(folder: Path, cluster_id: str) -> None:
+    """A client named as pages name one: those of the traffic have ended.
+
+    By Spark: delta-rs does not write to clustered tables.
+    """
     row = {
         **{"cluster_id": cluster_id, "event_time": datetime.now(UTC)},
         **{"client_instance_id": "AAAAAAAAQACAAAAAAAAAAQ", "client_id": "orders"},
         **{"client_software_name": "apache-kafka-java", "client_software_version": "4.3.1"},
         **{"error_code": 0, "push_interval_ms": 60_000},
     }
-    schema = tables.TELEMETRY_SUBSCRIPTIONS.arrow
-    write_deltalake(table, pa.Table.from_pylist([row], schema=schema), mode="append")
+    table = tables.TELEMETRY_SUBSCRIPTIONS
+    rows = pa.Table.from_pylist([row], schema=table.arrow)
+    frame = frames.of(session.get(config.Spark()), rows)
+    warehouse = Warehouse(config.Warehouse(path=str(folder)))
+    warehouse.write(frame.write.format("delta").mode("append"), table.name)
 
 
 @pytest.mark.faults

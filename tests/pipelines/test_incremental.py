@@ -47,6 +47,7 @@ SUMS = Table(
     partitioning=("event_date",),
 )
 LATENESS_S = 300
+_LONG = pytest.mark.faults
 CONF = config.Conf(
     results=config.Results(max_lateness_s=LATENESS_S),
     producer_ids=ProducerIds(
@@ -231,18 +232,13 @@ def by_time(_dice: random.Random, facts: list[Fact], batches: int) -> list[list[
             alerts,
             by_time,
             id="sequential walk, facts in the order they are shipped",
-            marks=pytest.mark.faults,
+            marks=_LONG,
         ),
+        pytest.param(rates, split, id="sequential rule, facts in any order", marks=_LONG),
+        pytest.param(uses, split, id="rows of a minute, facts in any order", marks=_LONG),
+        pytest.param(alerts, split, id="sequential walk, facts in any order", marks=_LONG),
         pytest.param(
-            rates, split, id="sequential rule, facts in any order", marks=pytest.mark.faults
-        ),
-        pytest.param(uses, split, id="rows of a minute, facts in any order"),
-        pytest.param(alerts, split, id="sequential walk, facts in any order"),
-        pytest.param(
-            sums,
-            by_time,
-            id="lookback, facts in the order they are shipped",
-            marks=pytest.mark.faults,
+            sums, by_time, id="lookback, facts in the order they are shipped", marks=_LONG
         ),
         pytest.param(sums, split, id="lookback, facts in any order"),
     ],

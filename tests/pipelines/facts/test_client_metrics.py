@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from quotaflow.pipelines import config, sinks, sources
 from quotaflow.pipelines.facts import client_metrics, telemetry_pushes
 from quotaflow.pipelines.facts.ingest import Pushes, RequestLog
+from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.sinks import Batch
 from quotaflow.pipelines.spans import Span
 from quotaflow.pipelines.warehouse import Warehouse
@@ -38,6 +39,7 @@ TOLD_BY_LOG = (
     *("principal", "client_id", "client_software_name", "client_software_version"),
     *("client_address", "client_port", "listener", "broker_id", "accepted"),
 )
+MADE = (*JOBS["ingest_request_log"].fills, tables.CLIENT_METRICS)
 BY_COLLECTOR = "AAAAAAAAAAAAAAAAAAAAAA"
 Point = tuple[Any, ...]
 
@@ -67,7 +69,7 @@ def run(
         results=config.Results(max_lateness_s=3_600),
     )
     warehouse = Warehouse(conf.warehouse)
-    warehouse.ensure(spark, tables.TABLES.values())
+    warehouse.ensure(spark, MADE)
     lines = [encoded(line) for line in push_lines]
     log = RequestLog(conf, "cluster")
     receiver = Pushes(conf, "cluster", telemetry_pushes.from_receiver)
@@ -242,7 +244,7 @@ def test_a_collector_s_batch_adds_only_points_that_are_not_there(run: Run, golde
 def conf(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> config.Conf:
     """Of a warehouse of its own, without and with a Collector's topic."""
     folder = config.Warehouse(path=str(tmp_path))
-    Warehouse(folder).ensure(spark, tables.TABLES.values())
+    Warehouse(folder).ensure(spark, MADE)
     return config.Conf(warehouse=folder, ingest=config.Ingest(otlp_topic=request.param))
 
 
