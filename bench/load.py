@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import load_lines
@@ -64,11 +64,26 @@ class Live:
     ages_s: dict[str, list[float]] = field(default_factory=dict)
     peak_bytes: int = 0
 
+    def after_batches(self, job: str) -> list[tuple[int, float]]:
+        """When, in seconds, and how old the newest event was each time a batch had been done."""
+        looks = list(enumerate(self.ages_s[job]))
+        return [
+            (n * _LOOK_S, age_s)
+            for (_, before_s), (n, age_s) in pairwise(looks)
+            if age_s < before_s
+        ]
+
     def slope(self, job: str) -> float:
-        """Seconds of age gained per second, over the second half: 0 is flat, 1 is no progress."""
-        late = self.ages_s[job][len(self.ages_s[job]) // 2 :]
-        times = [n * _LOOK_S for n in range(len(late))]
-        return statistics.linear_regression(times, late).slope if len(late) > 1 else float("nan")
+        """Seconds of age gained per second from batch to batch, over the second half: 0 is flat.
+
+        Between two batches age grows by a second each second, whoever keeps up: what is left of it
+        just after them tells. Not a number where they were fewer than two.
+        """
+        half_s = len(self.ages_s[job]) * _LOOK_S / 2
+        late = [(at_s, age_s) for at_s, age_s in self.after_batches(job) if at_s >= half_s]
+        if len(late) < 2:
+            return float("nan")
+        return statistics.linear_regression(*zip(*late, strict=True)).slope
 
 
 def drain(lines: int, clients: int) -> Drained:
@@ -159,10 +174,12 @@ def show_drained(found: list[Drained], title: str) -> Table:
 
 def show_live(found: Live) -> Table:
     """Of each job how old its newest event was, and whether that grew."""
-    table = Table("job", "age at first", "median", "at last", "gained per s", title="live")
+    names = ("job", "batches", "age at first", "median", "at last", "gained per s")
+    table = Table(*names, title="live")
     for job, ages in found.ages_s.items():
         told = (ages[0], statistics.median(ages), ages[-1])
-        table.add_row(job, *(f"{age:.0f} s" for age in told), f"{found.slope(job):+.2f} s")
+        batches = str(len(found.after_batches(job)) + 1)
+        table.add_row(job, batches, *(f"{a:.0f} s" for a in told), f"{found.slope(job):+.2f} s")
     table.caption = (
         f"{found.sent:,} lines at {found.per_s:,} per s, {found.peak_bytes / 1e9:.1f} GB"
     )
