@@ -3,6 +3,7 @@
 import difflib
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -210,8 +211,9 @@ class _Runner:
                 for job in jobs:
                     queries[job.name] = self._looked_after(job, queries[job.name], trigger)
         finally:
-            for query in queries.values():
-                _stop(query)
+            # Each may take as long as its batch needs to be cut off: `stopTimeout` at most.
+            with ThreadPoolExecutor(len(queries), "stop") as pool:
+                list(pool.map(_stop, queries.values()))
 
     def _looked_after(
         self, job: Job, query: "StreamingQuery", trigger: sinks.Trigger

@@ -170,21 +170,27 @@ def interrupt(process: subprocess.Popen[bytes], log: Path) -> float:
     return took_s
 
 
+def batches(folder: Path, table: str) -> dict[str, set[int]]:
+    """Numbers of the batches a table of progress tells of, by query; some that read nothing."""
+    found: dict[str, set[int]] = {}
+    for row in query(folder, f"SELECT DISTINCT query_id, batch_id FROM {table}"):
+        found.setdefault(row["query_id"], set()).add(row["batch_id"])
+    return found
+
+
 def untold(folder: Path) -> dict[str, set[int]]:
-    """Batches that checkpoints say are done, and query_progress does not."""
-    told: dict[str, set[int]] = {}
-    for row in query(folder, "SELECT query_id, batch_id FROM query_progress WHERE batch_id >= 0"):
-        told.setdefault(row["query_id"], set()).add(row["batch_id"])
+    """Batches that counted rows and are done by their checkpoints, not by query_progress."""
+    counted, told = batches(folder, "pipeline_progress"), batches(folder, "query_progress")
     place = Warehouse(config.Warehouse(path=str(folder)))
     done = {job: checkpoints.committed(place.checkpoint(job)) for job in JOBS}
     return {
-        job: set(range(of.batch_id + 1)) - told.get(of.query_id, set())
+        job: {n for n in counted[of.query_id] if n <= of.batch_id} - told.get(of.query_id, set())
         for job, of in done.items()
-        if of is not None
+        if of is not None and of.query_id in counted
     }
 
 
-def counted(folder: Path) -> dict[str, Any]:
+def outcomes_of_ingest(folder: Path) -> dict[str, Any]:
     sql = "SELECT outcome, sum(row_count) AS n FROM pipeline_progress WHERE "
     sql += "job = 'ingest_request_log' AND (target IS NULL OR target = 'requests') GROUP BY outcome"
     return {row["outcome"]: row["n"] for row in query(folder, sql)}
@@ -210,7 +216,7 @@ def test_it_is_scraped_stopped_and_goes_on(tmp_path: Path, monkeypatch: pytest.M
         once = [sys.executable, "-m", "quotaflow.pipelines", "run", "--once", "--conf", str(conf)]
         subprocess.run(once, check=True, timeout=600)
         of = {"cluster_id": cluster.cluster_id}
-    outcomes = counted(folder)
+    outcomes = outcomes_of_ingest(folder)
     assert outcomes["in"] == acked == sum(n for name, n in outcomes.items() if name != "in")
     assert query(folder, "SELECT count(*) AS n FROM requests") == [{"n": outcomes["out"]}]
     for table in ("query_progress", "pipeline_progress"):
