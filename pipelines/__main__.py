@@ -97,7 +97,7 @@ def execute(arguments: list[str]) -> int:
     commands = app()
     try:
         add_others(commands, arguments)
-        return commands(arguments, prog_name="quotaflow", standalone_mode=False) or 0
+        return _done(commands, arguments)
     except QuotaflowError as error:
         output.error(str(error))
         return error.exit_code
@@ -117,6 +117,14 @@ def execute(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         output.note("stopped")
         return INTERRUPTED
+
+
+def _done(commands: typer.Typer, arguments: list[str]) -> int:
+    code: int = commands(arguments, prog_name="quotaflow", standalone_mode=False) or 0
+    # Typer takes Ctrl-C for itself, and says nothing.
+    if code == INTERRUPTED:
+        output.note("stopped")
+    return code
 
 
 def main() -> None:
