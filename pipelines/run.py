@@ -1,6 +1,5 @@
 """Runs jobs: checks whose checkpoints they are, starts them, watches them, stops them cleanly."""
 
-import difflib
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,16 +15,17 @@ from quotaflow.pipelines import (
     failure,
     gaps,
     identity,
+    named,
     result_memory,
     rights,
     session,
     sinks,
 )
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError, JobError, KafkaError
+from quotaflow.pipelines.errors import JobError, KafkaError
 from quotaflow.pipelines.gaps import Gaps
 from quotaflow.pipelines.job import Job, Setting
-from quotaflow.pipelines.jobs import GROUPS, JOBS
+from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.listener import listening
 from quotaflow.pipelines.progress import ProgressLog
 from quotaflow.pipelines.spark_errors import spark_errors
@@ -55,7 +55,7 @@ def run(
     Returns the number of rows that came in. Raises a QuotaflowError that says what to do when a
     checkpoint does not fit, a topic or the cluster is missing, or a job fails for good.
     """
-    chosen = _chosen(names, conf)
+    chosen = named.jobs(names, conf)
     conf.privacy.pseudonyms()  # a key that is missing is told before anything starts
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
@@ -84,27 +84,6 @@ def run(
             return _Runner(setting, report, ProgressLog(setting, report, listener)).run(
                 chosen, every_s
             )
-
-
-def _chosen(names: list[str], conf: Conf) -> list[Job]:
-    for name in names:
-        if name not in JOBS and name not in GROUPS:
-            raise ConfigError(f"no job {name}{_nearest(name)}; jobs are {', '.join(JOBS)}")
-    wanted = {job for name in names for job in GROUPS.get(name, (name,))}
-    jobs = [job for job in JOBS.values() if not names or job.name in wanted]
-    off = [job for job in jobs if job.topic and getattr(conf.ingest, job.topic) is None]
-    for job in off:
-        if job.name in names:
-            raise ConfigError(f"{job.name} reads ingest.{job.topic}, which conf sets to null")
-    return [job for job in jobs if job not in off]
-
-
-def _nearest(name: str) -> str:
-    fillers = [job.name for job in JOBS.values() if name in {table.name for table in job.fills}]
-    if fillers:
-        return f" (the table {name} is filled by {' and '.join(fillers)})"
-    near = difflib.get_close_matches(name, JOBS, n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _check_topics(

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results import replica_fetches
+from quotaflow.pipelines.results import replica_fetches, throttle_configs
 from quotaflow.pipelines.results.as_of import HISTORY, histories, standing, with_since
 from quotaflow.pipelines.results.in_sync_replicas import with_in_isr
 from quotaflow.pipelines.results.replication_traffic import BUCKET_S
 from quotaflow.pipelines.results.result import Context, Known, Result
-from quotaflow.pipelines.results.throttle_configs import histories as config_histories
 from quotaflow.pipelines.results.throttle_rates import with_rate
 from quotaflow.pipelines.results.throttle_reasons import with_state
 from quotaflow.pipelines.results.throttled_sides import pairs, sides
@@ -67,7 +66,7 @@ def throttles(known: Known) -> "DataFrame":
     minutes = known.facts.select("cluster_id", minute.alias("event_time")).distinct()
     ended = minutes.withColumn("minute_end", F.col("event_time") + _minute())
     traffic = known.hold(pairs(of["replication_traffic"]))
-    states = known.hold(config_histories(of["config_alterations"], of["configs"]))
+    states = known.hold(throttle_configs.histories(of["config_alterations"], of["configs"]))
     found = (
         sides(ended, traffic, states, known)
         .transform(with_rate, states, of["configs"], "event_time", "minute_end")

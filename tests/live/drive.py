@@ -51,6 +51,19 @@ class Run:
             and not line["isForwarded"]
         ]
 
+    def ids_given(self, principal: str) -> int:
+        """How many producer ids brokers gave it, those among them whose answers came too late.
+
+        A client that asks a second broker, for the first is slow, may be gone before one answers.
+        """
+        return len(
+            {
+                line["response"]["producerId"]
+                for line in self.logged_of("INIT_PRODUCER_ID")
+                if line["principal"] == principal and line["response"]["errorCode"] == 0
+            }
+        )
+
 
 def drive(cluster: Cluster) -> Run:
     """Let the clients work, ship the request log, and count what brokers hold."""

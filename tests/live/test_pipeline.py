@@ -67,10 +67,10 @@ def test_every_batch_of_every_job_is_told_and_nothing_is_left_unread(
     assert (found.holder, found.overdue) == (None, 0)
 
 
-def test_producer_ids_are_those_the_clients_were_given(filled: Path, run: Run) -> None:
+def test_producer_ids_are_those_that_brokers_gave(filled: Path, run: Run) -> None:
     ids = {row["principal"]: row["ids"] for row in query(filled, IDS)}
     for user in ("alice", "bob", "mallory", "dave", "erin", "frank", "grace"):
-        assert ids[f"User:{user}"] == run.report.producer_ids(f"User:{user}")
+        assert ids[f"User:{user}"] == run.ids_given(f"User:{user}")
     rated = query(
         filled,
         "SELECT principal, sum(new_ids_exact) AS exact, sum(new_ids) AS filtered "

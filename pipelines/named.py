@@ -1,0 +1,33 @@
+"""Which jobs a user means by the names of jobs and groups that `run` takes."""
+
+import difflib
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.job import Job
+from quotaflow.pipelines.jobs import GROUPS, JOBS
+
+
+def jobs(names: list[str], conf: Conf) -> list[Job]:
+    """The jobs of these names and groups (all without names) whose topics conf does not switch off.
+
+    Raises ConfigError for a name that is none, with the nearest, and for a job that is off.
+    """
+    for name in names:
+        if name not in JOBS and name not in GROUPS:
+            raise ConfigError(f"no job {name}{_nearest(name)}; jobs are {', '.join(JOBS)}")
+    wanted = {job for name in names for job in GROUPS.get(name, (name,))}
+    found = [job for job in JOBS.values() if not names or job.name in wanted]
+    off = [job for job in found if job.topic and getattr(conf.ingest, job.topic) is None]
+    for job in off:
+        if job.name in names:
+            raise ConfigError(f"{job.name} reads ingest.{job.topic}, which conf sets to null")
+    return [job for job in found if job not in off]
+
+
+def _nearest(name: str) -> str:
+    fillers = [job.name for job in JOBS.values() if name in {table.name for table in job.fills}]
+    if fillers:
+        return f" (the table {name} is filled by {' and '.join(fillers)})"
+    near = difflib.get_close_matches(name, JOBS, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
