@@ -43,46 +43,15 @@ spans AS (
 ),
 asked AS (
     SELECT
-        cluster_id,
-        entity_name,
-        'metrics' AS config_key,
-        metrics AS config_value,
-        rule,
-        metric,
-        bound,
-        clients,
-        pushes_per_s,
-        wire_bytes_per_s,
-        since
-    FROM subscription_asks
-    UNION ALL
-    SELECT
-        cluster_id,
-        entity_name,
-        'interval.ms' AS config_key,
-        CAST(interval_ms AS STRING) AS config_value,
-        rule,
-        metric,
-        bound,
-        clients,
-        pushes_per_s,
-        wire_bytes_per_s,
-        since
-    FROM subscription_asks
-    UNION ALL
-    SELECT
-        cluster_id,
-        entity_name,
-        'match' AS config_key,
-        concat('client_instance_id=', array_join(client_instance_ids, '|')) AS config_value,
-        rule,
-        metric,
-        bound,
-        clients,
-        pushes_per_s,
-        wire_bytes_per_s,
-        since
-    FROM subscription_asks
+        asks.*,
+        keys.config_key,
+        CASE keys.config_key
+            WHEN 'metrics' THEN asks.metrics
+            WHEN 'interval.ms' THEN CAST(asks.interval_ms AS STRING)
+            ELSE concat('client_instance_id=', array_join(asks.client_instance_ids, '|'))
+        END AS config_value
+    FROM subscription_asks AS asks
+    CROSS JOIN (VALUES ('metrics'), ('interval.ms'), ('match')) AS keys (config_key)
 ),
 standing AS (
     SELECT * FROM current_configs WHERE entity_type = 'client-metrics'

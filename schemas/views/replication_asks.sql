@@ -73,11 +73,9 @@ old_lists AS (
     FROM old_entries
     GROUP BY cluster_id, topic, side
 ),
-suffering AS (
+advised AS (
     SELECT
-        cluster_id,
-        broker_id,
-        side,
+        *,
         CASE
             WHEN are_clients_well THEN ''
             ELSE concat(
@@ -92,7 +90,7 @@ suffering AS (
                 ', partitions down to their min.insync.replicas ',
                 CAST(shrunk_partitions AS STRING)
             )
-        END AS how
+        END AS suffering
     FROM replication_rate_advice
 ),
 rates AS (
@@ -115,7 +113,7 @@ rates AS (
                     coalesce(substr(advice.rate_set_by, 1, 100), 'nobody the log tells')
                 )
             END,
-            suffering.how
+            advice.suffering
         ) AS why,
         CASE
             WHEN advice.reason = 'capacity_unknown'
@@ -129,7 +127,7 @@ rates AS (
                             THEN ', or tell conf its capacity: it is the most it ever carried so far'
                         ELSE ''
                     END,
-                    suffering.how
+                    advice.suffering
                 )
             WHEN NOT advice.is_listed
                 THEN 'no list names its replicas, and a rate alone does nothing'
@@ -137,12 +135,8 @@ rates AS (
                 THEN 'its rate was changed so short a time ago that nobody sees yet what that did'
             WHEN NOT bounds.is_managed THEN 'replication.manage of conf is false'
         END AS withheld
-    FROM replication_rate_advice AS advice
+    FROM advised AS advice
     INNER JOIN replication_bounds AS bounds ON advice.cluster_id = bounds.cluster_id
-    INNER JOIN suffering
-        ON advice.cluster_id = suffering.cluster_id
-            AND advice.broker_id = suffering.broker_id
-            AND advice.side = suffering.side
     WHERE
         advice.is_used
         AND (advice.is_moving OR advice.rate IS NOT NULL)

@@ -10,7 +10,7 @@ import pytest
 
 from quotaflow.demo import story
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config
+from quotaflow.pipelines import config, session
 from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.snapshots import take
@@ -24,6 +24,8 @@ ALERTS = (
 )
 # On a machine at its limit mallory is slower, and still far from what anybody else does.
 QUOTA = "producer_ids.default_quota_per_s=0.5"
+# As users run it but for this, so that code Spark generates is run too.
+QUICK = [f"spark.conf.{key}={value}" for key, value in session.ONE_COMPILER.items()]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -54,7 +56,8 @@ def login(cluster: Cluster) -> Iterator[list[str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
         known = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
-        yield [*known, ALERTS, QUOTA, "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"]
+        secret = "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"
+        yield [*known, ALERTS, QUOTA, *QUICK, secret]
 
 
 @pytest.fixture

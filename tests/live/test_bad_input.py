@@ -96,12 +96,9 @@ def test_bad_lines_cost_exactly_themselves(cluster: Cluster, conf: Conf, send: S
     assert max(len(head) for head in heads if head) == 4_096
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
-    "lines",
-    [
-        pytest.param(3, id="fewer records", marks=pytest.mark.faults),
-        pytest.param(20, id="more records"),
-    ],
+    "lines", [pytest.param(3, id="fewer records"), pytest.param(20, id="more records")]
 )
 def test_a_topic_made_again_is_noticed(
     cluster: Cluster, conf: Conf, send: Send, lines: int

@@ -49,7 +49,9 @@ def test_kill_9_of_the_parent_leaves_no_broker(tmp_path: Path) -> None:
         assert await_none(tmp_path, 3) == []
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.faults)]
+)
 def test_a_running_cluster_ends_cleanly(ending: signal.Signals, tmp_path: Path) -> None:
     with start(tmp_path / "c") as process:
         said = await_up(process)

@@ -19,6 +19,7 @@ from .move_scene import DOWN, LEFT, LOG, RATE
 from .rack_scene import Roles
 from .tables_read import make_missing, query
 
+pytestmark = pytest.mark.faults
 JOBS = ["ingest_request_log", "request_results"]
 Row = dict[str, Any]
 

@@ -111,7 +111,12 @@ def one_broker(folder: Path, monkeypatch: pytest.MonkeyPatch, receiver: dict[str
 @pytest.mark.parametrize(
     ("receiver", "counted_as"),
     [
-        pytest.param({"queue.max.bytes": "1"}, "Dropped", id="a full queue drops"),
+        pytest.param(
+            {"queue.max.bytes": "1"},
+            "Dropped",
+            id="a full queue drops",
+            marks=pytest.mark.faults,
+        ),
         pytest.param(
             {"topic": "nowhere", "producer.max.block.ms": "100"}, "Failed", id="no topic fails"
         ),

@@ -240,7 +240,7 @@ def by_time(_dice: random.Random, facts: list[Fact], batches: int) -> list[list[
         pytest.param(
             sums, by_time, id="lookback, facts in the order they are shipped", marks=_LONG
         ),
-        pytest.param(sums, split, id="lookback, facts in any order"),
+        pytest.param(sums, split, id="lookback, facts in any order", marks=_LONG),
     ],
 )
 def test_any_split_gives_the_same_table_as_the_function_over_all(
@@ -274,6 +274,7 @@ def test_any_split_gives_the_same_table_as_the_function_over_all(
 
 
 @pytest.mark.spark
+@_LONG
 def test_a_rebuild_takes_late_facts_in_and_a_lost_checkpoint_changes_nothing(
     run: Callable[[Result], Run], spark: SparkSession
 ) -> None:

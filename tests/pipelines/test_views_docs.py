@@ -9,7 +9,7 @@ from quotaflow.pipelines import config, views
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-from .view_rows import FILLED, make_tables, rows
+from .view_rows import FILLED, Row, make_tables, rows
 
 DOCS = {
     path.name: path.read_text(encoding="utf-8")
@@ -23,14 +23,27 @@ def blocks(kind: str) -> list[str]:
     return [text for page in DOCS.values() for text in fenced.findall(page)]
 
 
+def made(folder: Path, content: dict[str, list[Row]]) -> Warehouse:
+    warehouse = Warehouse(config.Warehouse(path=str(folder)))
+    make_tables(warehouse, content)
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    return made(tmp_path_factory.mktemp("empty"), {})
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    return made(tmp_path_factory.mktemp("filled"), FILLED)
+
+
 @pytest.mark.parametrize("query", blocks("sql"))
 def test_a_query_of_a_page_runs_empty_and_filled(
-    query: str, warehouse: Warehouse, tmp_path: Path
+    query: str, empty: Warehouse, filled: Warehouse
 ) -> None:
-    make_tables(warehouse, {})
-    assert rows(warehouse, query) == []
-    filled = Warehouse(warehouse.conf.model_copy(update={"path": str(tmp_path / "filled")}))
-    make_tables(filled, FILLED)
+    assert rows(empty, query) == []
     assert rows(filled, query)
 
 

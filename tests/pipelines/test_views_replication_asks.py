@@ -172,7 +172,7 @@ def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
     of = [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]]
     content = {"replication_throttles": [throttled(NOW)], "settings": of}
     make_tables(warehouse, content | {"requests": SLOW})
-    (row,) = rows(warehouse, "SELECT * FROM desired_configs")
+    (row,) = rows(warehouse, "SELECT * FROM replication_asks")
     assert (row["config_value"], row["priority"]) == (None, 5)
     assert row["reason"].startswith("floor_exceeds_capacity_and_clients_suffer: of 0.9 MB/s")
     assert row["withheld"] == (

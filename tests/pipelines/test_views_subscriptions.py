@@ -83,7 +83,8 @@ def test_nothing_is_asked_of(
     warehouse: Warehouse, event: dict[str, Any], client: dict[str, Any]
 ) -> None:
     content = {"metric_alert_events": [event], "telemetry_subscriptions": [client]}
-    assert desired(warehouse, **content) == []
+    make_tables(warehouse, content)
+    assert rows(warehouse, "SELECT * FROM subscription_asks") == []
 
 
 def test_the_end_of_the_alerts_takes_the_subscription_back(warehouse: Warehouse) -> None:

@@ -30,8 +30,7 @@ def reading(partition: int, **others: Any) -> Row:
 
 def asks(warehouse: Warehouse, throttles: list[Row], **content: list[Row]) -> list[Row]:
     make_tables(warehouse, {"settings": [MANAGED]} | content | {"replication_throttles": throttles})
-    found = rows(warehouse, "SELECT * FROM desired_configs ORDER BY entity_name, config_key")
-    return [row for row in found if row["entity_type"] == "topic"]
+    return rows(warehouse, "SELECT * FROM throttled_replica_asks ORDER BY entity_name, config_key")
 
 
 @pytest.mark.parametrize(
@@ -146,5 +145,6 @@ def test_a_list_that_is_to_grow_is_not_left_over(
     old = throttled(NOW, list_set_by="User:us", **IDLE)
     change = altered(1, LEADERS, "0:1", principal="User:us")
     told = {"settings": [MANAGED, BY_US], "config_alterations": [change]}
-    (row,) = asks(warehouse, [old, *more], **told)
+    make_tables(warehouse, told | {"replication_throttles": [old, *more]})
+    (row,) = rows(warehouse, "SELECT * FROM desired_configs WHERE entity_type = 'topic'")
     assert (row["config_value"], row["prior_value"]) == expected

@@ -240,7 +240,7 @@ def test_a_collector_s_batch_adds_only_points_that_are_not_there(run: Run, golde
     assert left_out["row_count"] > len(rows)
 
 
-@pytest.fixture(params=[None, "otlp"])
+@pytest.fixture(params=[None, pytest.param("otlp", marks=pytest.mark.faults)])
 def conf(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> config.Conf:
     """Of a warehouse of its own, without and with a Collector's topic."""
     folder = config.Warehouse(path=str(tmp_path))

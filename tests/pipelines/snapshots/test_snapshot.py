@@ -34,6 +34,7 @@ from ..made_cluster import (
 )
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+_LONG = pytest.mark.faults
 Resources = dict[str, dict[str, str]]
 EVERY_S: Resources = {"all": {"metrics": "*", "interval.ms": "1000"}}
 NEEDED = ("telemetry_subscriptions", "requests", "pipeline_progress")
@@ -296,12 +297,14 @@ ANSWER = {
             EVERY_S,
             [("i1", ["all"], ["*"], 1_000, "as_predicted")],
             id="its last answer is what the resources give it",
+            marks=_LONG,
         ),
         pytest.param(
             [ANSWER | {"requested_metrics": ["b", "a"]}],
             {"one": {"metrics": "a,b", "interval.ms": "1000", "match": "client_id=ord.*"}},
             [("i1", ["one"], ["a", "b"], 1_000, "as_predicted")],
             id="in whatever order",
+            marks=_LONG,
         ),
         pytest.param(
             [ANSWER | {"event_time": NOON}],
@@ -320,6 +323,7 @@ ANSWER = {
             {"one": {"metrics": "a.", "match": "client_id=ord"}},
             [("i1", [], [], 300_000, "as_predicted")],
             id="matched by nothing",
+            marks=_LONG,
         ),
         pytest.param(
             [
@@ -330,6 +334,7 @@ ANSWER = {
             EVERY_S,
             [],
             id="refused, of another cluster, or long ago",
+            marks=_LONG,
         ),
     ],
 )
