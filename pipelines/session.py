@@ -147,7 +147,9 @@ def _basics(conf: Spark) -> dict[str, str]:
     scratch = tempfile.gettempdir()
     logging_conf = resources.files("quotaflow.conf") / "log4j2-spark.properties"
     return {
-        _JAVA_OPTIONS: f'"-Dlog4j2.configurationFile=file:{logging_conf}"',
+        # A query stopped within a batch looks for the interrupt in the batch's whole error, by an
+        # expression that takes a frame for each character: 4 MB were too few for a short one.
+        _JAVA_OPTIONS: f'"-Dlog4j2.configurationFile=file:{logging_conf}" -Xss32m',
         "spark.driver.memory": conf.driver_memory,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

@@ -1,9 +1,10 @@
-"""A session interrupted at any moment of its start leaves no JVM behind."""
+"""A session that is interrupted leaves no JVM; a query stopped within a batch ends as such."""
 
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -12,6 +13,27 @@ START = """
 from quotaflow.pipelines import config, session
 print("begin", flush=True)
 session.get(config.Spark())
+"""
+STOP_WITHIN_A_BATCH = """
+import sys
+import time
+
+from quotaflow.pipelines import config, session
+
+def batch(rows, batch_id, calls=50):
+    if calls:
+        batch(rows, batch_id, calls - 1)
+    else:
+        spark.range(10**13).repartition(2).selectExpr("sum(id * id)").collect()
+
+spark = session.get(config.Spark(conf=session.SHORT_LIVED))
+rows = spark.readStream.format("rate").load()
+writer = rows.writeStream.option("checkpointLocation", sys.argv[1]).foreachBatch(batch)
+query = writer.start()
+while not spark.sparkContext.statusTracker().getActiveJobsIds():
+    time.sleep(0.1)
+query.stop()
+spark.stop()
 """
 
 
@@ -54,3 +76,16 @@ def test_ctrl_c_while_spark_starts_leaves_no_process(wait_s: float) -> None:
         assert psutil.wait_procs(jvms, 20)[1] == []
         assert process.stderr is not None
         assert "KeyboardInterrupt" in process.stderr.read()
+
+
+@pytest.mark.faults
+@pytest.mark.spark
+def test_a_query_stopped_within_a_batch_finds_the_interrupt(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STOP_WITHIN_A_BATCH, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert "StackOverflowError" not in done.stdout + done.stderr
