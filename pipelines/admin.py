@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import OffsetSpec
 
-from quotaflow.pipelines import secrets
+from quotaflow.pipelines import last_words, secrets
 from quotaflow.pipelines.errors import ConfigError, KafkaError
 
 _TRIES = 3
@@ -62,6 +62,7 @@ def describe(
 @contextmanager
 def client(properties: Mapping[str, str], **others: Any) -> Iterator[KafkaAdminClient]:
     """An admin client for Kafka client properties as Java takes them, `others` as kafka-python."""
+    last_words.heard()
     admin = KafkaAdminClient(**options(properties) | others)
     try:
         yield admin
