@@ -119,6 +119,7 @@ def test_a_topic_made_again_is_noticed(
     assert numbers == Counter([*range(10), *range(100, 100 + lines)])
 
 
+@pytest.mark.faults
 def test_a_lost_or_an_old_checkpoint_is_noticed(
     cluster: Cluster, conf: Conf, send: Send, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ from .rack_scene import (
 from .replay import MOMENT_UNKNOWN, NAMES_NOBODY, verdict
 from .tables_read import query
 
+pytestmark = pytest.mark.faults
 HERE = "az-a"
 """Where conf says this machine stands, and with it who tells no rack."""
 JOBS = ["ingest_request_log", "fetches", "fetch_results"]

@@ -92,6 +92,7 @@ def cut_off_at(write: str) -> Iterator[None]:
         yield
 
 
+@pytest.mark.faults
 def test_any_split_and_replay_gives_the_same_rows_and_sessions(
     spark: SparkSession, warehouse: Callable[[str], Warehouse]
 ) -> None:
