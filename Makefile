@@ -9,9 +9,11 @@ READY := $(VENV)/.ready
 SHELL := /bin/bash
 WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
 NOT_LIVE := --ignore=tests/live --ignore=tests/oracle
+# Two at a time, in this order: the long ones first, so that neither core waits for the other.
+LANES := spark lint types live views unit
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test others lint types unit spark live faults bench audit clean
+.PHONY: help demo test lint types unit views spark live faults bench audit clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -20,14 +22,7 @@ demo: $(READY) ## a real cluster, traffic, every job once, the tables and the pl
 	@exec $(BIN)/quotaflow demo
 
 test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them live tests
-	@$(MAKE) --no-print-directory --jobs=2 spark others
-
-# About as long as `spark` takes beside it, on two cores.
-others: $(READY)
-	@$(MAKE) --no-print-directory lint
-	@$(MAKE) --no-print-directory types
-	@$(MAKE) --no-print-directory live
-	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory --jobs=2 $(LANES)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -37,7 +32,10 @@ types: $(READY)
 	$(BIN)/mypy
 
 unit: $(READY)
-	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "not faults and not spark" $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "not faults and not spark" -k "not test_views" $(WHOLE_LINES)
+
+views: $(READY)
+	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "not faults and not spark" -k test_views $(WHOLE_LINES)
 
 spark: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "not faults and spark" $(WHOLE_LINES)
