@@ -72,6 +72,7 @@ def test_a_tool_that_fails_says_why(cluster: Cluster) -> None:
         cluster.run_tool("org.apache.kafka.tools.TopicCommand", "--nosuchoption")
 
 
+@pytest.mark.usefixtures("run")
 def test_request_log_lines_are_json_in_an_envelope_of_time_and_broker(cluster: Cluster) -> None:
     for broker_id, path in cluster.request_logs.items():
         with path.open() as log:
