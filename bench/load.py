@@ -1,10 +1,11 @@
 """The whole pipeline under load, on a real broker: a backlog drained, live traffic, many clients.
 
 `python bench/load.py [--json] [--part backlog|live|clients] [--lines N] [--clients N]
-[--per-s N] [--minutes N] [--every SPAN]`. Lines as `load_lines` makes them lie in, or come to, the
-request-log topic of a one-broker cluster; `quotaflow run` is the command itself in a process of its
-own, with the conf a user begins with. Told are lines per second of wall time through every job,
-what each job took, and the most memory the command's processes held together.
+[--per-s N] [--minutes N] [--every SPAN] [--set KEY=VALUE ...]`. Lines as `load_lines` makes them
+lie in, or come to, the request-log topic of a one-broker cluster; `quotaflow run` is the command
+itself in a process of its own, with the conf a user begins with but for what `--set` changes. Told
+are lines per second of wall time through every job, what each job took, and the most memory the
+command's processes held together.
 
 - backlog: the topic is filled, then drained by `run --once`.
 - live: lines come at a steady pace beside `run --every`, and every ten seconds the age of the
@@ -86,7 +87,7 @@ class Live:
         return statistics.linear_regression(*zip(*late, strict=True)).slope
 
 
-def drain(lines: int, clients: int) -> Drained:
+def drain(lines: int, clients: int, overrides: list[str]) -> Drained:
     """Fill the topic, then run every job once."""
     with load_setting.setting(clients) as (cluster, conf):
         start_ms = int((time.time() - lines / SPAN_PER_S) * 1_000)
@@ -94,7 +95,7 @@ def drain(lines: int, clients: int) -> Drained:
         began, jobs_s = time.monotonic(), dict[str, float]()
         with (
             subprocess.Popen(
-                load_setting.command(conf, "--once"), stderr=subprocess.PIPE, text=True
+                load_setting.command(conf, "--once", *overrides), stderr=subprocess.PIPE, text=True
             ) as process,
             load_setting.watched(process.pid) as peak,
         ):
@@ -116,7 +117,7 @@ def drain(lines: int, clients: int) -> Drained:
         return Drained(lines, clients, total_s, jobs_s, peak[0], size)
 
 
-def live(per_s: int, minutes: float, clients: int, every: str) -> Live:
+def live(per_s: int, minutes: float, clients: int, every: str, overrides: list[str]) -> Live:
     """Let lines come at a pace beside the command, and watch how old its newest events are."""
     told = Live(per_s)
     count = int(per_s * minutes * 60)
@@ -127,7 +128,7 @@ def live(per_s: int, minutes: float, clients: int, every: str) -> Live:
         )
         with (
             subprocess.Popen(
-                load_setting.command(conf, "--every", every), stderr=subprocess.DEVNULL
+                load_setting.command(conf, "--every", every, *overrides), stderr=subprocess.DEVNULL
             ) as process,
             load_setting.watched(process.pid) as peak,
         ):
@@ -196,20 +197,22 @@ def main() -> None:
     parser.add_argument("--per-s", type=int, default=4_000, help="lines per second, live")
     parser.add_argument("--minutes", type=float, default=10, help="minutes, live")
     parser.add_argument("--every", default="60s", help="between two batches of a job, live")
+    parser.add_argument("--set", action="append", default=[], help="change one value of conf")
     options = parser.parse_args()
+    overrides = [part for setting in options.set for part in ("--set", setting)]
     # Where a shell's & made this process ignore Ctrl-C, the command would ignore it too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parts = [options.part] if options.part else ["backlog", "clients", "live"]
     console, figures = Console(width=150), dict[str, object]()
     for part in parts:
         if part == "live":
-            lived = live(options.per_s, options.minutes, options.clients, options.every)
+            lived = live(options.per_s, options.minutes, options.clients, options.every, overrides)
             figures[part] = asdict(lived)
             table = show_live(lived)
         else:
             times = CURVE if part == "clients" else (1,)
             lines = options.lines // (5 if part == "clients" else 1)
-            drained = [drain(lines, options.clients * more) for more in times]
+            drained = [drain(lines, options.clients * more, overrides) for more in times]
             figures[part] = [asdict(one) for one in drained]
             table = show_drained(drained, part)
         if not options.json:

@@ -1,10 +1,12 @@
 """What the rate of a replication throttle is decided from, as tables tell it."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import Row, at, make_tables, replicated, rows, setting, throttled
+from .view_rows import Row, at, by_case, make_tables, replicated, rows, setting, throttled
 
 NOW = 3_600
 MOVES = [throttled(NOW), throttled(NOW, side="follower", broker_id=2, peer_broker_id=1)]
@@ -29,7 +31,19 @@ def demand(
 ) -> dict[tuple[int, str], Row]:
     """Rows by broker and side, of a move from broker 1 to 2 unless others are told."""
     make_tables(warehouse, {"replication_throttles": MOVES} | content)
-    found = rows(warehouse, f"SELECT * FROM {view}")
+    return _by_side(rows(warehouse, f"SELECT * FROM {view}"))
+
+
+def demands(
+    folder: Path, cases: Mapping[str, dict[str, list[Row]]]
+) -> dict[str, dict[tuple[int, str], Row]]:
+    """The same of each case, by one query."""
+    content = {case: {"replication_throttles": MOVES} | told for case, told in cases.items()}
+    found = by_case(folder, content, "SELECT * FROM replication_demand")
+    return {case: _by_side(of) for case, of in found.items()}
+
+
+def _by_side(found: list[Row]) -> dict[tuple[int, str], Row]:
     told = {(row["broker_id"], row["side"]): row for row in found}
     assert len(told) == len(found)
     return told

@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .rate_rows import CAPACITY, NOW, demand, sent
+from .rate_rows import CAPACITY, NOW, demand, demands, sent
 from .view_rows import Row, at, reassigned, replicated, request, rows, setting, throttled
 
 
@@ -22,76 +22,66 @@ QUIET = [row for n in range(3, 30) for row in answered(n, 20.0)]
 QUIET_FETCHES = [row | FETCH for row in QUIET]
 
 
-@pytest.mark.parametrize(
-    ("asked_for", "is_well"),
-    [
-        pytest.param(QUIET + answered(0, 30.0) + answered(1, 30.0), True, id="as usual"),
-        pytest.param(QUIET + answered(0, 1_100.0) + answered(1, 1_100.0), False, id="two minutes"),
-        pytest.param(QUIET + answered(0, 1_100.0), True, id="one minute is none"),
-        pytest.param(QUIET + answered(0, 1_100.0) + answered(2, 1_100.0), True, id="nor two apart"),
-        pytest.param(QUIET + answered(3, 1_100.0) + answered(4, 1_100.0), True, id="it is over"),
-        pytest.param(
-            QUIET + answered(0, 1_100.0, 19) + answered(1, 1_100.0, 19), True, id="too few to tell"
-        ),
-        pytest.param(
-            [row for n in range(30) for row in answered(n, 1_100.0)], True, id="it is always so"
-        ),
-        pytest.param(
-            QUIET
-            + answered(0, 20.0, 199)
-            + answered(0, 9e3, 1)
-            + answered(1, 20.0, 199)
-            + answered(1, 9e3, 1),
-            True,
-            id="one in two hundred",
-        ),
-        pytest.param(
-            QUIET + answered(0, 1_100.0, broker_id=2) + answered(1, 1_100.0, broker_id=2),
-            True,
-            id="at another broker",
-        ),
-        pytest.param(
-            QUIET + answered(0, 1_100.0, replica_id=3) + answered(1, 1_100.0, replica_id=3),
-            True,
-            id="followers are no clients",
-        ),
-        pytest.param(
-            QUIET_FETCHES + answered(0, 600.0, **FETCH) + answered(1, 600.0, **FETCH),
-            False,
-            id="consumers wait for the broker",
-        ),
-        pytest.param(
-            QUIET_FETCHES
-            + [row | {"remote_time_ms": 599.0} for row in answered(0, 600.0, **FETCH)]
-            + [row | {"remote_time_ms": 599.0} for row in answered(1, 600.0, **FETCH)],
-            True,
-            id="consumers wait for records",
-        ),
-    ],
-)
-def test_whether_clients_are_well(
-    warehouse: Warehouse, asked_for: list[Row], is_well: bool
-) -> None:
-    found = demand(warehouse, requests=asked_for)
-    assert found[1, "leader"]["are_clients_well"] == is_well
-
-
 SLOW = QUIET + answered(0, 1_100.0) + answered(1, 1_100.0) + answered(2, 1_100.0)
+ANSWERED: dict[str, tuple[list[Row], bool]] = {
+    "as usual": (QUIET + answered(0, 30.0) + answered(1, 30.0), True),
+    "two minutes": (QUIET + answered(0, 1_100.0) + answered(1, 1_100.0), False),
+    "one minute is none": (QUIET + answered(0, 1_100.0), True),
+    "nor two apart": (QUIET + answered(0, 1_100.0) + answered(2, 1_100.0), True),
+    "it is over": (QUIET + answered(3, 1_100.0) + answered(4, 1_100.0), True),
+    "too few to tell": (QUIET + answered(0, 1_100.0, 19) + answered(1, 1_100.0, 19), True),
+    "it is always so": ([row for n in range(30) for row in answered(n, 1_100.0)], True),
+    "one in two hundred": (
+        [row for n in range(2) for row in [*answered(n, 20.0, 199), *answered(n, 9e3, 1)]] + QUIET,
+        True,
+    ),
+    "at another broker": (
+        QUIET + answered(0, 1_100.0, broker_id=2) + answered(1, 1_100.0, broker_id=2),
+        True,
+    ),
+    "followers are no clients": (
+        QUIET + answered(0, 1_100.0, replica_id=3) + answered(1, 1_100.0, replica_id=3),
+        True,
+    ),
+    "consumers wait for the broker": (
+        QUIET_FETCHES + answered(0, 600.0, **FETCH) + answered(1, 600.0, **FETCH),
+        False,
+    ),
+    "consumers wait for records": (
+        QUIET_FETCHES
+        + [row | {"remote_time_ms": 599.0} for row in answered(0, 600.0, **FETCH)]
+        + [row | {"remote_time_ms": 599.0} for row in answered(1, 600.0, **FETCH)],
+        True,
+    ),
+}
+BORNE: dict[str, tuple[list[Row], bool]] = {
+    "without conf": ([], False),
+    "a higher limit": ([setting("replication.produce_p99_ms", 1_200)], True),
+    "a higher rise": ([setting("replication.p99_rise", 60.0)], True),
+}
 
 
-@pytest.mark.parametrize(
-    ("settings", "is_well"),
-    [
-        pytest.param([], False, id="without conf"),
-        pytest.param([setting("replication.produce_p99_ms", 1_200)], True, id="a higher limit"),
-        pytest.param([setting("replication.p99_rise", 60.0)], True, id="a higher rise"),
-    ],
-)
-def test_conf_says_what_clients_bear(
-    warehouse: Warehouse, settings: list[Row], is_well: bool
+@pytest.fixture(scope="module")
+def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[int, str], Row]]:
+    cases = {case: {"requests": asked_for} for case, (asked_for, _) in ANSWERED.items()}
+    cases |= {
+        case: {"requests": SLOW, "settings": settings} for case, (settings, _) in BORNE.items()
+    }
+    return demands(tmp_path_factory.mktemp("demand"), cases)
+
+
+@pytest.mark.parametrize("case", ANSWERED)
+def test_whether_clients_are_well(
+    demanded: dict[str, dict[tuple[int, str], Row]], case: str
 ) -> None:
-    found = demand(warehouse, requests=SLOW, settings=settings)
-    assert found[1, "leader"]["are_clients_well"] == is_well
+    assert demanded[case][1, "leader"]["are_clients_well"] == ANSWERED[case][-1]
+
+
+@pytest.mark.parametrize("case", BORNE)
+def test_conf_says_what_clients_bear(
+    demanded: dict[str, dict[tuple[int, str], Row]], case: str
+) -> None:
+    assert demanded[case][1, "leader"]["are_clients_well"] == BORNE[case][-1]
 
 
 def test_what_clients_bore_before_the_rate_was_changed_says_nothing_of_it(

@@ -13,7 +13,7 @@ from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.udfs.rules.throttle_rate import Bounds, Demand, Standing, advised
 
-from .rate_rows import CAPACITY, MOVES, NOW, demand, produced, sent
+from .rate_rows import CAPACITY, MOVES, NOW, demand, demands, produced, sent
 from .view_rows import (
     Row,
     at,
@@ -101,34 +101,91 @@ def demand_schema(warehouse: Warehouse) -> pa.Schema:
     return pa.schema([(field.name, field.type) for field in empty.schema])
 
 
-@pytest.mark.parametrize(
-    ("settings", "traffic", "expected"),
-    [
-        pytest.param([], [], (None, None), id="nobody knows"),
-        pytest.param([CAPACITY], [], (100 * MB, "conf"), id="of all brokers"),
-        pytest.param(
-            [CAPACITY, setting("replication.brokers.1", 7 * MB)],
-            [],
-            (7 * MB, "conf"),
-            id="of this broker",
-        ),
-        pytest.param(
-            [setting("replication.capacity_bytes_per_s", None)],
-            [sent(NOW - 86_400, 900), sent(NOW, 100), sent(NOW, 50)],
-            (900.0, "learned"),
-            id="the most it ever sent",
-        ),
-        pytest.param(
-            [], [sent(NOW - 8 * 86_400, 900), sent(NOW, 100)], (100.0, "learned"), id="forgotten"
-        ),
-        pytest.param([], [sent(NOW, 9, flow="produced")], (None, None), id="what it took is apart"),
-    ],
-)
+CAPACITIES: dict[str, tuple[list[Row], list[Row], tuple[Any, ...]]] = {
+    "nobody knows": ([], [], (None, None)),
+    "of all brokers": ([CAPACITY], [], (100 * MB, "conf")),
+    "of this broker": (
+        [CAPACITY, setting("replication.brokers.1", 7 * MB)],
+        [],
+        (7 * MB, "conf"),
+    ),
+    "the most it ever sent": (
+        [setting("replication.capacity_bytes_per_s", None)],
+        [sent(NOW - 86_400, 900), sent(NOW, 100), sent(NOW, 50)],
+        (900.0, "learned"),
+    ),
+    "forgotten": ([], [sent(NOW - 8 * 86_400, 900), sent(NOW, 100)], (100.0, "learned")),
+    "what it took is apart": ([], [sent(NOW, 9, flow="produced")], (None, None)),
+}
+FLOORS: dict[str, tuple[list[Row], tuple[float, float]]] = {
+    "the busiest minute of what is written": (MOVES, (70.0, 70.0)),
+    "followers in sync are charged too": (
+        [*MOVES, throttled(NOW, peer_broker_id=3, in_isr=True, offset_lag=0)],
+        (140.0, 70.0),
+    ),
+    "partitions add up, whomever a follower reads them from": (
+        [
+            *MOVES,
+            throttled(NOW, partition=1),
+            throttled(NOW, partition=1, side="follower", broker_id=2, peer_broker_id=1),
+            throttled(NOW - 60, partition=1, side="follower", broker_id=2, peer_broker_id=3),
+        ],
+        (75.0, 75.0),
+    ),
+    "one that * holds, and that was quiet in the last minute": (
+        [*EVERY, *MOVES[1:]],
+        (75.0, 70.0),
+    ),
+    "no longer listed": (
+        [throttled(NOW - 60), throttled(NOW, is_standing=False), *MOVES[1:]],
+        (0.0, 70.0),
+    ),
+    "no list holds it": ([throttled(NOW, listed="unlisted"), *MOVES[1:]], (0.0, 70.0)),
+    "nobody reads from it": (
+        [throttled(NOW, peer_broker_id=None, reason="not_replicating"), *MOVES[1:]],
+        (0.0, 70.0),
+    ),
+}
+WRITTEN = [
+    *(produced(NOW - 60, 70), produced(NOW, 30), produced(NOW - 600, 900)),
+    *(produced(NOW, 5, partition=1), produced(NOW, 3, topic=None, topic_id="t9")),
+]
+STANDING: dict[str, tuple[list[Row], tuple[Any, ...]]] = {
+    "set long ago": ([throttled(NOW)], (2e6, 3_660.0, "User:admin")),
+    "set before the log began": (
+        [throttled(NOW, rate_set_at=None, rate_set_by=None)],
+        (2e6, None, None),
+    ),
+    "a rate in a file": ([throttled(NOW, rate_source="static")], (None, None, None)),
+    "removed a minute ago": (
+        [throttled(NOW - 60), throttled(NOW, rate=None, rate_source="unset")],
+        (None, None, None),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[int, str], Row]]:
+    cases = {
+        case: {"settings": settings, "rack_traffic": traffic}
+        for case, (settings, traffic, _) in CAPACITIES.items()
+    }
+    cases |= {
+        case: {"replication_throttles": throttles, "replication_traffic": WRITTEN}
+        for case, (throttles, _) in FLOORS.items()
+    }
+    cases |= {
+        case: {"replication_throttles": throttles} for case, (throttles, _) in STANDING.items()
+    }
+    return demands(tmp_path_factory.mktemp("demand"), cases)
+
+
+@pytest.mark.parametrize("case", CAPACITIES)
 def test_what_a_broker_can_carry(
-    warehouse: Warehouse, settings: list[Row], traffic: list[Row], expected: tuple[Any, ...]
+    demanded: dict[str, dict[tuple[int, str], Row]], case: str
 ) -> None:
-    found = demand(warehouse, settings=settings, rack_traffic=traffic)[1, "leader"]
-    assert (found["capacity_bytes_per_s"], found["capacity_source"]) == expected
+    found = demanded[case][1, "leader"]
+    assert (found["capacity_bytes_per_s"], found["capacity_source"]) == CAPACITIES[case][-1]
 
 
 def test_other_traffic_is_that_of_the_busiest_of_ten_minutes_and_after_the_move(
@@ -147,53 +204,12 @@ def test_other_traffic_is_that_of_the_busiest_of_ten_minutes_and_after_the_move(
     assert found[2, "follower"]["other_bytes_per_s"] == 900 + 10
 
 
-@pytest.mark.parametrize(
-    ("throttles", "floors"),
-    [
-        pytest.param(MOVES, (70.0, 70.0), id="the busiest minute of what is written"),
-        pytest.param(
-            [*MOVES, throttled(NOW, peer_broker_id=3, in_isr=True, offset_lag=0)],
-            (140.0, 70.0),
-            id="followers in sync are charged too",
-        ),
-        pytest.param(
-            [
-                *MOVES,
-                throttled(NOW, partition=1),
-                throttled(NOW, partition=1, side="follower", broker_id=2, peer_broker_id=1),
-                throttled(NOW - 60, partition=1, side="follower", broker_id=2, peer_broker_id=3),
-            ],
-            (75.0, 75.0),
-            id="partitions add up, whomever a follower reads them from",
-        ),
-        pytest.param(
-            [*EVERY, *MOVES[1:]],
-            (75.0, 70.0),
-            id="one that * holds, and that was quiet in the last minute",
-        ),
-        pytest.param(
-            [throttled(NOW - 60), throttled(NOW, is_standing=False), *MOVES[1:]],
-            (0.0, 70.0),
-            id="no longer listed",
-        ),
-        pytest.param(
-            [throttled(NOW, listed="unlisted"), *MOVES[1:]], (0.0, 70.0), id="no list holds it"
-        ),
-        pytest.param(
-            [throttled(NOW, peer_broker_id=None, reason="not_replicating"), *MOVES[1:]],
-            (0.0, 70.0),
-            id="nobody reads from it",
-        ),
-    ],
-)
+@pytest.mark.parametrize("case", FLOORS)
 def test_the_least_that_must_pass(
-    warehouse: Warehouse, throttles: list[Row], floors: tuple[float, float]
+    demanded: dict[str, dict[tuple[int, str], Row]], case: str
 ) -> None:
-    traffic = [produced(NOW - 60, 70), produced(NOW, 30), produced(NOW - 600, 900)]
-    traffic += [produced(NOW, 5, partition=1), produced(NOW, 3, topic=None, topic_id="t9")]
-    found = demand(warehouse, replication_throttles=throttles, replication_traffic=traffic)
-    got = found[1, "leader"]["floor_bytes_per_s"], found[2, "follower"]["floor_bytes_per_s"]
-    assert got == floors
+    leader, follower = demanded[case][1, "leader"], demanded[case][2, "follower"]
+    assert (leader["floor_bytes_per_s"], follower["floor_bytes_per_s"]) == FLOORS[case][-1]
 
 
 def test_a_topic_that_is_named_by_id_alone_is_written_too(warehouse: Warehouse) -> None:
@@ -203,30 +219,10 @@ def test_a_topic_that_is_named_by_id_alone_is_written_too(warehouse: Warehouse) 
     assert found[1, "leader"]["floor_bytes_per_s"] == 70.0
 
 
-@pytest.mark.parametrize(
-    ("throttles", "expected"),
-    [
-        pytest.param([throttled(NOW)], (2e6, 3_660.0, "User:admin"), id="set long ago"),
-        pytest.param(
-            [throttled(NOW, rate_set_at=None, rate_set_by=None)],
-            (2e6, None, None),
-            id="set before the log began",
-        ),
-        pytest.param(
-            [throttled(NOW, rate_source="static")], (None, None, None), id="a rate in a file"
-        ),
-        pytest.param(
-            [throttled(NOW - 60), throttled(NOW, rate=None, rate_source="unset")],
-            (None, None, None),
-            id="removed a minute ago",
-        ),
-    ],
-)
-def test_the_rate_that_stands(
-    warehouse: Warehouse, throttles: list[Row], expected: tuple[Any, ...]
-) -> None:
-    (found,) = demand(warehouse, replication_throttles=throttles).values()
-    assert (found["rate"], found["since_s"], found["rate_set_by"]) == expected
+@pytest.mark.parametrize("case", STANDING)
+def test_the_rate_that_stands(demanded: dict[str, dict[tuple[int, str], Row]], case: str) -> None:
+    (found,) = demanded[case].values()
+    assert (found["rate"], found["since_s"], found["rate_set_by"]) == STANDING[case][-1]
 
 
 def test_only_brokers_of_the_last_hour_with_a_list_or_a_move_are_told(warehouse: Warehouse) -> None:

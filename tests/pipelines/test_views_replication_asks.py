@@ -10,88 +10,93 @@ from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
 from .rate_rows import CAPACITY, NOW, sent
-from .view_rows import Row, at, make_tables, picked, rows, setting, throttled
+from .view_rows import Row, at, by_case, make_tables, picked, rows, setting, throttled
 
 LEADER_RATE = "leader.replication.throttled.rate"
 MANAGED = [CAPACITY, setting("replication.manage", "True")]
 IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": False}
 
 
-def asks(warehouse: Warehouse, throttles: list[Row], conf: list[Row]) -> list[Row]:
-    make_tables(warehouse, {"replication_throttles": throttles, "settings": conf})
-    return rows(warehouse, "SELECT * FROM replication_asks ORDER BY entity_type, entity_name")
+RATES: dict[str, tuple[Row, list[Row], tuple[Any, ...], str | None]] = {
+    "half of the way up": ({}, MANAGED, ("4000000", "2000000", 25), None),
+    "a list alone, and a move": (
+        {"rate": None, "rate_source": "unset"},
+        MANAGED,
+        ("90000000", None, 25),
+        None,
+    ),
+    "what stands is the default of all brokers": (
+        {"rate_source": "dynamic_default"},
+        MANAGED,
+        ("4000000", None, 25),
+        None,
+    ),
+    "too low: that is urgent": ({"rate": 5e5}, MANAGED, ("2000000", "500000", 5), None),
+    "unasked for": (
+        {},
+        [CAPACITY],
+        ("4000000", "2000000", 25),
+        "replication.manage of conf is false; 4.0 MB/s fit, by step_bound: of 100.0 MB/s "
+        "(conf) other traffic takes 0.0, what it holds is written at 0.0, and 2.0 MB/s stand, "
+        "set by User:admin",
+    ),
+    "nobody knows the capacity": (
+        {},
+        MANAGED[1:],
+        (None, "2000000", 25),
+        "no capacity in conf (replication), and no traffic it could be learned from",
+    ),
+    "too little is left": (
+        {},
+        [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]],
+        (None, "2000000", 25),
+        "what its lists hold, or 1 MB/s, is more than what is left of it: move fewer at once",
+    ),
+    "changed just now": (
+        {"rate_set_at": at(NOW)},
+        MANAGED,
+        ("2000000", "2000000", 25),
+        "its rate was changed so short a time ago that nobody sees yet what that did",
+    ),
+    "no list": (
+        {"listed": "unlisted"},
+        MANAGED,
+        ("4000000", "2000000", 25),
+        "no list names its replicas, and a rate alone does nothing; 4.0 MB/s fit, by "
+        "step_bound: of 100.0 MB/s (conf) other traffic takes 0.0, what it holds is written "
+        "at 0.0, and 2.0 MB/s stand, set by User:admin",
+    ),
+}
+NOTHING: dict[str, Row] = {
+    "nothing is moved or behind": IDLE,
+    "no rate and no move": {"rate": None, "rate_source": "unset", "is_moving": False},
+    "taken away in the minute in which the move ended": {"is_standing": False},
+}
+NEAR_ENOUGH: dict[str, tuple[list[Row], Row, list[tuple[str, str, None]]]] = {
+    "so that its lease goes on": (MANAGED, {"rate": 85e6}, [("85000000", "85000000", None)]),
+    "not managed": ([CAPACITY], {"rate": 85e6}, []),
+    "of all brokers": (MANAGED, {"rate": 85e6, "rate_source": "dynamic_default"}, []),
+}
+JUST_SET: Row = {"rate_set_at": at(NOW - 300), "list_set_at": at(NOW - 300)}
 
 
-@pytest.mark.parametrize(
-    ("throttle", "conf", "expected", "withheld"),
-    [
-        pytest.param({}, MANAGED, ("4000000", "2000000", 25), None, id="half of the way up"),
-        pytest.param(
-            {"rate": None, "rate_source": "unset"},
-            MANAGED,
-            ("90000000", None, 25),
-            None,
-            id="a list alone, and a move",
-        ),
-        pytest.param(
-            {"rate_source": "dynamic_default"},
-            MANAGED,
-            ("4000000", None, 25),
-            None,
-            id="what stands is the default of all brokers",
-        ),
-        pytest.param(
-            {"rate": 5e5}, MANAGED, ("2000000", "500000", 5), None, id="too low: that is urgent"
-        ),
-        pytest.param(
-            {},
-            [CAPACITY],
-            ("4000000", "2000000", 25),
-            "replication.manage of conf is false; 4.0 MB/s fit, by step_bound: of 100.0 MB/s "
-            "(conf) other traffic takes 0.0, what it holds is written at 0.0, and 2.0 MB/s stand, "
-            "set by User:admin",
-            id="unasked for",
-        ),
-        pytest.param(
-            {},
-            MANAGED[1:],
-            (None, "2000000", 25),
-            "no capacity in conf (replication), and no traffic it could be learned from",
-            id="nobody knows the capacity",
-        ),
-        pytest.param(
-            {},
-            [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]],
-            (None, "2000000", 25),
-            "what its lists hold, or 1 MB/s, is more than what is left of it: move fewer at once",
-            id="too little is left",
-        ),
-        pytest.param(
-            {"rate_set_at": at(NOW)},
-            MANAGED,
-            ("2000000", "2000000", 25),
-            "its rate was changed so short a time ago that nobody sees yet what that did",
-            id="changed just now",
-        ),
-        pytest.param(
-            {"listed": "unlisted"},
-            MANAGED,
-            ("4000000", "2000000", 25),
-            "no list names its replicas, and a rate alone does nothing; 4.0 MB/s fit, by "
-            "step_bound: of 100.0 MB/s (conf) other traffic takes 0.0, what it holds is written "
-            "at 0.0, and 2.0 MB/s stand, set by User:admin",
-            id="no list",
-        ),
-    ],
-)
-def test_which_rate_is_asked_for(
-    warehouse: Warehouse,
-    throttle: Row,
-    conf: list[Row],
-    expected: tuple[Any, ...],
-    withheld: str | None,
-) -> None:
-    row = asks(warehouse, [throttled(NOW, **throttle)], conf)[0]
+@pytest.fixture(scope="module")
+def asks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    cases = {case: (throttle, conf) for case, (throttle, conf, _, _) in RATES.items()}
+    cases |= {case: (JUST_SET | throttle, MANAGED) for case, throttle in NOTHING.items()}
+    cases |= {case: (JUST_SET | of, conf) for case, (conf, of, _) in NEAR_ENOUGH.items()}
+    content = {
+        case: {"replication_throttles": [throttled(NOW, **throttle)], "settings": conf}
+        for case, (throttle, conf) in cases.items()
+    }
+    sql = "SELECT * FROM replication_asks ORDER BY entity_type, entity_name"
+    return by_case(tmp_path_factory.mktemp("asks"), content, sql)
+
+
+@pytest.mark.parametrize("case", RATES)
+def test_which_rate_is_asked_for(asks: dict[str, list[Row]], case: str) -> None:
+    *_, expected, withheld = RATES[case]
+    row = asks[case][0]
     assert picked([row], "entity_type", "entity_name", "config_key") == [
         ("broker", "1", LEADER_RATE)
     ]
@@ -101,41 +106,19 @@ def test_which_rate_is_asked_for(
     assert row["evidence_key"] == "broker_id=1 side=leader"
 
 
-@pytest.mark.parametrize(
-    "throttle",
-    [
-        pytest.param(IDLE, id="nothing is moved or behind"),
-        pytest.param(
-            {"rate": None, "rate_source": "unset", "is_moving": False}, id="no rate and no move"
-        ),
-        pytest.param({"is_standing": False}, id="taken away in the minute in which the move ended"),
-    ],
-)
+@pytest.mark.parametrize("case", NOTHING)
 def test_nothing_is_asked_for_where_nothing_need_change(
-    warehouse: Warehouse, throttle: Row
+    asks: dict[str, list[Row]], case: str
 ) -> None:
-    about = {"rate_set_at": at(NOW - 300), "list_set_at": at(NOW - 300)}
-    assert asks(warehouse, [throttled(NOW, **about | throttle)], MANAGED) == []
+    assert asks[case] == []
 
 
-@pytest.mark.parametrize(
-    ("conf", "throttle", "asked"),
-    [
-        (MANAGED, {"rate": 85e6}, [("85000000", "85000000", None)]),
-        ([CAPACITY], {"rate": 85e6}, []),
-        (MANAGED, {"rate": 85e6, "rate_source": "dynamic_default"}, []),
-    ],
-    ids=["so that its lease goes on", "not managed", "of all brokers"],
-)
+@pytest.mark.parametrize("case", NEAR_ENOUGH)
 def test_a_rate_near_enough_is_asked_for_as_it_stands(
-    warehouse: Warehouse,
-    conf: list[Row],
-    throttle: Row,
-    asked: list[tuple[str, str, None]],
+    asks: dict[str, list[Row]], case: str
 ) -> None:
-    about = {"rate_set_at": at(NOW - 300), "list_set_at": at(NOW - 300)}
-    found = asks(warehouse, [throttled(NOW, **about | throttle)], conf)
-    assert picked(found, "config_value", "prior_value", "withheld") == asked
+    asked = NEAR_ENOUGH[case][-1]
+    assert picked(asks[case], "config_value", "prior_value", "withheld") == asked
 
 
 def test_a_capacity_that_is_only_learned_may_be_more(warehouse: Warehouse) -> None:
