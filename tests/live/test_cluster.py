@@ -42,7 +42,13 @@ def test_the_pipelines_topics_are_there_and_take_large_records(cluster: Cluster)
         assert all(len(p["replica_nodes"]) == 1 for p in topic["partitions"])
 
 
-@pytest.mark.parametrize("user", CLIENTS)
+@pytest.mark.parametrize(
+    "user",
+    [
+        *CLIENTS[:2],
+        *(pytest.param(user, marks=pytest.mark.faults) for user in CLIENTS[2:]),
+    ],
+)
 def test_a_user_logs_in_with_the_right_password_alone(cluster: Cluster, user: str) -> None:
     properties = cluster.librdkafka_properties(user)
     assert set(AdminClient(properties).list_topics(timeout=10).brokers) == {1, 2, 3}

@@ -79,7 +79,8 @@ def test_ctrl_c_while_it_starts_leaves_no_process(after_s: float, tmp_path: Path
         assert await_none(tmp_path, 1) == []
 
 
-@pytest.mark.parametrize("after_s", [pytest.param(0.0, marks=pytest.mark.faults), 0.2])
+@pytest.mark.faults
+@pytest.mark.parametrize("after_s", [0.0, 0.2])
 def test_a_second_ctrl_c_while_it_stops_leaves_no_process(after_s: float, tmp_path: Path) -> None:
     with start(tmp_path / "c") as process:
         await_up(process)

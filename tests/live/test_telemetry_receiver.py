@@ -138,6 +138,7 @@ def test_a_push_that_cannot_be_kept_is_counted_and_the_client_goes_on(
     assert 1 <= logged.count("Client telemetry: ") <= 2
 
 
+@pytest.mark.faults
 def test_a_receiver_taken_out_and_put_back_at_run_time_counts_anew(tmp_path: Path) -> None:
     jmx_reporter = "org.apache.kafka.common.metrics.JmxReporter"
     with Cluster(tmp_path / "one", nodes=1) as cluster:

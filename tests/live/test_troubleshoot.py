@@ -121,7 +121,12 @@ def test_without_yes_nothing_is_written_and_what_is_shown_can_be_run(
 
 
 @pytest.mark.parametrize(
-    ("ending", "times"), [(signal.SIGINT, 1), (signal.SIGINT, 5), (signal.SIGTERM, 5)]
+    ("ending", "times"),
+    [
+        pytest.param(signal.SIGINT, 1, marks=pytest.mark.faults),
+        (signal.SIGINT, 5),
+        pytest.param(signal.SIGTERM, 5, marks=pytest.mark.faults),
+    ],
 )
 def test_an_end_from_outside_however_often_takes_it_back(
     cluster: Cluster, command: list[str], ending: signal.Signals, times: int, tmp_path: Path

@@ -288,6 +288,7 @@ def of_push(spark: SparkSession, warehouse: Warehouse) -> Counter[str]:
     return Counter(repr(row) for row in rows)
 
 
+@pytest.mark.faults
 def test_a_rebuild_decodes_a_push_of_two_routes_once_as_the_log_tells_it(
     conf: config.Conf,
     spark: SparkSession,
