@@ -7,7 +7,8 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse import Warehouse
 
 from ..pipelines.conftest import violation
-from ..pipelines.view_rows import make_tables, setting
+from ..pipelines.view_rows import setting
+from ..pipelines.view_tables import make_tables
 
 USAGE = 8_226_666.0
 """Bytes per second that each is said to have produced, 8.2 times what it may."""

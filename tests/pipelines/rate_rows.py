@@ -6,7 +6,8 @@ from typing import Any
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import Row, at, by_case, make_tables, replicated, rows, setting, throttled
+from .view_rows import Row, at, replicated, setting, throttled
+from .view_tables import by_case, make_tables, rows
 
 NOW = 3_600
 MOVES = [throttled(NOW), throttled(NOW, side="follower", broker_id=2, peer_broker_id=1)]

@@ -12,7 +12,8 @@ from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import NOON, violation
-from .view_rows import HOSTILE, Row, make_tables, setting, throttled
+from .view_rows import HOSTILE, Row, setting, throttled
+from .view_tables import make_tables
 
 HALF_AN_HOUR = timedelta(minutes=30)
 

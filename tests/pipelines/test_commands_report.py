@@ -8,7 +8,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-from .view_rows import make_table
+from .view_tables import make_table
 
 
 def test_a_second_report_takes_the_place_of_the_first(

@@ -22,7 +22,8 @@ from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, YIELDED
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .feedback.made_up import DictConfigs, ListJournal
-from .view_rows import at, make_tables
+from .view_rows import at
+from .view_tables import make_tables
 
 LOGGER = "kafka.request.logger"
 TOPIC = "broker_request_logs"

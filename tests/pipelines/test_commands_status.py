@@ -20,7 +20,8 @@ from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .test_checkpoints import checkpoint
-from .view_rows import HOSTILE, batch, counted, make_tables
+from .view_rows import HOSTILE, batch, counted
+from .view_tables import make_tables
 
 NOW = datetime.now(UTC)
 ROOMY = "health.min_free_share=0.0"

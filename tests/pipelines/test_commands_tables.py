@@ -17,7 +17,7 @@ from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
 from .conftest import NOON, Fill, violation
-from .view_rows import make_tables
+from .view_tables import make_tables
 
 HOSTILE = "[bold]a[/bold]\x1b[31m\x9b2J\r\n\u202eb"
 

@@ -10,7 +10,8 @@ import pytest
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import Row, at, choice, crossed, make_tables
+from .view_rows import Row, at, choice, crossed
+from .view_tables import make_tables
 
 MB = 1_000_000
 SEEN = {"cluster_id": "c1", "event_time": at(-600), "is_removed": False}

@@ -19,7 +19,8 @@ from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.udfs.rules import lease
 
-from .view_rows import INSTANCE, at, make_tables, push
+from .view_rows import INSTANCE, at, push
+from .view_tables import make_tables
 
 ONE, TWO, GONE = "vl7CCx68Qw29SsxmLSK4Xg", "-_7CCx68Qw29SsxmLSK4Xg", "gone_x68Qw29SsxmLSK4Xg"
 CONSUMER, PRODUCER = "org.apache.kafka.consumer.", "org.apache.kafka.producer."

@@ -8,7 +8,8 @@ import pytest
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import HOSTILE, Row, make_tables, use
+from .view_rows import HOSTILE, Row, use
+from .view_tables import make_tables
 
 LOOP = [use(n / 10, n, client_pattern="loop-*") for n in range(200)]
 CALM = [use(n, 1_000 + n, client_pattern="calm", client_address="10.0.0.8") for n in range(5)]

@@ -10,7 +10,9 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import violation
-from .view_rows import FILLED, HOSTILE, Row, at, make_tables, request
+from .view_filled import FILLED
+from .view_rows import HOSTILE, Row, at, request
+from .view_tables import make_tables
 
 DAVE = {"principal": "User:dave", "client_id": "exports"}
 Why = Callable[..., tuple[int, str, str]]

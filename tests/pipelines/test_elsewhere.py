@@ -18,7 +18,8 @@ from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
 from . import elsewhere, recorded
-from .view_rows import Row, make_table
+from .view_rows import Row
+from .view_tables import make_table
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(1_800)]
 

@@ -27,7 +27,8 @@ from quotaflow.pipelines.notices import Notice
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-from .view_rows import CLIENT, HOSTILE, at, make_tables
+from .view_rows import CLIENT, HOSTILE, at
+from .view_tables import make_tables
 
 NOW = at(3_600)
 PATH = "/services/T000/TOPSECRET"

@@ -21,7 +21,7 @@ from quotaflow.schemas import tables
 
 from .conftest import NOON, Fill, violation
 from .view_rows import config as set_config
-from .view_rows import make_tables
+from .view_tables import make_tables
 
 
 def answer(reader: Reader, sql: str) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import FAR_AHEAD, LONG_AGO, alert, make_tables, picked, rows
+from .view_rows import FAR_AHEAD, LONG_AGO, alert
+from .view_tables import make_tables, picked, rows
 
 ONE = "SELECT is_open, opened_at, closed_at, reason, duration_ms, peak_value FROM metric_alerts"
 

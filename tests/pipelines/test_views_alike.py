@@ -12,7 +12,8 @@ from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-from .view_rows import FILLED, make_tables, rows
+from .view_filled import FILLED
+from .view_tables import make_tables, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,7 +2,8 @@
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import at, batch, counted, make_tables, picked, rows
+from .view_rows import at, batch, counted
+from .view_tables import make_tables, picked, rows
 
 PROGRESS = {
     "query_progress": [

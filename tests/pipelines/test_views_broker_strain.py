@@ -7,7 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .rate_rows import CAPACITY, NOW, demand, demands, sent
-from .view_rows import Row, at, reassigned, replicated, request, rows, setting, throttled
+from .view_rows import Row, at, reassigned, replicated, request, setting, throttled
+from .view_tables import rows
 
 
 def answered(minute: int, total_ms: float, count: int = 30, **others: Any) -> list[Row]:

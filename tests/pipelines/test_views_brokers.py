@@ -7,7 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .view_rows import NAN, Row, at, gauge, picked, push, request, rows
+from .view_rows import NAN, Row, at, gauge, push, request
+from .view_tables import picked, rows
 
 
 def latency(instance: str, broker: int, avg: float, second: float = 5, **others: Any) -> Row:

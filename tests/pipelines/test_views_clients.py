@@ -7,16 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .view_rows import (
-    HOSTILE,
-    INFINITE,
-    NAN,
-    Row,
-    gauge,
-    picked,
-    request,
-    rows,
-)
+from .view_rows import HOSTILE, INFINITE, NAN, Row, gauge, request
+from .view_tables import picked, rows
 
 
 def latency(second: float, stat: str, value: float, kind: str = "producer", **others: Any) -> Row:

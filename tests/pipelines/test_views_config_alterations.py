@@ -6,19 +6,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import (
-    HOSTILE,
-    Row,
-    altered,
-    at,
-    config,
-    limited,
-    make_tables,
-    picked,
-    reassigned,
-    rows,
-    setting,
-)
+from .view_rows import HOSTILE, Row, altered, at, config, limited, reassigned, setting
+from .view_tables import make_tables, picked, rows
 
 LEADERS = "leader.replication.throttled.replicas"
 RATE = "leader.replication.throttled.rate"

@@ -9,7 +9,9 @@ from quotaflow.pipelines import config, views
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-from .view_rows import FILLED, Row, make_tables, rows
+from .view_filled import FILLED
+from .view_rows import Row
+from .view_tables import make_tables, rows
 
 DOCS = {
     path.name: path.read_text(encoding="utf-8")

@@ -6,7 +6,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import Row, fetched, make_tables, picked, rows
+from .view_rows import Row, fetched
+from .view_tables import make_tables, picked, rows
 
 MIB = 2**20
 NAMES = ("advice", "current_value", "recommended_value", "fetches_per_s", "expected_fetches_per_s")

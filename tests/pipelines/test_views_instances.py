@@ -1,6 +1,7 @@
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import INSTANCE, at, gauge, make_tables, picked, push, rows
+from .view_rows import INSTANCE, at, gauge, push
+from .view_tables import make_tables, picked, rows
 
 ASKED = {**INSTANCE, "event_time": at(0), "error_code": 0, "push_interval_ms": 10_000}
 OTHER = {"client_instance_id": "i2", "client_id": "billing"}

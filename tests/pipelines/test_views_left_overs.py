@@ -7,7 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .rate_rows import NOW
-from .view_rows import HOSTILE, Row, altered, by_case, make_tables, picked, rows, setting, throttled
+from .view_rows import HOSTILE, Row, altered, setting, throttled
+from .view_tables import by_case, make_tables, picked, rows
 
 LEADER_RATE = "leader.replication.throttled.rate"
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))

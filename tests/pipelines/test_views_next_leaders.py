@@ -7,7 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .rate_rows import MOVES, NOW, demand, produced
-from .view_rows import Row, choice, make_tables, picked, reassigned, rows, throttled
+from .view_rows import Row, choice, reassigned, throttled
+from .view_tables import make_tables, picked, rows
 
 MINUTE_BYTES = 60
 TO_2 = [reassigned(0, "requested", node, place=place) for place, node in enumerate((2, 1, 3))]

@@ -8,7 +8,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import NOON, Fill
-from .view_rows import Row, at, cumulative, delta, gauge, rows
+from .view_rows import Row, at, cumulative, delta, gauge
+from .view_tables import rows
 
 NOON_NS = int(NOON.timestamp()) * 10**9
 STRUCTS = ("gauge", "sum", "histogram", "exponential_histogram", "summary")

@@ -7,7 +7,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import LONG_AGO, Row, active, at, config, make_tables, picked, rows, setting, use
+from .view_rows import LONG_AGO, Row, active, at, config, setting, use
+from .view_tables import make_tables, picked, rows
 
 DAY_S = 86_400
 ALICE, BOB = {"principal": "User:alice"}, {"principal": "User:bob"}

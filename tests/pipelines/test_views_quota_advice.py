@@ -7,7 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill, violation
-from .view_rows import Row, at, picked, rows, setting
+from .view_rows import Row, at, setting
+from .view_tables import picked, rows
 
 ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over_windows")
 

@@ -3,7 +3,8 @@
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .view_rows import picked, rows, used
+from .view_rows import used
+from .view_tables import picked, rows
 
 
 def test_headroom_is_that_of_the_worst_window_of_the_last_hour(

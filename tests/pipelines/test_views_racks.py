@@ -6,7 +6,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import Row, choice, crossed, gauge, make_tables, picked, rows, setting
+from .view_rows import Row, choice, crossed, gauge, setting
+from .view_tables import make_tables, picked, rows
 
 GIB = 2**30
 

@@ -14,16 +14,8 @@ from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.udfs.rules.throttle_rate import Bounds, Demand, Standing, advised
 
 from .rate_rows import CAPACITY, MOVES, NOW, demand, demands, produced, sent
-from .view_rows import (
-    Row,
-    at,
-    make_tables,
-    picked,
-    replicated,
-    rows,
-    setting,
-    throttled,
-)
+from .view_rows import Row, at, replicated, setting, throttled
+from .view_tables import make_tables, picked, rows
 
 MB = 1e6
 LONG_S = 10_000.0

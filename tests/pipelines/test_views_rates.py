@@ -7,7 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .view_rows import Row, cumulative, delta, picked, rows
+from .view_rows import Row, cumulative, delta
+from .view_tables import picked, rows
 
 RATES = "SELECT * FROM metric_rates ORDER BY series_id, event_time"
 

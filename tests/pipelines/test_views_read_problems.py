@@ -6,18 +6,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import (
-    HOSTILE,
-    Row,
-    at,
-    choice,
-    fault,
-    lookup,
-    make_tables,
-    picked,
-    rows,
-    stood,
-)
+from .view_rows import HOSTILE, Row, at, choice, fault, lookup, stood
+from .view_tables import make_tables, picked, rows
 
 OLD_JAVA = {"client_software_version": "3.3.2"}
 LOOP = fault(0, "redirect_loop", 5, broker_id=1, named_replica=2)

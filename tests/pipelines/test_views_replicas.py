@@ -6,7 +6,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import HOSTILE, Row, at, choice, crossed, make_tables, moved, picked, rows, setting
+from .view_rows import HOSTILE, Row, at, choice, crossed, moved, setting
+from .view_tables import make_tables, picked, rows
 
 HALF_HOUR_S = 1_800
 TARGET = ("advice", "principal", "client_id", "client_rack", "topic", "partition", "broker_id")

@@ -10,7 +10,8 @@ from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
 from .rate_rows import CAPACITY, NOW, sent
-from .view_rows import Row, at, by_case, make_tables, picked, rows, setting, throttled
+from .view_rows import Row, at, setting, throttled
+from .view_tables import by_case, make_tables, picked, rows
 
 LEADER_RATE = "leader.replication.throttled.rate"
 MANAGED = [CAPACITY, setting("replication.manage", "True")]

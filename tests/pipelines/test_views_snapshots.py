@@ -2,7 +2,8 @@
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import at, make_tables, picked, quota, rows
+from .view_rows import at, quota
+from .view_tables import make_tables, picked, rows
 
 SEEN = {"cluster_id": "c1", "is_removed": False}
 TOPIC = SEEN | {"topic_id": "t1", "topic": "orders", "partition_count": 1}

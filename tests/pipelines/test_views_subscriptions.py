@@ -6,7 +6,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import INSTANCE, LONG_AGO, alert, at, config, make_tables, picked, push, rows
+from .view_rows import INSTANCE, LONG_AGO, alert, at, config, push
+from .view_tables import make_tables, picked, rows
 
 ID = "vl7CCx68Qw29SsxmLSK4Xg"
 ASK = {"ask_metrics": "a.,b.", "ask_interval_ms": 10_000, "bound": 5e3, "metric": "a.x"}

@@ -7,7 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .rate_rows import NOW, produced
-from .view_rows import HOSTILE, Row, altered, make_tables, picked, rows, setting, throttled
+from .view_rows import HOSTILE, Row, altered, setting, throttled
+from .view_tables import make_tables, picked, rows
 
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
 MANAGED = setting("replication.manage", "True")

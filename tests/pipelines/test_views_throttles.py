@@ -6,19 +6,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import (
-    HOSTILE,
-    Row,
-    altered,
-    at,
-    make_tables,
-    picked,
-    reassigned,
-    replicated,
-    rows,
-    setting,
-    throttled,
-)
+from .view_rows import HOSTILE, Row, altered, at, reassigned, replicated, setting, throttled
+from .view_tables import make_tables, picked, rows
 
 MIB = 2**20
 TO_ORDERS = ("leader.replication.throttled.replicas", "0:1")

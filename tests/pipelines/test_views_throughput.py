@@ -7,19 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .view_rows import (
-    CLIENT,
-    HOSTILE,
-    SENT,
-    Row,
-    at,
-    cumulative,
-    delta,
-    gauge,
-    picked,
-    request,
-    rows,
-)
+from .view_rows import CLIENT, HOSTILE, SENT, Row, at, cumulative, delta, gauge, request
+from .view_tables import picked, rows
 
 BYTES = "producer.topic.byte.total"
 IN = "consumer.fetch.manager.records.consumed.total"

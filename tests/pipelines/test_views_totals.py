@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .view_rows import INFINITE, NAN, Row, at, cumulative, delta, gauge, picked, rows
+from .view_rows import INFINITE, NAN, Row, at, cumulative, delta, gauge
+from .view_tables import picked, rows
 
 TOTALS = "SELECT * FROM metric_totals ORDER BY series_id, event_time"
 _NUMBERS = count(1)

@@ -9,7 +9,8 @@ from quotaflow.pipelines.snapshots import settings
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .view_rows import Row, at, moved, picked, rows, setting
+from .view_rows import Row, at, moved, setting
+from .view_tables import picked, rows
 
 GIB = 2**30
 DAY_S = 86_400

@@ -18,7 +18,9 @@ from quotaflow.pipelines.reader import Reader, check_query
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-from ..view_rows import FILLED, Row, make_tables
+from ..view_filled import FILLED
+from ..view_rows import Row
+from ..view_tables import make_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa

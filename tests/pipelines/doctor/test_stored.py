@@ -11,7 +11,7 @@ from quotaflow.pipelines.doctor import brokers, stored
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-from ..view_rows import make_tables
+from ..view_tables import make_tables
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from quotaflow.pipelines.quality_section import Quality
 from quotaflow.pipelines.warehouse import Warehouse
 
 from ..conftest import NOON
-from ..view_rows import make_tables
+from ..view_tables import make_tables
 from .made_up import desired
 
 CONF = config.Conf()

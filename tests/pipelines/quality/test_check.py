@@ -16,7 +16,8 @@ from quotaflow.pipelines.quality.validation import Validation
 from quotaflow.pipelines.warehouse import Warehouse
 
 from ..conftest import Fill
-from ..view_rows import HOSTILE, rows
+from ..view_rows import HOSTILE
+from ..view_tables import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

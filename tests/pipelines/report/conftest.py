@@ -9,7 +9,7 @@ from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.report.section import Section
 from quotaflow.pipelines.warehouse import Warehouse
 
-from ..view_rows import make_tables
+from ..view_tables import make_tables
 from .pages import CONTENT, hostile, scope
 
 

@@ -9,7 +9,8 @@ from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.warehouse import Warehouse
 
-from ..view_rows import FILLED, Row, at
+from ..view_filled import FILLED
+from ..view_rows import Row, at
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NOW = NOON + timedelta(hours=2)

@@ -8,7 +8,8 @@ from quotaflow.pipelines.report.section import SOON, Section
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
-from ..view_rows import Row, at, make_table
+from ..view_rows import Row, at
+from ..view_tables import make_table
 from .pages import scope
 
 HOUR_S = 3_600
