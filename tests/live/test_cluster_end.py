@@ -7,24 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
-
-def java_below(folder: Path) -> list[int]:
-    """Processes whose command line names the folder, but for the command that was started."""
-    return [
-        process.pid
-        for process in psutil.process_iter(["cmdline", "name"])
-        if process.info["name"] == "java" and str(folder) in " ".join(process.info["cmdline"] or [])
-    ]
-
-
-def await_none(folder: Path, timeout_s: float) -> list[int]:
-    deadline = time.monotonic() + timeout_s
-    while (left := java_below(folder)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return left
+from .java_left import await_none, java_below
 
 
 def start(folder: Path) -> subprocess.Popen[str]:
