@@ -20,6 +20,8 @@ from quotaflow.udfs import otlp
 
 TOPIC = "otlp_metrics"
 PUSHES_PER_BATCH = 7
+BATCH_BYTES = 8 << 20
+"""More than so many pushes of the busiest client take."""
 CONTEXT = {
     "client_instance_id": "client_instance_id",
     "principal": "principal",
@@ -106,9 +108,9 @@ def by_collector(
     filled: Path, cluster: Cluster, login: list[str], tmp_path: Path
 ) -> list[dict[str, Any]]:
     """The points of a warehouse that knows the receiver's pushes by a Collector alone."""
-    cluster.create_topics([TOPIC])
-    no_push = {"enable.metrics.push": False}
-    producer = Producer({**cluster.librdkafka_properties("admin"), **no_push})
+    cluster.create_topics([TOPIC], configs={"max.message.bytes": str(BATCH_BYTES)})
+    as_exporter = {"enable.metrics.push": False, "message.max.bytes": BATCH_BYTES}
+    producer = Producer(cluster.librdkafka_properties("admin") | as_exporter)
     for value in collected(pushes(filled, "receiver")):
         producer.produce(TOPIC, value)
     assert producer.flush(30) == 0
