@@ -11,6 +11,9 @@ from .view_tables import by_case, make_tables, rows
 
 NOW = 3_600
 MOVES = [throttled(NOW), throttled(NOW, side="follower", broker_id=2, peer_broker_id=1)]
+DEMAND = "SELECT * FROM replication_demand"
+BySide = dict[tuple[int, str], Row]
+"""Of each broker and side, as "leader", its row."""
 CAPACITY = setting("replication.capacity_bytes_per_s", 1e8)
 
 
@@ -27,24 +30,20 @@ def sent(second: float, size: int, **others: Any) -> Row:
     return row | {"bytes": 60 * size} | others
 
 
-def demand(
-    warehouse: Warehouse, view: str = "replication_demand", **content: list[Row]
-) -> dict[tuple[int, str], Row]:
+def demand(warehouse: Warehouse, **content: list[Row]) -> BySide:
     """Rows by broker and side, of a move from broker 1 to 2 unless others are told."""
     make_tables(warehouse, {"replication_throttles": MOVES} | content)
-    return _by_side(rows(warehouse, f"SELECT * FROM {view}"))
+    return _by_side(rows(warehouse, DEMAND))
 
 
-def demands(
-    folder: Path, cases: Mapping[str, dict[str, list[Row]]]
-) -> dict[str, dict[tuple[int, str], Row]]:
+def demands(folder: Path, cases: Mapping[str, dict[str, list[Row]]]) -> dict[str, BySide]:
     """The same of each case, by one query."""
     content = {case: {"replication_throttles": MOVES} | told for case, told in cases.items()}
-    found = by_case(folder, content, "SELECT * FROM replication_demand")
+    found = by_case(folder, content, DEMAND)
     return {case: _by_side(of) for case, of in found.items()}
 
 
-def _by_side(found: list[Row]) -> dict[tuple[int, str], Row]:
+def _by_side(found: list[Row]) -> BySide:
     told = {(row["broker_id"], row["side"]): row for row in found}
     assert len(told) == len(found)
     return told

@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .rate_rows import CAPACITY, NOW, demand, demands, sent
+from .rate_rows import CAPACITY, NOW, BySide, demand, demands, sent
 from .view_rows import Row, at, reassigned, replicated, request, setting, throttled
 from .view_tables import rows
 
@@ -63,7 +63,7 @@ BORNE: dict[str, tuple[list[Row], bool]] = {
 
 
 @pytest.fixture(scope="module")
-def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[int, str], Row]]:
+def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BySide]:
     cases = {case: {"requests": asked_for} for case, (asked_for, _) in ANSWERED.items()}
     cases |= {
         case: {"requests": SLOW, "settings": settings} for case, (settings, _) in BORNE.items()
@@ -72,16 +72,12 @@ def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[i
 
 
 @pytest.mark.parametrize("case", ANSWERED)
-def test_whether_clients_are_well(
-    demanded: dict[str, dict[tuple[int, str], Row]], case: str
-) -> None:
+def test_whether_clients_are_well(demanded: dict[str, BySide], case: str) -> None:
     assert demanded[case][1, "leader"]["are_clients_well"] == ANSWERED[case][-1]
 
 
 @pytest.mark.parametrize("case", BORNE)
-def test_conf_says_what_clients_bear(
-    demanded: dict[str, dict[tuple[int, str], Row]], case: str
-) -> None:
+def test_conf_says_what_clients_bear(demanded: dict[str, BySide], case: str) -> None:
     assert demanded[case][1, "leader"]["are_clients_well"] == BORNE[case][-1]
 
 

@@ -13,7 +13,7 @@ from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.udfs.rules.throttle_rate import Bounds, Demand, Standing, advised
 
-from .rate_rows import CAPACITY, MOVES, NOW, demand, demands, produced, sent
+from .rate_rows import CAPACITY, MOVES, NOW, BySide, demand, demands, produced, sent
 from .view_rows import Row, at, replicated, setting, throttled
 from .view_tables import make_tables, picked, rows
 
@@ -157,7 +157,7 @@ STANDING: dict[str, tuple[list[Row], tuple[Any, ...]]] = {
 
 
 @pytest.fixture(scope="module")
-def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[int, str], Row]]:
+def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BySide]:
     cases = {
         case: {"settings": settings, "rack_traffic": traffic}
         for case, (settings, traffic, _) in CAPACITIES.items()
@@ -173,9 +173,7 @@ def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[i
 
 
 @pytest.mark.parametrize("case", CAPACITIES)
-def test_what_a_broker_can_carry(
-    demanded: dict[str, dict[tuple[int, str], Row]], case: str
-) -> None:
+def test_what_a_broker_can_carry(demanded: dict[str, BySide], case: str) -> None:
     found = demanded[case][1, "leader"]
     assert (found["capacity_bytes_per_s"], found["capacity_source"]) == CAPACITIES[case][-1]
 
@@ -197,9 +195,7 @@ def test_other_traffic_is_that_of_the_busiest_of_ten_minutes_and_after_the_move(
 
 
 @pytest.mark.parametrize("case", FLOORS)
-def test_the_least_that_must_pass(
-    demanded: dict[str, dict[tuple[int, str], Row]], case: str
-) -> None:
+def test_the_least_that_must_pass(demanded: dict[str, BySide], case: str) -> None:
     leader, follower = demanded[case][1, "leader"], demanded[case][2, "follower"]
     assert (leader["floor_bytes_per_s"], follower["floor_bytes_per_s"]) == FLOORS[case][-1]
 
@@ -212,7 +208,7 @@ def test_a_topic_that_is_named_by_id_alone_is_written_too(warehouse: Warehouse) 
 
 
 @pytest.mark.parametrize("case", STANDING)
-def test_the_rate_that_stands(demanded: dict[str, dict[tuple[int, str], Row]], case: str) -> None:
+def test_the_rate_that_stands(demanded: dict[str, BySide], case: str) -> None:
     (found,) = demanded[case].values()
     assert (found["rate"], found["since_s"], found["rate_set_by"]) == STANDING[case][-1]
 
