@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config, session
-from quotaflow.pipelines.facts.fetches import Fetches
+from quotaflow.pipelines.facts import fetches
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.results import fetch_sizes, preferred_replicas
 from quotaflow.pipelines.sinks import Batch
@@ -111,17 +111,18 @@ def run(spark: SparkSession, folder: Path, lines: int, partitions: int) -> Case:
     warehouse.ensure(spark, list(FILLED))
     requests = warehouse.read(spark, tables.REQUESTS.name)
     sum_s = _seconds(lambda: _sum(requests))
-    facts = Fetches(conf.fetch_sessions)
-    fetches_s = _seconds(lambda: facts.write(requests, Batch(warehouse, "f", "f", 0)))
+    follow, asked = fetches.Fetches(conf.fetch_sessions), fetches.lines(requests)
+    fetches_s = _seconds(lambda: follow.write(asked, Batch(warehouse, "f", "f", 0)))
     results = (preferred_replicas.result({}), fetch_sizes.result(conf.quotas))
-    fetches = warehouse.read(spark, tables.FETCHES.name)
+    fetched = warehouse.read(spark, tables.FETCHES.name)
     keeper = Keeper(results, conf)
-    results_s = _seconds(lambda: keeper.write(fetches, Batch(warehouse, "r", "r", 0)))
+    arrived = keeper.arrivals(fetched)
+    results_s = _seconds(lambda: keeper.write(arrived, Batch(warehouse, "r", "r", 0)))
     rows = [warehouse.read(spark, r.table.name).count() for r in results]
     state = warehouse.folder(tables.FETCH_SESSIONS.name).glob("*.parquet")
     sessions = warehouse.read(spark, tables.FETCH_SESSIONS.name).count()
-    if fetches.count() != count or sessions != SESSIONS or not all(rows):
-        raise ValueError(f"{fetches.count()} fetches, {sessions} sessions, rows {rows}")
+    if fetched.count() != count or sessions != SESSIONS or not all(rows):
+        raise ValueError(f"{fetched.count()} fetches, {sessions} sessions, rows {rows}")
     size = sum(file.stat().st_size for file in state)
     return Case(count, fetches_s, results_s, sum_s, sessions, size, sum(rows))
 

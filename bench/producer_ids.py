@@ -67,7 +67,7 @@ def write_facts(folder: Path, events: int, principals: int) -> None:
 def run(spark: SparkSession, folder: Path) -> float:
     """Seconds from facts to rates."""
     start = time.perf_counter()
-    seen = producer_id_rates.sightings(spark.read.parquet(str(folder)))
+    seen = producer_id_rates.result(ProducerIds()).relevant(spark.read.parquet(str(folder)))
     rates = producer_id_rates.rates(Known(seen), conf=ProducerIds())
     rates.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - start
@@ -77,7 +77,7 @@ def run_stateful(spark: SparkSession, folder: Path) -> float:
     """Seconds from facts to counts per second, with the filters in state."""
     start = time.perf_counter()
     stream = spark.readStream.schema(tables.REQUESTS.sql_schema).parquet(str(folder))
-    seen = producer_id_rates.sightings(stream).groupBy(*KEY)
+    seen = producer_id_rates.result(ProducerIds()).relevant(stream).groupBy(*KEY)
     counts = seen.applyInPandasWithState(_count, COUNTED, "seen BINARY", "append", "NoTimeout")
     with tempfile.TemporaryDirectory() as checkpoint:
         writer = counts.writeStream.format("noop").option("checkpointLocation", checkpoint)

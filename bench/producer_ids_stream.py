@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
@@ -95,10 +95,10 @@ def follow(
         time.sleep(max(0.0, began + (number + 1) * every_s - time.monotonic()))
 
 
-def _cost(spark: SparkSession, keeper: Keeper, facts: object, batch: Batch) -> Cost:
+def _cost(spark: SparkSession, keeper: Keeper, facts: DataFrame, batch: Batch) -> Cost:
     jvm = _jvm()
     read_before, start = jvm.io_counters().read_chars, time.perf_counter()
-    keeper.write(facts, batch)  # type: ignore[arg-type]
+    keeper.write(keeper.arrivals(facts), batch)
     seconds = time.perf_counter() - start
     family = [jvm, *jvm.children(recursive=True)]
     heap, non_heap = _in_use(spark)

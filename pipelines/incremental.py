@@ -22,10 +22,10 @@ from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.spans import Span, any_of
 from quotaflow.pipelines.spark_errors import spark_errors
-from quotaflow.pipelines.touched import News, by_result, is_late, touched
+from quotaflow.pipelines.touched import News, arrivals, by_result, is_late, touched
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 _REASON_CHARS = 300
 
@@ -37,27 +37,37 @@ class Keeper:
     results: tuple[Result, ...]
     conf: Conf
 
-    def write(self, facts: "DataFrame", batch: Batch) -> None:
-        """Recompute and replace what these new facts touch, in one result after the other.
+    def arrivals(self, facts: "DataFrame") -> "DataFrame":
+        """What new facts mean to each result: what `write` takes."""
+        return arrivals(self.results, facts, self.conf.results.max_lateness_s)
+
+    def write(self, arrived: "DataFrame", batch: Batch) -> None:
+        """Recompute and replace what new facts touch, in one result after the other.
 
         A result whose rule fails is remembered as not up to date; when all fail, the batch does.
         """
+        self._update(by_result(arrived), batch, arrived.sparkSession)
+
+    def refresh(self, spark: "SparkSession", batch: Batch) -> None:
+        """As `write` when no facts came: what rules look up may be new, or one may have failed."""
+        self._update({}, batch, spark)
+
+    def _update(self, came: "dict[str, list[Row]]", batch: Batch, spark: "SparkSession") -> None:
         checkpoint = batch.warehouse.checkpoint(batch.job)
         known = result_memory.load(checkpoint)
         memories, counts, failures = dict(known), list[Count](), list[Exception]()
         latest: list[tuple[datetime, str]] = []
-        buckets = by_result(self.results, facts, self.conf.results.max_lateness_s)
-        news = News(facts.sparkSession, batch)
+        news = News(spark, batch)
         for result in self.results:
             name = result.table.name
-            by = touched(result, buckets.get(name, []), news, known.get(name, Memory()))
+            by = touched(result, came.get(name, []), news, known.get(name, Memory()))
             spans = news.computable(result, result.spans(by.in_buckets, by.since))
             latest.extend([by.latest] if by.latest else [])
             counts.append(Count("in", by.rows, name))
             counts.append(Count("late", by.late, name, "past_max_lateness"))
             counts.append(Count("late", by.rows_before(spans), name, "past_retention"))
             try:
-                rows = self._replace(result, facts.sparkSession, spans, batch) if spans else {}
+                rows = self._replace(result, spark, spans, batch) if spans else {}
             except spark_errors() as error:
                 failures.append(error)
                 memories[name] = _dirty(by.memory, spans[0].start, error)
@@ -70,12 +80,7 @@ class Keeper:
         result_memory.save(checkpoint, memories)
         if latest:
             time, cluster_id = max(latest)
-            batch.report(facts.sparkSession, counts, cluster_id, time)
-
-    def refresh(self, spark: "SparkSession", batch: Batch) -> None:
-        """As `write` when no facts came: what rules look up may be new, or one may have failed."""
-        facts = batch.warehouse.read(spark, self.results[0].facts.name)
-        self.write(facts.where(F.lit(False)), batch)
+            batch.report(spark, counts, cluster_id, time)
 
     def rebuild(self, batch: Batch, spark: "SparkSession", span: Span) -> Counter[str | None]:
         """Compute a span of the tables anew, late facts included; returns the rows by cluster."""
@@ -97,20 +102,18 @@ class Keeper:
         since = spans[0].start - timedelta(seconds=result.warm_up_s)
         lookback = timedelta(seconds=result.warm_up_s + result.lookback_s)
         read = [Span(span.start - lookback, span.end) for span in spans]
-        seen = result.relevant(
-            batch.warehouse.read(spark, result.facts.name).where(
-                any_of(span.holds("event_time") for span in read)
-            )
+        facts = batch.warehouse.read(spark, result.facts.name).where(
+            any_of(span.holds("event_time") for span in read)
         )
         if not late:
-            seen = seen.where(~is_late(self.conf.results.max_lateness_s))
+            facts = facts.where(~is_late(facts, self.conf.results.max_lateness_s))
         names = [context.table.name for context in result.context]
         place = any_of(
             f"({span.holds_date('event_date')} AND {span.holds(table.time)})" for span in spans
         )
         with holding() as hold:
             known = Known(
-                facts=seen,
+                facts=result.relevant(facts),
                 before=_carried(result, since, batch, spark),
                 since=since,
                 context={name: batch.warehouse.read(spark, name) for name in names},

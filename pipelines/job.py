@@ -54,10 +54,6 @@ class Job:
     appends: bool = True
     results: "Callable[[Conf], tuple[Result, ...]] | None" = None
 
-    def scans(self, conf: Conf) -> int:
-        """How often a batch is read: once for each result that is kept from it."""
-        return len(self.results(conf)) if self.results else 1
-
     def refresh(self, setting: Setting) -> None:
         """Bring results up to date when no new facts came, but perhaps what they look up did."""
         if self.results is None:

@@ -63,7 +63,7 @@ def _fetches(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
     conf, requests = setting.conf, tables.REQUESTS.name
     rows = sources.read_table(setting.spark, conf, setting.warehouse, requests)
     write = fetches.Fetches(conf.fetch_sessions).write
-    return sinks.start(rows, "fetches", setting.warehouse, write, trigger)
+    return sinks.start(fetches.lines(rows), "fetches", setting.warehouse, write, trigger)
 
 
 def _keep(
@@ -75,8 +75,9 @@ def _keep(
     kept = results(setting.conf)
     name = kept[0].facts.name
     facts = sources.read_table(setting.spark, setting.conf, setting.warehouse, name)
-    write = Keeper(kept, setting.conf).write
-    return sinks.start(facts, job, setting.warehouse, write, trigger)
+    keeper = Keeper(kept, setting.conf)
+    arrived = keeper.arrivals(facts)
+    return sinks.start(arrived, job, setting.warehouse, keeper.write, trigger)
 
 
 def _of_requests(conf: Conf) -> tuple[Result, ...]:

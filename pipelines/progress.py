@@ -160,8 +160,7 @@ class ProgressLog:
     def _tell_batch(self, job: Job, progress: Any) -> None:
         if not self._is_new(job, progress):
             return
-        scans = job.scans(self.setting.conf)
-        row = query_progress.of_batch(progress, job.name, self.setting.cluster_id, scans)
+        row = query_progress.of_batch(progress, job.name, self.setting.cluster_id)
         if not row["input_rows"]:
             row |= {"batch_id": None}
         self.unwritten[row["query_id"], row["batch_id"]] = row

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from math import ceil
 from typing import Any
 
 from quotaflow.pipelines.sources import CAME
@@ -27,18 +26,18 @@ _STATE = {
 }
 
 
-def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str | None, scans: int) -> Row:
-    """The row of one batch; `scans` is how often the job reads what came in.
+def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
+    """The row of one batch.
 
     It is of the cluster its rows are of, where they tell, else of the one given.
     """
-    came = (progress.get("observedMetrics") or {}).get(CAME) or {}
+    newest = (progress.get("observedMetrics") or {}).get(CAME) or {}
     return {
-        **_of(progress, job, came.get("cluster_id") or cluster_id),
+        **_of(progress, job, newest.get("cluster_id") or cluster_id),
         "batch_id": int(progress["batchId"]),
-        "input_rows": input_rows(progress, scans),
-        "input_rows_per_s": _rate(progress, "inputRowsPerSecond", scans),
-        "processed_rows_per_s": _rate(progress, "processedRowsPerSecond", scans),
+        "input_rows": came(progress),
+        "input_rows_per_s": _rate(progress, "inputRowsPerSecond"),
+        "processed_rows_per_s": _rate(progress, "processedRowsPerSecond"),
         **{_PHASES[phase]: ms for phase, ms in progress["durationMs"].items() if phase in _PHASES},
         **_behind(progress["sources"]),
         **_state(progress["stateOperators"]),
@@ -50,13 +49,8 @@ def of_idle(event: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
     return {**_of(event, job, cluster_id), "input_rows": 0}
 
 
-def input_rows(progress: Mapping[str, Any], scans: int) -> int:
-    """Rows that came in. A scan may skip what its result needs not: something is never nothing."""
-    return ceil(came(progress) / scans)
-
-
 def came(progress: Mapping[str, Any]) -> int:
-    """Rows that all scans of a batch read; behind Spark Connect only its sources tell.
+    """Rows that came in; behind Spark Connect only its sources tell.
 
     Of a topic no more than the batch spans: where frames cannot be held it is read more than once.
     """
@@ -81,10 +75,9 @@ def _of(told: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
     }
 
 
-def _rate(progress: Mapping[str, Any], name: str, scans: int) -> float | None:
+def _rate(progress: Mapping[str, Any], name: str) -> float | None:
     told = [source.get(name) for source in progress["sources"]]
-    rate = _sum(rate if isinstance(rate, int | float) else None for rate in told)
-    return None if rate is None else rate / scans
+    return _sum(rate if isinstance(rate, int | float) else None for rate in told)
 
 
 def _behind(sources: list[Mapping[str, Any]]) -> Row:
@@ -131,6 +124,6 @@ def _whole(told: Any) -> int | None:
     return int(told) if told is not None and str(told).isdecimal() else None
 
 
-def _sum(numbers: Any) -> int | None:
+def _sum(numbers: Any) -> float | None:
     known = [number for number in numbers if number is not None]
     return sum(known) if known else None

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, Row
@@ -41,33 +40,47 @@ class Touched:
         return sum(n for bucket, n in rows if first is None or bucket < first)
 
 
-def is_late(max_lateness_s: int) -> Column:
-    """Whether a fact was shipped too long after it happened to correct a result."""
+def is_late(facts: "DataFrame", max_lateness_s: int) -> Column:
+    """Whether a fact was shipped too long after it happened to correct a result.
+
+    Facts that no record told, such as snapshots, are never late.
+    """
+    if "record_time" not in facts.columns:
+        return F.lit(False)
     bound = F.make_dt_interval(secs=F.lit(max_lateness_s))
     return F.col("record_time") > F.col("event_time") + bound
 
 
-def by_result(
-    results: Iterable[Result], facts: "DataFrame", max_lateness_s: int
-) -> dict[str, list[Row]]:
-    """What came for each result, by its name, counted by bucket; all in one pass."""
-    came = (
-        result.relevant(facts)
-        .withColumn("is_late", is_late(max_lateness_s))
+def arrivals(results: Iterable[Result], facts: "DataFrame", max_lateness_s: int) -> "DataFrame":
+    """A row for each result that a fact concerns, with the `bucket` it touches: null where late.
+
+    Part of the stream's own plan, for a micro-batch that is handed on has every column read, each
+    time it is used.
+    """
+    of = [_arrival(result) for result in results]
+    late = is_late(facts, max_lateness_s)
+    return (
+        facts.select("cluster_id", "event_time", late.alias("is_late"), F.explode(F.array(*of)))
+        .where("col IS NOT NULL")
         .select(
-            F.lit(result.table.name).alias("result"),
-            *("cluster_id", "event_time", "is_late"),
-            F.window("event_time", f"{result.bucket_s} seconds")["start"].alias("start"),
+            *("cluster_id", "event_time", "is_late", "col.result"),
+            F.when(~F.col("is_late"), F.timestamp_seconds("col.bucket_s")).alias("bucket"),
         )
-        for result in results
     )
+
+
+def _arrival(result: Result) -> Column:
+    second = F.unix_seconds("event_time")
+    bucket_s = second - F.pmod(second, F.lit(result.bucket_s))
+    arrival = F.struct(F.lit(result.table.name).alias("result"), bucket_s.alias("bucket_s"))
+    return F.when(result.concerns(), arrival) if result.concerns else arrival
+
+
+def by_result(arrived: "DataFrame") -> dict[str, list[Row]]:
+    """What came for each result, by its name, counted by bucket."""
     rows = (
-        reduce(DataFrame.union, came)
         # By cluster too: Spark would sort, not hash, to find the greatest of texts.
-        .groupBy(
-            *("result", "cluster_id", "is_late"),
-            F.when(~F.col("is_late"), F.col("start")).alias("bucket"),
-        )
+        arrived.groupBy("result", "cluster_id", "is_late", "bucket")
         .agg(F.count(F.lit(1)).alias("rows"), F.max("event_time").alias("latest"))
         .collect()
     )

@@ -51,34 +51,44 @@ class Fetches:
 
     conf: FetchSessions
 
-    def write(self, requests: "DataFrame", batch: Batch) -> None:
+    def write(self, asked: "DataFrame", batch: Batch) -> None:
         """Follow every session, append, and report what came and which sessions were dropped."""
-        spark = requests.sparkSession
+        spark = asked.sparkSession
         sessions = batch.warehouse.read(spark, tables.FETCH_SESSIONS.name)
         with (
-            held(follow(requests, sessions, self.conf.idle_s)) as followed,
+            held(follow(asked, sessions, self.conf.idle_s)) as followed,
             held(with_dropped(followed, self.conf)) as kept,
         ):
             fetched = followed.where(F.col("kind") == FETCH)
-            lines = fetched.agg(
+            told = fetched.agg(
                 F.count(F.lit(1)).alias("rows"),
                 F.max("event_time").alias("newest"),
                 F.max_by("cluster_id", "event_time").alias("cluster_id"),
             ).collect()[0]
-            if not lines["rows"]:
+            if not told["rows"]:
                 return
-            counts = _counts(lines["rows"], kept.groupBy("dropped").count().collect())
+            counts = _counts(told["rows"], kept.groupBy("dropped").count().collect())
             batch.append(fetched, tables.FETCHES)
-            batch.report(spark, counts, lines["cluster_id"], lines["newest"].astimezone(UTC))
+            batch.report(spark, counts, told["cluster_id"], told["newest"].astimezone(UTC))
             batch.replace(kept.where("dropped IS NULL"), tables.FETCH_SESSIONS, _EVER)
 
 
-def follow(requests: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFrame":
-    """Fetches, and sessions as they are after them; `kind` tells them apart."""
-    lines = requests.where("api = 'FETCH'").select(*_OF_LINE, F.expr(_SESSIONS))
+def lines(requests: "DataFrame") -> "DataFrame":
+    """What the walk reads of FETCH requests, each with the sessions it belongs to.
+
+    Part of the stream's own plan, for a micro-batch that is handed on has every column read.
+    """
+    return requests.where("api = 'FETCH'").select(*_OF_LINE, F.expr(_SESSIONS))
+
+
+def follow(asked: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFrame":
+    """Fetches, and sessions as they are after them; `kind` tells them apart.
+
+    Takes what `lines` gives.
+    """
     own = {"session": F.col("session_id"), "kind": F.lit(SESSION)}
     return (
-        lines.unionByName(sessions.withColumns(own), allowMissingColumns=True)
+        asked.unionByName(sessions.withColumns(own), allowMissingColumns=True)
         .repartition(*KEY, F.expr(_ALONE))
         .sortWithinPartitions(
             *KEY,

@@ -6,6 +6,7 @@ A request that a broker passes on to the controller is in the log twice; `reques
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.result import Result
@@ -24,6 +25,11 @@ _TABLE = tables.CONFIG_ALTERATIONS
 _BUCKET_S = 60
 _MOST_CHARS, _MOST_MESSAGE_CHARS = 32_767, 300
 """The protocol has no longer string; a line that does may hold one."""
+_READ = (
+    *("cluster_id", "event_time", "broker_id", "api", "principal", "client_id"),
+    *("client_software_name", "client_address", "body"),
+    *("source_topic", "source_partition", "source_offset"),
+)
 _TYPES = {2: TOPIC, 4: BROKER, 8: "broker-logger", 16: CLIENT_METRICS, 32: "group"}
 _HIDDEN = "[hidden]"
 _CONFIGS = "configs: ARRAY<STRUCT<name: STRING, configOperation: INT, value: STRING>>"
@@ -152,18 +158,15 @@ def result() -> Result:
         facts=tables.REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        relevant=altering,
+        concerns=is_altering,
+        shaped=lambda requests: requests.select(*_READ),
         compute=lambda known: alterations(known.facts),
     )
 
 
-def altering(requests: "DataFrame") -> "DataFrame":
-    """Requests that alter configs or quotas, or make or delete what has them."""
-    return requests.where(F.col("api").isin(*RESOURCES, QUOTAS)).select(
-        *("cluster_id", "event_time", "record_time", "broker_id", "api", "principal", "client_id"),
-        *("client_software_name", "client_address", "body"),
-        *("source_topic", "source_partition", "source_offset"),
-    )
+def is_altering() -> Column:
+    """Whether a request alters configs or quotas, or makes or deletes what has them."""
+    return F.col("api").isin(*RESOURCES, QUOTAS)
 
 
 def alterations(requests: "DataFrame") -> "DataFrame":

@@ -13,6 +13,7 @@ from quotaflow.pipelines.results.replica_offsets import (
     PARTITION,
     answered_number,
     gathered,
+    is_answered,
     with_partition,
 )
 from quotaflow.pipelines.results.replica_states import with_replicas, with_topic
@@ -27,6 +28,10 @@ _TABLE = tables.FETCH_FAULTS
 _BUCKET_S = 60
 _CLIENT = ("principal", "client_id", "broker_id")
 _SOFTWARE = ("client_software_name", "client_software_version")
+_READ = (
+    *("cluster_id", "event_time", *_CLIENT, *_SOFTWARE),
+    *("connection_id", "replica_id", "partitions"),
+)
 _BOUNDS = ("log_start_offset", "end_offset", "leader_log_start_offset", "leader_end_offset")
 _NAME = ("cluster_id", "topic", "topic_id", "partition")
 _AT = tuple(name for name in PARTITION if name != "minute_end")
@@ -39,20 +44,13 @@ def result() -> Result:
         facts=tables.FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=_BUCKET_S,
-        relevant=answered,
+        concerns=is_answered,
+        shaped=lambda fetches: fetches.select(*_READ),
         compute=faults,
         context=tuple(
             Context(table, reaches_back=True)
             for table in (tables.REPLICAS, tables.BROKERS, tables.TOPICS)
         ),
-    )
-
-
-def answered(fetches: "DataFrame") -> "DataFrame":
-    """Fetches of consumers and followers that were answered with partitions."""
-    return fetches.where(F.size("partitions") > 0).select(
-        *("cluster_id", "event_time", "record_time", *_CLIENT, *_SOFTWARE, "connection_id"),
-        *("replica_id", "partitions"),
     )
 
 

@@ -39,7 +39,7 @@ def result(conf: Quotas) -> Result:
         facts=tables.FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        relevant=answers,
+        shaped=answers,
         compute=partial(sizes, conf=conf),
         context=(
             Context(tables.CONFIGS, reaches_back=True),
@@ -52,7 +52,7 @@ def result(conf: Quotas) -> Result:
 def answers(fetches: "DataFrame") -> "DataFrame":
     """What the rule reads of fetches."""
     return fetches.select(
-        *("cluster_id", "event_time", "record_time", "broker_id", "principal", "client_id"),
+        *("cluster_id", "event_time", "broker_id", "principal", "client_id"),
         *("replica_id", "session_partitions", "max_bytes", "min_bytes", "max_wait_ms"),
         *("throttle_time_ms", "error_code", "response_bytes", "partitions", "starved"),
     )

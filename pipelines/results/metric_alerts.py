@@ -1,7 +1,8 @@
 """`metric_alert_events`: readings of client metrics past a bound for too long (KIP-714)."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
@@ -36,19 +37,25 @@ def result(conf: Alerts) -> Result:
         facts=tables.CLIENT_METRICS,
         bucket_s=60,
         lookback_s=longest_s,
-        relevant=partial(readings, rules=conf.rules),
+        concerns=partial(is_spoken_of, rules=conf.rules),
+        shaped=partial(readings, rules=conf.rules),
         compute=partial(events, rules=conf.rules),
         carry_s=longest_s,
         carry_key=alerts.KEY,
     )
 
 
+def is_spoken_of(*, rules: Sequence[Alert]) -> Column:
+    """Whether any rule speaks of a reading; NaN ('no samples') is no number."""
+    is_number = F.col("value").isNotNull() & ~F.isnan("value")
+    return is_number & reduce(or_, map(_speaks_of, rules), F.lit(False))
+
+
 def readings(metrics: "DataFrame", *, rules: Sequence[Alert]) -> "DataFrame":
-    """Numbers that rules speak of, a row for each rule; NaN ('no samples') is none."""
+    """A row of a reading for each rule that speaks of it."""
     named = [F.when(_speaks_of(rule), F.lit(rule.name)) for rule in rules]
     of_rules = F.array_compact(F.array(*named)).cast("array<string>")
-    numbers = metrics.where(F.col("value").isNotNull() & ~F.isnan("value"))
-    return numbers.select(*_OF_READING, "record_time", F.explode(of_rules).alias("rule"))
+    return metrics.select(*_OF_READING, F.explode(of_rules).alias("rule"))
 
 
 def _speaks_of(rule: Alert) -> Column:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.result import Known, Result
@@ -55,14 +56,15 @@ def result() -> Result:
         facts=tables.REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        relevant=asking,
+        concerns=is_asking,
+        shaped=lambda requests: requests.select(*_KEY, "body"),
         compute=lookups,
     )
 
 
-def asking(requests: "DataFrame") -> "DataFrame":
-    """Requests that look up offsets or check epochs."""
-    return requests.where(F.col("api").isin(_LIST, _EPOCH)).select(*_KEY, "record_time", "body")
+def is_asking() -> Column:
+    """Whether a request looks up offsets or checks epochs."""
+    return F.col("api").isin(_LIST, _EPOCH)
 
 
 def lookups(known: Known) -> "DataFrame":

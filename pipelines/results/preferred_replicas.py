@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.results.as_of import with_minute, with_since
 from quotaflow.pipelines.results.client_racks import inferred_rack
 from quotaflow.pipelines.results.replica_choice import with_choices, with_leader
+from quotaflow.pipelines.results.replica_offsets import is_answered
 from quotaflow.pipelines.results.replica_states import (
     with_rack,
     with_replicas,
@@ -36,7 +37,8 @@ def result(racks: Mapping[str, str]) -> Result:
         facts=tables.FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        relevant=partial(answered, racks=racks),
+        concerns=is_answered,
+        shaped=partial(answers, racks=racks),
         compute=choices,
         context=tuple(
             Context(table, reaches_back=True)
@@ -45,13 +47,13 @@ def result(racks: Mapping[str, str]) -> Result:
     )
 
 
-def answered(fetches: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
-    """Fetches that were answered with partitions; those of followers tell high watermarks alone."""
+def answers(fetches: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
+    """What the rule reads of them; those of followers tell high watermarks alone."""
     is_consumer = F.col("replica_id").isNull()
     told = F.when(is_consumer, F.col("rack_id"))
     inferred = F.when(is_consumer, inferred_rack(F.col("client_address"), racks))
-    return fetches.where(F.size("partitions") > 0).select(
-        *("cluster_id", "broker_id", "event_time", "record_time", "partitions"),
+    return fetches.select(
+        *("cluster_id", "broker_id", "event_time", "partitions"),
         *(F.when(is_consumer, F.col(name)).alias(name) for name in ("principal", "client_id")),
         is_consumer.alias("is_consumer"),
         F.when(is_consumer, F.col("api_version")).alias("api_version"),

@@ -27,7 +27,7 @@ def result(conf: ProducerIds) -> Result:
         facts=tables.ACTIVE_PRODUCERS,
         bucket_s=60,
         lookback_s=0,
-        relevant=lambda held: held.withColumn("record_time", F.col("event_time")),
+        shaped=lambda held: held,
         compute=partial(activations, conf=conf),
         context=(
             Context(tables.ACTIVE_PRODUCERS, valid_from=None),

@@ -48,7 +48,8 @@ def result(conf: ProducerIds) -> Result:
         facts=tables.REQUESTS,
         bucket_s=60,
         lookback_s=memory_s + span_s(conf),
-        relevant=sightings,
+        concerns=is_sighting,
+        shaped=sightings,
         compute=partial(rates, conf=conf),
         carry_s=FULL_AGAIN_S,
         carry_key=tuple(KEY),
@@ -57,19 +58,23 @@ def result(conf: ProducerIds) -> Result:
     )
 
 
-def sightings(requests: "DataFrame") -> "DataFrame":
-    """Requests that show a producer id of their principal: handed out, or used in a transaction.
+def is_sighting() -> Column:
+    """Whether a request shows a producer id of its principal: handed out, or of a transaction.
 
     Batched ADD_PARTITIONS_TO_TXN (version 4 and later) go between brokers and show none.
     """
     shows = (F.col("producer_id") >= 0) & (F.coalesce(F.col("error_code"), F.lit(0)) == 0)
-    return requests.where(shows & F.col("principal").isNotNull()).select(
+    return shows & F.col("principal").isNotNull()
+
+
+def sightings(requests: "DataFrame") -> "DataFrame":
+    """What the rule reads of them."""
+    return requests.select(
         "cluster_id",
         "broker_id",
         "principal",
         F.lit("allocation").alias("kind"),
         "event_time",
-        "record_time",
         F.unix_millis("event_time").alias("event_ms"),
         "producer_id",
     )

@@ -19,7 +19,7 @@ _USE = (
     *("broker_id", "client_software_name", "client_software_version"),
     *("transactional_id", "producer_id"),
 )
-_READ = (*_WHO, *_USE, "api", "producer_epoch", "event_time", "record_time", "weight")
+_READ = (*_WHO, *_USE, "api", "producer_epoch", "event_time", "weight")
 # Numbers, and what looks random: hex of eight and more, as in UUIDs and hashes of pods.
 _VARIABLE = r"(?i)\b[0-9a-f]{8,}\b|\d+"
 _PATTERN_CHARS = 200
@@ -32,16 +32,16 @@ def result() -> Result:
         facts=tables.REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        relevant=relevant,
+        concerns=shows_or_produces,
+        shaped=lambda requests: requests.select(*_READ),
         compute=uses,
     )
 
 
-def relevant(requests: "DataFrame") -> "DataFrame":
-    """Requests that show a producer id, and PRODUCE requests, unless the broker refused them."""
+def shows_or_produces() -> Column:
+    """Whether a request shows a producer id, or is PRODUCE, and the broker did not refuse it."""
     shows = (F.col("producer_id") >= 0) | (F.col("api") == "PRODUCE")
-    is_good = F.coalesce(F.col("error_code"), F.lit(0)) == 0
-    return requests.where(shows & is_good).select(*_READ)
+    return shows & (F.coalesce(F.col("error_code"), F.lit(0)) == 0)
 
 
 def uses(known: Known) -> "DataFrame":

@@ -31,20 +31,24 @@ _BODY = (
 )
 
 
+def is_charged() -> Column:
+    """Whether a request counts against client quotas: those of followers do not."""
+    return F.col("principal").isNotNull() & F.col("replica_id").isNull()
+
+
 def charged(requests: "DataFrame") -> "DataFrame":
-    """Requests that count against client quotas: those of followers do not."""
+    """What the rule reads of them."""
     add = F.aggregate(
         F.col("partitions.bytes"),
         F.lit(0).cast("bigint"),
         lambda total, size: total + F.coalesce(size, F.lit(0).cast("bigint")),
     )
-    return requests.where("principal IS NOT NULL AND replica_id IS NULL").select(
+    return requests.select(
         "cluster_id",
         "broker_id",
         "principal",
         F.coalesce("client_id", F.lit("")).alias("client_id"),
         "event_time",
-        "record_time",
         "api",
         (F.coalesce(add, F.lit(0).cast("bigint")) * weight()).alias("bytes"),
         _micros("local_time_ms"),

@@ -32,7 +32,8 @@ def result(conf: Quotas) -> Result:
         facts=tables.REQUESTS,
         bucket_s=conf.span_s,
         lookback_s=conf.span_s,
-        relevant=quota_charges.charged,
+        concerns=quota_charges.is_charged,
+        shaped=quota_charges.charged,
         compute=partial(usage, conf=conf),
         context=(
             Context(tables.CLIENT_QUOTAS, VALID_FROM),

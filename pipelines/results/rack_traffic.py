@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.as_of import with_minute, with_since
@@ -29,14 +30,20 @@ def result(racks: Mapping[str, str]) -> Result:
         facts=tables.REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        relevant=partial(moved, racks=racks),
+        concerns=may_have_moved,
+        shaped=partial(moved, racks=racks),
         compute=between_racks,
         context=(Context(tables.BROKERS, reaches_back=True),),
     )
 
 
+def may_have_moved() -> Column:
+    """Whether a request is PRODUCE or FETCH and tells of bytes."""
+    return F.col("api").isin("PRODUCE", "FETCH") & (F.array_max("partitions.bytes") > 0)
+
+
 def moved(requests: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
-    """PRODUCEs and FETCHes that moved records, with what is known of the other side's rack.
+    """Those that moved records, with what is known of the other side's rack.
 
     A partition that was refused moved nothing; without acks (acks=0) no refusal is ever told.
     """
@@ -47,14 +54,13 @@ def moved(requests: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
     told = F.when(is_consumer & ~is_follower, F.col("rack_id"))
     inferred = F.when(~is_follower, inferred_rack(F.col("client_address"), racks))
     return (
-        requests.where(F.col("api").isin("PRODUCE", "FETCH"))
-        .withColumn(
+        requests.withColumn(
             "bytes",
             F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum_, of: sum_ + of) * weight(),
         )
         .where("bytes > 0")
         .select(
-            *("cluster_id", "broker_id", "event_time", "record_time", "bytes", "weight"),
+            *("cluster_id", "broker_id", "event_time", "bytes", "weight"),
             flow.alias("flow"),
             F.col("replica_id").alias("follower_id"),
             F.coalesce(told, inferred).alias("client_rack"),

@@ -15,6 +15,7 @@ _TABLE = tables.REASSIGNMENT_CHANGES
 _BUCKET_S = 60
 _VALUES = ("place", "error_code", "principal", "client_id")
 _REASSIGN, _ALTER = "ALTER_PARTITION_REASSIGNMENTS", "ALTER_PARTITION"
+_READ = ("cluster_id", "event_time", "broker_id", "api", "body", "principal", "client_id")
 _ANSWERED = "partitionIndex: INT, errorCode: INT"
 _REASSIGN_BODY = f"""
     request STRUCT<topics: ARRAY<STRUCT<name: STRING, partitions: ARRAY<STRUCT<
@@ -41,17 +42,15 @@ def result() -> Result:
         facts=tables.REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        relevant=moving,
+        concerns=is_moving,
+        shaped=lambda requests: requests.select(*_READ),
         compute=changes,
     )
 
 
-def moving(requests: "DataFrame") -> "DataFrame":
-    """Requests that place replicas or change who is in sync."""
-    return requests.where(F.col("api").isin(_REASSIGN, _ALTER)).select(
-        *("cluster_id", "event_time", "record_time", "broker_id", "api", "body"),
-        *("principal", "client_id"),
-    )
+def is_moving() -> Column:
+    """Whether a request places replicas or changes who is in sync."""
+    return F.col("api").isin(_REASSIGN, _ALTER)
 
 
 def changes(known: Known) -> "DataFrame":

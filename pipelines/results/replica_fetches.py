@@ -53,10 +53,10 @@ def is_telling() -> Column:
     )
 
 
-def relevant(requests: "DataFrame") -> "DataFrame":
+def telling(requests: "DataFrame") -> "DataFrame":
     """Those requests, each with the partitions it tells `of`."""
-    return requests.where(is_telling()).select(
-        *("cluster_id", "event_time", "record_time", "api"),
+    return requests.select(
+        *("cluster_id", "event_time", "api"),
         F.col("broker_id").alias("leader_id"),
         F.col("replica_id").alias("follower_id"),
         F.when(F.expr(_IS_MOVING), F.expr(_OF)).alias("of"),

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.result import Known, Result
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TABLE = tables.REPLICA_LAG
+_IS_BEHIND = "coalesce(of.error_code, 0) = 0 AND of.high_watermark > of.fetch_offset"
 _PARTITION = ("topic_id", "topic", "partition")
 
 
@@ -22,24 +24,25 @@ def result() -> Result:
         facts=tables.FETCHES,
         bucket_s=LAG_SPAN_S,
         lookback_s=0,
-        relevant=behind,
+        concerns=is_behind,
+        shaped=behind,
         compute=lags,
     )
 
 
-def behind(fetches: "DataFrame") -> "DataFrame":
-    """Answers to followers that told of partitions in which these are behind.
+def is_behind() -> Column:
+    """Whether an answer told a follower of partitions in which it is behind.
 
     An in-sync follower's end is at or past the high watermark: what is committed it has.
     """
-    is_behind = "coalesce(of.error_code, 0) = 0 AND of.high_watermark > of.fetch_offset"
-    return (
-        fetches.where("replica_id IS NOT NULL")
-        .select(
-            *("cluster_id", "event_time", "record_time", "broker_id", "replica_id"),
-            F.expr(f"filter(partitions, of -> {is_behind})").alias("partitions"),
-        )
-        .where(F.size("partitions") > 0)
+    return F.expr(f"replica_id IS NOT NULL AND exists(partitions, of -> {_IS_BEHIND})")
+
+
+def behind(fetches: "DataFrame") -> "DataFrame":
+    """Such answers, with those partitions alone."""
+    return fetches.select(
+        *("cluster_id", "event_time", "broker_id", "replica_id"),
+        F.expr(f"filter(partitions, of -> {_IS_BEHIND})").alias("partitions"),
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _TABLE = tables.REPLICA_OFFSETS
 _BUCKET_S = 60
 PARTITION = ("cluster_id", "event_time", "minute_end", "topic", "topic_id", "partition")
+_READ = ("cluster_id", "event_time", "broker_id", "replica_id", "partitions")
 _BOUNDS = ("log_start_offset", "high_watermark", "log_end_offset")
 
 
@@ -26,17 +27,17 @@ def result() -> Result:
         facts=tables.FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        relevant=telling,
+        concerns=is_answered,
+        shaped=lambda fetches: fetches.select(*_READ),
         compute=offsets,
         context=(Context(tables.TOPICS, reaches_back=True),),
     )
 
 
-def telling(fetches: "DataFrame") -> "DataFrame":
-    """Fetches of consumers and followers that were answered with partitions."""
-    return fetches.where(F.size("partitions") > 0).select(
-        *("cluster_id", "event_time", "record_time", "broker_id", "replica_id", "partitions")
-    )
+def is_answered() -> Column:
+    """Whether a consumer's or follower's fetch was answered with partitions."""
+    # Of one field: to count lists of whole structs all of their fields would be read.
+    return F.size("partitions.partition") > 0
 
 
 def offsets(known: Known) -> "DataFrame":

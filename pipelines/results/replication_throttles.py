@@ -36,7 +36,8 @@ def result() -> Result:
         facts=tables.REQUESTS,
         bucket_s=BUCKET_S,
         lookback_s=0,
-        relevant=telling,
+        concerns=is_telling,
+        shaped=lambda requests: requests.select("cluster_id", "event_time"),
         compute=throttles,
         runs_forward=True,
         context=(
@@ -51,10 +52,9 @@ def result() -> Result:
     )
 
 
-def telling(requests: "DataFrame") -> "DataFrame":
-    """What any of the results tells that this one reads."""
-    moves = replica_fetches.is_telling() | F.col("api").isin(*_TELLING)
-    return requests.where(moves).select("cluster_id", "event_time", "record_time")
+def is_telling() -> Column:
+    """Whether a request tells any of the results that this one reads."""
+    return replica_fetches.is_telling() | F.col("api").isin(*_TELLING)
 
 
 def throttles(known: Known) -> "DataFrame":

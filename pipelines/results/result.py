@@ -9,7 +9,7 @@ from quotaflow.pipelines.spans import Span, joined
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ class Known:
 class Result:
     """One result table: the facts it reads, the rule, and how far the rule remembers.
 
-    `relevant` picks and shapes the facts the rule reads; it keeps event_time and record_time.
+    `concerns` says of which facts, all without it; `shaped` gives those as the rule reads them, and
+    keeps event_time.
     `compute` is pure: facts to result rows. `lookback_s` is how far back facts matter to a row.
     With `carry_s` the rule is sequential: a row needs the last one of its `carry_key` within
     carry_s seconds, so a change runs forward; it is asked for rows from `warm_up_s` earlier on,
@@ -59,14 +60,19 @@ class Result:
     facts: Table
     bucket_s: int
     lookback_s: int
-    relevant: "Callable[[DataFrame], DataFrame]"
+    shaped: "Callable[[DataFrame], DataFrame]"
     compute: "Callable[[Known], DataFrame]"
+    concerns: "Callable[[], Column] | None" = None
     carry_s: int = 0
     carry_key: tuple[str, ...] = ()
     warm_up_s: int = 0
     runs_forward: bool = False
     context: tuple[Context, ...] = ()
     scope: str = "true"
+
+    def relevant(self, facts: "DataFrame") -> "DataFrame":
+        """The facts the rule reads, as it reads them."""
+        return self.shaped(facts.where(self.concerns()) if self.concerns else facts)
 
     def spans(self, buckets: Iterable[datetime], since: datetime | None = None) -> list[Span]:
         """The spans whose rows may change: these buckets got new facts, all those `since` may."""

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.result import Known, Result
@@ -26,16 +27,15 @@ def result() -> Result:
         facts=tables.REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        relevant=telling,
+        concerns=is_telling,
+        shaped=lambda requests: requests.select("cluster_id", "event_time", "body"),
         compute=names,
     )
 
 
-def telling(requests: "DataFrame") -> "DataFrame":
-    """Requests that are answered with topics by name and id."""
-    return requests.where(F.col("api").isin(*TELLING)).select(
-        "cluster_id", "event_time", "record_time", "body"
-    )
+def is_telling() -> Column:
+    """Whether a request is answered with topics by name and id."""
+    return F.col("api").isin(*TELLING)
 
 
 def names(known: Known) -> "DataFrame":

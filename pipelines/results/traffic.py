@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.results.result import Known, Result
@@ -23,18 +24,22 @@ def result() -> Result:
         facts=tables.REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        relevant=transfers,
+        concerns=is_transfer,
+        shaped=transfers,
         compute=traffic,
     )
 
 
+def is_transfer() -> Column:
+    """Whether a client wrote or read; followers' fetches are no client's."""
+    return F.col("api").isin("PRODUCE", "FETCH") & F.col("replica_id").isNull()
+
+
 def transfers(requests: "DataFrame") -> "DataFrame":
-    """What clients wrote and read; followers' fetches are no client's."""
-    is_client = F.col("api").isin("PRODUCE", "FETCH") & F.col("replica_id").isNull()
-    return requests.where(is_client).select(
+    """What the rule reads of them."""
+    return requests.select(
         *_CLIENT,
         "event_time",
-        "record_time",
         "api",
         "rack_id",
         "partitions",

@@ -54,7 +54,7 @@ def with_setter(changed: "DataFrame", requests: "DataFrame", since: datetime | N
 def _last_ops(requests: "DataFrame") -> "DataFrame":
     """The newest request that changed each quota, with the value it set; null if it removed it."""
     asked = requests.where(F.col("api") == config_alterations.QUOTAS)
-    done = config_alterations.alterations(config_alterations.altering(asked)).where(
+    done = config_alterations.alterations(config_alterations.result().relevant(asked)).where(
         "error_code = 0"
     )
     kind, name, client_id = (F.col(n) for n in ("entity_type", "entity_name", "entity_client_id"))

@@ -53,7 +53,7 @@ def test_who_set_quotas_of_every_level_is_told_once(cluster: Cluster, spark: Spa
     while len(altering(cluster, since_ms)) < 4 and time.monotonic() < deadline_s:
         time.sleep(0.2)
     lines = parsed(spark, cluster, altering(cluster, since_ms))
-    rows = config_alterations.alterations(config_alterations.altering(lines)).collect()
+    rows = config_alterations.alterations(config_alterations.result().relevant(lines)).collect()
     told = [(r.entity_type, r.entity_name, r.entity_client_id, r.config_key) for r in rows]
     entities = [
         ("client-id", client_id, None, key) if user is None else ("user", user, client_id, key)

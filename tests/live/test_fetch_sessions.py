@@ -52,7 +52,9 @@ def test_a_consumer_s_sessions_hold_its_assignment_in_the_broker_s_order(
     since_ms = 0
     for phase in phases:
         span = f"unix_millis(event_time) BETWEEN {since_ms} AND {phase.ended_ms}"
-        followed = fetches.follow(rows.where(span), sessions(spark, kept), 60).collect()
+        followed = fetches.follow(
+            fetches.lines(rows.where(span)), sessions(spark, kept), 60
+        ).collect()
         told = [row.asDict(recursive=True) for row in followed]
         kept = [row for row in told if row["kind"] == "session"]
         fetched += [row for row in told if row["kind"] == "fetch"]

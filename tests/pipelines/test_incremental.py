@@ -66,7 +66,8 @@ def sums() -> Result:
         facts=tables.REQUESTS,
         bucket_s=10,
         lookback_s=30,
-        relevant=producer_id_rates.sightings,
+        concerns=producer_id_rates.is_sighting,
+        shaped=producer_id_rates.sightings,
         compute=_sums,
     )
 
@@ -122,6 +123,9 @@ class Run:
         frame = as_frame(self.spark, self.result, facts)
         self.warehouse.write(frame.write.format("delta").mode("append"), self.result.facts.name)
         return frame
+
+    def keep(self, facts: DataFrame, batch: Batch) -> None:
+        self.keeper.write(self.keeper.arrivals(facts), batch)
 
     def batch(self, number: int, kind: type[Batch] = Batch) -> Batch:
         return kind(self.warehouse, "job", self.query_id, number)
@@ -255,18 +259,20 @@ def test_any_split_gives_the_same_table_as_the_function_over_all(
     batches = cut(dice, facts, 4)
     # Ingest may be ahead: a batch may find facts in the table that a later one brings.
     frames = [under.arrive(batches[0]), under.arrive(batches[1])]
-    under.keeper.write(frames[0], under.batch(0))
-    under.keeper.write(frames[0], under.batch(0))
+    under.keep(frames[0], under.batch(0))
+    under.keep(frames[0], under.batch(0))
     with pytest.raises(InterruptedError):
-        under.keeper.write(frames[1], under.batch(1, Interrupted))
+        under.keep(frames[1], under.batch(1, Interrupted))
     frames.append(under.arrive(batches[2]))
-    under.keeper.write(frames[1], under.batch(1))
-    under.keeper.write(frames[2], under.batch(2))
-    under.keeper.write(under.arrive(batches[3]), under.batch(3))
+    under.keep(frames[1], under.batch(1))
+    under.keep(frames[2], under.batch(2))
+    under.keep(under.arrive(batches[3]), under.batch(3))
 
     timely = [fact for fact in facts if not is_late(fact)]
     assert under.table() == whole(spark, under.result, timely)
-    shown = under.result.relevant(as_frame(spark, under.result, facts))
+    concerns = under.result.concerns
+    assert concerns
+    shown = as_frame(spark, under.result, facts).where(concerns())
     late = sum(is_late(row.asDict()) for row in shown.collect())
     counted = under.progress()
     assert (counted["in"], counted["late"]) == (shown.count(), late)
@@ -281,9 +287,9 @@ def test_a_rebuild_takes_late_facts_in_and_a_lost_checkpoint_changes_nothing(
     facts, under = made_up(random.Random(7)), run(rates())
     frame = under.arrive(facts)
     again = replace(under, query_id="second")
-    under.keeper.write(frame, under.batch(0))
+    under.keep(frame, under.batch(0))
     streamed = under.table()
-    again.keeper.write(frame, again.batch(0))
+    again.keep(frame, again.batch(0))
     assert under.table() == streamed
     rebuild, expected = replace(under, query_id="rebuild"), whole(spark, under.result, facts)
     days = [*sliced(at(-120), None, at(86_400), timedelta(days=1)), EVER]
@@ -308,7 +314,7 @@ def test_a_batch_of_nothing_relevant_or_of_late_facts_leaves_the_result_alone(
         fact | asked | {"record_time": fact["event_time"] + 2 * LATENESS_S * SECOND}
         for fact in made_up(dice, 5)
     ]
-    under.keeper.write(under.arrive(error), under.batch(0))
+    under.keep(under.arrive(error), under.batch(0))
     assert (under.table(), under.progress()) == ([], {})
-    under.keeper.write(under.arrive(late), under.batch(1))
+    under.keep(under.arrive(late), under.batch(1))
     assert (under.table(), under.progress()) == ([], {"in": 5, "late": 5})

@@ -59,7 +59,7 @@ def result(name: str, broken: list[bool] | None = None, *, reaches_back: bool = 
         facts=tables.REQUESTS,
         bucket_s=60,
         lookback_s=0,
-        relevant=lambda requests: requests.select("cluster_id", "event_time", "record_time"),
+        shaped=lambda requests: requests.select("cluster_id", "event_time"),
         compute=compute,
         context=(Context(tables.CONFIGS, reaches_back=reaches_back),),
     )
@@ -87,9 +87,9 @@ class Query:
     def requests_at(self, *minutes: int) -> None:
         times = [NOON + timedelta(minutes=minute) for minute in minutes]
         frame = self.put(tables.REQUESTS, *({"event_time": t, "record_time": t} for t in times))
-        Keeper(self.results, config.Conf()).write(
-            frame, Batch(self.warehouse, "job", "query", self.batches)
-        )
+        keeper = Keeper(self.results, config.Conf())
+        batch = Batch(self.warehouse, "job", "query", self.batches)
+        keeper.write(keeper.arrivals(frame), batch)
         self.batches += 1
 
     def refresh(self) -> None:

@@ -38,8 +38,8 @@ TOLD = {
 }
 
 
-def row(scans: int = 1, **others: Any) -> dict[str, Any]:
-    return query_progress.of_batch(TOLD | others, "job", "c1", scans)
+def row(**others: Any) -> dict[str, Any]:
+    return query_progress.of_batch(TOLD | others, "job", "c1")
 
 
 def test_a_batch_has_its_times_rows_and_state() -> None:
@@ -55,11 +55,6 @@ def test_a_batch_is_of_the_cluster_of_its_rows_where_they_tell() -> None:
     assert row()["cluster_id"] == "c1"
     assert row(observedMetrics={"came": {"cluster_id": "c2"}})["cluster_id"] == "c2"
     assert row(observedMetrics={"came": {"cluster_id": None}})["cluster_id"] == "c1"
-
-
-def test_rows_that_are_scanned_for_several_results_came_once() -> None:
-    made = row(scans=2)
-    assert (made["input_rows"], made["input_rows_per_s"]) == (410, 5.0)
 
 
 def test_of_a_topic_no_more_came_than_a_batch_spans() -> None:

@@ -60,7 +60,8 @@ class Place:
         batch = Batch(self.warehouse, "job", "q", self.batches)
         frame = self.spark.createDataFrame(rows)
         batch.append(frame, tables.REQUESTS)
-        Keeper((traffic.result(),), self.conf).write(frame, batch)
+        keeper = Keeper((traffic.result(),), self.conf)
+        keeper.write(keeper.arrivals(frame), batch)
         self.batches += 1
 
     def rebuild(self, since: float, until: float | None, **others: Any) -> int:

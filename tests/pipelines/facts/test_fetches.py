@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config, sinks
-from quotaflow.pipelines.facts.fetches import Fetches
+from quotaflow.pipelines.facts.fetches import Fetches, lines
 from quotaflow.pipelines.fetch_sections import FetchSessions
 from quotaflow.pipelines.job import Setting
 from quotaflow.pipelines.jobs import JOBS
@@ -107,9 +107,9 @@ def test_any_split_and_replay_gives_the_same_rows_and_sessions(
     for batch_id, (piece, write) in enumerate([(rows[:70], "report"), (rows[70:], "replace")]):
         batch = Batch(split, "fetches", "q", batch_id)
         with cut_off_at(write), pytest.raises(InterruptedError):
-            fetches.write(frame(spark, piece), batch)
-        fetches.write(frame(spark, piece), batch)
-    fetches.write(frame(spark, piece), batch)  # as if it had died after its last write
+            fetches.write(lines(frame(spark, piece)), batch)
+        fetches.write(lines(frame(spark, piece)), batch)
+    fetches.write(lines(frame(spark, piece)), batch)  # as if it had died after its last write
 
     for table in ("fetches", "fetch_sessions"):
         assert content(spark, split, table) == content(spark, whole, table)
@@ -147,7 +147,7 @@ def test_sessions_idle_too_long_or_too_many_are_dropped_and_counted(
     rows.append(begun(5, 102) | {"session_id": 4})
     rows.append(begun(6, 103) | {"broker_id": 2, "session_epoch": -1, "response_session_id": 0})
     rows.append(begun(7, 103) | {"broker_id": 2})
-    fetches.write(frame(spark, rows), Batch(made, "fetches", "q", 0))
+    fetches.write(lines(frame(spark, rows)), Batch(made, "fetches", "q", 0))
     kept = made.read(spark, "fetch_sessions").collect()
     assert sorted((row["broker_id"], row["session_id"]) for row in kept) == [(1, 3), (1, 5), (2, 7)]
     assert counted(spark, made) == {
@@ -157,5 +157,5 @@ def test_sessions_idle_too_long_or_too_many_are_dropped_and_counted(
         ("fetch_sessions", "left_out", "idle"): 1,
         ("fetch_sessions", "left_out", "over_slots"): 1,
     }
-    fetches.write(frame(spark, [{"api": "PRODUCE"}]), Batch(made, "fetches", "q", 1))
+    fetches.write(lines(frame(spark, [{"api": "PRODUCE"}])), Batch(made, "fetches", "q", 1))
     assert made.read(spark, "fetch_sessions").count() == 3

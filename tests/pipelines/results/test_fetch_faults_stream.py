@@ -68,6 +68,9 @@ def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) ->
     warehouse.ensure(spark, [tables.TABLES[name] for name in made])
     keeper = Keeper(RESULTS, config.Conf())
 
+    def keep(facts: DataFrame, batch: Batch) -> None:
+        keeper.write(keeper.arrivals(facts), batch)
+
     def put(name: str, rows: list[Row]) -> DataFrame:
         of_cluster = [row | {"cluster_id": "c"} for row in rows]
         written = frame(spark, tables.TABLES[name].arrow, of_cluster)
@@ -79,7 +82,7 @@ def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) ->
             for name, rows in CONTEXT.items():
                 put(name, rows)
         batch = Batch(warehouse, "job", "query", batch_id)
-        keeper.write(put("fetches", facts[start : start + 150]), batch)
+        keep(put("fetches", facts[start : start + 150]), batch)
     for result in RESULTS:
         names = [context.table.name for context in result.context]
         known = Known(

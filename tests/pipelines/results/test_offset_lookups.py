@@ -100,7 +100,9 @@ def test_what_was_looked_up(spark: SparkSession, golden: Path) -> None:
     told = [line["r"] for line in map(json.loads, lines) if f'"{LIST}"' in json.dumps(line)]
     real = [request(120, LIST, json.dumps(line)) for line in told]
     content = pa.Table.from_pylist([*FACTS, *real], schema=tables.REQUESTS.arrow)
-    found = offset_lookups.lookups(Known(offset_lookups.asking(spark.createDataFrame(content))))
+    found = offset_lookups.lookups(
+        Known(offset_lookups.result().relevant(spark.createDataFrame(content)))
+    )
     assert found.columns == tables.OFFSET_LOOKUPS.column_names
     rows = found.collect()
     got = {

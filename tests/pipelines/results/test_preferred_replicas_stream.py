@@ -90,6 +90,9 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
     warehouse.ensure(spark, [tables.TABLES[name] for name in made])
     keeper = Keeper((result,), config.Conf())
 
+    def keep(facts: DataFrame, batch: Batch) -> None:
+        keeper.write(keeper.arrivals(facts), batch)
+
     def put(name: str, rows: list[Row]) -> DataFrame:
         of_cluster = [row | {"cluster_id": "c"} for row in rows]
         written = frame(spark, tables.TABLES[name].arrow, of_cluster)
@@ -101,13 +104,13 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
             put(name, [row for row in rows if row["event_time"] in {*map(at, seconds)}])
 
     dice.shuffle(facts)
-    keeper.write(put("fetches", facts[:300]), Batch(warehouse, "job", "query", 0))
+    keep(put("fetches", facts[:300]), Batch(warehouse, "job", "query", 0))
     # Snapshots come between batches: they change minutes that were computed without them, and the
     # first one all that were before it.
     snapshot(60, 100)
-    keeper.write(put("fetches", facts[300:500]), Batch(warehouse, "job", "query", 1))
+    keep(put("fetches", facts[300:500]), Batch(warehouse, "job", "query", 1))
     snapshot(150, 230, 300)
-    keeper.write(put("fetches", facts[500:]), Batch(warehouse, "job", "query", 2))
+    keep(put("fetches", facts[500:]), Batch(warehouse, "job", "query", 2))
     kept = warehouse.read(spark, result.table.name).select(result.table.column_names)
     known = Known(
         result.relevant(warehouse.read(spark, "fetches")),

@@ -229,7 +229,7 @@ def test_what_counts_as_a_sighting(spark: SparkSession) -> None:
         REQUEST | {"principal": None},
     ]
     table = pa.Table.from_pylist(counted + ignored, schema=tables.REQUESTS.arrow)
-    rows = producer_id_rates.sightings(spark.createDataFrame(table)).collect()
+    rows = producer_id_rates.result(ProducerIds()).relevant(spark.createDataFrame(table)).collect()
     assert sorted(row["producer_id"] for row in rows) == [0, 5, 2**62]
     assert {row["event_ms"] for row in rows} == {START_MS + 7}
     assert {row["kind"] for row in rows} == {"allocation"}

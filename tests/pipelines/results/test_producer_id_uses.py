@@ -54,7 +54,7 @@ FACTS = [
 
 @pytest.mark.spark
 def test_uses_are_counted_by_minute_client_and_id(spark: SparkSession) -> None:
-    facts = producer_id_uses.relevant(frame(spark, tables.REQUESTS, FACTS))
+    facts = producer_id_uses.result().relevant(frame(spark, tables.REQUESTS, FACTS))
     used = producer_id_uses.uses(Known(facts))
     assert used.columns == tables.PRODUCER_ID_USES.column_names
     told = ("requests", "allocations", "produce_requests", "producer_epoch")

@@ -32,6 +32,9 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
     warehouse.ensure(spark, [tables.TABLES[name] for name in made])
     keeper = Keeper((result,), config.Conf())
 
+    def keep(facts: DataFrame, batch: Batch) -> None:
+        keeper.write(keeper.arrivals(facts), batch)
+
     def put(name: str, rows: list[Row]) -> DataFrame:
         written = frame(spark, name, rows)
         warehouse.write(written.write.format("delta").mode("append"), name)
@@ -39,10 +42,10 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
 
     dice.shuffle(facts)
     put("client_quotas", [row for row in quotas if row["event_time"] <= at(20)])
-    keeper.write(put("requests", facts[:600]), Batch(warehouse, "job", "query", 0))
+    keep(put("requests", facts[:600]), Batch(warehouse, "job", "query", 0))
     # A snapshot comes between two batches: it changes windows that were computed without it.
     put("client_quotas", [row for row in quotas if row["event_time"] > at(20)])
-    keeper.write(put("requests", facts[600:]), Batch(warehouse, "job", "query", 1))
+    keep(put("requests", facts[600:]), Batch(warehouse, "job", "query", 1))
     kept = warehouse.read(spark, "quota_usage").select(tables.QUOTA_USAGE.column_names)
     whole = quota_usage.usage(known(spark, facts, {"client_quotas": quotas}), conf=Quotas())
     assert content(kept) == content(whole)

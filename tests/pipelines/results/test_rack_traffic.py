@@ -51,7 +51,7 @@ EXPECTED = [
 
 @pytest.mark.spark
 def test_bytes_between_racks(spark: SparkSession) -> None:
-    facts = rack_traffic.moved(frame(spark, tables.REQUESTS.arrow, REQUESTS), racks=RACKS)
+    facts = rack_traffic.result(RACKS).relevant(frame(spark, tables.REQUESTS.arrow, REQUESTS))
     brokers = [row | {"cluster_id": "c"} for row in BROKERS]
     context = {"brokers": frame(spark, tables.BROKERS.arrow, brokers)}
     rows = rack_traffic.between_racks(Known(facts, context=context)).collect()

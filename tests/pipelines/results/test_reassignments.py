@@ -89,7 +89,7 @@ CHANGES = {
 
 @pytest.mark.spark
 def test_what_was_asked_of_replicas_is_read_from_bodies(spark: SparkSession) -> None:
-    facts = reassignment_changes.moving(frame(spark, tables.REQUESTS.arrow, LINES))
+    facts = reassignment_changes.result().relevant(frame(spark, tables.REQUESTS.arrow, LINES))
     told = reassignment_changes.changes(Known(facts))
     assert told.columns == tables.REASSIGNMENT_CHANGES.column_names
     names = ("change", "topic_id", "topic", "partition", "replica_id", "place", "error_code")
@@ -122,7 +122,7 @@ FETCHES = [
 
 @pytest.mark.spark
 def test_followers_that_are_behind_tell_how_far(spark: SparkSession) -> None:
-    facts = replica_lag.behind(frame(spark, tables.FETCHES.arrow, FETCHES))
+    facts = replica_lag.result().relevant(frame(spark, tables.FETCHES.arrow, FETCHES))
     told = replica_lag.lags(Known(facts))
     assert told.columns == tables.REPLICA_LAG.column_names
     first, last = (row.asDict() for row in told.orderBy("event_time").collect())

@@ -108,6 +108,10 @@ def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) ->
     made = ["requests", "pipeline_progress", *(of.table.name for of in IN_ORDER), *SNAPSHOTS]
     warehouse.ensure(spark, [tables.TABLES[name] for name in made])
     keeper = Keeper(IN_ORDER, config.Conf())
+
+    def keep(facts: DataFrame, batch: Batch) -> None:
+        keeper.write(keeper.arrivals(facts), batch)
+
     numbered = frame(spark, "requests", facts).persist()
 
     def put(name: str, rows: DataFrame) -> DataFrame:
@@ -117,7 +121,7 @@ def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) ->
     def batch(n: int) -> None:
         # What is late by a batch is spread over all minutes.
         split = (numbered["source_offset"] * 7 % 10 / 4).cast("int") == n
-        keeper.write(put("requests", numbered.where(split)), Batch(warehouse, "job", "query", n))
+        keep(put("requests", numbered.where(split)), Batch(warehouse, "job", "query", n))
 
     def snapshot(*seconds: float) -> None:
         for name, rows in snapshots.items():

@@ -64,7 +64,7 @@ def test_names_that_brokers_told(spark: SparkSession, golden: Path) -> None:
         for text in captured(golden, api)
     ]
     content = pa.Table.from_pylist([*TOLD, *real], schema=tables.REQUESTS.arrow)
-    named = topic_names.names(Known(topic_names.telling(spark.createDataFrame(content))))
+    named = topic_names.names(Known(topic_names.result().relevant(spark.createDataFrame(content))))
     assert named.columns == tables.TOPIC_NAMES.column_names
     rows = named.collect()
     got = {

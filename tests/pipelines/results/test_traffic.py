@@ -49,7 +49,7 @@ EXPECTED = [
 @pytest.mark.spark
 def test_bytes_that_moved(spark: SparkSession) -> None:
     content = pa.Table.from_pylist(REQUESTS, schema=tables.REQUESTS.arrow)
-    seen = traffic.transfers(spark.createDataFrame(content))
+    seen = traffic.result().relevant(spark.createDataFrame(content))
     rows = traffic.traffic(Known(seen)).collect()
     got = [
         (

@@ -13,6 +13,7 @@ from quotaflow.pipelines.results import (
     quota_charges,
     rack_traffic,
     replica_fetches,
+    replication_rates,
     traffic,
 )
 from quotaflow.pipelines.results.result import Known
@@ -47,15 +48,19 @@ def frame(spark: SparkSession, table: Table, rows: list[dict[str, Any]]) -> Data
 def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None:
     no_topics, no_brokers = (frame(spark, of, []) for of in (tables.TOPICS, tables.BROKERS))
     rules: dict[str, Callable[[DataFrame], DataFrame]] = {
-        "traffic": lambda of: traffic.traffic(Known(traffic.transfers(of))),
+        "traffic": lambda of: traffic.traffic(Known(traffic.result().relevant(of))),
         "rack_traffic": lambda of: rack_traffic.between_racks(
-            Known(rack_traffic.moved(of, racks={}), context={"brokers": no_brokers})
+            Known(rack_traffic.result({}).relevant(of), context={"brokers": no_brokers})
         ),
-        "producer_id_uses": lambda of: producer_id_uses.uses(Known(producer_id_uses.relevant(of))),
+        "producer_id_uses": lambda of: producer_id_uses.uses(
+            Known(producer_id_uses.result().relevant(of))
+        ),
         "quota_usage": lambda of: quota_charges.charges(
             quota_charges.charged(of), no_topics, no_brokers, 11
         ).drop("is_estimated"),
-        "replication": lambda of: replica_fetches.by_second(replica_fetches.relevant(of)),
+        "replication": lambda of: replica_fetches.by_second(
+            replication_rates.result().relevant(of)
+        ),
     }
     weighed = frame(spark, tables.REQUESTS, [*ONCE, *(row | {"weight": 3.0} for row in WEIGHED)])
     repeated = frame(spark, tables.REQUESTS, [*ONCE, *WEIGHED, *WEIGHED, *WEIGHED])
