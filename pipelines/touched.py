@@ -61,7 +61,7 @@ def arrivals(results: Iterable[Result], facts: "DataFrame", max_lateness_s: int)
     late = is_late(facts, max_lateness_s)
     return (
         facts.select("cluster_id", "event_time", late.alias("is_late"), F.explode(F.array(*of)))
-        .where("col IS NOT NULL")
+        .where("col IS NOT NULL AND event_time IS NOT NULL")
         .select(
             *("cluster_id", "event_time", "is_late", "col.result"),
             F.when(~F.col("is_late"), F.timestamp_seconds("col.bucket_s")).alias("bucket"),

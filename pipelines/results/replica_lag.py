@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TABLE = tables.REPLICA_LAG
-_IS_BEHIND = "coalesce(of.error_code, 0) = 0 AND of.high_watermark > of.fetch_offset"
+_TOLD = ("error_code", "high_watermark", "fetch_offset")
 _PARTITION = ("topic_id", "topic", "partition")
 
 
@@ -35,15 +35,22 @@ def is_behind() -> Column:
 
     An in-sync follower's end is at or past the high watermark: what is committed it has.
     """
-    return F.expr(f"replica_id IS NOT NULL AND exists(partitions, of -> {_IS_BEHIND})")
+    # Of the fields it needs: a scan reads all fields of what a lambda is given.
+    told = F.arrays_zip(*(F.col(f"partitions.{name}").alias(name) for name in _TOLD))
+    return F.col("replica_id").isNotNull() & F.exists(told, _is_behind)
 
 
 def behind(fetches: "DataFrame") -> "DataFrame":
     """Such answers, with those partitions alone."""
     return fetches.select(
         *("cluster_id", "event_time", "broker_id", "replica_id"),
-        F.expr(f"filter(partitions, of -> {_IS_BEHIND})").alias("partitions"),
+        F.filter("partitions", _is_behind).alias("partitions"),
     )
+
+
+def _is_behind(of: Column) -> Column:
+    is_well = F.coalesce(of["error_code"], F.lit(0)) == 0
+    return is_well & (of["high_watermark"] > of["fetch_offset"])
 
 
 def lags(known: Known) -> "DataFrame":
