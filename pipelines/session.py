@@ -155,8 +155,9 @@ def _basics(conf: Spark) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # A commit takes 2.6 s with the default of 50 and 0.6 s with 1 on two cores.
         "spark.databricks.delta.snapshotPartitions": "1",
-        # More stages than the default of 100 come by in one batch: all would be compiled anew.
-        "spark.sql.codegen.cache.maxEntries": "500",
+        # All jobs together come by so many stages: with fewer kept each batch would compile them
+        # anew, and Java's own compilers never settle.
+        "spark.sql.codegen.cache.maxEntries": "3000",
         # Each table that a join broadcasts takes a page at least, by default 32 MB of a 2 GB heap:
         # a batch joins dozens, of a few rows each.
         "spark.buffer.pageSize": "2m",
