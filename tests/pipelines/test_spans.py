@@ -20,7 +20,7 @@ START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
 def result(carry_s: int = 0) -> Result:
     """Buckets of 10 s, and a rule that remembers 30 s."""
     facts, table = tables.REQUESTS, tables.PRODUCER_ID_RATES
-    return Result(table, facts, 10, 30, lambda f: f, lambda known: known.facts, carry_s)
+    return Result(table, facts, 10, 30, lambda f: f, lambda known: known.facts, carry_s=carry_s)
 
 
 def at(seconds: float) -> datetime:
