@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
@@ -26,22 +26,23 @@ LATENESS_S = 3_600
 FEW = {"cluster_id", "event_time", "record_time"}
 
 
-def result(table: Table, bucket_s: int, api: str | None = None) -> Result:
-    def nothing(*_: Any) -> DataFrame:
-        raise NotImplementedError
-
+def result(table: Table, bucket_s: int, concerns: Callable[[], Column] | None = None) -> Result:
     return Result(
         table=table,
         facts=tables.REQUESTS,
         bucket_s=bucket_s,
         lookback_s=0,
-        shaped=nothing,
-        compute=nothing,
-        concerns=api and (lambda: F.col("api") == api),  # type: ignore[arg-type]
+        shaped=lambda facts: facts,
+        compute=lambda known: known.facts,
+        concerns=concerns,
     )
 
 
-RESULTS = (result(tables.TRAFFIC, 60, "PRODUCE"), result(tables.QUOTA_USAGE, 11))
+def is_produce() -> Column:
+    return F.col("api") == "PRODUCE"
+
+
+RESULTS = (result(tables.TRAFFIC, 60, is_produce), result(tables.QUOTA_USAGE, 11))
 
 
 def request(at_s: float | None, api: str | None, delay_s: int = 0) -> dict[str, Any]:
