@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping
 
+from pyarrow.types import is_nested
+
 from quotaflow.schemas.migrations import SCHEMA_VERSION, SCHEMA_VERSION_PROPERTY
-from quotaflow.schemas.table import Table, sql_type
+from quotaflow.schemas.table import BINARY, BOOLEAN, Table, sql_type
 
 # Only features that bind writers: any Delta client can read (Spark, delta-rs, DuckDB, Trino).
 _PROPERTIES = {
     "delta.enableDeletionVectors": "false",
     "delta.checkpointPolicy": "classic",
-    "delta.dataSkippingNumIndexedCols": "32",
     SCHEMA_VERSION_PROPERTY: str(SCHEMA_VERSION),
 }
+
+_UNORDERED = (BINARY, BOOLEAN)
 
 KEPT_SINCE = "quotaflow.kept_since"
 """Property of a table whose old rows were removed: from this time on all are there."""
@@ -32,7 +35,8 @@ def create(table: Table, target: str) -> str:
         f"  `{column.name}` {sql_type(column.type)} COMMENT {quoted(column.comment)}"
         for column in table.columns
     )
-    properties = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in _PROPERTIES.items())
+    stated = _PROPERTIES | {"delta.dataSkippingStatsColumns": ",".join(_looked_up_by(table))}
+    properties = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in stated.items())
     return (
         f"CREATE TABLE IF NOT EXISTS {target} (\n{columns}\n)\nUSING delta\n"
         f"COMMENT {quoted(table.comment)}\n{_layout(table)}TBLPROPERTIES ({properties})"
@@ -63,6 +67,16 @@ def _layout(table: Table) -> str:
     if table.partitioning:
         return f"PARTITIONED BY ({', '.join(table.partitioning)})\n"
     return f"CLUSTER BY ({', '.join(table.clustering)})\n" if table.clustering else ""
+
+
+def _looked_up_by(table: Table) -> list[str]:
+    """Columns whose bounds are kept of each file: of all, they take a tenth of what ingest does.
+
+    Delta takes none of a type without an order, and of a partition it has the value.
+    """
+    ordered = {c.name for c in table.columns if c.type not in _UNORDERED and not is_nested(c.type)}
+    names = dict.fromkeys((*table.key, table.time, *table.clustering))
+    return [name for name in names if name in ordered and name not in table.partitioning]
 
 
 def _plain(type_text: str) -> str:

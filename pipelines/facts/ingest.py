@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Observation
@@ -172,7 +170,8 @@ def _appended(parsed: "DataFrame", batch: Batch) -> dict[str, Any]:
         batch.append(requests.select_requests(parsed), tables.REQUESTS)
         return parsed.agg(*_told()).collect()[0].asDict()
     seen = Observation()
-    observed = parsed.observe(seen, *_told())
+    # All that is observed is computed: what other tables take is not asked for here.
+    observed = parsed.drop("line", "value").observe(seen, *_told())
     batch.append(requests.select_requests(observed), tables.REQUESTS)
     return seen.get
 
@@ -187,9 +186,9 @@ def _told() -> "list[Column]":
 
 
 def _may_be_routed() -> "Column":
-    # An escape could spell any name.
+    # What both names hold and few lines do; and an escape could spell any name.
     text = F.col("value").cast("string")
-    return reduce(or_, (text.contains(sign) for sign in (*_ROUTED, "\\u")))
+    return text.contains("_TELEMETRY") | text.contains("\\u")
 
 
 def _line_counts(told: Mapping[str, Any]) -> list[Count]:

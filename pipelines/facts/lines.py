@@ -25,9 +25,7 @@ def with_line(records: DataFrame, ingest: Ingest) -> DataFrame:
         .withColumn(
             "wrapped", F.from_json(_wrapped(envelope(F.col("text"))), events.WRAPPED, options)
         )
-        .withColumn("line", F.col("wrapped.line"))
-        .withColumn("api", _api())
-        .withColumn("reason", _reason(ingest))
+        .withColumns({"line": F.col("wrapped.line"), "api": _api(), "reason": _reason(ingest)})
     )
 
 
@@ -68,7 +66,7 @@ def _is_json(text: Column) -> Column:
 
 
 def _api() -> Column:
-    header = F.col("line.r.requestHeader")
+    header = F.col("wrapped.line.r.requestHeader")
     unknown = F.concat(F.lit("UNKNOWN_"), header["requestApiKey"].cast("string"))
     return F.coalesce(header["requestApiKeyName"], unknown)
 
@@ -76,13 +74,13 @@ def _api() -> Column:
 def _reason(ingest: Ingest) -> Column:
     corrupt = F.col(f"wrapped.{events.CORRUPT}").isNotNull()
     # Spark reads on behind some errors, and then a broken line looks like one of another shape.
-    torn = corrupt & (F.col("line.r").isNull() | ~_is_json(envelope(F.col("text"))))
+    torn = corrupt & (F.col("wrapped.line.r").isNull() | ~_is_json(envelope(F.col("text"))))
     not_json = F.col("wrapped.end").isNull() | torn
     return (
         F.when(F.coalesce(F.length("value"), F.lit(0)) == 0, "empty_line")
         .when(F.length("value") > ingest.max_line_bytes, "line_too_long")
         .when(not_json, "not_json")
-        .when(F.col("api").isNull(), "not_a_request_line")
+        .when(_api().isNull(), "not_a_request_line")
         # Bodies of the other APIs are kept as text, so only typed ones need their exact shape.
-        .when(corrupt & F.col("api").isin(*events.TYPED_APIS), "unexpected_shape")
+        .when(corrupt & _api().isin(*events.TYPED_APIS), "unexpected_shape")
     )

@@ -13,30 +13,6 @@ from pyspark.sql import functions as F
 
 _NAMED = "coalesce(t.topic, t.name) as topic, t.topicId as topic_id"
 
-_REQUESTED = f"""
-case when is_plain then null else case api
-when 'PRODUCE' then flatten(transform(line.r.request.topicData, t -> transform(t.partitionData,
-    p -> struct({_NAMED}, p.index as partition, null as fetch_offset, null as max_bytes,
-        null as follower_start, p.recordsSizeInBytes as bytes))))
-when 'FETCH' then flatten(transform(line.r.request.topics, t -> transform(t.partitions,
-    p -> struct({_NAMED}, p.partition as partition, p.fetchOffset as fetch_offset,
-        p.partitionMaxBytes as max_bytes, nullif(p.logStartOffset, -1L) as follower_start,
-        null as bytes))))
-end end"""
-
-_ANSWERED = f"""
-case when is_plain then null else case api
-when 'PRODUCE' then flatten(transform(line.r.response.responses, t -> transform(
-    t.partitionResponses, p -> struct({_NAMED}, p.index as partition, p.errorCode as error_code,
-        null as high_watermark, null as last_stable_offset, p.logStartOffset as log_start_offset,
-        null as preferred_read_replica, null as bytes))))
-when 'FETCH' then flatten(transform(line.r.response.responses, t -> transform(t.partitions,
-    p -> struct({_NAMED}, p.partitionIndex as partition, p.errorCode as error_code,
-        p.highWatermark as high_watermark, p.lastStableOffset as last_stable_offset,
-        p.logStartOffset as log_start_offset, p.preferredReadReplica as preferred_read_replica,
-        p.recordsSizeInBytes as bytes))))
-end end"""
-
 
 def _by_api(produce: str, fetch: str) -> str:
     return f"case api when 'PRODUCE' then {produce} when 'FETCH' then {fetch} end"
@@ -63,11 +39,35 @@ _INDEX = {
     "asked_index": _by_api("asked.index", "asked.partition"),
     "told_index": _by_api("told.index", "told.partitionIndex"),
 }
-_IS_PLAIN = """
+_IS_PLAIN = f"""
 coalesce(asked_topics, 0) <= 1 and coalesce(told_topics, 0) <= 1 and (
     size(asked) = 0 or size(told) = 0
-    or asked_index = told_index
+    or {_INDEX["asked_index"]} = {_INDEX["told_index"]}
         and coalesce(asked_id, asked_topic) <=> coalesce(told_id, told_topic))"""
+
+_REQUESTED = f"""
+case when {_IS_PLAIN} then null else case api
+when 'PRODUCE' then flatten(transform(line.r.request.topicData, t -> transform(t.partitionData,
+    p -> struct({_NAMED}, p.index as partition, null as fetch_offset, null as max_bytes,
+        null as follower_start, p.recordsSizeInBytes as bytes))))
+when 'FETCH' then flatten(transform(line.r.request.topics, t -> transform(t.partitions,
+    p -> struct({_NAMED}, p.partition as partition, p.fetchOffset as fetch_offset,
+        p.partitionMaxBytes as max_bytes, nullif(p.logStartOffset, -1L) as follower_start,
+        null as bytes))))
+end end"""
+
+_ANSWERED = f"""
+case when {_IS_PLAIN} then null else case api
+when 'PRODUCE' then flatten(transform(line.r.response.responses, t -> transform(
+    t.partitionResponses, p -> struct({_NAMED}, p.index as partition, p.errorCode as error_code,
+        null as high_watermark, null as last_stable_offset, p.logStartOffset as log_start_offset,
+        null as preferred_read_replica, null as bytes))))
+when 'FETCH' then flatten(transform(line.r.response.responses, t -> transform(t.partitions,
+    p -> struct({_NAMED}, p.partitionIndex as partition, p.errorCode as error_code,
+        p.highWatermark as high_watermark, p.lastStableOffset as last_stable_offset,
+        p.logStartOffset as log_start_offset, p.preferredReadReplica as preferred_read_replica,
+        p.recordsSizeInBytes as bytes))))
+end end"""
 
 
 def _repeated(value: str) -> str:
@@ -147,9 +147,12 @@ def with_partitions(lines: DataFrame) -> DataFrame:
     """Add `partitions` to parsed lines; null for APIs other than PRODUCE and FETCH."""
     steps: tuple[dict[str, str], ...] = (
         _FIRST,
-        _INDEX,
-        {"is_plain": _IS_PLAIN},
-        {"requested": _or_empty(_REQUESTED), "answered": _or_empty(_ANSWERED)},
+        {
+            **_INDEX,
+            "is_plain": _IS_PLAIN,
+            "requested": _or_empty(_REQUESTED),
+            "answered": _or_empty(_ANSWERED),
+        },
         {"requested_keys": _keys("requested"), "answered_keys": _keys("answered")},
     )
     for step in steps:

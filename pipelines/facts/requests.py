@@ -1,6 +1,6 @@
 """`requests`: one row per request a broker completed, from kafka.request.logger."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,16 +29,21 @@ def parse(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
     `reason` says why a row is unreadable, `left_out` why it is left out on purpose; both null for
     the rows that `requests` keeps. `line` and `value` stay for the other facts.
     """
-    with_time = lines.with_line(records, ingest).withColumns(
-        {"cluster_id": F.lit(cluster_id), "event_time": lines.event_time(ingest)}
-    )
     return (
-        with_partitions(with_time)
-        .withColumn("left_out", _left_out(ingest))
-        .withColumn("remote", F.regexp_extract("line.r.connection", _REMOTE, 1))
+        lines.with_line(records, ingest)
+        # Rows are copied from step to step: none behind this one passes on the whole text.
+        .withColumns(
+            {
+                "cluster_id": F.lit(cluster_id),
+                "event_time": lines.event_time(ingest),
+                "left_out": _left_out(ingest),
+                "remote": F.regexp_extract("line.r.connection", _REMOTE, 1),
+                "body": _body(ingest.max_body_bytes),
+            }
+        )
+        .transform(with_partitions)
         .withColumns(_header() | _fetch() | _producer())
         .transform(_sampled, ingest.sampling)
-        .transform(_with_body, ingest.max_body_bytes)
         .withColumns(source())
     )
 
@@ -98,6 +103,7 @@ def _left_out(ingest: Ingest) -> Column:
 def _header() -> dict[str, Column]:
     line, remote = F.col("line.r"), F.col("remote")
     port = F.substring_index(remote, ":", -1)  # an IPv6 address holds colons too
+    address = F.left(remote, F.length(remote) - F.length(port) - 1)
     return {
         "broker_id": lines.broker_id(),
         "api_version": line["requestHeader"]["requestApiVersion"],
@@ -107,9 +113,7 @@ def _header() -> dict[str, Column]:
         "listener": line["listener"],
         "security_protocol": line["securityProtocol"],
         "connection_id": line["connection"],
-        "client_address": F.nullif(
-            F.left(remote, F.length(remote) - F.length(port) - 1), F.lit("")
-        ),
+        "client_address": F.when(address != "", address),
         "client_port": port.try_cast("int"),
         "client_software_name": line["clientInformation"]["softwareName"],
         "client_software_version": line["clientInformation"]["softwareVersion"],
@@ -168,19 +172,24 @@ def _producer() -> dict[str, Column]:
     }
 
 
-def _with_body(parsed: DataFrame, max_bytes: int) -> DataFrame:
-    # In steps, each of which Spark computes once per row: as one expression the line would be
-    # parsed again for every mention of its body.
+def _body(max_bytes: int) -> Column:
+    def whole(raw: Column) -> Column:
+        response = F.coalesce(raw["response"], F.lit("null"))
+        return F.concat(
+            F.lit('{"request":'), raw["request"], F.lit(',"response":'), response, F.lit("}")
+        )
+
     raw = F.from_json(lines.envelope(F.col("text")), events.RAW_BODIES)["r"]
-    response = F.coalesce(F.col("raw.response"), F.lit("null"))
-    asked = F.col("raw.request")
-    whole = [F.lit('{"request":'), asked, F.lit(',"response":'), response, F.lit("}")]
-    return (
-        parsed.withColumn("raw", F.when(F.col("api").isin(*events.BODY_APIS), raw))
-        .withColumn("raw", F.concat(*whole))
-        .withColumn("body", _capped(F.col("raw"), max_bytes))
-        .drop("raw")
-    )
+    body = _once(_once(raw, whole), lambda body: _capped(body, max_bytes))
+    return F.when(F.col("api").isin(*events.BODY_APIS), body)
+
+
+def _once(value: Column, use: Callable[[Column], Column]) -> Column:
+    """What `use` makes of a value, which is computed once however often that mentions it.
+
+    A column for it would be carried by every row; this Spark does not compile, so it is for few.
+    """
+    return F.get(F.transform(F.array(value), use), F.lit(0))
 
 
 def _capped(body: Column, max_bytes: int) -> Column:

@@ -28,8 +28,9 @@ def test_create_says_columns_layout_and_that_any_client_can_read() -> None:
         "  `at` TIMESTAMP COMMENT 'when'\n"
         ")\nUSING delta\nCOMMENT 'it\\'s \\\\ a table'\nCLUSTER BY (at, a)\n"
         "TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', "
-        "'delta.checkpointPolicy' = 'classic', 'delta.dataSkippingNumIndexedCols' = '32', "
-        f"'quotaflow.schema_version' = '{SCHEMA_VERSION}')"
+        "'delta.checkpointPolicy' = 'classic', "
+        f"'quotaflow.schema_version' = '{SCHEMA_VERSION}', "
+        "'delta.dataSkippingStatsColumns' = 'a,at')"
     )
 
 
