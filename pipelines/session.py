@@ -22,6 +22,7 @@ _REDACTED = "(?i)secret|password|token|access[.]?key|jaas|user[.]info|credential
 
 # VACUUM lists files in so many tasks, by default 10000: a minute for one small table.
 _LISTS_IN = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_PAGE_BYTES = 2 * 1024 * 1024 - 16
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ONE_COMPILER = {_JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
 """For `spark.conf`: a JVM that settles sooner, and is slower once warm."""
@@ -155,12 +156,13 @@ def _basics(conf: Spark) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # A commit takes 2.6 s with the default of 50 and 0.6 s with 1 on two cores.
         "spark.databricks.delta.snapshotPartitions": "1",
-        # All jobs together come by so many stages: with fewer kept each batch would compile them
-        # anew, and Java's own compilers never settle.
+        # All jobs together come by a thousand stages and some more from batch to batch: what is
+        # not kept is compiled anew, by Spark and then by Java.
         "spark.sql.codegen.cache.maxEntries": "3000",
         # Each table that a join broadcasts takes a page at least, by default 32 MB of a 2 GB heap:
-        # a batch joins dozens, of a few rows each.
-        "spark.buffer.pageSize": "2m",
+        # a batch joins dozens, of a few rows each. With its header it is 2 MB: past that a page
+        # would take one more of the heap's regions, and half of a heap of 4 or 8 GB be lost.
+        "spark.buffer.pageSize": f"{_PAGE_BYTES}b",
         # Of frames that are held and go by disk Java's streams keep so many batches of 4 MB in
         # memory, in each task: the default of 100 is all of a 1 GB heap.
         "spark.serializer.objectStreamReset": "10",

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 CAME = "came"
 """Observed metric of queries that read a table: the cluster_id of the newest row of a batch."""
 
+RECORDS_PER_TASK = 50_000
+"""Most records of a topic that one task reads: seconds of work, so that no core waits for long."""
+
 _JAAS = "sasl.jaas.config"
 # Spark sets these itself and refuses them from a user.
 _RESERVED = {
@@ -38,14 +41,10 @@ def read_topic(
 
     `starting_offsets` counts for a query that is not begun.
     """
-    options = kafka_options(conf.kafka)
     return (
         spark.readStream.format("kafka")
-        .options(**options)
-        .option("subscribe", topic)
+        .options(**_reading(conf, topic))
         .option("startingOffsets", starting_offsets)
-        .option("failOnDataLoss", "true")
-        .option("includeHeaders", "true")
         .option("maxOffsetsPerTrigger", conf.ingest.max_offsets_per_trigger)
         .load()
     )
@@ -58,16 +57,23 @@ def read_topic_between(spark: "SparkSession", conf: Conf, topic: str, span: Span
     """
     reader = (
         spark.read.format("kafka")
-        .options(**kafka_options(conf.kafka))
-        .option("subscribe", topic)
+        .options(**_reading(conf, topic))
         .option("startingTimestamp", _millis(span.start))
         .option("startingOffsetsByTimestampStrategy", "latest")
-        .option("failOnDataLoss", "true")
-        .option("includeHeaders", "true")
     )
     if span.end is not None:
         reader = reader.option("endingTimestamp", _millis(span.end))
     return reader.load()
+
+
+def _reading(conf: Conf, topic: str) -> dict[str, str]:
+    """Options of every reader of a topic."""
+    return kafka_options(conf.kafka) | {
+        "subscribe": topic,
+        "failOnDataLoss": "true",
+        "includeHeaders": "true",
+        "maxRecordsPerPartition": str(RECORDS_PER_TASK),
+    }
 
 
 def _millis(time: datetime) -> str:

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
+from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, health, spark_sql, views
+from quotaflow.pipelines import config, health, session, sources, spark_sql, views
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.jobs import JOBS
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -245,3 +248,22 @@ def comparable(value: Any) -> str:
             return value.astimezone(UTC).isoformat()
         case _:
             return repr(value)
+
+
+def test_a_topic_is_read_by_more_tasks_than_it_has_partitions_and_each_record_once(
+    conf: Conf, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sources, "RECORDS_PER_TASK", 500)
+    spark = session.get(conf.spark)
+    records = sources.read_topic(spark, conf, REQUEST_LOG_TOPIC).select(
+        "partition", "offset", F.spark_partition_id().alias("task")
+    )
+    batches: list[list[Row]] = []
+    writer = records.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    taken = writer.foreachBatch(lambda frame, _: batches.append(frame.collect()))
+    taken.trigger(availableNow=True).start().awaitTermination()
+    places = [(row["partition"], row["offset"]) for batch in batches for row in batch]
+    assert len(places) == len(set(places)) >= run.shipped.acked
+    tasks = Counter((n, row["task"]) for n, batch in enumerate(batches) for row in batch)
+    assert max(tasks.values()) <= 500
+    assert len(tasks) > 3 * len(batches)

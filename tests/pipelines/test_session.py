@@ -5,9 +5,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+from pyspark.sql import SparkSession
 
 START = """
 from quotaflow.pipelines import config, session
@@ -89,3 +91,11 @@ def test_a_query_stopped_within_a_batch_finds_the_interrupt(tmp_path: Path) -> N
         check=True,
     )
     assert "StackOverflowError" not in done.stdout + done.stderr
+
+
+@pytest.mark.spark
+def test_a_page_of_memory_fills_whole_regions_of_the_heap(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    page_bytes = jvm.org.apache.spark.SparkEnv.get().memoryManager().pageSizeBytes()
+    held_bytes = page_bytes + jvm.org.apache.spark.unsafe.Platform.LONG_ARRAY_OFFSET
+    assert held_bytes & (held_bytes - 1) == 0
