@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 import typer
 from typer.exceptions import TyperException
 
+from quotaflow.pipelines import session
 from quotaflow.pipelines.commands import (
     apply,
     captures,
@@ -98,25 +99,32 @@ def execute(arguments: list[str]) -> int:
     try:
         add_others(commands, arguments)
         return _done(commands, arguments)
-    except QuotaflowError as error:
-        output.error(str(error))
-        return error.exit_code
-    except ModuleNotFoundError as error:
-        extra = "demo" if arguments[:1] == ["demo"] else "local"
-        output.error(f"{error.name} is not installed: pip install 'quotaflow[{extra}]'")
-        return 1
-    except TyperException as error:
-        if error.format_message():
-            output.error(f"{error.format_message()} (quotaflow --help lists what there is)")
-        return error.exit_code
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        output.error(f"{error.strerror}: free some where the tables are, then run it again")
-        return 1
     except (KeyboardInterrupt, typer.Abort):
         output.note("stopped")
         return INTERRUPTED
+    except Exception as error:
+        line = session.ended() or _line(error, arguments)
+        if line is None:
+            raise
+        if line:
+            output.error(line)
+        return getattr(error, "exit_code", 1)
+
+
+def _line(error: Exception, arguments: list[str]) -> str | None:
+    """What a user is told of an error; nothing where typer did, None of a fault of our own."""
+    match error:
+        case QuotaflowError():
+            return str(error)
+        case ModuleNotFoundError():
+            extra = "demo" if arguments[:1] == ["demo"] else "local"
+            return f"{error.name} is not installed: pip install 'quotaflow[{extra}]'"
+        case TyperException():
+            message = error.format_message()
+            return message and f"{message} (quotaflow --help lists what there is)"
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            return f"{error.strerror}: free some where the tables are, then run it again"
+    return None
 
 
 def _done(commands: typer.Typer, arguments: list[str]) -> int:

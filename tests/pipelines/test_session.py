@@ -94,6 +94,27 @@ def test_a_query_stopped_within_a_batch_finds_the_interrupt(tmp_path: Path) -> N
 
 
 @pytest.mark.spark
+def test_a_jvm_that_ended_by_itself_is_told_in_one_line(tmp_path: Path) -> None:
+    warehouse = tmp_path / "warehouse"
+    run = ["run", "request_results", "--once", "--set", f"warehouse.path={warehouse}"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "quotaflow.pipelines", *run],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while not list(warehouse.glob("*/_delta_log/*.json")):
+            assert process.poll() is None
+            time.sleep(0.1)
+        (jvm,) = gateways_of(process)
+        jvm.kill()
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert stderr.splitlines()[-1].startswith("error: Spark's JVM ended by itself (signal 9)")
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.spark
 def test_a_page_of_memory_fills_whole_regions_of_the_heap(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     page_bytes = jvm.org.apache.spark.SparkEnv.get().memoryManager().pageSizeBytes()
