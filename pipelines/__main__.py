@@ -7,7 +7,6 @@ from importlib.metadata import entry_points
 import typer
 from typer.exceptions import TyperException
 
-from quotaflow.pipelines import session
 from quotaflow.pipelines.commands import (
     apply,
     captures,
@@ -32,6 +31,7 @@ from quotaflow.pipelines.commands import (
     why,
 )
 from quotaflow.pipelines.errors import QuotaflowError
+from quotaflow.pipelines.spark_errors import jvm_ended
 
 INTERRUPTED = 130
 # Packages above this one, such as the demo, add their commands here: this one may not import them.
@@ -103,7 +103,7 @@ def execute(arguments: list[str]) -> int:
         output.note("stopped")
         return INTERRUPTED
     except Exception as error:
-        line = session.ended() or _line(error, arguments)
+        line = jvm_ended() or _line(error, arguments)
         if line is None:
             raise
         if line:

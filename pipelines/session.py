@@ -73,21 +73,6 @@ def whose() -> str | None:
     return None
 
 
-def ended() -> str | None:
-    """That the JVM of our own session ended by itself, and what to do; None where it did not."""
-    pyspark = sys.modules.get("pyspark")
-    gateway = pyspark and pyspark.SparkContext._gateway
-    code = gateway.proc.poll() if gateway and hasattr(gateway, "proc") else None
-    if code is None:
-        return None
-    how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return (
-        f"Spark's JVM ended by itself ({how}), most often for want of memory: raise "
-        "spark.driver_memory, or lower ingest.max_offsets_per_trigger and "
-        "results.max_bytes_per_trigger, then run it again; what is in the tables is whole"
-    )
-
-
 def short_lived(conf: Spark) -> Spark:
     """Conf for a run of a minute or two; what conf itself says of Spark wins."""
     return conf.model_copy(update={"conf": SHORT_LIVED | conf.conf})

@@ -1,4 +1,13 @@
-"""What Spark raises, whether it runs in a JVM of ours or behind Spark Connect."""
+"""What Spark raises, whether it runs in a JVM of ours or behind Spark Connect; how ours ended."""
+
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import GatewayParameters
+
+_GONE_S = 30
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -10,3 +19,27 @@ def spark_errors() -> tuple[type[Exception], ...]:
     except ModuleNotFoundError:
         return (PySparkException,)
     return (PySparkException, Py4JError)
+
+
+def jvm_ended() -> str | None:
+    """That the JVM of our own session ended by itself, and what to do; None where it did not."""
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    gateway: Any = getattr(context, "_gateway", None)
+    if not hasattr(gateway, "proc") or _listens(gateway.gateway_parameters):
+        return None
+    # It hangs up before it is gone.
+    code = gateway.proc.wait(_GONE_S)
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return (
+        f"Spark's JVM ended by itself ({how}), most often for want of memory: raise "
+        "spark.driver_memory, or lower ingest.max_offsets_per_trigger and "
+        "results.max_bytes_per_trigger, then run it again; what is in the tables is whole"
+    )
+
+
+def _listens(at: "GatewayParameters") -> bool:
+    try:
+        with socket.create_connection((at.address, at.port), _GONE_S):
+            return True
+    except OSError:
+        return False
