@@ -13,9 +13,10 @@ WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
 NOT_LIVE := --ignore=tests/live --ignore=tests/oracle
 # Two at a time, in this order: the long ones first, so that neither core waits for the other.
 LANES := spark lint types live views unit
+FAULT_LANES := faults-live faults-spark
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit views spark live faults bench audit clean
+.PHONY: help demo test lint types unit views spark live faults $(FAULT_LANES) bench audit clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -46,7 +47,13 @@ live: $(READY)
 	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m "not faults" $(WHOLE_LINES)
 
 faults: $(READY) ## kill -9 at random points, brokers that go away: takes long
-	$(BIN)/pytest -m faults
+	@$(MAKE) --no-print-directory --jobs=2 $(FAULT_LANES)
+
+faults-live: $(READY)
+	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m faults $(WHOLE_LINES)
+
+faults-spark: $(READY)
+	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m faults $(WHOLE_LINES)
 
 bench: $(READY) ## benchmarks, each a ratio within one run: takes long
 	$(BIN)/python -m bench
