@@ -37,7 +37,9 @@ def event_time(ingest: Ingest) -> Column:
     """
     ts = F.col("line.ts")
     sane = F.when(ts.between(0, _YEAR_2100_MS), F.timestamp_millis(ts))
-    latest = F.col("timestamp") + F.make_dt_interval(secs=F.lit(ingest.max_clock_skew_s))
+    # To add an interval goes through the calendar.
+    latest_us = F.unix_micros("timestamp") + ingest.max_clock_skew_s * 1_000_000
+    latest = F.timestamp_micros(latest_us)
     return F.least(F.coalesce(sane, F.col("timestamp")), latest)
 
 

@@ -37,31 +37,33 @@ def is_charged() -> Column:
 
 
 def charged(requests: "DataFrame") -> "DataFrame":
-    """What the rule reads of them."""
-    add = F.aggregate(
-        F.col("partitions.bytes"),
-        F.lit(0).cast("bigint"),
-        lambda total, size: total + F.coalesce(size, F.lit(0).cast("bigint")),
-    )
+    """What the rule reads of them: a row for each partition, and one where there is none.
+
+    Only the first row of a request has its times and its weight. Spark compiles no sum over a
+    list, and rows are summed anyway.
+    """
+    own = F.when(F.coalesce("position", F.lit(0)) == 0, weight()).otherwise(F.lit(0))
     return requests.select(
+        "*", F.posexplode_outer("partitions.bytes").alias("position", "size")
+    ).select(
         "cluster_id",
         "broker_id",
         "principal",
         F.coalesce("client_id", F.lit("")).alias("client_id"),
         "event_time",
         "api",
-        (F.coalesce(add, F.lit(0).cast("bigint")) * weight()).alias("bytes"),
-        _micros("local_time_ms"),
-        _micros("throttle_time_ms"),
+        (F.coalesce("size", F.lit(0)) * weight()).alias("bytes"),
+        _micros("local_time_ms", own),
+        _micros("throttle_time_ms", own),
         F.when(F.col("api").isin(*_MUTATING), F.col("body")).alias("body"),
-        weight().alias("weight"),
+        own.alias("weight"),
     )
 
 
-def _micros(milliseconds: str) -> Column:
+def _micros(milliseconds: str, times: Column) -> Column:
     """As whole microseconds, whose sums are exact in any order."""
     micros = F.round(F.coalesce(milliseconds, F.lit(0.0)) * 1_000).cast("bigint")
-    return (micros * weight()).alias(milliseconds.replace("_ms", "_us"))
+    return (micros * times).alias(milliseconds.replace("_ms", "_us"))
 
 
 def charges(

@@ -43,7 +43,7 @@ def may_have_moved() -> Column:
 
 
 def moved(requests: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
-    """Those that moved records, with what is known of the other side's rack.
+    """What they moved, with what is known of the other side's rack; nothing where all was refused.
 
     A partition that was refused moved nothing; without acks (acks=0) no refusal is ever told.
     """
@@ -53,19 +53,13 @@ def moved(requests: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
     flow = F.when(~is_consumer, "produced").when(is_follower, "replicated").otherwise("consumed")
     told = F.when(is_consumer & ~is_follower, F.col("rack_id"))
     inferred = F.when(~is_follower, inferred_rack(F.col("client_address"), racks))
-    return (
-        requests.withColumn(
-            "bytes",
-            F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum_, of: sum_ + of) * weight(),
-        )
-        .where("bytes > 0")
-        .select(
-            *("cluster_id", "broker_id", "event_time", "bytes", "weight"),
-            flow.alias("flow"),
-            F.col("replica_id").alias("follower_id"),
-            F.coalesce(told, inferred).alias("client_rack"),
-            (told.isNull() & inferred.isNotNull()).alias("is_rack_inferred"),
-        )
+    return requests.select(
+        *("cluster_id", "broker_id", "event_time", "weight"),
+        F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum_, of: sum_ + of).alias("bytes"),
+        flow.alias("flow"),
+        F.col("replica_id").alias("follower_id"),
+        F.coalesce(told, inferred).alias("client_rack"),
+        (told.isNull() & inferred.isNotNull()).alias("is_rack_inferred"),
     )
 
 
@@ -75,7 +69,12 @@ def between_racks(known: Known) -> "DataFrame":
     sides = (
         with_minute(known.facts)
         .groupBy(*_SIDES, *_RACK)
-        .agg(count().alias("requests"), F.sum("bytes").alias("bytes"))
+        # Asked before the sums, this would add the list up once more for each request.
+        .agg(
+            count(F.col("bytes") > 0).alias("requests"),
+            F.sum(F.col("bytes") * weight()).alias("bytes"),
+        )
+        .where("bytes > 0")
     )
     broker_id = F.col("broker_id")
     of_brokers = with_rack(sides, brokers).withColumnRenamed("rack", "broker_rack")

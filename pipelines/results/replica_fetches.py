@@ -13,7 +13,7 @@ from quotaflow.pipelines.results import config_alterations, topic_names
 from quotaflow.pipelines.results.as_of import HISTORY, with_since
 from quotaflow.pipelines.results.result import Context
 from quotaflow.pipelines.results.throttle_configs import LISTS
-from quotaflow.pipelines.results.weights import WEIGHT
+from quotaflow.pipelines.results.weights import weight
 from quotaflow.schemas import tables
 from quotaflow.schemas.configs import TOPIC
 
@@ -31,19 +31,8 @@ these too, so that a change touches what comes after it (`Result.runs_forward`).
 
 PAIR = ("cluster_id", "leader_id", "follower_id", "topic_id", "partition")
 _SECOND = ("cluster_id", "event_time", *PAIR[1:], "topic")
-_NONE = "cast(null as bigint)"
 _IS_REPLICA = "api = 'FETCH' and replica_id is not null"
 _IS_MOVING = f"({_IS_REPLICA}) or api = 'PRODUCE'"
-# A fetch tells of partitions that it names, is answered with, or takes out of its session.
-_OF = f"""concat(
-transform(partitions, p -> struct(p.topic, p.topic_id, p.partition, {WEIGHT} as fetches,
-    if(coalesce(p.error_code, 0) = 0, coalesce(p.bytes, 0L), 0L) * {WEIGHT} as bytes,
-    p.fetch_offset as fetch_offset, p.high_watermark as high_watermark,
-    api = 'FETCH' and p.in_request and coalesce(p.bytes, 0) = 0 and coalesce(p.error_code, 0) = 0
-        as is_empty, 0 as left_out)),
-transform(if({_IS_REPLICA}, coalesce(forgotten, array()), array()), p -> struct(
-    p.topic, p.topic_id, p.partition, 0L as fetches, 0L as bytes, {_NONE} as fetch_offset,
-    {_NONE} as high_watermark, false as is_empty, 1 as left_out)))"""
 
 
 def is_telling() -> Column:
@@ -54,24 +43,24 @@ def is_telling() -> Column:
 
 
 def telling(requests: "DataFrame") -> "DataFrame":
-    """Those requests, each with the partitions it tells `of`."""
+    """Those requests, with the partitions that replication or a producer named."""
     return requests.select(
         *("cluster_id", "event_time", "api"),
         F.col("broker_id").alias("leader_id"),
         F.col("replica_id").alias("follower_id"),
-        F.when(F.expr(_IS_MOVING), F.expr(_OF)).alias("of"),
+        F.when(F.expr(_IS_MOVING), F.col("partitions")).alias("partitions"),
+        F.when(F.expr(_IS_REPLICA), F.col("forgotten")).alias("forgotten"),
+        weight().alias("weight"),
     )
 
 
 def by_second(facts: "DataFrame") -> "DataFrame":
-    """One row per second of a leader, follower (null: produced) and partition."""
+    """One row per second of a leader, follower (null: produced) and partition.
+
+    A fetch tells of partitions that it names, is answered with, or takes out of its session.
+    """
     lag = F.col("high_watermark") - F.col("fetch_offset")
-    each = facts.where("of is not null").select(
-        *("cluster_id", "leader_id", "follower_id"),
-        F.date_trunc("second", "event_time").alias("event_time"),
-        F.col("event_time").alias("at"),
-        F.inline("of"),
-    )
+    each = _named(facts).unionByName(_forgotten(facts))
     came = F.when(F.col("bytes") > 0, F.col("at"))
     return each.groupBy(*_SECOND).agg(
         F.sum("fetches").alias("fetches"),
@@ -86,6 +75,42 @@ def by_second(facts: "DataFrame") -> "DataFrame":
         F.max(F.when(F.col("is_empty"), F.col("fetch_offset"))).alias("empty_offset"),
         F.sum("left_out").alias("left_out_fetches"),
     )
+
+
+def _named(facts: "DataFrame") -> "DataFrame":
+    size, is_well = F.coalesce("of.bytes", F.lit(0)), F.coalesce("of.error_code", F.lit(0)) == 0
+    asked = (F.col("api") == "FETCH") & F.col("of.in_request")
+    return facts.withColumn("of", F.explode("partitions")).select(
+        *_of_pair(),
+        weight().alias("fetches"),
+        (F.when(is_well, size).otherwise(F.lit(0)) * weight()).alias("bytes"),
+        "of.fetch_offset",
+        "of.high_watermark",
+        (asked & (size == 0) & is_well).alias("is_empty"),
+        F.lit(0).alias("left_out"),
+    )
+
+
+def _forgotten(facts: "DataFrame") -> "DataFrame":
+    nothing, none = F.lit(0).cast("bigint"), F.lit(None).cast("bigint")
+    return facts.withColumn("of", F.explode("forgotten")).select(
+        *_of_pair(),
+        nothing.alias("fetches"),
+        nothing.alias("bytes"),
+        none.alias("fetch_offset"),
+        none.alias("high_watermark"),
+        F.lit(False).alias("is_empty"),
+        F.lit(1).alias("left_out"),
+    )
+
+
+def _of_pair() -> list[Column]:
+    return [
+        *(F.col(name) for name in ("cluster_id", "leader_id", "follower_id")),
+        F.date_trunc("second", "event_time").alias("event_time"),
+        F.col("event_time").alias("at"),
+        *(F.col(f"of.{name}") for name in ("topic", "topic_id", "partition")),
+    ]
 
 
 def topic_ids(told: "DataFrame", topics: "DataFrame") -> "DataFrame":
