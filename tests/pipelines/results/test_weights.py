@@ -73,7 +73,9 @@ def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None
             replication_rates.result().relevant(of)
         ),
     }
-    weighed = frame(spark, tables.REQUESTS, [*ONCE, *(row | {"weight": 3.0} for row in WEIGHED)])
+    rows = [*ONCE, *(row | {"weight": 3.0} for row in WEIGHED)]
+    # Of rows it has at hand Spark computes what it can while it plans.
+    weighed = frame(spark, tables.REQUESTS, rows).localCheckpoint()
     repeated = frame(spark, tables.REQUESTS, [*ONCE, *WEIGHED, *WEIGHED, *WEIGHED])
     for name, rule in rules.items():
         got, expected = (sorted(map(str, rule(of).collect())) for of in (weighed, repeated))
