@@ -13,7 +13,8 @@ WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
 NOT_LIVE := --ignore=tests/live --ignore=tests/oracle
 # Two at a time, in this order: the long ones first, so that neither core waits for the other.
 LANES := spark lint types live views unit
-FAULT_LANES := faults-live faults-spark
+FAULT_LANES := faults-live faults-spark faults-docs
+DOCS := tests/live/test_docs_commands.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types unit views spark live faults $(FAULT_LANES) bench audit clean
@@ -50,7 +51,10 @@ faults: $(READY) ## kill -9 at random points, brokers that go away: takes long
 	@$(MAKE) --no-print-directory --jobs=2 $(FAULT_LANES)
 
 faults-live: $(READY)
-	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m faults $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest tests/live tests/oracle --ignore=$(DOCS) -m faults $(WHOLE_LINES)
+
+faults-docs: $(READY)
+	set -o pipefail; $(BIN)/pytest $(DOCS) -m faults $(WHOLE_LINES)
 
 faults-spark: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m faults $(WHOLE_LINES)
