@@ -31,9 +31,10 @@ from quotaflow.pipelines.commands import (
     why,
 )
 from quotaflow.pipelines.errors import QuotaflowError
-from quotaflow.pipelines.spark_errors import jvm_ended
+from quotaflow.pipelines.spark_errors import bridge_errors, jvm_ended
 
 INTERRUPTED = 130
+_TOLD: tuple[type[Exception], ...] = (QuotaflowError, ModuleNotFoundError, TyperException, OSError)
 # Packages above this one, such as the demo, add their commands here: this one may not import them.
 ENTRY_POINTS = "quotaflow.commands"
 
@@ -102,7 +103,7 @@ def execute(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         output.note("stopped")
         return INTERRUPTED
-    except Exception as error:
+    except _TOLD + bridge_errors() as error:
         line = jvm_ended() or _line(error, arguments)
         if line is None:
             raise

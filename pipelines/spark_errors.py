@@ -1,6 +1,7 @@
 """What Spark raises, whether it runs in a JVM of ours or behind Spark Connect; how ours ended."""
 
 import socket
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +22,25 @@ def spark_errors() -> tuple[type[Exception], ...]:
     return (PySparkException, Py4JError)
 
 
+def bridge_errors() -> tuple[type[Exception], ...]:
+    """What PySpark raises once the JVM of our own session is gone; none where none was started.
+
+    A refused connection is an OSError, and of no bridge alone.
+    """
+    return (*spark_errors(), EOFError) if "py4j" in sys.modules else ()
+
+
 def jvm_ended() -> str | None:
-    """That the JVM of our own session ended by itself, and what to do; None where it did not."""
+    """That the JVM of our own session ended by itself, and what to do; None while it lives."""
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     gateway: Any = getattr(context, "_gateway", None)
     if not hasattr(gateway, "proc") or _listens(gateway.gateway_parameters):
         return None
-    # It hangs up before it is gone.
-    code = gateway.proc.wait(_GONE_S)
+    try:
+        # It hangs up before it is gone.
+        code = gateway.proc.wait(_GONE_S)
+    except subprocess.TimeoutExpired:
+        return None
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     return (
         f"Spark's JVM ended by itself ({how}), most often for want of memory: raise "
