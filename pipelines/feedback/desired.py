@@ -37,7 +37,8 @@ class Desired:
 
     `prior_value` is what the last snapshot found, or the request log told since; null where there
     was none or nobody told. `withheld` says why it may not be planned; `valid_s` how long it is
-    to hold, after which the prior value comes back. A lower `priority` is more urgent.
+    to hold, after which the prior value comes back. A lower `priority` is more urgent. A row that
+    `only_renews` asks that what we set for the same evidence goes on, and changes nothing.
     """
 
     cluster_id: str
@@ -54,6 +55,7 @@ class Desired:
     withheld: str | None = None
     valid_s: int | None = None
     entity_client_id: str | None = None
+    only_renews: bool = False
 
     @property
     def entity(self) -> Entity:

@@ -15,13 +15,22 @@ from quotaflow.schemas.configs import BROKER, CLIENT_METRICS, CONFIGS, TOPIC, US
 from quotaflow.udfs.rules import lease
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
 
-FACTS, SNAPSHOT = "facts", "last snapshot"
+REQUESTS, RESULTS, TELEMETRY, SNAPSHOT = "request log", "results", "telemetry", "last snapshot"
 """What a plan stands on: their newest times are its `inputs_at`."""
 
 URGENT = 5
 """Priorities up to this one may not wait for a hold time: replication falls behind, or clients do
 badly, each second."""
 
+ADVICE = 30
+"""Priorities from this one on are advice, on how entities fare under the configs they have: it
+waits until what was written for another reason is given back."""
+
+_STANDS_ON = {
+    "metric_alerts": (TELEMETRY, SNAPSHOT),
+    "current_configs": (SNAPSHOT,),
+}
+_ALL_OTHERS_STAND_ON = (REQUESTS, RESULTS, SNAPSHOT)
 # kafka-configs reads an empty name, and some tools this one, as the default of all users.
 _NAMES_OF_DEFAULTS = (None, "", "<default>")
 _ANY = "*"
@@ -33,11 +42,11 @@ class Bounds:
 
     `excluded_principals`: by the name Kafka prints. `refused`: configs this cluster was asked to
     take and refused, with its answer. `harm` says what an entity's rows would do to a live client,
-    None where nothing. `inputs_at`: the newest time any of the facts, and the last snapshot, tell
-    of; `unsound`: table or view that is evidence -> why checks keep a plan from standing on it.
-    `others`: type of entity -> other programs that manage its configs too. `entities`: type of
-    entity -> how many there are; of each type at most `most_share` of them, and `fewest` always,
-    change in one plan.
+    None where nothing. `inputs_at`: the newest time that request log, results, telemetry and the
+    last snapshot tell of; `unsound`: table or view that is evidence -> why checks keep a plan from
+    standing on it. `others`: type of entity -> other programs that manage its configs too.
+    `entities`: type of entity -> how many there are; of each type at most `most_share` of them, and
+    `fewest` always, change in one plan.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -72,20 +81,28 @@ class Standing:
     ledger: Ledger
 
 
-def frozen(now: datetime, bounds: Bounds) -> str | None:
-    """Why nothing may be planned at all: facts or snapshot are too old, or nobody knows how old."""
-    for name, newest in sorted(bounds.inputs_at.items()):
-        if newest is None:
-            return f"nothing tells the age of the {name}: run quotaflow run and quotaflow snapshot"
-        if now - newest > bounds.max_input_age:
-            age_s, most_s = (
-                span // timedelta(seconds=1) for span in (now - newest, bounds.max_input_age)
-            )
-            return (
-                f"the age of the {name} is {age_s} s, and plan.max_input_age_s is {most_s}: "
-                "run quotaflow run and quotaflow snapshot first"
-            )
+def frozen(row: Desired, now: datetime, bounds: Bounds) -> str | None:
+    """Why nothing may be planned on a row's evidence: what it stands on is too old, or nobody
+    knows how old.
+    """
+    for name in _STANDS_ON.get(row.evidence_table, _ALL_OTHERS_STAND_ON):
+        why = _age_problem(name, now, bounds) if name in bounds.inputs_at else None
+        if why is not None:
+            return why
     return None
+
+
+def _age_problem(name: str, now: datetime, bounds: Bounds) -> str | None:
+    newest = bounds.inputs_at[name]
+    if newest is None:
+        return f"nothing tells the age of the {name}: run quotaflow run and quotaflow snapshot"
+    if now - newest <= bounds.max_input_age:
+        return None
+    age_s, most_s = (span // timedelta(seconds=1) for span in (now - newest, bounds.max_input_age))
+    return (
+        f"the age of the {name} is {age_s} s, and plan.max_input_age_s is {most_s}: "
+        "run quotaflow run and quotaflow snapshot first"
+    )
 
 
 def why_held(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
@@ -96,6 +113,7 @@ def why_held(row: Desired, now: datetime, bounds: Bounds, standing: Standing) ->
         or bounds.unsound.get(row.evidence_table)
         or _time_problem(row, now, bounds, standing)
         or _list_problem(row, standing)
+        or _advice_problem(row, standing)
     )
 
 
@@ -160,6 +178,13 @@ def _list_problem(row: Desired, standing: Standing) -> str | None:
     return None
 
 
+def _advice_problem(row: Desired, standing: Standing) -> str | None:
+    owned = standing.ledger.owned.get((row.entity, row.config_key))
+    if owned is None or row.priority < ADVICE or owned.record.evidence_table == row.evidence_table:
+        return None
+    return f"{owned.record.evidence_table} set what stands, and that is first given back"
+
+
 def is_near(row: Desired, prior: str | None, bounds: Bounds) -> str | None:
     """Why a number so near the one that stands is not worth a change."""
     numbers = _numbers(row, prior)
@@ -180,12 +205,13 @@ def step(row: Desired, prior: str | None, bounds: Bounds) -> str | None:
     if numbers is None or CONFIGS[row.config_key].entity_type != USER:
         return row.config_value
     before, wanted = numbers
-    if before <= 0:
+    config = CONFIGS[row.config_key]
+    assert isinstance(config.values, Number)
+    # What is past all that may be written (Long.MAX) says unlimited: from there no step is small.
+    if not 0 < before <= config.values.most:
         return row.config_value
     bounded = min(max(wanted, before / bounds.most_step), before * bounds.most_step)
-    config = CONFIGS[row.config_key]
-    is_whole = isinstance(config.values, Number) and config.values.whole
-    return config.plain(str(int(bounded) if is_whole else bounded))
+    return config.plain(str(int(bounded) if config.values.whole else bounded))
 
 
 def _numbers(row: Desired, prior: str | None) -> tuple[float, float] | None:

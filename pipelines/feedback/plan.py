@@ -42,7 +42,8 @@ def plan(
     Where two sources want one config, the more urgent one has it: the lower priority, then the
     table and key of the evidence that come first.
     """
-    rows, held = _sorted_out(desired, now, bounds)
+    concerning = [row for row in desired if not row.only_renews or _is_held_for(row, ledger)]
+    rows, held = _sorted_out(concerning, now, bounds)
     groups = [tuple(of) for _, of in groupby(rows, key=_group)]
     planned: list[Change] = []
     too_many = _too_many(groups, bounds)
@@ -61,19 +62,23 @@ def plan(
     return Plan(tuple(kept), (*held, *over))
 
 
+def _is_held_for(row: Desired, ledger: Ledger) -> bool:
+    owned = ledger.owned.get((row.entity, row.config_key))
+    return owned is not None and owned.record.evidence_table == row.evidence_table
+
+
 def _sorted_out(
     desired: Iterable[Desired], now: datetime, bounds: Bounds
 ) -> tuple[list[Desired], list[Held]]:
     """The rows that may be planned as far as they themselves tell, one per config."""
     in_order = sorted(desired, key=_order)
-    held = [Held(row, row.withheld) for row in in_order if row.withheld is not None]
-    allowed = [row for row in in_order if row.withheld is None]
-    frozen = guards.frozen(now, bounds)
-    if frozen is not None:
-        return [], held + [Held(row, frozen) for row in allowed]
     first: dict[tuple[object, str], Desired] = {}
-    rows = []
-    for row in allowed:
+    rows, held = [], []
+    for row in in_order:
+        why = row.withheld or guards.frozen(row, now, bounds)
+        if why is not None:
+            held.append(Held(row, why))
+            continue
         taken = first.setdefault((row.entity, row.config_key), row)
         if taken is row:
             rows.append(row)
@@ -135,6 +140,8 @@ def _change(row: Desired, now: datetime, bounds: Bounds, ledger: Ledger) -> Chan
     lease_s = None if value is None else row.valid_s or bounds.lease_s
     if same(row.config_key, value, row.prior_value):
         return _renewal(row, value, now, lease_s, ledger)
+    if row.only_renews:
+        return None
     todo = operation(row.config_key, row.prior_value, value)
     after = done(row.prior_value, todo)
     return Change(

@@ -11,7 +11,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import inputs, ledger_rows, others
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.desired import Desired
-from quotaflow.pipelines.feedback.guards import FACTS, SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY, Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
@@ -26,12 +26,13 @@ from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.preflight import Live
 
 _FIELDS = tuple(name for name in Desired.__dataclass_fields__ if name != "entity_client_id")
-NEWEST = """
-    SELECT
-        max(CASE WHEN job <> 'snapshot' THEN event_time END) AS facts,
-        max(CASE WHEN job = 'snapshot' THEN event_time END) AS snapshot
-    FROM pipeline_progress
-"""
+NEWEST = "SELECT job, max(event_time) AS newest FROM pipeline_progress WHERE {} GROUP BY job"
+_TOLD_BY = {
+    REQUESTS: "ingest_request_log",
+    RESULTS: "request_results",
+    TELEMETRY: "client_metrics",
+    SNAPSHOT: "snapshot",
+}
 ENTITIES = """
     SELECT
         (
@@ -128,11 +129,12 @@ def bounds(settings: Conf) -> Bounds:
 
 def _known(settings: Conf, now: datetime) -> dict[str, Any]:
     """How old what a plan stands on is, how many entities there are, and who else manages them."""
-    ask = partial(rows, settings)
-    (newest,) = ask(NEWEST)
+    ask, own = partial(rows, settings), settings.kafka.cluster_id
+    of_jobs = ask(NEWEST.format(f"cluster_id = {literal(own)}" if own else "true"))
+    newest = {row["job"]: row["newest"] for row in of_jobs}
     (counts,) = ask(ENTITIES)
     return {
-        "inputs_at": {FACTS: newest["facts"], SNAPSHOT: newest["snapshot"]},
+        "inputs_at": {name: newest.get(job) for name, job in _TOLD_BY.items()},
         "entities": {kind: counts[ENTITY_TYPES[kind]] for kind in (USER, BROKER, TOPIC)},
         "others": others.managers(ask, now, settings.plan.tolerated_managers),
     }

@@ -96,7 +96,7 @@ _RAISE = (
     _value("now", "quota"),
     _value("would fit", "recommended"),
     number("windows throttled", "throttled_windows"),
-    number("of windows", "windows"),
+    number("of windows", "windows_in_force"),
 )
 
 

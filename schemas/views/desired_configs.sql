@@ -4,6 +4,8 @@
 -- still change: plan waits until they settled. Who only deployed many clients at once is left alone.
 -- withheld: why a plan may not ask for it (null where it may), and then a null config_value means that
 -- none is right. valid_s: how long it holds unless asked for anew, null where that has no end.
+-- only_renews: what stands is to go on where this pipeline set it for the same evidence; a plan renews its
+-- lease and changes nothing.
 WITH violating AS (
     SELECT
         cluster_id,
@@ -62,7 +64,8 @@ own_quotas AS (
         user AS entity_name,
         config_key,
         CASE
-            WHEN config_key LIKE '%byte_rate' THEN CAST(CAST(quota AS BIGINT) AS STRING)
+            -- Not BIGINT: Long.MAX, the usual way to say unlimited, is past it as a double.
+            WHEN config_key LIKE '%byte_rate' THEN CAST(CAST(quota AS DECIMAL(38, 0)) AS STRING)
             ELSE CAST(quota AS STRING)
         END AS config_value
     FROM current_client_quotas
@@ -158,7 +161,7 @@ lasting AS (
         proxies.config_key,
         CASE
             WHEN proxies.config_key LIKE '%byte_rate'
-                THEN CAST(CAST(proxies.recommended AS BIGINT) AS STRING)
+                THEN CAST(CAST(proxies.recommended AS DECIMAL(38, 0)) AS STRING)
             ELSE CAST(proxies.recommended AS STRING)
         END AS config_value,
         own_quotas.config_value AS prior_value,
@@ -186,7 +189,7 @@ lasting AS (
         asks.config_key,
         CASE
             WHEN asks.config_key LIKE '%byte_rate'
-                THEN CAST(CAST(asks.recommended AS BIGINT) AS STRING)
+                THEN CAST(CAST(asks.recommended AS DECIMAL(38, 0)) AS STRING)
             ELSE CAST(asks.recommended AS STRING)
         END AS config_value,
         own_quotas.config_value AS prior_value,
@@ -195,7 +198,7 @@ lasting AS (
                 WHEN asks.advice = 'raise' THEN 'its quota held it back: throttled in '
                 ELSE 'no quota binds it: throttled in '
             END,
-            CAST(asks.throttled_windows AS STRING), ' of ', CAST(asks.windows AS STRING),
+            CAST(asks.throttled_windows AS STRING), ' of ', CAST(asks.windows_in_force AS STRING),
             ' windows; what it used most of the time is ',
             CAST(CAST(asks.percentile_usage AS DECIMAL(18, 1)) AS STRING)
         ) AS reason,
@@ -208,12 +211,44 @@ lasting AS (
         ON asks.cluster_id = own_quotas.cluster_id
             AND asks.entity_name = own_quotas.entity_name
             AND asks.config_key = own_quotas.config_key
+    WHERE asks.advice <> 'keep'
+),
+kept AS (
+    SELECT
+        asks.cluster_id,
+        'user' AS entity_type,
+        asks.entity_name,
+        asks.config_key,
+        own_quotas.config_value,
+        own_quotas.config_value AS prior_value,
+        concat(
+            'its use fits this quota: throttled in ', CAST(asks.throttled_windows AS STRING), ' of ',
+            CAST(asks.windows_in_force AS STRING), ' windows'
+        ) AS reason,
+        'quota_advice' AS evidence_table,
+        concat('user=', asks.entity_name, ' quota_type=', asks.config_key) AS evidence_key,
+        asks.since,
+        30 AS priority
+    FROM quota_asks AS asks
+    INNER JOIN own_quotas
+        ON asks.cluster_id = own_quotas.cluster_id
+            AND asks.entity_name = own_quotas.entity_name
+            AND asks.config_key = own_quotas.config_key
+    WHERE asks.advice = 'keep'
 )
 
 SELECT
     *,
     CAST(NULL AS STRING) AS withheld,
-    CAST(NULL AS BIGINT) AS valid_s
+    CAST(NULL AS BIGINT) AS valid_s,
+    false AS only_renews
 FROM lasting
 UNION ALL
-SELECT * FROM replication_asks
+SELECT
+    *,
+    CAST(NULL AS STRING) AS withheld,
+    CAST(NULL AS BIGINT) AS valid_s,
+    true AS only_renews
+FROM kept
+UNION ALL
+SELECT *, false AS only_renews FROM replication_asks

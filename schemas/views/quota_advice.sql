@@ -1,8 +1,9 @@
 -- One row per user and kind of client quota: the quota its use of the last days suggests, from conf's
 -- quotas.percentile of its windows at the broker where it used most, and quotas.headroom on top. A
--- user that was throttled in more than one window of ten would use more than shows: its quota is
--- raised, to the double at most. advice: set (no quota binds it), raise, or keep. over_windows: how
--- many of its windows used more than recommended.
+-- user that its quota throttled in more than one window of ten would use more than shows: it is raised,
+-- to the double at most. advice: set (no quota binds it), raise, or keep. throttled_windows: of the
+-- windows since the quota in force holds (windows_in_force), those that it throttled; what an earlier one did
+-- tells nothing of it. over_windows: how many of its windows used more than recommended.
 WITH rules AS (
     SELECT
         cluster_id,
@@ -64,7 +65,10 @@ ranked AS (
         count(*) OVER (PARTITION BY cluster_id, principal, quota_type, broker_id) AS of_broker,
         row_number() OVER (
             PARTITION BY cluster_id, principal, quota_type ORDER BY event_time DESC, broker_id
-        ) AS age
+        ) AS age,
+        first_value(quota) OVER (
+            PARTITION BY cluster_id, principal, quota_type ORDER BY event_time DESC, broker_id
+        ) AS quota_in_force
     FROM windows
 ),
 of_brokers AS (
@@ -91,7 +95,17 @@ users AS (
         max(ranked.headroom) AS headroom,
         max(ranked.usage) AS peak_usage,
         count(*) AS windows,
-        sum(CASE WHEN ranked.throttled_requests > 0 THEN 1 ELSE 0 END) AS throttled_windows,
+        count(
+            CASE WHEN (ranked.quota IS NOT DISTINCT FROM ranked.quota_in_force) THEN 1 END
+        ) AS windows_in_force,
+        count(
+            CASE
+                WHEN
+                    (ranked.quota IS NOT DISTINCT FROM ranked.quota_in_force)
+                    AND ranked.throttled_requests > 0
+                    THEN 1
+            END
+        ) AS throttled_windows,
         max(CASE WHEN ranked.age = 1 THEN ranked.quota END) AS quota,
         max(CASE WHEN ranked.age = 1 THEN ranked.quota_level END) AS quota_level,
         min(ranked.event_time) AS since,
@@ -109,7 +123,10 @@ advised AS (
         *,
         CASE
             WHEN quota IS NULL THEN 'set'
-            WHEN throttled_windows * 10 > windows THEN 'raise'
+            -- Of fewer than ten windows one says little: the first of a quota just raised.
+            WHEN
+                throttled_windows > 1 AND throttled_windows * 10 > windows_in_force
+                THEN 'raise'
             ELSE 'keep'
         END AS advice
     FROM users
@@ -145,6 +162,7 @@ SELECT
     rounded.percentile_usage,
     rounded.peak_usage,
     rounded.windows,
+    rounded.windows_in_force,
     rounded.throttled_windows,
     count(CASE WHEN windows.usage > rounded.recommended THEN 1 END) AS over_windows,
     rounded.since,
@@ -165,6 +183,7 @@ GROUP BY
     rounded.percentile_usage,
     rounded.peak_usage,
     rounded.windows,
+    rounded.windows_in_force,
     rounded.throttled_windows,
     rounded.since,
     rounded.until

@@ -1,5 +1,6 @@
 -- One row per client quota that conf lets quota_advice ask for: of the users in quotas.advised_users
--- (* is all), and where the quota in force is the user's own, or none is.
+-- (* is all), and where the quota in force is the user's own, or none is. advice keep: what stands is
+-- asked for, so that its lease goes on where this pipeline set it.
 WITH allowed AS (
     SELECT cluster_id, setting_value AS users
     FROM current_settings
@@ -14,14 +15,13 @@ SELECT
     advice.quota,
     advice.advice,
     advice.percentile_usage,
-    advice.windows,
+    advice.windows_in_force,
     advice.throttled_windows,
     advice.since
 FROM quota_advice AS advice
 INNER JOIN allowed ON advice.cluster_id = allowed.cluster_id
 WHERE
-    advice.advice <> 'keep'
-    AND coalesce(advice.quota_level, 3) = 3
+    coalesce(advice.quota_level, 3) = 3
     AND position(',' IN advice.user) = 0
     AND (
         allowed.users = '*'

@@ -157,9 +157,9 @@ SELECT
     'broker' AS entity_type,
     CAST(broker_id AS STRING) AS entity_name,
     concat(side, '.replication.throttled.rate') AS config_key,
-    CAST(CAST(ceil(recommended) AS BIGINT) AS STRING) AS config_value,
+    CAST(CAST(ceil(recommended) AS DECIMAL(38, 0)) AS STRING) AS config_value,
     CASE
-        WHEN rate_source = 'dynamic_broker' THEN CAST(CAST(rate AS BIGINT) AS STRING)
+        WHEN rate_source = 'dynamic_broker' THEN CAST(CAST(rate AS DECIMAL(38, 0)) AS STRING)
     END AS prior_value,
     why AS reason,
     'replication_rate_advice' AS evidence_table,
@@ -183,7 +183,7 @@ SELECT
     CAST(broker_id AS STRING) AS entity_name,
     concat(side, '.replication.throttled.rate') AS config_key,
     CAST(NULL AS STRING) AS config_value,
-    CAST(CAST(rate AS BIGINT) AS STRING) AS prior_value,
+    CAST(CAST(rate AS DECIMAL(38, 0)) AS STRING) AS prior_value,
     concat(
         'left over: nothing that it holds was moved or behind of late; set by ',
         coalesce(substr(set_by, 1, 100), 'somebody before the request log began')

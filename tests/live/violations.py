@@ -14,6 +14,7 @@ USAGE = 8_226_666.0
 """Bytes per second that each is said to have produced, 8.2 times what it may."""
 QUOTA = 1_000_000
 """What it is held to then, by the stand-in for producer_ids_rate."""
+_JOBS = ("ingest_request_log", "request_results", "snapshot")
 
 
 def fill(conf: Conf, cluster_id: str, users: Sequence[str]) -> None:
@@ -29,6 +30,6 @@ def fill(conf: Conf, cluster_id: str, users: Sequence[str]) -> None:
         "producer_id_rates": [violation(f"User:{user}", at, **of) for user in users],
         "quota_usage": [used | {"principal": f"User:{user}"} for user in users],
         "settings": [refused, setting("producer_ids.proxy", "producer_byte_rate", **of)],
-        "pipeline_progress": [progress | {"job": job} for job in ("fetches", "snapshot")],
+        "pipeline_progress": [progress | {"job": job} for job in _JOBS],
     }
     make_tables(Warehouse(conf.warehouse), rows)

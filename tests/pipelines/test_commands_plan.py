@@ -22,7 +22,7 @@ def seen_now(content: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """The tables with facts and a snapshot of this moment: older ones freeze a plan."""
     now = datetime.now(UTC)
     progress = {"cluster_id": "c1", "event_time": now, "outcome": "in", "row_count": 1}
-    of = [progress | {"job": job} for job in ("ingest_request_log", "snapshot")]
+    of = [progress | {"job": job} for job in ("ingest_request_log", "request_results", "snapshot")]
     return content | {"pipeline_progress": of}
 
 
@@ -120,15 +120,16 @@ def test_what_is_not_planned_of_replication_is_told(
 @pytest.mark.parametrize(
     ("age_s", "why"),
     [
-        ((1_000, 0), "the age of the facts is 1000 s, and plan.max_input_age_s is 900"),
-        ((0, 1_000), "the age of the last snapshot is 1000 s"),
-        ((None, 0), "nothing tells the age of the facts"),
+        ((1_000, 0, 0), "the age of the request log is 1000 s, and plan.max_input_age_s is 900"),
+        ((0, 1_000, 0), "the age of the results is 1000 s"),
+        ((0, 0, 1_000), "the age of the last snapshot is 1000 s"),
+        ((None, 0, 0), "nothing tells the age of the request log"),
     ],
 )
 def test_a_plan_on_old_tables_is_frozen(
     capsys: pytest.CaptureFixture[str],
     warehouse: Warehouse,
-    age_s: tuple[int | None, int | None],
+    age_s: tuple[int | None, ...],
     why: str,
 ) -> None:
     content = seen_now(
@@ -140,8 +141,13 @@ def test_a_plan_on_old_tables_is_frozen(
         for row, age in progress
         if age is not None
     ]
+    now = datetime.now(UTC)
+    newer = {"cluster_id": "c2", "event_time": now, "outcome": "in", "row_count": 1}
+    aged += [newer | {"job": row["job"]} for row in content["pipeline_progress"]]
+    # Telemetry goes on, and another cluster's jobs: neither tells of this one's requests.
+    aged.append(newer | {"cluster_id": "c1", "job": "client_metrics"})
     make_tables(warehouse, content | {"pipeline_progress": aged})
-    assert plan(warehouse) == 0
+    assert plan(warehouse, "--set", "kafka.cluster_id=c1") == 0
     assert why in capsys.readouterr().err
 
 

@@ -116,6 +116,7 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
         "priority": 10,
         "withheld": None,
         "valid_s": None,
+        "only_renews": False,
     }
 
 

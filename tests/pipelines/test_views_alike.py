@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ASKED_BY_PLANS = (
-    planning.NEWEST,
+    planning.NEWEST.format("true"),
     planning.ENTITIES,
     others.WRITERS,
     others.MANAGERS,

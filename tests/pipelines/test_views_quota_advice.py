@@ -7,8 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill, violation
-from .view_rows import Row, at, setting
-from .view_tables import picked, rows
+from .view_rows import Row, at, quota, setting
+from .view_tables import make_tables, picked, rows
 
 ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over_windows")
 
@@ -82,6 +82,19 @@ def told(fill: Fill) -> Fill:
             id="throttled now and then: kept",
         ),
         pytest.param(
+            [
+                *(throttled(n, 99.0, 100.0) for n in range(40)),
+                *(held(n, 99.0, 125.0) for n in range(40, 50)),
+            ],
+            ("alice", "keep", 125.0, 50, 0, 0),
+            id="what an earlier quota throttled tells nothing of the one in force",
+        ),
+        pytest.param(
+            [held(0, 99.0, 100.0), throttled(1, 99.0, 125.0)],
+            ("alice", "keep", 125.0, 2, 1, 0),
+            id="one window of a new quota says little",
+        ),
+        pytest.param(
             [held(0, 50.0, 100.0), used(11, 50.0)],
             ("alice", "set", 63.0, 2, 0, 0),
             id="the quota of the newest window is the one in force; bytes are whole",
@@ -115,6 +128,7 @@ def test_percentile_and_headroom_are_those_of_conf(warehouse: Warehouse, told: F
         pytest.param("*", {}, ["alice"], id="all"),
         pytest.param("alic", {}, [], id="a part of a name is no name"),
         pytest.param("*", {"quota_level": 6, "quota": 1.0}, [], id="a default holds it"),
+        pytest.param("*", {"quota_level": 3, "quota": 1e9}, ["alice"], id="its own holds it: kept"),
         pytest.param("a,b", {"principal": "User:a,b"}, [], id="a name with a comma"),
     ],
 )
@@ -125,6 +139,45 @@ def test_only_what_conf_names_is_asked_for(
     told("quota_usage", [used(0, 100.0, **others)])
     found = rows(warehouse, "SELECT * FROM quota_asks")
     assert [row["entity_name"] for row in found] == asked
+
+
+UNLIMITED = float(2**63 - 1)
+"""Long.MAX, the usual way to say so."""
+
+
+@pytest.mark.parametrize(
+    ("standing", "windows", "asked"),
+    [
+        pytest.param(None, [], [("125", None, False)], id="none is set: asked for"),
+        pytest.param(
+            100.0,
+            [throttled(99, 99.0, 100.0), throttled(100, 99.0, 100.0)],
+            [("125", "100", False)],
+            id="raised",
+        ),
+        pytest.param(125.0, [held(99, 9.0, 125.0)], [("125", "125", True)], id="goes on"),
+        pytest.param(None, [held(99, 9.0, 125.0)], [], id="was taken off since"),
+        pytest.param(
+            UNLIMITED,
+            [held(99, 9.0, UNLIMITED)],
+            [("9223372036854775808", "9223372036854775808", True)],
+            id="unlimited",
+        ),
+    ],
+)
+def test_a_quota_that_fits_is_asked_for_as_it_stands(
+    warehouse: Warehouse, standing: float | None, windows: list[Row], asked: list[tuple[Any, ...]]
+) -> None:
+    content = {
+        "settings": [setting("quotas.advised_users", "alice")],
+        "quota_usage": [*(used(n, 100.0) for n in range(10)), *windows],
+        "client_quotas": [quota(0, "producer_byte_rate", standing, user="alice")]
+        if standing
+        else [],
+    }
+    make_tables(warehouse, content)
+    found = rows(warehouse, "SELECT * FROM desired_configs")
+    assert picked(found, "config_value", "prior_value", "only_renews") == asked
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines.feedback.change import Change, Plan
 from quotaflow.pipelines.feedback.desired import Desired
-from quotaflow.pipelines.feedback.guards import FACTS, SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY, Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import NOTHING, plan
@@ -41,8 +41,10 @@ def whys(made: Plan) -> list[str]:
         ("1000", "100", "500", "a step on the way to 100"),
         (None, "100", "100", ""),
         ("0", "100", "100", ""),
+        ("9223372036854775807", "100", "100", ""),
+        ("9e18", "9000000000000000", "9000000000000000", ""),
     ],
-    ids=["within a step", "up", "down", "the first", "from nothing"],
+    ids=["within a step", "up", "down", "the first", "from nothing", "from unlimited", "and up"],
 )
 def test_a_quota_goes_in_steps(prior: str | None, wanted: str, value: str, note: str) -> None:
     row = desired(config_value=wanted, prior_value=prior)
@@ -93,21 +95,50 @@ def test_one_plan_changes_so_many_entities(known: int | None, share: float, name
     assert all("one plan changes at most" in why for why in whys(made))
 
 
+NEW = {REQUESTS: 0, RESULTS: 0, TELEMETRY: 0, SNAPSHOT: 0}
+BY_RATES, BY_ALERTS, BY_SNAPSHOT = "producer_id_rates", "metric_alerts", "current_configs"
+
+
+def aged(evidence: str, ages_s: dict[str, int | None]) -> Plan:
+    at = {
+        name: None if age is None else NOON - timedelta(seconds=age)
+        for name, age in (NEW | ages_s).items()
+    }
+    bounds = Bounds(inputs_at=at, max_input_age=timedelta(seconds=60))
+    return planned(desired(evidence_table=evidence), bounds=bounds)
+
+
 @pytest.mark.parametrize(
-    ("ages_s", "why"),
+    ("evidence", "ages_s", "why"),
     [
-        ({FACTS: 61, SNAPSHOT: 0}, "the age of the facts is 61 s, and plan.max_input_age_s is 60"),
-        ({FACTS: 0, SNAPSHOT: 99}, "the age of the last snapshot is 99 s"),
-        ({FACTS: None, SNAPSHOT: 0}, "nothing tells the age of the facts"),
+        (BY_RATES, {REQUESTS: 61}, "the age of the request log is 61 s, and plan.max_input_age_s"),
+        (BY_RATES, {RESULTS: 61}, "the age of the results is 61 s"),
+        (BY_RATES, {SNAPSHOT: 99}, "the age of the last snapshot is 99 s"),
+        (BY_RATES, {REQUESTS: None}, "nothing tells the age of the request log"),
+        (BY_ALERTS, {TELEMETRY: 61}, "the age of the telemetry is 61 s"),
+        (BY_SNAPSHOT, {SNAPSHOT: 99}, "the age of the last snapshot is 99 s"),
     ],
 )
-def test_old_inputs_freeze_a_plan(ages_s: dict[str, int | None], why: str) -> None:
-    at = {
-        name: None if age is None else NOON - timedelta(seconds=age) for name, age in ages_s.items()
-    }
-    made = planned(desired(), bounds=Bounds(inputs_at=at, max_input_age=timedelta(seconds=60)))
+def test_old_inputs_freeze_what_stands_on_them(
+    evidence: str, ages_s: dict[str, int | None], why: str
+) -> None:
+    made = aged(evidence, ages_s)
     assert made.changes == ()
     assert why in made.held[0].why
+
+
+@pytest.mark.parametrize(
+    ("evidence", "ages_s"),
+    [
+        (BY_RATES, {TELEMETRY: None}),
+        (BY_ALERTS, {REQUESTS: None, RESULTS: None}),
+        (BY_SNAPSHOT, {REQUESTS: 99, RESULTS: 99, TELEMETRY: 99}),
+    ],
+)
+def test_what_a_row_does_not_stand_on_freezes_nothing(
+    evidence: str, ages_s: dict[str, int | None]
+) -> None:
+    assert len(aged(evidence, ages_s).changes) == 1
 
 
 def test_another_program_s_entities_are_left_alone() -> None:
@@ -207,3 +238,25 @@ def test_whom_a_resource_reaches_is_not_guessed(match: str, why: str | None) -> 
     hidden = Client("i", Pseudonyms(b"k" * 32, "k1").of("client_id", "orders-7"), "x", "1")
     standing = {"other": {"metrics": "*", "match": match}}
     assert Preflight(standing, (Live(hidden, "consumer"),)).harm_of(standing) == why
+
+
+ADVICE_OF = {"evidence_table": "quota_advice", "priority": 30}
+
+
+def test_what_fits_goes_on_and_is_never_changed() -> None:
+    owned = applied(desired(**ADVICE_OF), desired("bob"))
+    fits = {"prior_value": "1000", "only_renews": True} | ADVICE_OF
+    rows = [desired(**fits), desired("bob", **fits), desired("carol", **fits)]
+    made = planned(*rows, bounds=Bounds(lease_s=600), ledger=owned, after_s=500)
+    assert [(c.entity.entity_name, c.operation.name) for c in made.changes] == [
+        ("mallory", "RENEW")
+    ]
+    older = desired(**(fits | {"config_value": "900", "prior_value": "900"}))
+    assert planned(older, bounds=Bounds(lease_s=600), ledger=owned, after_s=500) == Plan((), ())
+
+
+def test_advice_does_not_change_what_was_set_for_another_reason() -> None:
+    owned = applied(desired())
+    row = desired(config_value="1500", prior_value="1000", **ADVICE_OF)
+    made = planned(row, bounds=Bounds(), ledger=owned, after_s=500)
+    assert whys(made) == ["producer_id_rates set what stands, and that is first given back"]
