@@ -38,11 +38,11 @@ def publish(home: Path, warehouse: Path) -> bool:
     return True
 
 
-def remove_older(home: Path) -> None:
-    """Remove the folders of runs that have ended and that home/warehouse does not point into."""
-    current = (home / "warehouse").resolve().parent
+def remove_older(home: Path, newest: Path) -> None:
+    """Remove the folders of runs that ended, but `newest` and what home/warehouse points into."""
+    kept = {newest.resolve(), (home / "warehouse").resolve().parent}
     for folder in sorted((home / "demo").iterdir()):
-        if folder != current.resolve() and not _is_running(folder):
+        if folder.resolve() not in kept and not _is_running(folder):
             remove(folder)
 
 

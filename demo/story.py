@@ -51,7 +51,7 @@ def tell(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, .
         # Its passwords and data are of no use once the brokers are gone.
         runs.remove(folder / "cluster")
         is_published = runs.publish(home, warehouse)
-    runs.remove_older(home)
+    runs.remove_older(home, folder)
     return report, () if is_published else ("--set", f"warehouse.path={warehouse}")
 
 

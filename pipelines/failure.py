@@ -23,6 +23,8 @@ _TRANSIENT = (
     "Python worker exited unexpectedly",
     # Somebody added a column to a table that is read: a query that starts anew sees it.
     "DELTA_SCHEMA_CHANGED",
+    # Two jobs replaced rows of one partition at once: one of them was first.
+    "DELTA_CONCURRENT",
 )
 _NO_SPACE = ("No space left on device", "Disk quota exceeded")
 

@@ -5,6 +5,7 @@ nor a checkpoint that was lost or copied; all of them would lose or double rows 
 """
 
 import json
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -72,7 +73,10 @@ def _start_file(checkpoint: Path) -> Path:
 
 def _set_aside(checkpoint: Path) -> None:
     name = query_id(checkpoint) if is_named(checkpoint) else "nameless"
-    checkpoint.rename(checkpoint.with_suffix(f".{name}.old"))
+    aside = checkpoint.with_suffix(f".{name}.old")
+    checkpoint.rename(aside)
+    # Upkeep counts from here how long it is kept: to rename leaves its time as it was.
+    os.utime(aside)
 
 
 def _keep(file: Path, text: str) -> None:
@@ -104,6 +108,9 @@ def check_tables(
                 "topic into other tables with --set warehouse.path=FOLDER"
             )
         return
+    if newest >= 0:
+        # From the first batch on the checkpoint tells where to read: lost, it is lost.
+        _start_file(checkpoint).unlink(missing_ok=True)
     if not is_named(checkpoint):
         raise CheckpointError(_nameless(checkpoint, batches, newest))
     reached = batches.get(query_id(checkpoint), -1)

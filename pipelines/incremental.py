@@ -58,6 +58,7 @@ class Keeper:
         memories, counts, failures = dict(known), list[Count](), list[Exception]()
         latest: list[tuple[datetime, str]] = []
         news = News(spark, batch)
+        failed = set[str]()
         for result in self.results:
             name = result.table.name
             by = touched(result, came.get(name, []), news, known.get(name, Memory()))
@@ -70,10 +71,17 @@ class Keeper:
                 rows = self._replace(result, spark, spans, batch) if spans else {}
             except spark_errors() as error:
                 failures.append(error)
-                memories[name] = _dirty(by.memory, spans[0].start, error)
+                memories[name] = _dirty(by.memory, spans[0].start, failure.line(error))
+                failed.add(name)
                 counts.append(Count("failed", by.rows, name, type(error).__name__))
                 continue
-            memories[name] = replace(by.memory, dirty_since=None, failure=None)
+            missed = failed & {context.table.name for context in result.context}
+            if spans and missed:
+                why = f"it looks up {min(missed)}, which failed"
+                memories[name] = _dirty(by.memory, spans[0].start, why)
+                failed.add(name)
+            else:
+                memories[name] = replace(by.memory, dirty_since=None, failure=None)
             counts.append(Count("out", sum(rows.values()), name))
         if len(failures) == len(self.results):
             raise failures[0]
@@ -121,7 +129,7 @@ class Keeper:
             )
             rows = result.compute(known).where(any_of(span.holds(table.time) for span in spans))
             kept = hold(rows)
-            batch.replace(kept, table, f"({result.scope}) AND ({place})")
+            batch.recompute(kept, table, f"({result.scope}) AND ({place})")
             return rows_by_cluster(kept)
 
 
@@ -139,5 +147,5 @@ def _carried(
     return rows.groupBy(*result.carry_key).agg(last).select("last.*")
 
 
-def _dirty(memory: Memory, since: datetime, error: Exception) -> Memory:
-    return replace(memory, dirty_since=since, failure=failure.line(error)[:_REASON_CHARS])
+def _dirty(memory: Memory, since: datetime, why: str) -> Memory:
+    return replace(memory, dirty_since=since, failure=why[:_REASON_CHARS])

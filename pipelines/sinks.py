@@ -7,7 +7,7 @@ checkpoint: a constant one with a deleted checkpoint would lose rows silently.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -55,6 +55,13 @@ class Batch:
         writer = self._writer(frame, table).mode("overwrite").option("replaceWhere", where)
         self.warehouse.write(writer, table.name)
 
+    def recompute(self, frame: "DataFrame", table: Table, where: str) -> None:
+        """As `replace`, and again when it is replayed: for rows that follow from tables alone,
+        which may tell more by then.
+        """
+        rows = frame.select(table.column_names).write.format("delta").mode("overwrite")
+        self.warehouse.write(rows.option("replaceWhere", where), table.name)
+
     def appended(self, spark: "SparkSession", table: Table) -> int | None:
         """How many rows this batch appended to a table before it was replayed; None: not yet."""
         if not self.replayed:
@@ -80,7 +87,8 @@ class Batch:
         """Append what the batch counted to pipeline_progress; no cluster: nothing tells of one."""
         fixed = {
             "cluster_id": cluster_id,
-            "event_time": time,
+            # Without a zone, as Spark collects times, it is this machine's; Arrow takes it for UTC.
+            "event_time": time.astimezone(UTC),
             "job": self.job,
             "query_id": self.query_id,
             "batch_id": self.batch_id,

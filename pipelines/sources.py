@@ -10,6 +10,7 @@ from quotaflow.pipelines.config import Conf, Kafka
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.spans import Span
 from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas import events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,6 +48,7 @@ def read_topic(
         .option("startingOffsets", starting_offsets)
         .option("maxOffsetsPerTrigger", conf.ingest.max_offsets_per_trigger)
         .load()
+        .transform(with_sane_time)
     )
 
 
@@ -63,7 +65,17 @@ def read_topic_between(spark: "SparkSession", conf: Conf, topic: str, span: Span
     )
     if span.end is not None:
         reader = reader.option("endingTimestamp", _millis(span.end))
-    return reader.load()
+    return with_sane_time(reader.load())
+
+
+def with_sane_time(records: "DataFrame") -> "DataFrame":
+    """No record is later than the year 2100, whatever its producer stamped.
+
+    Microseconds for milliseconds are a year that Python has no datetime for.
+    """
+    latest = F.timestamp_millis(F.lit(events.YEAR_2100_MS))
+    told = F.col("timestamp")
+    return records.withColumn("timestamp", F.when(told > latest, latest).otherwise(told))
 
 
 def _reading(conf: Conf, topic: str) -> dict[str, str]:

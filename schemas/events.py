@@ -9,6 +9,8 @@ ENVELOPE_PATTERN = r'^\s*\{\s*"(?:ts|broker|r)"\s*:'
 """How a line in our envelope begins."""
 STOCK_PATTERN = r"(?s)Completed request:(\{.*\})"
 """A line of Kafka's own layout, and the request in it."""
+YEAR_2100_MS = 4_102_444_800_000
+"""Epoch milliseconds past which no time is one: Spark's reach further than Python's."""
 
 _REQUEST_PARTITION = (
     "STRUCT<`partition`: INT, `index`: INT, `fetchOffset`: BIGINT, `logStartOffset`: BIGINT, "

@@ -5,7 +5,6 @@ starts from the state it started from before, and what was written already is no
 """
 
 from dataclasses import dataclass
-from datetime import UTC
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -69,7 +68,7 @@ class Fetches:
                 return
             counts = _counts(told["rows"], kept.groupBy("dropped").count().collect())
             batch.append(fetched, tables.FETCHES)
-            batch.report(spark, counts, told["cluster_id"], told["newest"].astimezone(UTC))
+            batch.report(spark, counts, told["cluster_id"], told["newest"])
             batch.replace(kept.where("dropped IS NULL"), tables.FETCH_SESSIONS, _EVER)
 
 

@@ -12,8 +12,6 @@ from quotaflow.schemas import events
 
 REASONS = ("empty_line", "line_too_long", "not_json", "not_a_request_line", "unexpected_shape")
 """Why a record is no request line."""
-# timestamp_millis of anything wilder would fail the batch under ANSI mode.
-_YEAR_2100_MS = 4_102_444_800_000
 
 
 def with_line(records: DataFrame, ingest: Ingest) -> DataFrame:
@@ -36,7 +34,7 @@ def event_time(ingest: Ingest) -> Column:
     does not say its time zone.
     """
     ts = F.col("line.ts")
-    sane = F.when(ts.between(0, _YEAR_2100_MS), F.timestamp_millis(ts))
+    sane = F.when(ts.between(0, events.YEAR_2100_MS), F.timestamp_millis(ts))
     # To add an interval goes through the calendar.
     latest_us = F.unix_micros("timestamp") + ingest.max_clock_skew_s * 1_000_000
     latest = F.timestamp_micros(latest_us)

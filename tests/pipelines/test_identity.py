@@ -1,6 +1,8 @@
 """Whose rows a checkpoint counts: topics made again, checkpoints lost, copied or moved."""
 
 import json
+import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,7 +115,7 @@ def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     warehouse.ensure(spark, [tables.PIPELINE_PROGRESS])
     rows = [
         {"job": job, "query_id": "q1", "batch_id": batch, "event_time": TIME}
-        for job in ("fits", "planned", "lost", "copied", "replaced", "nameless")
+        for job in ("fits", "planned", "lost", "copied", "replaced", "nameless", "accepted")
         for batch in range(3)
     ]
     progress = pa.Table.from_pylist(rows, schema=tables.PIPELINE_PROGRESS.arrow)
@@ -164,6 +166,20 @@ def test_checkpoints_against_the_tables(
 
 
 @pytest.mark.spark
+def test_a_checkpoint_that_began_anew_and_is_lost_is_missed_too(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    checkpoint = begun(warehouse.checkpoint("accepted"), "q1", 3)
+    identity.start_anew(checkpoint, {"logs": {"0": 13}})
+    identity.check_tables(spark, warehouse, "accepted", accept_new=False)
+    begun(checkpoint, "q2")
+    identity.check_tables(spark, warehouse, "accepted", accept_new=False)
+    shutil.rmtree(checkpoint)
+    with raises("is gone, but the tables hold what accepted wrote"):
+        identity.check_tables(spark, warehouse, "accepted", accept_new=False)
+
+
+@pytest.mark.spark
 def test_a_checkpoint_without_its_query_s_id_is_refused_with_the_command_that_repairs_it(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
@@ -196,6 +212,13 @@ def test_a_query_may_start_anew_behind_what_was_lost(tmp_path: Path) -> None:
     assert identity.starting_offsets(checkpoint) == '{"logs": {"0": 13}}'
     assert not identity.is_begun(checkpoint)
     assert (tmp_path / "ingest.q1.old" / "offsets" / "0").exists()
+
+
+def test_what_is_moved_aside_is_kept_from_now_on(tmp_path: Path) -> None:
+    checkpoint = begun(tmp_path / "ingest", "q1")
+    os.utime(checkpoint, (0, 0))
+    identity.start_anew(checkpoint, {"logs": {"0": 13}})
+    assert (tmp_path / "ingest.q1.old").stat().st_mtime > 0
 
 
 def test_another_topic_begins_at_its_beginning(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Several results on the same facts: one that fails, and what they look up."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,17 @@ class Query:
 
     def requests_at(self, *minutes: int) -> None:
         times = [NOON + timedelta(minutes=minute) for minute in minutes]
-        frame = self.put(tables.REQUESTS, *({"event_time": t, "record_time": t} for t in times))
+        self._batch(
+            self.put(tables.REQUESTS, *({"event_time": t, "record_time": t} for t in times))
+        )
+
+    def again(self, *minutes: int) -> None:
+        """A batch of requests that are in the table already."""
+        times = [NOON + timedelta(minutes=minute) for minute in minutes]
+        known = self.warehouse.read(self.spark, tables.REQUESTS.name)
+        self._batch(known.where(F.col("event_time").isin(times)))
+
+    def _batch(self, frame: DataFrame) -> None:
         keeper = Keeper(self.results, config.Conf())
         batch = Batch(self.warehouse, "job", "query", self.batches)
         keeper.write(keeper.arrivals(frame), batch)
@@ -170,6 +181,42 @@ def test_what_was_seen_first_may_reach_back_to_all_before_it(
     query.put(tables.CONFIGS, later)
     query.requests_at(7)
     assert query.rows("good") == [(0, 1, "x"), (5, 1, "y"), (7, 1, "y")]
+
+
+@pytest.mark.spark
+def test_a_replay_takes_what_came_to_be_known_since(spark: SparkSession, tmp_path: Path) -> None:
+    query = Query(spark, tmp_path, result("good", reaches_back=True))
+    query.requests_at(0)
+    checkpoint = query.warehouse.checkpoint("job")
+    remembered = result_memory.load(checkpoint)
+    query.requests_at(5)
+    query.put(
+        tables.CONFIGS,
+        {"event_time": NOON + timedelta(minutes=4), "config_value": "x", "is_removed": False},
+    )
+    # Killed when it had replaced rows, before it remembered anything.
+    result_memory.save(checkpoint, remembered)
+    query.batches = 1
+    query.again(5)
+    assert query.rows("good") == [(0, 1, "x"), (5, 1, "x")]
+
+
+@pytest.mark.spark
+def test_what_looks_up_a_result_that_failed_is_made_good_with_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    broken = [True]
+    bad, other = result("bad", broken), result("other")
+    reader = replace(result("reader"), context=(*bad.context, Context(bad.table, valid_from=None)))
+    query = Query(spark, tmp_path, bad, reader, other)
+    query.requests_at(0)
+    assert [line.split(" ")[0] for line in query.told()] == ["bad", "reader"]
+    assert "it looks up bad, which failed" in query.told()[1]
+    version = query.warehouse.read(spark, "reader").inputFiles()
+    broken[0] = False
+    query.requests_at(9)
+    assert query.told() == []
+    assert not set(version) & set(query.warehouse.read(spark, "reader").inputFiles())
 
 
 @pytest.mark.spark

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from quotaflow.pipelines import checkpoints, config, failure, sinks, sources
@@ -105,6 +107,33 @@ def test_what_a_batch_counted_is_told_once_and_zeros_are_not(
     shown = sorted((row["outcome"], row["target"], row["reason"], row["row_count"]) for row in rows)
     assert shown == [("in", None, None, 3), ("late", "numbers", "too_late", 1)]
     assert {row["event_time"].astimezone(UTC) for row in rows} == {TIME}
+
+
+@pytest.mark.spark
+def test_times_are_told_in_utc_wherever_the_machine_is(
+    spark: SparkSession, warehouse: Warehouse, frame: Frame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse.ensure(spark, [tables.PIPELINE_PROGRESS])
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        latest = frame(1).agg(F.max("event_time")).collect()[0][0]
+        Batch(warehouse, "job", "q1", 7).report(spark, [Count("in", 1)], "c", latest)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    told = warehouse.read(spark, "pipeline_progress").select(F.unix_seconds("event_time"))
+    assert [row[0] for row in told.collect()] == [TIME.timestamp()]
+
+
+@pytest.mark.spark
+def test_a_recomputed_span_is_replaced_again_by_a_replay(
+    spark: SparkSession, warehouse: Warehouse, frame: Frame
+) -> None:
+    batch = Batch(warehouse, "job", "q1", 1)
+    batch.recompute(frame(5), NUMBERS, "n >= 5 AND n < 9")
+    batch.recompute(frame(5, 6), NUMBERS, "n >= 5 AND n < 9")
+    assert content(warehouse, spark) == [5, 6]
 
 
 @pytest.mark.spark

@@ -1,10 +1,15 @@
 """What Spark's Kafka source is given: properties with their secrets, and nothing it sets itself."""
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from quotaflow.pipelines import sources
 from quotaflow.pipelines.config import Kafka
 from quotaflow.pipelines.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SCRAM = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "u", "sasl.password": "env:SOURCE_PW"}
 KERBEROS = {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"}
@@ -37,3 +42,13 @@ def test_our_consumers_push_no_telemetry_into_what_they_read() -> None:
 def test_what_spark_sets_itself_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"group\.id is set by Spark"):
         sources.kafka_options(Kafka(properties={"group.id": "x"}))
+
+
+@pytest.mark.spark
+def test_no_record_is_later_than_a_time_can_be(spark: "SparkSession") -> None:
+    stamped = spark.sql(
+        "SELECT timestamp_millis(ms) AS timestamp "
+        "FROM VALUES (1795219200000), (1795219200000000) AS stamped(ms)"
+    )
+    told = sources.with_sane_time(stamped).selectExpr("unix_millis(timestamp) AS at").collect()
+    assert sorted(row["at"] for row in told) == [1_795_219_200_000, 4_102_444_800_000]

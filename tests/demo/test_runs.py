@@ -1,0 +1,35 @@
+"""Folders of demo runs: which stay, and which go."""
+
+from pathlib import Path
+
+import pytest
+
+from quotaflow.demo import runs
+
+
+def run(home: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> tuple[Path, bool]:
+    """One run that finished, as `quotaflow demo` leaves it."""
+    monkeypatch.setattr(runs.time, "strftime", lambda _: at)
+    with runs.new(home) as folder:
+        (folder / "warehouse").mkdir()
+        is_published = runs.publish(home, folder / "warehouse")
+    runs.remove_older(home, folder)
+    return folder, is_published
+
+
+def test_the_newest_run_stays_and_older_ones_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (run(tmp_path, monkeypatch, at) for at in ("1", "2"))
+    assert (first[1], second[1]) == (True, True)
+    assert (tmp_path / "warehouse").resolve() == second[0] / "warehouse"
+    assert [path.name for path in (tmp_path / "demo").iterdir()] == [second[0].name]
+
+
+def test_a_run_beside_a_warehouse_of_the_user_s_own_keeps_its_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "warehouse").mkdir()
+    folder, is_published = run(tmp_path, monkeypatch, "1")
+    assert not is_published
+    assert (folder / "warehouse").is_dir()
