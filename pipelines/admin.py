@@ -141,16 +141,35 @@ def _ssl(known: Mapping[str, str]) -> ssl.SSLContext:
                 f"ssl.{store}.type {kind} cannot be read outside Java: convert it to PEM "
                 f"(keytool, openssl) and set ssl.{store}.type: PEM"
             )
-    context = ssl.create_default_context(
-        cafile=known.get("ssl.truststore.location"),
-        cadata=known.get("ssl.truststore.certificates"),
-    )
+    if "ssl.keystore.key" in known:
+        raise ConfigError(
+            "ssl.keystore.key cannot be taken outside Java: write it and "
+            "ssl.keystore.certificate.chain to a PEM file, and set ssl.keystore.location"
+        )
+    trusted = known.get("ssl.truststore.location")
+    what = f"location {trusted}" if trusted else "certificates"
+    with _readable(f"ssl.truststore.{what}"):
+        context = ssl.create_default_context(
+            cafile=trusted, cadata=known.get("ssl.truststore.certificates")
+        )
     context.check_hostname = known.get("ssl.endpoint.identification.algorithm", "https") != ""
     if "ssl.keystore.location" in known:
-        context.load_cert_chain(
-            known["ssl.keystore.location"], password=known.get("ssl.key.password")
-        )
+        # Without a password of ours OpenSSL would ask for one on the terminal.
+        password = known.get("ssl.key.password", "")
+        with _readable(f"ssl.keystore.location {known['ssl.keystore.location']}"):
+            context.load_cert_chain(known["ssl.keystore.location"], password=password)
     return context
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # SSLError is one too
+        raise ConfigError(
+            f"{what} cannot be read: {error.strerror or error}; it must be PEM that this user may "
+            "read, and ssl.key.password that of its key"
+        ) from None
 
 
 def _describe(admin: KafkaAdminClient, topics: list[str]) -> Cluster:

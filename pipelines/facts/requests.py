@@ -19,8 +19,10 @@ _HIDDEN_VALUE = (
 _VALUE = '"value":"'
 LEFT_OUT = ("forwarded_copy", "raft", "own_shipper", "sampled")
 """Why a request line is left out on purpose."""
-# local:port-remote:port-processor-index
-_REMOTE = r"^.*?-(.*:\d+)-\d+-\d+$"
+REMOTE = r"^.*?-(.*:\d+)-\d+(?:-\d+)?$"
+"""The client's address and port of a connection id local:port-remote:port-processor-index, which
+before Kafka 4.0 has no processor.
+"""
 
 
 def parse(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
@@ -37,7 +39,7 @@ def parse(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
                 "cluster_id": F.lit(cluster_id),
                 "event_time": lines.event_time(ingest),
                 "left_out": _left_out(ingest),
-                "remote": F.regexp_extract("line.r.connection", _REMOTE, 1),
+                "remote": F.regexp_extract("line.r.connection", REMOTE, 1),
                 "body": _body(ingest.max_body_bytes),
             }
         )

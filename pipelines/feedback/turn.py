@@ -110,14 +110,21 @@ def taken(
                 configs,
                 DeltaJournal(rows, whoami()),
                 run_id=run_id,
-                # What follows is later than what was, also where clocks differ a little.
-                clock=lambda: max(datetime.now(UTC), newest),
+                clock=lambda: later(newest, datetime.now(UTC)),
                 stopped=lambda: stopped() or stopped_by_file(conf),
                 passed=passed,
             )
             if apply.finish(ours(ledger, cluster_id)):
                 ledger = planning.ledger(conf)
             yield Turn(cluster_id, apply, ours(ledger, cluster_id), rows)
+
+
+def later(newest: datetime, now: datetime) -> datetime:
+    """When what is recorded now was: after all that was before, also where clocks differ a little.
+
+    Of records of one time nobody could tell which run's came last.
+    """
+    return max(now, newest + timedelta(microseconds=1))
 
 
 def _only(conf: Conf, rows: Rows, cluster_id: str, run_id: str) -> AbstractContextManager[None]:

@@ -21,8 +21,8 @@ _PSEUDONYM = re.compile(rf"{_MARK}\.[a-z0-9]{{1,16}}\.[0-9a-f]{{{_HEX_DIGITS}}}"
 
 # A member id of the classic protocol is the client id, or the static member's, and a UUID.
 _MEMBER = re.compile(r"(?s)(.+)(-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-# local:port-remote:port-processor-index
-_CONNECTION = re.compile(r"(?s)(.*?-)(.*)(:\d+-\d+-\d+)")
+# local:port-remote:port-processor-index; before Kafka 4.0 without the processor.
+_CONNECTION = re.compile(r"(?s)(.*?-)(.*)(:\d+-\d+(?:-\d+)?)")
 _MEMBER_KEYS = {"memberId", "leader", "group_member_id", "member_id"}
 _CONNECTION_KEYS = {"connection_id"}
 _KEYS = {

@@ -1,6 +1,7 @@
 """Request-log lines to rows, against a plain JSON reader and in tables of good and bad lines."""
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -348,3 +349,19 @@ def test_rows_of_the_table_are_the_readable_ones(records: Callable[..., DataFram
     kept = requests.select_requests(requests.parse(records(lines), Ingest(), "cluster"))
     assert kept.columns == tables.REQUESTS.column_names
     assert [row["source_offset"] for row in kept.collect()] == [0]
+
+
+@pytest.mark.parametrize(
+    ("connection_id", "client"),
+    [
+        ("127.0.0.1:9092-10.1.2.3:51666-0-2", "10.1.2.3:51666"),
+        ("127.0.0.1:9092-10.1.2.3:51666-2", "10.1.2.3:51666"),
+        ("0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:51000-3-4", "0:0:0:0:0:0:0:1:51000"),
+        ("0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:51000-4", "0:0:0:0:0:0:0:1:51000"),
+    ],
+    ids=["Kafka 4", "Kafka 3", "IPv6", "IPv6 of Kafka 3"],
+)
+def test_a_connection_id_tells_the_client_in_every_release(connection_id: str, client: str) -> None:
+    told = re.search(requests.REMOTE, connection_id)
+    assert told is not None
+    assert told[1] == client

@@ -19,6 +19,13 @@ def test_a_clock_may_differ_a_little(after_s: int) -> None:
     turn.check_clock(Ledger(), NOON)
 
 
+@pytest.mark.parametrize("behind_s", [-20, 0, 20])
+def test_what_follows_is_later_than_what_was(behind_s: int) -> None:
+    now = NOON - timedelta(seconds=behind_s)
+    assert turn.later(NOON, now) >= now
+    assert turn.later(NOON, now) > NOON
+
+
 def test_a_clock_that_went_back_stops_it() -> None:
     with pytest.raises(FeedbackError, match="mend the clock"):
         turn.check_clock(Ledger(newest=NOON + timedelta(seconds=61)), NOON)

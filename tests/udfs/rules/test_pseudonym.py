@@ -54,10 +54,11 @@ def test_the_key_is_in_no_text() -> None:
             "0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:51000-3-4",
             f"0:0:0:0:0:0:0:1:9092-{HIDDEN.of(ADDRESS, '0:0:0:0:0:0:0:1')}:51000-3-4",
         ),
+        ("10.0.0.1:9092-10.1.2.3:51000-12", f"10.0.0.1:9092-{HERE}:51000-12"),
         ("10.1.2.3", HERE),
         ("", ""),
     ],
-    ids=["IPv4", "IPv6", "no connection id: all of it", "none"],
+    ids=["IPv4", "IPv6", "before Kafka 4.0", "no connection id: all of it", "none"],
 )
 def test_a_connection_keeps_its_port_and_the_broker(text: str, expected: str) -> None:
     assert HIDDEN.connection_id(text) == expected
