@@ -14,7 +14,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from quotaflow.schemas.table import STRING
 from quotaflow.udfs.codecs import Limits, UnreadableError, compress, decompress
-from quotaflow.udfs.rules.pseudonym import COLUMNS, Plain, Pseudonyms
+from quotaflow.udfs.rules.pseudonym import COLUMNS, SCOPE_NAME, Plain, Pseudonyms
 
 Batches = Iterator[pa.RecordBatch]
 MapBatches = Callable[[Batches], Batches]
@@ -97,6 +97,7 @@ def _payload(
         told = cache(partial(_text, pseudonyms, _plain(row)))
         for attributes in _attributes(data):
             _hide_all(attributes, told)
+        _hide_scopes(data, told)
         payload = compress(data.SerializeToString(), row["compression"])
         decompress(payload, row["compression"], limits)
     except (DecodeError, UnreadableError):
@@ -117,6 +118,14 @@ def _attributes(data: MetricsData) -> Iterator[Iterable[KeyValue]]:
                     yield point.attributes
                     for exemplar in getattr(point, "exemplars", ()):
                         yield exemplar.filtered_attributes
+
+
+def _hide_scopes(data: MetricsData, told: Told) -> None:
+    for of_resource in data.resource_metrics:
+        for of_scope in of_resource.scope_metrics:
+            name = of_scope.scope.name
+            if (hidden := told(SCOPE_NAME, name)) != name:
+                of_scope.scope.name = hidden
 
 
 def _hide_all(attributes: Iterable[KeyValue], told: Told) -> None:

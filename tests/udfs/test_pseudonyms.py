@@ -125,7 +125,18 @@ def test_real_payloads_lose_nothing_else(golden: Path) -> None:
 
 def _apart(row: dict[str, Any]) -> dict[str, Any]:
     """A point but for what names its client."""
-    return {name: row[name] for name in row if name not in {"resource", "member_id"}}
+    of_client = {"resource", "member_id", "scope_name"}
+    return {name: row[name] for name in row if name not in of_client}
+
+
+@pytest.mark.parametrize("client_id", ["rdk-cons-carol", "rdk-idem-alice"])
+def test_librdkafka_s_scope_loses_its_client(golden: Path, client_id: str) -> None:
+    data = (golden / "otlp" / f"{client_id}.data.bin").read_bytes()
+    assert client_id.encode() in data
+    told = hidden(data)["payload"]
+    assert client_id.encode() not in told
+    (scope,) = {row["scope_name"].partition("#")[0] for row in points(told)}
+    assert scope == HIDDEN.of(CLIENT_ID, client_id)
 
 
 def test_columns_are_hidden_each_by_its_own_rule() -> None:

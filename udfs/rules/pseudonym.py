@@ -14,6 +14,8 @@ from typing import Any
 
 ADDRESS, CLIENT_ID = "client_address", "client_id"
 COLUMNS = (ADDRESS, CLIENT_ID)
+SCOPE_NAME = "scope_name"
+"""The key under which the name of an OTLP scope is told."""
 LEAST_KEY_BYTES = 32
 _MARK = "hmac"
 _HEX_DIGITS = 24
@@ -23,6 +25,9 @@ _PSEUDONYM = re.compile(rf"{_MARK}\.[a-z0-9]{{1,16}}\.[0-9a-f]{{{_HEX_DIGITS}}}"
 _MEMBER = re.compile(r"(?s)(.+)(-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 # local:port-remote:port-processor-index; before Kafka 4.0 without the processor.
 _CONNECTION = re.compile(r"(?s)(.*?-)(.*)(:\d+-\d+(?:-\d+)?)")
+# librdkafka's OTLP scope, and threads of Kafka Streams (KIP-1076), begin with the client id.
+_OF_CLIENT = re.compile(r"(?s)(.+?)(#(?:producer|consumer)-\d+|-(?:Global)?StreamThread(?:-\d+)?)")
+_OF_CLIENT_KEYS = {SCOPE_NAME, "thread_id", "thread-id"}
 _MEMBER_KEYS = {"memberId", "leader", "group_member_id", "member_id"}
 _CONNECTION_KEYS = {"connection_id"}
 _KEYS = {
@@ -96,6 +101,9 @@ class Pseudonyms:
         """A text that stands under a key: of an attribute (OTLP), or of a request's JSON."""
         if key in _MEMBER_KEYS:
             return self.member_id(text)
+        if key in _OF_CLIENT_KEYS:
+            parts = _OF_CLIENT.fullmatch(text)
+            return self.of(CLIENT_ID, parts[1]) + parts[2] if parts else text
         if key in _CONNECTION_KEYS:
             return self.connection_id(text)
         return self.of(_KEYS[key], text) if key in _KEYS else text

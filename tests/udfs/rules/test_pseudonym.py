@@ -47,6 +47,20 @@ def test_the_key_is_in_no_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "behind"),
+    [
+        ("scope_name", "#producer-1"),
+        ("scope_name", "#consumer-12"),
+        ("thread_id", "-StreamThread-1"),
+        ("thread-id", "-GlobalStreamThread"),
+    ],
+)
+def test_what_begins_with_a_client_id_keeps_what_follows(key: str, behind: str) -> None:
+    assert HIDDEN.tag(key, f"app-1{behind}") == HIDDEN.of(CLIENT_ID, "app-1") + behind
+    assert HIDDEN.tag(key, "org.apache.kafka") == "org.apache.kafka"
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("10.0.0.1:9092-10.1.2.3:51000-0-12", f"10.0.0.1:9092-{HERE}:51000-0-12"),
