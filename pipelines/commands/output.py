@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -45,14 +46,19 @@ def lines(texts: Iterable[str]) -> None:
 
 
 def note(text: str) -> None:
-    """Tell the person at the terminal, apart from what a program may read on stdout."""
-    typer.echo(values.visible(text), err=True)
+    """Tell the person at the terminal, apart from what a program may read on stdout.
+
+    Nobody need be there any more: work, and giving back above all, goes on.
+    """
+    with suppress(OSError):
+        typer.echo(values.visible(text), err=True)
 
 
 def error(text: str) -> None:
     """One line that says what went wrong."""
     prefix = typer.style("error:", fg=typer.colors.RED, bold=True)
-    typer.echo(f"{prefix} {values.visible(' '.join(text.split()))}", err=True)
+    with suppress(OSError):
+        typer.echo(f"{prefix} {values.visible(' '.join(text.split()))}", err=True)
 
 
 def _csv(rows: Iterable[dict[str, Any]], names: Sequence[str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FOR_S = range(10, 86_401)
 _TICK_S = 5.0
 _INTERRUPTED = 130
+_NOT_GIVEN_BACK: tuple[type[Exception], ...] = (FeedbackError, KafkaError, OSError)
 
 Period = Annotated[str, typer.Option("--for", metavar="10m", help="How long it is on.")]
 Brokers = Annotated[
@@ -168,17 +169,21 @@ def _follow(
 
 
 def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
+    from quotaflow.pipelines import spark_errors  # noqa: PLC0415
     from quotaflow.pipelines.commands import planned  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import applying, request_logger  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import applying, planning, request_logger  # noqa: PLC0415
 
     try:
         found, outcomes = request_logger.given_back(settings, keys, output.note)
-    except (FeedbackError, KafkaError):
+    except _NOT_GIVEN_BACK + spark_errors.bridge_errors():
         _tell_commands(settings, switch, keys)
         raise
     for each in (*planned.ends(outcomes), *planned.left(found)):
         output.note(each)
-    if applying.problem(outcomes) or found.unanswered:
+    changed = {(o.change.entity, o.change.desired.config_key) for o in outcomes}
+    # Of a broker that did not say whether it was switched on, nor now.
+    is_open = {record.key for record in planning.ledger(settings).open} & {*keys} - changed
+    if applying.problem(outcomes) or found.unanswered or is_open:
         _tell_commands(settings, switch, keys)
         raise FeedbackError("not every level was given back: `quotaflow restore --all --yes` does")
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from quotaflow.pipelines import failure
 from quotaflow.pipelines.cluster_state import UnansweredError
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, KafkaError, LockedError
@@ -24,6 +25,7 @@ from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.feedback.restore import Key, Returns
+from quotaflow.pipelines.spark_errors import bridge_errors
 from quotaflow.schemas.configs import BROKER_LOGGER, REQUEST_LOGGER
 
 ON = "DEBUG"
@@ -32,6 +34,7 @@ LOGS = (ON, "TRACE")
 PLAN_ID = "capture"
 _KEY = REQUEST_LOGGER.key
 _URGENT = 0
+_UNRECORDED: tuple[type[Exception], ...] = (LockedError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +102,13 @@ def given_back(
 ) -> tuple[Returns, list[Outcome]]:
     """Give these back to the level they had; somebody else's later change is left alone.
 
-    A broker must not log on because another process writes tables now: then it is given back
-    without a record, and the next restore finds that it is so.
+    A broker must not log on because another process writes tables now, Spark's JVM is gone or the
+    disk is full: then it is given back without a record, and the next restore finds that it is so.
     """
     try:
         return restoring.restored(conf, report, keys=keys)
-    except LockedError as error:
-        report(f"given back without a record, which the next restore adds: {error}")
+    except _UNRECORDED + bridge_errors() as error:
+        report(f"given back without a record, which the next restore adds: {failure.line(error)}")
     with turn.cluster(conf) as (cluster_id, configs):
         ledger, now = turn.ours(planning.ledger(conf), cluster_id).only(keys), datetime.now(UTC)
         found = restoring.returns(conf, ledger, configs, now, everything=True)

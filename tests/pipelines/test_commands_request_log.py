@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,12 +11,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 from quotaflow.pipelines import admin, tail
 from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.cluster_state import UnansweredError
+from quotaflow.pipelines.commands import output
 from quotaflow.pipelines.errors import KafkaError, LockedError
 from quotaflow.pipelines.feedback import planning, turn
 from quotaflow.pipelines.feedback.apply import Apply
+from quotaflow.pipelines.feedback.change import Change
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, YIELDED
 from quotaflow.pipelines.warehouse import Warehouse
@@ -60,6 +64,9 @@ class Command:
     journal: ListJournal = field(default_factory=ListJournal)
     turns: int = 0
     locked_from: int = 99
+    locked_by: Exception = field(
+        default_factory=lambda: LockedError("the folder is being written by process 7")
+    )
 
     def __post_init__(self) -> None:
         topics = {TOPIC: admin.Topic(TOPIC, "id", 3)}
@@ -77,7 +84,7 @@ class Command:
     def taken(self, _: object, __: object, *hooks: Any) -> Iterator[turn.Turn]:
         self.turns += 1
         if self.turns >= self.locked_from:
-            raise LockedError("the folder is being written by process 7")
+            raise self.locked_by
         stopped = hooks[0] if hooks else lambda: None
         apply = Apply(
             self.configs,
@@ -222,13 +229,49 @@ def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Command) -> Non
     assert run.journal.ledger.owned == {}
 
 
-def test_while_another_process_writes_tables_it_is_given_back_all_the_same(run: Command) -> None:
-    run.locked_from = 2
+@pytest.mark.parametrize(
+    "error",
+    [
+        LockedError("the folder is being written by process 7"),
+        Py4JNetworkError("Answer from Java side is empty"),
+        OSError(28, "No space left on device"),
+    ],
+    ids=["another process writes tables", "the JVM is gone", "the disk is full"],
+)
+def test_what_cannot_be_recorded_is_given_back_all_the_same(run: Command, error: Exception) -> None:
+    run.locked_from, run.locked_by = 2, error
     assert run("--yes") == 130
     assert "given back without a record" in run.said()[1]
     assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
     # The journal holds it still, and the next restore finds that it is so.
     assert {key[0] for key in run.journal.ledger.owned} == {broker(1), broker(3)}
+
+
+def test_levels_come_back_when_nobody_can_be_told(run: Command) -> None:
+    def echo(*_: object, **__: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    run.monkeypatch.setattr(output.typer, "echo", echo)
+    assert run("--yes") == 130
+    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+
+
+def test_a_broker_that_never_answered_is_told_with_its_command(run: Command) -> None:
+    writes = run.configs.write
+
+    def write(changes: Sequence[Change]) -> str | None:
+        refusal = writes(changes)
+        if changes[0].entity == broker(1):
+            run.configs.away = {broker(1)}
+            raise UnansweredError("[Error 7] RequestTimedOutError")
+        return refusal
+
+    run.monkeypatch.setattr(run.configs, "write", write)
+    assert run("--yes") == 1
+    _, err = run.said()
+    assert "--entity-name 1 --add-config kafka.request.logger=INFO" in err
+    assert "not every level was given back" in err
+    assert run.configs.levels() == {"1": "DEBUG", "2": "DEBUG", "3": "WARN"}
 
 
 def test_a_broker_that_refuses_ends_it_and_the_others_go_back(run: Command) -> None:
