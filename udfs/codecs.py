@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from quotaflow.udfs.varints import varint
+
 COMPRESSION_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 """Kafka's compression ids 0 to 4 by name (org.apache.kafka.common.record.CompressionType)."""
 
@@ -16,9 +18,12 @@ _STREAMS = {"gzip": "gzip", "lz4": "lz4", "zstd": "zstd"}
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES = 16
 _LENGTH_BYTES = 4
-_VARINT_BITS, _VARINT_BYTES = 7, 5
+_SIZE_BYTES = 5
 _CHUNK_BYTES = 1 << 20
 _DETAIL_CHARS = 200
+
+PER_POINT = 32
+"""Messages a data point may bring along, two for each attribute; and buckets that weigh as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,10 @@ class Limits:
     The ratio counts only above `ratio_floor_bytes`: a small payload that says the same thing
     often (an idle consumer of a thousand partitions reaches 100) is no bomb, whatever its ratio.
     Real telemetry stays under 30; zeros reach 30,000 by zstd and 1,030 by gzip.
+
+    `points` counts what is made of a payload: data points with their exemplars and quantiles, and
+    as one every PER_POINT of their bounds and buckets. So many resources, scopes or metrics are
+    the most as well, and PER_POINT times as many messages of any kind, attributes among them.
     """
 
     decoded_bytes: int = 16 << 20
@@ -43,6 +52,11 @@ class Limits:
         for name in self.__dataclass_fields__:
             if (value := getattr(self, name)) < 1:
                 raise ValueError(f"limit {name} must be at least 1, got {value}")
+
+    @property
+    def messages(self) -> int:
+        """How many protobuf messages one payload may hold, however deep."""
+        return PER_POINT * self.points
 
 
 class UnreadableError(ValueError):
@@ -143,7 +157,7 @@ def _xerial_length(payload: bytes, at: int) -> int:
 
 
 def _snappy_block(block: bytes, bound: int) -> bytes:
-    size = _varint(block)
+    size = _block_size(block)
     if size > bound:
         raise _too_large(size, bound)
     try:
@@ -152,10 +166,8 @@ def _snappy_block(block: bytes, bound: int) -> bytes:
         raise UnreadableError("corrupt_payload", f"snappy: {error}") from error
 
 
-def _varint(block: bytes) -> int:
-    value = 0
-    for index, byte in enumerate(block[:_VARINT_BYTES]):
-        value |= (byte & 0x7F) << (_VARINT_BITS * index)
-        if byte < 1 << _VARINT_BITS:
-            return value
-    raise UnreadableError("corrupt_payload", "snappy: the block has no length")
+def _block_size(block: bytes) -> int:
+    try:
+        return varint(block, 0, _SIZE_BYTES)[0]
+    except (ValueError, IndexError):
+        raise UnreadableError("corrupt_payload", "snappy: the block has no length") from None

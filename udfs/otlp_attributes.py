@@ -7,7 +7,7 @@ bytes become base64.
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -69,15 +69,15 @@ def cut(text: str, limits: Limits) -> str:
     return text[: limits.string_chars - 1] + CUT_MARK
 
 
-def tags(attributes: Iterable[KeyValue], limits: Limits) -> Tags:
+def tags(attributes: Sequence[KeyValue], limits: Limits) -> Tags:
     """Attributes as text by key: the last of a repeated key wins, as in a map.
 
     Those over the limit are left out and counted in `otel.dropped_attributes_count`, the name
     OpenTelemetry gives that count where it has no field.
     """
-    left = iter(attributes)
-    kept = {cut(kv.key, limits): _text(kv.value, limits) for kv in islice(left, limits.attributes)}
-    if dropped := len(list(left)):
+    first_ones = islice(attributes, limits.attributes)
+    kept = {cut(kv.key, limits): _text(kv.value, limits) for kv in first_ones}
+    if (dropped := len(attributes) - limits.attributes) > 0:
         kept[DROPPED] = str(dropped)
     return Tags(sorted(kept.items(), key=_key) if len(kept) > 1 else kept.items())
 

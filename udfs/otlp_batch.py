@@ -11,7 +11,7 @@ from quotaflow.udfs import otlp_payloads, otlp_points
 from quotaflow.udfs.codecs import Limits, UnreadableError
 from quotaflow.udfs.otlp_attributes import Tags, cut, tags
 from quotaflow.udfs.otlp_numbers import Codes
-from quotaflow.udfs.otlp_payloads import Ints, Unreadable, not_otlp
+from quotaflow.udfs.otlp_payloads import Ints, Unreadable, not_otlp, over
 from quotaflow.udfs.otlp_points import Points
 
 Flags = npt.NDArray[np.bool_]
@@ -98,8 +98,7 @@ def _refuse_unnamed(points: Points, payload: Ints, unreadable: Unreadable) -> No
 def _refuse_over(payload: Ints, flat_bytes: Ints, unreadable: Unreadable, limits: Limits) -> None:
     counts = np.bincount(payload)
     for index in np.flatnonzero(counts > limits.points):
-        detail = f"{counts[index]} points, at most {limits.points}"
-        unreadable.setdefault(int(index), UnreadableError("points_over_limit", detail))
+        unreadable.setdefault(int(index), over("points", limits.points))
     sizes = np.bincount(payload, weights=flat_bytes)
     for index in np.flatnonzero(sizes > limits.flat_bytes):
         detail = f"{sizes[index]:.0f} bytes of text in rows, at most {limits.flat_bytes}"

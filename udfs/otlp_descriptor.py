@@ -20,14 +20,6 @@ _PAYLOAD = {
     "ResourceMetrics": ("resource", "scope_metrics", "schema_url"),
     "ScopeMetrics": ("scope", "metrics", "schema_url"),
 }
-_POINTS = {
-    "Metric": ("gauge", "sum", "histogram", "exponential_histogram", "summary"),
-    "Gauge": ("data_points",),
-    "Sum": ("data_points",),
-    "Histogram": ("data_points",),
-    "ExponentialHistogram": ("data_points",),
-    "Summary": ("data_points",),
-}
 
 
 @cache
@@ -45,12 +37,6 @@ def payload_handler() -> Any:
     """The same message as Arrow columns, by ptars."""
     descriptor = payload_class().DESCRIPTOR
     return ptars.HandlerPool([descriptor.file]).get_for_message(descriptor)
-
-
-@cache
-def point_class() -> type[Message]:
-    """Metric as far as its data points, these as bytes: enough to count them."""
-    return message_factory.GetMessageClass(_pruned(_POINTS, "Metric"))
 
 
 def _pruned(kept: dict[str, tuple[str, ...]], root: str) -> Any:

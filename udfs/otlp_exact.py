@@ -18,7 +18,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     SummaryDataPoint,
 )
 
-from quotaflow.udfs.codecs import Limits
+from quotaflow.udfs.codecs import PER_POINT, Limits
 from quotaflow.udfs.otlp_attributes import Tags, tags
 from quotaflow.udfs.otlp_layout import Form
 
@@ -40,6 +40,29 @@ class Point:
     form: Form
     attributes: Tags
     rare: Rare
+
+
+def weight(metric: Metric, most: int) -> int:
+    """What the metric counts against `Limits.points`, counted until that is more than `most`."""
+    kind, total = metric.WhichOneof("data"), 0
+    if kind is None:
+        return 0
+    for point in getattr(metric, kind).data_points:
+        total += 1 + _parts(kind, point)
+        if total > most:
+            break
+    return total
+
+
+def _parts(kind: str, point: Any) -> int:
+    if kind == "summary":
+        return len(point.quantile_values)
+    buckets = 0
+    if kind == "histogram":
+        buckets = len(point.explicit_bounds) + len(point.bucket_counts)
+    elif kind == "exponential_histogram":
+        buckets = len(point.positive.bucket_counts) + len(point.negative.bucket_counts)
+    return len(point.exemplars) + buckets // PER_POINT
 
 
 def points(metric: Metric, limits: Limits) -> Iterator[Point]:

@@ -9,6 +9,8 @@ places. What a layout leaves out (`None`) is read by protobuf itself.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from quotaflow.udfs.varints import varint
+
 _LEN, _FIXED64, _VARINT = 2, 1, 0
 _NAME, _DESCRIPTION, _UNIT = 1, 2, 3
 _GAUGE, _SUM = 5, 7
@@ -17,6 +19,7 @@ _POINTS, _TEMPORALITY, _MONOTONIC = 1, 2, 3
 _START, _TIME, _DOUBLE, _INT, _ATTRIBUTES, _FLAGS = 2, 3, 4, 6, 7, 8
 _CONTINUED = 0x80
 _MOST_POINTS = 64
+_LENGTH_BYTES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,21 +155,10 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[_Field]:
         if wire_type == _FIXED64:
             size = 8
         else:
-            value, at = _varint(data, at)
+            value, at = varint(data, at, _LENGTH_BYTES)
             size = value if wire_type == _LEN else 0
         span = Span(at, at + size)
         at = span.stop
         if at > end:
             raise _UnusualError
         yield _Field(number, wire_type, begin, span, value)
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned number of at most three bytes: no length in a metric is greater."""
-    value = 0
-    for index in range(3):
-        byte = data[at + index]
-        value |= (byte & ~_CONTINUED) << (7 * index)
-        if not byte & _CONTINUED:
-            return value, at + index + 1
-    raise _UnusualError

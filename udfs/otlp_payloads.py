@@ -13,11 +13,11 @@ from opentelemetry.proto.metrics.v1 import metrics_pb2
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from quotaflow.udfs.codecs import Limits, UnreadableError
-from quotaflow.udfs.otlp_descriptor import payload_class, payload_handler, point_class
+from quotaflow.udfs.otlp_count import more_messages_than
+from quotaflow.udfs.otlp_descriptor import payload_class, payload_handler
 
 Ints = npt.NDArray[np.int64]
 Unreadable = dict[int, UnreadableError]
-_LEAST_POINT_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,22 @@ class Metrics:
 
 def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Metrics:
     """Take every readable payload apart; who is not OTLP or too much goes to `unreadable`."""
-    read = _parsed(payloads, unreadable)
+    read = _parsed(payloads, unreadable, limits)
     try:
-        metrics = _split(read)
+        metrics = _split(read, limits)
+    except _CrowdedError as crowded:
+        for i in crowded.payloads:
+            unreadable[i] = over("resources, scopes or metrics", limits.points)
+            read[i] = b""
+        return split(read, unreadable, limits)
     except ValueError:
-        metrics = _split([_canonical(i, payload, unreadable) for i, payload in enumerate(read)])
+        merged = [_canonical(i, payload, unreadable) for i, payload in enumerate(read)]
+        metrics = _split(merged, limits)
     except DecodeError:
         for i, payload in enumerate(read):
             read[i] = _read(metrics_pb2.MetricsData, i, payload, unreadable)
         return split(read, unreadable, limits)
     _refuse_empty(read, metrics, unreadable)
-    _refuse_many(read, metrics, unreadable, limits)
     return metrics
 
 
@@ -56,10 +61,26 @@ def not_otlp(detail: object) -> UnreadableError:
     return UnreadableError("not_otlp", str(detail))
 
 
-def _parsed(payloads: list[bytes], unreadable: Unreadable) -> list[bytes]:
-    """The payloads, with nothing in the place of those that protobuf cannot read."""
+def over(what: str, most: int) -> UnreadableError:
+    """More than what may be made of one payload."""
+    return UnreadableError("points_over_limit", f"more than {most} {what}")
+
+
+class _CrowdedError(Exception):
+    """These payloads hold more resources, scopes or metrics than a payload may hold points."""
+
+    def __init__(self, payloads: list[int]) -> None:
+        super().__init__(payloads)
+        self.payloads = payloads
+
+
+def _parsed(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> list[bytes]:
+    """The payloads, with nothing in the place of those that protobuf cannot or must not read."""
     read, parse = list(payloads), payload_class().FromString
     for index, payload in enumerate(payloads):
+        if more_messages_than(limits.messages, payload):
+            unreadable[index], read[index] = over("messages", limits.messages), b""
+            continue
         try:
             parse(payload)
         except DecodeError as error:
@@ -85,7 +106,7 @@ def _canonical(index: int, payload: bytes, unreadable: Unreadable) -> bytes:
     return message.SerializeToString()
 
 
-def _split(payloads: list[bytes]) -> Metrics:
+def _split(payloads: list[bytes], limits: Limits) -> Metrics:
     rows = payload_handler().array_to_record_batch(_binary(payloads)).column(0)
     payload, resource_metrics = _unnest(rows)
     resource, resources = _numbered(resource_metrics.field("resource"))
@@ -93,6 +114,7 @@ def _split(payloads: list[bytes]) -> Metrics:
     scope, scopes = _numbered(scope_metrics.field("scope"))
     scope_parent, metrics = _unnest(scope_metrics.field("metrics"))
     of_resource = parent[scope_parent]
+    _refuse_crowded(limits, payload, payload[parent], payload[of_resource])
     return Metrics(
         metrics,
         payload[of_resource],
@@ -101,6 +123,14 @@ def _split(payloads: list[bytes]) -> Metrics:
         [Resource.FromString(encoded) for encoded in resources],
         [InstrumentationScope.FromString(encoded) for encoded in scopes],
     )
+
+
+def _refuse_crowded(limits: Limits, *levels: Ints) -> None:
+    """Each level names the payload of every resource, scope or metric: before any is an object."""
+    counts = (np.bincount(of_level) for of_level in levels)
+    crowded = {int(i) for each in counts for i in np.flatnonzero(each > limits.points)}
+    if crowded:
+        raise _CrowdedError(sorted(crowded))
 
 
 def _binary(payloads: list[bytes]) -> pa.BinaryArray:
@@ -146,29 +176,3 @@ def _has_unknown(message: metrics_pb2.MetricsData) -> bool:
     scopes = (scope for resource in message.resource_metrics for scope in resource.scope_metrics)
     levels: tuple[Message, ...] = (message, *message.resource_metrics, *scopes)
     return any(len(UnknownFieldSet(level)) for level in levels)
-
-
-def _refuse_many(
-    payloads: list[bytes], metrics: Metrics, unreadable: Unreadable, limits: Limits
-) -> None:
-    """Refuse a payload of too many metrics or points before they are made into objects."""
-    counts = np.bincount(metrics.payload, minlength=len(payloads))
-    large = np.flatnonzero(_sizes(payloads) > _LEAST_POINT_BYTES * limits.points)
-    for index in (int(index) for index in large if index not in unreadable):
-        seen = int(counts[index])
-        try:
-            if seen <= limits.points:
-                seen = _points(metrics.metrics.filter(pa.array(metrics.payload == index)))
-        except DecodeError as error:
-            unreadable[index] = not_otlp(error)
-        if seen > limits.points:
-            detail = f"{seen} metrics or points, at most {limits.points}"
-            unreadable[index] = UnreadableError("points_over_limit", detail)
-
-
-def _points(metrics: pa.BinaryArray) -> int:
-    points = 0
-    for metric in metrics:
-        counted = point_class().FromString(metric.as_py())
-        points += sum(len(form.data_points) for _, form in counted.ListFields())
-    return points

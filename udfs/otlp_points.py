@@ -11,7 +11,7 @@ from quotaflow.udfs import otlp_exact
 from quotaflow.udfs.codecs import Limits
 from quotaflow.udfs.otlp_groups import Groups
 from quotaflow.udfs.otlp_numbers import Names, Numbers, Part
-from quotaflow.udfs.otlp_payloads import Ints, Metrics, Unreadable, not_otlp
+from quotaflow.udfs.otlp_payloads import Ints, Metrics, Unreadable, not_otlp, over
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,13 @@ def read(metrics: Metrics, unreadable: Unreadable, limits: Limits) -> Points:
     names = Names(limits)
     groups = Groups(metrics.metrics, names)
     parts = list(groups.parts())
-    exact = list(_exact(metrics, groups.left, unreadable, names))
-    counts = np.bincount([found.metric for found in exact], minlength=len(metrics.metrics))
+    counts = np.zeros(len(metrics.metrics), np.int64)
     for part in parts:
         counts[part.numbers.metric] += 1
+    weights = np.bincount(metrics.payload, weights=counts).astype(np.int64).tolist()
+    exact = list(_exact(metrics, groups.left, unreadable, names, weights))
+    for found in exact:
+        counts[found.metric] += 1
     before = np.cumsum(counts) - counts
     rare = {int(before[e.metric]) + e.slot: e.point.rare for e in exact if e.point.rare}
     return Points(names, _in_order([*parts, _part(exact, names)], counts, before), rare)
@@ -48,16 +51,23 @@ class _Exact:
 
 
 def _exact(
-    metrics: Metrics, left: list[int], unreadable: Unreadable, names: Names
+    metrics: Metrics, left: list[int], unreadable: Unreadable, names: Names, weights: list[int]
 ) -> Iterator[_Exact]:
-    """The points of every metric that has no layout."""
+    """The points of every metric that has no layout; `weights` is what each payload's points
+    count already."""
+    most = names.limits.points
     for index in left:
-        if int(metrics.payload[index]) in unreadable:
+        payload = int(metrics.payload[index])
+        if payload in unreadable:
             continue
         try:
             metric = Metric.FromString(metrics.metrics[index].as_py())
         except DecodeError as error:
-            unreadable[int(metrics.payload[index])] = not_otlp(error)
+            unreadable[payload] = not_otlp(error)
+            continue
+        weights[payload] += otlp_exact.weight(metric, most)
+        if weights[payload] > most:
+            unreadable[payload] = over("points, exemplars and quantiles", most)
             continue
         header = names.header_of(metric)
         for slot, point in enumerate(otlp_exact.points(metric, names.limits)):

@@ -9,6 +9,7 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
@@ -34,12 +35,41 @@ def decode(payload, limits):
     ]
     if payload and not metrics and (not message.resource_metrics or has_unknown(message)):
         return None, "not_otlp"
+    if is_over(message, metrics, limits):
+        return None, "points_over_limit"
     rows = [row for metric in metrics for row in metric_rows(*metric, limits)]
     if any(not row["metric"] for row in rows):
         return None, "not_otlp"
-    if len(rows) > limits.points or len(metrics) > limits.points < len(payload) / 2:
-        return None, "points_over_limit"
     return without_duplicates(rows), None
+
+
+def is_over(message, metrics, limits):
+    scopes = sum(len(resource.scope_metrics) for resource in message.resource_metrics)
+    widest = max(len(message.resource_metrics), scopes, len(metrics))
+    points = 0
+    for _, _, metric in metrics:
+        if kind := metric.WhichOneof("data"):
+            points += sum(map(weight, getattr(metric, kind).data_points))
+    return max(widest, points) > limits.points or messages_in(message) > 32 * limits.points
+
+
+def weight(point):
+    values = MessageToDict(point, always_print_fields_with_no_presence=True)
+    buckets = [values, values.get("positive", {}), values.get("negative", {})]
+    count = sum(len(side.get("bucketCounts", ())) for side in buckets)
+    count += len(values.get("explicitBounds", ()))
+    return (
+        1 + len(values.get("exemplars", ())) + len(values.get("quantileValues", ())) + count // 32
+    )
+
+
+def messages_in(message):
+    found = 0
+    for field, value in message.ListFields():
+        if field.message_type:
+            children = value if field.is_repeated else [value]
+            found += sum(1 + messages_in(child) for child in children)
+    return found
 
 
 def has_unknown(message):

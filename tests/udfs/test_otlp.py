@@ -191,6 +191,51 @@ def test_a_flood_of_empty_metrics_is_refused():
     assert reasons(payload(*[otlp_pb.Metric()] * 200_000)) == ["points_over_limit"]
 
 
+EXEMPLARS = otlp_pb.NumberDataPoint(exemplars=[otlp_pb.Exemplar()] * 10)
+QUANTILES = otlp_pb.SummaryDataPoint(
+    quantile_values=[otlp_pb.SummaryDataPoint.ValueAtQuantile()] * 10
+)
+BUCKETS = otlp_pb.ExponentialHistogramDataPoint(
+    positive={"bucket_counts": [1] * 200}, negative={"bucket_counts": [1] * 120}
+)
+BOUNDS = otlp_pb.HistogramDataPoint(bucket_counts=[1] * 160, explicit_bounds=[1.0] * 160)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param({"gauge": otlp_pb.Gauge(data_points=[EXEMPLARS])}, id="exemplars"),
+        pytest.param({"summary": otlp_pb.Summary(data_points=[QUANTILES])}, id="quantiles"),
+        pytest.param(
+            {"exponential_histogram": otlp_pb.ExponentialHistogram(data_points=[BUCKETS])},
+            id="exponential buckets",
+        ),
+        pytest.param({"histogram": otlp_pb.Histogram(data_points=[BOUNDS])}, id="buckets"),
+    ],
+)
+def test_what_a_point_brings_along_counts_as_points(data):
+    many, few = payload(otlp_pb.Metric(name="m", **data)), payload(gauge(point()))
+    assert reasons(few, many, few, limits=Limits(points=11)) == [None] * 3
+    assert reasons(few, many, few, limits=Limits(points=10)) == [None, "points_over_limit", None]
+    mixed = payload(gauge(point()), otlp_pb.Metric(name="m", **data))
+    assert reasons(mixed, limits=Limits(points=11)) == ["points_over_limit"]
+
+
+def test_resources_and_scopes_are_counted_before_they_are_made():
+    resources = otlp_pb.MetricsData(resource_metrics=[otlp_pb.ResourceMetrics()] * 11)
+    scopes = otlp_pb.ResourceMetrics(scope_metrics=[otlp_pb.ScopeMetrics()] * 11)
+    for many in (resources, otlp_pb.MetricsData(resource_metrics=[scopes])):
+        data = many.SerializeToString()
+        assert reasons(data, limits=Limits(points=10)) == ["points_over_limit"]
+        assert reasons(data, limits=Limits(points=11)) == [None]
+
+
+def test_attributes_left_out_are_counted_not_made():
+    attributes = [attribute("k", int_value=1)] * 100
+    (row,) = decode(payload(gauge(point(attributes=attributes))), limits=Limits(attributes=2))
+    assert row["attributes"] == [("k", "1"), ("otel.dropped_attributes_count", "98")]
+
+
 def test_limit_on_text_repeated_in_rows():
     """A resource stands in every row of its points: little on the wire, much in the table."""
     points = [point(as_int=i, time_unix_nano=NOW_NS + 1_000 * i) for i in range(1_000)]
