@@ -58,8 +58,9 @@ def _count(data: bytes, most: int) -> int:
             at += size or 0
             continue
         seen += 1
-        outer.append((end, fields))
-        end, fields = at + size, inner
+        if size:
+            outer.append((end, fields))
+            end, fields = at + size, inner
     return seen
 
 

@@ -9,6 +9,9 @@ def varint(data: bytes, at: int, most_bytes: int) -> tuple[int, int]:
 
     ValueError when it takes more than `most_bytes`, IndexError when the data ends within it.
     """
+    first = data[at]
+    if first < _CONTINUED:  # nearly all are
+        return first, at + 1
     value = 0
     for index in range(most_bytes):
         byte = data[at + index]
