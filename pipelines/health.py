@@ -13,6 +13,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import planning, restore, turn
 from quotaflow.pipelines.job_health import JobHealth, Told
 from quotaflow.pipelines.reader import NeverMadeError, Reader
+from quotaflow.pipelines.sql_text import literal
 from quotaflow.pipelines.unread import Unread
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
@@ -21,10 +22,10 @@ _QUALITY = "quality_now"
 _OPEN_ALERTS = "SELECT count(*) AS n FROM metric_alerts WHERE is_open"
 _FAILED_CHECKS = f"SELECT severity, count(*) AS n FROM {_QUALITY} WHERE NOT success GROUP BY 1"
 _NEWEST_PLAN = """
-    SELECT plan_id, max(event_time) AS planned_at, count(*) AS changes
-    FROM plans GROUP BY plan_id ORDER BY planned_at DESC LIMIT 1
+    SELECT plan_id, event_time AS planned_at, count(*) AS changes
+    FROM plans GROUP BY plan_id, event_time ORDER BY planned_at DESC, plan_id LIMIT 1
 """
-_BEGUN = "SELECT DISTINCT plan_id FROM config_changes WHERE purpose = 'apply'"
+_BEGUN = "SELECT max(event_time) AS at FROM config_changes WHERE purpose = 'apply' AND plan_id = {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +142,13 @@ def _folders(reader: Reader) -> dict[str, Path]:
 
 def _waiting(reader: Reader, oldest: datetime) -> tuple[str | None, int]:
     plans = _rows(reader, _NEWEST_PLAN)
-    begun = {row["plan_id"] for row in _rows(reader, _BEGUN)}
-    if not plans or plans[0]["plan_id"] in begun or plans[0]["planned_at"] < oldest:
+    if not plans or plans[0]["planned_at"] < oldest:
         return None, 0
-    return plans[0]["plan_id"], plans[0]["changes"]
+    newest = plans[0]
+    begun = _rows(reader, _BEGUN.format(literal(newest["plan_id"])))
+    if begun and begun[0]["at"] is not None and begun[0]["at"] >= newest["planned_at"]:
+        return None, 0
+    return newest["plan_id"], newest["changes"]
 
 
 def _rows(reader: Reader, sql: str) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ Texts of clients are hostile: what does not print is shown escaped, and long one
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from quotaflow.pipelines.commands.values import visible
@@ -71,25 +71,34 @@ def _of(conf: Conf, source: Source, since: datetime, until: datetime) -> Iterato
 
 
 def _plans(conf: Conf, since: datetime, until: datetime) -> Iterator[Notice]:
-    """Plans that were frozen for somebody to approve, and of which nothing was written yet."""
+    """Plans that were frozen for somebody to approve, and of which nothing was written since.
+
+    Of one that was frozen anew only the last time is told.
+    """
     if not planning.is_made(conf, tables.PLANS.name):
         return
-    begun = set()
+    touched: dict[str, datetime] = {}
     if planning.is_made(conf, tables.CONFIG_CHANGES.name):
-        sql = f"SELECT DISTINCT plan_id FROM config_changes WHERE {_within(since, until)}"
-        begun = {row["plan_id"] for row in planning.rows(conf, sql)}
+        sql = (
+            "SELECT plan_id, max(event_time) AS at FROM config_changes "
+            f"WHERE {_within(since, until)} GROUP BY plan_id"
+        )
+        touched = {row["plan_id"]: row["at"] for row in planning.rows(conf, sql)}
     sql = (
-        "SELECT cluster_id, plan_id, min(event_time) AS event_time, count(*) AS changes, "
+        "SELECT cluster_id, plan_id, event_time, count(*) AS changes, "
         f"min(planned_by) AS planned_by FROM plans WHERE {_within(since, until)} "
-        f"GROUP BY cluster_id, plan_id ORDER BY event_time DESC LIMIT {_MOST_ROWS}"
+        f"GROUP BY cluster_id, plan_id, event_time ORDER BY event_time DESC LIMIT {_MOST_ROWS}"
     )
     for row in planning.rows(conf, sql):
-        if row["plan_id"] not in begun:
+        frozen_at = row["event_time"]
+        if touched.get(row["plan_id"], since) < frozen_at:
+            touched[row["plan_id"]] = frozen_at
             told = (
                 f"plan {row['plan_id']} waits: {row['changes']} changes, frozen by "
                 f"{_cut(row['planned_by'])}; quotaflow apply {row['plan_id']} shows it"
             )
-            yield _notice(row, PLAN_WAITING, [row["plan_id"]], told)
+            key = [row["plan_id"], frozen_at.astimezone(UTC).isoformat()]
+            yield _notice(row, PLAN_WAITING, key, told)
 
 
 def _within(since: datetime, until: datetime) -> str:

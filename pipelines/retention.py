@@ -1,7 +1,8 @@
 """Which rows of a table are too old to be kept, and their removal: counted, and never unread.
 
 Facts, results and records go by their time, in whole days. Tables of snapshots keep what holds at
-that time, however old it is. Where a query has not read such rows, all stay until it has.
+that time, however old it is; records of configs are kept while one of them tells what we hold.
+Where a query has not read such rows, all stay until it has.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines import backlog, frames
 from quotaflow.pipelines.backlog import Backlog
+from quotaflow.pipelines.feedback import ledger_rows
+from quotaflow.pipelines.feedback.change import RENEW
+from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.snapshots import changes
 from quotaflow.pipelines.sql_text import literal
@@ -64,6 +68,8 @@ class Old:
 def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) -> Old:
     """What of a table is too old."""
     rows = batch.warehouse.read(spark, table.name)
+    if table == tables.CONFIG_CHANGES:
+        before = min(before, _needed_since(rows) or before)
     where = is_old(table, before)
     if "is_removed" in table.column_names:
         stay = changes.current(rows.where(where), table)
@@ -73,6 +79,12 @@ def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) ->
     if table == tables.PIPELINE_PROGRESS:
         where = f"{where} AND NOT ({_newest_of_queries(rows)})"
     return Old(table, before, where, rows_by_cluster(rows.where(where)))
+
+
+def _needed_since(records: "DataFrame") -> datetime | None:
+    """Since when the ledger must be kept: a lease that is renewed is told by its first write."""
+    written = records.where(F.col("operation") != RENEW).toLocalIterator()
+    return Ledger.of(ledger_rows.record(row.asDict()) for row in written).needed_since
 
 
 def reason_to_wait(

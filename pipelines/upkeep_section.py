@@ -11,7 +11,7 @@ from quotaflow.pipelines.section import Positive, Section
 _FACTS = 30
 _RESULTS = 90
 _AUDIT = 1_095
-# A record of the ledger may be held, or open, for so long: twice the longest lease.
+# Renewals of a lease are read for so long, twice the longest lease; what it holds stays anyway.
 LEAST_DAYS = {"config_changes": 2 * LONGEST_LEASE_S // 86_400}
 RETENTION_DAYS: dict[str, int | None] = {
     "requests": _FACTS,

@@ -112,7 +112,7 @@ PLANS = Table(
         "`quotaflow apply PLAN_ID --yes` would write, and nothing else"
     ),
     columns=(
-        Column("event_time", TIMESTAMP, "when it was planned"),
+        Column("event_time", TIMESTAMP, "when it was frozen; once used up or too old it is anew"),
         Column("plan_id", STRING, "hash of its changes: what does the same has the same"),
         Column("number", INT, "place of the change in its plan, from 0"),
         _CHANGE_ID,
@@ -128,7 +128,7 @@ PLANS = Table(
         Column("command", STRING, "kafka-configs command line that does the same"),
         Column("planned_by", STRING, "user and host of the command that froze it"),
     ),
-    key=("plan_id", "number"),
+    key=("plan_id", "number", "event_time"),
     time="event_time",
     clustering=("event_time",),
 )

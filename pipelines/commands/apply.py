@@ -95,6 +95,8 @@ def restore(
     if not yes:
         found = restoring.due(settings, datetime.now(UTC), everything=everything)
         _given_back(found, [], as_json=as_json)
+        if found.unanswered:
+            raise FeedbackError(f"{_unanswered(found)}: nothing was written")
         if found.changes or found.yielded:
             output.note("Nothing was written: --yes gives it back.")
             raise typer.Exit(plan.CHANGES_WAITING)
@@ -104,7 +106,7 @@ def restore(
             settings, output.note, _stopped(is_over), everything=everything
         )
         _given_back(found, outcomes, as_json=as_json)
-        missed = f"{len(found.unanswered)} did not answer" if found.unanswered else None
+        missed = _unanswered(found) if found.unanswered else None
         _exit(applying.problem(outcomes) or missed, is_over())
 
 
@@ -133,6 +135,11 @@ def _given_back(found: "Returns", outcomes: "list[Outcome]", *, as_json: bool) -
         output.lines(planned.ends(outcomes))
     for line in planned.left(found):
         output.note(line)
+
+
+def _unanswered(found: "Returns") -> str:
+    configs = len(found.unanswered)
+    return f"{configs} config{'s' * (configs > 1)} did not answer, and must be given back"
 
 
 def _stopped(is_over: Callable[[], bool]) -> Callable[[], str | None]:

@@ -148,6 +148,8 @@ def given_back(found: Returns) -> Iterator[str]:
     """What is given back."""
     if found.changes:
         yield from text(Plan(found.changes, ()))
+    elif found.yielded or found.unanswered:
+        yield "nothing can be given back"
     else:
         yield "nothing is to be given back: no lease is over (--all gives back what still holds)"
 

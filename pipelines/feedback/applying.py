@@ -46,8 +46,9 @@ def applied(
         if not plan.changes:
             return plan, []
         if wanted is not None:
-            _check_reality(plan, taken.apply.configs, taken.ledger)
-        frozen.keep(conf, taken.rows, plan, now)
+            _check_reality(wanted, taken.apply.configs, taken.ledger)
+        else:
+            frozen.keep(conf, taken.rows, taken.ledger, plan, now)
         return plan, taken.apply.run(plan.plan_id, plan.changes)
 
 
@@ -80,7 +81,8 @@ def _check_cluster(plan: Plan, cluster_id: str) -> None:
         )
 
 
-def _check_reality(plan: Plan, configs: Configs, ledger: Ledger) -> None:
+def _check_reality(wanted: Frozen, configs: Configs, ledger: Ledger) -> None:
+    plan = wanted.plan
     seen = [outcome for group in _groups(plan) for outcome in look(configs, group)]
     moved = [outcome for outcome in seen if outcome.step not in {BEGUN, SO_ALREADY}]
     if moved:
@@ -90,7 +92,8 @@ def _check_reality(plan: Plan, configs: Configs, ledger: Ledger) -> None:
             f"nothing of plan {plan.plan_id} was written ({len(moved)} of {len(seen)} changes no "
             "longer fit): plan anew"
         )
-    if any(o.step == BEGUN and (plan.plan_id, o.change.change_id) in ledger.done for o in seen):
+    used_up = frozen.done_since(ledger, plan, wanted.at)
+    if any(o.step == BEGUN and o.change.change_id in used_up for o in seen):
         raise FeedbackError(
             f"plan {plan.plan_id} was applied before, and what it wrote was given back: plan anew"
         )

@@ -2,20 +2,27 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines import session
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import plan_rows, planning
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.turn import Rows, whoami
+from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.pipelines.feedback.turn import Rows, later, whoami
 from quotaflow.pipelines.reader import nearest
 from quotaflow.pipelines.sql_text import literal
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas.control_tables import PLANS
 
 _NEWEST = "SELECT plan_id FROM plans GROUP BY plan_id ORDER BY max(event_time) DESC LIMIT 20"
+_FROZEN_AT = "SELECT max(event_time) AS at FROM plans WHERE plan_id = {}"
+_NEWEST_FREEZE = """
+    SELECT *
+    FROM plans
+    WHERE plan_id = {0} AND event_time = (SELECT max(event_time) FROM plans WHERE plan_id = {0})
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +34,38 @@ class Frozen:
 
 
 def save(conf: Conf, plan: Plan, now: datetime, report: Callable[[str], None]) -> None:
-    """Freeze a plan; one that was frozen before stays as it is."""
+    """Freeze a plan, unless it is frozen and waits to be applied."""
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
         warehouse.ensure(spark, [PLANS])
-        keep(conf, Rows(spark, warehouse), plan, now)
+        keep(conf, Rows(spark, warehouse), planning.ledger(conf), plan, now)
 
 
-def keep(conf: Conf, rows: Rows, plan: Plan, now: datetime) -> None:
-    """The same within a turn."""
-    if not planning.rows(conf, _select(plan.plan_id)):
-        rows.append(PLANS, list(plan_rows.rows(plan, now, whoami())))
+def keep(conf: Conf, rows: Rows, ledger: Ledger, plan: Plan, now: datetime) -> None:
+    """The same within a turn.
+
+    A plan has the id it always has, but an approval ends: what is asked for again after it was
+    applied, or after it became too old to be, is frozen anew with its new time.
+    """
+    (known,) = planning.rows(conf, _FROZEN_AT.format(literal(plan.plan_id)))
+    at = known["at"] and known["at"].astimezone(UTC)
+    may_be_applied = at is not None and now - at <= timedelta(seconds=conf.plan.max_plan_age_s)
+    if not may_be_applied or done_since(ledger, plan, at):
+        after_all = later(ledger.newest, now)
+        rows.append(PLANS, list(plan_rows.rows(plan, after_all, whoami())))
+
+
+def done_since(ledger: Ledger, plan: Plan, at: datetime) -> set[str]:
+    """Which changes of a plan were written since that freeze of it: for these it is used up."""
+    times = {c.change_id: ledger.done.get((plan.plan_id, c.change_id)) for c in plan.changes}
+    return {change_id for change_id, done in times.items() if done is not None and done >= at}
 
 
 def load(conf: Conf, plan_id: str) -> Frozen:
-    """A plan as it was frozen. Raises ConfigError where there is none of this id."""
+    """A plan as it was frozen last. Raises ConfigError where there is none of this id."""
     is_made = planning.is_made(conf, PLANS.name)
-    rows = planning.rows(conf, _select(plan_id)) if is_made else []
+    rows = planning.rows(conf, _NEWEST_FREEZE.format(literal(plan_id))) if is_made else []
     if not rows:
         known = [row["plan_id"] for row in planning.rows(conf, _NEWEST)] if is_made else []
         near = nearest(plan_id, known) if known else ""
@@ -52,8 +73,4 @@ def load(conf: Conf, plan_id: str) -> Frozen:
     plan = Plan(plan_rows.changes(rows), ())
     if plan.plan_id != plan_id:
         raise ConfigError(f"plan {plan_id} was altered since it was frozen: plan anew")
-    return Frozen(plan, max(row["event_time"] for row in rows).astimezone(UTC))
-
-
-def _select(plan_id: str) -> str:
-    return f"SELECT * FROM plans WHERE plan_id = {literal(plan_id)}"
+    return Frozen(plan, rows[0]["event_time"].astimezone(UTC))

@@ -55,7 +55,8 @@ class Record:
 class Owned:
     """A config we hold: what stood before us, what we wrote last, and until when.
 
-    `entries` are those of a list that are ours; others may stand beside them.
+    `entries` are those of a list that are ours; others may stand beside them. `first` is the time
+    of the oldest record that tells this.
     """
 
     prior_value: str | None
@@ -63,6 +64,7 @@ class Owned:
     since: datetime
     expires_at: datetime | None
     record: Record
+    first: datetime
     entries: frozenset[str] = frozenset()
 
 
@@ -70,14 +72,14 @@ class Owned:
 class Ledger:
     """All records read together: what we hold, when we changed what, and what is still open.
 
-    `done`: plan id and change id of what was written once.
+    `done`: by plan id and change id, when it was written last.
     """
 
     owned: Mapping[tuple[Entity, str], Owned] = field(default_factory=dict)
     last: Mapping[tuple[Entity, str], Record] = field(default_factory=dict)
     open: tuple[Record, ...] = ()
     newest: datetime | None = None
-    done: frozenset[tuple[str, str]] = frozenset()
+    done: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> "Ledger":
@@ -92,12 +94,25 @@ class Ledger:
                 last[record.key] = record
             _hold(owned, record)
         still = tuple(r for r in begun if (r.run_id, r.change_id) not in ended)
-        done = frozenset((r.plan_id, r.change_id) for r in in_order if r.step == DONE)
+        done = {(r.plan_id, r.change_id): r.event_time for r in in_order if r.step == DONE}
         return cls(owned, last, still, in_order[-1].event_time if in_order else None, done)
 
     def only(self, keys: Collection[tuple[Entity, str]]) -> "Ledger":
         """The same, as if we held these configs and no others."""
         return replace(self, owned={key: of for key, of in self.owned.items() if key in keys})
+
+    def supposed(self) -> "Ledger":
+        """The same, as if every write without an end was made: what brokers say will tell."""
+        owned = dict(self.owned)
+        for record in self.open:
+            _hold(owned, replace(record, step=DONE))
+        return replace(self, owned=owned, open=())
+
+    @property
+    def needed_since(self) -> datetime | None:
+        """The time of the oldest record that tells what is held or open; None: there is none."""
+        times = [of.first for of in self.owned.values()] + [r.event_time for r in self.open]
+        return min(times, default=None)
 
     def changed_at(self, entity: Entity, config_key: str) -> datetime | None:
         """When we last changed this config; None: never."""
@@ -134,14 +149,18 @@ def _held(before: Owned | None, record: Record) -> Owned | None:
     # What somebody else set in between is what stood before us now.
     is_ours = before is not None and same(record.config_key, before.value, record.prior_value)
     prior = before.prior_value if before is not None and is_ours else record.prior_value
-    if record.operation in {APPEND, SUBTRACT}:
+    # Of a list older records tell entries, also where somebody else changed it in between.
+    is_list = record.operation in {APPEND, SUBTRACT}
+    first = before.first if before is not None and (is_ours or is_list) else record.event_time
+    if is_list:
         operand = frozenset((record.operand or "").split(","))
         entries = before.entries if before else frozenset()
         entries = entries | operand if record.operation == APPEND else entries - operand
         if not entries:
             return None
         expires = record.expires_at or (before.expires_at if before else None)
-        return Owned(prior, record.config_value, record.event_time, expires, record, entries)
+        told = (record.config_value, record.event_time, expires, record, first)
+        return Owned(prior, *told, entries)
     if record.expires_at is None:  # removed, or written for good: nothing to give back
         return None
-    return Owned(prior, record.config_value, record.event_time, record.expires_at, record)
+    return Owned(prior, record.config_value, record.event_time, record.expires_at, record, first)

@@ -4,6 +4,7 @@ from dataclasses import fields
 from datetime import UTC
 from typing import Any
 
+from quotaflow.pipelines.feedback.change import RENEW
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.ledger import Record
 from quotaflow.pipelines.plan_section import LONGEST_LEASE_S
@@ -11,10 +12,12 @@ from quotaflow.pipelines.plan_section import LONGEST_LEASE_S
 _ENTITY = ("cluster_id", "entity_type", "entity_name", "entity_client_id")
 _FIELDS = tuple(field.name for field in fields(Record) if field.name != "entity")
 _TIMES = ("event_time", "expires_at")
-# Twice the longest lease: nothing older can be held or open.
+# A lease may be renewed for years, and what it holds is told by the write that began it. Renewals
+# older than twice the longest lease renew nothing any more.
 SELECT = f"""
     SELECT {", ".join((*_ENTITY, *_FIELDS))} FROM config_changes
-    WHERE event_time > now() - INTERVAL '{2 * LONGEST_LEASE_S // 86_400} days'
+    WHERE operation <> '{RENEW}'
+        OR event_time > now() - INTERVAL '{2 * LONGEST_LEASE_S // 86_400} days'
 """
 
 

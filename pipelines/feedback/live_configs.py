@@ -13,7 +13,7 @@ from kafka.admin import AlterConfigOp, ConfigResourceType, ConfigSourceType
 from kafka.protocol import admin as requests
 
 from quotaflow.pipelines import rights
-from quotaflow.pipelines.cluster_state import ClusterState
+from quotaflow.pipelines.cluster_state import UNKNOWN_TOPIC, ClusterState
 from quotaflow.pipelines.feedback.change import DELETE, Change
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.schemas.configs import (
@@ -50,7 +50,10 @@ class LiveConfigs:
     state: ClusterState
 
     def read(self, entity: Entity) -> dict[str, str]:
-        """What is set on the entity itself, by key: neither defaults nor static configs."""
+        """What is set on the entity itself, by key: neither defaults nor static configs.
+
+        On a topic that was deleted, or a broker that is registered no longer, nothing is set.
+        """
         return _quotas(self.state, entity) if _has_quotas(entity) else _own(self.state, entity)
 
     def refusal(self, changes: Sequence[Change]) -> str | None:
@@ -82,8 +85,22 @@ def _own(state: ClusterState, entity: Entity) -> dict[str, str]:
     kind, name = _KINDS[entity.entity_type].value, entity.entity_name or ""
     own = _OWN_SOURCES[entity.entity_type].value
     (answer,) = state.configs(kind, [name], _node(entity))
+    if _is_gone(state, entity, answer.reason):
+        return {}
     answer.check()
     return {c.name: c.value or "" for c in answer.found if c.config_source == own}
+
+
+def _is_gone(state: ClusterState, entity: Entity, reason: str | None) -> bool:
+    """Whether there is no such entity: what does not answer today may answer tomorrow.
+
+    Before Kafka 4.0 clusters do not tell which brokers that are down are registered still.
+    """
+    if reason is None or _node(entity) is None:
+        return entity.entity_type == TOPIC and reason == str(UNKNOWN_TOPIC)
+    brokers = state.brokers()
+    is_told = all(broker["is_fenced"] is not None for broker in brokers)
+    return is_told and _node(entity) not in {broker["broker_id"] for broker in brokers}
 
 
 def _quotas(state: ClusterState, entity: Entity) -> dict[str, str]:

@@ -29,18 +29,21 @@ _MANAGED_BY = {
 _MANAGED_WITH = {"replicas": (BROKER, TOPIC)}
 
 
-def setters(rows: Rows, owned: Mapping[Key, Owned], own: str | None) -> dict[Key, str]:
+def setters(
+    rows: Rows, owned: Mapping[Key, Owned], own: str | None, skew: timedelta
+) -> dict[Key, str]:
     """Who altered configs that we hold after we wrote them, as far as the request log tells.
 
     `own` is the login that gives back: the view takes the one of snapshots for ours, and what
-    writes may have one of its own.
+    writes may have one of its own. A broker's clock may be ahead of ours by `skew`: our own write,
+    by another login of ours, must not count as somebody else's later one.
     """
     return {
         key: f"{_cut(row['principal'])} ({_cut(row['client_id'])}) at {row['altered_at']:{_TIME}}"
         for row in (rows(WRITERS) if owned else [])
         if row["principal"] != own
         and (key := _key(row)) in owned
-        and row["altered_at"].astimezone(UTC) > owned[key].since
+        and row["altered_at"].astimezone(UTC) > owned[key].since + skew
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from quotaflow.pipelines.cluster_state import UnansweredError
@@ -59,7 +59,8 @@ def returns(
     # Without an ingested request log nobody tells who changed what.
     is_told = planning.is_made(conf, CONFIG_ALTERATIONS.name)
     own, ask = conf.kafka.own_principal, partial(planning.rows, conf)
-    setters = others.setters(ask, owned, own) if is_told else {}
+    skew = timedelta(seconds=conf.ingest.max_clock_skew_s)
+    setters = others.setters(ask, owned, own, skew) if is_told else {}
     return restore.returns(owned, actual, setters, planning.connection(conf))
 
 

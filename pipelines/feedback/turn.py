@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 STOP_FILE = "STOP"
 _CLOCK_SLACK = timedelta(minutes=1)
-_LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +104,11 @@ def taken(
         with _only(conf, rows, cluster_id, run_id):
             ledger = planning.ledger(conf)
             check_clock(ledger, datetime.now(UTC))
-            newest = ledger.newest or _LONG_AGO
             apply = Apply(
                 configs,
                 DeltaJournal(rows, whoami()),
                 run_id=run_id,
-                clock=lambda: later(newest, datetime.now(UTC)),
+                clock=lambda: later(ledger.newest, datetime.now(UTC)),
                 stopped=lambda: stopped() or stopped_by_file(conf),
                 passed=passed,
             )
@@ -119,12 +117,12 @@ def taken(
             yield Turn(cluster_id, apply, ours(ledger, cluster_id), rows)
 
 
-def later(newest: datetime, now: datetime) -> datetime:
+def later(newest: datetime | None, now: datetime) -> datetime:
     """When what is recorded now was: after all that was before, also where clocks differ a little.
 
     Of records of one time nobody could tell which run's came last.
     """
-    return max(now, newest + timedelta(microseconds=1))
+    return now if newest is None else max(now, newest + timedelta(microseconds=1))
 
 
 def _only(conf: Conf, rows: Rows, cluster_id: str, run_id: str) -> AbstractContextManager[None]:

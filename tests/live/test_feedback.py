@@ -221,6 +221,22 @@ def test_what_another_admin_did_stays(cluster: Cluster, conf: Conf) -> None:
     assert ("yielded", BYTES) in steps(conf)
 
 
+def test_the_lease_of_a_topic_that_was_deleted_ends(cluster: Cluster, conf: Conf) -> None:
+    doomed = Entity("", "topic", f"{PREFIX}doomed")
+    with cluster.admin() as admin:
+        admin.create_topics({doomed.entity_name: {"num_partitions": 1, "replication_factor": 2}})
+        with standing(conf) as read:
+            await_so(lambda: admin.describe_topics([doomed.entity_name])[0]["error_code"] == 0)
+            (outcome,) = apply(conf, rows(cluster.cluster_id, doomed, {LIST: "0:1"}))
+            assert outcome.step == DONE
+            admin.delete_topics([doomed.entity_name])
+            await_so(lambda: read(of(cluster, doomed)) == {})
+    found, outcomes = restoring.restored(conf, lambda _: None, everything=True)
+    assert (outcomes, found.unanswered) == ([], ())
+    assert [each.key for each in found.yielded] == [(of(cluster, doomed), LIST)]
+    assert restoring.due(conf, datetime.now(UTC), everything=True).yielded == ()
+
+
 def test_what_one_entity_is_refused_costs_no_other(cluster: Cluster, conf: Conf) -> None:
     # With one ACL of the topic, only what ACLs allow may be done to it.
     pattern = ResourcePattern(ResourceType.TOPIC, TOPIC)

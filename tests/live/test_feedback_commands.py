@@ -93,6 +93,13 @@ def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(
     assert operator.run("apply", plan_id, "--yes") == 1
     assert "was applied before, and what it wrote was given back" in capsys.readouterr().err
     assert operator.quotas() == [{}] * 3
+    # Asked for and approved again, it is the same plan, and may be applied once more.
+    assert operator.run("plan", "--save", "--json") == 3
+    assert {json.loads(x)["plan_id"] for x in capsys.readouterr().out.splitlines()} == {plan_id}
+    assert operator.run("apply", plan_id, "--yes") == 0
+    assert capsys.readouterr().out.count("done       user feedback-") == 3
+    assert operator.run("restore", "--all", "--yes") == 0
+    assert operator.quotas() == [{}] * 3
 
 
 def test_a_frozen_plan_is_not_applied_where_the_cluster_has_moved(

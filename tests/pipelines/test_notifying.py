@@ -140,7 +140,7 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Se
         {
             "metric_alert_events": [alert(1), standing, closed, ahead, alert(-90_000)],
             "config_changes": [change(3, "refused"), change(4, "done"), change(2, "begun")],
-            "plans": [planned(6, "p1"), planned(7, "p2"), planned(7, "p2")],
+            "plans": [planned(1.5, "p1"), planned(7, "p2"), planned(7, "p2")],
         },
     )
     told = notifying.tell(conf, NOW)
@@ -158,6 +158,23 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Se
     assert body["details"]["client_id"] == "orders"
     assert notifying.tell(conf, NOW).each == 0
     assert len(server.came) == 4
+
+
+def test_a_plan_frozen_anew_is_told_again_and_once(conf: Conf, server: Server) -> None:
+    tables = {
+        "config_changes": [change(3, "done"), change(8, "done", plan_id="p3")],
+        "plans": [planned(1, "p1"), planned(1, "p2"), planned(7, "p3")],
+    }
+    make_tables(Warehouse(conf.warehouse), tables)
+    assert notifying.tell(conf, NOW).each == 1
+    again = tables | {"plans": [*tables["plans"], planned(5, "p1"), planned(6, "p1")]}
+    of = conf.model_copy(
+        update={"warehouse": config.Warehouse(path=f"{conf.warehouse.folder}-later")}
+    )
+    make_tables(Warehouse(of.warehouse), again)
+    keys = {notice.key: notice.text for notice in notifying.waiting(of, NOW)}
+    assert sorted(text.partition(" waits")[0] for text in keys.values()) == ["plan p1", "plan p2"]
+    assert len(server.came) == 1
 
 
 def test_a_recompute_that_moves_an_alert_is_no_news(conf: Conf) -> None:

@@ -189,6 +189,21 @@ def test_snapshots_keep_what_holds_and_a_dry_run_changes_nothing(place: Place) -
 
 
 @pytest.mark.spark
+def test_records_of_what_is_held_stay_however_old(place: Place) -> None:
+    of = {"entity_type": "user", "config_key": "producer_byte_rate", "purpose": "apply"}
+    of |= {"step": "done", "operation": "SET", "operand": "5", "config_value": "5", "reason": ""}
+    of |= {"number": 0, "plan_id": "p", "evidence_table": "", "evidence_key": "", "run_id": "r"}
+    back = {"entity_name": "back", "change_id": "1"}
+    held = {"entity_name": "held", "change_id": "2", "expires_at": NOON}
+    place.put("config_changes", of | back | ago(1_300) | {"expires_at": NOON})
+    place.put("config_changes", of | back | ago(1_290) | {"purpose": "restore"})
+    place.put("config_changes", of | held | ago(1_200), of | back | ago(1_199))
+    place.put("config_changes", of | held | ago(3) | {"operation": "RENEW"})
+    assert place.tend("config_changes")["config_changes"].rows_removed == 2
+    assert place.days("config_changes") == [1_200, 1_199, 3]
+
+
+@pytest.mark.spark
 def test_checkpoints_that_were_moved_aside_go_and_those_in_use_stay(place: Place) -> None:
     folder = place.warehouse.checkpoint("ingest_request_log")
     topic = identity.TopicIdentity("c", "logs", "id-1")

@@ -28,7 +28,8 @@ def held() -> Ledger:
     [
         pytest.param(5, "mallory", "User:ops", True, id="after us"),
         pytest.param(5, "mallory", None, True, id="after whoever we are"),
-        pytest.param(5, "mallory", "User:eve", False, id="our own, by a broker's clock ahead"),
+        pytest.param(5, "mallory", "User:eve", False, id="the login that gives back"),
+        pytest.param(3, "mallory", "User:ops", False, id="our own, by a broker's clock ahead"),
         pytest.param(-5, "mallory", "User:ops", False, id="before us"),
         pytest.param(5, "eve", "User:ops", False, id="another user"),
         pytest.param(5, "", "User:ops", False, id="the default of all users"),
@@ -47,7 +48,7 @@ def test_a_setter_is_who_wrote_after_us(
         "client_id": "x" * 500,
         "altered_at": NOON + timedelta(seconds=after_s),
     }
-    found = others.setters(lambda _: [writer], held().owned, own)
+    found = others.setters(lambda _: [writer], held().owned, own, timedelta(seconds=4))
     said = f"User:eve ({'x' * 100}) at 2026-11-21 12:00:05 UTC"
     assert list(found.values()) == ([said] if told else [])
 

@@ -1,0 +1,152 @@
+"""What we hold, told by records: however long a lease was renewed, and as long as it is needed."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
+from quotaflow.pipelines.feedback import frozen, ledger_rows, plan_rows, planning
+from quotaflow.pipelines.feedback.change import RENEW, Plan
+from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import Ledger, Record
+from quotaflow.pipelines.feedback.live_configs import LiveConfigs
+from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.schemas.table import Table
+
+from ..conftest import Fill
+from ..made_cluster import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC, MadeCluster
+from .made_up import DictConfigs, ListJournal, applying, desired
+
+NOW = datetime.now(UTC)
+
+
+def set_at(days_ago: int, value: str = "1000", prior: str | None = None) -> Record:
+    """The record of a write that ended well."""
+    row = desired(config_value=value, prior_value=prior)
+    journal = ListJournal()
+    configs = DictConfigs({row.entity: {} if prior is None else {row.config_key: prior}})
+    applying(configs, journal, run_id=f"set{days_ago}").run("p", made(row).changes)
+    return at(days_ago, journal.records[-1])
+
+
+def at(days_ago: int, record: Record) -> Record:
+    time = NOW - timedelta(days=days_ago)
+    return replace(record, event_time=time, expires_at=time + timedelta(days=30))
+
+
+def renewed(record: Record, days_ago: int) -> Record:
+    of = replace(
+        record, operation=RENEW, run_id=f"renew{days_ago}", prior_value=record.config_value
+    )
+    return at(days_ago, of)
+
+
+def made(*rows: Any) -> Plan:
+    return plan(rows, NOW, Bounds(lease_s=3_600), Connection("b:9092"))
+
+
+def conf_of(warehouse: Warehouse) -> config.Conf:
+    return config.load(overrides=[f"warehouse.path={warehouse.conf.folder}"])
+
+
+def test_a_lease_renewed_for_years_is_still_held_on_what_stood_before(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    first = set_at(800, "1000", prior="700")
+    raised = set_at(790, "2000", prior="1000")
+    renewals = [renewed(raised, days_ago) for days_ago in range(770, 0, -20)]
+    fill("config_changes", [ledger_rows.row(r, "me") for r in (first, raised, *renewals)])
+    (held,) = planning.ledger(conf_of(warehouse)).owned.values()
+    assert (held.prior_value, held.value) == ("700", "2000")
+    assert held.expires_at == renewals[-1].expires_at
+    assert held.first == first.event_time
+
+
+@pytest.mark.parametrize(
+    ("records", "days_ago"),
+    [
+        pytest.param([], None, id="nothing"),
+        pytest.param([set_at(90)], 90, id="held"),
+        pytest.param([set_at(90), set_at(80, "2000", "1000")], 90, id="raised by ourselves"),
+        pytest.param([set_at(90), set_at(80, "2000", "1500")], 80, id="on somebody else's value"),
+        pytest.param([set_at(90), replace(set_at(80), purpose="restore")], None, id="given back"),
+        pytest.param([replace(set_at(90), step="begun")], 90, id="open"),
+    ],
+)
+def test_records_are_needed_while_they_tell_what_is_held(
+    records: list[Record], days_ago: int | None
+) -> None:
+    since = Ledger.of(records).needed_since
+    assert since == (None if days_ago is None else NOW - timedelta(days=days_ago))
+
+
+class Appended:
+    """Rows by table, as `Rows` appends them to a warehouse."""
+
+    def __init__(self, fill: Fill) -> None:
+        self.fill = fill
+        self.freezes = 0
+
+    def append(self, table: Table, rows: list[dict[str, Any]]) -> None:
+        self.freezes += 1
+        self.fill(table.name, rows)
+
+
+def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    conf, rows, wanted = conf_of(warehouse), Appended(fill), made(desired(), desired("eve"))
+    fill("plans", [])
+
+    def keep(now: datetime, ledger: Ledger = Ledger()) -> datetime:  # noqa: B008  frozen
+        frozen.keep(conf, rows, ledger, wanted, now)  # type: ignore[arg-type]
+        return frozen.load(conf, wanted.plan_id).at
+
+    assert keep(NOW) == NOW
+    assert keep(NOW + timedelta(minutes=10)) == NOW
+    assert rows.freezes == 1
+    too_late = NOW + timedelta(seconds=conf.plan.max_plan_age_s + 1)
+    assert keep(too_late) == too_late
+
+    journal = ListJournal()
+    applied_at = too_late + timedelta(minutes=1)
+    applying(DictConfigs(), journal, clock=lambda: applied_at).run(wanted.plan_id, wanted.changes)
+    assert frozen.done_since(journal.ledger, wanted, too_late) == {
+        change.change_id for change in wanted.changes
+    }
+    # A clock a little behind the records' does not freeze it before them.
+    again = keep(too_late + timedelta(seconds=30), journal.ledger)
+    assert again > applied_at
+    assert keep(again + timedelta(minutes=1), journal.ledger) == again
+    assert rows.freezes == 3
+    thawed = frozen.load(conf, wanted.plan_id).plan
+    assert [c.change_id for c in thawed.changes] == [c.change_id for c in wanted.changes]
+
+
+def test_plans_of_one_freeze_come_back_alone(warehouse: Warehouse, fill: Fill) -> None:
+    wanted = made(desired())
+    for minutes in (0, 5):
+        fill("plans", list(plan_rows.rows(wanted, NOW + timedelta(minutes=minutes), "me")))
+    assert len(frozen.load(conf_of(warehouse), wanted.plan_id).plan.changes) == 1
+
+
+def test_what_is_no_more_has_no_configs() -> None:
+    refused = {
+        ("DescribeConfigs", "gone"): UNKNOWN_TOPIC,
+        ("DescribeConfigs", "hidden"): TOPIC_AUTHORIZATION_FAILED,
+    }
+    cluster = MadeCluster(refused=refused, unreachable={3, 9}, fenced={3})
+    configs = LiveConfigs(ClusterState(cluster))
+    assert configs.read(Entity("c", "topic", "gone")) == {}
+    assert configs.read(Entity("c", "broker", "9")) == {}
+    assert configs.read(Entity("c", "broker-logger", "9")) == {}
+    with pytest.raises(UnansweredError, match="TOPIC_AUTHORIZATION_FAILED"):
+        configs.read(Entity("c", "topic", "hidden"))
+    with pytest.raises(UnansweredError, match="KafkaConnectionError"):
+        configs.read(Entity("c", "broker", "3"))
