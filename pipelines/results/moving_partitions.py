@@ -1,4 +1,8 @@
-"""Which partitions were being moved, and which replicas were in sync, by requests (KIP-455)."""
+"""Which partitions were being moved, and which replicas were in sync (KIP-455).
+
+By requests; and by snapshots, for the controller ends a move at once whose targets all are in sync
+(it drops or reorders replicas), no request tells that, and not every controller's log is shipped.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -10,6 +14,7 @@ if TYPE_CHECKING:
 
 _PARTITION = ("cluster_id", "topic", "partition")
 _REQUEST = ("event_time", "broker_id", "change")
+_MOVE = (*_PARTITION, "target_replicas", "since")
 _TAKEN = (0, 108)
 """Done; and NEW_LEADER_ELECTED, which is done too."""
 
@@ -24,12 +29,12 @@ def in_sync(changes: "DataFrame") -> "DataFrame":
     )
 
 
-def moving(changes: "DataFrame", names: "DataFrame") -> "DataFrame":
+def moving(changes: "DataFrame", names: "DataFrame", replicas: "DataFrame") -> "DataFrame":
     """One row per move that was begun: topic, partition, target_replicas, since, and until.
 
     A move ends when all its targets came to be in sync, when it is called off, or when another
     takes its place; until is null while nothing tells that. `changes` are rows of
-    reassignment_changes; `names` tell topic ids.
+    reassignment_changes, `replicas` those of snapshots; `names` tell topic ids.
     """
     is_asked = F.col("change").isin("requested", "cancelled") & (F.col("error_code") == 0)
     asked = (
@@ -44,6 +49,7 @@ def moving(changes: "DataFrame", names: "DataFrame") -> "DataFrame":
         "change",
         F.col("event_time").alias("since"),
         F.lead("event_time").over(of_partition).alias("next"),
+        F.lag("target_replicas").over(of_partition).alias("targets_before"),
     ).where("change = 'requested'")
     joined = (
         in_sync(changes)
@@ -56,8 +62,36 @@ def moving(changes: "DataFrame", names: "DataFrame") -> "DataFrame":
     )
     return (
         begun.join(joined, [*_PARTITION], "left")
-        .groupBy(*_PARTITION, "target_replicas", "since", "next")
+        .groupBy(*_MOVE, "next")
         .agg(F.min(F.when(is_done, F.col("changed"))).alias("done"))
+        .join(_seen_in_sync(begun, replicas), [*_MOVE], "left")
         # least() leaves out what is not known.
-        .select(*_PARTITION, "target_replicas", "since", F.least("next", "done").alias("until"))
+        .select(*_MOVE, F.least("next", "done", "seen_done").alias("until"))
     )
+
+
+def _seen_in_sync(begun: "DataFrame", replicas: "DataFrame") -> "DataFrame":
+    """When snapshots had seen all targets of a move in sync, `seen_done`: not before it began.
+
+    What was seen before holds unless the move before this one may have taken it away.
+    """
+    of_replica = Window.partitionBy(*_PARTITION, "topic_id", "broker_id").orderBy("event_time")
+    seen = replicas.select(
+        *_PARTITION,
+        F.col("broker_id").alias("target"),
+        F.col("event_time").alias("seen"),
+        F.lead("event_time").over(of_replica).alias("unseen"),
+        (~F.col("is_removed") & F.coalesce("is_in_sync", F.lit(False))).alias("is_in"),
+    ).where("is_in")
+    was_kept = F.coalesce(F.array_contains("targets_before", F.col("target")), F.lit(True))
+    still_in = F.coalesce(F.col("unseen") > F.col("since"), F.lit(True))
+    is_told = (F.col("seen") >= F.col("since")) | (still_in & was_kept)
+    each = (
+        begun.select(*_MOVE, "targets_before", F.explode("target_replicas").alias("target"))
+        .join(seen, [*_PARTITION, "target"])
+        .where(is_told)
+        .groupBy(*_MOVE, "target")
+        .agg(F.min(F.greatest("seen", "since")).alias("at"))
+    )
+    is_all = F.count(F.lit(1)) == F.size("target_replicas")
+    return each.groupBy(*_MOVE).agg(F.when(is_all, F.max("at")).alias("seen_done"))

@@ -59,7 +59,8 @@ def by_second(facts: "DataFrame") -> "DataFrame":
 
     A fetch tells of partitions that it names, is answered with, or takes out of its session.
     """
-    lag = F.col("high_watermark") - F.col("fetch_offset")
+    # A client may claim to be a follower and ask from any offset: then there is no lag.
+    lag = F.try_subtract(F.col("high_watermark"), F.col("fetch_offset"))
     each = _named(facts).unionByName(_forgotten(facts))
     came = F.when(F.col("bytes") > 0, F.col("at"))
     return each.groupBy(*_SECOND).agg(

@@ -71,14 +71,14 @@ def lags(known: Known) -> "DataFrame":
             F.min(offset).alias("first_offset"),
             F.max("at").alias("last_time"),
             last.alias("last"),
-            F.max(end - offset).alias("max_lag"),
+            F.max(F.try_subtract(end, offset)).alias("max_lag"),
         )
         .withColumns(
             {
                 "event_date": F.to_date("event_time"),
                 "last_offset": F.col("last.offset"),
                 "high_watermark": F.col("last.end"),
-                "lag": F.col("last.end") - F.col("last.offset"),
+                "lag": F.try_subtract(F.col("last.end"), F.col("last.offset")),
             }
         )
         .select(_TABLE.column_names)

@@ -55,7 +55,7 @@ def traffic(known: Known) -> "DataFrame":
         .transform(replica_fetches.with_topic, of["topic_names"], of["topics"])
         .transform(replica_fetches.with_listed, states)
     )
-    lag = F.col("high_watermark") - F.col("last_fetch_offset")
+    lag = F.try_subtract(F.col("high_watermark"), F.col("last_fetch_offset"))
     told = F.struct("second", "high_watermark", "empty_fetches", "empty_offset")
     return (
         seconds.withColumns(

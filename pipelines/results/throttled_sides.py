@@ -91,7 +91,7 @@ def _of_wildcards(named: "DataFrame", traffic: "DataFrame") -> "DataFrame":
 
 def _moves(minutes: "DataFrame", of: "Mapping[str, DataFrame]") -> "DataFrame":
     names = topic_ids(of["topic_names"], of["topics"]).drop("since")
-    moves = moving(of["reassignment_changes"], names)
+    moves = moving(of["reassignment_changes"], names, of["replicas"])
     is_on = (F.col("since") < F.col("minute_end")) & F.coalesce(
         F.col("until") > F.col("event_time"), F.lit(True)
     )

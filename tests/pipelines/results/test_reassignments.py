@@ -132,3 +132,13 @@ def test_followers_that_are_behind_tell_how_far(spark: SparkSession) -> None:
     assert (first["broker_id"], first["replica_id"], first["topic_id"]) == (1, 2, "id1")
     assert first["last_time"].astimezone(at(0).tzinfo) == at(9)
     assert last["event_time"].astimezone(at(0).tzinfo) == at(10)
+
+
+@pytest.mark.spark
+def test_who_says_to_be_a_follower_and_asks_from_before_all_offsets_has_no_lag(
+    spark: SparkSession,
+) -> None:
+    asked = [follower(1, -(2**63), 500, 0)]
+    facts = replica_lag.result().relevant(frame(spark, tables.FETCHES.arrow, asked))
+    (row,) = replica_lag.lags(Known(facts)).collect()
+    assert (row["fetches"], row["lag"], row["max_lag"]) == (1, None, None)
