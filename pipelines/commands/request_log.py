@@ -106,18 +106,21 @@ def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_js
 
     topic, partitions = _topic(settings)
     arrivals = Arrivals(frozenset(wanted.broker_ids), apis)
+    switches: list[Switch] = []
     with interrupts.noted() as is_over, tail.opened(settings.kafka.properties, partitions) as poll:
-        switch, outcomes = request_logger.switched(
-            settings, wanted, output.note, lambda: "interrupted" if is_over() else None
-        )
-        for each in planned.ends(outcomes):
-            output.note(each)
-        for broker_id in (of for of, level in switch.levels.items() if level is None):
-            output.note(f"broker {broker_id} did not answer: its request log is left as it is")
-        changed = [o.change for o in outcomes]
-        keys = [(change.entity, change.desired.config_key) for change in changed]
-        is_on = all(outcome.step == DONE for outcome in outcomes)
         try:
+            outcomes = request_logger.switched(
+                settings,
+                wanted,
+                output.note,
+                lambda: "interrupted" if is_over() else None,
+                begun=switches.append,
+            )
+            for each in planned.ends(outcomes):
+                output.note(each)
+            for broker_id in (of for of, level in switches[0].levels.items() if level is None):
+                output.note(f"broker {broker_id} did not answer: its request log is left as it is")
+            is_on = all(outcome.step == DONE for outcome in outcomes)
             if is_on:
                 output.note(
                     f"following {topic} for {wanted.for_s} s: Ctrl-C gives the levels back, and a "
@@ -125,8 +128,11 @@ def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_js
                 )
                 _follow(arrivals, poll, wanted.for_s, is_over, as_json=as_json)
         finally:
-            if keys:
-                _give_back(settings, switch, keys)
+            for switch in switches:
+                changes = switch.plan.changes
+                keys = [(change.entity, change.desired.config_key) for change in changes]
+                if keys:
+                    _give_back(settings, switch, keys)
     if is_over():
         raise typer.Exit(_INTERRUPTED)
     if not is_on:
@@ -180,9 +186,10 @@ def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
         raise
     for each in (*planned.ends(outcomes), *planned.left(found)):
         output.note(each)
-    changed = {(o.change.entity, o.change.desired.config_key) for o in outcomes}
+    told = {(o.change.entity, o.change.desired.config_key) for o in outcomes}
+    told |= {each.key for each in found.yielded}
     # Of a broker that did not say whether it was switched on, nor now.
-    is_open = {record.key for record in planning.ledger(settings).open} & {*keys} - changed
+    is_open = {record.key for record in planning.ledger(settings).open} & {*keys} - told
     if applying.problem(outcomes) or found.unanswered or is_open:
         _tell_commands(settings, switch, keys)
         raise FeedbackError("not every level was given back: `quotaflow restore --all --yes` does")

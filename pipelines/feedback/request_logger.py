@@ -88,13 +88,19 @@ def switched(
     report: Callable[[str], None],
     stopped: Callable[[], str | None] = lambda: None,
     passed: Callable[[str], None] = lambda _: None,
-) -> tuple[Switch, list[Outcome]]:
-    """Switch request logs on, each recorded with its lease; how each change ended."""
+    *,
+    begun: Callable[[Switch], None] = lambda _: None,
+) -> list[Outcome]:
+    """Switch request logs on, each recorded with its lease; how each change ended.
+
+    `begun` is told what is about to be written: whatever fails after it, that may be on.
+    """
     with turn.taken(conf, report, stopped, passed) as taken:
         apply, now = taken.apply, datetime.now(UTC)
         found = _switch(conf, wanted, apply.configs, taken.ledger, now)
+        begun(found)
         changes = found.plan.changes
-        return found, apply.run(PLAN_ID, changes) if changes else []
+        return apply.run(PLAN_ID, changes) if changes else []
 
 
 def given_back(
@@ -110,7 +116,8 @@ def given_back(
     except _UNRECORDED + bridge_errors() as error:
         report(f"given back without a record, which the next restore adds: {failure.line(error)}")
     with turn.cluster(conf) as (cluster_id, configs):
-        ledger, now = turn.ours(planning.ledger(conf), cluster_id).only(keys), datetime.now(UTC)
+        ledger = turn.ours(planning.ledger(conf), cluster_id).supposed().only(keys)
+        now = datetime.now(UTC)
         found = restoring.returns(conf, ledger, configs, now, everything=True)
         apply = Apply(configs, _Unrecorded(), uuid.uuid4().hex, lambda: datetime.now(UTC))
         return found, apply.run(restoring.PLAN_ID, found.changes)

@@ -22,7 +22,7 @@ from quotaflow.pipelines.feedback import planning, turn
 from quotaflow.pipelines.feedback.apply import Apply
 from quotaflow.pipelines.feedback.change import Change
 from quotaflow.pipelines.feedback.desired import Entity
-from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, YIELDED
+from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, YIELDED, Record
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .feedback.made_up import DictConfigs, ListJournal
@@ -94,6 +94,7 @@ class Command:
             stopped=stopped,
             sleep=lambda _: None,
         )
+        apply.finish(self.journal.ledger)
         rows: Any = None
         yield turn.Turn("c1", apply, self.journal.ledger, rows)
 
@@ -245,6 +246,26 @@ def test_what_cannot_be_recorded_is_given_back_all_the_same(run: Command, error:
     assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
     # The journal holds it still, and the next restore finds that it is so.
     assert {key[0] for key in run.journal.ledger.owned} == {broker(1), broker(3)}
+
+
+@pytest.mark.parametrize("later", ["the disk has room again", "the disk stays full"])
+def test_what_was_written_and_not_recorded_is_given_back(run: Command, later: str) -> None:
+    adds, full = run.journal.add, OSError(28, "No space left on device")
+    if later == "the disk stays full":
+        run.locked_from, run.locked_by = 2, full
+
+    def add(records: Sequence[Record]) -> None:
+        if run.turns == 1 and any(record.step == DONE for record in records):
+            raise full
+        adds(records)
+
+    run.monkeypatch.setattr(run.journal, "add", add)
+    assert run("--yes") == 1
+    told = run.said()[1]
+    assert "no space left on device" in told.lower()
+    assert "not every level was given back" not in told
+    assert run.configs.writes == 2, "broker 1 was switched on, and back; broker 3 was never asked"
+    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
 
 
 def test_levels_come_back_when_nobody_can_be_told(run: Command) -> None:
