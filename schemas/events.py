@@ -11,15 +11,22 @@ STOCK_PATTERN = r"(?s)Completed request:(\{.*\})"
 """A line of Kafka's own layout, and the request in it."""
 YEAR_2100_MS = 4_102_444_800_000
 """Epoch milliseconds past which no time is one: Spark's reach further than Python's."""
+MOST_TIME_MS = 1e9
+"""Eleven days: no request takes as long, so that sums of what requests took stay numbers."""
+TIMES = (
+    *("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs"),
+    *("responseQueueTimeMs", "sendTimeMs"),
+)
+"""What a line tells of where its request spent its time."""
 
 _REQUEST_PARTITION = (
     "STRUCT<`partition`: INT, `index`: INT, `fetchOffset`: BIGINT, `logStartOffset`: BIGINT, "
-    "`partitionMaxBytes`: BIGINT, `recordsSizeInBytes`: BIGINT>"
+    "`partitionMaxBytes`: BIGINT, `recordsSizeInBytes`: INT>"
 )
 _RESPONSE_PARTITION = (
     "STRUCT<`partitionIndex`: INT, `index`: INT, `errorCode`: INT, `highWatermark`: BIGINT, "
     "`lastStableOffset`: BIGINT, `logStartOffset`: BIGINT, `preferredReadReplica`: INT, "
-    "`recordsSizeInBytes`: BIGINT>"
+    "`recordsSizeInBytes`: INT>"
 )
 
 
@@ -59,9 +66,8 @@ _LINE = f"""STRUCT<
         `clientId`: STRING, `requestApiKeyName`: STRING>,
     `request`: {_REQUEST},
     `response`: {_RESPONSE},
-    `connection`: STRING, `totalTimeMs`: DOUBLE, `requestQueueTimeMs`: DOUBLE,
-    `localTimeMs`: DOUBLE, `remoteTimeMs`: DOUBLE, `throttleTimeMs`: DOUBLE,
-    `responseQueueTimeMs`: DOUBLE, `sendTimeMs`: DOUBLE, `securityProtocol`: STRING,
+    `connection`: STRING, {", ".join(f"`{name}`: DOUBLE" for name in TIMES)},
+    `securityProtocol`: STRING,
     `principal`: STRING, `listener`: STRING,
     `clientInformation`: STRUCT<`softwareName`: STRING, `softwareVersion`: STRING>
 >"""

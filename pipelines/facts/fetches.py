@@ -104,7 +104,12 @@ def follow(asked: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFrame
 
 def with_dropped(followed: "DataFrame", conf: FetchSessions) -> "DataFrame":
     """The sessions, with why one is `dropped`: null for those that are kept."""
-    newest = followed.groupBy(*_BROKER).agg(F.max("event_time").alias("newest"))
+    # A broker's clock that was ahead once must not make all its other sessions idle for so long.
+    newest = (
+        followed.where(F.col("event_time") <= F.current_timestamp())
+        .groupBy(*_BROKER)
+        .agg(F.max("event_time").alias("newest"))
+    )
     sessions = followed.where(F.col("kind") == SESSION).join(F.broadcast(newest), _BROKER, "left")
     by_age = Window.partitionBy(*_BROKER).orderBy(F.desc("event_time"), F.desc("session_id"))
     idle = F.col("newest") - F.col("event_time") > F.make_dt_interval(secs=F.lit(conf.idle_s))

@@ -83,4 +83,12 @@ def _reason(ingest: Ingest) -> Column:
         .when(_api().isNull(), "not_a_request_line")
         # Bodies of the other APIs are kept as text, so only typed ones need their exact shape.
         .when(corrupt & _api().isin(*events.TYPED_APIS), "unexpected_shape")
+        .when(_is_absurd(), "unexpected_shape")
     )
+
+
+def _is_absurd() -> Column:
+    """Whether a request took longer than anything does, forwards or backwards, or NaN."""
+    times = [F.col(f"wrapped.line.r.{name}") for name in events.TIMES]
+    # NaN is greater than any number.
+    return (F.greatest(*times) > events.MOST_TIME_MS) | (F.least(*times) < -events.MOST_TIME_MS)

@@ -49,7 +49,7 @@ _REQUESTED = f"""
 case when {_IS_PLAIN} then null else case api
 when 'PRODUCE' then flatten(transform(line.r.request.topicData, t -> transform(t.partitionData,
     p -> struct({_NAMED}, p.index as partition, null as fetch_offset, null as max_bytes,
-        null as follower_start, p.recordsSizeInBytes as bytes))))
+        null as follower_start, bigint(p.recordsSizeInBytes) as bytes))))
 when 'FETCH' then flatten(transform(line.r.request.topics, t -> transform(t.partitions,
     p -> struct({_NAMED}, p.partition as partition, p.fetchOffset as fetch_offset,
         p.partitionMaxBytes as max_bytes, nullif(p.logStartOffset, -1L) as follower_start,
@@ -66,7 +66,7 @@ when 'FETCH' then flatten(transform(line.r.response.responses, t -> transform(t.
     p -> struct({_NAMED}, p.partitionIndex as partition, p.errorCode as error_code,
         p.highWatermark as high_watermark, p.lastStableOffset as last_stable_offset,
         p.logStartOffset as log_start_offset, p.preferredReadReplica as preferred_read_replica,
-        p.recordsSizeInBytes as bytes))))
+        bigint(p.recordsSizeInBytes) as bytes))))
 end end"""
 
 
@@ -103,7 +103,8 @@ _PLAIN = {
     "log_start_offset": "told.logStartOffset",
     "follower_log_start_offset": _fetched(_FOLLOWER_STARTS),
     "preferred_read_replica": _fetched("told.preferredReadReplica"),
-    "bytes": _by_api("asked.recordsSizeInBytes", "told.recordsSizeInBytes"),
+    "bytes": f"cast({_by_api('asked.recordsSizeInBytes', 'told.recordsSizeInBytes')} "
+    "as array<bigint>)",
     "error_code": "told.errorCode",
 }
 

@@ -1,6 +1,7 @@
 """Fetches with their sessions, kept from a stream: however it is split, cut off and replayed."""
 
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -159,3 +160,15 @@ def test_sessions_idle_too_long_or_too_many_are_dropped_and_counted(
     }
     fetches.write(lines(frame(spark, [{"api": "PRODUCE"}])), Batch(made, "fetches", "q", 1))
     assert made.read(spark, "fetch_sessions").count() == 3
+
+
+def test_a_clock_far_ahead_makes_no_other_session_idle(
+    spark: SparkSession, warehouse: Callable[[str], Warehouse]
+) -> None:
+    made = warehouse("ahead")
+    fetches = Fetches(FetchSessions(idle_s=60))
+    ahead = begun(1, 0) | {"event_time": int(time.time() + 86_400) * SECOND_US}
+    fetches.write(lines(frame(spark, [ahead, begun(2, 100)])), Batch(made, "fetches", "q", 0))
+    fetches.write(lines(frame(spark, [begun(3, 101)])), Batch(made, "fetches", "q", 1))
+    kept = made.read(spark, "fetch_sessions").collect()
+    assert sorted(row["session_id"] for row in kept) == [1, 2, 3]

@@ -56,6 +56,10 @@ def line(api: str = "METADATA", version: int = 13, **fields: Any) -> dict[str, A
     return whole | {"principal": "User:alice", "connection": "h:1-10.0.0.5:4711-0-1"} | fields
 
 
+def produced(size: int) -> dict[str, Any]:
+    return {"name": "t", "partitionData": [{"index": 0, "recordsSizeInBytes": size}]}
+
+
 def encoded(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
@@ -191,6 +195,19 @@ def test_the_key_names_the_broker_when_no_header_does(parse: Parse) -> None:
             encoded(line(api="FETCH", request={"topics": "all"})),
             "unexpected_shape",
             id="FETCH whose topics are no list",
+        ),
+        *(
+            pytest.param(
+                encoded(line(localTimeMs=1.5, throttleTimeMs=ms)),
+                "unexpected_shape",
+                id=f"a throttle of {ms} ms",
+            )
+            for ms in (1e300, -1e300, float("nan"), float("inf"))
+        ),
+        pytest.param(
+            encoded(line("PRODUCE", request={"topicData": [produced(2**62)]})),
+            "unexpected_shape",
+            id="records of exabytes",
         ),
         pytest.param(encoded(line() | {"x": "y" * 2_000}), "line_too_long", id="over the bound"),
     ],
