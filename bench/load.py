@@ -74,16 +74,16 @@ class Live:
             if age_s < before_s
         ]
 
-    def slope(self, job: str) -> float:
+    def slope(self, job: str) -> float | None:
         """Seconds of age gained per second from batch to batch, over the second half: 0 is flat.
 
         Between two batches age grows by a second each second, whoever keeps up: what is left of it
-        just after them tells. Not a number where they were fewer than two.
+        just after them tells. None where they were fewer than two.
         """
         half_s = len(self.ages_s[job]) * _LOOK_S / 2
         late = [(at_s, age_s) for at_s, age_s in self.after_batches(job) if at_s >= half_s]
         if len(late) < 2:
-            return float("nan")
+            return None
         return statistics.linear_regression(*zip(*late, strict=True)).slope
 
 
@@ -180,7 +180,9 @@ def show_live(found: Live) -> Table:
     for job, ages in found.ages_s.items():
         told = (ages[0], statistics.median(ages), ages[-1])
         batches = str(len(found.after_batches(job)) + 1)
-        table.add_row(job, batches, *(f"{a:.0f} s" for a in told), f"{found.slope(job):+.2f} s")
+        slope = found.slope(job)
+        gained = "too few" if slope is None else f"{slope:+.2f} s"
+        table.add_row(job, batches, *(f"{a:.0f} s" for a in told), gained)
     table.caption = (
         f"{found.sent:,} lines at {found.per_s:,} per s, {found.peak_bytes / 1e9:.1f} GB"
     )
