@@ -35,8 +35,12 @@ class Sink(Protocol):
         """Wait until every line is settled; how many are not."""
         ...
 
+    def give_up(self) -> None:
+        """Take no line more, also of a `send` that waits for room; what waits has failed."""
+        ...
+
     def close(self) -> None:
-        """Give up what is not settled."""
+        """Give up what is not settled, for good."""
         ...
 
 
@@ -58,6 +62,7 @@ class KafkaSink:
 
     def __init__(self, properties: Mapping[str, str], topic: str, max_line_bytes: int) -> None:
         self._topic = topic
+        self._is_given_up = Event()
         self._producer = Producer(
             {
                 **properties,
@@ -85,6 +90,8 @@ class KafkaSink:
                     self._topic, line, key, headers=[("broker_id", key)], on_delivery=delivered
                 )
             except BufferError:
+                if self._is_given_up.is_set():
+                    return settled("failed")
                 self._producer.poll(_LOOK_EVERY_S)
             except KafkaException as refused:
                 return settled(_fate(refused.args[0]))
@@ -94,6 +101,9 @@ class KafkaSink:
 
     def flush(self, timeout_s: float) -> int:
         return int(self._producer.flush(timeout_s))
+
+    def give_up(self) -> None:
+        self._is_given_up.set()
 
     def close(self) -> None:
         self._producer.purge()
@@ -143,6 +153,9 @@ class Shipper:
     ) -> None:
         self._is_closing = True
         self._is_wanted.set()
+        # Where brokers are gone, a line may wait for room that never comes.
+        wait([self._loop], _CLOSE_TIMEOUT_S)
+        self._sink.give_up()
         self._thread.shutdown()
         self._sink.flush(_CLOSE_TIMEOUT_S)
         self._sink.close()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quotaflow.demo import shipper as own
 from quotaflow.demo.line_filter import CLIENT_ID, OwnLines, holds_secret
 from quotaflow.demo.rotated_log import RotatedLog
 from quotaflow.demo.shipper import Settled, Shipper, ShipperCounts
@@ -57,6 +59,9 @@ class Memory:
         while self._open and not self.is_stuck:
             self._open.pop()("acked")
         return len(self._open)
+
+    def give_up(self) -> None:
+        pass
 
     def close(self) -> None:
         self.is_closed = True
@@ -332,6 +337,21 @@ def test_a_drain_that_cannot_end_says_so(writer: Writer) -> None:
         pytest.raises(TimeoutError, match="not shipped in 5 s"),
     ):
         ship.drain(5)
+
+
+def test_it_ends_when_brokers_are_gone_and_no_line_has_room(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own, "_CLOSE_TIMEOUT_S", 0.3)
+    line = json.dumps({"r": {"x": "y" * (3 << 20)}}).encode() + b"\n"
+    for _ in range(30):
+        writer.write(line)
+    nobody = {"bootstrap.servers": "127.0.0.1:1"}
+    with Shipper(nobody, "log", {1: writer.path}) as shipped:
+        while shipped.counts.read < 20:
+            time.sleep(0.05)
+    counts = shipped.counts
+    assert counts.read == counts.acked + counts.failed == counts.failed
 
 
 def test_a_log_that_cannot_be_read_ends_the_shipper_aloud(tmp_path: Path) -> None:
