@@ -132,10 +132,13 @@ def _stream(payload: bytes, codec: str, bound: int) -> bytes:
 def _snappy(payload: bytes, bound: int) -> bytes:
     if not payload.startswith(_XERIAL_MAGIC):
         return _snappy_block(payload, bound)
-    if len(payload) < _XERIAL_HEADER_BYTES:
-        raise UnreadableError("corrupt_payload", "snappy: the xerial header is cut short")
-    blocks, at, left = [], _XERIAL_HEADER_BYTES, bound
+    blocks, at, left = list[bytes](), 0, bound
     while at < len(payload):
+        if payload.startswith(_XERIAL_MAGIC, at):  # streams may be concatenated
+            at += _XERIAL_HEADER_BYTES
+            if at > len(payload):
+                raise UnreadableError("corrupt_payload", "snappy: the xerial header is cut short")
+            continue
         at, end = at + _LENGTH_BYTES, at + _LENGTH_BYTES + _xerial_length(payload, at)
         if end > len(payload):
             raise UnreadableError(

@@ -88,6 +88,12 @@ def test_every_truncation_is_an_error(codec):
     assert {reason(packed[:size], codec) for size in range(1, len(packed))} == {"corrupt_payload"}
 
 
+def test_concatenated_xerial_streams_are_one_payload():
+    """As SnappyInputStream reads them, Kafka's own reader."""
+    streams = xerial(TEXT, b"second") + xerial() + xerial(b"third")
+    assert decompress(streams, "snappy", LIMITS) == TEXT + b"secondthird"
+
+
 def test_every_truncation_of_xerial_is_an_error_but_between_blocks():
     first, whole = xerial(TEXT), xerial(TEXT, b"second")
     for size in range(1, len(whole)):
