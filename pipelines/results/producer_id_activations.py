@@ -19,6 +19,9 @@ from quotaflow.schemas import tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+# A snapshot is asked for at once, and the log that tells whose ids it saw is read when it is.
+_LOG_MAY_LAG_S = 86_400
+
 
 def result(conf: ProducerIds) -> Result:
     """The result as the driver takes it; all of history says whether an id is new."""
@@ -33,6 +36,7 @@ def result(conf: ProducerIds) -> Result:
             Context(tables.ACTIVE_PRODUCERS, valid_from=None),
             Context(tables.PRODUCER_ID_USES, valid_from=None),
         ),
+        trails_s=_LOG_MAY_LAG_S,
         scope="kind = 'activation'",
     )
 

@@ -52,8 +52,9 @@ class Result:
     carry_s seconds, so a change runs forward; it is asked for rows from `warm_up_s` earlier on,
     which are not kept. With `runs_forward` a change touches all that came since, and nothing is
     carried: the rule looks up what was before it. New rows of `context` touch every bucket since
-    they hold. `scope` is SQL that is true for the rows of this result, where another one fills the
-    same table.
+    they hold. With `trails_s` new facts touch what was so much before them too: what its rows look
+    up may have come since. `scope` is SQL that is true for the rows of this result, where another
+    one fills the same table.
     """
 
     table: Table
@@ -68,6 +69,7 @@ class Result:
     warm_up_s: int = 0
     runs_forward: bool = False
     context: tuple[Context, ...] = ()
+    trails_s: int = 0
     scope: str = "true"
 
     def relevant(self, facts: "DataFrame") -> "DataFrame":
@@ -77,7 +79,8 @@ class Result:
     def spans(self, buckets: Iterable[datetime], since: datetime | None = None) -> list[Span]:
         """The spans whose rows may change: these buckets got new facts, all those `since` may."""
         reach = timedelta(seconds=self.bucket_s + self.lookback_s)
-        touched = [Span(start, start + reach) for start in buckets]
+        trail = timedelta(seconds=self.trails_s)
+        touched = [Span(start - trail, start + reach) for start in buckets]
         if since is not None:
             touched.append(Span(self.bucket(since)))
         if touched and (self.carry_s or self.runs_forward):

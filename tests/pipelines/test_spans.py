@@ -56,6 +56,11 @@ def test_a_sequential_result_runs_from_the_first_touched_bucket_to_the_end() -> 
     assert forward.spans([]) == []
 
 
+def test_a_result_that_trails_computes_again_what_was_a_while_before() -> None:
+    trailing = replace(result(), trails_s=30)
+    assert ends(trailing.spans(map(at, [50, 200]))) == [(20, 90), (170, 240)]
+
+
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=120))
 def test_joined_spans_cover_all_are_few_and_stay_apart(starts: list[int]) -> None:
     spans = result().spans(map(at, starts))
