@@ -399,7 +399,7 @@ def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPat
     made_up = {
         "metric_alert_events": [alert(1), alert(2, "closed", client_id=HOSTILE)],
         "config_changes": [change(3, "refused")],
-        "plans": [planned(6, "p1"), planned(7, "p2")],
+        "plans": [planned(1.5, "p1"), planned(7, "p2")],
         "requests": [{"cluster_id": "c1", "event_time": at(n), "broker_id": 1} for n in (1, 31)],
     }
     for name, rows in made_up.items():
