@@ -151,7 +151,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="CPU seconds as JSON")
-    parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the larger run")
+    parser.add_argument("--lines", type=int, default=400_000, help="lines of the larger run")
     parser.add_argument("--master", default="local[2]", help="Spark's master")
     options = parser.parse_args()
     found = measure(options.lines, options.master)
