@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _QUERY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(?:select|with|values)\b", re.I | re.S)
+# What engines take for names, comments and text; a backslash escapes in Spark's text alone.
+_NAMED = r"`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/"
+_QUOTED = (
+    re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|" + _NAMED, re.S),
+    re.compile(r"'[^']*'|\"[^\"]*\"|" + _NAMED, re.S),
+)
+_WRITES = re.compile(
+    r"\b(?:insert\s+(?:into|overwrite)|merge\s+(?:with\s+schema\s+evolution\s+)?into|delete\s+from"
+    r"|update\b(?=[^(),]*?\bset\b))",
+    re.I,
+)
 _NOT_FOUND = re.compile(r"table 'datafusion\.public\.(.+?)' not found|No field named (\S+?)\. ")
 # A join tells the scan of its other side which keys it wants, but of two columns with the name of a
 # key it takes the first: rows are lost, sometimes or always (apache/datafusion 25244 and 25264).
@@ -51,6 +62,11 @@ def check_query(sql: str) -> None:
     if not _QUERY.match(sql):
         word = (sql.split() or ["nothing"])[0]
         raise ConfigError(f"only queries are run here (SELECT, WITH or VALUES), not {word[:40]}")
+    # Spark's WITH may stand before what writes, too.
+    for quoted in _QUOTED:
+        if found := _WRITES.search(quoted.sub(" ", sql)):
+            word = " ".join(found[0].split()).upper()
+            raise ConfigError(f"only queries are run here, and {word} writes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ _NAMES = (
 )
 _CLIENTS = (
     "SELECT principal, client_id, client_software_name, client_software_version, "
-    "count(DISTINCT client_address) AS hosts, min(client_address) AS a_host, count(*) AS requests "
+    "count(DISTINCT client_address) AS hosts, min(client_address) AS a_host, "
+    "CAST(sum(coalesce(weight, 1)) AS BIGINT) AS requests "
     "FROM requests WHERE {is_named} AND {in_span} AND replica_id IS NULL "
     "GROUP BY principal, client_id, client_software_name, client_software_version "
     f"ORDER BY requests DESC LIMIT {_MOST_CLIENTS}"

@@ -31,7 +31,8 @@ def expected(conf: Conf, cluster_id: str) -> Volume:
     of = f"cluster_id = {literal(cluster_id)}"
     found = planning.rows(
         conf,
-        f"""SELECT broker_id, count(*) AS lines, min(event_time) AS since, max(event_time) AS until
+        f"""SELECT broker_id, CAST(sum(coalesce(weight, 1)) AS BIGINT) AS lines,
+            min(event_time) AS since, max(event_time) AS until
         FROM requests WHERE {of} AND event_time >
             (SELECT max(event_time) FROM requests WHERE {of}) - INTERVAL '10 minutes'
         GROUP BY broker_id""",

@@ -16,7 +16,9 @@ WRITERS = """
         client_id, altered_at
     FROM config_writers WHERE is_own = false
 """
-MANAGERS = "SELECT kind, principal, client_id, entity_types, evidence, last_seen FROM co_managers"
+MANAGERS = (
+    "SELECT kind, principal, client_id, entity_types, evidence, last_seen FROM co_managers WHERE {}"
+)
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 _MOST_CHARS = 100
 _ACTIVE_FOR = timedelta(days=1)
@@ -47,10 +49,17 @@ def setters(
     }
 
 
-def managers(rows: Rows, now: datetime, tolerated: Iterable[str]) -> dict[str, str]:
-    """Type of entity -> a program that manages its configs too, of late, and is not tolerated."""
+def managers(
+    rows: Rows, now: datetime, tolerated: Iterable[str], of_cluster: str = "true"
+) -> dict[str, str]:
+    """Type of entity -> a program that manages its configs too, of late, and is not tolerated.
+
+    `of_cluster` is SQL that holds for rows of the cluster that is meant.
+    """
     found: dict[str, str] = {}
-    for row in sorted(rows(MANAGERS), key=lambda row: (row["kind"], row["evidence"])):
+    for row in sorted(
+        rows(MANAGERS.format(of_cluster)), key=lambda row: (row["kind"], row["evidence"])
+    ):
         seen = row["last_seen"]
         is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR
         if is_active and row["kind"] not in tolerated:

@@ -37,10 +37,10 @@ ENTITIES = """
     SELECT
         (
             SELECT count(DISTINCT principal) FROM quota_usage
-            WHERE event_time > now() - INTERVAL '1 days'
+            WHERE event_time > now() - INTERVAL '1 days' AND {0}
         ) AS users,
-        (SELECT count(*) FROM current_brokers) AS brokers,
-        (SELECT count(*) FROM current_topics) AS topics
+        (SELECT count(*) FROM current_brokers WHERE {0}) AS brokers,
+        (SELECT count(*) FROM current_topics WHERE {0}) AS topics
 """
 _STANDING = (
     "SELECT entity_name, config_key, config_value FROM current_configs "
@@ -130,13 +130,14 @@ def bounds(settings: Conf) -> Bounds:
 def _known(settings: Conf, now: datetime) -> dict[str, Any]:
     """How old what a plan stands on is, how many entities there are, and who else manages them."""
     ask, own = partial(rows, settings), settings.kafka.cluster_id
-    of_jobs = ask(NEWEST.format(f"cluster_id = {literal(own)}" if own else "true"))
+    is_own = f"cluster_id = {literal(own)}" if own else "true"
+    of_jobs = ask(NEWEST.format(is_own))
     newest = {row["job"]: row["newest"] for row in of_jobs}
-    (counts,) = ask(ENTITIES)
+    (counts,) = ask(ENTITIES.format(is_own))
     return {
         "inputs_at": {name: newest.get(job) for name, job in _TOLD_BY.items()},
         "entities": {kind: counts[ENTITY_TYPES[kind]] for kind in (USER, BROKER, TOPIC)},
-        "others": others.managers(ask, now, settings.plan.tolerated_managers),
+        "others": others.managers(ask, now, settings.plan.tolerated_managers, is_own),
     }
 
 

@@ -1,9 +1,10 @@
 -- One row per user and kind of client quota: the quota its use of the last days suggests, from conf's
 -- quotas.percentile of its windows at the broker where it used most, and quotas.headroom on top. A
 -- user that its quota throttled in more than one window of ten would use more than shows: it is raised,
--- to the double at most. advice: set (no quota binds it), raise, or keep. throttled_windows: of the
--- windows since the quota in force holds (windows_in_force), those that it throttled; what an earlier one did
--- tells nothing of it. over_windows: how many of its windows used more than recommended.
+-- to the double at most. advice: set (no quota of users binds it; one of client ids alone may, levels 7
+-- and 8), raise, or keep. throttled_windows: of the windows since the quota in force holds
+-- (windows_in_force), those that it throttled, and no other kind of quota; what an earlier one did tells
+-- nothing of it. over_windows: how many of its windows used more than recommended.
 WITH rules AS (
     SELECT
         cluster_id,
@@ -35,9 +36,15 @@ windows AS (
         coalesce(rules.percentile, 0.99) AS percentile,
         coalesce(rules.headroom, 0.25) AS headroom,
         sum(used.usage) AS usage,
-        sum(used.throttled_requests) AS throttled_requests,
+        sum(
+            CASE
+                WHEN coalesce(used.throttled_by, used.quota_type) = used.quota_type
+                    THEN used.throttled_requests
+                ELSE 0
+            END
+        ) AS throttled_requests,
         max(CASE WHEN used.quota_level <= 6 THEN used.quota END) AS quota,
-        max(CASE WHEN used.quota_level <= 6 THEN used.quota_level END) AS quota_level
+        max(used.quota_level) AS quota_level
     FROM quota_usage AS used
     INNER JOIN newest ON used.cluster_id = newest.cluster_id
     LEFT JOIN rules ON used.cluster_id = rules.cluster_id

@@ -1,5 +1,6 @@
 -- One row per client quota that conf lets quota_advice ask for: of the users in quotas.advised_users
--- (* is all), and where the quota in force is the user's own, or none is. advice keep: what stands is
+-- (* is all), and where the quota in force is the user's own, or none is: one of a user would take the
+-- place of that of its client ids. advice keep: what stands is
 -- asked for, so that its lease goes on where this pipeline set it.
 WITH allowed AS (
     SELECT cluster_id, setting_value AS users

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 ASKED_BY_PLANS = (
     planning.NEWEST.format("true"),
-    planning.ENTITIES,
+    planning.ENTITIES.format("cluster_id = 'c1'"),
     others.WRITERS,
-    others.MANAGERS,
+    others.MANAGERS.format("cluster_id = 'c1'"),
     ledger_rows.SELECT,
     inputs.STANDING,
 )

@@ -77,6 +77,11 @@ def told(fill: Fill) -> Fill:
             id="never more than double",
         ),
         pytest.param(
+            [throttled(n, 99.0, 100.0, throttled_by="request_percentage") for n in range(4)],
+            ("alice", "keep", 100.0, 4, 0, 0),
+            id="throttled by another kind of quota: kept",
+        ),
+        pytest.param(
             [throttled(0, 99.0, 100.0), *(held(n, 50.0, 100.0) for n in range(1, 20))],
             ("alice", "keep", 100.0, 20, 1, 0),
             id="throttled now and then: kept",
@@ -128,6 +133,7 @@ def test_percentile_and_headroom_are_those_of_conf(warehouse: Warehouse, told: F
         pytest.param("*", {}, ["alice"], id="all"),
         pytest.param("alic", {}, [], id="a part of a name is no name"),
         pytest.param("*", {"quota_level": 6, "quota": 1.0}, [], id="a default holds it"),
+        pytest.param("*", {"quota_level": 7, "quota": 1.0}, [], id="one of its client id holds it"),
         pytest.param("*", {"quota_level": 3, "quota": 1e9}, ["alice"], id="its own holds it: kept"),
         pytest.param("a,b", {"principal": "User:a,b"}, [], id="a name with a comma"),
     ],

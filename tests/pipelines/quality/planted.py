@@ -103,6 +103,7 @@ GOOD: Content = {
     "fetches": [source(5)],
     "pipeline_progress": [
         counted("in", 6),
+        counted("lost", 2, reason="deleted_before_read", query_id="a /lost"),
         counted("out", 3, "requests"),
         counted("left_out", 2, reason="own"),
         counted("quarantined", 1, "requests", reason="no_json"),
@@ -141,7 +142,7 @@ BAD: dict[tuple[str, str], Content] = {
     ("requests", "shipped_in_time"): {
         "requests": [source(9) | {"event_time": at(-3_700), "record_time": at(9)}]
     },
-    ("requests", "every_offset_counted"): {"requests": [source(7)]},
+    ("requests", "every_offset_counted"): {"requests": [source(9)]},
     ("requests", "pushes_went_on"): {
         "requests": [source(3) | {"api": "PUSH_TELEMETRY", "source_topic": "other"}]
     },

@@ -46,6 +46,12 @@ def test_names_are_unique_and_columns_are_the_table_s(table: str) -> None:
     assert {check.severity for check in checks} <= {CRITICAL, WARNING}
 
 
+def test_every_outcome_that_is_counted_is_expected() -> None:
+    comment = next(c.comment for c in tables.PIPELINE_PROGRESS.columns if c.name == "outcome")
+    (known,) = (c for c in SUITES["pipeline_progress"] if c.name == "outcome_known")
+    assert set(known.kwargs["value_set"]) == set(re.findall(r"\w+", comment)) - {"or"}
+
+
 @pytest.mark.parametrize(
     ("table", "check"),
     told_of("value_set"),
