@@ -48,7 +48,7 @@ def _tell_points(pass_by: Callable[[Batch, str], None]) -> None:
         return start(frame, job, warehouse, written, trigger)
 
     sinks.start = telling
-    for method in ("append", "replace"):
+    for method in ("append", "replace", "recompute"):
         setattr(Batch, method, _with_point(getattr(Batch, method), pass_by))
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Row = dict[str, Any]
+FROZEN = datetime.now(UTC)
 
 
 def now() -> datetime:
@@ -30,7 +31,7 @@ def now() -> datetime:
 
 
 def plan(number: int, **others: Any) -> Row:
-    row = {"cluster_id": "c1", "event_time": now(), "plan_id": HOSTILE, "number": number}
+    row = {"cluster_id": "c1", "event_time": FROZEN, "plan_id": HOSTILE, "number": number}
     return row | {"reason": "because", "evidence_table": "requests", "operation": "SET"} | others
 
 
