@@ -52,10 +52,14 @@ SELECT topic, partition, max(bytes) / 60e0 AS written FROM (
 ) AS minutes WHERE topic IN ({topics}) GROUP BY topic, partition
 """
 _READ = """
-SELECT topic, partition, sum(bytes) / {recent_s} AS read FROM preferred_replicas
-WHERE broker_id = leader_id AND cluster_id = {cluster} AND event_time > {recent}
-    AND topic IN ({topics})
-GROUP BY topic, partition
+SELECT topic, partition, sum(bytes) / {recent_s} AS read FROM (
+    SELECT coalesce(choices.topic, topic_ids.topic) AS topic, choices.partition, choices.bytes
+    FROM preferred_replicas AS choices
+    LEFT JOIN topic_ids
+        ON choices.cluster_id = topic_ids.cluster_id AND choices.topic_id = topic_ids.topic_id
+    WHERE choices.broker_id = choices.leader_id AND choices.cluster_id = {cluster}
+        AND choices.event_time > {recent}
+) AS reads WHERE topic IN ({topics}) GROUP BY topic, partition
 """
 # A union keeps no comments of columns, and the engine refuses one whose branches differ in them:
 # sums have none.

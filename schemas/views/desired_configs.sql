@@ -16,23 +16,13 @@ WITH violating AS (
         rate_per_s,
         quota_per_s,
         throttle_time_ms,
+        cause,
+        source,
         row_number() OVER (
             PARTITION BY cluster_id, principal
             ORDER BY throttle_time_ms DESC, event_time, broker_id, kind
         ) AS worst
     FROM recent_violations
-),
-bursts AS (
-    SELECT
-        cluster_id,
-        principal,
-        cause,
-        source,
-        row_number() OVER (
-            PARTITION BY cluster_id, principal
-            ORDER BY CASE cause WHEN 'deploy_burst' THEN 1 ELSE 0 END, ids DESC, began
-        ) AS nth
-    FROM producer_id_bursts
 ),
 spans AS (
     SELECT
@@ -87,8 +77,8 @@ lasting AS (
             CAST(seconds AS STRING), ' s, at worst by a throttle of ',
             CAST(throttle_time_ms AS STRING), ' ms',
             CASE
-                WHEN bursts.cause IS NULL THEN ''
-                ELSE concat('; cause: ', bursts.cause, ', by ', substr(bursts.source, 1, 100))
+                WHEN cause IS NULL THEN ''
+                ELSE concat('; cause: ', cause, ', by ', substr(source, 1, 100))
             END
         ) AS reason,
         'producer_id_rates' AS evidence_table,
@@ -99,11 +89,7 @@ lasting AS (
     FROM violating
     INNER JOIN spans
         ON violating.cluster_id = spans.cluster_id AND violating.principal = spans.principal
-    LEFT JOIN bursts
-        ON violating.cluster_id = bursts.cluster_id
-            AND violating.principal = bursts.principal
-            AND bursts.nth = 1
-    WHERE violating.worst = 1 AND coalesce(bursts.cause, 'unknown') <> 'deploy_burst'
+    WHERE violating.worst = 1
     UNION ALL
     SELECT
         asked.cluster_id,

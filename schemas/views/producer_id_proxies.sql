@@ -1,8 +1,7 @@
 -- One row per principal over its producer-id quota, on a cluster that refuses producer_ids_rate, where
 -- conf's producer_ids.proxy names a client quota to hold it by instead: that much of what the
 -- principal used around its worst second as its quota is of its rate. A stand-in: it slows everything
--- the principal does, not its producer ids alone. Whoever deployed is left alone, as in
--- desired_configs.
+-- the principal does, not its producer ids alone.
 WITH allowed AS (
     SELECT
         cluster_id,
@@ -20,11 +19,6 @@ violating AS (
         ) AS worst,
         min(event_time) OVER (PARTITION BY cluster_id, principal) AS since
     FROM recent_violations
-),
-deploys AS (
-    SELECT DISTINCT cluster_id, principal
-    FROM producer_id_bursts
-    WHERE cause = 'deploy_burst'
 ),
 used AS (
     SELECT
@@ -71,10 +65,7 @@ INNER JOIN most
     ON violating.cluster_id = most.cluster_id
         AND violating.principal = most.principal
         AND allowed.proxy = most.quota_type
-LEFT JOIN deploys
-    ON violating.cluster_id = deploys.cluster_id AND violating.principal = deploys.principal
 WHERE
     violating.worst = 1
-    AND deploys.principal IS NULL
     AND violating.rate_per_s > violating.quota_per_s
     AND most.usage > 0

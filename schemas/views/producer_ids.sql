@@ -26,14 +26,15 @@ newest AS (
         row_number() OVER (
             PARTITION BY cluster_id, broker_id, topic, partition, producer_id
             ORDER BY event_time DESC
-        ) AS nth
+        ) AS nth,
+        min(event_time) OVER (PARTITION BY cluster_id, producer_id) AS held_since
     FROM active_producers
 ),
 held AS (
     SELECT
         cluster_id,
         producer_id,
-        min(event_time) AS first_held_at,
+        min(held_since) AS first_held_at,
         max(last_timestamp) AS last_write_at,
         array_sort(array_agg(DISTINCT broker_id) FILTER (WHERE NOT is_removed)) AS leaders,
         array_sort(
@@ -47,8 +48,16 @@ held AS (
     WHERE nth = 1
     GROUP BY cluster_id, producer_id
 ),
+-- active_producers has what changed alone: of a snapshot that found nothing new pipeline_progress tells.
 snapshots AS (
-    SELECT cluster_id, max(event_time) AS snapshot_time FROM active_producers GROUP BY cluster_id
+    SELECT cluster_id, max(event_time) AS snapshot_time
+    FROM (
+        SELECT cluster_id, event_time FROM active_producers
+        UNION ALL
+        SELECT cluster_id, event_time FROM pipeline_progress
+        WHERE job = 'snapshot' AND target = 'active_producers'
+    ) AS taken
+    GROUP BY cluster_id
 ),
 expirations AS (
     SELECT cluster_id, max(TRY_CAST(config_value AS BIGINT)) AS expiration_ms

@@ -3,8 +3,8 @@
 -- user that its quota throttled in more than one window of ten would use more than shows: it is raised,
 -- to the double at most. advice: set (no quota of users binds it; one of client ids alone may, levels 7
 -- and 8), raise, or keep. throttled_windows: of the windows since the quota in force holds
--- (windows_in_force), those that it throttled, and no other kind of quota; what an earlier one did tells
--- nothing of it. over_windows: how many of its windows used more than recommended.
+-- (windows_in_force), those in which it held requests back, also ones whose bytes another kind of quota
+-- counts, and not that one; what an earlier quota did tells nothing of it. over_windows: how many of its windows used more than recommended.
 WITH rules AS (
     SELECT
         cluster_id,
@@ -26,6 +26,32 @@ newest AS (
     FROM quota_usage
     GROUP BY cluster_id
 ),
+charged AS (
+    SELECT
+        cluster_id,
+        event_time,
+        broker_id,
+        principal,
+        quota_type,
+        usage + 0 AS usage, -- without a column's comment, on which DataFusion's unions break
+        CAST(0 AS BIGINT) AS throttled_requests,
+        CASE WHEN quota_level <= 6 THEN quota END AS quota,
+        quota_level + 0 AS quota_level
+    FROM quota_usage
+    UNION ALL
+    SELECT
+        cluster_id,
+        event_time,
+        broker_id,
+        principal,
+        coalesce(throttled_by, quota_type),
+        0e0,
+        throttled_requests + 0,
+        CAST(NULL AS DOUBLE),
+        CAST(NULL AS INT)
+    FROM quota_usage
+    WHERE throttled_requests > 0
+),
 windows AS (
     SELECT
         used.cluster_id,
@@ -36,16 +62,10 @@ windows AS (
         coalesce(rules.percentile, 0.99) AS percentile,
         coalesce(rules.headroom, 0.25) AS headroom,
         sum(used.usage) AS usage,
-        sum(
-            CASE
-                WHEN coalesce(used.throttled_by, used.quota_type) = used.quota_type
-                    THEN used.throttled_requests
-                ELSE 0
-            END
-        ) AS throttled_requests,
-        max(CASE WHEN used.quota_level <= 6 THEN used.quota END) AS quota,
+        sum(used.throttled_requests) AS throttled_requests,
+        max(used.quota) AS quota,
         max(used.quota_level) AS quota_level
-    FROM quota_usage AS used
+    FROM charged AS used
     INNER JOIN newest ON used.cluster_id = newest.cluster_id
     LEFT JOIN rules ON used.cluster_id = rules.cluster_id
     WHERE

@@ -1,6 +1,8 @@
 -- One row per second in which a principal was over its producer-id quota (KIP-936) on a broker, of the
 -- last hour (conf's plan.asked_for_s) of what is known of its cluster: what a plan may answer. Who
--- stopped is not asked to be held for ever.
+-- stopped is not asked to be held for ever, and seconds that only a deploy_burst explains are left out:
+-- many clients at once are as they should be. cause, source: of the burst that explains the second,
+-- the largest that is no deploy; null where there is none.
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM pipeline_progress
@@ -12,17 +14,54 @@ asked AS (
     FROM current_settings
     WHERE setting = 'plan.asked_for_s'
 )
+,
+violating AS (
+    SELECT rates.*
+    FROM producer_id_rates AS rates
+    LEFT JOIN newest ON rates.cluster_id = newest.cluster_id
+    LEFT JOIN asked ON rates.cluster_id = asked.cluster_id
+    WHERE
+        rates.is_violating
+        AND rates.kind = 'allocation'
+        AND rates.principal LIKE 'User:%'
+        AND coalesce(
+            unix_millis(newest.event_time) - unix_millis(rates.event_time)
+            < coalesce(asked.asked_for_s, 3600e0) * 1e3,
+            true
+        )
+),
+explained AS (
+    SELECT
+        violating.*,
+        bursts.cause,
+        bursts.source,
+        row_number() OVER (
+            PARTITION BY
+                violating.cluster_id, violating.principal, violating.broker_id, violating.event_time
+            ORDER BY
+                CASE bursts.cause WHEN 'deploy_burst' THEN 1 ELSE 0 END, bursts.ids DESC, bursts.began
+        ) AS nth
+    FROM violating
+    LEFT JOIN producer_id_bursts AS bursts
+        ON violating.cluster_id = bursts.cluster_id
+            AND violating.principal = bursts.principal
+            AND unix_millis(violating.event_time) > unix_millis(bursts.began) - 1000
+            AND unix_millis(violating.event_time) <= unix_millis(bursts.ended) + 60000
+)
 
-SELECT rates.*
-FROM producer_id_rates AS rates
-LEFT JOIN newest ON rates.cluster_id = newest.cluster_id
-LEFT JOIN asked ON rates.cluster_id = asked.cluster_id
-WHERE
-    rates.is_violating
-    AND rates.kind = 'allocation'
-    AND rates.principal LIKE 'User:%'
-    AND coalesce(
-        unix_millis(newest.event_time) - unix_millis(rates.event_time)
-        < coalesce(asked.asked_for_s, 3600e0) * 1e3,
-        true
-    )
+SELECT
+    cluster_id,
+    event_time,
+    broker_id,
+    principal,
+    kind,
+    sightings,
+    new_ids,
+    new_ids_exact,
+    rate_per_s,
+    quota_per_s,
+    throttle_time_ms,
+    cause,
+    source
+FROM explained
+WHERE nth = 1 AND coalesce(cause, 'unknown') <> 'deploy_burst'

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from quotaflow.pipelines import move_advice
 from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.sql_text import literal
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .view_rows import Row, at, choice, crossed
-from .view_tables import make_tables
+from .view_tables import make_tables, rows
 
 MB = 1_000_000
 SEEN = {"cluster_id": "c1", "event_time": at(-600), "is_removed": False}
@@ -123,6 +125,18 @@ def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
     assert "move it.json' --throttle 54000000" in err
     assert "bulk: leader.replication.throttled.replicas=0:1,0:2\n" in err
     assert "bulk: follower.replication.throttled.replicas=0:3\n" in err
+
+
+def test_what_is_read_of_a_topic_no_snapshot_knew_counts(warehouse: Warehouse) -> None:
+    named = {"cluster_id": "c1", "event_date": at(0).date(), "event_time": at(0), "requests": 1}
+    content = {
+        "preferred_replicas": [choice(60, 60 * MB, topic=None, topic_id="t1")],
+        "topic_names": [named | {"topic_id": "t1", "topic": "bulk"}],
+    }
+    make_tables(warehouse, content)
+    names = {"cluster": "'c1'", "topics": "'bulk'", "recent": literal(at(0)), "recent_s": "600e0"}
+    (found,) = rows(warehouse, move_advice._READ.format(**names))
+    assert found == {"topic": "bulk", "partition": 0, "read": MB / 10}
 
 
 def test_without_conf_capacity_is_what_a_broker_ever_carried(advise: Advise) -> None:

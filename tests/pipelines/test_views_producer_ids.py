@@ -1,13 +1,13 @@
 """Whose producer ids are, what caused a burst of them, and what is advised (KIP-936)."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import LONG_AGO, Row, active, at, config, setting, use
+from .view_rows import LONG_AGO, Row, active, at, config, counted, setting, use
 from .view_tables import make_tables, picked, rows
 
 DAY_S = 86_400
@@ -226,6 +226,16 @@ def test_the_state_of_an_id_is_that_of_the_last_snapshot(
     assert (found["leaders"], found["partitions"]) == (leaders, partitions)
 
 
+def test_a_snapshot_that_found_nothing_new_tells_too(warehouse: Warehouse) -> None:
+    taken = counted(900, 0, "in", 2, job="snapshot", target="active_producers")
+    of_others = counted(9_000, 1, "in", 2, job="snapshot", target="topics")
+    held = [active(100, 7, wrote_s=90), active(400, 7, wrote_s=390)]
+    make_tables(warehouse, {"active_producers": held, "pipeline_progress": [taken, of_others]})
+    (found,) = rows(warehouse, "SELECT * FROM producer_ids")
+    assert (found["state"], found["snapshot_time"]) == ("idle", at(900))
+    assert (found["first_seen"], found["last_seen"]) == (at(100), at(390))
+
+
 def rate(second: float, rate_per_s: float, **others: object) -> Row:
     row: Row = {
         **{"cluster_id": "c1", "principal": "User:alice", "broker_id": 1, "kind": "allocation"},
@@ -287,6 +297,35 @@ def test_a_deploy_is_not_planned_against(warehouse: Warehouse) -> None:
         ("x", "producer_ids_rate", "1.5"),
     ]
     assert found[0]["reason"].endswith("cause: producer_per_batch, by app at 10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("now", "ever", "causes"),
+    [
+        pytest.param(
+            lives(20, 0.2), fleet(30, 1, 0.0), ["producer_per_batch"], id="a deploy before"
+        ),
+        pytest.param(fleet(30, 1, 0.0), lives(20, 0.2), [], id="a deploy now, and a loop before"),
+        pytest.param([], fleet(30, 1, 0.0), [None], id="nothing tells why"),
+    ],
+)
+def test_only_what_caused_a_violation_speaks_of_it(
+    warehouse: Warehouse, now: list[Row], ever: list[Row], causes: list[str | None]
+) -> None:
+    before = [earlier(row) for row in ever]
+    content = {"producer_id_rates": [rate(0, 4.0, is_violating=True, throttle_time_ms=9_000)]}
+    make_tables(warehouse, content | uses(now, before))
+    found = rows(warehouse, "SELECT * FROM recent_violations")
+    assert [row["cause"] for row in found] == causes
+    asked = rows(warehouse, "SELECT * FROM desired_configs")
+    assert len(asked) == len(causes)
+
+
+def earlier(row: Row) -> Row:
+    """The same an hour before, and of ids of its own."""
+    moved = {key: row[key] - timedelta(hours=1) for key in row if isinstance(row[key], datetime)}
+    number = row["producer_id"]
+    return row | moved | {"producer_id": None if number is None else number + 1_000_000}
 
 
 def quota_window(principal: str, percentage: float) -> Row:

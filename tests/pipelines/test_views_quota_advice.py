@@ -82,6 +82,18 @@ def told(fill: Fill) -> Fill:
             id="throttled by another kind of quota: kept",
         ),
         pytest.param(
+            [
+                row
+                for n in range(4)
+                for row in (
+                    held(n, 9.0, 10.0, quota_type="request_percentage"),
+                    used(n, 0.0, throttled_requests=3, throttled_by="request_percentage"),
+                )
+            ],
+            ("alice", "raise", 12.5, 4, 4, 0),
+            id="what it held back of what it produced counts for the quota of request time",
+        ),
+        pytest.param(
             [throttled(0, 99.0, 100.0), *(held(n, 50.0, 100.0) for n in range(1, 20))],
             ("alice", "keep", 100.0, 20, 1, 0),
             id="throttled now and then: kept",
