@@ -13,8 +13,7 @@ asked AS (
     SELECT cluster_id, CAST(setting_value AS DOUBLE) AS asked_for_s
     FROM current_settings
     WHERE setting = 'plan.asked_for_s'
-)
-,
+),
 violating AS (
     SELECT rates.*
     FROM producer_id_rates AS rates
