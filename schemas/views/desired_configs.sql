@@ -18,20 +18,22 @@ WITH violating AS (
         throttle_time_ms,
         cause,
         source,
+        min(event_time) OVER (PARTITION BY cluster_id, principal) AS since,
         row_number() OVER (
             PARTITION BY cluster_id, principal
             ORDER BY throttle_time_ms DESC, event_time, broker_id, kind
-        ) AS worst
+        ) AS worst,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal, event_time ORDER BY broker_id, kind
+        ) AS nth_of_second
     FROM recent_violations
 ),
 spans AS (
     SELECT
-        cluster_id,
-        principal,
-        count(DISTINCT event_time) AS seconds,
-        min(event_time) AS since
+        *,
+        sum(CASE nth_of_second WHEN 1 THEN 1 ELSE 0 END) OVER (PARTITION BY cluster_id, principal)
+            AS seconds
     FROM violating
-    GROUP BY cluster_id, principal
 ),
 asked AS (
     SELECT
@@ -63,14 +65,14 @@ own_quotas AS (
 ),
 lasting AS (
     SELECT
-        violating.cluster_id,
+        cluster_id,
         'user' AS entity_type,
-        substr(violating.principal, 6) AS entity_name,
+        substr(principal, 6) AS entity_name,
         'producer_ids_rate' AS config_key,
         CAST(quota_per_s AS STRING) AS config_value,
         CAST(NULL AS STRING) AS prior_value,
         concat(
-            violating.principal, ' took new producer ids at ',
+            principal, ' took new producer ids at ',
             CAST(CAST(rate_per_s AS DECIMAL(18, 3)) AS STRING), ' per second on broker ',
             CAST(broker_id AS STRING), ', its quota is ',
             CAST(CAST(quota_per_s AS DECIMAL(18, 3)) AS STRING), ': over it for ',
@@ -82,14 +84,12 @@ lasting AS (
             END
         ) AS reason,
         'producer_id_rates' AS evidence_table,
-        concat('principal=', violating.principal, ' broker_id=', CAST(broker_id AS STRING), ' kind=', kind)
+        concat('principal=', principal, ' broker_id=', CAST(broker_id AS STRING), ' kind=', kind)
             AS evidence_key,
         since,
         10 AS priority
-    FROM violating
-    INNER JOIN spans
-        ON violating.cluster_id = spans.cluster_id AND violating.principal = spans.principal
-    WHERE violating.worst = 1
+    FROM spans
+    WHERE worst = 1
     UNION ALL
     SELECT
         asked.cluster_id,

@@ -24,6 +24,10 @@ used AS (
     SELECT
         violating.cluster_id,
         violating.principal,
+        violating.rate_per_s,
+        violating.quota_per_s,
+        violating.broker_id,
+        violating.since,
         quota_usage.quota_type,
         quota_usage.event_time,
         sum(quota_usage.usage) AS usage
@@ -36,36 +40,48 @@ used AS (
             AND unix_millis(quota_usage.event_time) > unix_millis(violating.event_time) - 60000
     WHERE violating.worst = 1
     GROUP BY
-        violating.cluster_id, violating.principal, quota_usage.quota_type, quota_usage.event_time
+        violating.cluster_id,
+        violating.principal,
+        violating.rate_per_s,
+        violating.quota_per_s,
+        violating.broker_id,
+        violating.since,
+        quota_usage.quota_type,
+        quota_usage.event_time
 ),
 most AS (
-    SELECT cluster_id, principal, quota_type, max(usage) AS usage
+    SELECT
+        cluster_id,
+        principal,
+        rate_per_s,
+        quota_per_s,
+        broker_id,
+        since,
+        quota_type,
+        max(usage) AS usage
     FROM used
-    GROUP BY cluster_id, principal, quota_type
+    GROUP BY cluster_id, principal, rate_per_s, quota_per_s, broker_id, since, quota_type
 )
 
 SELECT
-    violating.cluster_id,
-    substr(violating.principal, 6) AS entity_name,
+    most.cluster_id,
+    substr(most.principal, 6) AS entity_name,
     allowed.proxy AS config_key,
     CASE
         WHEN allowed.proxy LIKE '%byte_rate'
-            THEN ceil(most.usage * violating.quota_per_s / violating.rate_per_s)
-        ELSE ceil(most.usage * violating.quota_per_s / violating.rate_per_s * 1e2) / 1e2
+            THEN ceil(most.usage * most.quota_per_s / most.rate_per_s)
+        ELSE ceil(most.usage * most.quota_per_s / most.rate_per_s * 1e2) / 1e2
     END AS recommended,
     most.usage,
-    violating.rate_per_s,
-    violating.quota_per_s,
-    violating.broker_id,
-    violating.since
-FROM violating
+    most.rate_per_s,
+    most.quota_per_s,
+    most.broker_id,
+    most.since
+FROM most
 INNER JOIN allowed
-    ON violating.cluster_id = allowed.cluster_id AND allowed.probe LIKE 'refused%'
-INNER JOIN most
-    ON violating.cluster_id = most.cluster_id
-        AND violating.principal = most.principal
-        AND allowed.proxy = most.quota_type
+    ON most.cluster_id = allowed.cluster_id
+        AND allowed.probe LIKE 'refused%'
+        AND most.quota_type = allowed.proxy
 WHERE
-    violating.worst = 1
-    AND violating.rate_per_s > violating.quota_per_s
+    most.rate_per_s > most.quota_per_s
     AND most.usage > 0

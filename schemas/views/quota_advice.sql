@@ -3,8 +3,9 @@
 -- user that its quota throttled in more than one window of ten would use more than shows: it is raised,
 -- to the double at most. advice: set (no quota of users binds it; one of client ids alone may, levels 7
 -- and 8), raise, or keep. throttled_windows: of the windows since the quota in force holds
--- (windows_in_force), those in which it held requests back, also ones whose bytes another kind of quota
--- counts, and not that one; what an earlier quota did tells nothing of it. over_windows: how many of its windows used more than recommended.
+-- (windows_in_force), those in which it, and no other kind of quota, held requests back: request time
+-- may hold back what byte rates count. What an earlier quota did tells nothing of it. over_windows: how
+-- many of its windows used more than recommended.
 WITH rules AS (
     SELECT
         cluster_id,

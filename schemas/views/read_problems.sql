@@ -5,11 +5,11 @@
 -- advice, the first that fits: align_log_starts (the leader holds what a follower deleted),
 -- update_client (it asks for one refused offset again and again, comes back to the leader instead of
 -- going where it is sent, or is a Java client older than 3.4, which stays on a lagging follower:
--- KAFKA-14379; only what is in fetch_faults told its software), extend_retention (read too late: the leader deleted it too), check_offsets (past the
--- end of the leader: offsets of another topic, or records that were lost), check_replication
--- (broker_id lags) or refresh_metadata (who is asked does not lead any more). Null: what else there
--- is heals by itself, as fewer than ten of case 1 or of errors of a leader that moved. broker_id:
--- where most of what is advised on happened.
+-- KAFKA-14379; only what is in fetch_faults told its software), extend_retention (read too late: the
+-- leader deleted it too), check_offsets (past the end of the leader: offsets of another topic, or
+-- records that were lost), check_replication (broker_id lags) or refresh_metadata (who is asked does
+-- not lead any more). Null: what else there is heals by itself, as fewer than ten of case 1 or of
+-- errors of a leader that moved. broker_id: where most of what is advised on happened.
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM (
