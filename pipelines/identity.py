@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+# No query comes to as many batches: such a number is a time in ms, of what no micro-batch did.
+_TIMES_BEGIN = 10**11
+
+
 @dataclass(frozen=True, slots=True)
 class TopicIdentity:
     """The topic a checkpoint's offsets belong to; kept beside the checkpoint."""
@@ -86,26 +90,34 @@ def _keep(file: Path, text: str) -> None:
     fresh.replace(file)
 
 
-def check_tables(
-    spark: "SparkSession", warehouse: Warehouse, job: str, *, accept_new: bool
-) -> None:
-    """Raise CheckpointError when the checkpoint was lost, or is an old copy.
+def batches_written(spark: "SparkSession", warehouse: Warehouse) -> dict[str, dict[str, int]]:
+    """The newest micro-batch of every query that ever counted one, by job and the query's id.
 
-    pipeline_progress tells: it holds every batch of every query that ever wrote.
+    pipeline_progress tells; its batches of a refresh are times in ms, and not among them.
     """
     if not warehouse.exists(spark, tables.PIPELINE_PROGRESS.name):
-        return
-    checkpoint = warehouse.checkpoint(job)
-    progress = warehouse.read(spark, tables.PIPELINE_PROGRESS.name).where(F.col("job") == job)
-    written = progress.groupBy("query_id").agg(F.max("batch_id").alias("batch_id")).collect()
-    batches = {row["query_id"]: row["batch_id"] for row in written}
+        return {}
+    counted = warehouse.read(spark, tables.PIPELINE_PROGRESS.name)
+    counted = counted.where(F.col("batch_id") < _TIMES_BEGIN)
+    newest = counted.groupBy("job", "query_id").agg(F.max("batch_id").alias("batch_id"))
+    found: dict[str, dict[str, int]] = {}
+    for row in newest.collect():
+        found.setdefault(row["job"], {})[row["query_id"]] = row["batch_id"]
+    return found
+
+
+def check_tables(checkpoint: Path, batches: Mapping[str, int], *, accept_new: bool) -> None:
+    """Raise CheckpointError when the checkpoint was lost, or is an old copy.
+
+    `batches` are those of its job that tables hold, as `batches_written` gives them.
+    """
     newest = newest_batch(checkpoint)
     if newest < 0 and not is_named(checkpoint):
         if batches and not accept_new and not _start_file(checkpoint).exists():
             raise CheckpointError(
-                f"the checkpoint {checkpoint} is gone, but the tables hold what {job} wrote: "
-                "starting over would write every row twice. Put the checkpoint back, or read the "
-                "topic into other tables with --set warehouse.path=FOLDER"
+                f"the checkpoint {checkpoint} is gone, but the tables hold what {checkpoint.name} "
+                "wrote: starting over would write every row twice. Put the checkpoint back, or "
+                "read the topic into other tables with --set warehouse.path=FOLDER"
             )
         return
     if newest >= 0:
@@ -113,22 +125,41 @@ def check_tables(
         _start_file(checkpoint).unlink(missing_ok=True)
     if not is_named(checkpoint):
         raise CheckpointError(_nameless(checkpoint, batches, newest))
-    reached = batches.get(query_id(checkpoint), -1)
-    if reached > newest:
-        raise CheckpointError(
-            f"the checkpoint {checkpoint} ends at batch {newest}, but the tables hold batch "
-            f"{reached} of {job}: it is an old copy, and going on would lose "
-            "rows. Restore the newer one"
-        )
+    if old := _old_copy(checkpoint, batches):
+        raise CheckpointError(f"{old}, and going on would lose rows. Restore the newer one")
 
 
-def check_result(checkpoint: Path) -> None:
-    """Raise CheckpointError when the checkpoint of a result, which may be lost, is so in part."""
+def check_result(checkpoint: Path, batches: Mapping[str, int]) -> None:
+    """Raise CheckpointError when the checkpoint of a result, which may be lost, is so in part,
+    or is an old copy: rows would come out right, but what batches count only once a number does.
+    """
     if is_begun(checkpoint) and not is_named(checkpoint):
         raise CheckpointError(
-            f"the checkpoint {checkpoint} lost its file metadata: remove the folder, and the job "
-            f"computes its results anew: rm -r {shlex.quote(str(checkpoint))}"
+            f"the checkpoint {checkpoint} lost its file metadata: {_anew(checkpoint)}"
         )
+    if old := _old_copy(checkpoint, batches):
+        raise CheckpointError(
+            f"{old}, and what it does would not be counted until it has passed that one. "
+            f"Restore the newer one, or {_anew(checkpoint)}"
+        )
+
+
+def _old_copy(checkpoint: Path, batches: Mapping[str, int]) -> str | None:
+    newest = newest_batch(checkpoint)
+    reached = batches.get(query_id(checkpoint), -1) if is_named(checkpoint) else -1
+    if reached <= newest:
+        return None
+    return (
+        f"the checkpoint {checkpoint} ends at batch {newest}, but the tables hold batch {reached} "
+        f"of {checkpoint.name}: it is an old copy"
+    )
+
+
+def _anew(checkpoint: Path) -> str:
+    return (
+        "remove the folder, and the job computes its results anew: "
+        f"rm -r {shlex.quote(str(checkpoint))}"
+    )
 
 
 def is_begun(checkpoint: Path) -> bool:

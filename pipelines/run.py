@@ -72,11 +72,13 @@ def run(
         touched = made | {job.reads for job in chosen}
         with failure.told("making the tables"):
             warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in touched])
+        written = identity.batches_written(spark, warehouse)
         for job in chosen:
+            checkpoint, batches = warehouse.checkpoint(job.name), written.get(job.name, {})
             if job.appends:
-                identity.check_tables(spark, warehouse, job.name, accept_new=accept_new_topic)
+                identity.check_tables(checkpoint, batches, accept_new=accept_new_topic)
             else:
-                identity.check_result(warehouse.checkpoint(job.name))
+                identity.check_result(checkpoint, batches)
         for each in found:
             lost = gaps.accept(setting, each, JOBS[each.job].fills, datetime.now(UTC))
             report(f"{each.job}: going on behind {lost} lost records of {each.topic}")
