@@ -29,7 +29,7 @@ PIPELINE_PROGRESS = Table(
         Column("event_time", TIMESTAMP, "greatest record or event time in the batch"),
         Column("job", STRING, "job that ran the batch"),
         Column("query_id", STRING, "id of the streaming query, from its checkpoint"),
-        Column("batch_id", LONG, "number of the micro-batch; of a run without new facts a time, in ms"),
+        Column("batch_id", LONG, "number of the micro-batch; without one, a time in ms"),
         Column("target", STRING, "table the rows went to; null for rows left out"),
         Column("outcome", STRING, "in, out, left_out, quarantined, late, failed, lost or removed"),
         Column("reason", STRING, "why rows were left out, quarantined, late, lost or not computed"),

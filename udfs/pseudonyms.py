@@ -15,6 +15,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from quotaflow.schemas.table import STRING
 from quotaflow.udfs.codecs import Limits, UnreadableError, compress, decompress
 from quotaflow.udfs.rules.pseudonym import COLUMNS, SCOPE_NAME, Plain, Pseudonyms
+from quotaflow.udfs.rules.request_body import hidden_body
 
 Batches = Iterator[pa.RecordBatch]
 MapBatches = Callable[[Batches], Batches]
@@ -69,7 +70,8 @@ def _each(batch: pa.RecordBatch, name: str, replaced: Callable[[str], str]) -> p
 
 def _bodies(batch: pa.RecordBatch, pseudonyms: Pseudonyms) -> pa.Array:
     rows = batch.select(["body", *COLUMNS]).to_pylist()
-    return pa.array([row["body"] and pseudonyms.body(row["body"], _plain(row)) for row in rows])
+    bodies = (row["body"] and hidden_body(row["body"], pseudonyms, _plain(row)) for row in rows)
+    return pa.array(list(bodies), STRING)
 
 
 def _plain(row: Mapping[str, Any]) -> Plain:

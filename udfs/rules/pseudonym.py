@@ -6,7 +6,6 @@ hashed as any other, so that no client can take another's.
 """
 
 import hmac
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,11 +37,14 @@ _KEYS = {
     "client_address": ADDRESS,
     "client_source_address": ADDRESS,
 }
-_ENTITIES = {"client-id": CLIENT_ID, "ip": ADDRESS}
 _ENTITY_COLUMNS = {"client_id": CLIENT_ID, "ip": ADDRESS}
-_MATCH = "match"
-_ENTITY_NAMES = ("entityName", _MATCH)
+MATCH = "match"
+"""The config of a client-metrics resource that says whose metrics it takes (KIP-714)."""
 _SELECTORS = {"client_id": CLIENT_ID, "client_source_address": ADDRESS}
+_SHOWN_SELECTORS = {
+    *("client_instance_id", "client_software_name", "client_software_version"),
+    "client_source_port",
+}
 Plain = Mapping[str, str | None]
 """What a row's own client is called, by column: those texts are hidden wherever they stand."""
 
@@ -77,14 +79,19 @@ class Pseudonyms:
         return parts[1] + self.of(ADDRESS, parts[2]) + parts[3]
 
     def match(self, text: str) -> str:
-        """A `match` of a client-metrics resource (KIP-714) with what it says of a client hidden."""
-        parts = [part.partition("=") for part in text.split(",")]
-        return ",".join(
-            f"{name}{equals}{self.of(_SELECTORS[name.strip()], pattern.strip())}"
-            if name.strip() in _SELECTORS
-            else f"{name}{equals}{pattern}"
-            for name, equals, pattern in parts
-        )
+        """A `match` of a client-metrics resource (KIP-714) with what it says of a client hidden.
+
+        So is an entry that no broker takes: it may say anything.
+        """
+        return ",".join(map(self._entry, text.split(",")))
+
+    def _entry(self, entry: str) -> str:
+        name, equals, pattern = entry.partition("=")
+        if name.strip() in _SELECTORS:
+            return f"{name}{equals}{self.of(_SELECTORS[name.strip()], pattern.strip())}"
+        if name.strip() in _SHOWN_SELECTORS or CLIENT_ID not in self.hidden:
+            return entry
+        return self.of(CLIENT_ID, entry.strip())
 
     def config(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """A row of client_quotas, or of configs of client-metrics, with clients hidden."""
@@ -93,7 +100,7 @@ class Pseudonyms:
             for name, column in _ENTITY_COLUMNS.items()
             if row.get(name)
         }
-        if row["config_key"] == _MATCH and row.get("config_value"):
+        if row["config_key"] == MATCH and row.get("config_value"):
             changed["config_value"] = self.match(row["config_value"])
         return {**row, **changed}
 
@@ -107,37 +114,6 @@ class Pseudonyms:
         if key in _CONNECTION_KEYS:
             return self.connection_id(text)
         return self.of(_KEYS[key], text) if key in _KEYS else text
-
-    def body(self, text: str, plain: Plain) -> str:
-        """JSON of a request and its response with every name of a client in it hidden.
-
-        Whatever cannot be walked through is left out whole, and its size told.
-        """
-        try:
-            walked = self._walked("", json.loads(text), plain)
-        except (ValueError, RecursionError):
-            walked = {"omitted_bytes": len(text.encode("utf-8", "surrogatepass"))}
-        return json.dumps(walked, ensure_ascii=False, separators=(",", ":"))
-
-    def _walked(self, key: str, node: Any, plain: Plain) -> Any:
-        if isinstance(node, str):
-            return self._text(key, node, plain)
-        if isinstance(node, list):
-            return [self._walked(key, each, plain) for each in node]
-        if not isinstance(node, dict):
-            return node
-        walked = {name: self._walked(name, each, plain) for name, each in node.items()}
-        column = _ENTITIES.get(node.get("entityType", ""))
-        for name in _ENTITY_NAMES if column else ():
-            if isinstance(node.get(name), str):
-                walked[name] = self.of(str(column), node[name])
-        if node.get("name") == _MATCH and isinstance(node.get("value"), str):
-            walked["value"] = self.match(node["value"])
-        return walked
-
-    def _text(self, key: str, text: str, plain: Plain) -> str:
-        named = next((column for column, own in plain.items() if own and own == text), None)
-        return self.of(named, text) if named else self.tag(key, text)
 
 
 def is_pseudonym(text: str | None) -> bool:

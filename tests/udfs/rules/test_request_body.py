@@ -1,0 +1,97 @@
+"""Bodies of requests: no name of a client stays, told or cited."""
+
+import json
+
+import pytest
+
+from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, Pseudonyms
+from quotaflow.udfs.rules.request_body import hidden_body
+
+HIDDEN = Pseudonyms(b"k" * 32, "k1")
+UUID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
+ME = HIDDEN.of(CLIENT_ID, "ann-laptop")
+THEM = HIDDEN.of(CLIENT_ID, "bob-laptop")
+BAD = HIDDEN.of(CLIENT_ID, "[bob-laptop")
+TYPO = HIDDEN.of(CLIENT_ID, "clientid=ann")
+HERE = HIDDEN.of(ADDRESS, "10.1.2.3")
+PART = HIDDEN.of(ADDRESS, "10.1.2")
+
+BODIES = {
+    "a group's members": (
+        {"memberId": f"ann-laptop-{UUID}", "leader": f"bob-laptop-{UUID}", "generationId": 3},
+        {"memberId": f"{ME}-{UUID}", "leader": f"{THEM}-{UUID}", "generationId": 3},
+    ),
+    "the client's own name, wherever": (
+        {"groupInstanceId": "ann-laptop", "topics": ["a", "ann-laptop"], "host": "10.1.2.3"},
+        {"groupInstanceId": ME, "topics": ["a", ME], "host": HERE},
+    ),
+    "quotas altered": (
+        {"entries": [{"entity": [{"entityType": "client-id", "entityName": "bob-laptop"}]}]},
+        {"entries": [{"entity": [{"entityType": "client-id", "entityName": THEM}]}]},
+    ),
+    "quotas asked for": (
+        {"components": [{"entityType": "ip", "matchType": 0, "match": "10.1.2.3"}]},
+        {"components": [{"entityType": "ip", "matchType": 0, "match": HERE}]},
+    ),
+    "a default quota": (
+        {"entity": [{"entityType": "client-id", "entityName": None}]},
+        {"entity": [{"entityType": "client-id", "entityName": None}]},
+    ),
+    "a user, who is not hidden": (
+        {"entity": [{"entityType": "user", "entityName": "ann"}]},
+        {"entity": [{"entityType": "user", "entityName": "ann"}]},
+    ),
+    "a subscription": (
+        {"configs": [{"name": "match", "configOperation": 0, "value": "client_id=bob-laptop"}]},
+        {"configs": [{"name": "match", "configOperation": 0, "value": f"client_id={THEM}"}]},
+    ),
+    "a match that is refused, cited": (
+        {
+            "configs": [{"name": "match", "value": "client_id=[bob-laptop,clientid=ann"}],
+            "errorMessage": "Illegal client matching pattern: client_id=[bob-laptop",
+        },
+        {
+            "configs": [{"name": "match", "value": f"client_id={BAD},{TYPO}"}],
+            "errorMessage": f"Illegal client matching pattern: client_id={BAD}",
+        },
+    ),
+    "an address that is refused, cited": (
+        {
+            "entity": [{"entityType": "ip", "entityName": "10.1.2"}],
+            "errorMessage": "10.1.2 is not a valid IP or resolvable host; not 10.1.23.",
+        },
+        {
+            "entity": [{"entityType": "ip", "entityName": PART}],
+            "errorMessage": f"{PART} is not a valid IP or resolvable host; not 10.1.23.",
+        },
+    ),
+    "a member that is unknown, cited": (
+        {"memberId": f"ann-laptop-{UUID}", "errorMessage": f"Member ann-laptop-{UUID} is none."},
+        {"memberId": f"{ME}-{UUID}", "errorMessage": f"Member {ME}-{UUID} is none."},
+    ),
+    "the client itself, cited": (
+        {"errorMessage": "ann-laptop of 10.1.2.3 may not, 10.1.2.34 may"},
+        {"errorMessage": f"{ME} of {HERE} may not, 10.1.2.34 may"},
+    ),
+    "no message": (
+        {"client_id": "bob-laptop", "errorMessage": None},
+        {"client_id": THEM, "errorMessage": None},
+    ),
+    "an entity of an odd type": ({"entityType": 3, "name": ["match"]}, None),
+}
+
+
+@pytest.mark.parametrize(("said", "kept"), BODIES.values(), ids=BODIES)
+def test_a_body_names_no_client(said: object, kept: object) -> None:
+    plain = {CLIENT_ID: "ann-laptop", ADDRESS: "10.1.2.3"}
+    assert json.loads(hidden_body(json.dumps(said), HIDDEN, plain)) == (kept or said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ann-laptop", '{"a":"ann-laptop"', '{"a":' + "[" * 100_000 + "]" * 100_000 + "}"],
+    ids=["no JSON", "half of it", "too deep to walk"],
+)
+def test_a_body_that_cannot_be_walked_is_left_out_whole(text: str) -> None:
+    told = json.loads(hidden_body(text, HIDDEN, {CLIENT_ID: "ann-laptop"}))
+    assert told == {"omitted_bytes": len(text)}

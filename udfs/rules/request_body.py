@@ -1,0 +1,88 @@
+"""JSON of a request and its response with every name of a client in it hidden."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, MATCH, Plain, Pseudonyms
+
+_ENTITIES = {"client-id": CLIENT_ID, "ip": ADDRESS}
+_ENTITY_NAMES = ("entityName", "match")
+# A broker says here why it refused, and cites what it was asked.
+_CITES = "errorMessage"
+
+
+def hidden_body(text: str, pseudonyms: Pseudonyms, plain: Plain) -> str:
+    """The body with its clients hidden, also where an error cites what was hidden elsewhere.
+
+    Whatever cannot be walked through is left out whole, and its size told.
+    """
+    try:
+        body = json.loads(text)
+        own = {text: pseudonyms.of(column, text) for column, text in plain.items() if text}
+        walk = _Walk(pseudonyms, plain, own)
+        walked = walk.node("", body)
+        if walk.hidden and _CITES in text:
+            walked = _without("", walked, _any_of(walk.hidden), walk.hidden)
+    except (ValueError, RecursionError):
+        walked = {"omitted_bytes": len(text.encode("utf-8", "surrogatepass"))}
+    return json.dumps(walked, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """One walk through a body: `hidden` gets every text it changes, with what stands for it."""
+
+    pseudonyms: Pseudonyms
+    plain: Plain
+    hidden: dict[str, str]
+
+    def node(self, key: str, node: Any) -> Any:
+        if isinstance(node, str):
+            return self._changed(node, self._text(key, node))
+        if isinstance(node, list):
+            return [self.node(key, each) for each in node]
+        if not isinstance(node, dict):
+            return node
+        walked = {name: self.node(name, each) for name, each in node.items()}
+        column = _ENTITIES.get(node.get("entityType", ""))
+        for name in _ENTITY_NAMES if column else ():
+            if isinstance(node.get(name), str):
+                hidden = self.pseudonyms.of(str(column), node[name])
+                walked[name] = self._changed(node[name], hidden)
+        if node.get("name") == MATCH and isinstance(node.get("value"), str):
+            walked["value"] = self._match(node["value"])
+        return walked
+
+    def _match(self, text: str) -> str:
+        # A broker cites the one entry of a match that it does not take.
+        for entry in text.split(","):
+            self._changed(entry, self.pseudonyms.match(entry))
+        return self.pseudonyms.match(text)
+
+    def _text(self, key: str, text: str) -> str:
+        named = next((column for column, own in self.plain.items() if own and own == text), None)
+        return self.pseudonyms.of(named, text) if named else self.pseudonyms.tag(key, text)
+
+    def _changed(self, text: str, hidden: str) -> str:
+        if hidden != text:
+            self.hidden[text] = hidden
+        return hidden
+
+
+def _any_of(texts: Mapping[str, str]) -> re.Pattern[str]:
+    """Any of the texts where it is not part of a longer word, the longest first."""
+    longest = sorted(texts, key=len, reverse=True)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
+
+
+def _without(key: str, node: Any, names: re.Pattern[str], hidden: Mapping[str, str]) -> Any:
+    if isinstance(node, str) and key == _CITES:
+        return names.sub(lambda found: hidden[found[0]], node)
+    if isinstance(node, list):
+        return [_without(key, each, names, hidden) for each in node]
+    if isinstance(node, dict):
+        return {name: _without(name, each, names, hidden) for name, each in node.items()}
+    return node
