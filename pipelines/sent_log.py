@@ -17,7 +17,10 @@ _FOLDER = "notify"
 
 @dataclass(slots=True)
 class SentLog:
-    """Keys of what was told, with the times of what they stand for."""
+    """Keys of what was told, with the times of what they stand for.
+
+    Raises ConfigError where it cannot be written.
+    """
 
     file: Path
     times: dict[str, str] = field(default_factory=dict)
@@ -32,16 +35,21 @@ class SentLog:
         self._write()
 
     def forget(self, before: datetime) -> None:
-        """Forget what is so old that it is not told any more."""
+        """Forget what is so old that it is not told any more; writes, whatever there is.
+
+        Called before anything is told: a log that cannot be kept must end it there.
+        """
         kept = {k: t for k, t in self.times.items() if datetime.fromisoformat(t) > before}
-        if kept != self.times:
-            self.times = kept
-            self._write()
+        self.times = kept
+        self._write()
 
     def _write(self) -> None:
         new = self.file.with_suffix(".new")
-        new.write_text(json.dumps(self.times), encoding="utf-8")
-        os.replace(new, self.file)
+        try:
+            new.write_text(json.dumps(self.times), encoding="utf-8")
+            os.replace(new, self.file)
+        except OSError as error:
+            raise ConfigError(_unkept(self.file, error)) from None
 
 
 def opened(conf: Conf) -> SentLog:
@@ -53,11 +61,18 @@ def opened(conf: Conf) -> SentLog:
         times = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         return SentLog(file, {str(key): _checked(time) for key, time in times.items()})
     except OSError as error:
-        raise ConfigError(f"cannot keep {file}: {error.strerror}") from None
+        raise ConfigError(_unkept(file, error)) from None
     except (ValueError, AttributeError, TypeError):
         raise ConfigError(
             f"{file} is not what notify wrote: remove it, and what is of late is told again"
         ) from None
+
+
+def _unkept(file: Path, error: OSError) -> str:
+    return (
+        f"cannot keep {file}, without which everything would be told again and again: "
+        f"{error.strerror}"
+    )
 
 
 def _checked(time: str) -> str:

@@ -34,7 +34,20 @@ def write(
 
 
 def lines(texts: Iterable[str]) -> None:
-    """Print lines to stdout; ends quietly when nobody reads on (`| head`)."""
+    """Print lines to stdout; quietly no more of them once nobody reads on (`| head`).
+
+    What else the command does, and its exit code, stay as they are.
+    """
+    _printed(texts)
+
+
+def lines_while_read(texts: Iterable[str]) -> None:
+    """As `lines`, of what comes until somebody stops it: ends the command once nobody reads on."""
+    if not _printed(texts):
+        raise typer.Exit(0)
+
+
+def _printed(texts: Iterable[str]) -> bool:
     try:
         for text in texts:
             sys.stdout.write(f"{text}\n")
@@ -42,7 +55,8 @@ def lines(texts: Iterable[str]) -> None:
     except BrokenPipeError:
         # Python flushes once more at exit: there must be somewhere to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
+        return False
+    return True
 
 
 def note(text: str) -> None:

@@ -59,6 +59,8 @@ def show_plan(
 
     now = datetime.now(UTC)
     plan = planning.make(settings, now)
+    if plan.changes and save:
+        _save(settings, plan, now)
     if as_json:
         output.lines(values.json_line(change) for change in planned.objects(plan))
     elif jikkou:
@@ -68,8 +70,6 @@ def show_plan(
     for line in planned.held(plan):
         output.note(line)
     if plan.changes:
-        if save:
-            _save(settings, plan, now)
         output.note(planned.waiting(plan) + " " + _next(plan, save=save))
         raise typer.Exit(0 if exit_zero else CHANGES_WAITING)
 

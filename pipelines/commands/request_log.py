@@ -169,7 +169,7 @@ def _follow(
             rates = list(arrivals.rates(now - told))
             told, at = now, f"{datetime.now(UTC):%H:%M:%S}"
             objects = [values.json_line({"time": at, **rate}) for rate in rates]
-            output.lines(objects if as_json else [f"{at}  {shown.line([*rates])}"])
+            output.lines_while_read(objects if as_json else [f"{at}  {shown.line([*rates])}"])
     for text in arrivals.summary(max(time.monotonic() - begun, 1.0)):
         output.note(text)
 

@@ -106,7 +106,7 @@ def _follow(settings: "Conf", prepared: "Asked", for_s: int, *, as_json: bool) -
         ):
             output.note(f"asked by client-metrics {made.name}: Ctrl-C takes it back")
             for record in _until(poll, for_s, is_over):
-                output.lines(shown(row) for row in pushes.rows(record))
+                output.lines_while_read(shown(row) for row in pushes.rows(record))
         came = f"{pushes.pushes} pushes and {pushes.points} points came"
         output.note(f"{came}; client-metrics {made.name} is deleted")
     if is_over():

@@ -1,6 +1,8 @@
 """plan and doctor from the command line."""
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -44,6 +46,18 @@ def test_changes_wait_with_exit_code_three(
     assert "--entity-name mallory --add-config producer_ids_rate=1.5" in told.out
     assert "not planned: user broker in cluster c1: excluded" in told.err
     assert all(line.isprintable() for line in (told.out + told.err).splitlines())
+
+
+def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
+    of_late = datetime.now(UTC) - HALF_AN_HOUR
+    rates = [violation(f"User:{number}-{'x' * 200}", of_late) for number in range(100)]
+    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    place = f"--set warehouse.path={warehouse.conf.folder} --set plan.fewest=100"
+    line = f"{sys.executable} -m quotaflow.pipelines plan --json {place}"
+    piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
+    said = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
+    assert said.returncode == 3
+    assert "100 changes wait" in said.stderr
 
 
 def test_json_is_one_object_a_change_and_the_same_again(

@@ -292,8 +292,12 @@ def test_a_crash_after_it_was_told_tells_it_again_under_the_same_key(
 ) -> None:
     happened += made(2)
 
-    def crash(*_: object) -> None:
-        raise KeyboardInterrupt
+    replace = os.replace
+
+    def crash(*files: Path) -> None:
+        if server.came:
+            raise KeyboardInterrupt
+        replace(*files)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", crash)
@@ -392,6 +396,20 @@ def test_a_torn_log_is_named(conf: Conf, content: str) -> None:
     sent_log.opened(conf).file.write_text(content)
     with pytest.raises(ConfigError, match="is not what notify wrote: remove it"):
         notifying.waiting(conf, datetime.now(UTC))
+
+
+def test_a_log_that_cannot_be_written_ends_it_before_anything_is_told(
+    conf: Conf, server: Server, happened: list[Notice]
+) -> None:
+    happened += made(2)
+    in_the_way = sent_log.opened(conf).file.with_suffix(".new")
+    in_the_way.mkdir()
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"cannot keep .*sent.json.* Is a directory"):
+            notifying.tell(conf, NOW)
+    assert server.came == []
+    in_the_way.rmdir()
+    assert notifying.tell(conf, NOW).each == 2
 
 
 @pytest.mark.spark
