@@ -228,14 +228,14 @@ ORDER BY instances DESC
     Dataset(
         "rows_that_were_not_used",
         """
-SELECT cluster_id, job, outcome, coalesce(reason, 'no reason told') AS reason,
-    sum(row_count) AS row_count
+SELECT cluster_id, job, coalesce(target, '') AS target, outcome,
+    coalesce(reason, 'no reason told') AS reason, sum(row_count) AS row_count
 FROM pipeline_progress
 WHERE outcome IN ('left_out', 'late', 'quarantined', 'failed')
-GROUP BY cluster_id, job, outcome, coalesce(reason, 'no reason told')
+GROUP BY cluster_id, job, coalesce(target, ''), outcome, coalesce(reason, 'no reason told')
 ORDER BY row_count DESC
 """,
-        ("outcome", "reason", "job", "row_count"),
+        ("outcome", "reason", "job", "target", "row_count"),
     ),
 )
 QUESTIONS = {dataset.name: dataset for dataset in _EVERY}

@@ -24,8 +24,14 @@ from quotaflow.pipelines.report.section import (
 TITLE = "Health of the pipeline"
 _TABLE = "pipeline_progress"
 _OUTCOMES = ("in", "out", "left_out", "late", "quarantined", "failed")
+# A row that comes late, or whose rule fails, does so for each result it concerns.
+_OF_EACH_TARGET = {"in", "late", "failed"}
 _SUMS = ", ".join(
     f"sum(CASE WHEN outcome = '{outcome}' THEN row_count ELSE 0 END) AS {outcome}_rows"
+    for outcome in _OUTCOMES
+)
+_TOTALS = ", ".join(
+    f"{'max' if outcome in _OF_EACH_TARGET else 'sum'}({outcome}_rows) AS {outcome}_rows"
     for outcome in _OUTCOMES
 )
 _FLOWS = f"""
@@ -40,8 +46,7 @@ WITH by_target AS (
 )
 SELECT
     job,
-    max(in_rows) AS in_rows,
-    {", ".join(f"sum({outcome}_rows) AS {outcome}_rows" for outcome in _OUTCOMES[1:])},
+    {_TOTALS},
     max(batches) AS batches,
     max(newest) AS newest
 FROM by_target
@@ -111,7 +116,7 @@ def section(scope: Scope) -> Section:
     return Section(
         TITLE,
         span=texts.span(*scope.extent(_TABLE)),
-        sentences=(_lost(reasons), _oldest(scope, flows)),
+        sentences=(_lost(flows), _oldest(scope, flows)),
         advice="`quotaflow show quarantine` has what could not be read; `quotaflow doctor` says "
         "what keeps a job from running."
         if reasons
@@ -143,11 +148,8 @@ def _ages(scope: Scope, flows: Sequence[Row]) -> str:
     return bars(names, {"minutes": ages}, "minutes", lambda of: texts.duration(of and of * 6e4))
 
 
-def _lost(reasons: Sequence[Row]) -> str:
-    counts = {
-        outcome: sum(row["row_count"] for row in reasons if row["outcome"] == outcome)
-        for outcome in _OUTCOMES[2:]
-    }
+def _lost(flows: Sequence[Row]) -> str:
+    counts = {outcome: sum(row[f"{outcome}_rows"] for row in flows) for outcome in _OUTCOMES[2:]}
     said = [f"{rows:,} rows {what.replace('_', ' ')}" for what, rows in counts.items() if rows]
     return f"{', '.join(said).capitalize()}." if said else "Every row was used."
 

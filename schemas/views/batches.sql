@@ -13,7 +13,7 @@ told AS (
     FROM query_progress
     WHERE batch_id IS NOT NULL
 ),
-counted AS (
+by_target AS (
     SELECT
         query_id,
         batch_id,
@@ -24,6 +24,20 @@ counted AS (
         sum(CASE WHEN outcome = 'late' THEN row_count ELSE 0 END) AS rows_late,
         sum(CASE WHEN outcome = 'failed' THEN row_count ELSE 0 END) AS rows_failed
     FROM pipeline_progress
+    GROUP BY query_id, batch_id, target
+),
+counted AS (
+    SELECT
+        query_id,
+        batch_id,
+        max(newest_event_time) AS newest_event_time,
+        sum(rows_out) AS rows_out,
+        sum(rows_left_out) AS rows_left_out,
+        sum(rows_quarantined) AS rows_quarantined,
+        -- A row that comes late, or whose rule fails, does so for each result it concerns.
+        max(rows_late) AS rows_late,
+        max(rows_failed) AS rows_failed
+    FROM by_target
     GROUP BY query_id, batch_id
 )
 

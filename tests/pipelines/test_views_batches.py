@@ -26,7 +26,12 @@ PROGRESS = {
         counted(-4, 0, "out", 1, target="telemetry_pushes"),
         counted(-4, 0, "left_out", 2, reason="raft"),
         counted(-4, 0, "quarantined", 1, reason="not_json"),
-        counted(3_990, 2, "late", 4, reason="past_max_lateness"),
+        # Of four rows some concern two results.
+        counted(3_990, 2, "late", 1, target="traffic", reason="past_max_lateness"),
+        counted(3_990, 2, "late", 3, target="traffic", reason="past_retention"),
+        counted(3_990, 2, "late", 3, target="quota_usage", reason="past_max_lateness"),
+        counted(3_990, 2, "failed", 6, target="traffic", reason="SparkRuntimeException"),
+        counted(3_990, 2, "failed", 5, target="quota_usage", reason="SparkRuntimeException"),
         counted(5, 0, "out", 3, job="results", query_id="q-results"),
         counted(6, 0, "out", 3, job="upgraded", query_id="q-upgraded", cluster_id="unknown"),
         counted(7, 1, "out", 3, job="upgraded", query_id="q-upgraded"),
@@ -48,6 +53,7 @@ def test_a_replayed_batch_is_one_and_has_what_became_of_its_rows(warehouse: Ware
         (None, None, None, None),
         (0, 0, 0, 4),
     ]
+    assert picked(found, "rows_failed") == [(0,), (None,), (6,)]
     assert picked(found, "newest_event_age_s") == [(9 + 2 + 4,), (None,), (12,)]
 
 
