@@ -7,7 +7,7 @@ import difflib
 import os
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -233,10 +233,16 @@ def _printable(item: Any) -> bool:
     return is_plain and item["loc"][:1] not in _UNPRINTED and item["loc"][:2] not in _UNPRINTED
 
 
+def _model(annotation: Any) -> Any:
+    """The model in a list of them, or in one that may be none."""
+    return next((of for of in get_args(annotation) if hasattr(of, "model_fields")), annotation)
+
+
 def _nearest(location: tuple[str | int, ...]) -> str:
     model: Any = Conf
     for part in location[:-1]:
-        model = model.model_fields[part].annotation
+        # A number is an item's place in a list of the models that follow.
+        model = model if isinstance(part, int) else _model(model.model_fields[part].annotation)
     near = difflib.get_close_matches(str(location[-1]), list(model.model_fields), n=1, cutoff=0.5)
     known = ", ".join(model.model_fields)
     return f" (did you mean {near[0]}?)" if near else f" (known: {known})"

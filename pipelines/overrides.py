@@ -14,6 +14,8 @@ _MAPS = {
     ("ingest", "sampling"),
     ("producer_ids", "quotas"),
     ("replication", "brokers"),
+    ("upkeep", "retention_days"),
+    ("alerts", "webhook"),
 }
 
 

@@ -138,6 +138,15 @@ def test_every_task_calls_a_command_with_options_it_has(name: str) -> None:
         commands.commands[command].make_context(command, list(words))
 
 
+@pytest.mark.parametrize("given", ["--json", "--set=plan.most_share=1", "--", ""])
+def test_what_is_applied_is_named_by_its_parameter_whatever_that_is(given: str) -> None:
+    commands: Any = typer.main.get_command(app())
+    (task,) = DEFINED["quotaflow_apply"]["tasks"]
+    command, *words = task["python_wheel_task"]["parameters"]
+    words = [word.replace("{{job.parameters.plan_id}}", given) for word in words]
+    assert commands.commands[command].make_context(command, words).params["plan_id"] == given
+
+
 @pytest.mark.parametrize("name", DEFINED)
 def test_every_parameter_of_a_run_is_declared(name: str) -> None:
     declared = {of["name"] for of in DEFINED[name].get("parameters", [])}

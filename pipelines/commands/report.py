@@ -50,6 +50,8 @@ def report(
 
     Example: quotaflow report --since 6h --out shift.html
     """
+    if not out.name or out.is_dir():
+        raise ConfigError(f"--out {out} cannot be written: name a file, e.g. --out report.html")
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.report import scope  # noqa: PLC0415
     from quotaflow.pipelines.report.report import report as html  # noqa: PLC0415

@@ -133,8 +133,8 @@ def _next(conf: Conf) -> str:
         "   (`vector.yaml` or `fluent-bit.yaml`: edit what is marked EDIT).\n"
         f"{receiver}"
         "5. `quotaflow doctor --conf conf.yaml` says what is missing.\n"
-        "6. `quotaflow capture --conf conf.yaml --for 10m` switches the request log on for a\n"
-        "   while, if brokers do not write it all the time.\n"
+        "6. `quotaflow capture --conf conf.yaml --for 10m --yes` switches the request log\n"
+        "   on for a while, if brokers do not write it all the time.\n"
         "7. `quotaflow run --conf conf.yaml --once`, `quotaflow snapshot --conf conf.yaml`, both\n"
         "   on a schedule; then `quotaflow tables --conf conf.yaml`.\n"
     )

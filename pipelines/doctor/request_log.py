@@ -69,7 +69,7 @@ def line(record: Any) -> Line:
     try:
         told = json.loads(stock[1] if stock else text)
         request = told["r"] if form == "envelope" else told
-        is_request = "requestHeader" in request
+        is_request = isinstance(request, dict) and "requestHeader" in request
     except (ValueError, KeyError, TypeError):
         return Line("unreadable")
     if not is_request:

@@ -39,17 +39,18 @@ def test_where_it_cannot_write_is_one_error(
     )
 
 
-def test_a_folder_stays_a_folder(
-    warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("out", ["folder", ".", "/"])
+def test_a_folder_is_refused_before_anything_is_read(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    out: str,
 ) -> None:
-    # Alone, so that sections are quick to say that their tables were never made.
-    make_table(warehouse, tables.PIPELINE_PROGRESS, [])
-    out = tmp_path / "folder"
-    out.mkdir()
-    command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
-    assert execute(command) == 2
-    assert "cannot be written" in capsys.readouterr().err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "warehouse"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    assert execute(["report", "--out", out, "--set", "warehouse.path=never_made"]) == 2
+    assert f"--out {out} cannot be written: name a file" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 def test_no_tables_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.alert_rules import Webhook
 from quotaflow.pipelines.errors import ConfigError
 
 
@@ -42,6 +43,19 @@ def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
     assert "unknown key ingest.shipper (did you mean shippers?)" in said
     assert "results.settle_s = 'ten': Input should be a valid integer" in said
     assert "unknown key warehous (did you mean warehouse?)" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{rules: [{name: a, hold: 3}]}", r"unknown key alerts.rules.0.hold \(did you mean hold_s"),
+        ("{webhook: {url: env:X, mots: 3}}", r"alerts.webhook.mots \(did you mean most\?\)"),
+        ("{webhook: {url: env:X, zz: 3}}", r"alerts.webhook.zz \(known: url, "),
+    ],
+)
+def test_an_unknown_key_is_named_wherever_it_stands(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load(tmp_path, f"alerts: {text}")
 
 
 @pytest.mark.parametrize(
@@ -119,6 +133,8 @@ def test_a_broken_line_is_named_and_not_repeated(tmp_path: Path) -> None:
         ("ingest.receiver_topic=null", "ingest", {"receiver_topic": None}),
         ("producer_ids.quotas.alice=2.5", "producer_ids", {"quotas": {"alice": 2.5}}),
         ("producer_ids.quotas.a.b=2", "producer_ids", {"quotas": {"a.b": 2.0}}),
+        ("upkeep.retention_days.requests=14", "upkeep", {"retention_days": {"requests": 14}}),
+        ("alerts.webhook.url=env:X", "alerts", {"webhook": Webhook(url="env:X")}),
         ("kafka.properties.client.id=0123", "kafka", {"properties": {"client.id": "0123"}}),
         ("kafka.properties.x=a: [b", "kafka", {"properties": {"x": "a: [b"}}),
         ("kafka.properties={x: yes}", "kafka", {"properties": {"x": "true"}}),

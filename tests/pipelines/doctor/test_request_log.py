@@ -10,6 +10,7 @@ import pytest
 from quotaflow.pipelines.doctor import request_log
 from quotaflow.pipelines.doctor.request_log import Line
 
+FINE = {"log bodies": "ok", "clocks of brokers": "ok"}
 BODY = {"requestHeader": {"requestApiKey": 3}, "request": {"topics": []}, "response": {}}
 
 
@@ -86,6 +87,7 @@ def test_lines_of_a_real_broker_are_read(golden: Path) -> None:
     [
         ([], {"log lines": "warning"}),
         (["x", "y"], {"log lines": "bad", "log bodies": "ok", "clocks of brokers": "ok"}),
+        ([json.dumps(json.dumps(BODY))], {"log lines": "bad"} | FINE),
         (["x", BODY], {"log lines": "warning", "log bodies": "ok", "clocks of brokers": "ok"}),
         ([BODY], {"log lines": "warning", "log bodies": "ok", "clocks of brokers": "ok"}),
         (
@@ -104,6 +106,7 @@ def test_lines_of_a_real_broker_are_read(golden: Path) -> None:
     ids=[
         "none",
         "all unreadable",
+        "lines that are strings of JSON",
         "some unreadable",
         "broker unknown",
         "at the bound",
