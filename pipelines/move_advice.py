@@ -8,6 +8,7 @@ from typing import Any
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.one_cluster import one_cluster
 from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.reassignment_file import Wanted
 from quotaflow.pipelines.replication_section import Replication
@@ -121,12 +122,7 @@ def advise(reader: Reader, wanted: Sequence[Wanted], conf: Conf) -> MoveAdvice:
 
 def _newest(reader: Reader, pinned: str | None) -> tuple[str, datetime]:
     known = {row["cluster_id"]: row["newest"] for row in reader.rows(_NEWEST)}
-    if pinned is None and len(known) > 1:
-        raise ConfigError(
-            f"the tables hold clusters {', '.join(sorted(known))}: name one with --set "
-            "kafka.cluster_id=ID"
-        )
-    cluster_id = pinned or next(iter(known), None)
+    cluster_id = one_cluster(known, pinned)
     if cluster_id is None or cluster_id not in known:
         whose = f"of cluster {cluster_id} " if cluster_id else ""
         raise ConfigError(f"the tables know no traffic {whose}yet: `quotaflow run --once` first")

@@ -6,22 +6,27 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.errors import QuotaflowError
+from quotaflow.pipelines.one_cluster import one_cluster
 from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.sql_text import literal
 
 _MOST_NAMES, _MOST_CLIENTS, _MOST_SHARERS = 10_000, 20, 5
 Row = dict[str, Any]
 
-_NEWEST = "SELECT max(event_time) AS newest FROM quota_usage WHERE {is_named} AND {by_then}"
+_NEWEST = (
+    "SELECT max(event_time) AS newest FROM quota_usage "
+    "WHERE {of_cluster} AND {is_named} AND {by_then}"
+)
+_CLUSTERS = "SELECT DISTINCT cluster_id FROM quota_usage WHERE cluster_id IS NOT NULL"
 _NAMES = (
-    "SELECT DISTINCT {column} AS name FROM quota_usage WHERE {column} IS NOT NULL "
+    "SELECT DISTINCT {column} AS name FROM quota_usage WHERE {of_cluster} AND {column} IS NOT NULL "
     f"ORDER BY name LIMIT {_MOST_NAMES}"
 )
 _CLIENTS = (
     "SELECT principal, client_id, client_software_name, client_software_version, "
     "count(DISTINCT client_address) AS hosts, min(client_address) AS a_host, "
     "CAST(sum(coalesce(weight, 1)) AS BIGINT) AS requests "
-    "FROM requests WHERE {is_named} AND {in_span} AND replica_id IS NULL "
+    "FROM requests WHERE {of_cluster} AND {is_named} AND {in_span} AND replica_id IS NULL "
     "GROUP BY principal, client_id, client_software_name, client_software_version "
     f"ORDER BY requests DESC LIMIT {_MOST_CLIENTS}"
 )
@@ -36,14 +41,14 @@ _LIMITS = (
     "sum(throttle_time_ms) OVER (PARTITION BY {who}) AS all_throttle_time_ms, "
     "first_value(throttled_by) OVER (PARTITION BY {who} ORDER BY throttled_by IS NULL, "
     "throttle_time_ms DESC, event_time DESC, broker_id) AS mostly_throttled_by "
-    "FROM quota_usage WHERE {is_named} AND {in_span}) AS ranked WHERE fullest = 1 "
+    "FROM quota_usage WHERE {of_cluster} AND {is_named} AND {in_span}) AS ranked WHERE fullest = 1 "
     "ORDER BY all_throttle_time_ms DESC, bucket_usage / quota DESC NULLS LAST, "
     "usage DESC, principal, client_id, quota_type"
 ).replace("{who}", "principal, client_id, quota_type")
 _SHARERS = (
-    "SELECT principal, client_id, usage FROM quota_usage WHERE quota_type = {quota_type} "
-    "AND event_time = {event_time} AND (broker_id IS NOT DISTINCT FROM {broker_id}) "
-    "AND quota_level = {quota_level} "
+    "SELECT principal, client_id, usage FROM quota_usage "
+    "WHERE {of_cluster} AND quota_type = {quota_type} AND event_time = {event_time} "
+    "AND (broker_id IS NOT DISTINCT FROM {broker_id}) AND quota_level = {quota_level} "
     "AND (bucket_user IS NOT DISTINCT FROM {bucket_user}) "
     "AND (bucket_client_id IS NOT DISTINCT FROM {bucket_client_id}) "
     "ORDER BY usage DESC, principal, client_id"
@@ -51,7 +56,8 @@ _SHARERS = (
 _PRODUCER_IDS = (
     "SELECT principal, broker_id, event_time, rate_per_s, quota_per_s, throttle_time_ms, "
     "count(*) OVER (PARTITION BY principal) AS seconds FROM producer_id_rates "
-    "WHERE {is_named} AND {in_span} AND is_violating ORDER BY throttle_time_ms DESC LIMIT 1"
+    "WHERE {of_cluster} AND {is_named} AND {in_span} AND is_violating "
+    "ORDER BY throttle_time_ms DESC LIMIT 1"
 )
 
 
@@ -81,16 +87,22 @@ class Why:
     is_snapshot_taken: bool
 
 
-def why(reader: Reader, name: str, at: datetime | None, span: timedelta) -> Why:
+def why(
+    reader: Reader, name: str, at: datetime | None, span: timedelta, cluster_id: str | None
+) -> Why:
     """What held back `name`, a principal (User:alice, alice) or a client id, up to `at`.
 
-    Without a time, up to the newest window it is known in. Raises UnknownClientError when there
-    is none by then.
+    Without a time, up to the newest window it is known in; without a cluster, in the only one that
+    the tables hold. Raises UnknownClientError when there is no window by then, ConfigError when
+    there are several clusters.
     """
-    end = _newest(reader, name, at)
+    known = [row["cluster_id"] for row in reader.rows(_CLUSTERS)]
+    cluster = one_cluster(known, cluster_id)
+    of_cluster = "true" if cluster is None else f"cluster_id = {literal(cluster)}"
+    end = _newest(reader, of_cluster, name, at)
     start = end - span
     in_span = f"event_time >= {literal(start)} AND event_time < {literal(end)}"
-    asked = {"is_named": _is_named(name), "in_span": in_span}
+    asked = {"of_cluster": of_cluster, "is_named": _is_named(name), "in_span": in_span}
     limits = reader.rows(_LIMITS.format(**asked))
     by_principal = asked | {"is_named": _is_named(name, client_id=False)}
     producing = reader.rows(_PRODUCER_IDS.format(**by_principal))
@@ -99,25 +111,30 @@ def why(reader: Reader, name: str, at: datetime | None, span: timedelta) -> Why:
         start=start,
         end=end,
         clients=tuple(reader.rows(_CLIENTS.format(**asked))),
-        limits=tuple(_limited(reader, row) for row in limits),
+        limits=tuple(_limited(reader, of_cluster, row) for row in limits),
         producer_ids=producing[0] if producing else None,
-        is_snapshot_taken=bool(reader.extent("settings").rows),
+        is_snapshot_taken=_is_snapshot_taken(reader, of_cluster),
     )
 
 
-def _newest(reader: Reader, name: str, at: datetime | None) -> datetime:
+def _is_snapshot_taken(reader: Reader, of_cluster: str) -> bool:
+    is_made = bool(reader.extent("settings").rows)
+    return is_made and bool(reader.rows(f"SELECT 1 AS n FROM settings WHERE {of_cluster} LIMIT 1"))
+
+
+def _newest(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> datetime:
     by_then = "true" if at is None else f"event_time <= {literal(at)}"
-    sql = _NEWEST.format(is_named=_is_named(name), by_then=by_then)
+    sql = _NEWEST.format(of_cluster=of_cluster, is_named=_is_named(name), by_then=by_then)
     newest: datetime | None = reader.rows(sql)[0]["newest"]
     if newest is None:
-        raise UnknownClientError(_unknown(reader, name, at))
+        raise UnknownClientError(_unknown(reader, of_cluster, name, at))
     # The window that began then is in it too, whatever length conf gives windows.
     return min(at, newest + timedelta(minutes=1)) if at else newest + timedelta(minutes=1)
 
 
-def _unknown(reader: Reader, name: str, at: datetime | None) -> str:
-    known = [row["name"] for row in reader.rows(_NAMES.format(column="principal"))]
-    known += [row["name"] for row in reader.rows(_NAMES.format(column="client_id"))]
+def _unknown(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> str:
+    asks = [_NAMES.format(of_cluster=of_cluster, column=of) for of in ("principal", "client_id")]
+    known = [row["name"] for ask in asks for row in reader.rows(ask)]
     when = "" if at is None else f" by {at:%Y-%m-%d %H:%M:%S} UTC"
     if name in known or f"User:{name}" in known:
         return f"nothing is known of {name}{when}: ask for a later time, or leave --at out"
@@ -129,11 +146,12 @@ def _unknown(reader: Reader, name: str, at: datetime | None) -> str:
     )
 
 
-def _limited(reader: Reader, row: Row) -> Limited:
+def _limited(reader: Reader, of_cluster: str, row: Row) -> Limited:
     if row["quota"] is None:
         return Limited(row, (), 0)
     names = ("quota_type", "event_time", "broker_id", "quota_level", "bucket_user")
-    sql = _SHARERS.format(**{n: literal(row[n]) for n in (*names, "bucket_client_id")})
+    of = {name: literal(row[name]) for name in (*names, "bucket_client_id")}
+    sql = _SHARERS.format(of_cluster=of_cluster, **of)
     sharers = reader.rows(sql)
     return Limited(row, tuple(sharers[:_MOST_SHARERS]), max(len(sharers) - _MOST_SHARERS, 0))
 

@@ -62,9 +62,8 @@ def why(
 
     settings = options.conf(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None
-    found = find(
-        answers.open_reader(settings), name, until, timedelta(seconds=options.seconds(span))
-    )
+    reader, long = answers.open_reader(settings), timedelta(seconds=options.seconds(span))
+    found = find(reader, name, until, long, settings.kafka.cluster_id)
     told = list(why_text.sentences(found, planning.connection(settings)))
     rows = [_limit(limited.usage) for limited in found.limits]
     if as_json:

@@ -176,6 +176,28 @@ def test_wrong_use_is_one_clear_error(why: Why, arguments: list[str], code: int,
     assert len(err.splitlines()) == 1
 
 
+def test_clusters_are_not_mixed(why: Why) -> None:
+    rows = [
+        used(0, 100.0, 1_000.0),
+        throttled(0, 50.0, limit=50.0, cluster_id="c2", bucket_usage=60.0),
+        used(0, 10.0, 50.0, cluster_id="c2", principal="User:erin"),
+    ]
+    requests = [request(0, "PRODUCE", **DAVE | {"cluster_id": of}) for of in ("c1", "c2", "c2")]
+    code, out, err = why({"quota_usage": rows, "requests": requests}, "dave")
+    assert (code, out) == (2, "")
+    assert "the tables hold clusters c1, c2: name one with --set kafka.cluster_id=ID" in err
+    code, out, _ = why({}, "dave", "--set", "kafka.cluster_id=c1")
+    assert code == 0
+    assert "Nothing throttled it in this time." in out
+    assert "1 requests" in out
+    code, out, _ = why({}, "dave", "--set", "kafka.cluster_id=c2")
+    assert "8 of 10 requests" in out
+    assert "User:erin" not in why({}, "dave", "--set", "kafka.cluster_id=c1")[1]
+    code, _, err = why({}, "erin", "--set", "kafka.cluster_id=c1")
+    assert code == 1
+    assert "did you mean" in err
+
+
 def test_hostile_names_stay_text(why: Why) -> None:
     rows = [throttled(0, 63_000.0, client_id=HOSTILE, bucket_user=HOSTILE)]
     code, out, _ = why({"quota_usage": rows}, "dave")
