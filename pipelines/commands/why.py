@@ -50,8 +50,9 @@ def why(
     """Say what limits a principal or a client, who set that, what it used, and what would help.
 
     Reads quota_usage, producer_id_rates and requests; needs no JVM. Quotas are known as of the last
-    `quotaflow snapshot`. The cause of a throttle is inferred: a broker does not log it. With --json
-    one object a sentence or row.
+    `quotaflow snapshot`. The cause of a throttle is inferred: a broker does not log it. Where
+    tables hold several clusters, kafka.cluster_id says which. With --json one object a sentence or
+    row.
 
     Example: quotaflow why dave --at 10m
     """
