@@ -84,11 +84,14 @@ class Batch:
     def report(
         self, spark: "SparkSession", counts: "list[Count]", cluster_id: str | None, time: datetime
     ) -> None:
-        """Append what the batch counted to pipeline_progress; no cluster: nothing tells of one."""
+        """Append what the batch counted to pipeline_progress; no cluster: nothing tells of one.
+
+        What is later than now is of a clock that is ahead, and must not make it look fresh.
+        """
         fixed = {
             "cluster_id": cluster_id,
             # Without a zone, as Spark collects times, it is this machine's; Arrow takes it for UTC.
-            "event_time": time.astimezone(UTC),
+            "event_time": min(time.astimezone(UTC), datetime.now(UTC)),
             "job": self.job,
             "query_id": self.query_id,
             "batch_id": self.batch_id,

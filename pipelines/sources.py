@@ -69,13 +69,13 @@ def read_topic_between(spark: "SparkSession", conf: Conf, topic: str, span: Span
 
 
 def with_sane_time(records: "DataFrame") -> "DataFrame":
-    """No record is later than the year 2100, whatever its producer stamped.
+    """No record is before 1970 or later than the year 2100, whatever its producer stamped.
 
-    Microseconds for milliseconds are a year that Python has no datetime for.
+    Microseconds for milliseconds, or less than nothing, are years that Python has no datetime for.
     """
-    latest = F.timestamp_millis(F.lit(events.YEAR_2100_MS))
-    told = F.col("timestamp")
-    return records.withColumn("timestamp", F.when(told > latest, latest).otherwise(told))
+    first, last = (F.timestamp_millis(F.lit(ms)) for ms in (0, events.YEAR_2100_MS))
+    sane = F.greatest(first, F.least(last, "timestamp"))
+    return records.withColumn("timestamp", F.when(F.col("timestamp").isNotNull(), sane))
 
 
 def _reading(conf: Conf, topic: str) -> dict[str, str]:

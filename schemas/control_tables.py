@@ -26,7 +26,7 @@ PIPELINE_PROGRESS = Table(
     comment="Rows in, out and left out, by query and micro-batch: nothing is dropped silently",
     columns=(
         CLUSTER_ID,
-        Column("event_time", TIMESTAMP, "greatest record or event time in the batch"),
+        Column("event_time", TIMESTAMP, "greatest record or event time in it, at most now"),
         Column("job", STRING, "job that ran the batch"),
         Column("query_id", STRING, "id of the streaming query, from its checkpoint"),
         Column("batch_id", LONG, "number of the micro-batch; without one, a time in ms"),

@@ -7,8 +7,8 @@ PRODUCE, FETCH and the transactional APIs never clash.
 
 ENVELOPE_PATTERN = r'^\s*\{\s*"(?:ts|broker|r)"\s*:'
 """How a line in our envelope begins."""
-STOCK_PATTERN = r"(?s)Completed request:(\{.*\})"
-"""A line of Kafka's own layout, and the request in it."""
+STOCK_PATTERN = r"(?s)\A(?>.*?Completed request:(?=\{))(\{.*\})"
+"""A line of Kafka's own layout, and the request in it; looked for once, where it begins first."""
 YEAR_2100_MS = 4_102_444_800_000
 """Epoch milliseconds past which no time is one: Spark's reach further than Python's."""
 MOST_TIME_MS = 1e9

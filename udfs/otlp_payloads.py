@@ -39,21 +39,26 @@ def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Metr
     """Take every readable payload apart; who is not OTLP or too much goes to `unreadable`."""
     read = _parsed(payloads, unreadable, limits)
     try:
-        metrics = _split(read, limits)
+        metrics = _taken_apart(read, unreadable, limits)
     except _CrowdedError as crowded:
         for i in crowded.payloads:
             unreadable[i] = over("resources, scopes or metrics", limits.points)
             read[i] = b""
         return split(read, unreadable, limits)
-    except ValueError:
-        merged = [_canonical(i, payload, unreadable) for i, payload in enumerate(read)]
-        metrics = _split(merged, limits)
     except DecodeError:
         for i, payload in enumerate(read):
             read[i] = _read(metrics_pb2.MetricsData, i, payload, unreadable)
         return split(read, unreadable, limits)
     _refuse_empty(read, metrics, unreadable)
     return metrics
+
+
+def _taken_apart(read: list[bytes], unreadable: Unreadable, limits: Limits) -> Metrics:
+    try:
+        return _split(read, limits)
+    except ValueError:
+        merged = [_canonical(i, payload, unreadable) for i, payload in enumerate(read)]
+        return _split(merged, limits)
 
 
 def not_otlp(detail: object) -> UnreadableError:

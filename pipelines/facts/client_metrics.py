@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 UNIQUE = "unique_pushes"
 _BY_NOW = "event_time_by_now"
 _ONE_PUSH = ["client_instance_id", "payload_sha256"]
-_ONE_POINT = ["cluster_id", "series_id", "event_time", "start_time"]
+# With the numbers: librdkafka tells of several connections under one node id.
+_ONE_POINT = ["cluster_id", "series_id", "event_time", "start_time", "value", "value_int"]
 _OF_PUSH = [
     name
     for name in tables.TELEMETRY_PUSHES.column_names

@@ -4,7 +4,6 @@ A broker reads partition after partition and cuts each read exactly at what is l
 but always gives a first batch whole (ReplicaManager.readFromLog); so equality tells the limit.
 """
 
-from operator import sub
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
@@ -47,7 +46,8 @@ def _limiter() -> Column:
     sizes, limits = F.col("partitions.bytes"), F.col("partitions.partition_max_bytes")
     # By how much a limit was passed at most. Lambdas are slow: few answers come to one.
     past = F.when(
-        F.array_max(sizes) >= F.array_min(limits), F.array_max(F.zip_with(sizes, limits, sub))
+        F.array_max(sizes) >= F.array_min(limits),
+        F.array_max(F.zip_with(sizes, limits, F.try_subtract)),
     )
     empty = (
         F.when(refused | failed, "error")

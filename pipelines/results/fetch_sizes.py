@@ -88,7 +88,7 @@ def _of_answers(fetches: "DataFrame") -> "DataFrame":
     first_name = F.struct(*(first[name].alias(name) for name in _NAME))
     limit = F.array_max("partitions.partition_max_bytes")
     # least() leaves out what is not known.
-    bound = F.least("max_bytes", F.col("partition_limit") * F.col("session_partitions"))
+    bound = F.least("max_bytes", F.try_multiply("partition_limit", "session_partitions"))
     told = fetches.withColumns(
         {
             "size": size,

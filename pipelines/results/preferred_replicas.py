@@ -133,7 +133,7 @@ def _with_bytes(chosen: "DataFrame") -> "DataFrame":
     is_kept = F.col("recommended_reason").isin(LEADER_IN_RACK, FOLLOWER_IN_RACK)
     by_leader = F.filter("told", lambda of: of["broker_id"] == F.col("leader_id"))
     told = F.array_max(F.transform(by_leader, lambda of: of["high_watermark"]))
-    lag = told - F.col("high_watermark")
+    lag = F.try_subtract(told, F.col("high_watermark"))
     return chosen.withColumns(
         {
             "event_date": F.to_date("event_time"),

@@ -4,7 +4,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -107,6 +107,17 @@ def test_what_a_batch_counted_is_told_once_and_zeros_are_not(
     shown = sorted((row["outcome"], row["target"], row["reason"], row["row_count"]) for row in rows)
     assert shown == [("in", None, None, 3), ("late", "numbers", "too_late", 1)]
     assert {row["event_time"].astimezone(UTC) for row in rows} == {TIME}
+
+
+@pytest.mark.spark
+def test_a_clock_that_is_ahead_makes_nothing_look_fresh(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    warehouse.ensure(spark, [tables.PIPELINE_PROGRESS])
+    ahead = datetime.now(UTC) + timedelta(days=1)
+    Batch(warehouse, "job", "q1", 7).report(spark, [Count("in", 1)], "c", ahead)
+    (row,) = warehouse.read(spark, "pipeline_progress").collect()
+    assert row["event_time"].astimezone(UTC) <= datetime.now(UTC)
 
 
 @pytest.mark.spark

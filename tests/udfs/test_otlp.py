@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
+from google.protobuf.wrappers_pb2 import BytesValue
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp_pb
 
 from quotaflow.schemas import tables
@@ -188,7 +189,14 @@ def test_a_flood_of_empty_points_is_counted_not_made():
 
 
 def test_a_flood_of_empty_metrics_is_refused():
-    assert reasons(payload(*[otlp_pb.Metric()] * 200_000)) == ["points_over_limit"]
+    flood = payload(*[otlp_pb.Metric()] * 200_000)
+    assert reasons(flood) == ["points_over_limit"]
+    # Its resource comes in three parts, which protobuf merges.
+    (of_resource,) = otlp_pb.MetricsData.FromString(flood).resource_metrics
+    parts = b"\n\0\n\0" + of_resource.SerializeToString()
+    torn = BytesValue(value=parts).SerializeToString()
+    few = payload(gauge(point()))
+    assert reasons(few, torn, few) == [None, "points_over_limit", None]
 
 
 EXEMPLARS = otlp_pb.NumberDataPoint(exemplars=[otlp_pb.Exemplar()] * 10)

@@ -28,7 +28,9 @@ def hidden_body(text: str, pseudonyms: Pseudonyms, plain: Plain) -> str:
             walked = _without("", walked, _any_of(walk.hidden), walk.hidden)
     except (ValueError, RecursionError):
         walked = {"omitted_bytes": len(text.encode("utf-8", "surrogatepass"))}
-    return json.dumps(walked, ensure_ascii=False, separators=(",", ":"))
+    told = json.dumps(walked, ensure_ascii=False, separators=(",", ":"))
+    # Half of a pair, as an escape may tell it, is no text.
+    return told.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class _Walk:
         if not isinstance(node, dict):
             return node
         walked = {name: self.node(name, each) for name, each in node.items()}
-        column = _ENTITIES.get(node.get("entityType", ""))
+        column = _ENTITIES.get(str(node.get("entityType")))
         for name in _ENTITY_NAMES if column else ():
             if isinstance(node.get(name), str):
                 hidden = self.pseudonyms.of(str(column), node[name])

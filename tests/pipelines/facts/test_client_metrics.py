@@ -240,6 +240,28 @@ def test_a_collector_s_batch_adds_only_points_that_are_not_there(run: Run, golde
     assert left_out["row_count"] > len(rows)
 
 
+def test_connections_of_one_node_id_stay_beside_a_collector(
+    spark: SparkSession, topic: Callable[..., DataFrame], golden: Path, tmp_path: Path
+) -> None:
+    """librdkafka gives all but its brokers the node.id -1."""
+    folder = config.Warehouse(path=str(tmp_path))
+    warehouse = Warehouse(folder)
+    warehouse.ensure(spark, MADE)
+    conf = config.Conf(warehouse=folder, ingest=config.Ingest(otlp_topic="otlp"))
+    headers = json.loads((golden / "plugin_headers.json").read_text(encoding="utf-8"))[ALONE]
+    data = MetricsData()
+    metric = data.resource_metrics.add().scope_metrics.add().metrics.add(name="latency")
+    for latency_ms in (1.5, 2.5, 1.5):
+        point = metric.gauge.data_points.add(as_double=latency_ms, time_unix_nano=1)
+        point.attributes.add(key="node.id").value.int_value = -1
+    receiver = Pushes(conf, "cluster", telemetry_pushes.from_receiver)
+    records = topic([(data.SerializeToString(), headers)], "telemetry")
+    receiver.write(records, Batch(warehouse, "receiver", "q", 0))
+    decode(spark, conf, warehouse)
+    rows = warehouse.read(spark, "client_metrics").collect()
+    assert sorted(row["value"] for row in rows) == [1.5, 2.5]
+
+
 @pytest.fixture(params=[None, pytest.param("otlp", marks=pytest.mark.faults)])
 def conf(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> config.Conf:
     """Of a warehouse of its own, without and with a Collector's topic."""

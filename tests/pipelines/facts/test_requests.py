@@ -303,6 +303,15 @@ def test_secrets_in_bodies_are_hidden_and_long_bodies_are_left_out(parse: Parse)
     assert json.loads(rows[1]["body"])["omitted_bytes"] > 3_000
 
 
+def test_a_long_secret_in_escapes_is_hidden_too(parse: Parse) -> None:
+    """A broker hides no configs of CREATE_TOPICS, and logs also what it refuses."""
+    config = {"name": "x.secret", "value": "\x01" * 32_767}
+    created = line(api="CREATE_TOPICS", request={"topics": [{"name": "t", "configs": [config]}]})
+    (row,) = parse([encoded(created)], Ingest(max_body_bytes=262_144))
+    (kept,) = json.loads(row["body"])["request"]["topics"][0]["configs"]
+    assert kept["value"] == "[hidden]"
+
+
 def test_a_response_may_hold_partitions_its_request_did_not_list(parse: Parse) -> None:
     request = {"topics": [{"topicId": "a", "partitions": [{"partition": 0}, {"partition": 1}]}]}
     answers = [{"partitionIndex": 2, "recordsSizeInBytes": 9}, {"partitionIndex": 1}]

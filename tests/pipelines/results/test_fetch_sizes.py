@@ -115,6 +115,15 @@ STARVING = [
 
 
 @pytest.mark.spark
+def test_numbers_no_broker_tells_cost_no_batch(spark: SparkSession) -> None:
+    most = 2**63 - 1
+    odd = fetch(1, of(2, limit=-most), of(most - 2, 1, limit=most), max_bytes=None)
+    rows = computed(spark, [odd])
+    assert rows[1, None]["fetches"] == 1
+    assert rows[1, None]["bound_bytes"] is None
+
+
+@pytest.mark.spark
 def test_partitions_that_are_left_out_show(spark: SparkSession) -> None:
     rows = computed(spark, STARVING)
     row = rows[1, None]

@@ -78,6 +78,8 @@ BODIES = {
         {"client_id": THEM, "errorMessage": None},
     ),
     "an entity of an odd type": ({"entityType": 3, "name": ["match"]}, None),
+    "one of no type at all": ({"entityType": [], "entityName": "x"}, None),
+    "half of a pair": ({"a": "\ud800"}, {"a": "?"}),
 }
 
 
