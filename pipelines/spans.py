@@ -39,11 +39,10 @@ def joined(spans: Iterable[Span]) -> list[Span]:
             apart[-1] = _over(apart[-1], span)
         else:
             apart.append(span)
-    while len(apart) > _MOST_SPANS:
-        gaps = [(b.start - _end(a), i) for i, (a, b) in enumerate(pairwise(apart))]
-        at = min(gaps)[1]
-        apart[at : at + 2] = [_over(apart[at], apart[at + 1])]
-    return apart
+    gaps = [b.start - _end(a) for a, b in pairwise(apart)]
+    widest = sorted(range(len(gaps)), key=gaps.__getitem__)[1 - _MOST_SPANS :]
+    cuts = [0, *(i + 1 for i in sorted(widest)), len(apart)]
+    return [_over(apart[first], apart[after - 1]) for first, after in pairwise(cuts) if apart]
 
 
 def sliced(start: datetime, end: datetime | None, until: datetime, size: timedelta) -> list[Span]:

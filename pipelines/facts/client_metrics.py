@@ -1,7 +1,7 @@
 """`client_metrics`: one row per data point, decoded from telemetry_pushes."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.facts.ingest import payload_limits
 from quotaflow.pipelines.held import held
 from quotaflow.pipelines.sinks import Batch, Count, rows_by_cluster
-from quotaflow.pipelines.spans import Span
+from quotaflow.pipelines.spans import Span, any_of, joined
 from quotaflow.schemas import tables
 from quotaflow.udfs import otlp
 from quotaflow.udfs.codecs import Limits
@@ -122,15 +122,27 @@ def _append(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]
     return [Count("out", rows, table.name)], told.get["cluster_id"]
 
 
+def spans_of(points: "DataFrame") -> list[Span]:
+    """The time of points, apart by day: one client whose clock is far off adds little to it."""
+    day = F.floor(F.unix_seconds("event_time") / 86_400)
+    ends = [F.min("us").alias("first"), F.max("us").alias("last")]
+    found = points.select(day.alias("day"), F.unix_micros("event_time").alias("us"))
+    days = found.groupBy("day").agg(*ends).collect()
+    return joined(Span(_at(day["first"]), _at(day["last"] + 1)) for day in days)
+
+
+def _at(us: int) -> datetime:
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=us)
+
+
 def _append_unseen(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]:
     table = tables.CLIENT_METRICS
     with held(points) as decoded:
-        span = [F.min("event_time").alias("first"), F.max("event_time").alias("last")]
-        found = decoded.agg(F.expr(_COUNT), F.expr(_CLUSTER), *span).collect()[0]
+        found = decoded.agg(F.expr(_COUNT), F.expr(_CLUSTER)).collect()[0]
         if not found["rows"]:
             return [], None
         there = batch.warehouse.read(points.sparkSession, table.name)
-        there = there.where(F.col("event_time").between(found["first"], found["last"]))
+        there = there.where(any_of(span.holds("event_time") for span in spans_of(decoded)))
         unseen = _without(decoded.dropDuplicates(_ONE_POINT), there, _ONE_POINT)
         (kept,), _ = _append(unseen, batch)
         same = Count("left_out", found["rows"] - kept.rows, table.name, "same_point")

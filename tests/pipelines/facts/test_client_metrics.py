@@ -262,6 +262,19 @@ def test_connections_of_one_node_id_stay_beside_a_collector(
     assert sorted(row["value"] for row in rows) == [1.5, 2.5]
 
 
+def test_a_clock_far_off_makes_a_batch_look_for_the_same_points_in_few_places(
+    spark: SparkSession,
+) -> None:
+    now = datetime(2026, 7, 1, 12, tzinfo=UTC)
+    times = [now, now + timedelta(seconds=30), EPOCH, EPOCH + timedelta(microseconds=1)]
+    points = spark.createDataFrame([(time,) for time in times], "event_time timestamp")
+    last = timedelta(microseconds=1)
+    assert client_metrics.spans_of(points) == [
+        Span(EPOCH, EPOCH + 2 * last),
+        Span(now, now + timedelta(seconds=30) + last),
+    ]
+
+
 @pytest.fixture(params=[None, pytest.param("otlp", marks=pytest.mark.faults)])
 def conf(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> config.Conf:
     """Of a warehouse of its own, without and with a Collector's topic."""
