@@ -17,9 +17,7 @@ CHANGES_WAITING = 3
 Save = Annotated[
     bool, typer.Option("--save", help="Freeze it in the table plans, to be applied by its id.")
 ]
-Jikkou = Annotated[
-    bool, typer.Option("--jikkou", help="Client quotas and topic configs as Jikkou's YAML.")
-]
+Jikkou = Annotated[bool, typer.Option("--jikkou", help="Client quotas as Jikkou's YAML.")]
 
 ExitZero = Annotated[
     bool, typer.Option("--exit-zero", help="Exit code 0 also where changes wait, for schedulers.")

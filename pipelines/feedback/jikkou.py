@@ -5,7 +5,6 @@ client-metrics resources, quotas that are to be removed, and those of Kafka's ne
 """
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 import yaml
@@ -21,19 +20,29 @@ _LIMITS = {
     "request_percentage": "requestPercentage",
 }
 
+# By default Jikkou takes a resource for all that an entity has, whoever set the rest.
+_KEEPS_OTHERS = (
+    "# jikkou apply --options limits-delete-orphans=false: without it Jikkou removes what quotas\n"
+    "# these users and clients have besides"
+)
+
 
 def documents(plan: Plan) -> Iterator[str]:
-    """One YAML document per entity, then a comment that counts what was left out."""
-    left_out = 0
-    for entity, of in groupby(plan.changes, key=lambda change: change.entity):
-        changes = [change for change in of if change.operation.name != RENEW]
-        limits = _limits(entity, changes)
-        left_out += len(changes) - len(limits)
-        if limits:
+    """One YAML document per entity, and comments on how to apply them and what was left out."""
+    of: dict[Entity, list[Change]] = {}
+    for change in plan.changes:
+        if change.operation.name != RENEW:
+            of.setdefault(change.entity, []).append(change)
+    limits = {entity: _limits(entity, changes) for entity, changes in of.items()}
+    if any(limits.values()):
+        yield _KEEPS_OTHERS
+    for entity, told in limits.items():
+        if told:
             type_, named = _named(entity)
-            spec = {"type": type_, "entity": named, "configs": limits}
+            spec = {"type": type_, "entity": named, "configs": told}
             document = {"apiVersion": _API, "kind": "KafkaClientQuota", "spec": spec}
             yield "---\n" + yaml.safe_dump(document, sort_keys=False).rstrip()
+    left_out = sum(map(len, of.values())) - sum(map(len, limits.values()))
     if left_out:
         yield f"# left out, as Jikkou has no resource for it: {left_out} changes"
 

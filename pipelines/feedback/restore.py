@@ -48,10 +48,21 @@ class Returns:
 
 
 def due(ledger: Ledger, now: datetime, *, everything: bool = False) -> dict[Key, Owned]:
-    """What we hold whose lease is over, or all of it, in the order of entities and keys."""
+    """What we hold whose lease is over, or all of it, in the order of entities and keys.
+
+    The lease of a client-metrics resource is over once that of its last key is.
+    """
     keys = sorted(ledger.owned, key=lambda key: (*key[0].order, key[1]))
+    # A resource that has lost its match alone asks every client there is.
+    standing = {
+        key[0]
+        for key in keys
+        if key[0].entity_type == CLIENT_METRICS and not _is_over(ledger.owned[key], now)
+    }
     return {
-        key: ledger.owned[key] for key in keys if everything or _is_over(ledger.owned[key], now)
+        key: ledger.owned[key]
+        for key in keys
+        if everything or (_is_over(ledger.owned[key], now) and key[0] not in standing)
     }
 
 

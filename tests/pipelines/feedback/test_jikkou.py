@@ -24,7 +24,7 @@ def test_each_entity_is_a_resource() -> None:
         desired("app", entity_type="client-id"),
         desired("z", entity_client_id="app"),
     ]
-    told = [yaml.safe_load(text)["spec"] for text in documents(*rows)]
+    told = [yaml.safe_load(text)["spec"] for text in documents(*rows) if text.startswith("---")]
     assert told == [
         {"type": "CLIENT", "entity": {"clientId": "app"}, "configs": {"producerByteRate": 1e3}},
         {
@@ -38,6 +38,21 @@ def test_each_entity_is_a_resource() -> None:
             "configs": {"producerByteRate": 1e3},
         },
     ]
+
+
+def test_an_entity_wanted_by_two_sources_is_one_resource_and_its_other_quotas_may_stay() -> None:
+    rows = [
+        desired("a", priority=15),
+        desired("b", priority=20),
+        desired("a", priority=30, config_key="consumer_byte_rate"),
+    ]
+    told = documents(*rows)
+    specs = [yaml.safe_load(text)["spec"] for text in told[1:]]
+    assert [spec["entity"] for spec in specs] == [{"user": "a"}, {"user": "b"}]
+    assert list(specs[0]["configs"]) == ["producerByteRate", "consumerByteRate"]
+    # Jikkou removes by default what a resource does not name, whoever set it.
+    assert told[0].startswith("#")
+    assert "limits-delete-orphans=false" in told[0]
 
 
 def test_what_has_no_resource_is_counted() -> None:

@@ -1,5 +1,6 @@
 """What is given back, what waits, and what is somebody else's now."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -137,3 +138,21 @@ def test_a_resource_somebody_changed_a_part_of_is_theirs_whole() -> None:
     found = returned(configs, ledger)
     assert found.changes == ()
     assert {each.key[1] for each in found.yielded} == {"metrics", "interval.ms"}
+
+
+def test_a_resource_is_given_back_whole_once_the_last_of_its_leases_is_over() -> None:
+    """Without its match a resource asks every client."""
+    keys = {"metrics": "org.a.", "interval.ms": "60000", "match": "client_instance_id=" + "A" * 22}
+    rows = [
+        desired("r", config_key=key, config_value=value, entity_type="client-metrics")
+        for key, value in keys.items()
+    ]
+    ledger = written(DictConfigs(), *rows)
+    later = {
+        key: replace(of, expires_at=LATER + timedelta(seconds=600)) if key[1] != "match" else of
+        for key, of in ledger.owned.items()
+    }
+    renewed = replace(ledger, owned=later)
+    assert restore.due(renewed, LATER) == {}
+    assert len(restore.due(renewed, LATER + timedelta(seconds=600))) == 3
+    assert len(restore.due(renewed, NOON, everything=True)) == 3
