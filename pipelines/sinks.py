@@ -86,7 +86,8 @@ class Batch:
     ) -> None:
         """Append what the batch counted to pipeline_progress; no cluster: nothing tells of one.
 
-        What is later than now is of a clock that is ahead, and must not make it look fresh.
+        A count of no rows tells nothing, unless it says that nothing is there. What is later than
+        now is of a clock that is ahead, and must not make it look fresh.
         """
         fixed = {
             "cluster_id": cluster_id,
@@ -96,7 +97,7 @@ class Batch:
             "query_id": self.query_id,
             "batch_id": self.batch_id,
         }
-        rows = [fixed | count.row() for count in counts if count.rows]
+        rows = [fixed | count.row() for count in counts if count.rows or count.is_nothing_there]
         table = pa.Table.from_pylist(rows, schema=tables.PIPELINE_PROGRESS.arrow)
         self.append(frames.of(spark, table), tables.PIPELINE_PROGRESS)
 
@@ -105,13 +106,15 @@ class Batch:
 class Count:
     """Rows of a batch with one outcome.
 
-    in, out, left_out, quarantined, late, failed, lost or removed.
+    in, out, left_out, quarantined, late, failed, lost or removed. `is_nothing_there`: somebody was
+    asked, and answered that there is none.
     """
 
     outcome: str
     rows: int
     target: str | None = None
     reason: str | None = None
+    is_nothing_there: bool = False
 
     def row(self) -> dict[str, object]:
         """The count's own columns of pipeline_progress."""

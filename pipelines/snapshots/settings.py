@@ -41,7 +41,8 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
     """Each of KEYS with its value as text, and what conf lists by name; none may be a secret."""
     for key in KEYS:
         value = attrgetter(key)(conf)
-        text = ",".join(value) if isinstance(value, list) else str(value)
+        # Names of users hold commas: of certificates each does.
+        text = "\n".join(value) if isinstance(value, list) else str(value)
         yield {"setting": key, "setting_value": text}
     for network, rack in conf.racks.items():
         yield {"setting": f"racks.{network}", "setting_value": rack}

@@ -43,8 +43,10 @@ class Snapshot:
             written = changed.count()
             if written:
                 self.batch.append(finish(changed), table)
-        counts = Count("in", seen.rows.num_rows, table.name), Count("out", written, table.name)
-        return [*counts, *left_out(table, seen.gaps)]
+        came = seen.rows.num_rows
+        is_none = not came and not seen.is_untold
+        told_of = Count("in", came, table.name, is_nothing_there=is_none)
+        return [told_of, Count("out", written, table.name), *left_out(table, seen.gaps)]
 
     def standing(self, table: Table) -> "DataFrame":
         """The rows of this cluster that stand, as snapshots before left them."""

@@ -68,7 +68,7 @@ def write(
             if count.outcome != "in" and (count.rows or count.reason is None):
                 report(_line(count))
         counts += written
-    if any(count.rows for count in counts):
+    if any(count.rows or count.is_nothing_there for count in counts):
         snapshot.batch.report(snapshot.spark, counts, snapshot.cluster_id, snapshot.now)
     of_cluster = [table for table in chosen if table != tables.SETTINGS]
     if of_cluster and len(untold) == len(of_cluster):

@@ -55,7 +55,7 @@ snapshots AS (
         SELECT cluster_id, event_time FROM active_producers
         UNION ALL
         SELECT cluster_id, event_time FROM pipeline_progress
-        WHERE job = 'snapshot' AND target = 'active_producers'
+        WHERE job = 'snapshot' AND target = 'active_producers' AND outcome = 'in'
     ) AS taken
     GROUP BY cluster_id
 ),

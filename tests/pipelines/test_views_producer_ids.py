@@ -229,8 +229,11 @@ def test_the_state_of_an_id_is_that_of_the_last_snapshot(
 def test_a_snapshot_that_found_nothing_new_tells_too(warehouse: Warehouse) -> None:
     taken = counted(900, 0, "in", 2, job="snapshot", target="active_producers")
     of_others = counted(9_000, 1, "in", 2, job="snapshot", target="topics")
+    refused = counted(950, 0, "left_out", 2, job="snapshot", target="active_producers")
     held = [active(100, 7, wrote_s=90), active(400, 7, wrote_s=390)]
-    make_tables(warehouse, {"active_producers": held, "pipeline_progress": [taken, of_others]})
+    make_tables(
+        warehouse, {"active_producers": held, "pipeline_progress": [taken, of_others, refused]}
+    )
     (found,) = rows(warehouse, "SELECT * FROM producer_ids")
     assert (found["state"], found["snapshot_time"]) == ("idle", at(900))
     assert (found["first_seen"], found["last_seen"]) == (at(100), at(390))

@@ -220,8 +220,14 @@ def test_a_refusal_costs_what_it_concerns_and_is_counted(
         ("topics", "TOPIC_AUTHORIZATION_FAILED", 1),
         ("transactional_ids", "COORDINATOR_LOAD_IN_PROGRESS", 1),
     ]
+    assert take_at(2, MadeCluster(topics={"b": 1})) == 2
+    came = warehouse.read(spark, "pipeline_progress").where(
+        "outcome = 'in' AND target = 'client_quotas'"
+    )
+    # A refusal tells nothing, and that there is none is told.
+    assert sorted((row.batch_id, row.row_count) for row in came.collect()) == [(0, 1), (2, 0)]
     with pytest.raises(KafkaError, match=r"told nothing .* \(CLUSTER_AUTHORIZATION_FAILED\)"):
-        taken_of(snapshot(spark, warehouse, 2), refusing, [tables.CLIENT_QUOTAS])
+        taken_of(snapshot(spark, warehouse, 3), refusing, [tables.CLIENT_QUOTAS])
 
 
 def altered(minute: float, value: float | None, **others: Any) -> dict[str, Any]:
