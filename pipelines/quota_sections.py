@@ -49,7 +49,7 @@ class Quotas(Section):
     percentile: Annotated[float, Field(gt=0, le=1)] = 0.99
     headroom: Annotated[float, Field(ge=0, le=10)] = 0.25
     advice_days: Positive = 7
-    advised_users: list[Annotated[str, Field(pattern=r"^[^,]+$")]] = Field(default_factory=list)
+    advised_users: list[Annotated[str, Field(pattern=r"^[^\n]+$")]] = Field(default_factory=list)
 
     @property
     def span_s(self) -> int:

@@ -64,18 +64,21 @@ class Apply:
     sleep: Callable[[float], None] = time.sleep
 
     def finish(self, ledger: Ledger) -> list[Record]:
-        """End what earlier runs left open, by what the cluster has now; returns those records."""
+        """End what earlier runs left open, by what the cluster has now; returns those records.
+
+        What does not answer, or may yet be made, stays open.
+        """
         ended = []
         for record in ledger.open:
             try:
                 actual = self.configs.read(record.entity).get(record.config_key)
             except UnansweredError:
-                continue  # it stays open
-            step, why = found(record, actual)
-            detail = f"an earlier run did not come to record it: {why}"
-            ended.append(
-                replace(record, event_time=self.clock(), step=step, number=-1, detail=detail)
-            )
+                continue
+            now = self.clock()
+            how = found(record, actual, now - ledger.ran[record.run_id], ledger.after(record))
+            if how is not None:
+                detail = f"an earlier run did not come to record it: {how[1]}"
+                ended.append(replace(record, event_time=now, step=how[0], number=-1, detail=detail))
         if ended:
             self.journal.add(ended)
             self.passed("finished")

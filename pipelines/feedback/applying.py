@@ -1,18 +1,19 @@
 """`quotaflow apply`: a plan of now, or a frozen one, tried on the cluster or written to it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import frozen, planning, turn
+from quotaflow.pipelines.feedback import frozen, guards, planning, restoring, turn
 from quotaflow.pipelines.feedback.apply import Configs, look
-from quotaflow.pipelines.feedback.change import Change, Plan
+from quotaflow.pipelines.feedback.change import RENEW, Change, Plan
 from quotaflow.pipelines.feedback.frozen import Frozen
-from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, Ledger
+from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, Ledger
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, SO_ALREADY, Outcome
+from quotaflow.pipelines.feedback.restore import Key, Setter
 
 Said = Callable[[str], None]
 Stopped = Callable[[], str | None]
@@ -45,11 +46,12 @@ def applied(
         _check_cluster(plan, taken.cluster_id)
         if not plan.changes:
             return plan, []
-        if wanted is not None:
-            _check_reality(wanted, taken.apply.configs, taken.ledger)
-        else:
+        if wanted is None:
             frozen.keep(conf, taken.rows, taken.ledger, plan, now)
-        return plan, taken.apply.run(plan.plan_id, plan.changes)
+            return plan, taken.apply.run(plan.plan_id, plan.changes)
+        told = _altered(conf, wanted)
+        left, ended = still_fitting(wanted, taken.apply.configs, taken.ledger, told)
+        return plan, [*ended, *taken.apply.run(plan.plan_id, left)]
 
 
 def problem(outcomes: Sequence[Outcome]) -> str | None:
@@ -70,7 +72,18 @@ def _plan(conf: Conf, wanted: Frozen | None, now: datetime) -> Plan:
     evidence = {change.desired.evidence_table for change in wanted.plan.changes}
     for name, why in sorted(planning.unsound(conf, evidence).items()):
         raise FeedbackError(f"plan {wanted.plan.plan_id}: of {name}, {why}")
+    bounds = planning.bounds_now(conf, now)
+    for change in wanted.plan.changes:
+        why_not = guards.entity_problem(change.desired, bounds)
+        if why_not is not None:
+            raise FeedbackError(f"plan {wanted.plan.plan_id}: {change.entity}: {why_not}")
     return wanted.plan
+
+
+def _altered(conf: Conf, wanted: Frozen) -> Mapping[Key, Setter]:
+    """Who else altered what a plan is about since it was frozen."""
+    since = dict.fromkeys((c.desired.key for c in wanted.plan.changes), wanted.at)
+    return restoring.setters(conf, since)
 
 
 def _check_cluster(plan: Plan, cluster_id: str) -> None:
@@ -81,10 +94,18 @@ def _check_cluster(plan: Plan, cluster_id: str) -> None:
         )
 
 
-def _check_reality(wanted: Frozen, configs: Configs, ledger: Ledger) -> None:
+def still_fitting(
+    wanted: Frozen, configs: Configs, ledger: Ledger, altered: Mapping[Key, Setter]
+) -> tuple[list[Change], list[Outcome]]:
+    """The changes of a frozen plan that are to be made, and how its others have ended.
+
+    `altered` tells who else altered what it is about since. Raises FeedbackError where any of it no
+    longer fits: then none of it may be written.
+    """
     plan = wanted.plan
     seen = [outcome for group in _groups(plan) for outcome in look(configs, group)]
-    moved = [outcome for outcome in seen if outcome.step not in {BEGUN, SO_ALREADY}]
+    moved = [_unless_altered(each, altered) for each in seen]
+    moved = [outcome for outcome in moved if outcome.step not in {BEGUN, SO_ALREADY}]
     if moved:
         first = moved[0]
         raise FeedbackError(
@@ -93,10 +114,27 @@ def _check_reality(wanted: Frozen, configs: Configs, ledger: Ledger) -> None:
             "longer fit): plan anew"
         )
     used_up = frozen.done_since(ledger, plan, wanted.at)
-    if any(o.step == BEGUN and o.change.change_id in used_up for o in seen):
+    # What stands goes on: that cannot be seen in the cluster, and needs no second time.
+    renewed = {
+        change.change_id
+        for change in plan.changes
+        if change.operation.name == RENEW and change.change_id in used_up
+    }
+    if any(o.step == BEGUN and o.change.change_id in used_up - renewed for o in seen):
         raise FeedbackError(
             f"plan {plan.plan_id} was applied before, and what it wrote was given back: plan anew"
         )
+    left = [change for change in plan.changes if change.change_id not in renewed]
+    ended = [change for change in plan.changes if change.change_id in renewed]
+    return left, [Outcome(change, SO_ALREADY, "renewed before") for change in ended]
+
+
+def _unless_altered(outcome: Outcome, altered: Mapping[Key, Setter]) -> Outcome:
+    """A value that is as it was planned on may be meant anew: what is left over no longer is."""
+    setter = altered.get(outcome.change.desired.key)
+    if setter is None or outcome.step != BEGUN:
+        return outcome
+    return replace(outcome, step=MOVED, detail=f"{setter.who} altered it since it was planned")
 
 
 def _groups(plan: Plan) -> Iterator[list[Change]]:

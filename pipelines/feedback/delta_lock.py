@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HELD_FOR = timedelta(hours=1)
+_LAST_WRITES = timedelta(minutes=10)
+
+
+def stopped(since: datetime, now: datetime) -> str | None:
+    """Why who holds it since then may begin no write now: soon somebody else may. None: it may."""
+    if now - since < HELD_FOR - _LAST_WRITES:
+        return None
+    return f"the lock of {since:%H:%M:%S} UTC ends soon: run it again for what is left"
 
 
 @contextmanager

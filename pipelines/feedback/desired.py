@@ -62,6 +62,11 @@ class Desired:
         """Whom it is about."""
         return Entity(self.cluster_id, self.entity_type, self.entity_name, self.entity_client_id)
 
+    @property
+    def key(self) -> tuple[Entity, str]:
+        """The config it is about."""
+        return self.entity, self.config_key
+
 
 Group = tuple[Desired, ...]
 """The rows of one entity: they are planned together or not at all."""

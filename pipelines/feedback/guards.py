@@ -108,16 +108,17 @@ def _age_problem(name: str, now: datetime, bounds: Bounds) -> str | None:
 def why_held(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
     """Why this row may not be planned; None where it may."""
     return (
-        _entity_problem(row, bounds)
+        entity_problem(row, bounds)
         or _value_problem(row, bounds.refused)
         or bounds.unsound.get(row.evidence_table)
-        or _time_problem(row, now, bounds, standing)
+        or _time_problem(row, now, bounds)
         or _list_problem(row, standing)
         or _advice_problem(row, standing)
     )
 
 
-def _entity_problem(row: Desired, bounds: Bounds) -> str | None:
+def entity_problem(row: Desired, bounds: Bounds) -> str | None:
+    """Why nothing of this entity may be written, whatever it is; None where something may."""
     if row.entity_name in _NAMES_OF_DEFAULTS:
         return (
             f"the name {row.entity_name or ''!r} would be read as the default of all "
@@ -150,26 +151,14 @@ def _value_problem(row: Desired, refused: Mapping[str, str]) -> str | None:
     return None
 
 
-def _time_problem(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
+def _time_problem(row: Desired, now: datetime, bounds: Bounds) -> str | None:
     until_s = lease.until_s(row.entity_name or "") if row.entity_type == CLIENT_METRICS else None
     if until_s is not None and now.timestamp() < until_s:
         return f"its lease runs for another {until_s - int(now.timestamp())} s"
     if row.since > now - bounds.settle:
         settle_s = bounds.settle // timedelta(seconds=1)
         return f"seen since {row.since:%H:%M:%S} UTC only: rows settle for {settle_s} s"
-    changed_at = standing.ledger.changed_at(row.entity, row.config_key)
-    if changed_at is None or row.priority <= URGENT or not _holds(row, standing):
-        return None
-    left = bounds.hold - (now - changed_at)
-    if left > timedelta(0):
-        return f"changed at {changed_at:%H:%M:%S} UTC: it holds for another {left.seconds} s"
     return None
-
-
-def _holds(row: Desired, standing: Standing) -> bool:
-    """Whether a change must wait until what the last one did can be seen: of quotas and rates."""
-    is_limit = CONFIGS[row.config_key].entity_type in {USER, BROKER}
-    return is_limit and not same(row.config_key, row.config_value, standing.value)
 
 
 def _list_problem(row: Desired, standing: Standing) -> str | None:
@@ -185,7 +174,28 @@ def _advice_problem(row: Desired, standing: Standing) -> str | None:
     return f"{owned.record.evidence_table} set what stands, and that is first given back"
 
 
-def is_near(row: Desired, prior: str | None, bounds: Bounds) -> str | None:
+def waits(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
+    """Why what stands goes on for now, though something else is wanted; None where it need not."""
+    return _is_near(row, standing.value, bounds) or _hold(row, now, bounds, standing)
+
+
+def _hold(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
+    changed_at = standing.ledger.changed_at(row.entity, row.config_key)
+    if changed_at is None or row.priority <= URGENT or not _holds(row, standing):
+        return None
+    left = bounds.hold - (now - changed_at)
+    if left > timedelta(0):
+        return f"changed at {changed_at:%H:%M:%S} UTC: it holds for another {left.seconds} s"
+    return None
+
+
+def _holds(row: Desired, standing: Standing) -> bool:
+    """Whether a change must wait until what the last one did can be seen: of quotas and rates."""
+    is_limit = CONFIGS[row.config_key].entity_type in {USER, BROKER}
+    return is_limit and not same(row.config_key, row.config_value, standing.value)
+
+
+def _is_near(row: Desired, prior: str | None, bounds: Bounds) -> str | None:
     """Why a number so near the one that stands is not worth a change."""
     numbers = _numbers(row, prior)
     if numbers is None or CONFIGS[row.config_key].entity_type != USER:

@@ -72,7 +72,8 @@ class Owned:
 class Ledger:
     """All records read together: what we hold, when we changed what, and what is still open.
 
-    `done`: by plan id and change id, when it was written last.
+    `done`: by plan id and change id, when it was written last. `ran`: by run id, the time of its
+    newest record.
     """
 
     owned: Mapping[tuple[Entity, str], Owned] = field(default_factory=dict)
@@ -80,6 +81,7 @@ class Ledger:
     open: tuple[Record, ...] = ()
     newest: datetime | None = None
     done: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
+    ran: Mapping[str, datetime] = field(default_factory=dict)
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> "Ledger":
@@ -95,7 +97,8 @@ class Ledger:
             _hold(owned, record)
         still = tuple(r for r in begun if (r.run_id, r.change_id) not in ended)
         done = {(r.plan_id, r.change_id): r.event_time for r in in_order if r.step == DONE}
-        return cls(owned, last, still, in_order[-1].event_time if in_order else None, done)
+        ran = {r.run_id: r.event_time for r in in_order}
+        return cls(owned, last, still, in_order[-1].event_time if in_order else None, done, ran)
 
     def only(self, keys: Collection[tuple[Entity, str]]) -> "Ledger":
         """The same, as if we held these configs and no others."""
@@ -118,6 +121,12 @@ class Ledger:
         """When we last changed this config; None: never."""
         record = self.last.get((entity, config_key))
         return None if record is None else record.event_time
+
+    def after(self, record: Record) -> Record | None:
+        """What another run wrote to the config of a record after it; None: nothing."""
+        last = self.last.get(record.key)
+        is_later = last is not None and last.event_time > record.event_time
+        return last if is_later and last is not None and last.run_id != record.run_id else None
 
     def standing(
         self, entity: Entity, config_key: str, seen: str | None, seen_at: datetime | None

@@ -5,15 +5,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.feedback.desired import Entity
-from quotaflow.pipelines.feedback.ledger import Owned
-from quotaflow.pipelines.feedback.restore import Key
+from quotaflow.pipelines.feedback.restore import Key, Setter
 from quotaflow.schemas.configs import BROKER, TOPIC, USER
 
 Rows = Callable[[str], list[dict[str, Any]]]
 
 WRITERS = """
     SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, principal,
-        client_id, altered_at
+        client_id, altered_at, operation, config_value
     FROM config_writers WHERE is_own = false
 """
 MANAGERS = (
@@ -31,21 +30,18 @@ _MANAGED_BY = {
 _MANAGED_WITH = {"replicas": (BROKER, TOPIC)}
 
 
-def setters(
-    rows: Rows, owned: Mapping[Key, Owned], own: str | None, skew: timedelta
-) -> dict[Key, str]:
-    """Who altered configs that we hold after we wrote them, as far as the request log tells.
+def setters(rows: Rows, since: Mapping[Key, datetime], own: str | None) -> dict[Key, Setter]:
+    """Who altered these configs later than that, as far as the request log tells.
 
-    `own` is the login that gives back: the view takes the one of snapshots for ours, and what
-    writes may have one of its own. A broker's clock may be ahead of ours by `skew`: our own write,
-    by another login of ours, must not count as somebody else's later one.
+    `own` is the login that asks: the view takes the one of snapshots for ours, and what writes may
+    have one of its own.
     """
     return {
-        key: f"{_cut(row['principal'])} ({_cut(row['client_id'])}) at {row['altered_at']:{_TIME}}"
-        for row in (rows(WRITERS) if owned else [])
+        key: Setter(_who(row), row["operation"], row["config_value"])
+        for row in (rows(WRITERS) if since else [])
         if row["principal"] != own
-        and (key := _key(row)) in owned
-        and row["altered_at"].astimezone(UTC) > owned[key].since + skew
+        and (key := _key(row)) in since
+        and row["altered_at"].astimezone(UTC) > since[key]
     }
 
 
@@ -74,6 +70,10 @@ def _key(row: Mapping[str, Any]) -> Key:
     return Entity(row["cluster_id"], row["entity_type"], name, row["entity_client_id"]), row[
         "config_key"
     ]
+
+
+def _who(row: Mapping[str, Any]) -> str:
+    return f"{_cut(row['principal'])} ({_cut(row['client_id'])}) at {row['altered_at']:{_TIME}}"
 
 
 def _types(row: Mapping[str, Any]) -> Iterable[str]:

@@ -5,9 +5,11 @@ Pure. Of a list only our own entries count: others' may come and go beside them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from quotaflow.pipelines.feedback.change import APPEND, RENEW, SUBTRACT, Change, parts, same
 from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, UNDONE, Record
+from quotaflow.schemas.configs import BROKER_LOGGER
 
 OPEN = "open"
 """Not a step: whether it was written is not known, and the next run finds out."""
@@ -15,6 +17,10 @@ ACCEPTED = "accepted"
 """Not a step: brokers would take it."""
 SO_ALREADY = "so_already"
 """Not a step: somebody else wrote what was wanted."""
+MAY_LAND_FOR = timedelta(minutes=2)
+"""How long after its run a write without an answer may still be made: a broker retries what it
+hands to the controller for 60 s (BrokerServer, "forwarding"), and then waits for its answer. Levels
+of its loggers it sets itself, before it tells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +70,31 @@ def _is_as_wanted(
     return same(key, now, value)
 
 
-def found(record: Record, now: str | None) -> tuple[str, str]:
-    """How a record without an end ended, by what its config is now."""
+def found(
+    record: Record, now: str | None, since: timedelta, later: Record | None
+) -> tuple[str, str] | None:
+    """How a record without an end ended, by what its config is now; None: it may yet be made.
+
+    `since`: how long its run is over; `later`: our newest write of its config after it.
+    """
     if record.operation == RENEW:
         return UNDONE, "its lease was not renewed"
     key = record.config_key
-    if _is_as_wanted(key, record.operation, record.operand, record.config_value, now):
-        return DONE, "it was written"
-    if same(key, now, record.prior_value):
-        return UNDONE, "it was not written"
-    return MOVED, f"it is {_shown(now)} now, of somebody else"
+    if not is_so(record, now):
+        if since < MAY_LAND_FOR and record.entity.entity_type != BROKER_LOGGER:
+            return None
+        if same(key, now, record.prior_value):
+            return UNDONE, "it was not written"
+        return MOVED, f"it is {_shown(now)} now, of somebody else"
+    if later is not None and is_so(later, now):
+        return UNDONE, "a later write of ours made it so"
+    return DONE, "it was written"
+
+
+def is_so(record: Record, now: str | None) -> bool:
+    """Whether a config is as a record of its write wanted it."""
+    of = record.operation, record.operand, record.config_value
+    return _is_as_wanted(record.config_key, *of, now)
 
 
 def _shown(value: str | None) -> str:

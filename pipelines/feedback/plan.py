@@ -116,17 +116,21 @@ def _changes(
     connection: Connection,
     standing: Mapping[str, Standing],
 ) -> tuple[list[Change], list[Held]]:
-    """What one entity's rows change, and those so near what stands that they change nothing."""
+    """What one entity's rows change or renew, and those that wait."""
     changes: list[Change] = []
     held: list[Held] = []
     for row in group:
         of = standing[row.config_key]
         seen = replace(row, prior_value=of.value)
-        near = guards.is_near(row, of.value, bounds)
-        if near is not None:
-            held.append(Held(row, near))
-        elif change := _change(seen, now, bounds, of.ledger):
-            changes.append(change)
+        why = guards.waits(row, now, bounds, of)
+        if why is None:
+            change = _change(seen, now, bounds, of.ledger)
+        else:
+            # Its lease must not end while something like it is wanted.
+            lease_s = _lease_s(row, row.config_value, bounds)
+            change = _renewal(seen, of.value, now, lease_s, of.ledger)
+            held.append(Held(row, why))
+        changes += [change] if change else []
     first = group[0]
     written = {c.desired.config_key: c.value for c in changes if c.operation.name != RENEW}
     line = command(first.entity, written, connection) if written else ""
@@ -137,7 +141,7 @@ def _change(row: Desired, now: datetime, bounds: Bounds, ledger: Ledger) -> Chan
     config = CONFIGS[row.config_key]
     bounded = guards.step(row, row.prior_value, bounds)
     value = None if bounded is None else config.canonical(bounded)
-    lease_s = None if value is None else row.valid_s or bounds.lease_s
+    lease_s = _lease_s(row, value, bounds)
     if same(row.config_key, value, row.prior_value):
         return _renewal(row, value, now, lease_s, ledger)
     if row.only_renews:
@@ -154,13 +158,18 @@ def _change(row: Desired, now: datetime, bounds: Bounds, ledger: Ledger) -> Chan
     )
 
 
+def _lease_s(row: Desired, value: str | None, bounds: Bounds) -> int | None:
+    return None if value is None else row.valid_s or bounds.lease_s
+
+
 def _renewal(
     row: Desired, value: str | None, now: datetime, lease_s: int | None, ledger: Ledger
 ) -> Change | None:
     owned = ledger.owned.get((row.entity, row.config_key))
     if owned is None or owned.expires_at is None or lease_s is None:
         return None
-    if owned.expires_at - now > timedelta(seconds=lease_s) / 2:
+    is_ours = owned.entries or same(row.config_key, owned.value, value)
+    if not is_ours or owned.expires_at - now > timedelta(seconds=lease_s) / 2:
         return None
     return Change(row, value, Operation(RENEW, None), command="", note="", lease_s=lease_s)
 

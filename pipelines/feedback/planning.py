@@ -26,7 +26,21 @@ from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.preflight import Live
 
 _FIELDS = tuple(name for name in Desired.__dataclass_fields__ if name != "entity_client_id")
-NEWEST = "SELECT job, max(event_time) AS newest FROM pipeline_progress WHERE {} GROUP BY job"
+# A snapshot of some tables, or one that was refused configs or quotas, tells nothing of those.
+NEWEST = """
+    SELECT job, max(event_time) AS newest
+    FROM pipeline_progress
+    WHERE {0} AND job <> 'snapshot'
+    GROUP BY job
+    UNION ALL
+    SELECT 'snapshot' AS job, CASE WHEN count(*) = 2 THEN min(newest) END AS newest
+    FROM (
+        SELECT target, max(event_time) AS newest
+        FROM pipeline_progress
+        WHERE {0} AND job = 'snapshot' AND outcome = 'in' AND target IN ('configs', 'client_quotas')
+        GROUP BY target
+    ) AS told
+"""
 _TOLD_BY = {
     REQUESTS: "ingest_request_log",
     RESULTS: "request_results",
@@ -59,10 +73,10 @@ def make(settings: Conf, now: datetime) -> Plan:
     """The plan as it is now."""
     wanted = desired(settings)
     checks = {name: preflight(settings, name) for name in {row.cluster_id for row in wanted}}
-    limits = replace(bounds(settings), refused=refused(settings), **_known(settings, now))
     evidence = {row.evidence_table for row in wanted}
     limits = replace(
-        limits,
+        bounds_now(settings, now),
+        refused=refused(settings),
         harm=lambda rows: checks[rows[0].cluster_id].harm(rows),
         unsound=unsound(settings, evidence),
     )
@@ -127,8 +141,14 @@ def bounds(settings: Conf) -> Bounds:
     )
 
 
+def bounds_now(settings: Conf, now: datetime) -> Bounds:
+    """The same with how old what a plan stands on is, how many entities there are, and who else
+    manages them.
+    """
+    return replace(bounds(settings), **_known(settings, now))
+
+
 def _known(settings: Conf, now: datetime) -> dict[str, Any]:
-    """How old what a plan stands on is, how many entities there are, and who else manages them."""
     ask, own = partial(rows, settings), settings.kafka.cluster_id
     is_own = f"cluster_id = {literal(own)}" if own else "true"
     of_jobs = ask(NEWEST.format(is_own))

@@ -5,10 +5,11 @@ what the cluster has and the time are arguments.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from quotaflow.pipelines.feedback.change import (
+    APPEND,
     DELETE,
     RESTORE,
     SET,
@@ -27,6 +28,24 @@ from quotaflow.schemas.configs import CLIENT_METRICS
 Key = tuple[Entity, str]
 Actual = Mapping[Entity, Mapping[str, str]]
 _PRIORITY = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Setter:
+    """Who altered a config after us, told for an operator, and by which operation.
+
+    `operand` is null too where the request log keeps it from being shown.
+    """
+
+    who: str
+    operation: str
+    operand: str | None
+
+    def names(self, entries: frozenset[str]) -> frozenset[str]:
+        """Those of a list's entries that it wants there."""
+        if self.operation not in {SET, APPEND}:
+            return frozenset()
+        return entries if self.operand is None else entries & set(parts(self.operand))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +88,7 @@ def due(ledger: Ledger, now: datetime, *, everything: bool = False) -> dict[Key,
 def returns(
     owned: Mapping[Key, Owned],
     actual: Actual,
-    setters: Mapping[Key, str],
+    setters: Mapping[Key, Setter],
     connection: Connection,
 ) -> Returns:
     """The changes that give back what is ours still; `setters` tells who changed what after us.
@@ -93,7 +112,8 @@ def returns(
         if why is not None:
             yielded.append(Yielded(key, held, why))
         else:
-            changes.append(_change(key, held, actual[key[0]].get(key[1]), connection))
+            now = actual[key[0]].get(key[1])
+            changes.append(_change(key, _ours(held, setters.get(key)), now, connection))
     return Returns(tuple(changes), tuple(yielded), unanswered)
 
 
@@ -101,13 +121,22 @@ def _is_over(owned: Owned, now: datetime) -> bool:
     return owned.expires_at is not None and owned.expires_at <= now
 
 
-def _whose(key: Key, owned: Owned, now: str | None, setter: str | None) -> str | None:
+def _ours(owned: Owned, setter: Setter | None) -> Owned:
+    """The same without entries of a list that somebody else has named since."""
+    if setter is None or not owned.entries:
+        return owned
+    return replace(owned, entries=owned.entries - setter.names(owned.entries))
+
+
+def _whose(key: Key, owned: Owned, now: str | None, setter: Setter | None) -> str | None:
     """Why it is not ours to give back; None where it is."""
-    by = "" if setter is None else f", set by {setter}"
+    by = "" if setter is None else f", set by {setter.who}"
     if owned.entries:
-        if set(parts(now)) & owned.entries:
-            return None
-        return f"none of its entries that were ours is there any more{by}"
+        there = set(parts(now)) & owned.entries
+        if not there:
+            return f"none of its entries that were ours is there any more{by}"
+        is_any_ours = there & _ours(owned, setter).entries
+        return None if is_any_ours else f"its entries that were ours are there{by} since"
     if not same(key[1], now, owned.value):
         shown = "not set" if now is None else f"{now}"
         return f"it is {shown} now, and we wrote {owned.value}{by}"

@@ -13,7 +13,7 @@ from quotaflow.pipelines.feedback.apply import Configs
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.ledger import YIELDED, Ledger, Record
 from quotaflow.pipelines.feedback.outcome import Outcome
-from quotaflow.pipelines.feedback.restore import Key, Returns, Yielded
+from quotaflow.pipelines.feedback.restore import Key, Returns, Setter, Yielded
 from quotaflow.schemas.config_tables import CONFIG_ALTERATIONS
 
 Said = Callable[[str], None]
@@ -56,12 +56,18 @@ def returns(
     for entity in dict.fromkeys(key[0] for key in owned):
         with suppress(UnansweredError):
             actual[entity] = configs.read(entity)
-    # Without an ingested request log nobody tells who changed what.
-    is_told = planning.is_made(conf, CONFIG_ALTERATIONS.name)
-    own, ask = conf.kafka.own_principal, partial(planning.rows, conf)
+    # A broker's clock may be ahead of ours: our own write, by another login of ours, must not count
+    # as somebody else's later one.
     skew = timedelta(seconds=conf.ingest.max_clock_skew_s)
-    setters = others.setters(ask, owned, own, skew) if is_told else {}
-    return restore.returns(owned, actual, setters, planning.connection(conf))
+    since = {key: of.since + skew for key, of in owned.items()}
+    return restore.returns(owned, actual, setters(conf, since), planning.connection(conf))
+
+
+def setters(conf: Conf, since: Mapping[Key, datetime]) -> dict[Key, Setter]:
+    """Who else altered these configs later than that; nobody where no request log was ingested."""
+    if not planning.is_made(conf, CONFIG_ALTERATIONS.name):
+        return {}
+    return others.setters(partial(planning.rows, conf), since, conf.kafka.own_principal)
 
 
 def _yielded(each: Yielded, run_id: str, number: int) -> Record:

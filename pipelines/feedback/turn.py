@@ -8,7 +8,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,8 +100,8 @@ def taken(
     with warehouse.lock(), cluster(conf) as (cluster_id, configs):
         spark = session.get(session.short_lived(conf.spark), report)
         warehouse.ensure(spark, [tables.CONFIG_CHANGES, tables.PLANS])
-        rows, run_id = Rows(spark, warehouse), uuid.uuid4().hex
-        with _only(conf, rows, cluster_id, run_id):
+        rows, run_id, since = Rows(spark, warehouse), uuid.uuid4().hex, datetime.now(UTC)
+        with _only(conf, rows, cluster_id, run_id, since):
             ledger = planning.ledger(conf)
             check_clock(ledger, datetime.now(UTC))
             apply = Apply(
@@ -109,7 +109,7 @@ def taken(
                 DeltaJournal(rows, whoami()),
                 run_id=run_id,
                 clock=lambda: later(ledger.newest, datetime.now(UTC)),
-                stopped=lambda: stopped() or stopped_by_file(conf),
+                stopped=lambda: stopped() or stopped_by_file(conf) or _stopped_by_lock(conf, since),
                 passed=passed,
             )
             if apply.finish(ours(ledger, cluster_id)):
@@ -125,22 +125,28 @@ def later(newest: datetime | None, now: datetime) -> datetime:
     return now if newest is None else max(now, newest + timedelta(microseconds=1))
 
 
-def _only(conf: Conf, rows: Rows, cluster_id: str, run_id: str) -> AbstractContextManager[None]:
+def _only(
+    conf: Conf, rows: Rows, cluster_id: str, run_id: str, since: datetime
+) -> AbstractContextManager[None]:
     """What the warehouse's own lock does for a folder."""
     if not conf.warehouse.catalog_schema:
         return nullcontext()
     holder = f"{whoami()} {run_id}"
-    return delta_lock.held(rows.spark, rows.warehouse, cluster_id, holder, datetime.now(UTC))
+    return delta_lock.held(rows.spark, rows.warehouse, cluster_id, holder, since)
+
+
+def _stopped_by_lock(conf: Conf, since: datetime) -> str | None:
+    is_timed = conf.warehouse.catalog_schema is not None
+    return delta_lock.stopped(since, datetime.now(UTC)) if is_timed else None
 
 
 def ours(ledger: Ledger, cluster_id: str) -> Ledger:
     """The part of a ledger that is of one cluster."""
-    return Ledger(
-        {key: of for key, of in ledger.owned.items() if key[0].cluster_id == cluster_id},
-        {key: of for key, of in ledger.last.items() if key[0].cluster_id == cluster_id},
-        tuple(record for record in ledger.open if record.entity.cluster_id == cluster_id),
-        ledger.newest,
-        ledger.done,
+    return replace(
+        ledger,
+        owned={key: of for key, of in ledger.owned.items() if key[0].cluster_id == cluster_id},
+        last={key: of for key, of in ledger.last.items() if key[0].cluster_id == cluster_id},
+        open=tuple(of for of in ledger.open if of.entity.cluster_id == cluster_id),
     )
 
 

@@ -23,8 +23,13 @@ FROM quota_advice AS advice
 INNER JOIN allowed ON advice.cluster_id = allowed.cluster_id
 WHERE
     coalesce(advice.quota_level, 3) = 3
-    AND position(',' IN advice.user) = 0
     AND (
         allowed.users = '*'
-        OR position(concat(',', advice.user, ',') IN concat(',', allowed.users, ',')) > 0
+        -- One name a line: a certificate's holds commas.
+        OR (
+            position(chr(10) IN advice.user) = 0
+            AND position(
+                concat(chr(10), advice.user, chr(10)) IN concat(chr(10), allowed.users, chr(10))
+            ) > 0
+        )
     )

@@ -14,7 +14,7 @@ from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import NOON, violation
-from .view_rows import HOSTILE, Row, setting, throttled
+from .view_rows import HOSTILE, Row, fresh, setting, throttled
 from .view_tables import make_tables
 
 HALF_AN_HOUR = timedelta(minutes=30)
@@ -22,10 +22,7 @@ HALF_AN_HOUR = timedelta(minutes=30)
 
 def seen_now(content: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """The tables with facts and a snapshot of this moment: older ones freeze a plan."""
-    now = datetime.now(UTC)
-    progress = {"cluster_id": "c1", "event_time": now, "outcome": "in", "row_count": 1}
-    of = [progress | {"job": job} for job in ("ingest_request_log", "request_results", "snapshot")]
-    return content | {"pipeline_progress": of}
+    return content | {"pipeline_progress": fresh(datetime.now(UTC))}
 
 
 def plan(warehouse: Warehouse, *words: str) -> int:
@@ -134,11 +131,15 @@ def test_what_is_not_planned_of_replication_is_told(
 @pytest.mark.parametrize(
     ("age_s", "why"),
     [
-        ((1_000, 0, 0), "the age of the request log is 1000 s, and plan.max_input_age_s is 900"),
-        ((0, 1_000, 0), "the age of the results is 1000 s"),
-        ((0, 0, 1_000), "the age of the last snapshot is 1000 s"),
-        ((None, 0, 0), "nothing tells the age of the request log"),
+        ((1_000, 0, 0, 0), "the age of the request log is 1000 s, and plan.max_input_age_s is 900"),
+        ((0, 1_000, 0, 0), "the age of the results is 1000 s"),
+        ((0, 0, 1_000, 1_000), "the age of the last snapshot is 1000 s"),
+        ((0, 0, 1_000, 0), "the age of the last snapshot is 1000 s"),
+        ((0, 0, 0, 1_000), "the age of the last snapshot is 1000 s"),
+        ((0, 0, 0, None), "nothing tells the age of the last snapshot"),
+        ((None, 0, 0, 0), "nothing tells the age of the request log"),
     ],
+    ids=["log", "results", "snapshot", "configs", "quotas", "quotas never told", "log never read"],
 )
 def test_a_plan_on_old_tables_is_frozen(
     capsys: pytest.CaptureFixture[str],
@@ -157,9 +158,15 @@ def test_a_plan_on_old_tables_is_frozen(
     ]
     now = datetime.now(UTC)
     newer = {"cluster_id": "c2", "event_time": now, "outcome": "in", "row_count": 1}
-    aged += [newer | {"job": row["job"]} for row in content["pipeline_progress"]]
+    aged += [
+        newer | {"job": row["job"], "target": row["target"]} for row in content["pipeline_progress"]
+    ]
     # Telemetry goes on, and another cluster's jobs: neither tells of this one's requests.
     aged.append(newer | {"cluster_id": "c1", "job": "client_metrics"})
+    # Nor do a snapshot of another table, and one that was refused quotas.
+    taken = newer | {"cluster_id": "c1", "job": "snapshot"}
+    aged.append(taken | {"target": "topics"})
+    aged.append(taken | {"target": "client_quotas", "outcome": "left_out"})
     make_tables(warehouse, content | {"pipeline_progress": aged})
     assert plan(warehouse, "--set", "kafka.cluster_id=c1") == 0
     assert why in capsys.readouterr().err

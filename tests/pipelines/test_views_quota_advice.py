@@ -137,17 +137,23 @@ def test_percentile_and_headroom_are_those_of_conf(warehouse: Warehouse, told: F
     assert (row["percentile_usage"], row["recommended"], row["over_windows"]) == (20.0, 40.0, 0)
 
 
+CERTIFIED = {"principal": "User:CN=a,O=b"}
+
+
 @pytest.mark.parametrize(
     ("advised", "others", "asked"),
     [
         pytest.param("", {}, [], id="nobody is named"),
-        pytest.param("bob,alice", {}, ["alice"], id="named"),
+        pytest.param("bob\nalice", {}, ["alice"], id="named"),
         pytest.param("*", {}, ["alice"], id="all"),
         pytest.param("alic", {}, [], id="a part of a name is no name"),
         pytest.param("*", {"quota_level": 6, "quota": 1.0}, [], id="a default holds it"),
         pytest.param("*", {"quota_level": 7, "quota": 1.0}, [], id="one of its client id holds it"),
         pytest.param("*", {"quota_level": 3, "quota": 1e9}, ["alice"], id="its own holds it: kept"),
-        pytest.param("a,b", {"principal": "User:a,b"}, [], id="a name with a comma"),
+        pytest.param("bob\nCN=a,O=b", CERTIFIED, ["CN=a,O=b"], id="one of a certificate"),
+        pytest.param("CN=a", CERTIFIED, [], id="a part of one"),
+        pytest.param("a\nb", {"principal": "User:a\nb"}, [], id="a name like two"),
+        pytest.param("*", CERTIFIED, ["CN=a,O=b"], id="all, also certificates"),
     ],
 )
 def test_only_what_conf_names_is_asked_for(

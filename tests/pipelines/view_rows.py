@@ -109,6 +109,14 @@ def alert(second: float, state: str, **others: Any) -> Row:
     return row | others
 
 
+def fresh(now: datetime) -> list[Row]:
+    """Rows of pipeline_progress by which all is of now that a plan stands on, but for telemetry."""
+    row = {"cluster_id": "c1", "event_time": now, "outcome": "in", "row_count": 1}
+    of = [("ingest_request_log", None), ("request_results", None)]
+    of += [("snapshot", "configs"), ("snapshot", "client_quotas")]
+    return [row | {"job": job, "target": target} for job, target in of]
+
+
 def batch(second: float, batch_id: int | None, job: str = "facts", **others: Any) -> Row:
     """A micro-batch as Spark told it; without a number nothing new was there."""
     row = {"cluster_id": "c1", "event_time": at(second), "job": job, "query_id": "q-" + job}

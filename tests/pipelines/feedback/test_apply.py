@@ -1,5 +1,6 @@
 """Changes are recorded before and after, read back, and found again however a run ended."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -149,6 +150,58 @@ def test_what_does_not_show_stays_open_and_the_next_run_finds_it() -> None:
     assert journal.ledger.owned.keys() == {(MALLORY, KEY)}
 
 
+class Silent(DictConfigs):
+    """Answers no write; what it was asked to write is made later, if at all."""
+
+    def write(self, changes: Sequence[Change]) -> str | None:
+        self.late = changes
+        raise UnansweredError("[Error 7] RequestTimedOutError")
+
+    def land(self) -> None:
+        DictConfigs.write(self, self.late)
+
+
+@pytest.mark.parametrize(
+    ("between", "after_s", "owned"),
+    [
+        pytest.param(None, 60, {KEY: "1000"}, id="nobody wrote in between"),
+        pytest.param("2000", 60, {KEY: "1000"}, id="another run of ours did"),
+        pytest.param("1000", 60, {KEY: "1000"}, id="another run of ours did the same"),
+        pytest.param(None, 130, None, id="later than any broker tries"),
+    ],
+)
+def test_what_lands_after_its_run_is_ours_nevertheless(
+    between: str | None, after_s: float, owned: dict[str, str] | None
+) -> None:
+    configs, journal, clock = Silent(), ListJournal(), Clock()
+    (outcome,) = applying(configs, journal, "r1", clock).run("p1", changes(desired()))
+    assert (outcome.step, outcome.detail) == (OPEN, "no answer: [Error 7] RequestTimedOutError")
+    if between is not None:
+        again = applying(DictConfigs(configs.configs), journal, "r2", clock)
+        assert again.finish(journal.ledger) == []
+        (outcome,) = again.run("p2", changes(desired(config_value=between)))
+        assert outcome.step == DONE
+    clock.now += timedelta(seconds=after_s)
+    applying(configs, journal, "r3", clock).finish(journal.ledger)
+    configs.land()
+    clock.now += timedelta(seconds=60)
+    applying(configs, journal, "r4", clock).finish(journal.ledger)
+    ledger = journal.ledger
+    assert ledger.open == ()
+    assert [of.value for of in ledger.owned.values()] == ([] if owned is None else [owned[KEY]])
+    assert all(of.prior_value is None for of in ledger.owned.values())
+
+
+def test_what_was_never_made_is_told_so_once_it_cannot_be_any_more() -> None:
+    configs, journal, clock = Silent(), ListJournal(), Clock()
+    applying(configs, journal, "r1", clock).run("p1", changes(desired()))
+    for after_s, ended in ((119, []), (2, [UNDONE])):
+        clock.now += timedelta(seconds=after_s)
+        found = applying(configs, journal, "r2", clock).finish(journal.ledger)
+        assert [record.step for record in found] == ended
+    assert journal.ledger.open == ()
+
+
 @pytest.mark.parametrize("at", ["looked", "begun", "sent", "written", "recorded"])
 def test_killed_anywhere_the_next_run_ends_in_the_planned_state(at: str) -> None:
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
@@ -163,6 +216,7 @@ def test_killed_anywhere_the_next_run_ends_in_the_planned_state(at: str) -> None
     again = applying(configs, journal, "r2", clock)
     again.finish(journal.ledger)
     again.run("p1", wanted)
+    applying(configs, journal, "r3", clock).finish(journal.ledger)
     assert {e.entity_name: of for e, of in configs.configs.items()} == {
         "a": {KEY: "1000"},
         "b": {KEY: "1000"},
@@ -191,7 +245,8 @@ def test_whatever_happens_ours_is_given_back_and_others_stays(
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
     configs.configs[MALLORY] = {} if first is None else {KEY: str(first * 1_000)}
     theirs = dict(configs.configs[MALLORY])
-    for number, act in enumerate([*acts, ("apply", 3, None), ("restore", True, None)]):
+    last = ("wait", 120), ("apply", 3, None), ("restore", True, None)
+    for number, act in enumerate([*acts, *last]):
         if act[0] == "wait":
             clock.now += timedelta(seconds=int(str(act[1])))
         elif act[0] == "other":

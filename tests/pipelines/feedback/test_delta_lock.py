@@ -17,7 +17,6 @@ from quotaflow.pipelines.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
 NOW = datetime.now(UTC)
 
 
@@ -33,6 +32,7 @@ def stack() -> Iterator[ExitStack]:
         yield entered
 
 
+@pytest.mark.spark
 def test_of_two_one_has_it_until_it_lets_go_or_its_time_is_over(
     spark: "SparkSession", warehouse: Warehouse, stack: ExitStack
 ) -> None:
@@ -50,6 +50,21 @@ def test_of_two_one_has_it_until_it_lets_go_or_its_time_is_over(
         pass
 
 
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (timedelta(minutes=49), None),
+        (timedelta(minutes=51), "ends soon: run it again for what is left"),
+    ],
+)
+def test_who_holds_it_begins_nothing_shortly_before_its_end(
+    after: timedelta, said: str | None
+) -> None:
+    told = delta_lock.stopped(NOW, NOW + after)
+    assert told is None if said is None else said in str(told)
+
+
+@pytest.mark.spark
 def test_of_many_at_once_one_has_it(spark: "SparkSession", warehouse: Warehouse) -> None:
     def taken(number: int) -> ExitStack | None:
         entered = ExitStack()

@@ -1,5 +1,6 @@
 """What keeps a plan small, slow and fresh."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -19,9 +20,11 @@ from .made_up import NOON, Clock, DictConfigs, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
 RATE = "leader.replication.throttled.rate"
+NEARLY = Bounds(lease_s=600, hysteresis=0.1)
+HELD_LONG = Bounds(lease_s=600, hold=timedelta(seconds=600))
 
 
-def planned(*rows: Desired, bounds: Bounds, ledger: Ledger = NOTHING, after_s: int = 0) -> Plan:
+def planned(*rows: Desired, bounds: Bounds, ledger: Ledger = NOTHING, after_s: float = 0) -> Plan:
     return plan(rows, NOON + timedelta(seconds=after_s), bounds, PLAIN, ledger)
 
 
@@ -179,7 +182,10 @@ def applied(*rows: Desired, lease_s: int = 600) -> Ledger:
 def test_what_was_just_changed_holds(after_s: int, priority: int, held: bool) -> None:
     row = desired(config_value="1500", prior_value="1000", priority=priority)
     made = planned(
-        row, bounds=Bounds(hold=timedelta(seconds=180)), ledger=applied(desired()), after_s=after_s
+        row,
+        bounds=Bounds(hold=timedelta(seconds=180), lease_s=600),
+        ledger=applied(desired()),
+        after_s=after_s,
     )
     assert (len(made.held), len(made.changes)) == ((1, 0) if held else (0, 1))
 
@@ -200,6 +206,34 @@ def test_a_lease_is_renewed_in_its_second_half() -> None:
     assert planned(desired(), bounds=bounds, ledger=ledger, after_s=299).changes == ()
     (renewed,) = planned(desired(), bounds=bounds, ledger=ledger, after_s=301).changes
     assert (renewed.operation.name, renewed.value, renewed.command) == ("RENEW", "1000", "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "bounds", "after_s", "renewed", "why"),
+    [
+        ("1050", NEARLY, 299, None, "1050 is within 10% of 1000, which stands"),
+        ("1050", NEARLY, 301, "1000", "1050 is within 10% of 1000, which stands"),
+        ("2000", HELD_LONG, 299, None, "changed at 12:00:00 UTC: it holds for another 301 s"),
+        ("2000", HELD_LONG, 301, "1000", "changed at 12:00:00 UTC: it holds for another 299 s"),
+        (None, HELD_LONG, 301, None, "changed at 12:00:00 UTC: it holds for another 299 s"),
+    ],
+    ids=["near", "near, late", "held", "held, late", "held, but not wanted any more"],
+)
+def test_what_waits_does_not_let_the_lease_of_what_stands_end(
+    wanted: str | None, bounds: Bounds, after_s: float, renewed: str | None, why: str
+) -> None:
+    row = desired(config_value=wanted, prior_value="1000")
+    made = planned(row, bounds=bounds, ledger=applied(desired()), after_s=after_s)
+    found = [(c.operation.name, c.value, c.lease_s) for c in made.changes]
+    assert found == ([] if renewed is None else [("RENEW", renewed, 600)])
+    assert whys(made) == [why]
+
+
+def test_what_somebody_else_set_near_ours_is_not_renewed() -> None:
+    bounds = replace(NEARLY, inputs_at={SNAPSHOT: NOON + timedelta(seconds=100)})
+    row = desired(config_value="1050", prior_value="1060")
+    made = planned(row, bounds=bounds, ledger=applied(desired()), after_s=301)
+    assert (made.changes, whys(made)) == ((), ["1050 is within 10% of 1060, which stands"])
 
 
 def test_the_same_inputs_give_the_same_id_and_others_another() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.feedback import others
+from quotaflow.pipelines.feedback import others, restore
 from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
@@ -29,7 +29,7 @@ def held() -> Ledger:
         pytest.param(5, "mallory", "User:ops", True, id="after us"),
         pytest.param(5, "mallory", None, True, id="after whoever we are"),
         pytest.param(5, "mallory", "User:eve", False, id="the login that gives back"),
-        pytest.param(3, "mallory", "User:ops", False, id="our own, by a broker's clock ahead"),
+        pytest.param(3, "mallory", "User:ops", False, id="no later than was asked"),
         pytest.param(-5, "mallory", "User:ops", False, id="before us"),
         pytest.param(5, "eve", "User:ops", False, id="another user"),
         pytest.param(5, "", "User:ops", False, id="the default of all users"),
@@ -47,9 +47,12 @@ def test_a_setter_is_who_wrote_after_us(
         "principal": "User:eve",
         "client_id": "x" * 500,
         "altered_at": NOON + timedelta(seconds=after_s),
+        "operation": "SET",
+        "config_value": "5",
     }
-    found = others.setters(lambda _: [writer], held().owned, own, timedelta(seconds=4))
-    said = f"User:eve ({'x' * 100}) at 2026-11-21 12:00:05 UTC"
+    since = dict.fromkeys(held().owned, NOON + timedelta(seconds=4))
+    found = others.setters(lambda _: [writer], since, own)
+    said = restore.Setter(f"User:eve ({'x' * 100}) at 2026-11-21 12:00:05 UTC", "SET", "5")
     assert list(found.values()) == ([said] if told else [])
 
 

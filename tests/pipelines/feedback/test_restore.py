@@ -17,6 +17,7 @@ PLAIN = Connection("b:9092")
 KEY = "producer_byte_rate"
 LIST = "leader.replication.throttled.replicas"
 MALLORY = desired().entity
+EVE = restore.Setter("User:eve", "SET", "1000")
 LATER = NOON + timedelta(seconds=601)
 
 
@@ -29,7 +30,10 @@ def written(configs: DictConfigs, *rows: object) -> Ledger:
 
 
 def returned(
-    configs: DictConfigs, ledger: Ledger, now: datetime = LATER, by: str | None = None
+    configs: DictConfigs,
+    ledger: Ledger,
+    now: datetime = LATER,
+    by: restore.Setter | None = None,
 ) -> restore.Returns:
     owned = restore.due(ledger, now)
     actual = {entity: configs.read(entity) for entity, _ in owned}
@@ -66,12 +70,14 @@ def test_a_lease_holds_until_its_end() -> None:
     ("now", "by", "why"),
     [
         ({KEY: "7"}, None, "it is 7 now, and we wrote 1000"),
-        ({}, "User:eve", "it is not set now, and we wrote 1000, set by User:eve"),
-        ({KEY: "1000"}, "User:eve", "it is as we wrote it, set by User:eve since"),
+        ({}, EVE, "it is not set now, and we wrote 1000, set by User:eve"),
+        ({KEY: "1000"}, EVE, "it is as we wrote it, set by User:eve since"),
     ],
     ids=["another value", "removed", "the same, but meant by somebody else"],
 )
-def test_somebody_else_s_later_change_stays(now: dict[str, str], by: str | None, why: str) -> None:
+def test_somebody_else_s_later_change_stays(
+    now: dict[str, str], by: restore.Setter | None, why: str
+) -> None:
     configs = DictConfigs()
     ledger = written(configs, desired())
     configs.configs[MALLORY] = now
@@ -107,6 +113,36 @@ def test_of_a_list_our_entries_go_and_others_stay(
     configs.configs[row.entity][LIST] = since
     (change,) = returned(configs, ledger).changes
     assert (change.operation.name, change.operation.operand) == (operation, operand)
+
+
+@pytest.mark.parametrize(
+    ("operation", "operand", "taken"),
+    [
+        ("SET", "0:1,1:2,8:8", None),
+        ("SET", "1:2,8:8", "0:1"),
+        ("SET", None, None),
+        ("APPEND", "8:8", "0:1,1:2"),
+        ("APPEND", "0:1,8:8", "1:2"),
+        ("SUBTRACT", "9:9", "0:1,1:2"),
+    ],
+    ids=["all named", "one named", "not shown", "others' added", "one is theirs too", "theirs go"],
+)
+def test_entries_that_somebody_else_named_since_are_theirs(
+    operation: str, operand: str | None, taken: str | None
+) -> None:
+    """A move that set the list whole has throttles of its own on replicas that were ours."""
+    of = {"entity_type": "topic", "config_key": LIST, "config_value": "0:1,1:2"}
+    row = desired("t", **of)
+    configs = DictConfigs({row.entity: {}})
+    ledger = written(configs, row)
+    configs.configs[row.entity][LIST] = "0:1,1:2,8:8"
+    found = returned(configs, ledger, by=restore.Setter("User:eve", operation, operand))
+    assert [(c.operation.name, c.operation.operand) for c in found.changes] == (
+        [] if taken is None else [("SUBTRACT", taken)]
+    )
+    assert [each.why for each in found.yielded] == (
+        ["its entries that were ours are there, set by User:eve since"] if taken is None else []
+    )
 
 
 def test_entries_that_are_gone_are_nobody_s_to_give_back() -> None:
