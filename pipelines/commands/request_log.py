@@ -130,7 +130,7 @@ def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_js
         finally:
             for switch in switches:
                 changes = switch.plan.changes
-                keys = [(change.entity, change.desired.config_key) for change in changes]
+                keys = [change.desired.key for change in changes]
                 if keys:
                     _give_back(settings, switch, keys)
     if is_over():
@@ -186,7 +186,7 @@ def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
         raise
     for each in (*planned.ends(outcomes), *planned.left(found)):
         output.note(each)
-    told = {(o.change.entity, o.change.desired.config_key) for o in outcomes}
+    told = {o.change.desired.key for o in outcomes}
     told |= {each.key for each in found.yielded}
     # Of a broker that did not say whether it was switched on, nor now.
     is_open = {record.key for record in planning.ledger(settings).open} & {*keys} - told
