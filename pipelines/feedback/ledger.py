@@ -50,6 +50,11 @@ class Record:
         """The config it is about."""
         return self.entity, self.config_key
 
+    @property
+    def write(self) -> tuple[str, str]:
+        """The change of a run that it is a step of."""
+        return self.run_id, self.change_id
+
 
 @dataclass(frozen=True, slots=True)
 class Owned:
@@ -69,11 +74,19 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
+class Root:
+    """What stood before all that we wrote to a config, and the time of our oldest record of it."""
+
+    prior_value: str | None
+    first: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """All records read together: what we hold, when we changed what, and what is still open.
 
     `done`: by plan id and change id, when it was written last. `ran`: by run id, the time of its
-    newest record.
+    newest record. `roots`: of writes, by run id and change id.
     """
 
     owned: Mapping[tuple[Entity, str], Owned] = field(default_factory=dict)
@@ -82,23 +95,32 @@ class Ledger:
     newest: datetime | None = None
     done: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
     ran: Mapping[str, datetime] = field(default_factory=dict)
+    roots: Mapping[tuple[str, str], Root] = field(default_factory=dict)
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> "Ledger":
         """Read records, in whatever order they come."""
         owned: dict[tuple[Entity, str], Owned] = {}
         last: dict[tuple[Entity, str], Record] = {}
+        roots: dict[tuple[str, str], Root] = {}
+        begun: dict[tuple[str, str], Record] = {}
         in_order = sorted(records, key=lambda r: (r.event_time, r.run_id, r.number))
-        ended = {(r.run_id, r.change_id) for r in in_order if r.step != BEGUN}
-        begun = (r for r in in_order if r.step == BEGUN)
         for record in in_order:
+            if record.step == BEGUN:
+                earlier = [(of, roots[write]) for write, of in begun.items()]
+                roots[record.write] = _root(record, owned.get(record.key), earlier)
+                begun[record.write] = record
+                continue
+            begun.pop(record.write, None)
             if record.step == DONE and record.operation != RENEW:
                 last[record.key] = record
-            _hold(owned, record)
-        still = tuple(r for r in begun if (r.run_id, r.change_id) not in ended)
+            _hold(owned, record, roots)
+        ended = {r.write for r in in_order if r.step != BEGUN}
+        still = tuple(r for r in in_order if r.step == BEGUN and r.write not in ended)
         done = {(r.plan_id, r.change_id): r.event_time for r in in_order if r.step == DONE}
         ran = {r.run_id: r.event_time for r in in_order}
-        return cls(owned, last, still, in_order[-1].event_time if in_order else None, done, ran)
+        newest = in_order[-1].event_time if in_order else None
+        return cls(owned, last, still, newest, done, ran, roots)
 
     def only(self, keys: Collection[tuple[Entity, str]]) -> "Ledger":
         """The same, as if we held these configs and no others."""
@@ -108,7 +130,7 @@ class Ledger:
         """The same, as if every write without an end was made: what brokers say will tell."""
         owned = dict(self.owned)
         for record in self.open:
-            _hold(owned, replace(record, step=DONE))
+            _hold(owned, replace(record, step=DONE), self.roots)
         return replace(self, owned=owned, open=())
 
     @property
@@ -122,11 +144,16 @@ class Ledger:
         record = self.last.get((entity, config_key))
         return None if record is None else record.event_time
 
-    def after(self, record: Record) -> Record | None:
-        """What another run wrote to the config of a record after it; None: nothing."""
-        last = self.last.get(record.key)
-        is_later = last is not None and last.event_time > record.event_time
-        return last if is_later and last is not None and last.run_id != record.run_id else None
+    def after(self, record: Record) -> list[Record]:
+        """What other runs wrote to the config of a record after it, or began to."""
+        written = [self.last[record.key]] if record.key in self.last else []
+        return [
+            of
+            for of in (*written, *self.open)
+            if of.key == record.key
+            and of.event_time > record.event_time
+            and of.run_id != record.run_id
+        ]
 
     def standing(
         self, entity: Entity, config_key: str, seen: str | None, seen_at: datetime | None
@@ -138,7 +165,26 @@ class Ledger:
         return record.config_value
 
 
-def _hold(owned: dict[tuple[Entity, str], Owned], record: Record) -> None:
+def _root(record: Record, held: Owned | None, begun: Iterable[tuple[Record, Root]]) -> Root:
+    """What a write goes back to, by what stood when it was begun: it may end after later ones.
+
+    `begun`: writes of which it was not known yet whether they were made.
+    """
+    if held is not None and same(record.config_key, held.value, record.prior_value):
+        return Root(held.prior_value, held.first)
+    for of, root in begun:
+        is_leased = of.key == record.key and of.expires_at is not None
+        if is_leased and same(record.config_key, of.config_value, record.prior_value):
+            return root
+    # What somebody else set in between is what stood before us now.
+    return Root(record.prior_value, record.event_time)
+
+
+def _hold(
+    owned: dict[tuple[Entity, str], Owned],
+    record: Record,
+    roots: Mapping[tuple[str, str], Root],
+) -> None:
     """Bring what we hold up to one record."""
     before = owned.get(record.key)
     if record.step == YIELDED or (record.step == DONE and record.purpose == RESTORE):
@@ -147,29 +193,25 @@ def _hold(owned: dict[tuple[Entity, str], Owned], record: Record) -> None:
         if before is not None:
             owned[record.key] = replace(before, expires_at=record.expires_at)
     elif record.step == DONE and record.purpose == APPLY:
-        held = _held(before, record)
+        held = _held(before, record, roots.get(record.write) or _root(record, before, ()))
         if held is None:
             owned.pop(record.key, None)
         else:
             owned[record.key] = held
 
 
-def _held(before: Owned | None, record: Record) -> Owned | None:
-    # What somebody else set in between is what stood before us now.
-    is_ours = before is not None and same(record.config_key, before.value, record.prior_value)
-    prior = before.prior_value if before is not None and is_ours else record.prior_value
-    # Of a list older records tell entries, also where somebody else changed it in between.
-    is_list = record.operation in {APPEND, SUBTRACT}
-    first = before.first if before is not None and (is_ours or is_list) else record.event_time
-    if is_list:
+def _held(before: Owned | None, record: Record, root: Root) -> Owned | None:
+    if record.operation in {APPEND, SUBTRACT}:
         operand = frozenset((record.operand or "").split(","))
         entries = before.entries if before else frozenset()
         entries = entries | operand if record.operation == APPEND else entries - operand
         if not entries:
             return None
         expires = record.expires_at or (before.expires_at if before else None)
-        told = (record.config_value, record.event_time, expires, record, first)
-        return Owned(prior, *told, entries)
+        told = (record.config_value, record.event_time, expires, record)
+        # Of a list older records tell entries, also where somebody else changed it in between.
+        return Owned(root.prior_value, *told, before.first if before else root.first, entries)
     if record.expires_at is None:  # removed, or written for good: nothing to give back
         return None
-    return Owned(prior, record.config_value, record.event_time, record.expires_at, record, first)
+    value, since = record.config_value, record.event_time
+    return Owned(root.prior_value, value, since, record.expires_at, record, root.first)

@@ -3,7 +3,7 @@
 Pure. Of a list only our own entries count: others' may come and go beside them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -71,24 +71,33 @@ def _is_as_wanted(
 
 
 def found(
-    record: Record, now: str | None, since: timedelta, later: Record | None
+    record: Record, now: str | None, since: timedelta, later: Iterable[Record]
 ) -> tuple[str, str] | None:
     """How a record without an end ended, by what its config is now; None: it may yet be made.
 
-    `since`: how long its run is over; `later`: our newest write of its config after it.
+    `since`: how long its run is over; `later`: our writes of its config after it, made or begun.
     """
     if record.operation == RENEW:
         return UNDONE, "its lease was not renewed"
-    key = record.config_key
-    if not is_so(record, now):
-        if since < MAY_LAND_FOR and record.entity.entity_type != BROKER_LOGGER:
-            return None
-        if same(key, now, record.prior_value):
-            return UNDONE, "it was not written"
-        return MOVED, f"it is {_shown(now)} now, of somebody else"
-    if later is not None and is_so(later, now):
+    is_so_now = is_so(record, now)
+    is_of_later = any(is_so(of, now) and _covers(of, record) for of in later)
+    if is_so_now and not is_of_later:
+        return DONE, "it was written"
+    if since < MAY_LAND_FOR and record.entity.entity_type != BROKER_LOGGER:
+        return None
+    if is_so_now:
         return UNDONE, "a later write of ours made it so"
-    return DONE, "it was written"
+    if same(record.config_key, now, record.prior_value):
+        return UNDONE, "it was not written"
+    return MOVED, f"it is {_shown(now)} now, of somebody else"
+
+
+def _covers(later: Record, record: Record) -> bool:
+    """Whether a later write alone would make what a record wanted: of lists each adds its own."""
+    if record.operation not in {APPEND, SUBTRACT}:
+        return True
+    is_alike = later.operation == record.operation
+    return is_alike and set(parts(record.operand)) <= set(parts(later.operand))
 
 
 def is_so(record: Record, now: str | None) -> bool:

@@ -1,11 +1,11 @@
 """Changes are recorded before and after, read back, and found again however a run ended."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.cluster_state import UnansweredError
@@ -150,8 +150,11 @@ def test_what_does_not_show_stays_open_and_the_next_run_finds_it() -> None:
     assert journal.ledger.owned.keys() == {(MALLORY, KEY)}
 
 
+@dataclass
 class Silent(DictConfigs):
     """Answers no write; what it was asked to write is made later, if at all."""
+
+    late: Sequence[Change] = ()
 
     def write(self, changes: Sequence[Change]) -> str | None:
         self.late = changes
@@ -216,6 +219,7 @@ def test_killed_anywhere_the_next_run_ends_in_the_planned_state(at: str) -> None
     again = applying(configs, journal, "r2", clock)
     again.finish(journal.ledger)
     again.run("p1", wanted)
+    clock.now += timedelta(minutes=2)
     applying(configs, journal, "r3", clock).finish(journal.ledger)
     assert {e.entity_name: of for e, of in configs.configs.items()} == {
         "a": {KEY: "1000"},
@@ -239,6 +243,7 @@ ACTS = st.lists(
 
 @settings(max_examples=300)
 @given(ACTS, st.integers(1, 9) | st.none())
+@example([("apply", 1, None), ("apply", 2, "begun"), ("apply", 2, "sent")], None)
 def test_whatever_happens_ours_is_given_back_and_others_stays(
     acts: list[tuple[object, ...]], first: int | None
 ) -> None:
@@ -275,6 +280,69 @@ def test_whatever_happens_ours_is_given_back_and_others_stays(
     assert configs.configs[MALLORY] == theirs
     assert journal.ledger.open == ()
     assert journal.ledger.owned == {}
+
+
+LATE_ACTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("apply"), st.integers(1, 9)),
+        st.tuples(st.just("lose"), st.integers(1, 9)),
+        st.tuples(st.just("land"), st.integers(0, 3)),
+        st.tuples(st.just("wait"), st.integers(1, 90)),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=300)
+@given(LATE_ACTS, st.integers(1, 9) | st.none())
+@example([("apply", 1), ("lose", 2), ("apply", 3), ("land", 0)], None)
+@example([("lose", 1), ("apply", 3), ("land", 0)], 2)
+@example([("lose", 2), ("apply", 2), ("apply", 1), ("land", 0)], None)
+@example([("lose", 2)] * 2 + [("apply", 1), ("land", 0)] * 2, None)
+def test_however_late_our_writes_are_made_what_stood_before_them_all_is_given_back(
+    acts: list[tuple[str, int]], first: int | None
+) -> None:
+    configs, journal, clock = DictConfigs(), ListJournal(), Clock()
+    configs.configs[MALLORY] = {} if first is None else {KEY: str(first * 1_000)}
+    before = dict(configs.configs[MALLORY])
+    lost: list[tuple[datetime, Silent]] = []
+    for number, (act, of) in enumerate([*acts, ("wait", 130), ("apply", 3), ("wait", 130)]):
+        if act == "wait":
+            clock.now += timedelta(seconds=of)
+        elif act == "land":
+            # A broker tries for a minute.
+            lost = [late for late in lost if clock.now - late[0] < timedelta(seconds=60)]
+            if of < len(lost):
+                lost.pop(of)[1].land()
+        else:
+            to = Silent(configs.configs) if act == "lose" else configs
+            run = applying(to, journal, f"r{number}", clock)
+            run.finish(journal.ledger)
+            row = desired(config_value=f"{of}000", prior_value=configs.configs[MALLORY].get(KEY))
+            seen = replace(BOUNDS, inputs_at={SNAPSHOT: clock()})
+            wanted = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
+            run.run(f"p{number}", wanted)
+            if isinstance(to, Silent) and to.late:
+                lost.append((clock.now, to))
+    run = applying(configs, journal, "last", clock)
+    run.finish(journal.ledger)
+    give_back(run, configs, journal, clock, everything=True)
+    assert configs.configs[MALLORY] == before
+    assert (journal.ledger.open, journal.ledger.owned) == ((), {})
+
+
+def test_entries_that_two_runs_added_are_both_ours_though_one_got_no_answer() -> None:
+    before = DictConfigs({TOPIC: {LIST: "7:7"}})
+    configs, journal, clock = Silent(before.configs), ListJournal(), Clock()
+    applying(configs, journal, "r1", clock).run("p1", changes(of_topic("7:7,0:1", "7:7")))
+    configs.land()
+    (outcome,) = applying(before, journal, "r2", clock).run(
+        "p2", changes(of_topic("7:7,0:1,1:2", "7:7,0:1"))
+    )
+    assert outcome.step == DONE
+    applying(before, journal, "r3", clock).finish(journal.ledger)
+    (held,) = journal.ledger.owned.values()
+    assert held.entries == {"0:1", "1:2"}
 
 
 def give_back(
