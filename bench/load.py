@@ -3,9 +3,10 @@
 `python bench/load.py [--json] [--part backlog|live|clients] [--lines N] [--clients N]
 [--per-s N] [--minutes N] [--every SPAN] [--set KEY=VALUE ...]`. Lines as `load_lines` makes them
 lie in, or come to, the request-log topic of a one-broker cluster; `quotaflow run` is the command
-itself in a process of its own, with the conf a user begins with but for what `--set` changes. Told
-are lines per second of wall time through every job, what each job took, and the most memory the
-command's processes held together.
+itself in a process of its own, with the conf a user begins with but for what `--set` changes and,
+live, what docs/scaling.md sets for thousands of lines a second. Told are lines per second of wall
+time through every job, what each job took, and the most memory the command's processes held
+together.
 
 - backlog: the topic is filled, then drained by `run --once`.
 - live: lines come at a steady pace beside `run --every`, and every ten seconds the age of the
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
@@ -36,6 +38,7 @@ from quotaflow.pipelines.reader import NeverMadeError
 SPAN_PER_S = 10_000
 """Lines of a backlog are so many to a second of the brokers' clocks."""
 CURVE = (1, 3, 10)
+FOR_MANY = ("ingest.max_offsets_per_trigger=6000000", "spark.driver_memory=8g")
 _LOOK_S = 10
 
 
@@ -189,6 +192,10 @@ def show_live(found: Live) -> Table:
     return table
 
 
+def _set(values: Iterable[str]) -> list[str]:
+    return [part for value in values for part in ("--set", value)]
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -196,19 +203,20 @@ def main() -> None:
     parser.add_argument("--part", choices=("backlog", "live", "clients"), help="one part alone")
     parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the backlog")
     parser.add_argument("--clients", type=int, default=200, help="clients")
-    parser.add_argument("--per-s", type=int, default=4_000, help="lines per second, live")
-    parser.add_argument("--minutes", type=float, default=10, help="minutes, live")
-    parser.add_argument("--every", default="60s", help="between two batches of a job, live")
+    parser.add_argument("--per-s", type=int, default=10_000, help="lines per second, live")
+    parser.add_argument("--minutes", type=float, default=22, help="minutes, live")
+    parser.add_argument("--every", default="240s", help="between two batches of a job, live")
     parser.add_argument("--set", action="append", default=[], help="change one value of conf")
     options = parser.parse_args()
-    overrides = [part for setting in options.set for part in ("--set", setting)]
+    overrides = _set(options.set)
     # Where a shell's & made this process ignore Ctrl-C, the command would ignore it too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parts = [options.part] if options.part else ["backlog", "clients", "live"]
     console, figures = Console(width=150), dict[str, object]()
     for part in parts:
         if part == "live":
-            lived = live(options.per_s, options.minutes, options.clients, options.every, overrides)
+            pace = options.per_s, options.minutes, options.clients, options.every
+            lived = live(*pace, [*_set(FOR_MANY), *overrides])
             figures[part] = asdict(lived)
             table = show_live(lived)
         else:

@@ -20,7 +20,7 @@ from quotaflow.pipelines.held import holding
 from quotaflow.pipelines.result_memory import Memory
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch, Count, rows_by_cluster
-from quotaflow.pipelines.spans import Span, any_of
+from quotaflow.pipelines.spans import Span, any_of, within
 from quotaflow.pipelines.spark_errors import spark_errors
 from quotaflow.pipelines.touched import News, arrivals, by_result, is_late, touched
 
@@ -110,9 +110,7 @@ class Keeper:
         since = spans[0].start - timedelta(seconds=result.warm_up_s)
         lookback = timedelta(seconds=result.warm_up_s + result.lookback_s)
         read = [Span(span.start - lookback, span.end) for span in spans]
-        facts = batch.warehouse.read(spark, result.facts.name).where(
-            any_of(span.holds("event_time") for span in read)
-        )
+        facts = batch.warehouse.read(spark, result.facts.name).where(within(read, "event_time"))
         if not late:
             facts = facts.where(~is_late(facts, self.conf.results.max_lateness_s))
         names = [context.table.name for context in result.context]
@@ -127,7 +125,7 @@ class Keeper:
                 context={name: batch.warehouse.read(spark, name) for name in names},
                 hold=hold,
             )
-            rows = result.compute(known).where(any_of(span.holds(table.time) for span in spans))
+            rows = result.compute(known).where(within(spans, table.time))
             kept = hold(rows)
             batch.recompute(kept, table, f"({result.scope}) AND ({place})")
             return rows_by_cluster(kept)
@@ -141,7 +139,7 @@ def _carried(
     table = result.table
     before = Span(since - timedelta(seconds=result.carry_s), since)
     rows = batch.warehouse.read(spark, table.name).where(
-        f"({result.scope}) AND {before.holds_date('event_date')} AND {before.holds(table.time)}"
+        f"({result.scope}) AND {before.holds_date('event_date')} AND {within([before], table.time)}"
     )
     last = F.max_by(F.struct(*table.column_names), table.time).alias("last")
     return rows.groupBy(*result.carry_key).agg(last).select("last.*")

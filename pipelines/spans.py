@@ -1,6 +1,6 @@
 """Spans of time: what a batch of facts touches, and SQL that holds for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -55,6 +55,18 @@ def sliced(start: datetime, end: datetime | None, until: datetime, size: timedel
         spans.append(Span(start, min(start + size, stop)))
         start += size
     return spans if end is not None else [*spans[:-1], Span(spans[-1].start)]
+
+
+def within(spans: Sequence[Span], time: str) -> str:
+    """SQL that is true for rows of any of the spans, for rows that are computed on.
+
+    Times stand in the Java that Spark makes of a stage, and other times are other Java: each batch
+    would compile its largest stages anew, and run them interpreted until then. A lambda is not
+    compiled, and parts its filter from the stage. It is true for all that the rest lets through.
+    """
+    first = min(span.start for span in spans)
+    starts = f"exists(array(timestamp'{_utc(first)}'), start -> {time} >= start)"
+    return f"({any_of(span.holds(time) for span in spans)}) AND {starts}"
 
 
 def any_of(conditions: Iterable[str]) -> str:

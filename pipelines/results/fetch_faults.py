@@ -12,9 +12,10 @@ from quotaflow.pipelines.results.replica_choice import with_leader
 from quotaflow.pipelines.results.replica_offsets import (
     PARTITION,
     answered_number,
+    counted,
+    each_partition,
     gathered,
     is_answered,
-    with_partition,
 )
 from quotaflow.pipelines.results.replica_states import with_replicas, with_topic
 from quotaflow.pipelines.results.result import Context, Known, Result
@@ -85,7 +86,9 @@ def _suspects(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
     named = F.when(code == 0, answered_number("of.preferred_read_replica"))
     return (
         fetches.where("replica_id IS NULL")
-        .withColumn("of", F.explode(F.filter("partitions", _is_suspect)))
+        .withColumn("of", F.explode("partitions"))
+        # Spark compiles no lambda: to filter the list would be asked of each partition so.
+        .where(_is_suspect(F.col("of")))
         .select(
             *("cluster_id", "event_time", "minute_end", *_CLIENT, *_SOFTWARE, "connection_id"),
             *(F.col(f"of.{name}") for name in ("topic", "topic_id", "partition")),
@@ -124,7 +127,7 @@ def _bounds(fetches: "DataFrame", suspects: "DataFrame", topics: "DataFrame") ->
     Only of partitions of which something is to be told: mostly those are few, or none.
     """
     asked = suspects.where("NOT is_named").select(*_NAME).distinct()
-    answers = with_partition(fetches, topics).alias("answers")
+    answers = each_partition(fetches).transform(with_topic, topics).alias("answers")
     of_asked = answers.join(
         F.broadcast(asked.alias("asked")), null_safe(_NAME, "answers", "asked"), "left_semi"
     )
@@ -140,7 +143,7 @@ def _bounds(fetches: "DataFrame", suspects: "DataFrame", topics: "DataFrame") ->
         F.greatest("max_high_watermark", "max_log_end_offset").alias("greatest_end"),
     )
     return (
-        gathered(of_asked)
+        gathered(counted(of_asked))
         .select("*", F.inline(F.array(within, before)))
         .drop("event_time")
         .withColumnRenamed("minute", "event_time")

@@ -169,22 +169,27 @@ def _of_partitions(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
 
 def _each(fetches: "DataFrame") -> "DataFrame":
     """A row for each partition that brought records, and for each that was left out."""
-    answered = _fields(*_NAME, *_BATCH)
+    of_fetch = (*_KEY, "max_bytes")
+    answered = fetches.select(*of_fetch, F.explode("partitions").alias("of"))
+    left_out = fetches.select(*of_fetch, F.explode("starved").alias("of"))
     nothing = F.lit(None).cast("bigint")
-    none = (nothing.alias("fetch_offset"), nothing.alias("partition_max_bytes"))
-    left_out = F.transform(
-        "starved",
-        lambda of: F.struct(
-            *(of[name] for name in _NAME), F.lit(0).cast("bigint").alias("bytes"), *none
-        ),
-    )
-    both = F.when(F.size("starved") > 0, F.concat(answered, left_out)).otherwise(answered)
+    none = (F.lit(0).cast("bigint"), nothing, nothing)
     return (
-        fetches.select(*_KEY, "max_bytes", F.size(answered).alias("answered"), both.alias("both"))
-        .select(*_KEY, "max_bytes", "answered", F.posexplode("both").alias("at", "of"))
-        .select(*_KEY, "max_bytes", (F.col("at") >= F.col("answered")).alias("is_starved"), "of.*")
-        .where("is_starved OR bytes > 0")
+        answered.where("of.bytes > 0")
+        .select(*of_fetch, F.lit(False).alias("is_starved"), *_of(*_NAME, *_BATCH))
+        .unionByName(
+            left_out.select(
+                *of_fetch,
+                F.lit(True).alias("is_starved"),
+                *_of(*_NAME),
+                *(value.alias(name) for name, value in zip(_BATCH, none, strict=True)),
+            )
+        )
     )
+
+
+def _of(*names: str) -> tuple[Column, ...]:
+    return tuple(F.col(f"of.{name}").alias(name) for name in names)
 
 
 def _with_names(served: "DataFrame", topics: "DataFrame") -> "DataFrame":

@@ -17,6 +17,7 @@ from quotaflow.pipelines.results.result import Context, Known, Result
 from quotaflow.pipelines.results.throttle_rates import with_rate
 from quotaflow.pipelines.results.throttle_reasons import with_state
 from quotaflow.pipelines.results.throttled_sides import pairs, sides
+from quotaflow.pipelines.spans import Span, within
 from quotaflow.schemas import tables
 from quotaflow.udfs.rules.replication_throttle import LEADER
 
@@ -84,8 +85,8 @@ def throttles(known: Known) -> "DataFrame":
 def _since(rows: "DataFrame", known: Known) -> "DataFrame":
     if known.since is None:
         return rows
-    since = F.lit(known.since)
-    return rows.where((F.col("event_date") >= F.to_date(since)) & (F.col("event_time") >= since))
+    since = Span(known.since)
+    return rows.where(since.holds_date("event_date")).where(within([since], "event_time"))
 
 
 def _minute() -> Column:

@@ -1,7 +1,8 @@
 """A result table equals one pure function of its facts: however split, late, or replayed."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +21,7 @@ from quotaflow.pipelines.quota_sections import ProducerIds
 from quotaflow.pipelines.results import metric_alerts, producer_id_rates, producer_id_uses
 from quotaflow.pipelines.results.result import Known, Result
 from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.spans import EVER, sliced
+from quotaflow.pipelines.spans import EVER, Span, sliced, within
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 from quotaflow.schemas.table import DATE, LONG, TIMESTAMP, Column, Table
@@ -318,3 +319,39 @@ def test_a_batch_of_nothing_relevant_or_of_late_facts_leaves_the_result_alone(
     assert (under.table(), under.progress()) == ([], {})
     under.keep(under.arrive(late), under.batch(1))
     assert (under.table(), under.progress()) == ([], {"in": 5, "late": 5})
+
+
+@contextmanager
+def compiling(spark: SparkSession) -> Iterator[None]:
+    """Spark as it is for jobs: tests do without Java of stages."""
+    compiled = {"wholeStage": "true", "factoryMode": "CODEGEN_ONLY"}
+    wanted = {f"spark.sql.codegen.{key}": value for key, value in compiled.items()}
+    before = {key: spark.conf.get(key) for key in wanted}
+    for key, value in wanted.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, str(value))
+
+
+@pytest.mark.spark
+def test_the_times_of_a_batch_are_no_part_of_the_java_of_its_stages(spark: SparkSession) -> None:
+    seconds = spark.range(int(at(0).timestamp()), int(at(60).timestamp()))
+    facts = seconds.selectExpr("timestamp_seconds(id) AS event_time", "id % 7 AS size")
+
+    def of(where: str) -> DataFrame:
+        return facts.where(where).selectExpr("size + 1 AS more", "event_time")
+
+    def java(where: str) -> set[str]:
+        with compiling(spark):
+            told = of(where)._jdf.queryExecution().debug().codegenToSeq()  # type: ignore[attr-defined]
+            return {told.apply(stage)._2() for stage in range(told.size())}
+
+    batches = [[Span(at(0), at(10)), Span(at(30), at(40))], [Span(at(20), at(30)), Span(at(50))]]
+    one, other = (within(spans, "event_time") for spans in batches)
+    assert java(one) == java(other) != set()
+    assert java(batches[0][0].holds("event_time")) != java(batches[1][0].holds("event_time"))
+    for spans, where in zip(batches, (one, other), strict=True):
+        assert of(where).count() == 20, spans
