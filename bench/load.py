@@ -38,7 +38,7 @@ from quotaflow.pipelines.reader import NeverMadeError
 SPAN_PER_S = 10_000
 """Lines of a backlog are so many to a second of the brokers' clocks."""
 CURVE = (1, 3, 10)
-FOR_MANY = ("ingest.max_offsets_per_trigger=6000000", "spark.driver_memory=8g")
+FOR_MANY = ("ingest.max_offsets_per_trigger=6000000", "spark.driver_memory=12g")
 _LOOK_S = 10
 
 
@@ -204,7 +204,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the backlog")
     parser.add_argument("--clients", type=int, default=200, help="clients")
     parser.add_argument("--per-s", type=int, default=10_000, help="lines per second, live")
-    parser.add_argument("--minutes", type=float, default=22, help="minutes, live")
+    parser.add_argument("--minutes", type=float, default=24, help="minutes, live")
     parser.add_argument("--every", default="240s", help="between two batches of a job, live")
     parser.add_argument("--set", action="append", default=[], help="change one value of conf")
     options = parser.parse_args()

@@ -47,20 +47,32 @@ def moved(requests: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
 
     A partition that was refused moved nothing; without acks (acks=0) no refusal is ever told.
     """
-    is_moved = "coalesce(of.error_code, 0) = 0 AND of.bytes > 0"
-    sizes = F.expr(f"transform(filter(partitions, of -> {is_moved}), of -> of.bytes)")
+    errors = F.col("partitions.error_code")
+    is_whole = (F.coalesce(F.array_max(errors), F.lit(0)) == 0) & (
+        F.coalesce(F.array_min(errors), F.lit(0)) == 0
+    )
+    # Mostly nothing was refused, and each field that a lambda reads costs.
+    sizes = F.when(is_whole, F.col("partitions.bytes")).otherwise(
+        F.expr(
+            "transform(filter(partitions, of -> coalesce(of.error_code, 0) = 0), of -> of.bytes)"
+        )
+    )
     is_follower, is_consumer = F.col("replica_id").isNotNull(), F.col("api") == "FETCH"
     flow = F.when(~is_consumer, "produced").when(is_follower, "replicated").otherwise("consumed")
     told = F.when(is_consumer & ~is_follower, F.col("rack_id"))
     inferred = F.when(~is_follower, inferred_rack(F.col("client_address"), racks))
     return requests.select(
         *("cluster_id", "broker_id", "event_time", "weight"),
-        F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum_, of: sum_ + of).alias("bytes"),
+        F.aggregate(sizes, F.lit(0).cast("bigint"), _with_what_came).alias("bytes"),
         flow.alias("flow"),
         F.col("replica_id").alias("follower_id"),
         F.coalesce(told, inferred).alias("client_rack"),
         (told.isNull() & inferred.isNotNull()).alias("is_rack_inferred"),
     )
+
+
+def _with_what_came(sum_: Column, size: Column) -> Column:
+    return sum_ + F.when(size > 0, size).otherwise(F.lit(0))
 
 
 def between_racks(known: Known) -> "DataFrame":

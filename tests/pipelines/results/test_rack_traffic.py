@@ -20,7 +20,11 @@ def request(second: float, api: str, broker_id: int, *sizes: int | None, **other
     return row | {"partitions": [{"bytes": size, "error_code": 0} for size in sizes]} | others
 
 
-REFUSED: dict[str, Any] = {"partitions": [{"bytes": 9_000, "error_code": 6}]}
+def told(*partitions: tuple[int | None, int | None]) -> dict[str, Any]:
+    return {"partitions": [{"bytes": size, "error_code": code} for size, code in partitions]}
+
+
+REFUSED = told((9_000, 6))
 REQUESTS = [
     request(1, "PRODUCE", 1, 10, 20, None),
     request(2, "PRODUCE", 1, 40, client_address="10.2.0.1"),
@@ -35,6 +39,9 @@ REQUESTS = [
     request(11, "FETCH", 1, 4_000, replica_id=3),
     request(61, "FETCH", 1, 7, replica_id=2),
     request(12, "METADATA", 1, 5),
+    request(13, "PRODUCE", 2, **told((9_000, 6), (20, 0), (30, None), (9_000, -1))),
+    request(14, "PRODUCE", 3, **told((5, None), (-1, None), (None, None))),
+    request(15, "PRODUCE", 3, **told((0, None), (-1, None))),
 ]
 EXPECTED = [
     (0, "produced", None, False, 1, 1, 30, None),
@@ -45,6 +52,8 @@ EXPECTED = [
     (0, "consumed", "az-b", False, 3, 1, 800, None),
     (0, "replicated", "az-b", False, 1, 2, 3_000, 3_000),
     (0, "replicated", None, False, 1, 1, 4_000, None),
+    (0, "produced", None, False, 2, 1, 50, None),
+    (0, "produced", None, False, 3, 1, 5, None),
     (1, "replicated", "az-b", False, 1, 1, 7, 7),
 ]
 
