@@ -39,6 +39,7 @@ SPAN_PER_S = 10_000
 """Lines of a backlog are so many to a second of the brokers' clocks."""
 CURVE = (1, 3, 10)
 FOR_MANY = ("ingest.max_offsets_per_trigger=6000000", "spark.driver_memory=12g")
+"""Conf of a live load, whose batches are minutes of lines."""
 _LOOK_S = 10
 
 
