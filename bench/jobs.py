@@ -2,7 +2,7 @@
 
 `python bench/jobs.py [--json] [--lines N] [--master M]`. Lines of a hundred clients over ten
 minutes lie in a Delta table in the place of the topic; every job over them runs on N and then on
-N / 4 lines, in tables of its own, after a first run of N / 4 that is not counted: in it the JVM
+N / 4 lines, in tables of its own, after a first run of N that is not counted: in it the JVM
 compiles, and what it still learns later makes the part per line no smaller than it is. CPU seconds
 of this process, its JVM and its Python workers: the line through both sizes gives the two parts.
 CPU time, since it tells the same on a machine that others use.
@@ -127,7 +127,7 @@ def measure(count: int, master: str) -> dict[str, dict[str, float]]:
     try:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            costs(spark, folder, count // 4)
+            costs(spark, folder, count)
             many, few = costs(spark, folder, count), costs(spark, folder, count // 4)
     finally:
         spark.stop()
