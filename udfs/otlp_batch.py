@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from quotaflow.udfs import otlp_payloads, otlp_points
 from quotaflow.udfs.codecs import Limits, UnreadableError
+from quotaflow.udfs.malloc import keep_freed
 from quotaflow.udfs.otlp_attributes import Tags, cut, tags
 from quotaflow.udfs.otlp_numbers import Codes
 from quotaflow.udfs.otlp_payloads import Ints, Unreadable, not_otlp, over
@@ -39,6 +40,7 @@ class Batch:
 
 def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Batch:
     """Read every payload; the reason of each that cannot be read goes to `unreadable`."""
+    keep_freed()
     metrics = otlp_payloads.split(payloads, unreadable, limits)
     points = otlp_points.read(metrics, unreadable, limits)
     numbers = points.numbers

@@ -1,0 +1,37 @@
+"""What a batch frees is kept for the next one: its pages are not asked of the system again."""
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+PASSES, COLUMNS, COLUMN_BYTES = 20, 16, 1 << 20
+SCRIPT = f"""
+import resource, sys
+import numpy as np
+from quotaflow.udfs.malloc import keep_freed
+
+if sys.argv[1] == "kept":
+    assert keep_freed()
+
+def columns():
+    return [np.ones({COLUMN_BYTES}, np.uint8) for _ in range({COLUMNS})]
+
+columns()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range({PASSES}):
+    columns()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def page_faults(how: str) -> int:
+    """Pages that passes after the first were given anew, in a process of its own."""
+    command = [sys.executable, "-c", SCRIPT, how]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's")
+def test_columns_of_the_next_batch_take_the_pages_of_the_last() -> None:
+    assert 4 * page_faults("kept") < page_faults("given back")
