@@ -31,8 +31,9 @@ RATE = 5_000_000
 RECORDS, RECORD_BYTES = 50, 1_000
 MINUTES_LATER = 12
 """Longer than a throttle may lie about without a move (replication.left_over_s)."""
-SETTINGS = ("settings",)
-"""All that a snapshot must tell here: whose left-overs may be removed. The rest is in the log."""
+TOLD = ("settings", "configs", "client_quotas")
+"""All that a snapshot must tell here: whose left-overs may be removed, and for a plan what is set.
+The rest is in the log."""
 ADMIN_APIS = frozenset({"INCREMENTAL_ALTER_CONFIGS", "ALTER_PARTITION_REASSIGNMENTS"})
 
 _TOPIC, _BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
@@ -77,7 +78,7 @@ def played(cluster: Cluster, conf: Conf) -> Iterator[Roles]:
             with acts.act(sections=()):
                 write(cluster, PREFIX, LEFT, RECORDS, RECORD_BYTES)
         await_so(lambda: replicas(admin, DOWN) == [roles.away])
-        with acts.act(MINUTES_LATER, SETTINGS):
+        with acts.act(MINUTES_LATER, TOLD):
             write(cluster, PREFIX, LEFT, RECORDS, RECORD_BYTES)
         acts.ship(LOG, is_ours)
         yield roles
