@@ -17,9 +17,13 @@ _SENT = re.compile(r"^(\d+) records sent, .* 99\.9th", re.MULTILINE)
 _CONSUMED = re.compile(r"Processed a total of (\d+) messages")
 _TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
-_IDLE_S = 3.0
+_IDLE_S = 6.0
 """A Java producer mostly closes without its terminating push (KAFKA-17731 took away the wait), so
-one whose every record is to be told idles past its next push first."""
+one whose every record is to be told idles past its next push first, on a busy machine too."""
+
+_PATIENT = {"request.timeout.ms": "30000", "retries": "2147483647", "delivery.timeout.ms": "40000"}
+"""ConsoleProducer drops a connection after 1.5 s and a record after 3 retries, and with the
+connection the push under way; these are a producer's own defaults, but for a shorter end."""
 
 
 class JavaClient:
@@ -120,7 +124,7 @@ def steady(
     client.run(
         "ConsoleProducer",
         *("--topic", topic),
-        config={"enable.idempotence": "true", "linger.ms": "20", "delivery.timeout.ms": "40000"},
+        config={"enable.idempotence": "true", "linger.ms": "20", **_PATIENT},
         lines=lines(),
     )
     return replace(client.report(), records_acked={topic: sent}, producer_ids=1)

@@ -1,17 +1,27 @@
 """The demo's traffic on a real cluster: what clients report is what brokers hold and log."""
 
 import json
+import os
+import signal
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from quotaflow.demo import traffic
+from quotaflow.demo import traffic, traffic_java
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.traffic_stage import Stage
 
-from .drive import Run
+from .drive import Run, ends
+from .readers import await_so
+
+STANDSTILL_S = 2.5
+"""Longer than ConsoleProducer waits for an answer unless told to."""
 
 
 def named_in(fetches: list[dict[str, Any]]) -> set[int]:
@@ -82,6 +92,26 @@ def test_pushes_a_client_sent_are_pushes_a_broker_logged(run: Run, client_id: st
 def test_java_clients_push_too(run: Run, client_id: str) -> None:
     assert run.logged("PUSH_TELEMETRY", client_id)
     assert run.client(client_id).pushes is None
+
+
+def test_a_java_producer_waits_for_a_broker_that_stands_still(cluster: Cluster) -> None:
+    topic, leader, records = "traffic-stands-still", max(cluster.pids), 90
+    with cluster.admin() as admin:
+        admin.create_topics({topic: {"assignments": {0: [leader]}}}, wait_for_metadata=True)
+    client_id = "java-waits-alice"
+    steady = partial(traffic_java.steady, records=records, bytes_each=100)
+    with ThreadPoolExecutor(1) as pool:
+        producer = pool.submit(steady, Stage(cluster, 0, 3.0), "alice", client_id, topic)
+        await_so(lambda: ends(cluster, [topic])[topic] > 0)
+        os.kill(cluster.pids[leader], signal.SIGSTOP)
+        try:
+            time.sleep(STANDSTILL_S)
+        finally:
+            os.kill(cluster.pids[leader], signal.SIGCONT)
+        producer.result()
+    assert ends(cluster, [topic])[topic] == records
+    said = (cluster.folder / "clients" / f"{client_id}.log").read_text()
+    assert "retrying" not in said
 
 
 def test_dave_was_throttled_as_often_as_he_saw(run: Run) -> None:
