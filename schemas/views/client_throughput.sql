@@ -1,8 +1,8 @@
 -- One row per client instance and minute in which its counters came: records and bytes sent (bytes
 -- after compression, over all topics) or consumed. The increase of a push stands in the minute the
--- push ended, by the client's clock; span_ms is the time the increases cover, so sent * 1000 /
--- span_ms is a rate also where the push interval is longer than a minute. Null is what the client
--- does not tell: librdkafka tells only a share consumer's bytes.
+-- push ended, by the client's clock; span_ms is the time the increases cover (lost pushes cover none),
+-- so sent * 1000 / span_ms is a rate also where the push interval is longer than a minute. Null is
+-- what the client does not tell: librdkafka tells only a share consumer's bytes.
 WITH increases AS (
     SELECT
         *,
@@ -20,6 +20,27 @@ WITH increases AS (
         END AS counter
     FROM metric_totals
 ),
+series AS (
+    SELECT
+        cluster_id,
+        minute,
+        client_instance_id,
+        principal,
+        client_id,
+        client_software_name,
+        client_software_version,
+        counter,
+        sum(increase) AS increase,
+        min(unix_micros(span_start)) AS first_start,
+        max(unix_micros(event_time)) AS last_end,
+        -- A client pushes all its counters at once: what one misses between points, all miss.
+        max(unix_micros(event_time)) - min(unix_micros(span_start))
+        - sum(unix_micros(event_time) - unix_micros(span_start)) AS lost
+    FROM increases
+    -- Consumers tell each count per topic again.
+    WHERE counter = 'bytes_sent' OR (counter IS NOT NULL AND topic IS NULL)
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, series_id
+),
 minutes AS (
     SELECT
         cluster_id,
@@ -33,11 +54,8 @@ minutes AS (
         sum(CASE WHEN counter = 'bytes_sent' THEN increase END) AS bytes_sent,
         sum(CASE WHEN counter = 'records_in' THEN increase END) AS records_consumed,
         sum(CASE WHEN counter = 'bytes_in' THEN increase END) AS bytes_consumed,
-        min(span_start) AS first_start,
-        max(event_time) AS last_end
-    FROM increases
-    -- Consumers tell each count per topic again.
-    WHERE counter = 'bytes_sent' OR (counter IS NOT NULL AND topic IS NULL)
+        (max(last_end) - min(first_start) - greatest(max(lost), 0)) / 1e3 AS span_ms
+    FROM series
     GROUP BY 1, 2, 3, 4, 5, 6, 7
 )
 SELECT
@@ -52,5 +70,5 @@ SELECT
     bytes_sent,
     records_consumed,
     bytes_consumed,
-    (unix_micros(last_end) - unix_micros(first_start)) / 1e3 AS span_ms
+    span_ms
 FROM minutes

@@ -1,6 +1,6 @@
 -- One row per client that produced or fetched and never asked for a telemetry subscription
--- (KIP-714), with why: too_old (Java before 3.7, librdkafka before 2.5), switched_off (it could:
--- enable.metrics.push is false), or other_software, of which nobody here knows.
+-- (KIP-714), with why: too_old (Java before 3.7, as Confluent counts 7.7, librdkafka before 2.5),
+-- switched_off (it could: enable.metrics.push is false), or other_software, of which nobody here knows.
 WITH clients AS (
     SELECT
         cluster_id,
@@ -13,7 +13,14 @@ WITH clients AS (
             WHEN client_software_name = 'librdkafka' THEN client_software_version
             ELSE split_part(client_software_version, 'rdkafka-', 2)
         END AS library_version,
-        CASE WHEN client_software_name = 'apache-kafka-java' THEN 3007 ELSE 2005 END AS first_able,
+        CASE
+            WHEN client_software_name <> 'apache-kafka-java' OR client_software_name IS NULL
+                THEN 2005
+            -- Confluent counts its own way: 7.7.0-ccs, or -ce with its server, is Kafka 3.7.0.
+            WHEN client_software_version LIKE '%-ccs' OR client_software_version LIKE '%-ce'
+                THEN 7007
+            ELSE 3007
+        END AS first_able,
         count(*) AS requests,
         min(event_time) AS first_seen,
         max(event_time) AS last_seen

@@ -29,8 +29,8 @@ brokers_of AS (
         sum(sizes.starved_fetches) AS starved_fetches,
         max(sizes.starved_partitions) AS starved_partitions,
         sum(sizes.oversized_batches) AS oversized_batches,
-        max(CASE WHEN sizes.oversized_batches > 0 THEN sizes.max_response_bytes END)
-            AS oversized_bytes,
+        -- Compared by bytes, their first field.
+        max(array_max(sizes.largest_oversized)['bytes']) AS oversized_bytes,
         max(sizes.max_response_bytes) AS max_response_bytes,
         max(sizes.bound_bytes) AS bound_bytes,
         max(sizes.max_bytes) AS max_bytes,

@@ -12,21 +12,25 @@ WITH sizes AS (
 newest AS (
     SELECT
         *,
+        -- Of any broker: a new leader held them all along, as a follower.
         row_number() OVER (
-            PARTITION BY cluster_id, broker_id, topic, partition, producer_id
-            ORDER BY event_time DESC
+            PARTITION BY cluster_id, topic, partition, producer_id
+            ORDER BY event_time DESC, is_removed
         ) AS nth,
         min(event_time) OVER (
-            PARTITION BY cluster_id, broker_id, topic, partition, producer_id
+            PARTITION BY cluster_id, topic, partition, producer_id
         ) AS first_held_at
     FROM active_producers
 ),
+-- active_producers has what changed alone: of a snapshot that found nothing new pipeline_progress tells.
 snapshots AS (
-    SELECT
-        cluster_id,
-        min(event_time) AS first_at,
-        max(event_time) AS snapshot_time
-    FROM active_producers
+    SELECT cluster_id, min(event_time) AS first_at, max(event_time) AS snapshot_time
+    FROM (
+        SELECT cluster_id, event_time FROM active_producers
+        UNION ALL
+        SELECT cluster_id, event_time FROM pipeline_progress
+        WHERE job = 'snapshot' AND target = 'active_producers' AND outcome = 'in'
+    ) AS taken
     GROUP BY cluster_id
 ),
 expirations AS (

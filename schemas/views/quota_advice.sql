@@ -1,5 +1,6 @@
 -- One row per user and kind of client quota: the quota its use of the last days suggests, from conf's
--- quotas.percentile of its windows at the broker where it used most, and quotas.headroom on top. A
+-- quotas.percentile of its windows at the broker where it used most, and quotas.headroom on top. Client
+-- ids for which the user has a quota (levels 1 and 2) are left out: none of the user holds them. A
 -- user that its quota throttled in more than one window of ten would use more than shows: it is raised,
 -- to the double at most. advice: set (no quota of users binds it; one of client ids alone may, levels 7
 -- and 8), raise, or keep. throttled_windows: of the windows since the quota in force holds
@@ -33,6 +34,7 @@ charged AS (
         event_time,
         broker_id,
         principal,
+        client_id,
         quota_type,
         usage + 0 AS usage, -- without a column's comment, on which DataFusion's unions break
         CAST(0 AS BIGINT) AS throttled_requests,
@@ -45,6 +47,7 @@ charged AS (
         event_time,
         broker_id,
         principal,
+        client_id,
         coalesce(throttled_by, quota_type),
         0e0,
         throttled_requests + 0,
@@ -52,6 +55,21 @@ charged AS (
         CAST(NULL AS INT)
     FROM quota_usage
     WHERE throttled_requests > 0
+),
+clients AS (
+    SELECT
+        cluster_id,
+        event_time,
+        broker_id,
+        principal,
+        quota_type,
+        sum(usage) AS usage,
+        sum(throttled_requests) AS throttled_requests,
+        max(quota) AS quota,
+        max(quota_level) AS quota_level
+    FROM charged
+    GROUP BY cluster_id, event_time, broker_id, principal, client_id, quota_type
+    HAVING coalesce(max(quota_level), 3) > 2
 ),
 windows AS (
     SELECT
@@ -66,7 +84,7 @@ windows AS (
         sum(used.throttled_requests) AS throttled_requests,
         max(used.quota) AS quota,
         max(used.quota_level) AS quota_level
-    FROM charged AS used
+    FROM clients AS used
     INNER JOIN newest ON used.cluster_id = newest.cluster_id
     LEFT JOIN rules ON used.cluster_id = rules.cluster_id
     WHERE
@@ -135,7 +153,11 @@ users AS (
             END
         ) AS throttled_windows,
         max(CASE WHEN ranked.age = 1 THEN ranked.quota END) AS quota,
-        max(CASE WHEN ranked.age = 1 THEN ranked.quota_level END) AS quota_level,
+        -- A user's own holds for all its client ids; any other, for those that it holds.
+        CASE
+            WHEN max(CASE WHEN ranked.age = 1 THEN ranked.quota_level END) = 3 THEN 3
+            ELSE max(ranked.quota_level)
+        END AS quota_level,
         min(ranked.event_time) AS since,
         max(ranked.event_time) AS until
     FROM ranked

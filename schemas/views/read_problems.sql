@@ -142,7 +142,14 @@ advised AS (
             WHEN counted.lagging_minutes > 0
                 AND software.client_software_name = 'apache-kafka-java'
                 AND TRY_CAST(split_part(software.client_software_version, '.', 1) AS INT) * 1000
-                    + TRY_CAST(split_part(software.client_software_version, '.', 2) AS INT) < 3004
+                    + TRY_CAST(split_part(software.client_software_version, '.', 2) AS INT)
+                    -- Confluent's 7.4.0-ccs is Kafka 3.4.0.
+                    < CASE
+                        WHEN software.client_software_version LIKE '%-ccs'
+                            OR software.client_software_version LIKE '%-ce'
+                            THEN 7004
+                        ELSE 3004
+                    END
                 THEN 'update_client'
             WHEN counted.unavailable_answers + counted.failed_redirect_answers
                     + counted.lagging_minutes > 0

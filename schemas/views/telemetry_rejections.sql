@@ -29,6 +29,15 @@ points AS (
         AND rejected.series_id = covered.series_id
         AND rejected.event_time = covered.event_time
     GROUP BY rejected.cluster_id, rejected.client_instance_id, rejected.payload_sha256
+),
+refused AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, client_instance_id, payload_sha256 ORDER BY event_time
+        ) AS nth
+    FROM unique_pushes
+    WHERE NOT accepted
 )
 SELECT
     pushes.cluster_id,
@@ -41,10 +50,11 @@ SELECT
     max(pushes.event_time) AS last_seen,
     coalesce(sum(points.delta_points), 0) AS delta_points,
     coalesce(sum(points.recovered_points), 0) AS recovered_points
-FROM unique_pushes AS pushes
+FROM refused AS pushes
 LEFT JOIN points
-    ON pushes.cluster_id = points.cluster_id
+    -- The points of a payload are there once, however often it was sent.
+    ON pushes.nth = 1
+    AND pushes.cluster_id = points.cluster_id
     AND pushes.client_instance_id = points.client_instance_id
     AND pushes.payload_sha256 = points.payload_sha256
-WHERE NOT pushes.accepted
 GROUP BY pushes.cluster_id, pushes.client_instance_id, pushes.error_code

@@ -350,6 +350,23 @@ def test_heap_is_forecast_from_what_comes_and_how_long_it_stays(warehouse: Wareh
     assert heap["formula"] == "5.010 new entries/s x 86400 s x 424 bytes, at least the 510 held now"
 
 
+def test_ids_that_another_broker_leads_now_are_not_new(warehouse: Warehouse) -> None:
+    held = [active(0, n) for n in range(10)] + [active(100, n, is_removed=True) for n in range(10)]
+    held += [active(100, n, broker_id=2) for n in range(10)]
+    make_tables(warehouse, {"active_producers": held})
+    heaps = rows(warehouse, "SELECT * FROM producer_id_heap ORDER BY broker_id")
+    told = ("broker_id", "entries", "entries_per_s", "forecast_entries")
+    assert picked(heaps, *told) == [(2, 10, 0.0, 10)]
+
+
+def test_snapshots_that_found_nothing_new_took_time_all_the_same(warehouse: Warehouse) -> None:
+    held = [active(0, 1), *(active(60, n) for n in range(2, 302))]
+    quiet = counted(6_000, 0, "in", 301, job="snapshot", target="active_producers")
+    make_tables(warehouse, {"active_producers": held, "pipeline_progress": [quiet]})
+    (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")
+    assert picked([heap], "entries_per_s", "snapshot_time") == [(0.05, at(6_000))]
+
+
 def test_heap_that_fits_needs_no_advice(warehouse: Warehouse) -> None:
     make_tables(warehouse, {"active_producers": [active(0, 1)]})
     (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")

@@ -126,7 +126,13 @@ def test_a_client_has_one_row_for_a_topic_however_that_is_named(warehouse: Wareh
 
 @pytest.mark.parametrize(
     ("version", "advice"),
-    [("3.3.2", "update_client"), ("3.4.0", "check_replication"), ("x", "check_replication")],
+    [
+        ("3.3.2", "update_client"),
+        ("3.4.0", "check_replication"),
+        ("7.3.1-ccs", "update_client"),
+        ("7.4.0-ce", "check_replication"),
+        ("x", "check_replication"),
+    ],
 )
 def test_old_java_clients_stay_on_a_lagging_follower(
     warehouse: Warehouse, version: str, advice: str

@@ -58,6 +58,20 @@ def counter(
             [(0, None, None, None, None), (3, None, None, None, 60_000)],
             id="cumulative counters",
         ),
+        pytest.param(
+            [
+                *(counter(10, 0, SENT, 5), counter(50, 40, SENT, 5)),
+                *(counter(10, 0, BYTES, 70, "a"), counter(50, 40, BYTES, 70, "a")),
+                counter(50, 40, BYTES, 1, "b"),
+            ],
+            [(10, 141, None, None, 20_000)],
+            id="a push between was lost, and its time with it",
+        ),
+        pytest.param(
+            [counter(10, 0, SENT, 5), counter(70, 65, SENT, 5)],
+            [(5, None, None, None, 10_000), (5, None, None, None, 5_000)],
+            id="one at the minute's edge was",
+        ),
         pytest.param([gauge(30, "producer.record.send.rate", 1)], [], id="no counter"),
     ],
 )
