@@ -37,6 +37,12 @@ def throttled(second: float, usage: float, limit: float, **others: Any) -> Row:
     return held(second, usage, limit, throttled_requests=3, **others)
 
 
+OWN = {"client_id": "etl", "quota_level": 1}
+"""A client id for which its user has a quota: none of the user alone holds it."""
+
+DEFAULT_ID = OWN | {"quota_level": 2}
+
+
 @pytest.fixture
 def told(fill: Fill) -> Fill:
     """Fills the tables the views read; those not named are empty."""
@@ -50,35 +56,35 @@ def told(fill: Fill) -> Fill:
     [
         pytest.param(
             [used(n, 100.0) for n in range(10)],
-            ("alice", "set", 125.0, 10, 0, 0),
+            [("alice", "set", 125.0, 10, 0, 0)],
             id="what is used, and a quarter",
         ),
         pytest.param(
             [*(used(n, 100.0) for n in range(199)), used(999, 9_000.0)],
-            ("alice", "set", 125.0, 200, 0, 1),
+            [("alice", "set", 125.0, 200, 0, 1)],
             id="a peak of one window in two hundred does not count",
         ),
         pytest.param(
             [used(0, 100.0), used(0, 60.0, client_id="other"), used(0, 10.0, broker_id=2)],
-            ("alice", "set", 200.0, 2, 0, 0),
+            [("alice", "set", 200.0, 2, 0, 0)],
             id="clients of a user add up at a broker, and the busiest broker counts",
         ),
         pytest.param(
-            [held(0, 30.0, 100.0)], ("alice", "keep", 100.0, 1, 0, 0), id="room enough: kept"
+            [held(0, 30.0, 100.0)], [("alice", "keep", 100.0, 1, 0, 0)], id="room enough: kept"
         ),
         pytest.param(
             [throttled(n, 99.0, 100.0) for n in range(4)],
-            ("alice", "raise", 125.0, 4, 4, 0),
+            [("alice", "raise", 125.0, 4, 4, 0)],
             id="throttled: a quarter more",
         ),
         pytest.param(
             [throttled(n, 300.0, 100.0) for n in range(4)],
-            ("alice", "raise", 200.0, 4, 4, 4),
+            [("alice", "raise", 200.0, 4, 4, 4)],
             id="never more than double",
         ),
         pytest.param(
             [throttled(n, 99.0, 100.0, throttled_by="request_percentage") for n in range(4)],
-            ("alice", "keep", 100.0, 4, 0, 0),
+            [("alice", "keep", 100.0, 4, 0, 0)],
             id="throttled by another kind of quota: kept",
         ),
         pytest.param(
@@ -90,12 +96,12 @@ def told(fill: Fill) -> Fill:
                     used(n, 0.0, throttled_requests=3, throttled_by="request_percentage"),
                 )
             ],
-            ("alice", "raise", 12.5, 4, 4, 0),
+            [("alice", "raise", 12.5, 4, 4, 0)],
             id="what it held back of what it produced counts for the quota of request time",
         ),
         pytest.param(
             [throttled(0, 99.0, 100.0), *(held(n, 50.0, 100.0) for n in range(1, 20))],
-            ("alice", "keep", 100.0, 20, 1, 0),
+            [("alice", "keep", 100.0, 20, 1, 0)],
             id="throttled now and then: kept",
         ),
         pytest.param(
@@ -103,31 +109,73 @@ def told(fill: Fill) -> Fill:
                 *(throttled(n, 99.0, 100.0) for n in range(40)),
                 *(held(n, 99.0, 125.0) for n in range(40, 50)),
             ],
-            ("alice", "keep", 125.0, 50, 0, 0),
+            [("alice", "keep", 125.0, 50, 0, 0)],
             id="what an earlier quota throttled tells nothing of the one in force",
         ),
         pytest.param(
             [held(0, 99.0, 100.0), throttled(1, 99.0, 125.0)],
-            ("alice", "keep", 125.0, 2, 1, 0),
+            [("alice", "keep", 125.0, 2, 1, 0)],
             id="one window of a new quota says little",
         ),
         pytest.param(
             [held(0, 50.0, 100.0), used(11, 50.0)],
-            ("alice", "set", 63.0, 2, 0, 0),
+            [("alice", "set", 63.0, 2, 0, 0)],
             id="the quota of the newest window is the one in force; bytes are whole",
         ),
         pytest.param(
+            [
+                row
+                for n in range(4)
+                for row in (throttled(n, 99.0, 100.0, **OWN), held(n, 200.0, 500.0))
+            ],
+            [("alice", "keep", 500.0, 4, 0, 0)],
+            id="what a quota of one of its client ids held back counts for that quota alone",
+        ),
+        pytest.param(
+            [
+                row
+                for n in range(4)
+                for row in (held(n, 800.0, 1_000.0, **OWN), throttled(n, 500.0, 500.0))
+            ],
+            [("alice", "raise", 625.0, 4, 4, 0)],
+            id="neither its limit nor its use counts",
+        ),
+        pytest.param(
+            [
+                row
+                for n in range(4)
+                for row in (
+                    throttled(n, 99.0, 100.0, **OWN, throttled_by="request_percentage"),
+                    held(n, 9.0, 10.0, **OWN, quota_type="request_percentage"),
+                    held(n, 2.0, 10.0, quota_type="request_percentage"),
+                    held(n, 50.0, 100.0),
+                )
+            ],
+            [("alice", "keep", 100.0, 4, 0, 0), ("alice", "keep", 10.0, 4, 0, 0)],
+            id="nor what it held back of another kind",
+        ),
+        pytest.param(
+            [
+                row
+                for n in range(4)
+                for row in (throttled(n, 99.0, 100.0, **DEFAULT_ID), used(n, 0.0))
+            ],
+            [],
+            id="a user all of whose client ids have one has no row",
+        ),
+        pytest.param(
             [used(-8 * 86_400, 9_000.0), used(0, 100.0)],
-            ("alice", "set", 125.0, 1, 0, 0),
+            [("alice", "set", 125.0, 1, 0, 0)],
             id="what is older than a week is forgotten",
         ),
     ],
 )
 def test_quota_advice(
-    warehouse: Warehouse, told: Fill, windows: list[Row], expected: tuple[Any, ...]
+    warehouse: Warehouse, told: Fill, windows: list[Row], expected: list[tuple[Any, ...]]
 ) -> None:
     told("quota_usage", windows)
-    assert picked(rows(warehouse, "SELECT * FROM quota_advice"), *ADVICE) == [expected]
+    found = rows(warehouse, "SELECT * FROM quota_advice ORDER BY quota_type")
+    assert picked(found, *ADVICE) == expected
 
 
 def test_percentile_and_headroom_are_those_of_conf(warehouse: Warehouse, told: Fill) -> None:
@@ -161,6 +209,38 @@ def test_only_what_conf_names_is_asked_for(
 ) -> None:
     told("settings", [setting("quotas.advised_users", advised)])
     told("quota_usage", [used(0, 100.0, **others)])
+    found = rows(warehouse, "SELECT * FROM quota_asks")
+    assert [row["entity_name"] for row in found] == asked
+
+
+@pytest.mark.parametrize(
+    ("windows", "asked"),
+    [
+        pytest.param(
+            [used(0, 9.0, broker_id=2, quota_level=7, quota=10.0), used(0, 100.0, client_id="b")],
+            [],
+            id="one of its client ids, at another broker, has a quota that this would undo",
+        ),
+        pytest.param(
+            [used(0, 9.0, quota_level=8, quota=10.0), used(11, 100.0, client_id="b")],
+            [],
+            id="or had one in an earlier window",
+        ),
+        pytest.param(
+            [used(0, 9.0, quota_level=7, quota=10.0), held(11, 100.0, 200.0)],
+            ["alice"],
+            id="its own took the place of that",
+        ),
+        pytest.param(
+            [held(0, 100.0, 200.0), used(11, 100.0)], ["alice"], id="its own was taken off"
+        ),
+    ],
+)
+def test_no_quota_of_client_ids_is_replaced(
+    warehouse: Warehouse, told: Fill, windows: list[Row], asked: list[str]
+) -> None:
+    told("settings", [setting("quotas.advised_users", "*")])
+    told("quota_usage", windows)
     found = rows(warehouse, "SELECT * FROM quota_asks")
     assert [row["entity_name"] for row in found] == asked
 
