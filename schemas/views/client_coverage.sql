@@ -1,38 +1,32 @@
 -- One row per client instance (KIP-714): what it was asked for, and what came. A push is missing
--- when the next one came later than 1.5 intervals: whole intervals without one are counted, up to
--- the newest row of the cluster (as_of) or the client's end. expected_pushes = accepted + missing.
+-- when the next one came later than 1.5 intervals: whole intervals without one are counted, each as
+-- long as was asked for by then and none while no metrics were asked for, up to the newest row of
+-- the cluster (as_of) or the client's end. expected_pushes = accepted + missing.
 -- state: terminated (took its leave), cut_off (answered 35 UNSUPPORTED_VERSION, 42 INVALID_REQUEST
 -- or 87 INVALID_RECORD, after which clients never push again, and it did not), vanished (silent for
--- more than 1.5 intervals), never_pushed (asked, then silent as long), active.
+-- more than 1.5 intervals), never_pushed (asked, then silent as long), active. Pushes that upkeep
+-- removed are not taken for pushes that never came: an instance that was not seen since is left
+-- out, and one that was there before may have vanished, but is not called never_pushed.
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS as_of FROM telemetry_contacts GROUP BY cluster_id
+),
+kept AS (
+    SELECT cluster_id, max(event_time) AS kept_since
+    FROM pipeline_progress
+    WHERE target = 'telemetry_pushes' AND outcome = 'removed'
+    GROUP BY cluster_id
 ),
 spans AS (
     SELECT
         *,
         CASE
-            WHEN is_push = 0 OR NOT accepted
-                OR unix_millis(event_time) - unix_millis(previous_push) <= interval_ms * 1.5
-                THEN 0
-            WHEN terminating AND previous_push IS NOT NULL AND interval_ms IS NOT NULL
-                THEN CAST(
-                    floor(
-                        CAST(unix_millis(event_time) - unix_millis(previous_push) AS DOUBLE)
-                        / interval_ms
-                    ) AS BIGINT
-                )
-            ELSE coalesce(
-                CAST(
-                    round(
-                        CAST(unix_millis(event_time) - unix_millis(previous_push) AS DOUBLE)
-                        / interval_ms
-                    ) AS BIGINT
-                ) - 1,
-                0
-            )
+            WHEN is_push = 0 OR NOT accepted OR due <= 1.5 THEN 0
+            WHEN terminating THEN CAST(floor(due) AS BIGINT)
+            ELSE CAST(round(due) AS BIGINT) - 1
         END AS missing_before,
         row_number() OVER (
-            PARTITION BY cluster_id, client_instance_id ORDER BY event_time DESC, is_push DESC
+            PARTITION BY cluster_id, client_instance_id
+            ORDER BY event_time DESC, is_push DESC, coalesce(error_code, 0) DESC
         ) AS from_end
     FROM telemetry_contacts
 ),
@@ -46,6 +40,8 @@ instances AS (
         max(CASE WHEN from_end = 1 THEN client_software_version END) AS client_software_version,
         max(CASE WHEN from_end = 1 THEN client_address END) AS client_address,
         max(CASE WHEN from_end = 1 THEN interval_ms END) AS push_interval_ms,
+        max(CASE WHEN from_end = 1 AND is_wanted THEN interval_ms END) AS wanted_interval_ms,
+        max(CASE WHEN from_end = 1 AND (is_push = 0 OR NOT accepted) THEN due END) AS due,
         array_sort(array_agg(DISTINCT broker_id)) AS broker_ids,
         min(event_time) AS first_seen,
         max(event_time) AS last_seen,
@@ -67,20 +63,31 @@ ended AS (
         terminated IS NOT NULL AS is_terminated,
         terminated IS NULL AND refused IS NOT NULL
             AND (last_push IS NULL OR last_push < refused) AS is_cut_off,
+        last_push IS NULL AND (kept_since IS NULL OR first_seen >= kept_since) AS has_never_pushed,
         unix_millis(as_of) - unix_millis(last_seen) AS silent_ms
     FROM instances
     INNER JOIN newest ON instances.cluster_id = newest.cluster_id
+    LEFT JOIN kept ON instances.cluster_id = kept.cluster_id
+    WHERE kept_since IS NULL OR last_seen >= kept_since
+),
+silent AS (
+    SELECT
+        *,
+        round(
+            coalesce(due, 0e0) + coalesce(CAST(silent_ms AS DOUBLE) / wanted_interval_ms, 0e0), 3
+        ) AS due_at_end
+    FROM ended
 ),
 counted AS (
     SELECT
         *,
         missing_within + CASE
             WHEN NOT is_terminated AND NOT is_cut_off AND last_push IS NOT NULL
-                AND silent_ms > push_interval_ms * 1.5
-                THEN CAST(floor(CAST(silent_ms AS DOUBLE) / push_interval_ms) AS BIGINT)
+                AND due_at_end > 1.5
+                THEN CAST(floor(due_at_end) AS BIGINT)
             ELSE 0
         END AS missing_pushes
-    FROM ended
+    FROM silent
 )
 SELECT
     cluster_id,
@@ -97,7 +104,7 @@ SELECT
         WHEN is_terminated THEN 'terminated'
         WHEN is_cut_off THEN 'cut_off'
         WHEN silent_ms <= push_interval_ms * 1.5 THEN 'active'
-        WHEN last_push IS NULL THEN 'never_pushed'
+        WHEN has_never_pushed THEN 'never_pushed'
         WHEN push_interval_ms IS NOT NULL THEN 'vanished'
         ELSE 'active'
     END AS state,

@@ -2,8 +2,8 @@
 -- transactional and application ids are those its metrics name; a producer outside transactions
 -- and a consumer without a group name none. Kafka Streams names its application on its admin client
 -- alone; the consumers of it have that id as their group. ended: terminated, cut_off, vanished,
--- never_pushed (see client_coverage); null while it is active. client_kind: producer, consumer or
--- admin, by its metrics.
+-- never_pushed (see client_coverage, also for whom upkeep forgot); null while it is active.
+-- client_kind: producer, consumer or admin, by its metrics.
 WITH named AS (
     SELECT
         cluster_id,
