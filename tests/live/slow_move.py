@@ -64,7 +64,7 @@ class Told:
         ship(self.cluster, LOG, self._lines(since_ms))
         if with_snapshot:
             at = datetime.fromtimestamp((self.until_ms + self.moved_ms) / 1_000, UTC)
-            take.take(self.conf, at, lambda _: None, SECTIONS)
+            take.take(self.conf, at, lambda _: None, (*SECTIONS, "client_quotas"))
         runner.run(self.conf, JOBS, None, lambda _: None)
 
     def rows(self, sql: str) -> list[dict[str, Any]]:

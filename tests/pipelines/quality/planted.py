@@ -116,6 +116,7 @@ GOOD: Content = {
         counted("left_out", 99, "client_metrics", **of_job("client_metrics"), reason="same_point"),
         counted("in", 1, "fetches", **of_job("fetches")),
         counted("out", 1, "fetches", **of_job("fetches")),
+        counted("in", 0, "client_quotas", **of_job("snapshot")),
     ],
     "producer_id_rates": [ids(), ids(tokens=-1.0, is_violating=True), ids(kind="activation")],
     "quota_usage": [used(), used(quota=None, is_over=None)],
@@ -155,6 +156,9 @@ BAD: dict[tuple[str, str], Content] = {
     },
     ("client_metrics", "point_unique"): {"client_metrics": [point()]},
     ("client_metrics", "push_known"): {"client_metrics": [point("of nobody")]},
+    ("pipeline_progress", "row_count_positive"): {
+        "pipeline_progress": [counted("out", 0, "requests", **of_job("snapshot"))]
+    },
     ("pipeline_progress", "lines_reconcile"): {"pipeline_progress": [counted("in", 1)]},
     ("pipeline_progress", "pushes_reconcile"): {
         "pipeline_progress": [counted("in", 1, **of_job("ingest_otlp"))]
