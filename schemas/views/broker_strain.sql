@@ -3,7 +3,7 @@
 -- PRODUCE from receive to sent, a consumer's FETCH without its wait for records. A minute of 20 requests
 -- and more is slow where p99 is past the limit of conf (replication.produce_p99_ms, fetch_p99_ms) and
 -- past p99_rise times what is usual, the median of the hour's minutes. shrunk_partitions: those that the
--- broker has a replica of and that came down to min.insync.replicas or under. is_suffering: one did, or
+-- broker had a replica of and that came down to min.insync.replicas or under. is_suffering: one did, or
 -- the minute before was slow too.
 WITH waited AS (
     SELECT
@@ -84,6 +84,18 @@ followed AS (
         lag(minute) OVER (PARTITION BY cluster_id, broker_id, api ORDER BY minute) AS before
     FROM judged
 ),
+shrunk AS (
+    -- A partition that flaps is one.
+    SELECT DISTINCT
+        shrinks.cluster_id,
+        date_trunc('minute', shrinks.event_time) AS minute,
+        shrinks.broker_id,
+        shrinks.topic_id,
+        shrinks.partition
+    FROM min_isr_shrinks AS shrinks
+    INNER JOIN replication_time AS newest ON shrinks.cluster_id = newest.cluster_id
+    WHERE unix_micros(shrinks.event_time) > unix_micros(newest.event_time) - 3600000000
+),
 strain AS (
     SELECT
         cluster_id,
@@ -102,19 +114,17 @@ strain AS (
     FROM followed
     UNION ALL
     SELECT
-        shrinks.cluster_id,
-        date_trunc('minute', shrinks.event_time) AS minute,
-        shrinks.broker_id,
+        cluster_id,
+        minute,
+        broker_id,
         CAST(NULL AS DOUBLE) AS produce_p99_ms,
         CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
         CAST(NULL AS DOUBLE) AS fetch_p99_ms,
         CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
         count(*) AS shrunk_partitions,
         1 AS suffers
-    FROM min_isr_shrinks AS shrinks
-    INNER JOIN replication_time AS newest ON shrinks.cluster_id = newest.cluster_id
-    WHERE unix_micros(shrinks.event_time) > unix_micros(newest.event_time) - 3600000000
-    GROUP BY shrinks.cluster_id, date_trunc('minute', shrinks.event_time), shrinks.broker_id
+    FROM shrunk
+    GROUP BY cluster_id, minute, broker_id
 )
 
 SELECT

@@ -1,8 +1,9 @@
--- One row per time that a leader asked for fewer replicas in sync than the partition should have, no more
--- than min.insync.replicas, and fewer than before (ALTER_PARTITION), and broker that has, or had then, a
--- replica of it. Before is by such requests and the last snapshot; where neither tells, nothing shrank.
--- replicas: how many it was last asked to have, else has, else had in sync. min_in_sync is the topic's,
--- else the brokers', else 1 as Kafka ships it.
+-- One row per time that a leader asked for fewer replicas in sync than the partition should have,
+-- no more than min.insync.replicas, and fewer than before (ALTER_PARTITION), and broker that then
+-- had a replica of it: in sync after or before, by the snapshots of that time, or by the last move
+-- asked for; none that a move has taken away. Before is by leaders and the last snapshot; where
+-- neither tells, nothing shrank. replicas: how many it was last asked to have, else has, else had
+-- in sync. min_in_sync is the topic's, else the brokers', else 1 as Kafka ships it.
 WITH told AS (
     SELECT
         cluster_id,
@@ -13,14 +14,46 @@ WITH told AS (
     FROM reassignment_changes
     WHERE change = 'in_sync' AND error_code IN (0, 108)
 ),
-sizes AS (
+asked AS (
+    SELECT
+        changes.cluster_id,
+        coalesce(changes.topic_id, topic_ids.topic_id) AS topic_id,
+        changes.partition,
+        changes.event_time,
+        -- Null where a move was called off.
+        changes.replica_id + 0 AS node
+    FROM reassignment_changes AS changes
+    LEFT JOIN topic_ids
+        ON changes.cluster_id = topic_ids.cluster_id AND changes.topic = topic_ids.topic
+    WHERE changes.change IN ('requested', 'cancelled') AND changes.error_code = 0
+),
+wanted AS (
+    SELECT
+        cluster_id, topic_id, partition, event_time, count(*) AS replicas, array_agg(node) AS nodes
+    FROM asked
+    WHERE node IS NOT NULL
+    GROUP BY cluster_id, topic_id, partition, event_time
+),
+held AS (
+    SELECT
+        cluster_id,
+        topic_id,
+        partition,
+        broker_id + 0 AS node,
+        min(valid_from) AS held_from,
+        CASE WHEN count(valid_to) = count(*) THEN max(valid_to) END AS held_to
+    FROM replica_history
+    GROUP BY cluster_id, topic_id, partition, broker_id
+),
+states AS (
     SELECT
         cluster_id,
         topic_id,
         partition,
         event_time,
-        true AS is_told,
-        count(DISTINCT node) AS in_sync
+        'leader' AS told_by,
+        count(DISTINCT node) AS in_sync,
+        array_agg(DISTINCT node) AS nodes
     FROM told
     GROUP BY cluster_id, topic_id, partition, event_time
     UNION ALL
@@ -29,19 +62,39 @@ sizes AS (
         topic_id,
         partition,
         max(valid_from) AS event_time,
-        -- When that was is not known: a snapshot comes later.
-        false AS is_told,
-        count(CASE WHEN is_in_sync THEN 1 END) AS in_sync
+        'snapshot' AS told_by,
+        count(CASE WHEN is_in_sync THEN 1 END) AS in_sync,
+        array_agg(CASE WHEN is_in_sync THEN broker_id + 0 END) AS nodes
     FROM current_replicas
     GROUP BY cluster_id, topic_id, partition
+    UNION ALL
+    SELECT
+        cluster_id,
+        topic_id,
+        partition,
+        event_time,
+        'move' AS told_by,
+        count(node) AS in_sync,
+        array_agg(node) AS nodes
+    FROM asked
+    GROUP BY cluster_id, topic_id, partition, event_time
 ),
 in_order AS (
     SELECT
         *,
         lag(in_sync) OVER (
+            PARTITION BY cluster_id, topic_id, partition, told_by = 'move' ORDER BY event_time
+        ) AS in_sync_before,
+        lag(nodes) OVER (
+            PARTITION BY cluster_id, topic_id, partition, told_by = 'move' ORDER BY event_time
+        ) AS nodes_before,
+        max(CASE WHEN told_by = 'move' THEN event_time END) OVER (
             PARTITION BY cluster_id, topic_id, partition ORDER BY event_time
-        ) AS in_sync_before
-    FROM sizes
+        ) AS asked_time,
+        max(CASE WHEN told_by = 'snapshot' THEN event_time END) OVER (
+            PARTITION BY cluster_id, topic_id, partition ORDER BY event_time
+        ) AS seen_time
+    FROM states
 ),
 least_of AS (
     SELECT
@@ -54,76 +107,96 @@ least_of AS (
     GROUP BY
         cluster_id, entity_type, CASE WHEN entity_type = 'topic' THEN entity_name ELSE '' END
 ),
-wanted AS (
-    SELECT
-        changes.cluster_id,
-        coalesce(changes.topic_id, topic_ids.topic_id) AS topic_id,
-        changes.partition,
-        changes.event_time,
-        row_number() OVER (
-            PARTITION BY
-                changes.cluster_id, coalesce(changes.topic_id, topic_ids.topic_id), changes.partition
-            ORDER BY changes.event_time DESC
-        ) AS age,
-        count(*) AS replicas
-    FROM reassignment_changes AS changes
-    LEFT JOIN topic_ids
-        ON changes.cluster_id = topic_ids.cluster_id AND changes.topic = topic_ids.topic
-    WHERE changes.change = 'requested' AND changes.error_code = 0
-    GROUP BY
-        changes.cluster_id,
-        coalesce(changes.topic_id, topic_ids.topic_id),
-        changes.partition,
-        changes.event_time
-),
 assigned AS (
     SELECT cluster_id, topic_id, partition, count(*) AS replicas
     FROM current_replicas
     GROUP BY cluster_id, topic_id, partition
 ),
-holders AS (
+shrunk AS (
+    SELECT
+        in_order.*,
+        names.topic,
+        wanted.nodes AS wanted,
+        wanted.event_time AS wanted_time,
+        coalesce(wanted.replicas, assigned.replicas, in_order.in_sync_before) AS replicas,
+        coalesce(of_topic.min_in_sync, of_brokers.min_in_sync, 1) AS min_in_sync
+    FROM in_order
+    LEFT JOIN wanted
+        ON in_order.cluster_id = wanted.cluster_id
+            AND in_order.topic_id = wanted.topic_id
+            AND in_order.partition = wanted.partition
+            AND in_order.asked_time = wanted.event_time
+    LEFT JOIN assigned
+        ON in_order.cluster_id = assigned.cluster_id
+            AND in_order.topic_id = assigned.topic_id
+            AND in_order.partition = assigned.partition
+    LEFT JOIN topic_ids AS names
+        ON in_order.cluster_id = names.cluster_id AND in_order.topic_id = names.topic_id
+    LEFT JOIN least_of AS of_topic
+        ON in_order.cluster_id = of_topic.cluster_id
+            AND names.topic = of_topic.topic
+            AND of_topic.entity_type = 'topic'
+    LEFT JOIN least_of AS of_brokers
+        ON in_order.cluster_id = of_brokers.cluster_id AND of_brokers.entity_type = 'broker'
+    WHERE
+        -- When it came to what a snapshot saw is not known: a snapshot comes later.
+        in_order.told_by = 'leader'
+        AND in_order.in_sync < in_order.in_sync_before
+        AND in_order.in_sync
+            < coalesce(wanted.replicas, assigned.replicas, in_order.in_sync_before)
+        AND in_order.in_sync <= coalesce(of_topic.min_in_sync, of_brokers.min_in_sync, 1)
+),
+named AS (
     SELECT cluster_id, topic_id, partition, node
     FROM told
     UNION
-    SELECT cluster_id, topic_id, partition, broker_id + 0 AS node
-    FROM current_replicas
+    SELECT cluster_id, topic_id, partition, node
+    FROM asked
+    UNION
+    SELECT cluster_id, topic_id, partition, node
+    FROM held
 )
 
 SELECT
     shrunk.cluster_id,
     shrunk.event_time,
     shrunk.topic_id,
-    names.topic,
+    shrunk.topic,
     shrunk.partition,
-    holders.node AS broker_id,
+    named.node AS broker_id,
     shrunk.in_sync_before,
     shrunk.in_sync,
-    coalesce(wanted.replicas, assigned.replicas, shrunk.in_sync_before) AS replicas,
-    coalesce(of_topic.min_in_sync, of_brokers.min_in_sync, 1) AS min_in_sync
-FROM in_order AS shrunk
-INNER JOIN holders
-    ON shrunk.cluster_id = holders.cluster_id
-        AND shrunk.topic_id = holders.topic_id
-        AND shrunk.partition = holders.partition
-LEFT JOIN wanted
-    ON shrunk.cluster_id = wanted.cluster_id
-        AND shrunk.topic_id = wanted.topic_id
-        AND shrunk.partition = wanted.partition
-        AND wanted.age = 1
-LEFT JOIN assigned
-    ON shrunk.cluster_id = assigned.cluster_id
-        AND shrunk.topic_id = assigned.topic_id
-        AND shrunk.partition = assigned.partition
-LEFT JOIN topic_ids AS names
-    ON shrunk.cluster_id = names.cluster_id AND shrunk.topic_id = names.topic_id
-LEFT JOIN least_of AS of_topic
-    ON shrunk.cluster_id = of_topic.cluster_id
-        AND names.topic = of_topic.topic
-        AND of_topic.entity_type = 'topic'
-LEFT JOIN least_of AS of_brokers
-    ON shrunk.cluster_id = of_brokers.cluster_id AND of_brokers.entity_type = 'broker'
+    shrunk.replicas,
+    shrunk.min_in_sync
+FROM shrunk
+INNER JOIN named
+    ON shrunk.cluster_id = named.cluster_id
+        AND shrunk.topic_id = named.topic_id
+        AND shrunk.partition = named.partition
+LEFT JOIN held
+    ON named.cluster_id = held.cluster_id
+        AND named.topic_id = held.topic_id
+        AND named.partition = held.partition
+        AND named.node = held.node
 WHERE
-    shrunk.is_told
-    AND shrunk.in_sync < shrunk.in_sync_before
-    AND shrunk.in_sync < coalesce(wanted.replicas, assigned.replicas, shrunk.in_sync_before)
-    AND shrunk.in_sync <= coalesce(of_topic.min_in_sync, of_brokers.min_in_sync, 1)
+    array_contains(shrunk.nodes, named.node)
+    -- Once all that a move names are in sync, controllers take the others away. No leader tells it.
+    OR (
+        array_contains(shrunk.nodes_before, named.node)
+        AND coalesce(cardinality(array_except(shrunk.wanted, shrunk.nodes_before)) > 0, true)
+    )
+    -- A request tells what it has until a snapshot of later does.
+    OR (
+        array_contains(shrunk.wanted, named.node)
+        AND (shrunk.seen_time IS NULL OR shrunk.seen_time < shrunk.wanted_time)
+    )
+    -- What no snapshot saw arrive since a move was asked for may have left by it.
+    OR (
+        held.held_from <= shrunk.event_time
+        AND (held.held_to IS NULL OR held.held_to > shrunk.event_time)
+        AND (
+            shrunk.wanted IS NULL
+            OR array_contains(shrunk.wanted, named.node)
+            OR held.held_from > shrunk.wanted_time
+        )
+    )

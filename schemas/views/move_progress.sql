@@ -1,7 +1,7 @@
--- One row per ten seconds in which a replica that was last asked for (reassignments) was behind: what was
--- left then, in bytes by the mean size of all records that came; bytes_per_s that came since the row
--- before, eta_s after which it would be in sync at the pace since then, and took_s after which it really
--- was; null where that is not known.
+-- One row per ten seconds in which a replica that was last asked for (reassignments) was behind,
+-- until it was in sync: what was left then, in bytes by the mean size of all records that came;
+-- bytes_per_s that came since the row before, eta_s after which it would be in sync at the pace
+-- since then, and took_s after which it really was; null where that is not known.
 WITH spans AS (
     SELECT
         moves.cluster_id,
@@ -39,6 +39,7 @@ WITH spans AS (
             AND moves.partition = late.partition
             AND moves.replica_id = late.replica_id
             AND late.last_time >= moves.requested_time
+            AND (moves.joined_time IS NULL OR late.last_time <= moves.joined_time)
 ),
 steps AS (
     SELECT

@@ -1,10 +1,12 @@
--- One row per cluster whose leaders have a throttle of replication: whether answers to followers are
--- small enough for it (KIP-73). One answer of every broker, brokers x response_max_bytes, must pass at
--- min(leader_rate x brokers, network_bytes_per_s) in less than the whole window, or rates swing: what
--- came in one second is waited for in the next ones. largest_response_max_bytes is the most that
--- replica.fetch.response.max.bytes may be, bounded_by the side that bounds it: quota or network
--- (replication.network_bytes_per_s of conf, in all; null where it is not told). leader_rate is the
--- least that stands at a leader; what no snapshot told is taken as Kafka ships it (is_assumed).
+-- One row per cluster whose leaders have a throttle of replication: whether answers to followers
+-- are small enough for it (KIP-73). One answer of every broker, brokers x response_max_bytes, must
+-- pass at min(leader_rate x brokers, network_bytes_per_s) in less than the whole window, or rates
+-- swing: what came in one second is waited for in the next ones. largest_response_max_bytes is the
+-- most that replica.fetch.response.max.bytes may be, bounded_by the side that bounds it: quota or
+-- network (replication.network_bytes_per_s of conf, in all; null where it is not told). brokers:
+-- those that the last snapshot found or that replicated in the last ten minutes; all that ever did
+-- where no snapshot told of brokers. leader_rate is the least that stands at a leader; what no
+-- snapshot told is taken as Kafka ships it (is_assumed).
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM replication_traffic
@@ -23,16 +25,28 @@ rated AS (
         AND throttles.event_time >= newest.event_time
     GROUP BY throttles.cluster_id
 ),
-seen AS (
-    SELECT cluster_id, coalesce(leader_id, -1) AS broker_id FROM replication_traffic
-    UNION
-    SELECT cluster_id, coalesce(follower_id, leader_id) AS broker_id FROM replication_traffic
-    UNION
-    SELECT cluster_id, coalesce(broker_id, -1) AS broker_id FROM current_brokers
+moved AS (
+    SELECT cluster_id, event_time, leader_id + 0 AS broker_id FROM replication_traffic
+    UNION ALL
+    SELECT cluster_id, event_time, follower_id + 0 AS broker_id FROM replication_traffic
+),
+snapshots AS (
+    SELECT cluster_id, count(*) AS brokers FROM current_brokers GROUP BY cluster_id
+),
+there AS (
+    SELECT cluster_id, broker_id + 0 AS broker_id FROM current_brokers
+    UNION ALL
+    SELECT moved.cluster_id, moved.broker_id
+    FROM moved
+    INNER JOIN newest ON moved.cluster_id = newest.cluster_id
+    LEFT JOIN snapshots ON moved.cluster_id = snapshots.cluster_id
+    WHERE
+        snapshots.brokers IS NULL
+        OR unix_micros(moved.event_time) > unix_micros(newest.event_time) - 600000000
 ),
 counted AS (
     SELECT cluster_id, count(DISTINCT broker_id) AS brokers
-    FROM seen
+    FROM there
     WHERE broker_id IS NOT NULL
     GROUP BY cluster_id
 ),

@@ -239,3 +239,25 @@ def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went(
     per_offset = (100_000 + 100_000 + 500_000) * (2 / 3) / 6_000
     assert told[-1]["bytes_left"] == pytest.approx(4_000 * per_offset)
     assert {row["requested_by"] for row in told} == {"User:admin"}
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        pytest.param([behind(3_600, 3, 500, 90_000, 10_000_000)], id="an hour later"),
+        pytest.param([behind(31, 3, 500, 90_000, 10_000_000)], id="in the seconds it joined in"),
+    ],
+)
+def test_what_it_falls_behind_once_it_joined_is_no_part_of_its_move(
+    warehouse: Warehouse, later: list[Row]
+) -> None:
+    changes = [*REQUESTED, reassigned(39, "in_sync", 3, **PARTITION)]
+    lags = [*falling(3, 3_000, 1_000), *later]
+    make_tables(warehouse, {"topics": NAMES, "reassignment_changes": changes, "replica_lag": lags})
+    told = rows(warehouse, "SELECT * FROM move_progress ORDER BY event_time")
+    assert picked(told, "offsets_left", "eta_s", "took_s") == [
+        (3_000, None, 30),
+        (2_000, 20, 20),
+        (1_000, 10, 10),
+    ]
+    assert [row["bytes_left"] for row in told] == pytest.approx([300_000, 200_000, 100_000])

@@ -195,6 +195,51 @@ def test_how_large_answers_may_be(
     assert picked(rows(warehouse, large), "detail") == ([] if expected[3] else [(said,)])
 
 
+def there(second: float, *brokers: int, is_removed: bool = False) -> list[Row]:
+    """Brokers as a snapshot saw them."""
+    row = {"cluster_id": "c1", "event_time": at(second), "is_removed": is_removed}
+    return [row | {"broker_id": n} for n in brokers]
+
+
+MONTH_AGO = -20 * 86_400
+LEFT = [replicated(MONTH_AGO, n, 1) for n in (7, 8, 9)]
+
+
+@pytest.mark.parametrize(
+    ("traffic", "brokers", "expected"),
+    [
+        pytest.param([], [], 3, id="by traffic alone"),
+        pytest.param(LEFT, [], 6, id="by traffic alone nobody is known to have gone"),
+        pytest.param([replicated(60, 1, None)], [], 3, id="what clients wrote has no follower"),
+        pytest.param(
+            [replicated(60, 1, None) | {"leader_id": None}], [], 3, id="nor is it known who led"
+        ),
+        pytest.param(
+            LEFT,
+            [*there(0, 1, 2, 3), *there(MONTH_AGO + 86_400, 7, 8, 9, is_removed=True)],
+            3,
+            id="three that are gone",
+        ),
+        pytest.param(LEFT, there(0, 1, 2, 3), 3, id="gone before the first snapshot"),
+        pytest.param([], there(0, 1, 2, 3, 4), 4, id="one that moves nothing"),
+        pytest.param([replicated(0, 1, 5)], there(-600, 1, 2, 3), 4, id="one snapshots miss yet"),
+    ],
+)
+def test_brokers_that_are_there_answer(
+    warehouse: Warehouse, traffic: list[Row], brokers: list[Row], expected: int
+) -> None:
+    content = {
+        "replication_throttles": [throttled(60)],
+        "replication_traffic": [replicated(60, 1, 2), replicated(60, 3, 1), *traffic],
+        "settings": [setting("replication.network_bytes_per_s", 3e6)],
+        "brokers": brokers,
+    }
+    make_tables(warehouse, content)
+    names = ("brokers", "answers_s", "is_fitting", "largest_response_max_bytes")
+    got = picked(rows(warehouse, "SELECT * FROM throttle_sizing"), *names)
+    assert got == [(expected, expected * 10 * MIB / 3e6, expected == 3, 33_000_000 // expected)]
+
+
 def test_who_did_what_and_in_which_order(warehouse: Warehouse) -> None:
     content = {
         "config_alterations": [
