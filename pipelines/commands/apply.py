@@ -68,7 +68,7 @@ def apply(
     with interrupts.noted() as is_over:
         made, outcomes = applying.applied(settings, wanted, output.note, _stopped(is_over))
         _show(made, outcomes, as_json=as_json)
-        _exit(applying.problem(outcomes), is_over())
+        _exit(_recorded(applying.problem(outcomes)), is_over())
 
 
 def restore(
@@ -81,8 +81,10 @@ def restore(
 ) -> None:
     """Give back what was written and whose lease is over: to what stood before.
 
-    Never over somebody else's later change: that is theirs, and told. Without --yes it is only
-    shown. Exit codes and --json as of apply. Run it on a schedule: without it no lease ends.
+    Never over somebody else's later change: that is theirs, and told. A client-metrics resource
+    without which a live client could crash is held back, and told with the line that does it by
+    hand. Without --yes it is only shown. Exit codes and --json as of apply, and 1 where something
+    is held back. Run it on a schedule: without it no lease ends.
 
     Example: quotaflow restore --yes
 
@@ -95,8 +97,9 @@ def restore(
     if not yes:
         found = restoring.due(settings, datetime.now(UTC), everything=everything)
         _given_back(found, [], as_json=as_json)
-        if found.unanswered:
-            raise FeedbackError(f"{_unanswered(found)}: nothing was written")
+        missed = _missed(found)
+        if missed is not None:
+            raise FeedbackError(f"{missed}: nothing was written")
         if found.changes or found.yielded:
             output.note("Nothing was written: --yes gives it back.")
             raise typer.Exit(plan.CHANGES_WAITING)
@@ -106,8 +109,7 @@ def restore(
             settings, output.note, _stopped(is_over), everything=everything
         )
         _given_back(found, outcomes, as_json=as_json)
-        missed = _unanswered(found) if found.unanswered else None
-        _exit(applying.problem(outcomes) or missed, is_over())
+        _exit(_recorded(applying.problem(outcomes)) or _missed(found), is_over())
 
 
 def _show(made: "Plan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
@@ -137,9 +139,22 @@ def _given_back(found: "Returns", outcomes: "list[Outcome]", *, as_json: bool) -
         output.note(line)
 
 
-def _unanswered(found: "Returns") -> str:
-    configs = len(found.unanswered)
-    return f"{configs} config{'s' * (configs > 1)} did not answer, and must be given back"
+def _missed(found: "Returns") -> str | None:
+    """What is to be given back and cannot be now; None where all can."""
+    if found.unanswered:
+        return f"{_configs(len(found.unanswered))} did not answer, and must be given back"
+    if found.held:
+        configs = _configs(len(found.held))
+        return f"{configs} must be given back, and are held back: a live client could be harmed"
+    return None
+
+
+def _configs(count: int) -> str:
+    return "1 config" if count == 1 else f"{count} configs"
+
+
+def _recorded(problem: str | None) -> str | None:
+    return problem and f"{problem}: the rows of config_changes say why"
 
 
 def _stopped(is_over: Callable[[], bool]) -> Callable[[], str | None]:
@@ -150,4 +165,4 @@ def _exit(problem: str | None, is_interrupted: bool) -> None:
     if is_interrupted:
         raise typer.Exit(_INTERRUPTED)
     if problem is not None:
-        raise FeedbackError(f"{problem}: the rows of config_changes say why")
+        raise FeedbackError(problem)

@@ -68,17 +68,7 @@ class Apply:
 
         What does not answer, or may yet be made, stays open.
         """
-        ended = []
-        for record in ledger.open:
-            try:
-                actual = self.configs.read(record.entity).get(record.config_key)
-            except UnansweredError:
-                continue
-            now = self.clock()
-            how = found(record, actual, now - ledger.ran[record.run_id], ledger.after(record))
-            if how is not None:
-                detail = f"an earlier run did not come to record it: {how[1]}"
-                ended.append(replace(record, event_time=now, step=how[0], number=-1, detail=detail))
+        ended = ends(self.configs, ledger, self.clock)
         if ended:
             self.journal.add(ended)
             self.passed("finished")
@@ -102,13 +92,11 @@ class Apply:
         )
         self.passed("begun")
         for group in writable:
-            ends = self._write(group)
+            written = self._write(group)
             self.passed("written")
-            self.journal.add(
-                [records.of(o.change, o.step, o.detail) for o in ends if o.step != OPEN]
-            )
+            self.journal.add([records.of(o.change, *_end(o)) for o in written if o.step != OPEN])
             self.passed("recorded")
-            outcomes += ends
+            outcomes += written
         return outcomes
 
     def _write(self, group: Sequence[Change]) -> list[Outcome]:
@@ -120,10 +108,8 @@ class Apply:
             actual = self.configs.read(group[0].entity)
         except UnansweredError as error:
             return [Outcome(change, UNDONE, _unreached(error)) for change in group]
-        moved = [o for o in (looked(change, actual) for change in group) if o.step == MOVED]
-        if moved:
-            return [Outcome(change, MOVED, moved[0].detail) for change in group]
-        return self._send(group)
+        ended, writable = _parted([looked(change, actual) for change in group])
+        return [*ended, *(self._send(writable) if writable else [])]
 
     def _send(self, group: Sequence[Change]) -> list[Outcome]:
         written = [change for change in group if change.operation.name != RENEW]
@@ -150,6 +136,22 @@ class Apply:
         shown = [(change, is_made(change, actual)) for change in group]
         unseen = "it was taken, and does not show yet"
         return [Outcome(c, DONE) if is_so else Outcome(c, OPEN, unseen) for c, is_so in shown]
+
+
+def ends(configs: Configs, ledger: Ledger, clock: Callable[[], datetime]) -> list[Record]:
+    """How what earlier runs left open ended, as far as the cluster tells; nothing is written."""
+    ended = []
+    for record in ledger.open:
+        try:
+            actual = configs.read(record.entity).get(record.config_key)
+        except UnansweredError:
+            continue
+        now = clock()
+        how = found(record, actual, now - ledger.ran[record.run_id], ledger.after(record))
+        if how is not None:
+            detail = f"an earlier run did not come to record it: {how[1]}"
+            ended.append(replace(record, event_time=now, step=how[0], number=-1, detail=detail))
+    return ended
 
 
 def look(configs: Configs, group: Sequence[Change]) -> list[Outcome]:
@@ -180,6 +182,13 @@ def _parted(seen: Sequence[Outcome]) -> tuple[list[Outcome], list[Change]]:
         return ended, [o.change for o in seen if o.step == BEGUN]
     why = next(o.detail for o in seen if o.step not in {BEGUN, SO_ALREADY})
     return [Outcome(o.change, UNDONE, why) if o.step == BEGUN else o for o in seen], []
+
+
+def _end(outcome: Outcome) -> tuple[str, str | None]:
+    """The step and detail that end a begun change: what others made so meanwhile is not ours."""
+    if outcome.step == SO_ALREADY:
+        return UNDONE, "it was so before it was written"
+    return outcome.step, outcome.detail
 
 
 @dataclass(slots=True)

@@ -73,10 +73,12 @@ def _plan(conf: Conf, wanted: Frozen | None, now: datetime) -> Plan:
     for name, why in sorted(planning.unsound(conf, evidence).items()):
         raise FeedbackError(f"plan {wanted.plan.plan_id}: of {name}, {why}")
     bounds = planning.bounds_now(conf, now)
-    for change in wanted.plan.changes:
-        why_not = guards.entity_problem(change.desired, bounds)
+    for group in _groups(wanted.plan):
+        rows = tuple(change.desired for change in group)
+        # Other clients may live now than when it was made.
+        why_not = guards.entity_problem(rows[0], bounds) or bounds.harm(rows)
         if why_not is not None:
-            raise FeedbackError(f"plan {wanted.plan.plan_id}: {change.entity}: {why_not}")
+            raise FeedbackError(f"plan {wanted.plan.plan_id}: {group[0].entity}: {why_not}")
     return wanted.plan
 
 

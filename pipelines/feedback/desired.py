@@ -38,7 +38,8 @@ class Desired:
     `prior_value` is what the last snapshot found, or the request log told since; null where there
     was none or nobody told. `withheld` says why it may not be planned; `valid_s` how long it is
     to hold, after which the prior value comes back. A lower `priority` is more urgent. A row that
-    `only_renews` asks that what we set for the same evidence goes on, and changes nothing.
+    `only_renews` asks that what we set for the same evidence goes on, and changes nothing: because
+    it fits, or where the row is withheld, because nothing better may be planned now.
     """
 
     cluster_id: str

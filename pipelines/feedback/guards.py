@@ -175,8 +175,12 @@ def _advice_problem(row: Desired, standing: Standing) -> str | None:
 
 
 def waits(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
-    """Why what stands goes on for now, though something else is wanted; None where it need not."""
-    return _is_near(row, standing.value, bounds) or _hold(row, now, bounds, standing)
+    """Why what stands goes on for now, though something else is wanted; None where it need not.
+
+    A row that may not be planned comes here only where what stands is ours and to go on.
+    """
+    near = _is_near(row, standing.value, bounds)
+    return row.withheld or near or _hold(row, now, bounds, standing)
 
 
 def _hold(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:

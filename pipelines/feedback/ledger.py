@@ -8,7 +8,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from quotaflow.pipelines.feedback.change import APPEND, APPLY, RENEW, RESTORE, SUBTRACT, same
+from quotaflow.pipelines.feedback.change import (
+    APPEND,
+    APPLY,
+    RENEW,
+    RESTORE,
+    SUBTRACT,
+    parts,
+    same,
+)
 from quotaflow.pipelines.feedback.desired import Entity
 
 BEGUN, DONE = "begun", "done"
@@ -60,8 +68,8 @@ class Record:
 class Owned:
     """A config we hold: what stood before us, what we wrote last, and until when.
 
-    `entries` are those of a list that are ours; others may stand beside them. `first` is the time
-    of the oldest record that tells this.
+    `named` tells when we named each entry of a list that is ours; others may stand beside them.
+    `first` is the time of the oldest record that tells this.
     """
 
     prior_value: str | None
@@ -70,7 +78,12 @@ class Owned:
     expires_at: datetime | None
     record: Record
     first: datetime
-    entries: frozenset[str] = frozenset()
+    named: Mapping[str, datetime] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> frozenset[str]:
+        """Those of a list that are ours."""
+        return frozenset(self.named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +141,15 @@ class Ledger:
 
     def supposed(self) -> "Ledger":
         """The same, as if every write without an end was made: what brokers say will tell."""
-        owned = dict(self.owned)
-        for record in self.open:
-            _hold(owned, replace(record, step=DONE), self.roots)
-        return replace(self, owned=owned, open=())
+        return self.ended([replace(record, step=DONE) for record in self.open])
+
+    def ended(self, ends: Collection[Record]) -> "Ledger":
+        """What is held and open once writes that are open ended so."""
+        owned, over = dict(self.owned), {record.write for record in ends}
+        for record in ends:
+            _hold(owned, record, self.roots)
+        still = tuple(record for record in self.open if record.write not in over)
+        return replace(self, owned=owned, open=still)
 
     @property
     def needed_since(self) -> datetime | None:
@@ -202,15 +220,16 @@ def _hold(
 
 def _held(before: Owned | None, record: Record, root: Root) -> Owned | None:
     if record.operation in {APPEND, SUBTRACT}:
-        operand = frozenset((record.operand or "").split(","))
-        entries = before.entries if before else frozenset()
-        entries = entries | operand if record.operation == APPEND else entries - operand
-        if not entries:
+        operand = parts(record.operand)
+        named = {e: at for e, at in before.named.items() if e not in operand} if before else {}
+        if record.operation == APPEND:
+            named |= dict.fromkeys(operand, record.event_time)
+        if not named:
             return None
         expires = record.expires_at or (before.expires_at if before else None)
         told = (record.config_value, record.event_time, expires, record)
         # Of a list older records tell entries, also where somebody else changed it in between.
-        return Owned(root.prior_value, *told, before.first if before else root.first, entries)
+        return Owned(root.prior_value, *told, before.first if before else root.first, named)
     if record.expires_at is None:  # removed, or written for good: nothing to give back
         return None
     value, since = record.config_value, record.event_time

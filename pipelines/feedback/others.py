@@ -4,16 +4,32 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from quotaflow.pipelines.feedback.change import APPEND
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.restore import Key, Setter
+from quotaflow.pipelines.sql_text import literal
 from quotaflow.schemas.configs import BROKER, TOPIC, USER
 
 Rows = Callable[[str], list[dict[str, Any]]]
+Named = Mapping[Key, Mapping[str, datetime]]
 
 WRITERS = """
     SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, principal,
         client_id, altered_at, operation, config_value
     FROM config_writers WHERE is_own = false
+"""
+# Of a list the last alteration does not tell all: ours may have come after somebody else's.
+NAMERS = """
+    SELECT changes.cluster_id, changes.entity_type, changes.entity_name,
+        CAST(NULL AS STRING) AS entity_client_id, changes.config_key, changes.principal,
+        changes.client_id, changes.event_time AS altered_at, changes.operation, changes.config_value
+    FROM throttle_changes AS changes
+    INNER JOIN current_settings AS own
+        ON changes.cluster_id = own.cluster_id AND own.setting = 'own_principal'
+    WHERE changes.entity_type = 'topic' AND changes.error_code = 0
+        AND changes.operation IN ('SET', 'APPEND') AND changes.principal <> own.setting_value
+        AND changes.event_time > {}
+    ORDER BY altered_at
 """
 MANAGERS = (
     "SELECT kind, principal, client_id, entity_types, evidence, last_seen FROM co_managers WHERE {}"
@@ -30,19 +46,36 @@ _MANAGED_BY = {
 _MANAGED_WITH = {"replicas": (BROKER, TOPIC)}
 
 
-def setters(rows: Rows, since: Mapping[Key, datetime], own: str | None) -> dict[Key, Setter]:
+def setters(
+    rows: Rows, since: Mapping[Key, datetime], own: str | None, named: Named | None = None
+) -> dict[Key, Setter]:
     """Who altered these configs later than that, as far as the request log tells.
 
     `own` is the login that asks: the view takes the one of snapshots for ours, and what writes may
-    have one of its own.
+    have one of its own. `named`: of lists, when we named each entry that is ours.
     """
-    return {
-        key: Setter(_who(row), row["operation"], row["config_value"])
+    last = {
+        key: _setter(row)
         for row in (rows(WRITERS) if since else [])
         if row["principal"] != own
         and (key := _key(row)) in since
         and row["altered_at"].astimezone(UTC) > since[key]
     }
+    return last | _namers(rows, named or {}, own)
+
+
+def _namers(rows: Rows, named: Named, own: str | None) -> dict[Key, Setter]:
+    """Who else named entries of these lists since we named them: the last one, with all of them."""
+    times = [at for entries in named.values() for at in entries.values()]
+    found: dict[Key, Setter] = {}
+    for row in rows(NAMERS.format(literal(min(times)))) if times else []:
+        key, at = _key(row), row["altered_at"].astimezone(UTC)
+        ours = named.get(key, {})
+        theirs = _setter(row).names(frozenset(e for e, since in ours.items() if at > since))
+        if theirs and row["principal"] != own:
+            before = found[key].names(frozenset(ours)) if key in found else frozenset()
+            found[key] = Setter(_who(row), APPEND, ",".join(sorted(theirs | before)))
+    return found
 
 
 def managers(
@@ -70,6 +103,10 @@ def _key(row: Mapping[str, Any]) -> Key:
     return Entity(row["cluster_id"], row["entity_type"], name, row["entity_client_id"]), row[
         "config_key"
     ]
+
+
+def _setter(row: Mapping[str, Any]) -> Setter:
+    return Setter(_who(row), row["operation"], row["config_value"])
 
 
 def _who(row: Mapping[str, Any]) -> str:

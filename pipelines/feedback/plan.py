@@ -4,7 +4,7 @@ Pure: what is desired, the time, the bounds and what we did before are arguments
 the same plan. Nothing is applied here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -42,8 +42,7 @@ def plan(
     Where two sources want one config, the more urgent one has it: the lower priority, then the
     table and key of the evidence that come first.
     """
-    concerning = [row for row in desired if not row.only_renews or _is_held_for(row, ledger)]
-    rows, held = _sorted_out(concerning, now, bounds)
+    rows, held = _sorted_out(_concerning(desired, ledger), now, bounds)
     groups = [tuple(of) for _, of in groupby(rows, key=_group)]
     planned: list[Change] = []
     too_many = _too_many(groups, bounds)
@@ -62,6 +61,15 @@ def plan(
     return Plan(tuple(kept), (*held, *over))
 
 
+def _concerning(desired: Iterable[Desired], ledger: Ledger) -> Iterator[Desired]:
+    """Rows without those that would renew what is not ours: why they are withheld is told still."""
+    for row in desired:
+        if not row.only_renews or _is_held_for(row, ledger):
+            yield row
+        elif row.withheld is not None:
+            yield replace(row, only_renews=False)
+
+
 def _is_held_for(row: Desired, ledger: Ledger) -> bool:
     owned = ledger.owned.get((row.entity, row.config_key))
     return owned is not None and owned.record.evidence_table == row.evidence_table
@@ -75,7 +83,7 @@ def _sorted_out(
     first: dict[tuple[object, str], Desired] = {}
     rows, held = [], []
     for row in in_order:
-        why = row.withheld or guards.frozen(row, now, bounds)
+        why = (None if row.only_renews else row.withheld) or guards.frozen(row, now, bounds)
         if why is not None:
             held.append(Held(row, why))
             continue
@@ -83,9 +91,13 @@ def _sorted_out(
         if taken is row:
             rows.append(row)
         else:
-            why = f"{taken.evidence_table} ({taken.evidence_key}) wants {taken.config_value} of it"
+            why = f"{taken.evidence_table} ({taken.evidence_key}) {_wish(taken)}"
             held.append(Held(row, f"{why}, and is more urgent"))
     return rows, held
+
+
+def _wish(row: Desired) -> str:
+    return f"wants {row.config_value} of it" if row.withheld is None else "wants it to go on"
 
 
 def _too_many(groups: Sequence[Group], bounds: Bounds) -> set[tuple[int | str, ...]]:
@@ -159,7 +171,8 @@ def _change(row: Desired, now: datetime, bounds: Bounds, ledger: Ledger) -> Chan
 
 
 def _lease_s(row: Desired, value: str | None, bounds: Bounds) -> int | None:
-    return None if value is None else row.valid_s or bounds.lease_s
+    is_removed = value is None and not row.only_renews
+    return None if is_removed else row.valid_s or bounds.lease_s
 
 
 def _renewal(

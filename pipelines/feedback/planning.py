@@ -1,16 +1,16 @@
 """The plan that conf and the tables make: what is read for it."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
-from quotaflow.pipelines import session, spark_sql
+from quotaflow.pipelines import session, spark_sql, views
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import inputs, ledger_rows, others
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.desired import Desired, Group
 from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY, Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
@@ -19,7 +19,15 @@ from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.sql_text import literal
 from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas.configs import BROKER, ENTITY_TYPES, PROBE, REFUSED, TOPIC, USER
+from quotaflow.schemas.configs import (
+    BROKER,
+    CLIENT_METRICS,
+    ENTITY_TYPES,
+    PROBE,
+    REFUSED,
+    TOPIC,
+    USER,
+)
 from quotaflow.schemas.control_tables import CONFIG_CHANGES
 from quotaflow.schemas.quality_tables import QUALITY_RESULTS
 from quotaflow.udfs.rules.client_metrics import Client
@@ -72,12 +80,10 @@ _LIVE = (
 def make(settings: Conf, now: datetime) -> Plan:
     """The plan as it is now."""
     wanted = desired(settings)
-    checks = {name: preflight(settings, name) for name in {row.cluster_id for row in wanted}}
     evidence = {row.evidence_table for row in wanted}
     limits = replace(
         bounds_now(settings, now),
         refused=refused(settings),
-        harm=lambda rows: checks[rows[0].cluster_id].harm(rows),
         unsound=unsound(settings, evidence),
     )
     return plan(wanted, now, limits, connection(settings), ledger(settings))
@@ -104,6 +110,12 @@ def preflight(settings: Conf, cluster_id: str) -> Preflight:
     lives = rows(settings, _LIVE.format(literal(cluster_id)))
     known = [list(row.values()) for row in lives]
     return Preflight(resources, tuple(Live(Client(*who), kind) for *who, kind in known))
+
+
+def knows_clients(settings: Conf) -> bool:
+    """Whether the tables that a preflight asks were ever made."""
+    asked = {*views.needed(_LIVE)[0], *views.needed(_STANDING)[0]}
+    return all(is_made(settings, table) for table in sorted(asked))
 
 
 def rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
@@ -142,10 +154,21 @@ def bounds(settings: Conf) -> Bounds:
 
 
 def bounds_now(settings: Conf, now: datetime) -> Bounds:
-    """The same with how old what a plan stands on is, how many entities there are, and who else
-    manages them.
+    """The same with how old what a plan stands on is, how many entities there are, who else
+    manages them, and which live clients a resource could harm.
     """
-    return replace(bounds(settings), **_known(settings, now))
+    return replace(bounds(settings), harm=_harm(settings), **_known(settings, now))
+
+
+def _harm(settings: Conf) -> Callable[[Group], str | None]:
+    of_cluster = cache(partial(preflight, settings))
+
+    def harm(rows: Group) -> str | None:
+        # Who lives is asked for only where somebody is to be asked for metrics.
+        is_asking = rows[0].entity_type == CLIENT_METRICS
+        return of_cluster(rows[0].cluster_id).harm(rows) if is_asking else None
+
+    return harm
 
 
 def _known(settings: Conf, now: datetime) -> dict[str, Any]:

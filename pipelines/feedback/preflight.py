@@ -1,7 +1,7 @@
 """Whether a planned client-metrics resource could harm a client that is there now."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quotaflow.pipelines.feedback.desired import Group
 from quotaflow.schemas.configs import CLIENT_METRICS
@@ -21,13 +21,17 @@ class Preflight:
 
     def harm(self, entity: Group) -> str | None:
         """Why the rows of one entity should not be written; None where nothing is against it."""
-        if entity[0].entity_type != CLIENT_METRICS:
-            return None
+        return self.harm_of(self.after(entity).standing) if _asks(entity) else None
+
+    def after(self, entity: Group) -> "Preflight":
+        """The same once the rows of one entity are written."""
+        if not _asks(entity):
+            return self
         name = entity[0].entity_name or ""
         wanted = {row.config_key: row.config_value for row in entity}
         changed = {**self.standing.get(name, {}), **wanted}
-        after = {**self.standing, name: {k: v for k, v in changed.items() if v is not None}}
-        return self.harm_of(after)
+        after = {k: v for k, v in changed.items() if v is not None}
+        return replace(self, standing={**self.standing, name: after})
 
     def harm_of(self, after: Resources) -> str | None:
         """The same for whatever resources there would be."""
@@ -42,6 +46,10 @@ class Preflight:
         if not harms:
             return None
         return f"could harm {len(harms)} live clients: {harms[0]}"
+
+
+def _asks(entity: Group) -> bool:
+    return entity[0].entity_type == CLIENT_METRICS
 
 
 def _unseen(subscriptions: Iterable[Subscription], clients: Iterable[Live]) -> str | None:

@@ -4,9 +4,10 @@ Never over somebody else's later change: then the config is theirs, and we say w
 what the cluster has and the time are arguments.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 
 from quotaflow.pipelines.feedback.change import (
     APPEND,
@@ -15,6 +16,7 @@ from quotaflow.pipelines.feedback.change import (
     SET,
     SUBTRACT,
     Change,
+    Held,
     Operation,
     done,
     parts,
@@ -23,6 +25,7 @@ from quotaflow.pipelines.feedback.change import (
 from quotaflow.pipelines.feedback.desired import Desired, Entity
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.ledger import Ledger, Owned
+from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.schemas.configs import CLIENT_METRICS
 
 Key = tuple[Entity, str]
@@ -34,6 +37,7 @@ _PRIORITY = 0
 class Setter:
     """Who altered a config after us, told for an operator, and by which operation.
 
+    Of several who named entries of a list it is the last, and all these entries are its operand.
     `operand` is null too where the request log keeps it from being shown.
     """
 
@@ -59,11 +63,14 @@ class Yielded:
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """What is to be given back, what is no longer ours to give, and what waits for an answer."""
+    """What is to be given back, what is no longer ours to give, and what waits: for an answer, or
+    until it would harm nobody.
+    """
 
     changes: tuple[Change, ...]
     yielded: tuple[Yielded, ...]
     unanswered: tuple[Key, ...] = ()
+    held: tuple[Held, ...] = ()
 
 
 def due(ledger: Ledger, now: datetime, *, everything: bool = False) -> dict[Key, Owned]:
@@ -113,8 +120,27 @@ def returns(
             yielded.append(Yielded(key, held, why))
         else:
             now = actual[key[0]].get(key[1])
-            changes.append(_change(key, _ours(held, setters.get(key)), now, connection))
-    return Returns(tuple(changes), tuple(yielded), unanswered)
+            changes.append(_change(key, _ours(held, setters.get(key)), now))
+    return Returns(tuple(_with_commands(changes, connection)), tuple(yielded), unanswered)
+
+
+def spared(found: Returns, check: Preflight) -> Returns:
+    """Without the resources whose end would harm a client that lives: they are held, with why.
+
+    They go one after the other: each is judged on what stands once those before it are gone.
+    """
+    changes: list[Change] = []
+    held: list[Held] = []
+    for _, of in groupby(found.changes, key=lambda change: change.entity):
+        group = tuple(of)
+        rows = tuple(change.desired for change in group)
+        why = check.harm(rows)
+        if why is None:
+            changes += group
+            check = check.after(rows)
+        else:
+            held += [Held(row, f"{why}; by hand: {group[0].command}") for row in rows]
+    return replace(found, changes=tuple(changes), held=tuple(held))
 
 
 def _is_over(owned: Owned, now: datetime) -> bool:
@@ -125,7 +151,8 @@ def _ours(owned: Owned, setter: Setter | None) -> Owned:
     """The same without entries of a list that somebody else has named since."""
     if setter is None or not owned.entries:
         return owned
-    return replace(owned, entries=owned.entries - setter.names(owned.entries))
+    theirs = setter.names(owned.entries)
+    return replace(owned, named={e: at for e, at in owned.named.items() if e not in theirs})
 
 
 def _whose(key: Key, owned: Owned, now: str | None, setter: Setter | None) -> str | None:
@@ -144,7 +171,15 @@ def _whose(key: Key, owned: Owned, now: str | None, setter: Setter | None) -> st
     return None if setter is None else f"it is as we wrote it{by} since"
 
 
-def _change(key: Key, owned: Owned, now: str | None, connection: Connection) -> Change:
+def _with_commands(changes: Iterable[Change], connection: Connection) -> Iterator[Change]:
+    """A resource must not be without its match between two lines."""
+    for entity, of in groupby(changes, key=lambda change: change.entity):
+        group = list(of)
+        line = command(entity, {c.desired.config_key: c.value for c in group}, connection)
+        yield from (replace(change, command=line) for change in group)
+
+
+def _change(key: Key, owned: Owned, now: str | None) -> Change:
     todo = _operation(owned, now)
     value = done(now, todo)
     record = owned.record
@@ -162,8 +197,7 @@ def _change(key: Key, owned: Owned, now: str | None, connection: Connection) -> 
         since=owned.since,
         priority=_PRIORITY,
     )
-    line = command(key[0], {key[1]: value}, connection)
-    return Change(row, value, todo, command=line, note="", purpose=RESTORE)
+    return Change(row, value, todo, command="", note="", purpose=RESTORE)
 
 
 def _operation(owned: Owned, now: str | None) -> Operation:

@@ -9,12 +9,14 @@ from functools import partial
 from quotaflow.pipelines.cluster_state import UnansweredError
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import others, planning, restore, turn
-from quotaflow.pipelines.feedback.apply import Configs
+from quotaflow.pipelines.feedback.apply import Configs, ends
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.ledger import YIELDED, Ledger, Record
+from quotaflow.pipelines.feedback.others import Named
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.restore import Key, Returns, Setter, Yielded
 from quotaflow.schemas.config_tables import CONFIG_ALTERATIONS
+from quotaflow.schemas.configs import CLIENT_METRICS
 
 Said = Callable[[str], None]
 PLAN_ID = "restore"
@@ -24,6 +26,8 @@ def due(conf: Conf, now: datetime, *, everything: bool = False) -> Returns:
     """What would be given back now; nothing is written."""
     with turn.cluster(conf) as (cluster_id, configs):
         ledger = turn.ours(planning.ledger(conf), cluster_id)
+        # Each turn at writing begins with these ends.
+        ledger = ledger.ended(ends(configs, ledger, lambda: now))
         return returns(conf, ledger, configs, now, everything=everything)
 
 
@@ -60,14 +64,32 @@ def returns(
     # as somebody else's later one.
     skew = timedelta(seconds=conf.ingest.max_clock_skew_s)
     since = {key: of.since + skew for key, of in owned.items()}
-    return restore.returns(owned, actual, setters(conf, since), planning.connection(conf))
+    named = {key: {entry: at + skew for entry, at in of.named.items()} for key, of in owned.items()}
+    by = setters(conf, since, named)
+    return _spared(conf, restore.returns(owned, actual, by, planning.connection(conf)), actual)
 
 
-def setters(conf: Conf, since: Mapping[Key, datetime]) -> dict[Key, Setter]:
-    """Who else altered these configs later than that; nobody where no request log was ingested."""
+def _spared(conf: Conf, found: Returns, actual: restore.Actual) -> Returns:
+    """Without what would harm a live client; where no table tells of clients, all of it."""
+    entities = [c.entity for c in found.changes if c.entity.entity_type == CLIENT_METRICS]
+    if not entities or not planning.knows_clients(conf):
+        return found
+    check = planning.preflight(conf, entities[0].cluster_id)
+    # The last snapshot may be older than what we wrote.
+    ours = {entity.entity_name or "": actual[entity] for entity in entities}
+    return restore.spared(found, replace(check, standing={**check.standing, **ours}))
+
+
+def setters(
+    conf: Conf, since: Mapping[Key, datetime], named: Named | None = None
+) -> dict[Key, Setter]:
+    """Who else altered these configs later than that, and named entries of lists since we did.
+
+    Nobody where no request log was ingested.
+    """
     if not planning.is_made(conf, CONFIG_ALTERATIONS.name):
         return {}
-    return others.setters(partial(planning.rows, conf), since, conf.kafka.own_principal)
+    return others.setters(partial(planning.rows, conf), since, conf.kafka.own_principal, named)
 
 
 def _yielded(each: Yielded, run_id: str, number: int) -> Record:

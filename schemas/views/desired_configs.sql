@@ -5,7 +5,7 @@
 -- withheld: why a plan may not ask for it (null where it may), and then a null config_value means that
 -- none is right. valid_s: how long it holds unless asked for anew, null where that has no end.
 -- only_renews: what stands is to go on where this pipeline set it for the same evidence; a plan renews its
--- lease and changes nothing.
+-- lease and changes nothing: because it fits, or, where withheld says why, because nothing better is known.
 WITH violating AS (
     SELECT
         cluster_id,
@@ -237,4 +237,4 @@ SELECT
     true AS only_renews
 FROM kept
 UNION ALL
-SELECT *, false AS only_renews FROM replication_asks
+SELECT * FROM replication_asks

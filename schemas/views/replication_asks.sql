@@ -4,7 +4,9 @@
 -- withheld: why a plan may not ask for it; null: it may. Rates are asked for where conf's
 -- replication.manage says so; of what is left over, what this pipeline's own login set, or one of
 -- replication.clean_up_principals: entry by entry where a list has others' too. config_value null: the
--- config is to be removed, or, where it is withheld, no value is right.
+-- config is to be removed, or, where it is withheld, no value is right. only_renews: nothing better may be
+-- planned while what it holds is moved, so what this pipeline set goes on; not where a person is to decide
+-- (manage, a malformed list, somebody else's), nor a rate that does nothing for want of a list.
 WITH cleaners AS (
     SELECT cluster_id, substr(setting, 22) AS principal
     FROM current_settings
@@ -75,29 +77,37 @@ old_lists AS (
 ),
 advised AS (
     SELECT
-        *,
+        advice.*,
+        bounds.is_managed,
+        bounds.lease_s,
+        coalesce(
+            bounds.is_managed
+            AND advice.is_listed
+            AND advice.is_moving
+            AND advice.rate_source = 'dynamic_broker',
+            false
+        ) AS is_to_go_on,
         CASE
-            WHEN are_clients_well THEN ''
+            WHEN advice.are_clients_well THEN ''
             ELSE concat(
                 '; clients suffer: p99 of PRODUCE ',
-                coalesce(CAST(CAST(produce_p99_ms AS BIGINT) AS STRING), '-'),
+                coalesce(CAST(CAST(advice.produce_p99_ms AS BIGINT) AS STRING), '-'),
                 ' ms, usually ',
-                coalesce(CAST(CAST(usual_produce_p99_ms AS BIGINT) AS STRING), '-'),
+                coalesce(CAST(CAST(advice.usual_produce_p99_ms AS BIGINT) AS STRING), '-'),
                 ', of FETCH ',
-                coalesce(CAST(CAST(fetch_p99_ms AS BIGINT) AS STRING), '-'),
+                coalesce(CAST(CAST(advice.fetch_p99_ms AS BIGINT) AS STRING), '-'),
                 ' ms, usually ',
-                coalesce(CAST(CAST(usual_fetch_p99_ms AS BIGINT) AS STRING), '-'),
+                coalesce(CAST(CAST(advice.usual_fetch_p99_ms AS BIGINT) AS STRING), '-'),
                 ', partitions down to their min.insync.replicas ',
-                CAST(shrunk_partitions AS STRING)
+                CAST(advice.shrunk_partitions AS STRING)
             )
         END AS suffering
-    FROM replication_rate_advice
+    FROM replication_rate_advice AS advice
+    INNER JOIN replication_bounds AS bounds ON advice.cluster_id = bounds.cluster_id
 ),
 rates AS (
     SELECT
         advice.*,
-        bounds.is_managed,
-        bounds.lease_s,
         concat(
             advice.reason, ': of ',
             CAST(CAST(coalesce(advice.capacity_bytes_per_s, 0e0) / 1e6 AS DECIMAL(18, 1)) AS STRING),
@@ -133,23 +143,14 @@ rates AS (
                 THEN 'no list names its replicas, and a rate alone does nothing'
             WHEN advice.reason = 'held'
                 THEN 'its rate was changed so short a time ago that nobody sees yet what that did'
-            WHEN NOT bounds.is_managed THEN 'replication.manage of conf is false'
+            WHEN NOT advice.is_managed THEN 'replication.manage of conf is false'
         END AS withheld
     FROM advised AS advice
-    INNER JOIN replication_bounds AS bounds ON advice.cluster_id = bounds.cluster_id
     WHERE
         advice.is_used
         AND (advice.is_moving OR advice.rate IS NOT NULL)
         -- A rate that is right already is asked for as it stands, so that its lease goes on.
-        AND (
-            advice.reason <> 'kept'
-            OR (
-                bounds.is_managed
-                AND advice.is_listed
-                AND advice.is_moving
-                AND advice.rate_source = 'dynamic_broker'
-            )
-        )
+        AND (advice.reason <> 'kept' OR advice.is_to_go_on)
 )
 
 SELECT
@@ -174,7 +175,8 @@ SELECT
                 ' MB/s fit, by ', why
             )
     END AS withheld,
-    lease_s AS valid_s
+    lease_s AS valid_s,
+    withheld IS NOT NULL AND is_to_go_on AS only_renews
 FROM rates
 UNION ALL
 SELECT
@@ -203,7 +205,8 @@ SELECT
         WHEN rate_source = 'dynamic_default'
             THEN 'left over as the default of all brokers, which no plan touches'
     END AS withheld,
-    CAST(NULL AS BIGINT) AS valid_s
+    CAST(NULL AS BIGINT) AS valid_s,
+    false AS only_renews
 FROM old_rates
 UNION ALL
 SELECT
@@ -232,7 +235,8 @@ SELECT
                 ', who is not in replication.clean_up_principals of conf'
             )
     END AS withheld,
-    CAST(NULL AS BIGINT) AS valid_s
+    CAST(NULL AS BIGINT) AS valid_s,
+    false AS only_renews
 FROM old_lists
 UNION ALL
 SELECT * FROM throttled_replica_asks

@@ -1,7 +1,8 @@
 -- One row per list of throttled replicas (KIP-73) that should name more, as replication_asks has them:
 -- replicas that are moved while a rate of theirs stands, and that no list names (throttle_checks:
 -- moved_unlisted), so that they take what they can get. What the list names already stays. withheld: conf
--- does not let quotaflow manage, or the rate is no more than what is written into all it would hold then.
+-- does not let quotaflow manage, or the rate is no more than what is written into all it would hold then:
+-- what this pipeline named goes on meanwhile (only_renews).
 WITH unnamed AS (
     SELECT
         throttles.*,
@@ -141,7 +142,12 @@ SELECT
         WHEN NOT bounds.is_managed THEN 'replication.manage of conf is false'
     END AS withheld,
     -- A move may take days; once it is over, what it leaves is asked to be removed.
-    CAST(604800 AS BIGINT) AS valid_s
+    CAST(604800 AS BIGINT) AS valid_s,
+    coalesce(
+        bounds.is_managed AND NOT coalesce(broken.is_malformed, false)
+        AND short.floor_bytes_per_s IS NOT NULL,
+        false
+    ) AS only_renews
 FROM lists
 INNER JOIN short
     ON lists.cluster_id = short.cluster_id AND lists.topic = short.topic AND lists.side = short.side

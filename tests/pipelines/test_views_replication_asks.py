@@ -78,12 +78,18 @@ NEAR_ENOUGH: dict[str, tuple[list[Row], Row, list[tuple[str, str, None]]]] = {
     "not managed": ([CAPACITY], {"rate": 85e6}, []),
     "of all brokers": (MANAGED, {"rate": 85e6, "rate_source": "dynamic_default"}, []),
 }
+UNKNOWN: dict[str, tuple[Row, list[Row]]] = {
+    "nobody knows it, and it is not managed": ({}, []),
+    "nobody knows it, and it is of all brokers": ({"rate_source": "dynamic_default"}, MANAGED[1:]),
+    "nobody knows it, and nothing is moved": ({"is_moving": False, "in_isr": False}, MANAGED[1:]),
+}
 JUST_SET: Row = {"rate_set_at": at(NOW - 300), "list_set_at": at(NOW - 300)}
 
 
 @pytest.fixture(scope="module")
 def asks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
     cases = {case: (throttle, conf) for case, (throttle, conf, _, _) in RATES.items()}
+    cases |= UNKNOWN
     cases |= {case: (JUST_SET | throttle, MANAGED) for case, throttle in NOTHING.items()}
     cases |= {case: (JUST_SET | of, conf) for case, (conf, of, _) in NEAR_ENOUGH.items()}
     content = {
@@ -105,6 +111,26 @@ def test_which_rate_is_asked_for(asks: dict[str, list[Row]], case: str) -> None:
     assert row["withheld"] == withheld
     assert row["valid_s"] == 3_600
     assert row["evidence_key"] == "broker_id=1 side=leader"
+
+
+@pytest.mark.parametrize(
+    ("case", "goes_on"),
+    [
+        ("nobody knows the capacity", True),
+        ("too little is left", True),
+        ("changed just now", True),
+        ("half of the way up", False),
+        ("no list", False),
+        ("unasked for", False),
+        ("nobody knows it, and it is not managed", False),
+        ("nobody knows it, and it is of all brokers", False),
+        ("nobody knows it, and nothing is moved", False),
+    ],
+)
+def test_what_stands_goes_on_while_no_better_rate_is_known(
+    asks: dict[str, list[Row]], case: str, goes_on: bool
+) -> None:
+    assert asks[case][0]["only_renews"] is goes_on
 
 
 @pytest.mark.parametrize("case", NOTHING)

@@ -131,6 +131,7 @@ def test_what_is_withheld_and_why(
     (row,) = asks(warehouse, throttles, **content)
     assert row["withheld"] == withheld
     assert row["config_value"].endswith(("1:1", "1:2"))
+    assert row["only_renews"] is (withheld or "").startswith("the rate that stands")
 
 
 @pytest.mark.parametrize(

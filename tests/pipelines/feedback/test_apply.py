@@ -1,7 +1,7 @@
 """Changes are recorded before and after, read back, and found again however a run ended."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -133,6 +133,64 @@ def test_a_stop_holds_back_what_is_not_written_yet_and_says_so() -> None:
         (UNDONE, "STOP is there"),
     ]
     assert journal.ledger.open == ()
+
+
+@dataclass
+class Raced(DictConfigs):
+    """Somebody else sets the same quotas between the first look and the second."""
+
+    theirs: dict[str, str] = field(default_factory=dict)
+    reads: int = 0
+
+    def read(self, entity: Entity) -> dict[str, str]:
+        self.reads += 1
+        if self.reads == 2:
+            self.configs.setdefault(entity, {}).update(self.theirs)
+        return DictConfigs.read(self, entity)
+
+
+def test_what_somebody_else_wrote_since_the_first_look_stays_theirs() -> None:
+    configs, journal = Raced(theirs={KEY: "1000"}), ListJournal()
+    (outcome,) = applying(configs, journal).run("p1", changes(desired()))
+    assert (outcome.step, configs.writes) == (SO_ALREADY, 0)
+    ledger = journal.ledger
+    assert (ledger.owned, ledger.last, ledger.open) == ({}, {}, ())
+    assert [(r.step, r.detail) for r in journal.records] == [
+        (BEGUN, None),
+        (UNDONE, "it was so before it was written"),
+    ]
+    assert applying(configs, journal, "r2").finish(ledger) == []
+
+
+def test_of_an_entity_what_is_not_so_yet_is_written_beside_it() -> None:
+    rows = desired(), desired(config_key="consumer_byte_rate")
+    configs, journal = Raced(theirs={KEY: "1000"}), ListJournal()
+    ended = applying(configs, journal).run("p1", changes(*rows))
+    assert sorted(o.step for o in ended) == [DONE, SO_ALREADY]
+    assert configs.configs[MALLORY] == {KEY: "1000", "consumer_byte_rate": "1000"}
+    assert [key for _, key in journal.ledger.owned] == ["consumer_byte_rate"]
+
+
+def test_an_entity_that_moved_since_the_first_look_is_not_written() -> None:
+    rows = desired(), desired(config_key="consumer_byte_rate")
+    configs, journal = Raced(theirs={KEY: "7"}), ListJournal()
+    ended = applying(configs, journal).run("p1", changes(*rows))
+    assert sorted(o.step for o in ended) == [MOVED, UNDONE]
+    assert all("it is 7 now" in (o.detail or "") for o in ended)
+    assert (configs.writes, journal.ledger.owned, journal.ledger.open) == (0, {}, ())
+
+
+def test_what_of_an_earlier_run_lands_between_the_looks_is_ours_still() -> None:
+    first, journal, clock = Silent(), ListJournal(), Clock()
+    applying(first, journal, "r1", clock).run("p1", changes(desired()))
+    raced = Raced(first.configs, theirs={KEY: "1000"})
+    (outcome,) = applying(raced, journal, "r2", clock).run("p2", changes(desired()))
+    assert outcome.step == SO_ALREADY
+    applying(raced, journal, "r3", clock).finish(journal.ledger)
+    assert ([of.value for of in journal.ledger.owned.values()], journal.ledger.open) == (
+        ["1000"],
+        (),
+    )
 
 
 def test_what_does_not_show_stays_open_and_the_next_run_finds_it() -> None:

@@ -229,6 +229,70 @@ def test_what_waits_does_not_let_the_lease_of_what_stands_end(
     assert whys(made) == [why]
 
 
+NONE_FITS = "more is written into what its lists hold than is left of it: move fewer at once"
+BROKER_RATE = {"entity_type": "broker", "config_key": RATE, "evidence_table": "rate_advice"}
+BY_CHECK = Bounds(unsound={"rate_advice": "its check failed"})
+OLD = Bounds(inputs_at={REQUESTS: None})
+
+
+def withheld(**others: object) -> Desired:
+    """A rate of ours that stands while none is right: its advice is that it goes on."""
+    of = {"config_value": None, "prior_value": "20000000", "only_renews": True, "valid_s": 600}
+    return desired("1", **(BROKER_RATE | of | {"withheld": NONE_FITS} | others))
+
+
+@pytest.mark.parametrize(
+    ("row", "bounds", "after_s", "renewed", "why"),
+    [
+        (withheld(), Bounds(), 299, None, NONE_FITS),
+        (withheld(), Bounds(), 301, "20000000", NONE_FITS),
+        (withheld(config_value="20000000"), Bounds(), 301, "20000000", NONE_FITS),
+        (withheld(only_renews=False), Bounds(), 301, None, NONE_FITS),
+        (withheld(evidence_table="throttle_checks"), Bounds(), 301, None, NONE_FITS),
+        (withheld(), BY_CHECK, 301, None, "its check failed"),
+        (
+            withheld(),
+            OLD,
+            301,
+            None,
+            "nothing tells the age of the request log: run quotaflow run ",
+        ),
+    ],
+    ids=[
+        "early",
+        "late",
+        "held by its own rule",
+        "not to go on, as where it is managed no longer",
+        "set for another reason",
+        "a check fails",
+        "what it stands on is old",
+    ],
+)
+def test_what_is_withheld_for_want_of_a_better_value_lets_no_lease_end(
+    row: Desired, bounds: Bounds, after_s: float, renewed: str | None, why: str
+) -> None:
+    """A broker without room for more must not be left without a throttle in mid-move."""
+    owned = applied(desired("1", **BROKER_RATE, config_value="20000000"))
+    made = planned(row, bounds=bounds, ledger=owned, after_s=after_s)
+    found = [(c.operation.name, c.value, c.lease_s) for c in made.changes]
+    assert found == ([] if renewed is None else [("RENEW", renewed, 600)])
+    assert [told[: len(why)] for told in whys(made)] == [why]
+
+
+def test_what_somebody_else_set_is_not_renewed_where_no_better_value_is_known() -> None:
+    bounds = Bounds(inputs_at={SNAPSHOT: NOON + timedelta(seconds=100)})
+    owned = applied(desired("1", **BROKER_RATE, config_value="20000000"))
+    made = planned(withheld(prior_value="3000000"), bounds=bounds, ledger=owned, after_s=301)
+    assert (made.changes, whys(made)) == ((), [NONE_FITS])
+
+
+def test_a_rate_that_is_renewed_is_not_taken_away_in_the_same_plan() -> None:
+    owned = applied(desired("1", **BROKER_RATE, config_value="20000000"))
+    gone = desired("1", **(BROKER_RATE | {"priority": 40}), config_value=None, prior_value="7")
+    made = planned(withheld(), gone, bounds=Bounds(), ledger=owned, after_s=301)
+    assert [c.operation.name for c in made.changes] == ["RENEW"]
+
+
 def test_what_somebody_else_set_near_ours_is_not_renewed() -> None:
     bounds = replace(NEARLY, inputs_at={SNAPSHOT: NOON + timedelta(seconds=100)})
     row = desired(config_value="1050", prior_value="1060")

@@ -6,11 +6,15 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.feedback import others, restore
+from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.warehouse import Warehouse
 
+from ..view_rows import Row, altered, at, setting
+from ..view_tables import make_tables, rows
 from .made_up import NOON, DictConfigs, ListJournal, applying, desired
 
 KEY = "producer_byte_rate"
@@ -54,6 +58,62 @@ def test_a_setter_is_who_wrote_after_us(
     found = others.setters(lambda _: [writer], since, own)
     said = restore.Setter(f"User:eve ({'x' * 100}) at 2026-11-21 12:00:05 UTC", "SET", "5")
     assert list(found.values()) == ([said] if told else [])
+
+
+LEADERS = "leader.replication.throttled.replicas"
+LIST = Entity("c1", "topic", "orders"), LEADERS
+
+
+def by(principal: str, second: float, value: str | None, operation: str = "SET", **of: Any) -> Row:
+    told = {"principal": principal, "operation": operation, "source_offset": second}
+    return altered(second, LEADERS, value, **(told | of))
+
+
+@pytest.mark.parametrize(
+    ("alterations", "theirs"),
+    [
+        pytest.param([by("User:eve", 3, "0:1,1:2")], "0:1", id="a list set whole"),
+        pytest.param(
+            [by("User:eve", 3, "0:1,1:2"), by("User:us", 5, "2:3", "APPEND")],
+            "0:1",
+            id="and we added to it after that",
+        ),
+        pytest.param(
+            [by("User:eve", 3, "0:1"), by("User:bob", 6, "2:3", "APPEND")],
+            "0:1,2:3",
+            id="two of them",
+        ),
+        pytest.param([by("User:eve", 3, None)], "0:1", id="what the log does not show names all"),
+        pytest.param([by("User:eve", 3, None, "DELETE")], None, id="removed"),
+        pytest.param([by("User:eve", 3, "2:3", "APPEND")], None, id="named before we did"),
+        pytest.param([by("User:eve", 6, "0:1", "SUBTRACT")], None, id="taken away"),
+        pytest.param([by("User:eve", 3, "0:1", error_code=42)], None, id="refused"),
+        pytest.param([by("User:us", 3, "0:1")], None, id="by us"),
+        pytest.param([by("User:other", 3, "0:1")], None, id="by the login that gives back"),
+        pytest.param([by("User:eve", 3, "0:1", entity_name="o")], None, id="of another topic"),
+    ],
+)
+def test_an_entry_is_of_whoever_else_named_it_since_we_did(
+    warehouse: Warehouse, alterations: list[Row], theirs: str | None
+) -> None:
+    """Of two moves each has its throttle, and the list is one: the last alteration is not all."""
+    content = {"config_alterations": alterations, "settings": [setting("own_principal", "User:us")]}
+    make_tables(warehouse, content)
+    named = {LIST: {"0:1": at(2), "2:3": at(5)}}
+    found = others.setters(lambda sql: rows(warehouse, sql), {}, "User:other", named)
+    assert {key: setter.operand for key, setter in found.items()} == (
+        {} if theirs is None else {LIST: theirs}
+    )
+
+
+def test_who_named_entries_is_told_though_we_altered_the_list_last(warehouse: Warehouse) -> None:
+    told = [by("User:eve", 3, "0:1"), by("User:us", 5, "2:3", "APPEND")]
+    content = {"config_alterations": told, "settings": [setting("own_principal", "User:us")]}
+    make_tables(warehouse, content)
+    named, since = {LIST: {"0:1": at(2), "2:3": at(5)}}, {LIST: at(5)}
+    found = others.setters(lambda sql: rows(warehouse, sql), since, None, named)
+    assert found[LIST].who.startswith("User:eve (")
+    assert found[LIST].names(frozenset({"0:1", "2:3"})) == {"0:1"}
 
 
 def manager(**of: Any) -> dict[str, Any]:

@@ -5,19 +5,31 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from quotaflow.pipelines.feedback import restore
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback import others, restore
+from quotaflow.pipelines.feedback.change import Operation
+from quotaflow.pipelines.feedback.guards import SNAPSHOT, Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
 
-from .made_up import NOON, DictConfigs, ListJournal, applying, desired
+from .made_up import NOON, Clock, DictConfigs, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
 KEY = "producer_byte_rate"
 LIST = "leader.replication.throttled.replicas"
 MALLORY = desired().entity
 EVE = restore.Setter("User:eve", "SET", "1000")
+SET_BY_EVE = {
+    "cluster_id": "c1",
+    "entity_type": "topic",
+    "entity_name": "t",
+    "entity_client_id": None,
+    "config_key": LIST,
+    "principal": "User:eve",
+    "client_id": "adminclient-1",
+    "operation": "SET",
+    "config_value": "0:1,1:2",
+}
 LATER = NOON + timedelta(seconds=601)
 
 
@@ -143,6 +155,41 @@ def test_entries_that_somebody_else_named_since_are_theirs(
     assert [each.why for each in found.yielded] == (
         ["its entries that were ours are there, set by User:eve since"] if taken is None else []
     )
+
+
+def test_an_entry_somebody_else_named_between_two_writes_of_ours_stays() -> None:
+    """Their move set the list whole; that we added to it later makes none of it ours."""
+    of = {"entity_type": "topic", "config_key": LIST}
+    configs, journal, clock = DictConfigs(), ListJournal(), Clock()
+    topic = desired("t", **of).entity
+    for value, prior in (("0:1", None), ("0:1,1:2,2:3", "0:1,1:2")):
+        seen = Bounds(lease_s=600, inputs_at={SNAPSHOT: clock.now})
+        row = desired("t", **of, config_value=value, prior_value=prior)
+        wanted = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
+        applying(configs, journal, f"r{value}", clock).run("p", wanted)
+        clock.now += timedelta(hours=1)
+        configs.configs[topic][LIST] = "0:1,1:2" if prior is None else "0:1,1:2,2:3"
+        clock.now += timedelta(hours=1)
+    (held,) = journal.ledger.owned.values()
+    named = {entry: at.hour for entry, at in held.named.items()}
+    assert named == {"0:1": 12, "2:3": 14}
+    moving = {**SET_BY_EVE, "altered_at": NOON + timedelta(hours=1)}
+    by = others.setters(lambda _: [moving], {}, None, {(topic, LIST): held.named})
+    found = returned(configs, journal.ledger, clock.now, by[topic, LIST])
+    assert [c.operation for c in found.changes] == [Operation("SUBTRACT", "2:3")]
+
+
+def test_an_entry_that_we_named_anew_is_ours_since_then() -> None:
+    of = {"entity_type": "topic", "config_key": LIST}
+    configs, journal, clock = DictConfigs(), ListJournal(), Clock()
+    for _ in range(2):
+        row = desired("t", **of, config_value="0:1")
+        wanted = plan([row], clock.now, Bounds(inputs_at={SNAPSHOT: clock.now}), PLAIN).changes
+        applying(configs, journal, f"r{clock.now}", clock).run("p", wanted)
+        configs.configs.clear()
+        clock.now += timedelta(hours=1)
+    (held,) = journal.ledger.owned.values()
+    assert {entry: at.hour for entry, at in held.named.items()} == {"0:1": 13}
 
 
 def test_entries_that_are_gone_are_nobody_s_to_give_back() -> None:
