@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 import typer
 from typer.exceptions import TyperException
 
+from quotaflow.pipelines import extras
 from quotaflow.pipelines.commands import (
     apply,
     captures,
@@ -46,7 +47,7 @@ def app() -> typer.Typer:
         help=(
             "What Kafka brokers say about their clients, as tables, explanations and safe config "
             "changes. Exit codes: 0 done, 1 failed, 2 wrong use or conf, 3 the plan has changes "
-            "waiting."
+            "waiting, 130 Ctrl-C."
         ),
         no_args_is_help=True,
         add_completion=False,
@@ -119,13 +120,24 @@ def _line(error: Exception, arguments: list[str]) -> str | None:
             return str(error)
         case ModuleNotFoundError():
             extra = "demo" if arguments[:1] == ["demo"] else "local"
-            return f"{error.name} is not installed: pip install 'quotaflow[{extra}]'"
+            return f"{error.name} is not installed: {extras.install(extra)}"
         case TyperException():
-            message = error.format_message()
+            message = _with_value(error)
             return message and f"{message} (quotaflow --help lists what there is)"
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
             return f"{error.strerror}: free some where the tables are, then run it again"
     return None
+
+
+def _with_value(error: TyperException) -> str:
+    """What Typer says, with the value, which it leaves out where it had pydantic read it."""
+    from pydantic import ValidationError  # noqa: PLC0415  --help needs none
+
+    message, cause = error.format_message(), error.__cause__
+    if not isinstance(cause, ValidationError):
+        return message
+    given = cause.errors(include_url=False)[0]["input"]
+    return message.replace("Invalid value for", f"Invalid value {given!r} for", 1)
 
 
 def _done(commands: typer.Typer, arguments: list[str]) -> int:

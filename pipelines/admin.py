@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import OffsetSpec
 
-from quotaflow.pipelines import last_words, secrets
+from quotaflow.pipelines import kafka_properties, last_words, secrets
 from quotaflow.pipelines.errors import ConfigError, KafkaError
 
 _TRIES = 3
@@ -104,9 +104,13 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
         raise ConfigError(
             "kafka.properties.bootstrap.servers is not set: write host:port,host:port"
         )
-    protocol = known.get("security.protocol", "PLAINTEXT")
+    for problem in kafka_properties.problems(known):
+        raise ConfigError(f"kafka.properties: {problem}")
+    protocol = known.get("security.protocol", "PLAINTEXT").upper()
     taken: dict[str, Any] = {
-        "bootstrap_servers": [part.strip() for part in known["bootstrap.servers"].split(",")],
+        "bootstrap_servers": [
+            part.strip() for part in known["bootstrap.servers"].split(",") if part.strip()
+        ],
         "security_protocol": protocol,
         "client_id": "quotaflow-admin",
         "bootstrap_timeout_ms": _TIMEOUT_MS,
@@ -120,14 +124,9 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _sasl(known: Mapping[str, str]) -> dict[str, Any]:
-    mechanism = known.get("sasl.mechanism", "GSSAPI")
-    if mechanism not in {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}:
-        raise ConfigError(
-            f"sasl.mechanism {mechanism} is not taken here: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
-        )
     username, password = secrets.credentials(known.get("sasl.jaas.config", ""))
     return {
-        "sasl_mechanism": mechanism,
+        "sasl_mechanism": known["sasl.mechanism"],
         "sasl_plain_username": username,
         "sasl_plain_password": password,
     }

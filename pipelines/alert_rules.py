@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from quotaflow.pipelines.section import Bound, Positive, Section
+from quotaflow.pipelines.section import Bound, Positive, Section, like
 from quotaflow.udfs.rules.alert import Rule
 
 # org.apache.kafka.producer. and the like: what Kafka's metric names begin with.
@@ -22,7 +22,9 @@ class Alert(Section):
     `ask_metrics` every `ask_interval_s`; an empty list asks for nothing.
     """
 
-    name: str = Field(pattern=r"^[\w.-]{1,64}$")
+    name: Annotated[
+        str, like(r"[\w.-]{1,64}", "write up to 64 letters, digits, . _ -, such as queue-time")
+    ]
     metric: str = Field(min_length=1)
     labels: dict[str, str] = Field(default_factory=dict)
     above: Bound | None = None
@@ -79,7 +81,7 @@ class Webhook(Section):
     events and sums up the rest; what happened more than `max_age_s` ago is not told any more.
     """
 
-    url: Annotated[str, Field(pattern=r"^(env|secret):.")]
+    url: Annotated[str, like("(env|secret):.+", "write env:NAME or secret:scope/key")]
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 10.0
     tries: Annotated[int, Field(ge=1, le=10)] = 3
     most: Annotated[int, Field(ge=1, le=1_000)] = 20

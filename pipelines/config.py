@@ -3,11 +3,11 @@
 Defaults live here and nowhere else; YAML and --set only override them.
 """
 
-import difflib
 import os
+from copy import deepcopy
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -15,21 +15,22 @@ from quotaflow.pipelines.alert_rules import Alerts
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.fetch_sections import FetchSessions
 from quotaflow.pipelines.health_section import Health
+from quotaflow.pipelines.kafka_properties import PROTOCOLS
+from quotaflow.pipelines.kafka_properties import problems as problems_of_kafka
 from quotaflow.pipelines.overrides import override, read
 from quotaflow.pipelines.plan_section import Plan
 from quotaflow.pipelines.prices import Prices
 from quotaflow.pipelines.privacy_section import Privacy
+from quotaflow.pipelines.problems import problems
 from quotaflow.pipelines.quality_section import Quality
 from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
 from quotaflow.pipelines.racks import Racks
 from quotaflow.pipelines.replication_section import Replication
 from quotaflow.pipelines.sampling import Sampling
 from quotaflow.pipelines.secrets import SHOWN_SECRET, literal_secret_problem, principal
-from quotaflow.pipelines.section import Positive, Principal, Section
+from quotaflow.pipelines.section import Positive, Principal, Section, Topic, like
 from quotaflow.pipelines.upkeep_section import Upkeep
 from quotaflow.udfs.rules.pseudonym import ADDRESS
-
-_UNPRINTED = {("kafka",), ("privacy",), ("spark", "conf"), ("alerts", "webhook")}
 
 
 def home() -> Path:
@@ -40,10 +41,10 @@ def home() -> Path:
 class Kafka(Section):
     """How to reach the cluster: any Kafka client property, secrets as env:NAME or secret:scope/key.
 
-    `cluster_id` pins the cluster the conf means; a broker of another cluster is refused. Whom
-    brokers take this login for is told by its properties, or, with mTLS, OAuth or Kerberos, by
-    `principal`. Databricks has Kafka's client under names that begin with `kafkashaded.`: its
-    login modules are found with that as `login_module_prefix`.
+    `cluster_id` pins the cluster the conf means; a broker of another cluster is refused. A login
+    is a username and password (PLAIN, SCRAM), or a certificate (mTLS). Whom brokers take it for is
+    told by its properties, or, with mTLS, by `principal`. Databricks has Kafka's client under names
+    that begin with `kafkashaded.`: its login modules are found with that as `login_module_prefix`.
     """
 
     properties: dict[str, str] = Field(default_factory=dict)
@@ -61,11 +62,19 @@ class Kafka(Section):
             raise ValueError(f"{', '.join(empty)} has no value: write one, or leave the key out")
         return {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in value.items()}
 
+    @field_validator("properties")
+    @classmethod
+    def _protocol_by_its_name(cls, properties: dict[str, str]) -> dict[str, str]:
+        protocol = properties.get("security.protocol", "").upper()
+        # Kafka's own client takes small letters too, others do not.
+        return properties | ({"security.protocol": protocol} if protocol in PROTOCOLS else {})
+
     @model_validator(mode="after")
-    def _no_literal_secrets(self) -> "Kafka":
-        problems = [p for item in self.properties.items() if (p := literal_secret_problem(*item))]
-        if problems:
-            raise ValueError("; ".join(problems))
+    def _no_wrong_values(self) -> "Kafka":
+        literal = [p for item in self.properties.items() if (p := literal_secret_problem(*item))]
+        wrong = [*literal, *problems_of_kafka(self.properties)]
+        if wrong:
+            raise ValueError("; ".join(wrong))
         return self
 
     @property
@@ -81,7 +90,9 @@ class Warehouse(Section):
     """
 
     path: str | None = None
-    catalog_schema: str | None = Field(default=None, pattern=r"^\w+\.\w+$")
+    catalog_schema: (
+        Annotated[str, like(r"\w+\.\w+", "write catalog.schema, such as main.quotaflow")] | None
+    ) = None
     checkpoints: str | None = None
 
     @field_validator("path")
@@ -122,9 +133,9 @@ class Ingest(Section):
     `sampling` says of which APIs only a part of the lines is kept.
     """
 
-    request_log_topic: str | None = "broker_request_logs"
-    receiver_topic: str | None = "client_telemetry"
-    otlp_topic: str | None = None
+    request_log_topic: Topic | None = "broker_request_logs"
+    receiver_topic: Topic | None = "client_telemetry"
+    otlp_topic: Topic | None = None
     max_offsets_per_trigger: Positive = 200_000
     max_line_bytes: Positive = 4 * 1024 * 1024
     max_body_bytes: Positive = 256 * 1024
@@ -154,7 +165,7 @@ class Results(Section):
 class Spark(Section):
     """Passed to the local session; on Databricks the cluster's own settings hold."""
 
-    driver_memory: str = Field(default="2g", pattern=r"^\d+[mg]$")
+    driver_memory: Annotated[str, like(r"\d+[mg]", "write 2g or 2048m")] = "2g"
     master: str = "local[*]"
     conf: dict[str, str] = Field(default_factory=dict)
 
@@ -204,45 +215,29 @@ class Conf(Section):
 def load(file: Path | None = None, overrides: list[str] | None = None) -> Conf:
     """Read conf from a YAML file (the packaged local.yaml without one), then apply key=value pairs.
 
-    Raises ConfigError with every problem at once, each naming the key, the value and the bound.
+    Raises ConfigError with every problem at once, each naming the key, the value and the bound, and
+    whether the file has it or a pair made it.
     """
     source = file or Path(str(resources.files("quotaflow.conf") / "local.yaml"))
     values = read(source)
+    of_file = deepcopy(values)
     for pair in overrides or []:
         override(values, pair)
     try:
         return Conf.model_validate(values)
     except ValidationError as error:
-        lines = [_problem(item) for item in error.errors(include_url=False)]
-        raise ConfigError(f"{source}: " + "; ".join(lines)) from None
+        wrong = problems(error, Conf)
+    in_file = _problems(of_file) if overrides else wrong
+    told = {
+        str(source): [problem for problem in wrong if problem in in_file],
+        "--set": [problem for problem in wrong if problem not in in_file],
+    }
+    raise ConfigError("; ".join(f"{by}: {'; '.join(of)}" for by, of in told.items() if of))
 
 
-def _problem(item: Any) -> str:
-    where = ".".join(str(part) for part in item["loc"])
-    if item["type"] == "extra_forbidden":
-        return f"unknown key {where}{_nearest(item['loc'])}"
-    said = str(item["msg"].removeprefix("Value error, "))
-    if not where:
-        return said
-    return f"{where} = {item['input']!r}: {said}" if _printable(item) else f"{where}: {said}"
-
-
-def _printable(item: Any) -> bool:
-    # These may hold, in the wrong place, what must not be echoed.
-    is_plain = isinstance(item["input"], str | int | float | bool)
-    return is_plain and item["loc"][:1] not in _UNPRINTED and item["loc"][:2] not in _UNPRINTED
-
-
-def _model(annotation: Any) -> Any:
-    """The model in a list of them, or in one that may be none."""
-    return next((of for of in get_args(annotation) if hasattr(of, "model_fields")), annotation)
-
-
-def _nearest(location: tuple[str | int, ...]) -> str:
-    model: Any = Conf
-    for part in location[:-1]:
-        # A number is an item's place in a list of the models that follow.
-        model = model if isinstance(part, int) else _model(model.model_fields[part].annotation)
-    near = difflib.get_close_matches(str(location[-1]), list(model.model_fields), n=1, cutoff=0.5)
-    known = ", ".join(model.model_fields)
-    return f" (did you mean {near[0]}?)" if near else f" (known: {known})"
+def _problems(values: dict[str, Any]) -> list[str]:
+    try:
+        Conf.model_validate(values)
+    except ValidationError as error:
+        return problems(error, Conf)
+    return []

@@ -18,6 +18,7 @@ from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
 
+from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import JarError, MissingToolError
 from quotaflow.pipelines.java import java
 
@@ -174,5 +175,5 @@ def _sizes_and_times(folder: Path, sums: dict[str, str]) -> dict[str, list[int]]
 def _pyspark_jars() -> Path:
     spec = find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
-        raise MissingToolError("pyspark is not installed: pip install 'quotaflow[local]'")
+        raise MissingToolError(f"pyspark is not installed: {extras.install('local')}")
     return Path(spec.submodule_search_locations[0], "jars")

@@ -1,12 +1,27 @@
 """The section of conf about plans: what they never touch, how far they go, and for how long."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from quotaflow.pipelines.section import Positive, Principal, Section
 
 LONGEST_LEASE_S = 30 * 86_400
+
+Manager = Literal[
+    "admin_client",
+    "autothrottle",
+    "cruise_control",
+    "jikkou",
+    "julie",
+    "kafka-reassign-partitions",
+    "quota_callback",
+    "strimzi",
+    "terraform",
+    "topicctl",
+    "other",
+]
+"""The kinds of programs that the view co_managers tells apart."""
 
 
 class Plan(Section):
@@ -37,7 +52,7 @@ class Plan(Section):
     fewest: Positive = 3
     max_input_age_s: Positive = 900
     max_plan_age_s: Positive = 86_400
-    tolerated_managers: list[str] = Field(
-        default_factory=lambda: ["admin_client", "kafka-reassign-partitions", "other"]
+    tolerated_managers: list[Manager] = Field(
+        default=["admin_client", "kafka-reassign-partitions", "other"]
     )
     stop_file: str | None = None

@@ -1,12 +1,12 @@
 """What may not stand in tables as it came: a section of conf."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
 from quotaflow.pipelines import secrets
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.section import Section
+from quotaflow.pipelines.section import Section, like
 from quotaflow.udfs.rules.pseudonym import LEAST_KEY_BYTES, Pseudonyms
 
 Column = Literal["client_address", "client_id"]
@@ -20,7 +20,9 @@ class Privacy(Section):
     """
 
     key: str | None = None
-    key_id: str = Field(default="k1", pattern=r"^[a-z0-9]{1,16}$")
+    key_id: Annotated[
+        str, like("[a-z0-9]{1,16}", "write up to 16 small letters and digits, such as k2")
+    ] = "k1"
     columns: list[Column] = Field(default=["client_address", "client_id"], min_length=1)
 
     @field_validator("key")

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines import health
+from quotaflow.pipelines import extras, health
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, MissingToolError, QuotaflowError
 from quotaflow.pipelines.job_health import JobHealth
@@ -94,7 +94,7 @@ def _registry(conf: Conf) -> Any:
         from prometheus_client import CollectorRegistry  # noqa: PLC0415  an extra
     except ImportError:
         raise MissingToolError(
-            "prometheus_client is not installed: pip install 'quotaflow[metrics]'"
+            f"prometheus_client is not installed: {extras.install('metrics')}"
         ) from None
     if conf.warehouse.catalog_schema:
         raise ConfigError(

@@ -2,12 +2,15 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
-from quotaflow.pipelines.section import Positive, PositiveRate, Section
+from quotaflow.pipelines.section import Positive, PositiveRate, Section, bare, like
 
 # Tokens are integer thousandths: under the least they would be none, over the most sums overflow.
 LEAST_IDS_PER_S, MOST_IDS_PER_S = 0.001, 1_000_000
+_ALL = "*"
+
+_User = Annotated[str, AfterValidator(bare), like(r"[^\n]+", "write a name, in one line")]
 
 
 class ProducerIds(Section):
@@ -30,10 +33,7 @@ class ProducerIds(Section):
     @field_validator("quotas")
     @classmethod
     def _by_bare_name(cls, quotas: dict[str, float]) -> dict[str, float]:
-        prefixed = [user for user in quotas if user.startswith("User:")]
-        if prefixed:
-            raise ValueError(f"write {prefixed[0].removeprefix('User:')} instead of {prefixed[0]}")
-        return quotas
+        return {bare(user): rate for user, rate in quotas.items()}
 
 
 class Quotas(Section):
@@ -49,7 +49,14 @@ class Quotas(Section):
     percentile: Annotated[float, Field(gt=0, le=1)] = 0.99
     headroom: Annotated[float, Field(ge=0, le=10)] = 0.25
     advice_days: Positive = 7
-    advised_users: list[Annotated[str, Field(pattern=r"^[^\n]+$")]] = Field(default_factory=list)
+    advised_users: list[_User] = Field(default_factory=list)
+
+    @field_validator("advised_users")
+    @classmethod
+    def _all_or_some(cls, users: list[str]) -> list[str]:
+        if _ALL in users and len(users) > 1:
+            raise ValueError(f"{_ALL} is all users: write ['{_ALL}'], or leave it out")
+        return users
 
     @property
     def span_s(self) -> int:

@@ -171,10 +171,15 @@ def engine_errors(sql: str) -> Iterator[None]:
 
 
 def never_made(table: str, warehouse: Warehouse) -> str:
-    """Why a declared table is not there, and the command that fills it."""
+    """Why a declared table is not there, and the command that fills it, or makes it at least."""
+    # What plans are made from reads it before anything is applied: to see one nobody has to apply.
+    is_journal = table == tables.CONFIG_CHANGES.name
+    command = (
+        "`quotaflow snapshot` makes it" if is_journal else f"`quotaflow {filler(table)}` fills it"
+    )
     return (
-        f"table {table} was never made in {warehouse.conf.folder}: `quotaflow {filler(table)}` "
-        "fills it; or name another place with --set warehouse.path=FOLDER"
+        f"table {table} was never made in {warehouse.conf.folder}: {command}; or name another "
+        "place with --set warehouse.path=FOLDER"
     )
 
 

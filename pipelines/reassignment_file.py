@@ -53,8 +53,12 @@ def read(path: Path) -> tuple[Wanted, ...]:
 def _said(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_input=False)
     said = [
-        f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg'].lower()}"
+        ": ".join(filter(None, (".".join(map(str, one["loc"])), _lower(one["msg"]))))
         for one in found[:_MOST_SAID]
     ]
     more = len(found) - len(said)
     return "; ".join(said) + (f"; and {more} more" if more else "")
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]

@@ -23,8 +23,10 @@ def _checked(sampling: dict[str, float]) -> dict[str, float]:
     for api, fraction in sampling.items():
         if api not in SAMPLED_APIS:
             near = difflib.get_close_matches(api.upper(), SAMPLED_APIS, n=1)
-            hint = f"did you mean {near[0]}" if near else f"those that may: {_LISTED}"
-            raise ValueError(f"{api} may not be sampled, rules need each of its lines ({hint})")
+            hint = f"did you mean {near[0]}?" if near else f"those that may: {_LISTED}"
+            raise ValueError(
+                f"{api} is no API that may be sampled ({hint}): rules need each line of all others"
+            )
         whole = one_of(fraction) if fraction > 0 else 0
         if not 1 <= whole <= _MOST or abs(fraction * whole - 1) > _EXACT:
             raise ValueError(

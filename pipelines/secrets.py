@@ -10,8 +10,6 @@ REFERENCES = ("env:", "secret:")
 LOGIN_MODULES = {
     "org.apache.kafka.common.security.plain.PlainLoginModule",
     "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
-    "com.sun.security.auth.module.Krb5LoginModule",
 }
 SHOWN_SECRET = re.compile(r"(?i)password|secret|access[.]?key|jaas|credential")
 """Names of Spark's settings that hold secrets: a local session shows all settings to `ps`."""
@@ -84,7 +82,7 @@ def _jaas(mechanism: str, username: str, password: str) -> str:
     module = _MODULES.get(mechanism.partition("-")[0])
     if module is None:
         raise ConfigError(
-            f"sasl.mechanism {mechanism} takes no sasl.username: set sasl.jaas.config"
+            f"sasl.mechanism {mechanism} takes no sasl.username: {' and '.join(_MODULES)} do"
         )
     quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (username, password)]
     return (

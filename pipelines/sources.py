@@ -121,6 +121,6 @@ def kafka_options(kafka: Kafka) -> dict[str, str]:
         )
     # Our own consumers must not push telemetry into the topic they read.
     known = {"enable.metrics.push": "false"} | secrets.resolve(kafka.properties)
-    if known.get(_JAAS, "").startswith("org.apache.kafka."):
+    if _JAAS in known:
         known[_JAAS] = kafka.login_module_prefix + known[_JAAS]
     return {f"kafka.{key}": value for key, value in known.items()}

@@ -1,5 +1,6 @@
 """Commands that read one captured file as the pipeline would: decode, parse."""
 
+import difflib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +43,9 @@ def decode(
     Example: quotaflow decode push.bin --codec zstd
     """
     if codec not in CODECS:
-        raise ConfigError(f"--codec {codec} is unknown: one of {' '.join(CODECS)}")
+        near = difflib.get_close_matches(codec, CODECS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"one of {' '.join(CODECS)}"
+        raise ConfigError(f"--codec {codec} is unknown ({hint})")
     settings = options.conf(conf, overrides)
     payload = _bounded(file, settings.ingest.max_line_bytes)
     from quotaflow.pipelines.commands import payloads  # noqa: PLC0415  imports pyarrow

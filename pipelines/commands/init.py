@@ -46,6 +46,11 @@ def init(
     """
     if bootstrap_server is None and conf is None:
         raise ConfigError("--bootstrap-server is missing: name brokers as host:port,host:port")
+    from quotaflow.pipelines import kafka_properties  # noqa: PLC0415
+
+    problem = bootstrap_server is not None and kafka_properties.servers_problem(bootstrap_server)
+    if problem:
+        raise ConfigError(f"--bootstrap-server {bootstrap_server}: {problem}")
     servers = [f"kafka.properties.bootstrap.servers={bootstrap_server}"] if bootstrap_server else []
     settings = options.conf(conf, [*servers, *(overrides or [])])
     from quotaflow.pipelines.connect import files, found  # noqa: PLC0415

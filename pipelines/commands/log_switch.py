@@ -6,7 +6,7 @@ from typing import Any
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import planning, request_logger
-from quotaflow.pipelines.feedback.request_logger import LOGS, ON, Switch
+from quotaflow.pipelines.feedback.request_logger import LOGS, ON, QUIET, Switch
 from quotaflow.pipelines.sql_text import literal
 from quotaflow.schemas import tables
 
@@ -60,6 +60,7 @@ def objects(conf: Conf, switch: Switch, volume: Volume) -> Iterator[dict[str, An
             "take_back_command": (
                 request_logger.off_command(conf, switch, broker_id) if is_switched else None
             ),
+            "remedy_command": _remedy(conf, switch, broker_id),
         }
 
 
@@ -76,6 +77,32 @@ def text(conf: Conf, switch: Switch, volume: Volume) -> Iterator[str]:
         if each["command"]:
             yield f"  command     {each['command']}"
             yield f"  take back   {each['take_back_command']}"
+        if each["remedy_command"]:
+            yield f"  first       {each['remedy_command']}"
+
+
+def left(conf: Conf, switch: Switch) -> Iterator[str]:
+    """Why brokers are left as they are that do not log, each with what to do."""
+    for broker_id, level in switch.levels.items():
+        remedy = _remedy(conf, switch, broker_id)
+        if level is None:
+            yield f"broker {broker_id} did not answer: its request log is left as it is"
+        elif remedy:
+            yield f"broker {broker_id}: its request log is {_unsettable(level)}: {remedy}"
+
+
+def _remedy(conf: Conf, switch: Switch, broker_id: int) -> str | None:
+    level = switch.levels[broker_id]
+    if level is None or not request_logger.is_left(level):
+        return None
+    return request_logger.quiet_command(conf, switch, broker_id)
+
+
+def _unsettable(level: str) -> str:
+    return (
+        f"{level}, which Kafka lets nobody set: it could not be given back, and is left as it is. "
+        f"Set {QUIET} first, at which no request is logged"
+    )
 
 
 def _level(each: Mapping[str, Any]) -> str:
@@ -84,4 +111,6 @@ def _level(each: Mapping[str, Any]) -> str:
         return "did not answer: it is left as it is"
     if level != each["level_then"]:
         return f"{level}, {each['level_then']} for the capture, {level} again at its end"
+    if each["remedy_command"]:
+        return _unsettable(level)
     return f"{level}: it logs already, and goes on" if level in LOGS else level

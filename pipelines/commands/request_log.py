@@ -53,9 +53,9 @@ def capture(
     Sets the logger kafka.request.logger of each broker to DEBUG, shows lines per second as they
     reach the topic, and gives the level back at the end, at Ctrl-C and after an error. It is a
     lease in config_changes: after kill -9 `quotaflow restore --yes` gives it back, and a broker
-    that restarts forgets it by itself. A broker that logs already is left as it is. Needs a JDK
-    with --yes; the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster, READ on the
-    topic.
+    that restarts forgets it by itself. A broker that logs already is left as it is, and so is one
+    whose level Kafka lets nobody set, such as OFF: it could not be given back. Needs a JDK with
+    --yes; the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster, READ on the topic.
 
     Example: quotaflow capture --for 10m --broker 1 --yes
     """
@@ -99,7 +99,7 @@ def _apis(text: str | None) -> frozenset[str]:
 
 def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_json: bool) -> None:
     from quotaflow.pipelines import interrupts, tail  # noqa: PLC0415
-    from quotaflow.pipelines.commands import planned  # noqa: PLC0415
+    from quotaflow.pipelines.commands import log_switch, planned  # noqa: PLC0415
     from quotaflow.pipelines.commands.arrivals import Arrivals  # noqa: PLC0415
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
     from quotaflow.pipelines.feedback.ledger import DONE  # noqa: PLC0415
@@ -118,9 +118,10 @@ def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_js
             )
             for each in planned.ends(outcomes):
                 output.note(each)
-            for broker_id in (of for of, level in switches[0].levels.items() if level is None):
-                output.note(f"broker {broker_id} did not answer: its request log is left as it is")
-            is_on = all(outcome.step == DONE for outcome in outcomes)
+            for each in log_switch.left(settings, switches[0]):
+                output.note(each)
+            is_none_on = all(map(request_logger.is_left, switches[0].levels.values()))
+            is_on = all(outcome.step == DONE for outcome in outcomes) and not is_none_on
             if is_on:
                 output.note(
                     f"following {topic} for {wanted.for_s} s: Ctrl-C gives the levels back, and a "

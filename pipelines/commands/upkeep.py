@@ -124,10 +124,14 @@ def backfill(
     size_s = options.seconds(at_once)
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines import backfill as again  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines import named  # noqa: PLC0415
+    from quotaflow.pipelines.jobs import JOBS  # noqa: PLC0415
     from quotaflow.pipelines.reader import nearest  # noqa: PLC0415
     from quotaflow.pipelines.spans import Span  # noqa: PLC0415
 
     known = list(again.jobs(settings))
+    if job in JOBS:
+        named.refuse_off(JOBS[job], settings)
     if job not in known:
         raise ConfigError(f"no job {job} reads a topic{nearest(job, known)}")
     added = again.backfill(settings, job, Span(first, last), size_s, output.note)

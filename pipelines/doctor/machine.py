@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from quotaflow.pipelines import health, jars, java, session
+from quotaflow.pipelines import extras, health, jars, java, session
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, tried
 
@@ -33,7 +33,7 @@ def findings(conf: Conf) -> Iterator[Finding]:
 
 def _pyspark(extra: str) -> Finding:
     if find_spec("pyspark") is None:
-        return Finding("pyspark", BAD, "not installed", f"pip install 'quotaflow[{extra}]'")
+        return Finding("pyspark", BAD, "not installed", extras.install(extra))
     return Finding("pyspark", OK, "installed")
 
 
@@ -43,7 +43,7 @@ def _extras() -> Finding:
     there = ", ".join(name for name in _OF_EXTRAS if name not in lacking) or "none"
     if not lacking:
         return Finding("extras", OK, f"{there} installed")
-    remedy = f"where they are wanted: pip install 'quotaflow[{','.join(lacking)}]'"
+    remedy = f"where they are wanted: {extras.install(*lacking)}"
     return Finding("extras", OK, f"{there} installed; not {', '.join(lacking)}", remedy)
 
 

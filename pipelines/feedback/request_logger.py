@@ -29,8 +29,10 @@ from quotaflow.pipelines.spark_errors import bridge_errors
 from quotaflow.schemas.configs import BROKER_LOGGER, REQUEST_LOGGER
 
 ON = "DEBUG"
-LOGS = (ON, "TRACE")
+LOGS = (ON, "TRACE", "ALL")
 """Levels at which a broker writes its request log."""
+QUIET = "FATAL"
+"""As silent as OFF, which log4j2 knows and Kafka refuses to set."""
 PLAN_ID = "capture"
 _KEY = REQUEST_LOGGER.key
 _URGENT = 0
@@ -50,7 +52,8 @@ class Wanted:
 class Switch:
     """The level of each broker's request logger, null where it did not answer, and what to change.
 
-    What logs already is somebody else's: it is neither switched on nor off.
+    What logs already is somebody else's: it is neither switched on nor off. Nor is what could not
+    be given back.
     """
 
     wanted: Wanted
@@ -123,6 +126,19 @@ def given_back(
         return found, apply.run(restoring.PLAN_ID, found.changes)
 
 
+def is_left(level: str | None) -> bool:
+    """Whether a broker can neither be switched nor logs already: its level is unknown, or none that
+    Kafka lets anybody set, so that it could not be given back.
+    """
+    return level is None or (level not in LOGS and not _can_be_set(level))
+
+
+def quiet_command(conf: Conf, switch: Switch, broker_id: int) -> str:
+    """The command line that sets a level which can be given back, and logs no request."""
+    entity = _entity(switch.wanted.cluster_id, broker_id)
+    return command(entity, {_KEY: QUIET}, planning.connection(conf))
+
+
 def off_command(conf: Conf, switch: Switch, broker_id: int) -> str:
     """The command line that gives a broker back its level, for when we cannot."""
     entity = _entity(switch.wanted.cluster_id, broker_id)
@@ -137,11 +153,19 @@ def _switch(conf: Conf, wanted: Wanted, configs: Configs, ledger: Ledger, now: d
     rows = [
         _row(_entity(wanted.cluster_id, broker_id), level, wanted.for_s, now)
         for broker_id, level in levels.items()
-        if level not in {None, *LOGS[1:]}
+        if level not in LOGS[1:] and not is_left(level)
     ]
     # What brokers said just now holds, and not what we wrote some time ago.
     bounds = Bounds(cluster_id=wanted.cluster_id, inputs_at={SNAPSHOT: now})
     return Switch(wanted, levels, plan(rows, now, bounds, planning.connection(conf), ledger))
+
+
+def _can_be_set(level: str) -> bool:
+    try:
+        REQUEST_LOGGER.canonical(level)
+    except ValueError:
+        return False
+    return True
 
 
 def _brokers(configs: LiveConfigs) -> list[int]:

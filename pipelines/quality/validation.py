@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.quality.suites import Check
 
@@ -35,7 +36,7 @@ def great_expectations() -> Any:
     try:
         import great_expectations as gx  # noqa: PLC0415  an extra, and it takes seconds
     except ModuleNotFoundError as error:
-        install = "pip install 'quotaflow[quality]'"
+        install = extras.install("quality")
         raise MissingToolError(f"a check needs {error.name}: {install}") from error
     return gx
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.scope import MOST_POINTS
@@ -30,7 +31,7 @@ def page(sections: "Sequence[Section]", scope: "Scope") -> str:
         from markupsafe import Markup, escape  # noqa: PLC0415
         from plotly.offline import get_plotlyjs  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        install = "pip install 'quotaflow[report]'"
+        install = extras.install("report")
         raise MissingToolError(f"a report needs {error.name}: {install}") from error
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

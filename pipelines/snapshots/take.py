@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 JOB = "snapshot"
 _READS = (tables.TELEMETRY_SUBSCRIPTIONS, tables.REQUESTS, tables.PIPELINE_PROGRESS)
+_PLANS_READ = (tables.CONFIG_CHANGES,)
+"""What `apply` fills, and the first plan, which comes before that, reads already."""
 
 
 def take(
@@ -41,7 +43,8 @@ def take(
         cluster = admin.describe(properties, [], conf.kafka.cluster_id)
         spark = session.get(session.short_lived(conf.spark), report)
         chosen = [table for table in sections.TABLES if not names or table.name in names]
-        needed = {table.name for table in (*chosen, tables.TOPICS, tables.CONFIGS, *_READS)}
+        read = (tables.TOPICS, tables.CONFIGS, *_READS, *_PLANS_READ)
+        needed = {table.name for table in (*chosen, *read)}
         warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in needed])
         # No checkpoint: the time tells one snapshot from the next.
         batch = Batch(warehouse, JOB, JOB, round(now.timestamp() * 1_000))

@@ -1,14 +1,70 @@
 -- One row per principal over its producer-id quota, on a cluster that refuses producer_ids_rate, where
 -- conf's producer_ids.proxy names a client quota to hold it by instead: that much of what the
 -- principal used around its worst second as its quota is of its rate. A stand-in: it slows everything
--- the principal does, not its producer ids alone.
+-- the principal does, not its producer ids alone. Where our own stand-in stood in that second
+-- (config_changes), or had stood a minute before, it held that use back itself: then usage and broker_id
+-- are of the worst second of the time before it was set, and rate_per_s is the greater one of the two
+-- seconds. So who stays as he is, or takes a few ids less, is asked to be held as he is; who takes twice
+-- as many, to be held to half.
 WITH allowed AS (
     SELECT
         cluster_id,
         max(CASE WHEN setting = 'producer_ids.proxy' THEN setting_value END) AS proxy,
-        max(CASE WHEN setting = 'probe.producer_ids_rate' THEN setting_value END) AS probe
+        max(CASE WHEN setting = 'probe.producer_ids_rate' THEN setting_value END) AS probe,
+        coalesce(
+            max(CASE WHEN setting = 'plan.asked_for_s' THEN CAST(setting_value AS DOUBLE) END), 3600
+        ) AS asked_for_s
     FROM current_settings
     GROUP BY cluster_id
+),
+written AS (
+    SELECT
+        cluster_id,
+        entity_name,
+        config_key,
+        event_time,
+        run_id,
+        number,
+        step,
+        -- When it was begun: a run that was killed leaves it to a later one to record that it was done.
+        min(event_time) OVER (PARTITION BY run_id, change_id) AS began,
+        CASE
+            WHEN
+                step = 'done' AND purpose = 'apply' AND evidence_table = 'producer_id_proxies'
+                THEN 1
+            ELSE 0
+        END AS is_ours
+    FROM config_changes
+    WHERE entity_type = 'user' AND entity_client_id IS NULL
+),
+numbered AS (
+    SELECT
+        *,
+        sum(1 - is_ours) OVER (
+            PARTITION BY cluster_id, entity_name, config_key ORDER BY event_time, run_id, number
+        ) AS nth
+    FROM written
+    WHERE step IN ('done', 'yielded')
+),
+spans AS (
+    SELECT
+        cluster_id,
+        entity_name,
+        config_key,
+        nth,
+        min(CASE WHEN is_ours = 1 THEN began END) AS began,
+        min(event_time) AS opened
+    FROM numbered
+    GROUP BY cluster_id, entity_name, config_key, nth
+),
+holds AS (
+    SELECT
+        cluster_id,
+        concat('User:', entity_name) AS principal,
+        config_key,
+        began,
+        lead(opened) OVER (PARTITION BY cluster_id, entity_name, config_key ORDER BY nth) AS ended
+    FROM spans
 ),
 violating AS (
     SELECT
@@ -20,24 +76,29 @@ violating AS (
         min(event_time) OVER (PARTITION BY cluster_id, principal) AS since
     FROM recent_violations
 ),
-used AS (
+asked AS (
     SELECT
         violating.cluster_id,
         violating.principal,
         violating.rate_per_s,
         violating.quota_per_s,
         violating.broker_id,
+        violating.event_time,
         violating.since,
-        quota_usage.quota_type,
-        quota_usage.event_time,
-        sum(quota_usage.usage) AS usage
+        allowed.proxy,
+        allowed.asked_for_s,
+        min(holds.began) AS held_since
     FROM violating
-    INNER JOIN quota_usage
-        ON violating.cluster_id = quota_usage.cluster_id
-            AND violating.principal = quota_usage.principal
-            AND violating.broker_id = quota_usage.broker_id
-            AND unix_millis(quota_usage.event_time) <= unix_millis(violating.event_time)
-            AND unix_millis(quota_usage.event_time) > unix_millis(violating.event_time) - 60000
+    INNER JOIN allowed
+        ON violating.cluster_id = allowed.cluster_id AND allowed.probe LIKE 'refused%'
+    LEFT JOIN holds
+        ON violating.cluster_id = holds.cluster_id
+            AND violating.principal = holds.principal
+            AND allowed.proxy = holds.config_key
+            AND unix_millis(violating.event_time) >= unix_millis(holds.began)
+            AND coalesce(
+                unix_millis(violating.event_time) < unix_millis(holds.ended) + 60000, true
+            )
     WHERE violating.worst = 1
     GROUP BY
         violating.cluster_id,
@@ -45,43 +106,110 @@ used AS (
         violating.rate_per_s,
         violating.quota_per_s,
         violating.broker_id,
+        violating.event_time,
         violating.since,
-        quota_usage.quota_type,
+        allowed.proxy,
+        allowed.asked_for_s
+),
+free AS (
+    SELECT
+        asked.cluster_id,
+        asked.principal,
+        rates.rate_per_s,
+        rates.broker_id,
+        rates.event_time,
+        row_number() OVER (
+            PARTITION BY asked.cluster_id, asked.principal
+            ORDER BY rates.throttle_time_ms DESC, rates.event_time, rates.broker_id
+        ) AS worst
+    FROM asked
+    INNER JOIN producer_id_rates AS rates
+        ON asked.cluster_id = rates.cluster_id
+            AND asked.principal = rates.principal
+            AND unix_millis(rates.event_time) < unix_millis(asked.held_since)
+            AND unix_millis(rates.event_time)
+            > unix_millis(asked.held_since) - asked.asked_for_s * 1e3
+    LEFT JOIN holds
+        ON asked.cluster_id = holds.cluster_id
+            AND asked.principal = holds.principal
+            AND asked.proxy = holds.config_key
+            AND unix_millis(rates.event_time) >= unix_millis(holds.began)
+            AND coalesce(unix_millis(rates.event_time) < unix_millis(holds.ended) + 60000, true)
+    WHERE rates.is_violating AND rates.kind = 'allocation' AND holds.began IS NULL
+),
+around AS (
+    SELECT
+        asked.cluster_id,
+        asked.principal,
+        asked.proxy,
+        asked.quota_per_s,
+        asked.since,
+        CASE
+            WHEN free.rate_per_s > asked.rate_per_s THEN free.rate_per_s
+            ELSE asked.rate_per_s
+        END AS rate_per_s,
+        CASE WHEN asked.held_since IS NULL THEN asked.broker_id ELSE free.broker_id END AS broker_id,
+        CASE WHEN asked.held_since IS NULL THEN asked.event_time ELSE free.event_time END
+            AS event_time
+    FROM asked
+    LEFT JOIN free
+        ON asked.cluster_id = free.cluster_id AND asked.principal = free.principal AND free.worst = 1
+),
+used AS (
+    SELECT
+        around.cluster_id,
+        around.principal,
+        around.proxy,
+        around.rate_per_s,
+        around.quota_per_s,
+        around.broker_id,
+        around.since,
+        quota_usage.event_time,
+        sum(quota_usage.usage) AS usage
+    FROM around
+    INNER JOIN quota_usage
+        ON around.cluster_id = quota_usage.cluster_id
+            AND around.principal = quota_usage.principal
+            AND around.broker_id = quota_usage.broker_id
+            AND around.proxy = quota_usage.quota_type
+            AND unix_millis(quota_usage.event_time) <= unix_millis(around.event_time)
+            AND unix_millis(quota_usage.event_time) > unix_millis(around.event_time) - 60000
+    GROUP BY
+        around.cluster_id,
+        around.principal,
+        around.proxy,
+        around.rate_per_s,
+        around.quota_per_s,
+        around.broker_id,
+        around.since,
         quota_usage.event_time
 ),
 most AS (
     SELECT
         cluster_id,
         principal,
+        proxy,
         rate_per_s,
         quota_per_s,
         broker_id,
         since,
-        quota_type,
         max(usage) AS usage
     FROM used
-    GROUP BY cluster_id, principal, rate_per_s, quota_per_s, broker_id, since, quota_type
+    GROUP BY cluster_id, principal, proxy, rate_per_s, quota_per_s, broker_id, since
 )
 
 SELECT
-    most.cluster_id,
-    substr(most.principal, 6) AS entity_name,
-    allowed.proxy AS config_key,
+    cluster_id,
+    substr(principal, 6) AS entity_name,
+    proxy AS config_key,
     CASE
-        WHEN allowed.proxy LIKE '%byte_rate'
-            THEN ceil(most.usage * most.quota_per_s / most.rate_per_s)
-        ELSE ceil(most.usage * most.quota_per_s / most.rate_per_s * 1e2) / 1e2
+        WHEN proxy LIKE '%byte_rate' THEN ceil(usage * quota_per_s / rate_per_s)
+        ELSE ceil(usage * quota_per_s / rate_per_s * 1e2) / 1e2
     END AS recommended,
-    most.usage,
-    most.rate_per_s,
-    most.quota_per_s,
-    most.broker_id,
-    most.since
+    usage,
+    rate_per_s,
+    quota_per_s,
+    broker_id,
+    since
 FROM most
-INNER JOIN allowed
-    ON most.cluster_id = allowed.cluster_id
-        AND allowed.probe LIKE 'refused%'
-        AND most.quota_type = allowed.proxy
-WHERE
-    most.rate_per_s > most.quota_per_s
-    AND most.usage > 0
+WHERE rate_per_s > quota_per_s AND usage > 0

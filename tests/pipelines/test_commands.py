@@ -14,6 +14,7 @@ from quotaflow.pipelines.commands import output
 from quotaflow.pipelines.errors import KafkaError
 
 QUOTAFLOW = [sys.executable, "-m", "quotaflow.pipelines"]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param("show", 2, "Missing argument 'TABLE'", id="no argument"),
         pytest.param("show requets", 2, "did you mean requests?", id="a table"),
         pytest.param("ddl requets", 2, "did you mean requests?", id="a table of ddl"),
-        pytest.param("show requests --limit 0", 2, "--limit", id="no rows wanted"),
+        pytest.param(
+            "show requests --limit 0",
+            2,
+            "Invalid value '0' for '--limit': Input should be greater than or equal to 1",
+            id="no rows wanted",
+        ),
+        pytest.param(
+            "what-if --producer-ids-rate abc", 2, "'abc' for '--producer-ids-rate'", id="no rate"
+        ),
+        pytest.param("capture --broker 1 --broker x", 2, "'x' for '--broker'", id="no broker"),
         pytest.param("show requests --since soon", 2, "--since 'soon'", id="no time"),
         pytest.param("show requests --since 999999999d", 2, "before any time", id="far ago"),
         pytest.param("show requests --json --csv", 2, "exclude each other", id="two formats"),
@@ -45,10 +55,35 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param("run --every 10", 2, "write 10s, 5m", id="no duration"),
         pytest.param("run --every 0s", 2, "write 10s, 5m", id="no time at all"),
         pytest.param("run client_metric --once", 2, "did you mean client_metrics?", id="a job"),
+        pytest.param("run factz --once", 2, "did you mean facts?", id="a group of jobs"),
+        pytest.param(
+            "run factz --once", 2, "groups are facts, results", id="what groups there are"
+        ),
+        pytest.param(
+            "run ingest_otlp --once",
+            2,
+            "ingest_otlp reads ingest.otlp_topic, which conf sets to null",
+            id="a job that is off",
+        ),
+        pytest.param(
+            "backfill ingest_otlp --from 2d",
+            2,
+            "ingest_otlp reads ingest.otlp_topic, which conf sets to null",
+            id="a job that is off, of backfill",
+        ),
+        pytest.param(
+            "backfill ingest_recever --from 2d", 2, "did you mean ingest_receiver?", id="backfill"
+        ),
+        pytest.param(
+            "backfill fetches --from 2d", 2, "no job fetches reads a topic", id="of no topic"
+        ),
         pytest.param("tables --set warehouse.pth=x", 2, "did you mean path?", id="a key"),
         pytest.param("tables --conf nowhere.yaml", 2, "cannot read conf nowhere.yaml", id="a file"),
         pytest.param("decode nowhere", 2, "cannot read nowhere", id="a capture"),
-        pytest.param("decode nowhere --codec zst", 2, "none gzip snappy lz4 zstd", id="a codec"),
+        pytest.param("decode nowhere --codec zst", 2, "did you mean zstd?", id="a codec"),
+        pytest.param(
+            "decode nowhere --codec 7z", 2, "one of none gzip snappy lz4 zstd", id="no codec"
+        ),
     ],
 )
 def test_wrong_use_is_one_line_and_an_exit_code(
@@ -80,6 +115,15 @@ def test_nothing_asked_shows_the_help(capsys: pytest.CaptureFixture[str]) -> Non
     execute([])
     said = capsys.readouterr()
     assert "Usage: quotaflow" in said.out + said.err
+
+
+def test_the_help_has_every_exit_code_the_docs_have(capsys: pytest.CaptureFixture[str]) -> None:
+    execute(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    docs = " ".join((ROOT / "docs" / "commands.md").read_text("utf-8").split())
+    told = docs[docs.index("Exit codes: ") :].partition(". ")[0]
+    assert told.endswith("130 Ctrl-C")
+    assert told in said
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -122,7 +166,7 @@ def test_a_package_of_an_extra_that_is_missing_is_named(command: str, extra: str
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert said.returncode == 11
     assert said.stderr.startswith("error: pyspark")
-    assert f"pip install 'quotaflow[{extra}]'" in said.stderr
+    assert f"-py3-none-any.whl[{extra}]'" in said.stderr
 
 
 def test_the_help_does_without_what_another_command_lacks() -> None:

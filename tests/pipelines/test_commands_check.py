@@ -107,4 +107,4 @@ def test_without_the_extra_it_says_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "great_expectations", None)
     assert run(warehouse) == 1
-    assert "pip install 'quotaflow[quality]'" in capsys.readouterr().err
+    assert "-py3-none-any.whl[quality]'" in capsys.readouterr().err

@@ -320,6 +320,48 @@ def test_what_cannot_be_given_back_is_told_with_its_command(run: Command) -> Non
     assert {key[0] for key in run.journal.ledger.owned} == {gone}
 
 
+@pytest.mark.parametrize("level", ["OFF", "AUDIT"], ids=["off", "one of log4j2's own making"])
+def test_a_level_that_kafka_takes_from_nobody_is_left_as_it_is(run: Command, level: str) -> None:
+    run.configs.configs[broker(1)] = {LOGGER: level}
+    told = f"{level}, which Kafka lets nobody set: it could not be given back"
+    remedy = "--entity-name 1 --add-config kafka.request.logger=FATAL"
+    assert run() == 0
+    out, _ = run.said()
+    assert told in out
+    assert remedy in out
+    assert "--entity-name 1 --add-config kafka.request.logger=DEBUG" not in out
+    assert f"kafka.request.logger={level}" not in out
+    assert run("--json") == 0
+    first = json.loads(run.said()[0].splitlines()[0])
+    assert (first["level"], first["level_then"], first["command"]) == (level, level, None)
+    assert first["take_back_command"] is None
+    assert remedy in first["remedy_command"]
+    assert run("--yes") == 130
+    _, err = run.said()
+    assert told in err
+    assert remedy in err
+    assert run.configs.levels() == {"1": level, "2": "DEBUG", "3": "WARN"}
+    assert {r.entity for r in run.journal.records} == {broker(3)}
+
+
+def test_where_no_broker_can_be_switched_nothing_is_followed(run: Command) -> None:
+    run.configs.configs[broker(1)] = {LOGGER: "OFF"}
+    assert run("--broker", "1", "--yes") == 1
+    _, err = run.said()
+    assert "not every request log was switched on: the lines above say why" in err
+    assert "following" not in err
+    assert run.configs.writes == 0
+
+
+def test_a_level_of_everything_logs_already(run: Command) -> None:
+    run.configs.configs[broker(1)] = {LOGGER: "ALL"}
+    assert run() == 0
+    assert "ALL: it logs already, and goes on" in run.said()[0]
+    assert run("--broker", "1", "--yes", records=(record(line(1, "FETCH")),)) == 130
+    assert "broker 1: 1 lines" in run.said()[1]
+    assert run.configs.writes == 0
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -1,12 +1,16 @@
 """Conf: strict keys, every problem at once, and --set in its forms."""
 
+import re
+from importlib import resources
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.alert_rules import Webhook
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.plan_section import Manager
 
 
 def load(tmp_path: Path, text: str, *pairs: str) -> config.Conf:
@@ -72,10 +76,39 @@ def test_an_unknown_key_is_named_wherever_it_stands(tmp_path: Path, text: str, s
         ),
         pytest.param("warehouse: {path: s3://b/x}", "folder of this machine", id="an object store"),
         pytest.param("warehouse: {path: /a, catalog_schema: a.b}", "exclude each other", id="two"),
-        pytest.param("warehouse: {catalog_schema: a}", "should match pattern", id="no schema"),
+        pytest.param(
+            "warehouse: {catalog_schema: a}",
+            r"catalog_schema = 'a': write catalog.schema, such as main.quotaflow",
+            id="no schema",
+        ),
+        pytest.param(
+            "spark: {driver_memory: 2GB}", "'2GB': write 2g or 2048m", id="a size Java lacks"
+        ),
+        pytest.param("prices: {currency: euro}", "'euro': write three letters", id="no currency"),
         pytest.param("kafka: {login_module_prefix: evil.}", "kafkashaded.", id="another prefix"),
         pytest.param(
             "producer_ids: {quotas: {'User:a': 1}}", "write a instead of User:a", id="User:"
+        ),
+        pytest.param(
+            "quotas: {advised_users: [a, 'User:b']}",
+            "quotas.advised_users.1 = 'User:b': write b instead of User:b",
+            id="User: in a list",
+        ),
+        pytest.param(
+            "quotas: {advised_users: [a, '*']}",
+            r"\* is all users: write \['\*'\]",
+            id="all and one",
+        ),
+        pytest.param("quotas: {advised_users: ['']}", "advised_users.0 = ''", id="nobody"),
+        pytest.param(
+            "plan: {tolerated_managers: [strimzii]}",
+            r"tolerated_managers.0 = 'strimzii': .*\(did you mean strimzi\?\)",
+            id="no program",
+        ),
+        pytest.param(
+            "producer_ids: {proxy: producer_byterate}",
+            r"\(did you mean producer_byte_rate\?\)",
+            id="no such quota",
         ),
         pytest.param("producer_ids: {quotas: {a: .inf}}", "finite", id="no finite rate"),
         pytest.param("racks: {10.1.2.3/16: a}", "write 10.1.0.0/16 instead", id="bits of a host"),
@@ -89,7 +122,7 @@ def test_an_unknown_key_is_named_wherever_it_stands(tmp_path: Path, text: str, s
         pytest.param("kafka: {principal: b}", "write User:b instead of b", id="bare again"),
         pytest.param(
             "alerts: {webhook: {url: 'https://hooks.example/hunter2'}}",
-            "alerts.webhook.url",
+            "alerts.webhook.url: write env:NAME or secret:scope/key",
             id="a literal address of a webhook",
         ),
         pytest.param("alerts: {webhook: hunter2}", "alerts.webhook", id="a webhook of text"),
@@ -102,7 +135,9 @@ def test_an_unknown_key_is_named_wherever_it_stands(tmp_path: Path, text: str, s
         pytest.param("privacy: {key: hunter2}", "plain text", id="a literal key"),
         pytest.param("privacy: {key: [hunter2]}", "privacy.key", id="a key that is no text"),
         pytest.param("privacy: {columns: [topic]}", "privacy.columns.0", id="no such column"),
-        pytest.param("privacy: {key_id: K 1}", "privacy.key_id", id="an odd id of a key"),
+        pytest.param(
+            "privacy: {key_id: K 1}", "privacy.key_id: write up to 16", id="an odd id of a key"
+        ),
         pytest.param(
             "privacy: {key: 'env:K'}\nracks: {10.0.0.0/8: a}",
             "racks are told by addresses, which privacy.columns hides",
@@ -116,6 +151,38 @@ def test_what_cannot_be_right_is_refused(tmp_path: Path, text: str, said: str) -
         load(tmp_path, text)
     assert "hunter2" not in str(raised.value)
     assert "Value error" not in str(raised.value)
+
+
+@pytest.mark.parametrize("topic", ["request_log_topic", "receiver_topic", "otlp_topic"])
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("''", "write null for none"),
+        ("..", "write null for none"),
+        ("a b", "write a_b"),
+        (f"{'x' * 250}", f"write {'x' * 249}"),
+        ("größe", "write gr__e"),
+    ],
+    ids=["empty", "a folder", "a space", "too long", "other letters"],
+)
+def test_a_topic_has_a_name_that_kafka_takes(
+    tmp_path: Path, topic: str, name: str, right: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path, f"ingest: {{{topic}: {name}}}")
+    assert f"ingest.{topic} = '{name.strip(chr(39))}': a topic has 1 to 249 " in str(raised.value)
+    assert str(raised.value).endswith(right)
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-1", "...", "x" * 249])
+def test_what_kafka_takes_as_a_topic_is_taken(tmp_path: Path, name: str) -> None:
+    assert load(tmp_path, f"ingest: {{otlp_topic: {name}}}").ingest.otlp_topic == name
+
+
+def test_managers_that_may_be_tolerated_are_the_kinds_that_are_told() -> None:
+    view = resources.files("quotaflow.schemas") / "views" / "co_managers.sql"
+    kinds = re.findall(r"(?:THEN|ELSE) '(.+?)'|'(.+?)' AS kind", view.read_text("utf-8"))
+    assert {then or literal for then, literal in kinds} == set(get_args(Manager))
 
 
 def test_a_broken_line_is_named_and_not_repeated(tmp_path: Path) -> None:
@@ -163,6 +230,38 @@ def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, said: str) -> None
     with pytest.raises(ConfigError, match=said) as raised:
         load(tmp_path, "", pair)
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        pytest.param([], "{file}: plan.lease_s = 5: Input", id="the file's"),
+        pytest.param(
+            ["plan.lease_s=60", "plan.fewest=0"], "--set: plan.fewest = 0: Input", id="of --set"
+        ),
+        pytest.param(
+            ["plan.fewest=0"],
+            "{file}: plan.lease_s = 5: .*60; --set: plan.fewest = 0: Input",
+            id="of both",
+        ),
+        pytest.param(
+            ["plan.lease_s=60", "warehouse.catalog_schema=a.b"],
+            "--set: warehouse: path and catalog_schema exclude each other",
+            id="what does not go with the file's",
+        ),
+        pytest.param(
+            ["plan.lease_s=60", "results.settle=1"],
+            "--set: unknown key results.settle",
+            id="a key",
+        ),
+    ],
+)
+def test_an_error_names_what_the_value_came_from(
+    tmp_path: Path, pairs: list[str], said: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path, "plan: {lease_s: 5}\nwarehouse: {path: /a}", *pairs)
+    assert re.match(said.format(file=re.escape(str(tmp_path / "conf.yaml"))), str(raised.value))
 
 
 @pytest.mark.parametrize("text", ["kafka: text", "kafka: {properties: text}"])

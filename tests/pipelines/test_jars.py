@@ -163,7 +163,7 @@ def test_no_network_says_which_set_and_that_it_is_needed_once(
 
 def test_no_pyspark_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jars, "find_spec", lambda _name: None)
-    with pytest.raises(MissingToolError, match=r"quotaflow\[local\]"):
+    with pytest.raises(MissingToolError, match=r"whl\[local\]"):
         jars.spark_jars()
 
 

@@ -82,6 +82,13 @@ def test_a_view_over_a_missing_table_names_that_table(warehouse: Warehouse) -> N
         answer(Reader(warehouse), "SELECT * FROM current_configs")
 
 
+def test_nobody_is_told_to_apply_so_that_a_plan_can_be_read(warehouse: Warehouse) -> None:
+    with pytest.raises(
+        NeverMadeError, match=r"config_changes was never made.*`quotaflow snapshot`"
+    ):
+        answer(Reader(warehouse), "SELECT * FROM config_changes")
+
+
 def test_a_view_brings_its_tables_with_it(warehouse: Warehouse, fill: Fill) -> None:
     fill("configs", [set_config(0, "metrics", "*")])
     rows = answer(Reader(warehouse), "SELECT entity_name FROM current_configs")

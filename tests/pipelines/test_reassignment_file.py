@@ -62,7 +62,16 @@ def test_what_is_wrong_is_said_once(
 def test_what_is_no_json_is_said(tmp_path: Path, text: str) -> None:
     file = tmp_path / "move.json"
     file.write_text(text)
-    with pytest.raises(ConfigError, match="is no reassignment"):
+    with pytest.raises(ConfigError, match="is no reassignment: in") as told:
+        reassignment_file.read(file)
+    assert "it: " not in str(told.value)
+
+
+def test_a_text_says_where_it_is_no_json(tmp_path: Path) -> None:
+    file = tmp_path / "README.md"
+    file.write_text("# Title")
+    said = r"README\.md is no reassignment: invalid JSON: expected value at line 1 column 1$"
+    with pytest.raises(ConfigError, match=said):
         reassignment_file.read(file)
 
 

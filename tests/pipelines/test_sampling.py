@@ -19,10 +19,11 @@ def test_parts_of_a_whole_are_taken(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{FETCH: 0.1}", "FETCH may not be sampled, rules need each of its lines"),
-        ("{INIT_PRODUCER_ID: 0.1}", "INIT_PRODUCER_ID may not be sampled"),
-        ("{PUSH_TELEMETRY: 0.1}", "PUSH_TELEMETRY may not be sampled"),
-        ("{produce: 0.1}", "did you mean PRODUCE"),
+        ("{FETCH: 0.1}", "FETCH is no API that may be sampled (those that may: PRODUCE, "),
+        ("{INIT_PRODUCER_ID: 0.1}", "rules need each line of all others"),
+        ("{PUSH_TELEMETRY: 0.1}", "PUSH_TELEMETRY is no API that may be sampled"),
+        ("{PRODUC: 0.1}", "PRODUC is no API that may be sampled (did you mean PRODUCE?)"),
+        ("{produce: 0.1}", "did you mean PRODUCE?"),
         ("{PRODUCE: 0.3}", "0.3 must be 1, 1/2, 1/3 ... 1/1000"),
         ("{PRODUCE: 0}", "must be 1, 1/2"),
         ("{PRODUCE: -0.5}", "must be 1, 1/2"),

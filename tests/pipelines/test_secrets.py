@@ -60,7 +60,7 @@ def test_a_reference_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param({"sasl.username": "u"}, "no sasl.password", id="half a login"),
         pytest.param(
             {"sasl.mechanism": "GSSAPI", "sasl.username": "u", "sasl.password": "env:QF_PW"},
-            "takes no sasl.username",
+            "sasl.mechanism GSSAPI takes no sasl.username: PLAIN and SCRAM do",
             id="a mechanism without names",
         ),
         pytest.param(
@@ -72,6 +72,11 @@ def test_a_reference_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
             {"sasl.jaas.config": "com.sun.security.auth.module.JndiLoginModule required;"},
             "login module that is not one of",
             id="code of somebody else's choice",
+        ),
+        pytest.param(
+            {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"},
+            "not one of PlainLoginModule, ScramLoginModule",
+            id="a login that no client of ours takes",
         ),
     ],
 )

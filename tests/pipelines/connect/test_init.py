@@ -109,10 +109,11 @@ def test_without_a_receiver_nothing_of_one_is_written(tmp_path: Path) -> None:
 
 
 def test_a_name_cannot_become_a_command(tmp_path: Path) -> None:
-    topic = "x; touch pwned"
-    run(tmp_path, "--offline", "--set", f"ingest.request_log_topic={topic}")
-    assert next(w[w.index("--topic") + 1] for w in commands(tmp_path / "topics.sh")) == topic
-    assert topic in {word for words in commands(tmp_path / "acls.sh") for word in words}
+    principal = "User:x'; touch pwned"
+    assert run(tmp_path, "--offline", "--set", f"kafka.principal={principal}") == 0
+    lines = (tmp_path / "acls.sh").read_text().splitlines()
+    (login,) = [shlex.split(line) for line in lines if line.startswith("PIPELINE=")]
+    assert login == [f"PIPELINE={principal}"]
 
 
 def test_nothing_is_written_over_without_force(
@@ -140,8 +141,24 @@ def test_nothing_is_written_over_without_force(
             ],
             "holds a secret in plain text",
         ),
+        (
+            ["init", "--bootstrap-server", "b1:9092,b2"],
+            "error: --bootstrap-server b1:9092,b2: b2 has no port: write b2:9092",
+        ),
+        (
+            [
+                *("init", "--bootstrap-server", "b:1", "--offline"),
+                *("--set", "kafka.properties.security.protocol=SASL_SSL"),
+                *("--set", "kafka.properties.sasl.mechanism=OAUTHBEARER"),
+            ],
+            "sasl.mechanism OAUTHBEARER is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
+        ),
+        (
+            ["init", "--bootstrap-server", "b:1", "--offline", "--set", "ingest.otlp_topic=x; y"],
+            "ingest.otlp_topic = 'x; y': a topic has",
+        ),
     ],
-    ids=["no brokers", "a secret in plain text"],
+    ids=["no brokers", "a secret in plain text", "no port", "a token", "no topic"],
 )
 def test_what_cannot_be_is_one_error_that_repeats_no_secret(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path

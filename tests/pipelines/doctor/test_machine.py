@@ -1,5 +1,6 @@
 """What a machine needs where Spark is elsewhere, as on serverless compute."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,20 @@ def test_a_session_of_our_own_needs_java(no_java: config.Conf) -> None:
     assert seen["JDK"].state == BAD
     assert "jars for Spark" in seen
     assert "Spark" not in seen
+
+
+def test_what_lacks_comes_with_the_wheel_as_no_index_has_it(
+    no_java: config.Conf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        machine, "find_spec", lambda name: name not in {"pyspark", "jinja2"} or None
+    )
+    seen, wheel = found(no_java), f"pip install 'quotaflow-{version('quotaflow')}-py3-none-any.whl"
+    assert seen["pyspark"].remedy == f"install the wheel with its extra local: {wheel}[local]'"
+    assert seen["extras"].remedy == (
+        "where they are wanted: install the wheel with its extras local, report: "
+        f"{wheel}[local,report]'"
+    )
 
 
 def test_a_client_of_spark_connect_needs_neither_java_nor_jars(

@@ -1,0 +1,53 @@
+"""What is wrong with conf: each problem with its key, its value, its bound, and the nearest."""
+
+import difflib
+import re
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+_UNPRINTED = {("kafka",), ("privacy",), ("spark", "conf"), ("alerts", "webhook")}
+
+
+def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
+    """All that was found, one text each; `model` is what was validated."""
+    return [_problem(item, model) for item in error.errors(include_url=False)]
+
+
+def _problem(item: Any, model: type[BaseModel]) -> str:
+    where = ".".join(str(part) for part in item["loc"])
+    if item["type"] == "extra_forbidden":
+        return f"unknown key {where}{_nearest_key(item['loc'], model)}"
+    said = str(item["msg"].removeprefix("Value error, ")) + _nearest_value(item)
+    if not where:
+        return said
+    return f"{where} = {item['input']!r}: {said}" if _printable(item) else f"{where}: {said}"
+
+
+def _printable(item: Any) -> bool:
+    # These may hold, in the wrong place, what must not be echoed.
+    is_plain = isinstance(item["input"], str | int | float | bool)
+    return is_plain and item["loc"][:1] not in _UNPRINTED and item["loc"][:2] not in _UNPRINTED
+
+
+def _nearest_value(item: Any) -> str:
+    """Of a closed set, which pydantic names in its message."""
+    if item["type"] != "literal_error":
+        return ""
+    known = re.findall(r"'([^']+)'", item["ctx"]["expected"])
+    near = difflib.get_close_matches(str(item["input"]), known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _nearest_key(location: tuple[str | int, ...], model: Any) -> str:
+    for part in location[:-1]:
+        # A number is an item's place in a list of the models that follow.
+        model = model if isinstance(part, int) else _model(model.model_fields[part].annotation)
+    near = difflib.get_close_matches(str(location[-1]), list(model.model_fields), n=1, cutoff=0.5)
+    known = ", ".join(model.model_fields)
+    return f" (did you mean {near[0]}?)" if near else f" (known: {known})"
+
+
+def _model(annotation: Any) -> Any:
+    """The model in a list of them, or in one that may be none."""
+    return next((of for of in get_args(annotation) if hasattr(of, "model_fields")), annotation)
