@@ -40,23 +40,6 @@ series AS (
     -- Consumers tell each count per topic again.
     WHERE counter = 'bytes_sent' OR (counter IS NOT NULL AND topic IS NULL)
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, series_id
-),
-minutes AS (
-    SELECT
-        cluster_id,
-        minute,
-        client_instance_id,
-        principal,
-        client_id,
-        client_software_name,
-        client_software_version,
-        sum(CASE WHEN counter = 'records_sent' THEN increase END) AS records_sent,
-        sum(CASE WHEN counter = 'bytes_sent' THEN increase END) AS bytes_sent,
-        sum(CASE WHEN counter = 'records_in' THEN increase END) AS records_consumed,
-        sum(CASE WHEN counter = 'bytes_in' THEN increase END) AS bytes_consumed,
-        (max(last_end) - min(first_start) - greatest(max(lost), 0)) / 1e3 AS span_ms
-    FROM series
-    GROUP BY 1, 2, 3, 4, 5, 6, 7
 )
 SELECT
     cluster_id,
@@ -66,9 +49,10 @@ SELECT
     client_id,
     client_software_name,
     client_software_version,
-    records_sent,
-    bytes_sent,
-    records_consumed,
-    bytes_consumed,
-    span_ms
-FROM minutes
+    sum(CASE WHEN counter = 'records_sent' THEN increase END) AS records_sent,
+    sum(CASE WHEN counter = 'bytes_sent' THEN increase END) AS bytes_sent,
+    sum(CASE WHEN counter = 'records_in' THEN increase END) AS records_consumed,
+    sum(CASE WHEN counter = 'bytes_in' THEN increase END) AS bytes_consumed,
+    (max(last_end) - min(first_start) - greatest(max(lost), 0)) / 1e3 AS span_ms
+FROM series
+GROUP BY 1, 2, 3, 4, 5, 6, 7

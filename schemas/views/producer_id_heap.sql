@@ -22,17 +22,6 @@ newest AS (
         ) AS first_held_at
     FROM active_producers
 ),
--- active_producers has what changed alone: of a snapshot that found nothing new pipeline_progress tells.
-snapshots AS (
-    SELECT cluster_id, min(event_time) AS first_at, max(event_time) AS snapshot_time
-    FROM (
-        SELECT cluster_id, event_time FROM active_producers
-        UNION ALL
-        SELECT cluster_id, event_time FROM pipeline_progress
-        WHERE job = 'snapshot' AND target = 'active_producers' AND outcome = 'in'
-    ) AS taken
-    GROUP BY cluster_id
-),
 expirations AS (
     SELECT
         cluster_id,
@@ -57,7 +46,7 @@ brokers_now AS (
         max(first_at) AS first_at,
         max(snapshots.snapshot_time) AS snapshot_time
     FROM newest
-    INNER JOIN snapshots ON newest.cluster_id = snapshots.cluster_id
+    INNER JOIN producer_snapshots AS snapshots ON newest.cluster_id = snapshots.cluster_id
     LEFT JOIN (
         SELECT DISTINCT cluster_id, producer_id FROM producer_id_uses
         WHERE producer_id IS NOT NULL AND principal IS NOT NULL

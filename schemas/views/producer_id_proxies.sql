@@ -159,12 +159,6 @@ used AS (
     SELECT
         around.cluster_id,
         around.principal,
-        around.proxy,
-        around.rate_per_s,
-        around.quota_per_s,
-        around.broker_id,
-        around.since,
-        quota_usage.event_time,
         sum(quota_usage.usage) AS usage
     FROM around
     INNER JOIN quota_usage
@@ -174,42 +168,28 @@ used AS (
             AND around.proxy = quota_usage.quota_type
             AND unix_millis(quota_usage.event_time) <= unix_millis(around.event_time)
             AND unix_millis(quota_usage.event_time) > unix_millis(around.event_time) - 60000
-    GROUP BY
-        around.cluster_id,
-        around.principal,
-        around.proxy,
-        around.rate_per_s,
-        around.quota_per_s,
-        around.broker_id,
-        around.since,
-        quota_usage.event_time
+    GROUP BY around.cluster_id, around.principal, quota_usage.event_time
 ),
 most AS (
-    SELECT
-        cluster_id,
-        principal,
-        proxy,
-        rate_per_s,
-        quota_per_s,
-        broker_id,
-        since,
-        max(usage) AS usage
+    SELECT cluster_id, principal, max(usage) AS usage
     FROM used
-    GROUP BY cluster_id, principal, proxy, rate_per_s, quota_per_s, broker_id, since
+    GROUP BY cluster_id, principal
 )
 
 SELECT
-    cluster_id,
-    substr(principal, 6) AS entity_name,
-    proxy AS config_key,
+    around.cluster_id,
+    substr(around.principal, 6) AS entity_name,
+    around.proxy AS config_key,
     CASE
-        WHEN proxy LIKE '%byte_rate' THEN ceil(usage * quota_per_s / rate_per_s)
-        ELSE ceil(usage * quota_per_s / rate_per_s * 1e2) / 1e2
+        WHEN around.proxy LIKE '%byte_rate'
+            THEN ceil(most.usage * around.quota_per_s / around.rate_per_s)
+        ELSE ceil(most.usage * around.quota_per_s / around.rate_per_s * 1e2) / 1e2
     END AS recommended,
-    usage,
-    rate_per_s,
-    quota_per_s,
-    broker_id,
-    since
-FROM most
-WHERE rate_per_s > quota_per_s AND usage > 0
+    most.usage,
+    around.rate_per_s,
+    around.quota_per_s,
+    around.broker_id,
+    around.since
+FROM around
+INNER JOIN most ON around.cluster_id = most.cluster_id AND around.principal = most.principal
+WHERE around.rate_per_s > around.quota_per_s AND most.usage > 0

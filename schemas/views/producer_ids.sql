@@ -48,17 +48,6 @@ held AS (
     WHERE nth = 1
     GROUP BY cluster_id, producer_id
 ),
--- active_producers has what changed alone: of a snapshot that found nothing new pipeline_progress tells.
-snapshots AS (
-    SELECT cluster_id, max(event_time) AS snapshot_time
-    FROM (
-        SELECT cluster_id, event_time FROM active_producers
-        UNION ALL
-        SELECT cluster_id, event_time FROM pipeline_progress
-        WHERE job = 'snapshot' AND target = 'active_producers' AND outcome = 'in'
-    ) AS taken
-    GROUP BY cluster_id
-),
 expirations AS (
     SELECT cluster_id, max(TRY_CAST(config_value AS BIGINT)) AS expiration_ms
     FROM current_configs
@@ -120,5 +109,5 @@ SELECT
     snapshot_time,
     coalesce(expiration_ms, 86400000) AS expiration_ms
 FROM known
-LEFT JOIN snapshots ON known.cluster_id = snapshots.cluster_id
+LEFT JOIN producer_snapshots AS snapshots ON known.cluster_id = snapshots.cluster_id
 LEFT JOIN expirations ON known.cluster_id = expirations.cluster_id

@@ -37,6 +37,11 @@ def throttled(second: float, usage: float, limit: float, **others: Any) -> Row:
     return held(second, usage, limit, throttled_requests=3, **others)
 
 
+def in_windows(count: int, *made: Row) -> list[Row]:
+    """These rows in each of so many windows."""
+    return [row | {"event_time": at(n)} for n in range(count) for row in made]
+
+
 OWN = {"client_id": "etl", "quota_level": 1}
 """A client id for which its user has a quota: none of the user alone holds it."""
 
@@ -88,14 +93,11 @@ def told(fill: Fill) -> Fill:
             id="throttled by another kind of quota: kept",
         ),
         pytest.param(
-            [
-                row
-                for n in range(4)
-                for row in (
-                    held(n, 9.0, 10.0, quota_type="request_percentage"),
-                    used(n, 0.0, throttled_requests=3, throttled_by="request_percentage"),
-                )
-            ],
+            in_windows(
+                4,
+                held(0, 9.0, 10.0, quota_type="request_percentage"),
+                used(0, 0.0, throttled_requests=3, throttled_by="request_percentage"),
+            ),
             [("alice", "raise", 12.5, 4, 4, 0)],
             id="what it held back of what it produced counts for the quota of request time",
         ),
@@ -123,43 +125,28 @@ def told(fill: Fill) -> Fill:
             id="the quota of the newest window is the one in force; bytes are whole",
         ),
         pytest.param(
-            [
-                row
-                for n in range(4)
-                for row in (throttled(n, 99.0, 100.0, **OWN), held(n, 200.0, 500.0))
-            ],
+            in_windows(4, throttled(0, 99.0, 100.0, **OWN), held(0, 200.0, 500.0)),
             [("alice", "keep", 500.0, 4, 0, 0)],
             id="what a quota of one of its client ids held back counts for that quota alone",
         ),
         pytest.param(
-            [
-                row
-                for n in range(4)
-                for row in (held(n, 800.0, 1_000.0, **OWN), throttled(n, 500.0, 500.0))
-            ],
+            in_windows(4, held(0, 800.0, 1_000.0, **OWN), throttled(0, 500.0, 500.0)),
             [("alice", "raise", 625.0, 4, 4, 0)],
             id="neither its limit nor its use counts",
         ),
         pytest.param(
-            [
-                row
-                for n in range(4)
-                for row in (
-                    throttled(n, 99.0, 100.0, **OWN, throttled_by="request_percentage"),
-                    held(n, 9.0, 10.0, **OWN, quota_type="request_percentage"),
-                    held(n, 2.0, 10.0, quota_type="request_percentage"),
-                    held(n, 50.0, 100.0),
-                )
-            ],
+            in_windows(
+                4,
+                throttled(0, 99.0, 100.0, **OWN, throttled_by="request_percentage"),
+                held(0, 9.0, 10.0, **OWN, quota_type="request_percentage"),
+                held(0, 2.0, 10.0, quota_type="request_percentage"),
+                held(0, 50.0, 100.0),
+            ),
             [("alice", "keep", 100.0, 4, 0, 0), ("alice", "keep", 10.0, 4, 0, 0)],
             id="nor what it held back of another kind",
         ),
         pytest.param(
-            [
-                row
-                for n in range(4)
-                for row in (throttled(n, 99.0, 100.0, **DEFAULT_ID), used(n, 0.0))
-            ],
+            in_windows(4, throttled(0, 99.0, 100.0, **DEFAULT_ID), used(0, 0.0)),
             [],
             id="a user all of whose client ids have one has no row",
         ),
