@@ -132,6 +132,8 @@ REQUEST_LOGGER = Config(
     comment="level of a broker's request log (KIP-412)",
     values=OneOf(("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")),
 )
+LOGGING_LEVELS = ("DEBUG", "TRACE", "ALL")
+"""Levels at which a broker writes its request log; ALL is log4j2's, and Kafka sets it not."""
 
 CONFIGS: dict[str, Config] = {
     config.key: config

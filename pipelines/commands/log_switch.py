@@ -6,9 +6,10 @@ from typing import Any
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import planning, request_logger
-from quotaflow.pipelines.feedback.request_logger import LOGS, ON, QUIET, Switch
+from quotaflow.pipelines.feedback.request_logger import ON, QUIET, Switch
 from quotaflow.pipelines.sql_text import literal
 from quotaflow.schemas import tables
+from quotaflow.schemas.configs import LOGGING_LEVELS
 
 BYTES_PER_LINE = 1_100
 """Of a usual mix: broker/README.md has the sizes by API."""
@@ -113,4 +114,4 @@ def _level(each: Mapping[str, Any]) -> str:
         return f"{level}, {each['level_then']} for the capture, {level} again at its end"
     if each["remedy_command"]:
         return _unsettable(level)
-    return f"{level}: it logs already, and goes on" if level in LOGS else level
+    return f"{level}: it logs already, and goes on" if level in LOGGING_LEVELS else level

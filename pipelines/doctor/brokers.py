@@ -13,10 +13,9 @@ from quotaflow.pipelines.doctor.asked import Asked
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
 from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.kafka_configs import tool
+from quotaflow.schemas.configs import LOGGING_LEVELS, REQUEST_LOGGER
 
 _GET_SUBSCRIPTIONS, _PUSH = 71, 72
-_LEVEL_OF = "kafka.request.logger"
-_LOGGING = ("DEBUG", "TRACE")
 _QUORUM_TOPIC = "__cluster_metadata"
 _FEATURE = "metadata.version"
 _NEEDS_DESCRIBE = "grant Describe on the cluster"
@@ -103,9 +102,9 @@ def _logging(asked: Asked, brokers: list[int]) -> Finding:
         for answer in asked.state.configs(BROKER_LOGGER, [str(broker_id)], broker_id):
             if answer.reason:
                 return refused("request logger", answer.reason, _NEEDS_DESCRIBE_CONFIGS)
-            level = {c.name: c.value for c in answer.found}.get(_LEVEL_OF, "not set")
+            level = {c.name: c.value for c in answer.found}.get(REQUEST_LOGGER.key, "not set")
             levels[level] += 1
-            off += [] if level in _LOGGING else [broker_id]
+            off += [] if level in LOGGING_LEVELS else [broker_id]
     told = ", ".join(f"{level} on {n}" for level, n in sorted(levels.items()))
     if not off:
         return Finding("request logger", OK, f"{told}: requests are logged")

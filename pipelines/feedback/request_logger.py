@@ -26,11 +26,9 @@ from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.feedback.restore import Key, Returns
 from quotaflow.pipelines.spark_errors import bridge_errors
-from quotaflow.schemas.configs import BROKER_LOGGER, REQUEST_LOGGER
+from quotaflow.schemas.configs import BROKER_LOGGER, LOGGING_LEVELS, REQUEST_LOGGER
 
 ON = "DEBUG"
-LOGS = (ON, "TRACE", "ALL")
-"""Levels at which a broker writes its request log."""
 QUIET = "FATAL"
 """As silent as OFF, which log4j2 knows and Kafka refuses to set."""
 PLAN_ID = "capture"
@@ -130,7 +128,7 @@ def is_left(level: str | None) -> bool:
     """Whether a broker can neither be switched nor logs already: its level is unknown, or none that
     Kafka lets anybody set, so that it could not be given back.
     """
-    return level is None or (level not in LOGS and not _can_be_set(level))
+    return level is None or (level not in LOGGING_LEVELS and not _can_be_set(level))
 
 
 def quiet_command(conf: Conf, switch: Switch, broker_id: int) -> str:
@@ -153,7 +151,7 @@ def _switch(conf: Conf, wanted: Wanted, configs: Configs, ledger: Ledger, now: d
     rows = [
         _row(_entity(wanted.cluster_id, broker_id), level, wanted.for_s, now)
         for broker_id, level in levels.items()
-        if level not in LOGS[1:] and not is_left(level)
+        if (level == ON or level not in LOGGING_LEVELS) and not is_left(level)
     ]
     # What brokers said just now holds, and not what we wrote some time ago.
     bounds = Bounds(cluster_id=wanted.cluster_id, inputs_at={SNAPSHOT: now})
