@@ -62,9 +62,12 @@ class Nowhere:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def topic(cluster: Cluster) -> None:
+def topic(cluster: Cluster) -> Iterator[None]:
     with cluster.admin() as admin:
         admin.create_topics({TOPIC: {"num_partitions": 1, "replication_factor": 2}})
+        yield
+        # With the list that somebody else keeps: to other scenes it would be left over.
+        admin.delete_topics([TOPIC])
 
 
 @pytest.fixture(scope="module")
