@@ -48,7 +48,7 @@ live: $(READY)
 	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m "not faults" $(WHOLE_LINES)
 
 faults: $(READY) ## kill -9 at random points, brokers that go away: takes long
-	@$(MAKE) --no-print-directory --jobs=2 $(FAULT_LANES)
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(FAULT_LANES)
 
 faults-live: $(READY)
 	set -o pipefail; $(BIN)/pytest tests/live tests/oracle --ignore=$(DOCS) -m faults $(WHOLE_LINES)
