@@ -4,9 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from quotaflow.pipelines.section import Positive, Principal, Section
-
-LONGEST_LEASE_S = 30 * 86_400
+from quotaflow.pipelines.section import LeaseSeconds, Positive, Principal, Section
 
 Manager = Literal[
     "admin_client",
@@ -44,7 +42,7 @@ class Plan(Section):
     )
     asked_for_s: Positive = 3_600
     max_subscriptions: Positive = 50
-    lease_s: Annotated[int, Field(ge=60, le=LONGEST_LEASE_S)] = 3_600
+    lease_s: LeaseSeconds = 3_600
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
     most_step: Annotated[float, Field(gt=1, le=10)] = 2.0
     hold_s: Annotated[int, Field(ge=0)] = 180

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from quotaflow.pipelines.section import Positive, PositiveRate, Principal, Section
+from quotaflow.pipelines.section import LeaseSeconds, Positive, PositiveRate, Principal, Section
 from quotaflow.udfs.rules.throttle_rate import Bounds
 
 # Keys of --set are text.
@@ -37,7 +37,7 @@ class Replication(Section):
     fetch_p99_ms: PositiveRate = 500
     p99_rise: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 2.0
     manage: bool = False
-    lease_s: Positive = 3_600
+    lease_s: LeaseSeconds = 3_600
     clean_up_principals: list[Principal] = Field(default_factory=list)
 
     @property

@@ -9,6 +9,9 @@ Positive = Annotated[int, Field(gt=0)]
 Bound = Annotated[float, Field(allow_inf_nan=False)]
 PositiveRate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
+LONGEST_LEASE_S = 30 * 86_400
+LeaseSeconds = Annotated[int, Field(ge=60, le=LONGEST_LEASE_S)]
+
 
 def _as_kafka_prints(principal: str) -> str:
     if ":" not in principal:

@@ -5,8 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from quotaflow.pipelines.plan_section import LONGEST_LEASE_S
-from quotaflow.pipelines.section import Positive, Section
+from quotaflow.pipelines.section import LONGEST_LEASE_S, Positive, Section
 
 _FACTS = 30
 _RESULTS = 90

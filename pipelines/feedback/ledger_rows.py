@@ -7,7 +7,7 @@ from typing import Any
 from quotaflow.pipelines.feedback.change import RENEW
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.ledger import Record
-from quotaflow.pipelines.plan_section import LONGEST_LEASE_S
+from quotaflow.pipelines.section import LONGEST_LEASE_S
 
 _ENTITY = ("cluster_id", "entity_type", "entity_name", "entity_client_id")
 _FIELDS = tuple(field.name for field in fields(Record) if field.name != "entity")

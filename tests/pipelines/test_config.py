@@ -264,6 +264,15 @@ def test_an_error_names_what_the_value_came_from(
     assert re.match(said.format(file=re.escape(str(tmp_path / "conf.yaml"))), str(raised.value))
 
 
+@pytest.mark.parametrize("key", ["plan.lease_s", "replication.lease_s"])
+@pytest.mark.parametrize(("value", "bound"), [(59, 60), (2_592_001, 2_592_000)])
+def test_a_lease_is_within_what_upkeep_keeps(
+    tmp_path: Path, key: str, value: int, bound: int
+) -> None:
+    with pytest.raises(ConfigError, match=rf"{key} = {value}: .* equal to {bound}$"):
+        load(tmp_path, "", f"{key}={value}")
+
+
 @pytest.mark.parametrize("text", ["kafka: text", "kafka: {properties: text}"])
 def test_set_into_what_holds_no_keys_is_one_error(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match="must hold keys and values"):
