@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-FOLDERS := broker conf demo pipelines schemas udfs
 READY := $(VENV)/.ready
 # Of all modules of all packages few are ever imported: compiling them takes half of the time.
 QUIETLY := --quiet --no-compile
@@ -69,9 +68,8 @@ audit: ## known vulnerabilities of what constraints.txt pins: asks the advisory 
 	  --progress-spinner off 2>&1 | $(PYTHON) .ci/audit.py constraints.txt
 
 clean: ## remove the environment and what tools left
-	rm -rf $(VENV) .links build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-# mypy cannot follow the editable install's import hook, so it reads the folders through links.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else \
 	"error: quotaflow needs Python 3.11 or later, and $(PYTHON) is %d.%d: set PYTHON=" % v)'
@@ -79,6 +77,4 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt pip setuptools wheel
 	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt --editable '.[local,demo,report,metrics,quality,dev]'
-	mkdir -p .links/quotaflow
-	for folder in $(FOLDERS); do ln -sfn ../../$$folder .links/quotaflow/$$folder; done
 	touch $(READY)

@@ -33,19 +33,32 @@ PACKED = {
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
-    """Built from a copy: a build folder left in the tree would put old files into the wheel."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ZipFile]:
+    """The wheel of a checkout and the wheel of its sdist, by where each was built from.
+
+    The checkout is a copy: a build folder left in the tree would put old files into the wheel.
+    """
     tree = tmp_path_factory.mktemp("tree")
-    for folder in FOLDERS:
-        left_out = shutil.ignore_patterns("__pycache__", "*.class")
-        shutil.copytree(ROOT / folder, tree / folder, ignore=left_out)
+    left_out = shutil.ignore_patterns("__pycache__", "*.class", "*.egg-info")
+    for folder in (*FOLDERS, "src"):
+        shutil.copytree(ROOT / folder, tree / folder, symlinks=True, ignore=left_out)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree / name)
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist"]
+    _build(tree, "--wheel", "--outdir", "checkout")
+    _build(tree, "--outdir", "sdist")  # an sdist, and the wheel of that sdist
+    return {name: ZipFile(*(tree / name).glob("*.whl")) for name in ("checkout", "sdist")}
+
+
+def _build(tree: Path, *words: str) -> None:
+    command = [sys.executable, "-m", "build", "--no-isolation", *words]
     built = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
-    (file,) = (tree / "dist").iterdir()
-    return ZipFile(file)
+
+
+@pytest.fixture(scope="module")
+def wheel(built: dict[str, ZipFile]) -> ZipFile:
+    """What a checkout is built into."""
+    return built["checkout"]
 
 
 def info(wheel: ZipFile) -> str:
@@ -81,6 +94,11 @@ def test_it_holds_every_file_of_the_tree_and_nothing_else(wheel: ZipFile) -> Non
     packed = {name for name in wheel.namelist() if not name.startswith(f"{info(wheel)}/")}
     assert sorted(in_tree - packed) == [], "in the tree, and not in the wheel"
     assert sorted(packed - in_tree) == [], "in the wheel, and not in the tree"
+
+
+def test_an_sdist_is_built_into_the_same_files(built: dict[str, ZipFile]) -> None:
+    names = {name: sorted(wheel.namelist()) for name, wheel in built.items()}
+    assert names["sdist"] == names["checkout"]
 
 
 def test_the_command_is_there(wheel: ZipFile) -> None:
