@@ -32,8 +32,7 @@ import load_setting
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.reader import NeverMadeError
+from quotaflow.pipelines.errors import KafkaError, NeverMadeError
 
 SPAN_PER_S = 10_000
 """Lines of a backlog are so many to a second of the brokers' clocks."""

@@ -31,7 +31,7 @@ from quotaflow.pipelines.commands import (
     what_if,
     why,
 )
-from quotaflow.pipelines.errors import QuotaflowError
+from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
 from quotaflow.pipelines.spark_errors import bridge_errors, jvm_ended
 
 INTERRUPTED = 130
@@ -116,6 +116,10 @@ def execute(arguments: list[str]) -> int:
 def _line(error: Exception, arguments: list[str]) -> str | None:
     """What a user is told of an error; nothing where typer did, None of a fault of our own."""
     match error:
+        case NeverMadeError():
+            from quotaflow.pipelines import fillers  # noqa: PLC0415  --help needs no tables
+
+            return f"{error}: {fillers.hint(error.table)}"
         case QuotaflowError():
             return str(error)
         case ModuleNotFoundError():

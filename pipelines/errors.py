@@ -1,5 +1,7 @@
 """The few errors a user can meet: each says what was seen, what is allowed, and what to do."""
 
+from pathlib import Path
+
 
 class QuotaflowError(Exception):
     """Root of all errors quotaflow raises on purpose; `exit_code` is the command's."""
@@ -39,3 +41,11 @@ class FeedbackError(QuotaflowError):
 
 class JobError(QuotaflowError):
     """A job failed and starting it again would not help; what it wrote so far is whole."""
+
+
+class NeverMadeError(QuotaflowError):
+    """A declared table that is not in the warehouse's folder yet."""
+
+    def __init__(self, table: str, folder: Path) -> None:
+        super().__init__(f"table {table} was never made in {folder}")
+        self.table = table

@@ -10,9 +10,10 @@ from typing import Any
 from quotaflow.pipelines import checkpoints, job_health, result_memory, unread, views
 from quotaflow.pipelines.checkpoints import Checkpoint
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import NeverMadeError
 from quotaflow.pipelines.feedback import planning, restore, turn
 from quotaflow.pipelines.job_health import JobHealth, Told
-from quotaflow.pipelines.reader import NeverMadeError, Reader
+from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.sql_text import literal
 from quotaflow.pipelines.unread import Unread
 from quotaflow.pipelines.warehouse import Warehouse

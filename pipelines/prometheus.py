@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines import extras, health
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError, MissingToolError, QuotaflowError
+from quotaflow.pipelines.errors import ConfigError, MissingToolError, NeverMadeError, QuotaflowError
 from quotaflow.pipelines.job_health import JobHealth
-from quotaflow.pipelines.reader import NeverMadeError, Reader
+from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.warehouse import Warehouse
 
 if TYPE_CHECKING:

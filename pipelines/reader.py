@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines import views
-from quotaflow.pipelines.errors import ConfigError, QuotaflowError
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QuotaflowError
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
@@ -33,7 +33,6 @@ _NOT_FOUND = re.compile(r"table 'datafusion\.public\.(.+?)' not found|No field n
 # key it takes the first: rows are lost, sometimes or always (apache/datafusion 25244 and 25264).
 _NO_GUESSES = "SET datafusion.optimizer.enable_dynamic_filter_pushdown = false"
 _MESSAGE_CHARS = 400
-_FEEDBACK = {tables.PLANS.name: "plan --save", tables.CONFIG_CHANGES.name: "apply --yes"}
 
 
 class QueryError(QuotaflowError):
@@ -42,10 +41,6 @@ class QueryError(QuotaflowError):
     def __init__(self, message: str, no_table: str | None = None) -> None:
         super().__init__(message)
         self.no_table = no_table
-
-
-class NeverMadeError(QuotaflowError):
-    """A table that no job has filled yet; the message says which command does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +132,8 @@ class Reader:
                 return pa.RecordBatchReader.from_stream(builder.execute(sql))
         except QueryError as error:
             # Only the engine knows which names are tables: a WITH may bear a table's name.
-            if error.no_table in tables.TABLES:
-                raise NeverMadeError(never_made(error.no_table, self.warehouse)) from None
+            if error.no_table is not None and error.no_table in tables.TABLES:
+                raise NeverMadeError(error.no_table, self.warehouse.conf.folder) from None
             raise
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
@@ -151,7 +146,7 @@ class Reader:
         from deltalake import DeltaTable  # noqa: PLC0415
 
         if not self.is_made(name):
-            raise NeverMadeError(never_made(name, self.warehouse))
+            raise NeverMadeError(name, self.warehouse.conf.folder)
         if name not in self._opened:
             with engine_errors(name):
                 self._opened[name] = DeltaTable(self.warehouse.folder(name))
@@ -168,31 +163,6 @@ def engine_errors(sql: str) -> Iterator[None]:
         yield
     except (DeltaError, ArrowException, OSError) as error:
         raise _query_error(str(error), sql) from None
-
-
-def never_made(table: str, warehouse: Warehouse) -> str:
-    """Why a declared table is not there, and the command that fills it, or makes it at least."""
-    # What plans are made from reads it before anything is applied: to see one nobody has to apply.
-    is_journal = table == tables.CONFIG_CHANGES.name
-    command = (
-        "`quotaflow snapshot` makes it" if is_journal else f"`quotaflow {filler(table)}` fills it"
-    )
-    return (
-        f"table {table} was never made in {warehouse.conf.folder}: {command}; or name another "
-        "place with --set warehouse.path=FOLDER"
-    )
-
-
-def filler(table: str) -> str:
-    """The command that fills a table, as it follows `quotaflow`."""
-    if table in _FEEDBACK:
-        return _FEEDBACK[table]
-    try:
-        from quotaflow.pipelines.jobs import JOBS  # noqa: PLC0415
-    except ImportError:  # reading needs no pyspark, and without it no single job is named
-        return "run --once"
-    fillers = [job.name for job in JOBS.values() if any(t.name == table for t in job.fills)]
-    return f"run {fillers[0]} --once" if fillers else "snapshot"
 
 
 def _query_error(message: str, sql: str) -> QueryError:

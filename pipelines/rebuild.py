@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import failure, session
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError, JobError
+from quotaflow.pipelines.errors import ConfigError, JobError, NeverMadeError
 from quotaflow.pipelines.facts import client_metrics
 from quotaflow.pipelines.incremental import Keeper
 from quotaflow.pipelines.jobs import JOBS
-from quotaflow.pipelines.reader import NeverMadeError, nearest, never_made
+from quotaflow.pipelines.reader import nearest
 from quotaflow.pipelines.results.result import Result
 from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.spans import Span, sliced
@@ -71,7 +71,7 @@ def rebuild(conf: Conf, asked: Asked, report: Report) -> int:
     with warehouse.lock():
         spark = session.get(conf.spark, report)
         if not warehouse.exists(spark, asked.table):
-            raise NeverMadeError(never_made(asked.table, warehouse))
+            raise NeverMadeError(asked.table, warehouse.conf.folder)
         again = Rebuild(conf, warehouse, spark, report)
         if asked.table == tables.CLIENT_METRICS.name:
             _ensure(warehouse, spark, [tables.TELEMETRY_PUSHES, tables.CLIENT_METRICS])

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from quotaflow.pipelines.reader import NeverMadeError, QueryError
+from quotaflow.pipelines import fillers
+from quotaflow.pipelines.errors import NeverMadeError
+from quotaflow.pipelines.reader import QueryError
 from quotaflow.pipelines.report import (
     changes,
     fetches,
@@ -50,7 +52,7 @@ def _made(title: str, section: Callable[[Scope], Section], scope: Scope) -> Sect
     try:
         return section(scope)
     except NeverMadeError as error:
-        return Section(title, sentences=(f"Nothing yet: {error}.",))
+        return Section(title, sentences=(f"Nothing yet: {error}: {fillers.hint(error.table)}.",))
     except QueryError as error:
         failure = f"It could not be told: {error}"
         return Section(title, sentences=(failure,), alarms=(Alarm(NOW, failure),))

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.reader import NeverMadeError, Reader, engine_errors, filler, nearest
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError
+from quotaflow.pipelines.fillers import filler
+from quotaflow.pipelines.reader import Reader, engine_errors, nearest
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.section import Row
 from quotaflow.pipelines.sql_text import literal

@@ -7,15 +7,9 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines import config
-from quotaflow.pipelines.errors import ConfigError, QuotaflowError
-from quotaflow.pipelines.reader import (
-    NeverMadeError,
-    QueryError,
-    Reader,
-    check_query,
-    engine_errors,
-)
+from quotaflow.pipelines import config, fillers
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QuotaflowError
+from quotaflow.pipelines.reader import QueryError, Reader, check_query, engine_errors
 from quotaflow.pipelines.warehouse import Warehouse
 from quotaflow.schemas import tables
 
@@ -69,24 +63,23 @@ def test_a_table_that_was_never_made_has_no_extent(warehouse: Warehouse) -> None
 def test_a_table_that_was_never_made_is_named_with_the_job_that_fills_it(
     warehouse: Warehouse,
 ) -> None:
-    with pytest.raises(
-        NeverMadeError, match=r"requests was never made .* ingest_request_log --once"
-    ):
+    with pytest.raises(NeverMadeError, match=r"requests was never made in ") as raised:
         answer(Reader(warehouse), "SELECT * FROM requests")
+    assert fillers.hint(raised.value.table).startswith(
+        "`quotaflow run ingest_request_log --once` fills it; or name another place"
+    )
 
 
 def test_a_view_over_a_missing_table_names_that_table(warehouse: Warehouse) -> None:
-    with pytest.raises(
-        NeverMadeError, match=r"configs was never made.*`quotaflow snapshot` fills it"
-    ):
+    with pytest.raises(NeverMadeError, match=r"configs was never made") as raised:
         answer(Reader(warehouse), "SELECT * FROM current_configs")
+    assert fillers.hint(raised.value.table).startswith("`quotaflow snapshot` fills it")
 
 
 def test_nobody_is_told_to_apply_so_that_a_plan_can_be_read(warehouse: Warehouse) -> None:
-    with pytest.raises(
-        NeverMadeError, match=r"config_changes was never made.*`quotaflow snapshot`"
-    ):
+    with pytest.raises(NeverMadeError, match=r"config_changes was never made") as raised:
         answer(Reader(warehouse), "SELECT * FROM config_changes")
+    assert fillers.hint(raised.value.table).startswith("`quotaflow snapshot` makes it")
 
 
 def test_a_view_brings_its_tables_with_it(warehouse: Warehouse, fill: Fill) -> None:

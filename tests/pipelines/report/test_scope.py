@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.reader import NeverMadeError, Reader
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError
+from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.report.scope import MOST_POINTS, chosen, clusters
 from quotaflow.pipelines.warehouse import Warehouse
 
