@@ -21,7 +21,10 @@ PlanId = Annotated[
     typer.Argument(metavar="[PLAN_ID]", help="A plan of `quotaflow plan --save`; else one of now."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Write it: without, it is only shown.")]
-All = Annotated[bool, typer.Option("--all", help="Also what has not expired yet.")]
+All = Annotated[
+    bool,
+    typer.Option("--all", help="Also what has not expired yet, and however many change at once."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -84,7 +87,12 @@ def restore(
     Never over somebody else's later change: that is theirs, and told. A client-metrics resource
     without which a live client could crash is held back, and told with the line that does it by
     hand. Without --yes it is only shown. Exit codes and --json as of apply, and 1 where something
-    is held back. Run it on a schedule: without it no lease ends.
+    is held back or refused. Run it on a schedule: without it no lease ends.
+
+    The guards of a plan hold here too, for only the table config_changes says what stood before: a
+    value out of bounds, an excluded principal or the default of all users is refused, and told with
+    the line that does it by hand. One run changes as many entities as one plan may
+    (plan.most_share, plan.fewest); the others wait for the next runs. --all lifts that limit alone.
 
     Example: quotaflow restore --yes
 
@@ -102,6 +110,7 @@ def restore(
             raise FeedbackError(f"{missed}: nothing was written")
         if found.changes or found.yielded:
             output.note("Nothing was written: --yes gives it back.")
+            _note_steps(found)
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
@@ -109,7 +118,9 @@ def restore(
             settings, output.note, _stopped(is_over), everything=everything
         )
         _given_back(found, outcomes, as_json=as_json)
-        _exit(_recorded(applying.problem(outcomes)) or _missed(found), is_over())
+        _note_steps(found)
+        problems = [_recorded(applying.problem(outcomes)), _missed(found)]
+        _exit("; ".join(filter(None, problems)) or None, is_over())
 
 
 def _show(made: "Plan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
@@ -141,12 +152,25 @@ def _given_back(found: "Returns", outcomes: "list[Outcome]", *, as_json: bool) -
 
 def _missed(found: "Returns") -> str | None:
     """What is to be given back and cannot be now; None where all can."""
+    whys = []
     if found.unanswered:
-        return f"{_configs(len(found.unanswered))} did not answer, and must be given back"
+        whys.append(f"{_configs(len(found.unanswered))} did not answer, and must be given back")
     if found.held:
         configs = _configs(len(found.held))
-        return f"{configs} must be given back, and are held back: a live client could be harmed"
-    return None
+        whys.append(
+            f"{configs} must be given back, and are held back: a live client could be harmed"
+        )
+    if found.refused:
+        whys.append(f"{_configs(len(found.refused))} refused: conf lets nobody write that")
+    return "; ".join(whys) or None
+
+
+def _note_steps(found: "Returns") -> None:
+    if found.postponed:
+        output.note(
+            f"{_configs(len(found.postponed))} to be given back by the next runs, so many at once "
+            "as plan.most_share and plan.fewest allow; --all gives back all at once."
+        )
 
 
 def _configs(count: int) -> str:

@@ -148,20 +148,27 @@ def given_back(found: Returns) -> Iterator[str]:
     """What is given back."""
     if found.changes:
         yield from text(Plan(found.changes, ()))
-    elif found.yielded or found.unanswered or found.held:
+    elif found.yielded or found.unanswered or found.held or found.refused:
         yield "nothing can be given back"
     else:
         yield "nothing is to be given back: no lease is over (--all gives back what still holds)"
 
 
 def left(found: Returns) -> Iterator[str]:
-    """What is somebody else's now, what did not answer, and what would harm somebody."""
+    """What is somebody else's now, what did not answer, what a guard refuses, what would harm
+    somebody, and what waits for the next run.
+    """
     for each in found.yielded:
         yield values.visible(f"left alone: {each.key[0]}: {each.key[1]}: {each.why}")
     for entity, key in found.unanswered:
         yield values.visible(f"not reached: {entity}: {key}: it waits for the next time")
     for line in dict.fromkeys(_held(each) for each in found.held):
         yield values.visible(f"held back: {line}")
+    for refused in found.refused:
+        entity, key = refused.key
+        yield values.visible(f"refused: {entity}: {key}: {refused.why}")
+    for line in dict.fromkeys(_held(each) for each in found.postponed):
+        yield values.visible(f"waits: {line}")
 
 
 def _entity(change: Change) -> str:

@@ -191,7 +191,7 @@ def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
     told |= {each.key for each in found.yielded}
     # Of a broker that did not say whether it was switched on, nor now.
     is_open = {record.key for record in planning.ledger(settings).open} & {*keys} - told
-    if applying.problem(outcomes) or found.unanswered or is_open:
+    if applying.problem(outcomes) or found.unanswered or found.refused or is_open:
         _tell_commands(settings, switch, keys)
         raise FeedbackError("not every level was given back: `quotaflow restore --all --yes` does")
 

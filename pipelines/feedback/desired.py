@@ -1,9 +1,13 @@
 """What results ask for: one row of the view desired_configs, and the entity it is about."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from quotaflow.schemas.configs import BROKER, BROKER_LOGGER, ENTITY_TYPES
+
 _NULLS_FIRST = ""
+_BROKER_ID = re.compile("[0-9]{1,10}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,13 @@ class Entity:
     entity_type: str
     entity_name: str | None
     client_id: str | None = None
+
+    @property
+    def can_be(self) -> bool:
+        """Whether a cluster can have it: its type is known, and brokers have numbers."""
+        is_broker = self.entity_type in {BROKER, BROKER_LOGGER}
+        is_named = not is_broker or not self.entity_name or _BROKER_ID.fullmatch(self.entity_name)
+        return self.entity_type in ENTITY_TYPES and bool(is_named)
 
     @property
     def order(self) -> tuple[str, ...]:

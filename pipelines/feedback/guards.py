@@ -1,17 +1,26 @@
-"""Why a desired config may not be written: each guard looks at one row and what is known beside it.
+"""Why a config may not be written: each guard looks at one row and what is known beside it.
 
-Bounds of values stand in schemas/configs.py. Pure: time is an argument.
+`write_problem` decides for apply and restore alike. Bounds of values stand in schemas/configs.py.
+Pure: time is an argument.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from quotaflow.pipelines.feedback.change import same
-from quotaflow.pipelines.feedback.desired import Desired, Group
+from quotaflow.pipelines.feedback.change import RENEW, Change, Held, same
+from quotaflow.pipelines.feedback.desired import Desired, Entity, Group
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.schemas.config_values import Number
-from quotaflow.schemas.configs import BROKER, CLIENT_METRICS, CONFIGS, TOPIC, USER
+from quotaflow.schemas.configs import (
+    BROKER,
+    CLIENT_METRICS,
+    CONFIGS,
+    LOGGING_LEVELS,
+    REQUEST_LOGGER,
+    TOPIC,
+    USER,
+)
 from quotaflow.udfs.rules import lease
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
 
@@ -38,7 +47,7 @@ _ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a plan may not touch, and how much it may do.
+    """What a plan or a restore may not touch, and how much it may do.
 
     `excluded_principals`: by the name Kafka prints. `refused`: configs this cluster was asked to
     take and refused, with its answer. `harm` says what an entity's rows would do to a live client,
@@ -46,7 +55,7 @@ class Bounds:
     last snapshot tell of; `unsound`: table or view that is evidence -> why checks keep a plan from
     standing on it. `others`: type of entity -> other programs that manage its configs too.
     `entities`: type of entity -> how many there are; of each type at most `most_share` of them, and
-    `fewest` always, change in one plan.
+    `fewest` always, change in one plan or restore.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -68,7 +77,7 @@ class Bounds:
     most_step: float = 2.0
 
     def most_entities(self, entity_type: str) -> int | None:
-        """How many entities of a type one plan may change; None where their number is unknown."""
+        """How many entities of a type one run may change; None where their number is unknown."""
         known = self.entities.get(entity_type)
         return None if known is None else max(self.fewest, int(known * self.most_share))
 
@@ -108,13 +117,78 @@ def _age_problem(name: str, now: datetime, bounds: Bounds) -> str | None:
 def why_held(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
     """Why this row may not be planned; None where it may."""
     return (
-        entity_problem(row, bounds)
-        or _value_problem(row, bounds.refused)
+        write_problem(row, bounds)
         or bounds.unsound.get(row.evidence_table)
         or _time_problem(row, now, bounds)
         or _list_problem(row, standing)
         or _advice_problem(row, standing)
     )
+
+
+def write_problem(row: Desired, bounds: Bounds) -> str | None:
+    """Why a row's value may not be written, by whatever command; None where it may."""
+    return entity_problem(row, bounds) or _value_problem(row, bounds.refused)
+
+
+def return_problem(row: Desired, bounds: Bounds) -> str | None:
+    """Why a row may not be written to end a lease; None where it may.
+
+    Only the ledger tells what stood before, and whoever may write its table may lie. So a value
+    comes back only if a plan could write it, too. A row without a value removes what is ours: that
+    frees, and needs no bound.
+    """
+    return write_problem(row, bounds) or _prior_problem(row, bounds)
+
+
+def _prior_problem(row: Desired, bounds: Bounds) -> str | None:
+    if row.config_value is None:
+        return None
+    if row.prior_value is None:
+        return "nothing is set now, and what is removed has no lease that could end"
+    if row.config_key == REQUEST_LOGGER.key and row.config_value in LOGGING_LEVELS:
+        return f"a lease switches the request log off, and {row.config_value} switches it on"
+    numbers = _numbers(row, row.prior_value)
+    if numbers is None or CONFIGS[row.config_key].entity_type != USER:
+        return None
+    before, wanted = numbers
+    least = before / bounds.most_step
+    if wanted >= least:
+        return None
+    return (
+        f"{wanted:.15g} is less than {least:.15g}, the least that may follow {before:.15g} at once "
+        f"(plan.most_step is {bounds.most_step:g})"
+    )
+
+
+def config_problem(entity: Entity, config_key: str) -> str | None:
+    """Why nobody may write this config of such an entity; None where somebody may."""
+    config = CONFIGS.get(config_key)
+    if config is None or not config.binds(entity.entity_type):
+        return f"{config_key} of a {entity.entity_type} is no config that may be written"
+    if not entity.can_be:
+        return f"{entity.entity_name!r} is no {entity.entity_type}: brokers have numbers"
+    return None
+
+
+def within_blast_radius(
+    changes: Sequence[Change], bounds: Bounds
+) -> tuple[list[Change], list[Held]]:
+    """As many entities of each type as one run may change, in the order of the changes."""
+    kept: list[Change] = []
+    held: list[Held] = []
+    seen: dict[str, list[Entity]] = {}
+    for change in changes:
+        of_type = seen.setdefault(change.entity.entity_type, [])
+        most = bounds.most_entities(change.entity.entity_type)
+        is_room = most is None or len(of_type) < most or change.entity in of_type
+        if change.operation.name == RENEW or is_room:
+            if change.operation.name != RENEW and change.entity not in of_type:
+                of_type.append(change.entity)
+            kept.append(change)
+        else:
+            why = f"at most {most} {change.entity.entity_type}s change at once (plan.most_share)"
+            held.append(Held(change.desired, f"{why}: it comes with the next run"))
+    return kept, held
 
 
 def entity_problem(row: Desired, bounds: Bounds) -> str | None:
@@ -138,14 +212,14 @@ def entity_problem(row: Desired, bounds: Bounds) -> str | None:
 
 
 def _value_problem(row: Desired, refused: Mapping[str, str]) -> str | None:
-    config = CONFIGS.get(row.config_key)
-    if config is None or not config.binds(row.entity_type):
-        return f"{row.config_key} of a {row.entity_type} is no config that may be written"
+    why = config_problem(row.entity, row.config_key)
+    if why is not None:
+        return why
     if row.config_key in refused:
         return f"this cluster refuses {row.config_key}: {refused[row.config_key]}"
     try:
         if row.config_value is not None:
-            config.canonical(row.config_value)
+            CONFIGS[row.config_key].canonical(row.config_value)
     except ValueError as error:
         return str(error)
     return None

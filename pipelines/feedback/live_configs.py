@@ -13,7 +13,7 @@ from kafka.admin import AlterConfigOp, ConfigResourceType, ConfigSourceType
 from kafka.protocol import admin as requests
 
 from quotaflow.pipelines import rights
-from quotaflow.pipelines.cluster_state import UNKNOWN_TOPIC, ClusterState
+from quotaflow.pipelines.cluster_state import UNKNOWN_TOPIC, ClusterState, UnansweredError
 from quotaflow.pipelines.feedback.change import DELETE, Change
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.schemas.configs import (
@@ -54,6 +54,8 @@ class LiveConfigs:
 
         On a topic that was deleted, or a broker that is registered no longer, nothing is set.
         """
+        if not entity.can_be:
+            raise UnansweredError(f"no cluster can have a {entity.entity_type} of that name")
         return _quotas(self.state, entity) if _has_quotas(entity) else _own(self.state, entity)
 
     def refusal(self, changes: Sequence[Change]) -> str | None:

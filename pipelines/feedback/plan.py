@@ -57,7 +57,7 @@ def plan(
         changes, near = _changes(group, now, bounds, connection, standing)
         held += near
         planned += changes
-    kept, over = _within_blast_radius(planned, bounds)
+    kept, over = guards.within_blast_radius(planned, bounds)
     return Plan(tuple(kept), (*held, *over))
 
 
@@ -202,27 +202,6 @@ def _note(row: Desired, value: str | None, after: str | None) -> str:
             "does not take it either): this line works only with brokers and tools of KIP-936"
         )
     return "; ".join(notes)
-
-
-def _within_blast_radius(
-    changes: Sequence[Change], bounds: Bounds
-) -> tuple[list[Change], list[Held]]:
-    """As many entities of each type as one plan may change, the most urgent first."""
-    kept: list[Change] = []
-    held: list[Held] = []
-    seen: dict[str, list[object]] = {}
-    for change in changes:
-        of_type = seen.setdefault(change.entity.entity_type, [])
-        most = bounds.most_entities(change.entity.entity_type)
-        is_room = most is None or len(of_type) < most or change.entity in of_type
-        if change.operation.name == RENEW or is_room:
-            if change.operation.name != RENEW and change.entity not in of_type:
-                of_type.append(change.entity)
-            kept.append(change)
-        else:
-            why = f"one plan changes at most {most} {change.entity.entity_type}s"
-            held.append(Held(change.desired, f"{why} (plan.most_share): it comes with the next"))
-    return kept, held
 
 
 def _group(row: Desired) -> tuple[int | str, ...]:

@@ -160,6 +160,20 @@ def bounds_now(settings: Conf, now: datetime) -> Bounds:
     return replace(bounds(settings), harm=_harm(settings), **_known(settings, now))
 
 
+def bounds_to_give_back(settings: Conf) -> Bounds:
+    """The bounds of a restore, with how many entities there are.
+
+    Neither the age of inputs nor other programs keep a lease from ending: what we wrote must not
+    stand because somebody else came. Where no table counts entities, only `plan.fewest` go at once.
+    """
+    own = settings.kafka.cluster_id
+    sql = ENTITIES.format(f"cluster_id = {literal(own)}" if own else "true")
+    is_counted = all(is_made(settings, table) for table in sorted(views.needed(sql)[0]))
+    counts = rows(settings, sql)[0] if is_counted else {}
+    known = {kind: counts.get(ENTITY_TYPES[kind], 0) for kind in (USER, BROKER, TOPIC)}
+    return replace(bounds(settings), entities=known)
+
+
 def _harm(settings: Conf) -> Callable[[Group], str | None]:
     of_cluster = cache(partial(preflight, settings))
 

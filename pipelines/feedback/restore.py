@@ -6,9 +6,10 @@ what the cluster has and the time are arguments.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import groupby
 
+from quotaflow.pipelines.feedback import guards
 from quotaflow.pipelines.feedback.change import (
     APPEND,
     DELETE,
@@ -23,6 +24,7 @@ from quotaflow.pipelines.feedback.change import (
     same,
 )
 from quotaflow.pipelines.feedback.desired import Desired, Entity
+from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.ledger import Ledger, Owned
 from quotaflow.pipelines.feedback.preflight import Preflight
@@ -31,6 +33,7 @@ from quotaflow.schemas.configs import CLIENT_METRICS
 Key = tuple[Entity, str]
 Actual = Mapping[Entity, Mapping[str, str]]
 _PRIORITY = 0
+_LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +65,25 @@ class Yielded:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """A config that a guard keeps from being given back, and why."""
+
+    key: Key
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Returns:
-    """What is to be given back, what is no longer ours to give, and what waits: for an answer, or
-    until it would harm nobody.
+    """What is to be given back, what is no longer ours to give, what a guard refuses, and what
+    waits: for an answer, until it would harm nobody, or for the next run.
     """
 
     changes: tuple[Change, ...]
     yielded: tuple[Yielded, ...]
     unanswered: tuple[Key, ...] = ()
     held: tuple[Held, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    postponed: tuple[Held, ...] = ()
 
 
 def due(ledger: Ledger, now: datetime, *, everything: bool = False) -> dict[Key, Owned]:
@@ -124,6 +137,48 @@ def returns(
     return Returns(tuple(_with_commands(changes, connection)), tuple(yielded), unanswered)
 
 
+def known(owned: Mapping[Key, Owned]) -> tuple[dict[Key, Owned], tuple[Refused, ...]]:
+    """What can be asked for in a cluster, and what a record names that nobody may write."""
+    whys = {key: guards.config_problem(*key) for key in owned}
+    refused = tuple(Refused(key, why) for key, why in whys.items() if why is not None)
+    return {key: held for key, held in owned.items() if whys[key] is None}, refused
+
+
+def permitted(found: Returns, bounds: Bounds, connection: Connection) -> Returns:
+    """Without what the guards of a plan do not let anybody write: it is refused, with why.
+
+    Of a client-metrics resource either all is given back or nothing.
+    """
+    whys = {c.desired.key: guards.return_problem(_written(c), bounds) for c in found.changes}
+    whole = {
+        key[0]: why for key, why in whys.items() if why and key[0].entity_type == CLIENT_METRICS
+    }
+    changes: list[Change] = []
+    refused: list[Refused] = []
+    for change in found.changes:
+        key = change.desired.key
+        why = whys[key] or whole.get(key[0])
+        if why is None:
+            changes.append(change)
+        else:
+            refused.append(Refused(key, _by_hand(change, why, connection)))
+    return replace(
+        found,
+        changes=tuple(_with_commands(changes, connection)),
+        refused=(*found.refused, *refused),
+    )
+
+
+def stepwise(found: Returns, bounds: Bounds) -> Returns:
+    """With as many entities of each type as one run may change, what we wrote first going first."""
+    first: dict[Entity, datetime] = {}
+    for change in found.changes:
+        first[change.entity] = min(first.get(change.entity, _LATEST), change.desired.since)
+    oldest = sorted(found.changes, key=lambda c: (first[c.entity], c.entity.order))
+    changes, postponed = guards.within_blast_radius(oldest, bounds)
+    return replace(found, changes=tuple(changes), postponed=tuple(postponed))
+
+
 def spared(found: Returns, check: Preflight) -> Returns:
     """Without the resources whose end would harm a client that lives: they are held, with why.
 
@@ -141,6 +196,19 @@ def spared(found: Returns, check: Preflight) -> Returns:
         else:
             held += [Held(row, f"{why}; by hand: {group[0].command}") for row in rows]
     return replace(found, changes=tuple(changes), held=tuple(held))
+
+
+def _written(change: Change) -> Desired:
+    """What a guard is to look at: what DELETE and SUBTRACT leave was not our value."""
+    value = change.value if change.operation.name == SET else None
+    return replace(change.desired, config_value=value)
+
+
+def _by_hand(change: Change, why: str, connection: Connection) -> str:
+    row = change.desired
+    shown = ["not set" if value is None else value for value in (row.prior_value, change.value)]
+    line = command(change.entity, {row.config_key: change.value}, connection)
+    return f"{shown[0]} -> {shown[1]}: {why}; by hand, if that is what stood before: {line}"
 
 
 def _is_over(owned: Owned, now: datetime) -> bool:

@@ -54,8 +54,12 @@ def restored(
 def returns(
     conf: Conf, ledger: Ledger, configs: Configs, now: datetime, *, everything: bool
 ) -> Returns:
-    """What of a ledger is to be given back, on what the cluster has now."""
-    owned = restore.due(ledger, now, everything=everything)
+    """What of a ledger is to be given back, on what the cluster has now.
+
+    The guards of a plan hold here too. Only how many entities change at once is up to whoever asks
+    for `everything`.
+    """
+    owned, unknown = restore.known(restore.due(ledger, now, everything=everything))
     actual: dict[Entity, Mapping[str, str]] = {}
     for entity in dict.fromkeys(key[0] for key in owned):
         with suppress(UnansweredError):
@@ -66,7 +70,13 @@ def returns(
     since = {key: of.since + skew for key, of in owned.items()}
     named = {key: {entry: at + skew for entry, at in of.named.items()} for key, of in owned.items()}
     by = setters(conf, since, named)
-    return _spared(conf, restore.returns(owned, actual, by, planning.connection(conf)), actual)
+    connection = planning.connection(conf)
+    found = restore.returns(owned, actual, by, connection)
+    found = restore.permitted(replace(found, refused=unknown), planning.bounds(conf), connection)
+    found = _spared(conf, found, actual)
+    if everything or not found.changes:
+        return found
+    return restore.stepwise(found, planning.bounds_to_give_back(conf))
 
 
 def _spared(conf: Conf, found: Returns, actual: restore.Actual) -> Returns:
