@@ -75,8 +75,9 @@ def _plan(conf: Conf, wanted: Frozen | None, now: datetime) -> Plan:
     bounds = planning.bounds_now(conf, now)
     for group in _groups(wanted.plan):
         rows = tuple(change.desired for change in group)
+        whys = (guards.write_problem(change.written, bounds) for change in group)
         # Other clients may live now than when it was made.
-        why_not = guards.entity_problem(rows[0], bounds) or bounds.harm(rows)
+        why_not = next((why for why in whys if why), None) or bounds.harm(rows)
         if why_not is not None:
             raise FeedbackError(f"plan {wanted.plan.plan_id}: {group[0].entity}: {why_not}")
     return wanted.plan

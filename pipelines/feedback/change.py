@@ -7,7 +7,7 @@ person approved is what is applied.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from quotaflow.pipelines.feedback.desired import Desired, Entity
@@ -67,6 +67,14 @@ class Change:
     def entity(self) -> Entity:
         """Whose config it is."""
         return self.desired.entity
+
+    @property
+    def written(self) -> Desired:
+        """The row as guards look at it, with what this change brings in: what DELETE and SUBTRACT
+        leave is not ours.
+        """
+        brings = self.operation.name in {SET, APPEND}
+        return replace(self.desired, config_value=self.operation.operand if brings else None)
 
     @property
     def change_id(self) -> str:

@@ -149,7 +149,7 @@ def permitted(found: Returns, bounds: Bounds, connection: Connection) -> Returns
 
     Of a client-metrics resource either all is given back or nothing.
     """
-    whys = {c.desired.key: guards.return_problem(_written(c), bounds) for c in found.changes}
+    whys = {c.desired.key: guards.return_problem(c.written, bounds) for c in found.changes}
     whole = {
         key[0]: why for key, why in whys.items() if why and key[0].entity_type == CLIENT_METRICS
     }
@@ -196,12 +196,6 @@ def spared(found: Returns, check: Preflight) -> Returns:
         else:
             held += [Held(row, f"{why}; by hand: {group[0].command}") for row in rows]
     return replace(found, changes=tuple(changes), held=tuple(held))
-
-
-def _written(change: Change) -> Desired:
-    """What a guard is to look at: what DELETE and SUBTRACT leave was not our value."""
-    value = change.value if change.operation.name == SET else None
-    return replace(change.desired, config_value=value)
 
 
 def _by_hand(change: Change, why: str, connection: Connection) -> str:

@@ -6,9 +6,17 @@ from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.cluster_state import UnansweredError
 from quotaflow.pipelines.feedback.apply import Apply
-from quotaflow.pipelines.feedback.change import APPEND, DELETE, SUBTRACT, Change, parts
+from quotaflow.pipelines.feedback.change import (
+    APPEND,
+    APPLY,
+    DELETE,
+    SET,
+    SUBTRACT,
+    Change,
+    parts,
+)
 from quotaflow.pipelines.feedback.desired import Desired, Entity
-from quotaflow.pipelines.feedback.ledger import Ledger, Record
+from quotaflow.pipelines.feedback.ledger import DONE, Ledger, Record
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -29,6 +37,29 @@ def desired(name: str = "mallory", **others: object) -> Desired:
         "priority": 10,
     }
     return Desired(**(row | others))  # type: ignore[arg-type]
+
+
+def forged(entity: Entity, key: str, value: str | None, prior: str | None) -> Record:
+    """A record of a write that nobody made, whose lease is over at noon."""
+    return Record(
+        event_time=NOON - timedelta(hours=1),
+        run_id=f"{entity}{key}",
+        number=0,
+        plan_id="forged",
+        change_id="forged",
+        purpose=APPLY,
+        step=DONE,
+        entity=entity,
+        config_key=key,
+        operation=SET,
+        operand=value,
+        prior_value=prior,
+        config_value=value,
+        expires_at=NOON,
+        reason="because",
+        evidence_table="producer_id_rates",
+        evidence_key="principal=User:x",
+    )
 
 
 @dataclass

@@ -1,24 +1,15 @@
 """restore against a cluster: what it shows is what it does, and no live client is harmed by it."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
-from quotaflow.pipelines import config
-from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import applying, planning, restoring, turn
-from quotaflow.pipelines.feedback.change import Plan
+from quotaflow.pipelines.feedback import applying, planning
+from quotaflow.pipelines.feedback.change import SET, Operation, Plan
 from quotaflow.pipelines.feedback.desired import Desired
 from quotaflow.pipelines.feedback.frozen import Frozen
-from quotaflow.pipelines.feedback.guards import Bounds
-from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.feedback.restore import Returns
 from quotaflow.pipelines.warehouse import Warehouse
@@ -26,70 +17,11 @@ from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.preflight import Live
 
 from ..view_tables import make_tables
-from .made_up import NOON, Clock, DictConfigs, ListJournal, desired
-from .made_up import applying as run_of
+from .made_up import NOON, desired
+from .scene import Scene, planned
 
 KEY = "producer_byte_rate"
 MALLORY = desired().entity
-LATER = NOON + timedelta(hours=5)
-
-
-class KilledError(Exception):
-    """The process ended here."""
-
-
-@dataclass
-class Scene:
-    """A cluster and a journal that restore and apply find in place of the real ones."""
-
-    warehouse: Warehouse
-    monkeypatch: pytest.MonkeyPatch
-    configs: DictConfigs = field(default_factory=DictConfigs)
-    journal: ListJournal = field(default_factory=ListJournal)
-    clock: Clock = field(default_factory=Clock)
-
-    def __post_init__(self) -> None:
-        self.monkeypatch.setattr(turn, "cluster", self.cluster)
-        self.monkeypatch.setattr(turn, "taken", self.taken)
-        self.monkeypatch.setattr(planning, "ledger", lambda _: self.journal.ledger)
-
-    @property
-    def conf(self) -> Conf:
-        return config.load(overrides=[f"warehouse.path={self.warehouse.conf.folder}"])
-
-    @contextmanager
-    def cluster(self, _: object) -> Iterator[tuple[str, DictConfigs]]:
-        yield "c1", self.configs
-
-    @contextmanager
-    def taken(self, *_: object) -> Iterator[turn.Turn]:
-        apply = run_of(self.configs, self.journal, f"r{self.clock()}", self.clock)
-        apply.finish(self.journal.ledger)
-        rows: Any = None
-        yield turn.Turn("c1", apply, self.journal.ledger, rows)
-
-    def apply(self, *rows: Desired, dies_at: str | None = None) -> None:
-        def passed(step: str) -> None:
-            if step == dies_at:
-                raise KilledError
-
-        wanted = planned(rows).changes
-        with suppress(KilledError):
-            run_of(self.configs, self.journal, "r", self.clock, passed=passed).run("p", wanted)
-
-    def shown(self, now: datetime = LATER, *, everything: bool = False) -> Returns:
-        return restoring.due(self.conf, now, everything=everything)
-
-    def done(self, now: datetime = LATER, *, everything: bool = False) -> Returns:
-        self.clock.now = now
-        return restoring.restored(self.conf, lambda _: None, everything=everything)[0]
-
-    def command(self, *words: str) -> int:
-        return execute(["restore", *words, "--set", f"warehouse.path={self.conf.warehouse.path}"])
-
-
-def planned(rows: Sequence[Desired]) -> Plan:
-    return plan(rows, NOON, Bounds(lease_s=600), Connection("b:9092"))
 
 
 def told(found: Returns) -> list[tuple[str, str, str | None]]:
@@ -220,6 +152,20 @@ def test_the_command_shows_what_a_killed_apply_left(
     scene.apply(desired(), dies_at="sent")
     assert scene.command("--all") == 3
     assert "--delete-config producer_byte_rate" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "operand"),
+    [pytest.param("0", "0", id="the value"), pytest.param("1000", "0", id="the operand alone")],
+)
+def test_a_frozen_plan_whose_rows_somebody_altered_is_not_applied_past_its_bounds(
+    scene: Scene, value: str, operand: str
+) -> None:
+    (change,) = planned([desired()]).changes
+    altered = replace(change, value=value, operation=Operation(SET, operand))
+    make_tables(scene.warehouse, {})
+    with pytest.raises(FeedbackError, match=r"plan \w+: user mallory .* = 0 must be over 0"):
+        applying.tried(scene.conf, Frozen(Plan((altered,), ()), NOON), NOON)
 
 
 def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Scene) -> None:

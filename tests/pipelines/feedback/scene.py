@@ -1,0 +1,84 @@
+"""A cluster and a journal in memory, and the commands apply and restore on them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.feedback import planning, restoring, turn
+from quotaflow.pipelines.feedback.change import Plan
+from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.feedback.restore import Returns
+from quotaflow.pipelines.warehouse import Warehouse
+
+from .made_up import NOON, Clock, DictConfigs, ListJournal
+from .made_up import applying as run_of
+
+LATER = NOON + timedelta(hours=5)
+
+
+class KilledError(Exception):
+    """The process ended here."""
+
+
+@dataclass
+class Scene:
+    """A cluster and a journal that restore and apply find in place of the real ones."""
+
+    warehouse: Warehouse
+    monkeypatch: pytest.MonkeyPatch
+    configs: DictConfigs = field(default_factory=DictConfigs)
+    journal: ListJournal = field(default_factory=ListJournal)
+    clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        self.monkeypatch.setattr(turn, "cluster", self.cluster)
+        self.monkeypatch.setattr(turn, "taken", self.taken)
+        self.monkeypatch.setattr(planning, "ledger", lambda _: self.journal.ledger)
+
+    @property
+    def conf(self) -> Conf:
+        return config.load(overrides=[f"warehouse.path={self.warehouse.conf.folder}"])
+
+    @contextmanager
+    def cluster(self, _: object) -> Iterator[tuple[str, DictConfigs]]:
+        yield "c1", self.configs
+
+    @contextmanager
+    def taken(self, *_: object) -> Iterator[turn.Turn]:
+        apply = run_of(self.configs, self.journal, f"r{self.clock()}", self.clock)
+        apply.finish(self.journal.ledger)
+        rows: Any = None
+        yield turn.Turn("c1", apply, self.journal.ledger, rows)
+
+    def apply(self, *rows: Desired, dies_at: str | None = None) -> None:
+        def passed(step: str) -> None:
+            if step == dies_at:
+                raise KilledError
+
+        wanted = planned(rows).changes
+        with suppress(KilledError):
+            run_of(self.configs, self.journal, "r", self.clock, passed=passed).run("p", wanted)
+
+    def shown(self, now: datetime = LATER, *, everything: bool = False) -> Returns:
+        return restoring.due(self.conf, now, everything=everything)
+
+    def done(self, now: datetime = LATER, *, everything: bool = False) -> Returns:
+        self.clock.now = now
+        return restoring.restored(self.conf, lambda _: None, everything=everything)[0]
+
+    def command(self, *words: str) -> int:
+        return execute(["restore", *words, "--set", f"warehouse.path={self.conf.warehouse.path}"])
+
+
+def planned(rows: Sequence[Desired]) -> Plan:
+    return plan(rows, NOON, Bounds(lease_s=600), Connection("b:9092"))

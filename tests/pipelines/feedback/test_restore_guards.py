@@ -1,0 +1,257 @@
+"""restore writes nothing that a plan may not write, whatever the table config_changes says."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.cluster_state import UnansweredError
+from quotaflow.pipelines.feedback import restore
+from quotaflow.pipelines.feedback.change import APPEND
+from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import BEGUN, Ledger, Record
+from quotaflow.pipelines.feedback.live_configs import LiveConfigs
+from quotaflow.pipelines.warehouse import Warehouse
+
+from ..view_tables import make_tables
+from .made_up import desired, forged
+from .scene import Scene
+
+KEY = "producer_byte_rate"
+SHARE = "request_percentage"
+RATE = "leader.replication.throttled.rate"
+LIST = "leader.replication.throttled.replicas"
+LOGGER = "kafka.request.logger"
+MALLORY = desired().entity
+PAYMENTS = desired("payments").entity
+ADMIN = desired("admin").entity
+DEFAULT = Entity("c1", "user", None)
+BROKER = Entity("c1", "broker", "1")
+RESOURCE = Entity("c1", "client-metrics", "r")
+PLAIN = Connection("b:9092")
+LONG_MAX = "9223372036854775807"
+
+
+@pytest.fixture
+def scene(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    return Scene(warehouse, monkeypatch)
+
+
+def leased(scene: Scene, record: Record) -> None:
+    """A record says that we wrote a value; it stands."""
+    scene.journal.add([record])
+    if record.config_value is not None:
+        of = scene.configs.configs.setdefault(record.entity, {})
+        of[record.config_key] = record.config_value
+
+
+FORGED = [
+    pytest.param(
+        forged(PAYMENTS, KEY, "50000000", "1"),
+        "50000000 -> 1: 1 is less than 25000000, the least that may follow 50000000 at once "
+        "(plan.most_step is 2)",
+        id="a quota of a user almost to nothing",
+    ),
+    pytest.param(forged(PAYMENTS, KEY, LONG_MAX, "1"), "1 is less than", id="a quota of no limit"),
+    pytest.param(forged(PAYMENTS, KEY, "50000000", "0"), "must be over 0", id="a quota to zero"),
+    pytest.param(forged(PAYMENTS, KEY, "50000000", "nan"), "must be over 0", id="no number"),
+    pytest.param(forged(PAYMENTS, KEY, None, "1"), "nothing is set now", id="where no quota is"),
+    pytest.param(
+        forged(Entity("c1", "user", "payments", "app"), KEY, "50000000", "1"),
+        "1 is less than 25000000",
+        id="a quota of a user's client id",
+    ),
+    pytest.param(
+        forged(DEFAULT, KEY, "10000000", "1"), "the default of all users", id="the default of users"
+    ),
+    pytest.param(
+        forged(DEFAULT, KEY, "10000000", None), "the default of all users", id="no default any more"
+    ),
+    pytest.param(
+        forged(Entity("c1", "broker", None), RATE, "100000000", "1000000"),
+        "the default of all brokers",
+        id="the default of brokers",
+    ),
+    pytest.param(forged(ADMIN, SHARE, "500", "0.01"), "excluded", id="an excluded principal"),
+    pytest.param(forged(ADMIN, SHARE, "500", None), "excluded", id="an excluded principal freed"),
+    pytest.param(
+        forged(BROKER, RATE, "100000000", "1"),
+        "= 1 must be over 999999",
+        id="a broker's throttle",
+    ),
+    pytest.param(
+        forged(Entity("c1", "broker-logger", "1"), LOGGER, "INFO", "TRACE"),
+        "TRACE switches it on",
+        id="a request log switched on",
+    ),
+    pytest.param(
+        forged(Entity("c1", "topic", "t"), "retention.ms", "604800000", "1"),
+        "retention.ms of a topic is no config that may be written",
+        id="a key that no plan names",
+    ),
+    pytest.param(
+        forged(Entity("c1", "broker", "x"), RATE, "1", "2"), "'x' is no broker", id="no broker id"
+    ),
+    pytest.param(
+        forged(Entity("c1", "group", "g"), KEY, "1", "2"), "of a group is no config", id="no type"
+    ),
+]
+
+
+@pytest.mark.parametrize("everything", [False, True], ids=["expired", "all"])
+@pytest.mark.parametrize(("record", "why"), FORGED)
+def test_what_a_plan_may_not_write_is_refused_and_costs_nobody_else(
+    scene: Scene, record: Record, why: str, everything: bool
+) -> None:
+    leased(scene, record)
+    leased(scene, forged(MALLORY, KEY, "1000", None))
+    before = dict(scene.configs.configs.get(record.entity, {}))
+    for found in (scene.shown(everything=everything), scene.done(everything=everything)):
+        ((of, told),) = [(refused.key, refused.why) for refused in found.refused]
+        assert of == record.key
+        assert why in told
+    assert scene.configs.configs.get(record.entity, {}) == before
+    assert scene.configs.configs[MALLORY] == {}
+    assert scene.journal.ledger.owned.keys() == {record.key}
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        pytest.param(Entity("c1", "group", "g"), id="a type without configs of ours"),
+        pytest.param(Entity("c1", "broker", "x"), id="no broker id"),
+        pytest.param(Entity("c1", "broker-logger", "1;2"), id="no broker id of a logger"),
+    ],
+)
+def test_a_cluster_is_not_asked_for_what_it_cannot_have(entity: Entity) -> None:
+    nobody: Any = None
+    with pytest.raises(UnansweredError, match="no cluster can have a"):
+        LiveConfigs(nobody).read(entity)
+
+
+def test_a_begun_record_of_an_unknown_key_stops_nobody(scene: Scene) -> None:
+    topic = Entity("c1", "topic", "t")
+    for value in ("1", "2"):
+        record = forged(topic, "retention.ms", value, "3")
+        scene.journal.add([replace(record, step=BEGUN, run_id=value)])
+    leased(scene, forged(MALLORY, KEY, "1000", None))
+    scene.done()
+    assert scene.configs.configs == {MALLORY: {}}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param(forged(PAYMENTS, KEY, "3100000", "50000000"), id="a throttle is lifted"),
+        pytest.param(forged(PAYMENTS, KEY, "50000000", "25000000"), id="a raise is taken back"),
+        pytest.param(forged(PAYMENTS, KEY, "1", None), id="a quota is removed"),
+        pytest.param(forged(BROKER, RATE, "50000000", "1000000"), id="a rate of replication"),
+        pytest.param(forged(Entity("c1", "broker-logger", "1"), LOGGER, "DEBUG", "INFO"), id="log"),
+    ],
+)
+def test_what_a_plan_may_write_comes_back(scene: Scene, record: Record) -> None:
+    leased(scene, record)
+    assert scene.done().refused == ()
+    prior = record.prior_value
+    expected = {} if prior is None else {record.config_key: prior}
+    assert scene.configs.configs[record.entity] == expected
+
+
+def test_of_one_entity_what_may_be_written_comes_back_with_a_line_of_its_own(scene: Scene) -> None:
+    leased(scene, forged(PAYMENTS, KEY, "50000000", "1"))
+    leased(scene, forged(PAYMENTS, SHARE, "10", "20"))
+    found = scene.done()
+    (change,) = found.changes
+    assert change.command.endswith("--entity-name payments --add-config request_percentage=20")
+    assert scene.configs.configs[PAYMENTS] == {KEY: "50000000", SHARE: "20"}
+
+
+def test_a_client_metrics_resource_comes_back_whole_or_not_at_all(scene: Scene) -> None:
+    before = {"metrics": "org.a.", "interval.ms": "60000"}
+    leased(scene, forged(RESOURCE, "metrics", before["metrics"], None))
+    leased(scene, forged(RESOURCE, "interval.ms", before["interval.ms"], "1"))
+    found = scene.done()
+    assert {refused.key[1] for refused in found.refused} == before.keys()
+    assert scene.configs.configs[RESOURCE] == before
+
+
+def test_entries_of_others_that_stay_in_a_list_are_not_judged() -> None:
+    topic = Entity("c1", "topic", "t")
+    record = forged(topic, LIST, "0:1,odd", "odd")
+    ledger = Ledger.of([replace(record, operation=APPEND, operand="0:1")])
+    found = restore.returns(ledger.owned, {topic: {LIST: "0:1,odd"}}, {}, PLAIN)
+    assert restore.permitted(found, Bounds(), PLAIN) == found
+    assert [change.operation.operand for change in found.changes] == ["0:1"]
+
+
+def test_the_command_counts_what_is_refused_and_says_what_to_do_by_hand(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leased(scene, forged(ADMIN, SHARE, "500", "0.01"))
+    leased(scene, forged(MALLORY, KEY, "1000", None))
+    for words in ((), ("--yes",)):
+        assert scene.command(*words) == 1
+        out, err = capsys.readouterr()
+        assert "--entity-name mallory --delete-config producer_byte_rate" in out
+        assert "refused: user admin in cluster c1: request_percentage: 500 -> 0.01: excluded" in err
+        assert "--entity-name admin --add-config request_percentage=0.01" in err
+        assert "1 config refused: conf lets nobody write that" in err
+
+
+def test_a_lease_that_an_operator_ended_by_hand_is_told_no_longer(scene: Scene) -> None:
+    leased(scene, forged(ADMIN, SHARE, "500", None))
+    scene.configs.configs[ADMIN] = {}
+    assert scene.done().refused == ()
+    assert scene.journal.ledger.owned == {}
+
+
+def masses(scene: Scene, count: int) -> None:
+    for n in range(count):
+        leased(scene, forged(desired(f"u{n}").entity, KEY, "1000", None))
+
+
+def left(scene: Scene) -> list[str]:
+    return sorted(str(e.entity_name) for e, of in scene.configs.configs.items() if of)
+
+
+@pytest.mark.parametrize(
+    ("known_users", "after_each_run"),
+    [
+        pytest.param(None, [5, 2, 0], id="a few where no table counts them"),
+        pytest.param(0, [5, 2, 0], id="a few where there is nobody"),
+        pytest.param(8, [4, 0], id="half of all users"),
+    ],
+)
+def test_masses_are_given_back_in_steps_until_none_is_left(
+    scene: Scene,
+    capsys: pytest.CaptureFixture[str],
+    known_users: int | None,
+    after_each_run: list[int],
+) -> None:
+    if known_users is not None:
+        seen = {"cluster_id": "c1", "event_time": datetime.now(UTC)}
+        users = [seen | {"principal": f"User:u{n}"} for n in range(known_users)]
+        make_tables(scene.warehouse, {"quota_usage": users})
+    masses(scene, 8)
+    for count in after_each_run:
+        assert scene.command("--yes") == 0
+        assert len(left(scene)) == count
+        err = capsys.readouterr().err
+        assert (f"{count} configs to be given back by the next runs" in err) == (count > 0)
+
+
+def test_masses_are_given_back_at_once_where_an_operator_says_so(scene: Scene) -> None:
+    masses(scene, 8)
+    assert scene.command("--all", "--yes") == 0
+    assert left(scene) == []
+
+
+def test_what_was_written_first_goes_first(scene: Scene) -> None:
+    masses(scene, 8)
+    oldest = scene.journal.records[7]
+    scene.journal.records[7] = replace(oldest, event_time=oldest.event_time - timedelta(hours=1))
+    scene.done()
+    assert left(scene) == ["u2", "u3", "u4", "u5", "u6"]
