@@ -30,11 +30,12 @@ class Plan(Section):
     alerts ask for at most `max_subscriptions` at once. What is written holds for `lease_s`
     unless it is renewed. A quota is changed where it differs by `hysteresis` (0.1: a tenth) or
     more, at most `most_step` times up or down, and not before `hold_s` after the last time. One
-    plan changes at most `most_share` of all users, brokers or topics, and always `fewest`. What
-    stands on a request log, results, telemetry or a snapshot older than `max_input_age_s` is not
-    planned, nor what programs manage that are none of `tolerated_managers`. A frozen plan may be
-    applied for `max_plan_age_s`. While `stop_file` exists (STOP beside the tables where conf names
-    none) nothing is written to the cluster.
+    plan, or restore, changes at most `most_share` of all users, brokers or topics at once, and
+    always `fewest`. Exclusions and `most_step` down bound a restore too. What stands on a request
+    log, results, telemetry or a snapshot older than `max_input_age_s` is not planned, nor what
+    programs manage that are none of `tolerated_managers`. A frozen plan may be applied for
+    `max_plan_age_s`. While `stop_file` exists (STOP beside the tables where conf names none)
+    nothing is written to the cluster.
     """
 
     excluded_principals: list[Principal] = Field(
