@@ -124,7 +124,7 @@ class Reader:
         named_tables, needed_views = views.needed(sql)
         for name in filter(self.is_made, named_tables):
             builder.register(name, self._table(name))
-        created = [views.load()[name].create_in_datafusion for name in needed_views]
+        created = [views.create_in_datafusion(views.load()[name]) for name in needed_views]
         try:
             with engine_errors(sql):
                 for first in (_NO_GUESSES, *created):

@@ -42,9 +42,9 @@ def register(spark: "SparkSession", warehouse: Warehouse, sql: str) -> None:
     known = views.load()
     for name in named_views:
         reads = {
-            *views.named(known[name].query, tables.TABLES),
-            *views.named(known[name].query, known),
+            *views.named(known[name].sql, tables.TABLES),
+            *views.named(known[name].sql, known),
         }
         if made.issuperset(reads - {name}):
-            spark.sql(known[name].query).createOrReplaceTempView(name)
+            spark.sql(known[name].sql).createOrReplaceTempView(name)
             made.add(name)

@@ -6,12 +6,12 @@ unix_micros(column), of a column that holds microseconds as every Delta table's 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import resources
 
 from quotaflow.schemas import tables
+from quotaflow.schemas.view import View, parse, split
 
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _IN_DATAFUSION = {
@@ -20,40 +20,35 @@ _IN_DATAFUSION = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """A view: its name, what a row is (the file's first comment), and its query in Spark's SQL."""
-
-    name: str
-    comment: str
-    query: str
-
-    @property
-    def create(self) -> str:
-        """CREATE VIEW text, for a session that has the tables under their names."""
-        return f"CREATE OR REPLACE VIEW {self.name} AS\n{self.query}"
-
-    @property
-    def create_in_datafusion(self) -> str:
-        """The same for DataFusion."""
-        text = self.create
-        for spark, datafusion in _IN_DATAFUSION.items():
-            text = spark.sub(datafusion, text)
-        return text
-
-
 @cache
 def load() -> Mapping[str, View]:
-    """Every view by name, each after the views it reads."""
+    """Every view by name, each after the views it reads. Raises ViewHeadError."""
     files = sorted(resources.files("quotaflow.schemas.views").iterdir(), key=lambda file: file.name)
-    found = {
-        view.name: view
+    parts = {
+        file.name.removesuffix(".sql"): split(file.read_text(encoding="utf-8"))
         for file in files
         if file.name.endswith(".sql")
-        for view in [_view(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8"))]
     }
-    reads = {name: set(named(view.query, found)) - {name} for name, view in found.items()}
-    return {name: found[name] for name in TopologicalSorter(reads).static_order()}
+    reads = {name: set(named(sql, parts)) - {name} for name, (_, sql) in parts.items()}
+    described = {
+        table.name: {column.name: column.comment for column in table.columns}
+        for table in tables.TABLES.values()
+    }
+    found: dict[str, View] = {}
+    for name in TopologicalSorter(reads).static_order():
+        head, sql = parts[name]
+        sources = {source: described[source] for source in named(sql, described)}
+        found[name] = parse(name, head, sql, sources)
+        described[name] = {column.name: column.comment for column in found[name].columns}
+    return found
+
+
+def create_in_datafusion(view: View) -> str:
+    """CREATE VIEW in DataFusion's SQL, for a session that has the tables under their names."""
+    text = f"CREATE OR REPLACE VIEW {view.name} AS\n{view.sql}"
+    for spark, datafusion in _IN_DATAFUSION.items():
+        text = spark.sub(datafusion, text)
+    return text
 
 
 def named(sql: str, names: Mapping[str, object]) -> list[str]:
@@ -68,15 +63,7 @@ def needed(sql: str) -> tuple[list[str], list[str]]:
     wanted = set(named(sql, known))
     for name in reversed(list(known)):
         if name in wanted:
-            wanted.update(named(known[name].query, known))
+            wanted.update(named(known[name].sql, known))
     in_order = [name for name in known if name in wanted]
-    everything = " ".join([sql, *(known[name].query for name in in_order)])
+    everything = " ".join([sql, *(known[name].sql for name in in_order)])
     return named(everything, tables.TABLES), in_order
-
-
-def _view(name: str, text: str) -> View:
-    lines = text.splitlines()
-    comment = [line for line in lines if line.startswith("--")]
-    # What a comment names is not read.
-    query = "\n".join(line for line in lines if not line.lstrip().startswith("--"))
-    return View(name, " ".join(line.removeprefix("--").strip() for line in comment), query.strip())

@@ -1,4 +1,4 @@
-"""Tables as CREATE TABLE text, and what a live table lacks."""
+"""Tables and views as CREATE text, and what a live table lacks."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,7 @@ from pyarrow.types import is_nested
 
 from quotaflow.schemas.migrations import SCHEMA_VERSION, SCHEMA_VERSION_PROPERTY
 from quotaflow.schemas.table import BINARY, BOOLEAN, Table, sql_type
+from quotaflow.schemas.view import View
 
 # Only features that bind writers: any Delta client can read (Spark, delta-rs, DuckDB, Trino).
 _PROPERTIES = {
@@ -40,6 +41,17 @@ def create(table: Table, target: str) -> str:
     return (
         f"CREATE TABLE IF NOT EXISTS {target} (\n{columns}\n)\nUSING delta\n"
         f"COMMENT {quoted(table.comment)}\n{_layout(table)}TBLPROPERTIES ({properties})"
+    )
+
+
+def create_view(view: View) -> str:
+    """CREATE OR REPLACE VIEW in Spark's SQL, for a schema that has the tables under their names."""
+    columns = ",\n".join(
+        f"  `{column.name}` COMMENT {quoted(column.comment)}" for column in view.columns
+    )
+    return (
+        f"CREATE OR REPLACE VIEW {view.name} (\n{columns}\n)\n"
+        f"COMMENT {quoted(view.comment)}\nAS\n{view.sql}"
     )
 
 

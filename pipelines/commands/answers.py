@@ -39,7 +39,7 @@ def create_statements(name: str | None) -> Iterator[str]:
     """CREATE text of one table or view, or of all."""
     for each in [known(name)] if name else [*tables.TABLES, *views.load()]:
         table = tables.TABLES.get(each)
-        yield f"{ddl.create(table, each) if table else views.load()[each].create};"
+        yield f"{ddl.create(table, each) if table else ddl.create_view(views.load()[each])};"
 
 
 def known(name: str) -> str:

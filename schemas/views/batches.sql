@@ -1,5 +1,22 @@
--- One row per micro-batch of a query: how long it took, what became of its rows, how far behind it was, and
--- how old the newest event in it was when it was done.
+-- kind: mart
+-- grain: one row per micro-batch of a streaming query
+-- description: How long each micro-batch took, what became of its rows, how far behind the query was,
+--   and how old the newest event was when the batch ended.
+-- columns:
+--   from query_progress: cluster_id
+--   from query_progress: event_time, job, query_id, run_id
+--   batch_id: number of the micro-batch
+--   rows_in: rows that came in
+--   rows_out: rows written to all tables
+--   rows_left_out: rows left out on purpose; pipeline_progress has the reasons
+--   rows_quarantined: rows that could not be read and went to quarantine
+--   rows_late: rows that came too late; the most of any result, because one row can be late for several
+--   rows_failed: rows whose rule failed; the most of any result, because one row can fail for several
+--   from query_progress: input_rows_per_s, processed_rows_per_s, duration_ms, latest_offset_ms,
+--     get_batch_ms, query_planning_ms, wal_commit_ms, add_batch_ms, commit_offsets_ms, behind_offsets,
+--     behind_files, behind_bytes, state_rows, state_bytes
+--   newest_event_time: time of the newest event in the batch
+--   newest_event_age_s: age of that event when the batch ended, in seconds
 WITH clusters AS (
     -- The first release told of batches read from tables as of a cluster unknown.
     SELECT query_id, max(nullif(cluster_id, 'unknown')) AS cluster_id

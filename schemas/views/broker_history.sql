@@ -1,5 +1,12 @@
--- One row per state a broker was in, and from when to when snapshots saw it: valid_to is null while
--- it stands.
+-- kind: staging
+-- grain: one row per broker and period in which its state did not change
+-- description: The states of each broker over time, as snapshots saw them. A change between two
+--   snapshots counts from the later one.
+-- columns:
+--   from brokers: cluster_id, broker_id, host, port, rack, is_controller, is_fenced
+--   valid_from: time of the snapshot that saw this state first
+--   valid_to: time of the snapshot that saw the next state; null: the last snapshot still found this
+--     one
 WITH changes AS (
     SELECT
         *,

@@ -1,6 +1,14 @@
--- One row per minute, broker and side: record bytes that it sent (leader: to consumers and followers)
--- or took (follower: from producers and leaders), and other_bytes, those of them that no list of
--- throttled replicas held (KIP-73).
+-- kind: intermediate
+-- grain: one row per minute, broker and side
+-- description: Record bytes that a broker sends (side leader: to consumers and followers) or takes
+--   (side follower: from producers and leaders), and which part of them no list of throttled replicas
+--   covers (KIP-73).
+-- columns:
+--   from replication_traffic: cluster_id, event_time
+--   broker_id: broker that sent or took the bytes
+--   side: leader: the broker is read from; follower: it is written to, or reads as a follower
+--   bytes: record bytes in the minute
+--   other_bytes: those of them that no list of throttled replicas covers
 WITH moved AS (
     SELECT
         cluster_id,

@@ -1,12 +1,34 @@
--- One row per client instance (KIP-714): what it was asked for, and what came. A push is missing
--- when the next one came later than 1.5 intervals: whole intervals without one are counted, each as
--- long as was asked for by then and none while no metrics were asked for, up to the newest row of
--- the cluster (as_of) or the client's end. expected_pushes = accepted + missing.
--- state: terminated (took its leave), cut_off (answered 35 UNSUPPORTED_VERSION, 42 INVALID_REQUEST
--- or 87 INVALID_RECORD, after which clients never push again, and it did not), vanished (silent for
--- more than 1.5 intervals), never_pushed (asked, then silent as long), active. Pushes that upkeep
--- removed are not taken for pushes that never came: an instance that was not seen since is left
--- out, and one that was there before may have vanished, but is not called never_pushed.
+-- kind: mart
+-- grain: one row per client instance
+-- description: Which pushes each client instance was asked for (KIP-714), and which came. A push is
+--   missing if the next one comes later than 1.5 intervals: the view counts whole intervals without a
+--   push, each as long as the client was asked for at that time, up to as_of or the end of the client.
+--   Times when no metrics were asked for do not count. Pushes that upkeep deleted do not count as
+--   missing: an instance not seen since then is left out, and an older one can be vanished but not
+--   never_pushed.
+-- columns:
+--   from telemetry_contacts: cluster_id, client_instance_id
+--   principal: authenticated principal at its last contact, e.g. User:alice
+--   client_id: client.id at its last contact: untrusted text
+--   client_software_name: client library (KIP-511) at its last contact
+--   client_software_version: version of the client library at its last contact
+--   client_address: address it connected from at its last contact
+--   broker_ids: brokers it pushed to or asked, sorted
+--   first_seen: first push or subscription request
+--   last_seen: last push or subscription request
+--   state: terminated (sent its last push), cut_off (a broker answered 35 UNSUPPORTED_VERSION, 42
+--     INVALID_REQUEST or 87 INVALID_RECORD, after which clients stop), vanished (silent for more than
+--     1.5 intervals), never_pushed (asked for its subscription, then silent for as long), or active
+--   asks: subscription requests (GetTelemetrySubscriptions)
+--   push_interval_ms: interval it was asked to push at last, in ms
+--   accepted_pushes: pushes that a broker accepted
+--   rejected_pushes: pushes that a broker rejected
+--   expected_pushes: accepted_pushes + missing_pushes
+--   missing_pushes: pushes that were due and did not come
+--   missing_share: missing_pushes / expected_pushes, 0 to 1; null: none was expected
+--   first_push: first accepted push
+--   last_push: last accepted push
+--   as_of: newest push or subscription request of the cluster
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS as_of FROM telemetry_contacts GROUP BY cluster_id
 ),

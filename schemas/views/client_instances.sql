@@ -1,9 +1,18 @@
--- One row per client instance (KIP-714): who is behind the id, and how it ended. Group,
--- transactional and application ids are those its metrics name; a producer outside transactions
--- and a consumer without a group name none. Kafka Streams names its application on its admin client
--- alone; the consumers of it have that id as their group. ended: terminated, cut_off, vanished,
--- never_pushed (see client_coverage, also for whom upkeep forgot); null while it is active.
--- client_kind: producer, consumer or admin, by its metrics.
+-- kind: mart
+-- grain: one row per client instance
+-- description: Who is behind each client instance id (KIP-714), and how the instance ended. Ids of
+--   groups, transactions and applications come from the metrics of the instance, so a producer without
+--   transactions or a consumer without a group has none. Kafka Streams names its application only on
+--   its admin client; its consumers have that id as their group.
+-- columns:
+--   from client_coverage: cluster_id, client_instance_id, principal, client_id, client_address,
+--     client_software_name, client_software_version
+--   from client_metrics: application_id, group_id, group_instance_id, member_id, transactional_id,
+--     client_rack
+--   client_kind: producer, consumer or admin, by its metrics; null: no such metric came
+--   from client_coverage: broker_ids, first_seen, last_seen
+--   ended: how it ended: terminated, cut_off, vanished or never_pushed (see client_coverage); null
+--     while it is active
 WITH named AS (
     SELECT
         cluster_id,

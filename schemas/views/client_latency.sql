@@ -1,10 +1,24 @@
--- One row per client instance, broker, api and minute in which the client told a latency: PRODUCE
--- holds what producers say (node.request.latency), FETCH what consumers say, all their requests to
--- that node included; coordinators' connections are left out. latency_*_ms are the client's, the
--- minute is by its clock; broker_* are of the requests of its principal and client_id (which
--- several instances may share) in the request log, by the broker's clock. network_avg_ms is
--- latency_avg_ms - broker_total_avg_ms: network and client. No samples (NaN in Java, 0 in
--- librdkafka) are no latency.
+-- kind: mart
+-- grain: one row per client instance, broker, API and minute in which the client pushed a latency
+-- description: Request latency as clients measure it, beside the broker's own measure of the same
+--   requests. PRODUCE has the node.request.latency of producers; FETCH has that of consumers, which
+--   covers all their requests to the node except those to coordinators. A metric without samples (NaN
+--   in Java, 0 in librdkafka) is left out.
+-- columns:
+--   from client_metrics: cluster_id
+--   minute: start of the minute, by the client's clock
+--   from client_metrics: client_instance_id, principal
+--   client_id: client.id as the client gave it, '' without one: untrusted text
+--   from client_metrics: client_software_name, client_software_version
+--   broker_id: broker that the client measured
+--   api: PRODUCE or FETCH
+--   latency_avg_ms: mean of the averages that the client pushed in the minute, in ms
+--   latency_max_ms: greatest maximum that the client pushed in the minute, in ms
+--   broker_requests: requests in the request log with this principal, client_id, broker, API and
+--     minute, by the broker's clock; several instances can share a client_id; null: there are none
+--   broker_total_avg_ms: mean time from receive to sent of those requests, in ms
+--   broker_total_max_ms: longest time from receive to sent of those requests, in ms
+--   network_avg_ms: latency_avg_ms - broker_total_avg_ms, the time in the network and the client, in ms
 WITH readings AS (
     SELECT
         cluster_id,

@@ -1,8 +1,19 @@
--- One row per principal and client id that read in the last day: the rack it was configured with
--- (client_rack of its telemetry), the one its fetches told, the one it really read from most, and a
--- verdict: ignored (configured, and its fetches tell none), no_rack (nothing tells one; inferred_rack
--- is that of conf's racks), followed (at least 90 % of its bytes come from its rack), elsewhere
--- (they do not), or unknown (racks of brokers are not known).
+-- kind: mart
+-- grain: one row per principal and client id that read in the last day
+-- description: In which rack each consumer is, by its configuration, by its fetches and by conf, and
+--   from which rack it reads most (KIP-392).
+-- columns:
+--   from preferred_replicas: cluster_id, principal, client_id
+--   configured_rack: client.rack by the client's telemetry; null: its metrics do not name one
+--   told_rack: client.rack in its fetches; null: they do not name one
+--   inferred_rack: rack that conf's racks give its address; null: its fetches name one, or conf has
+--     none
+--   read_rack: rack of the brokers that it read most bytes from; null: not known
+--   bytes: record bytes read
+--   cross_rack_bytes: bytes read from another rack; null: no racks are known
+--   verdict: ignored (configured_rack is set, and its fetches name no rack), no_rack (no rack is named
+--     anywhere), followed (at least 90 % of the bytes come from its rack), elsewhere (less than that
+--     does), or unknown (racks of some brokers are not known)
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM preferred_replicas

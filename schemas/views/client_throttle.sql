@@ -1,7 +1,21 @@
--- One row per client, api (PRODUCE or FETCH) and minute in which the client told its throttle time
--- or a broker throttled it. throttle_time_max_ms is the client's own, by its clock, null where it
--- told none; broker_* are of all requests of its principal and client_id (which several instances
--- may share) over all brokers, by their clock, null where the request log knows none.
+-- kind: mart
+-- grain: one row per client instance, API and minute in which the client pushed a throttle time or a
+--   broker throttled the client
+-- description: Throttling as clients measure it, beside what brokers log. A client that brokers
+--   throttle and that pushes nothing has a row without client_instance_id.
+-- columns:
+--   from client_metrics: cluster_id
+--   minute: start of the minute, by the clock of the client or of the brokers
+--   from client_metrics: client_instance_id, principal
+--   client_id: client.id as the client gave it, '' without one: untrusted text
+--   from client_metrics: client_software_name, client_software_version
+--   api: PRODUCE or FETCH
+--   throttle_time_max_ms: longest throttle time that the client pushed, in ms; null: it pushed none
+--   broker_requests: requests in the request log with this principal, client_id, API and minute, over
+--     all brokers; several instances can share a client_id; null: there are none
+--   broker_throttled_requests: those of them that were throttled
+--   broker_throttle_time_ms: sum of their throttle times, in ms
+--   broker_throttle_time_max_ms: longest of their throttle times, in ms
 WITH told AS (
     SELECT
         cluster_id,

@@ -1,8 +1,20 @@
--- One row per client instance and minute in which its counters came: records and bytes sent (bytes
--- after compression, over all topics) or consumed. The increase of a push stands in the minute the
--- push ended, by the client's clock; span_ms is the time the increases cover (lost pushes cover none),
--- so sent * 1000 / span_ms is a rate also where the push interval is longer than a minute. Null is
--- what the client does not tell: librdkafka tells only a share consumer's bytes.
+-- kind: mart
+-- grain: one row per client instance and minute in which its counters came
+-- description: Records and bytes that each client instance sends or consumes, by its own counters. The
+--   increase of a push counts in the minute in which the push ends, by the client's clock. Because
+--   span_ms is the time that the increases cover, records_sent * 1000 / span_ms is a rate even if the
+--   push interval is longer than a minute. librdkafka pushes only the bytes of share consumers.
+-- columns:
+--   from metric_totals: cluster_id
+--   minute: start of the minute in which the pushes ended
+--   from metric_totals: client_instance_id, principal, client_id, client_software_name,
+--     client_software_version
+--   records_sent: records sent; null: the client does not push this counter
+--   bytes_sent: bytes sent to all topics, after compression; null: the client does not push this
+--     counter
+--   records_consumed: records consumed; null: the client does not push this counter
+--   bytes_consumed: bytes consumed; null: the client does not push this counter
+--   span_ms: time that the increases cover, in ms; time of lost pushes is left out
 WITH increases AS (
     SELECT
         *,

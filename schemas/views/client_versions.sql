@@ -1,8 +1,20 @@
--- One row per client software name and version that sent requests: whose they are (principals and
--- their number, client ids, addresses), client instances that asked for telemetry subscriptions
--- (0: too old, or switched off), first and last seen. Replica fetchers are left out, and
--- API_VERSIONS, which clients send before the broker knows their software; unknown is a client
--- that never says.
+-- kind: mart
+-- grain: one row per client software name and version
+-- description: Which client libraries send requests, and who uses them. Followers are left out, and so
+--   are API_VERSIONS requests, which clients send before the broker knows their software.
+-- columns:
+--   from requests: cluster_id
+--   client_software_name: client library (KIP-511); unknown: the client does not name one
+--   client_software_version: version of the client library; unknown: the client does not name one
+--   principals: principals that use it, sorted
+--   principal_count: number of those principals
+--   client_ids: number of client ids
+--   client_addresses: number of addresses
+--   request_count: number of requests
+--   first_seen: first request
+--   last_seen: last request
+--   telemetry_instances: client instances that asked for a telemetry subscription (KIP-714); 0: the
+--     library is too old, or telemetry is switched off
 WITH instances AS (
     SELECT
         cluster_id,

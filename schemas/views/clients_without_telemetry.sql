@@ -1,6 +1,14 @@
--- One row per client that produced or fetched and never asked for a telemetry subscription
--- (KIP-714), with why: too_old (Java before 3.7, as Confluent counts 7.7, librdkafka before 2.5),
--- switched_off (it could: enable.metrics.push is false), or other_software, of which nobody here knows.
+-- kind: mart
+-- grain: one row per client that produced or fetched and never asked for a telemetry subscription
+-- description: Which clients push no metrics (KIP-714), and why.
+-- columns:
+--   from requests: cluster_id, principal, client_id, client_software_name, client_software_version
+--   reason: too_old (Java client before 3.7 or Confluent's 7.7, librdkafka before 2.5), switched_off
+--     (the library can: enable.metrics.push is false), or other_software (a library whose versions are
+--     not known here)
+--   requests: PRODUCE, FETCH and SHARE_FETCH requests
+--   first_seen: first of those requests
+--   last_seen: last of those requests
 WITH clients AS (
     SELECT
         cluster_id,

@@ -1,15 +1,26 @@
--- One row per program other than this pipeline that alters dynamic configs or client quotas or moves
--- replicas, by principal and client id in the request log, and per trace of one that a snapshot found.
--- kind: kafka-reassign-partitions, cruise_control, strimzi, terraform, jikkou, julie, topicctl,
--- autothrottle, quota_callback (a broker has a client.quota.callback.class), admin_client (an Admin of
--- Java without a client.id of its own: a person with kafka-configs, or any program) or other. evidence:
--- the requests it sent, or the trace. alterations counts configs, quotas and replicas; what was refused
--- is left out. entity_types are those of what it altered, `replicas` where it moved some. last_seen is
--- null where the trace stands. Not told: a program that uses this pipeline's own login; one that was
--- idle since the log began; topics that applications create with configs; what was altered by requests
--- too large to be kept, each of which counts as one. A kind rests on names that a program may choose as
--- it likes: Cruise Control, Jikkou and JulieOps are admin_client unless their client id or principal
--- says more, autothrottle is other. Whose configs a trace alters is not told.
+-- kind: mart
+-- grain: one row per other program that manages the cluster: per principal and client id in the request
+--   log, and per trace of one in a snapshot
+-- description: Programs other than this pipeline that alter dynamic configs or client quotas or move
+--   replicas. Refused alterations are left out. The kind relies on names that a program can choose
+--   freely: Cruise Control, Jikkou and JulieOps are admin_client unless their client id or principal
+--   names them, and autothrottle is other. The view does not show programs that use this pipeline's own
+--   login, programs that were idle since the log began, or configs that applications set when they
+--   create topics. A request that was too large to store counts as one alteration.
+-- columns:
+--   from config_alterations: cluster_id
+--   kind: kafka-reassign-partitions, cruise_control, strimzi, terraform, jikkou, julie, topicctl,
+--     autothrottle, quota_callback (a broker has a client.quota.callback.class), admin_client (a Java
+--     Admin without a client.id of its own: a person with kafka-configs, or any program) or other
+--   principal: authenticated principal as Kafka prints it; null for a trace
+--   client_id: client.id as the client gave it, untrusted text; null for a trace
+--   client_software_name: client library (KIP-511); null: not known
+--   entity_types: types of the entities that it altered, comma-separated; replicas: it moved some;
+--     null: not known
+--   alterations: configs, quotas and replicas that it altered; null for a trace
+--   evidence: APIs that it used, comma-separated, or the trace: a topic or a config
+--   first_seen: first alteration, or first snapshot with the trace
+--   last_seen: last alteration, or when the trace was gone; null: the last snapshot still has the trace
 WITH own AS (
     SELECT cluster_id, setting_value AS principal
     FROM current_settings

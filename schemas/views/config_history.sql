@@ -1,5 +1,14 @@
--- One row per value a config had, and from when to when snapshots saw it: valid_to is null while it
--- stands. Times are those of snapshots, so a change between two of them counts from the later one.
+-- kind: staging
+-- grain: one row per config and period in which its value did not change
+-- description: The values of each config over time, as snapshots saw them. A change between two
+--   snapshots counts from the later one.
+-- columns:
+--   from configs: cluster_id, entity_type, entity_name, config_key
+--   config_value: its value; null: it is sensitive or unset
+--   from configs: config_source, is_sensitive
+--   valid_from: time of the snapshot that saw this value first
+--   valid_to: time of the snapshot that saw the next value or no such config; null: the last snapshot
+--     still found this one
 WITH changes AS (
     SELECT
         *,

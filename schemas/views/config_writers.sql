@@ -1,10 +1,20 @@
--- One row per dynamic config or client quota that requests altered: the last alteration that a broker
--- took, by the request log. Entities are named as in config_alterations. operation is DELETE too where
--- all configs of the entity were deleted, with a topic for one. is_own: by the login of the conf that
--- took the last snapshot; null: what brokers take that for is not told by its properties (mTLS).
--- is_order_known is false where the alteration before it went through another broker less than 5 s
--- earlier: by their clocks either may be the last. What the log cannot tell: what was set before it
--- began, through a broker that ships none, by a request whose answer was lost, or in a file.
+-- kind: mart
+-- grain: one row per dynamic config or client quota that a request altered
+-- description: Who altered each config last, by the request log: the last alteration that a broker
+--   accepted. Entities have the names of config_alterations. The log does not show what was set before
+--   it began, through a broker that ships no log, by a request whose answer was lost, or in a file.
+-- columns:
+--   from config_alterations: cluster_id, entity_type, entity_name, entity_client_id
+--   config_key: name of the config or quota
+--   altered_at: when the broker completed the request
+--   from config_alterations: principal, client_id, client_software_name, client_address, api
+--   operation: SET, DELETE, APPEND or SUBTRACT; DELETE also if the request deleted all configs of the
+--     entity, or the topic
+--   from config_alterations: config_value
+--   is_own: the principal is the login of the conf that took the last snapshot; null: the properties of
+--     that login do not show which principal brokers see (mTLS)
+--   is_order_known: false: the alteration before this one went through another broker less than 5 s
+--     earlier, so by their clocks either can be the last
 WITH taken AS (
     SELECT *
     FROM config_alterations

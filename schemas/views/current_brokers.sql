@@ -1,4 +1,8 @@
--- One row per broker as the last snapshot found it.
+-- kind: staging
+-- grain: one row per broker
+-- description: The state of each broker in the last snapshot.
+-- columns:
+--   from broker_history: cluster_id, broker_id, host, port, rack, is_controller, is_fenced, valid_from
 SELECT
     cluster_id,
     broker_id,

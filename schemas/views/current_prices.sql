@@ -1,4 +1,12 @@
--- One row per cluster: the prices of conf, as the last snapshot found them.
+-- kind: staging
+-- grain: one row per cluster
+-- description: The prices of traffic in conf (section prices), as the last snapshot stored them.
+-- columns:
+--   from current_settings: cluster_id
+--   currency: currency of the prices, as conf names it
+--   produced_per_gib: price of a GiB that clients produce, in currency
+--   consumed_per_gib: price of a GiB that clients consume, in currency
+--   cross_rack_per_gib: price of a GiB that crosses racks, in currency
 SELECT
     cluster_id,
     max(CASE WHEN setting = 'prices.currency' THEN setting_value END) AS currency,

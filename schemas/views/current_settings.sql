@@ -1,4 +1,8 @@
--- One row per value of conf that views compute with, as the last snapshot found it.
+-- kind: staging
+-- grain: one row per cluster and value of conf that views compute with
+-- description: The values of conf that the last snapshot stored for SQL.
+-- columns:
+--   from settings: cluster_id, setting, setting_value
 SELECT
     cluster_id,
     setting,

@@ -1,11 +1,20 @@
--- One row per dynamic config that the results ask for: the value, why, and the rows that show it.
--- config_value null: the config is to be removed. prior_value: what the last snapshot found; where
--- it is the config_value nothing is left to do. A lower priority is more urgent. Newest rows may
--- still change: plan waits until they settled. Who only deployed many clients at once is left alone.
--- withheld: why a plan may not ask for it (null where it may), and then a null config_value means that
--- none is right. valid_s: how long it holds unless asked for anew, null where that has no end.
--- only_renews: what stands is to go on where this pipeline set it for the same evidence; a plan renews its
--- lease and changes nothing: because it fits, or, where withheld says why, because nothing better is known.
+-- kind: mart
+-- grain: one row per dynamic config that the results ask to change or to keep
+-- description: What a plan can ask for: the value, the reason, and the rows that show it. The newest
+--   rows can still change, so plan waits until they settle. A principal that only deployed many clients
+--   at once is left alone.
+-- columns:
+--   from replication_asks: cluster_id
+--   entity_type: user, broker, topic or client-metrics
+--   entity_name: name of the user, topic or client-metrics resource, or node id of the broker
+--   config_key: name of the dynamic config or client quota
+--   config_value: value that is wanted; null: the config is to be removed, or, if withheld is set, no
+--     value is right
+--   prior_value: value in the last snapshot, null: not set; if it equals config_value, nothing is left
+--     to do
+--   from replication_asks: reason, evidence_table, evidence_key, since, priority, withheld, valid_s
+--   only_renews: true: a plan only renews the lease of what this pipeline set for the same evidence,
+--     and changes nothing: the value fits, or nothing better is known (withheld has the reason)
 WITH violating AS (
     SELECT
         cluster_id,

@@ -1,11 +1,29 @@
--- One row per client or follower and setting that would fetch better (KIP-74), over the last day:
--- raise_max_partition_fetch_bytes (batches are larger than max.partition.fetch.bytes),
--- raise_fetch_max_bytes (most answers end at fetch.max.bytes and leave waiting partitions out),
--- raise_fetch_min_bytes (many small answers), lower_max_partition_fetch_bytes (one answer of each
--- broker may fill more memory than it ever did, and more than 256 MiB), rotate_partitions (answers are
--- full and always begin with one partition, so that others starve: the client lists them in one
--- order) and raise_replica_fetch_response_max_bytes (a follower whose answers end at that limit).
--- Rates are of minutes with fetches; expected_fetches_per_s is that of the busiest broker after it.
+-- kind: mart
+-- grain: one row per client or follower and fetch setting that should change
+-- description: Which fetch limit of a client or follower to change (KIP-74), by the fetches of the last
+--   day. Rates count only minutes with fetches.
+-- columns:
+--   from fetch_sizes: cluster_id, principal, client_id, replica_id
+--   advice: raise_max_partition_fetch_bytes (batches are larger than max.partition.fetch.bytes),
+--     raise_fetch_max_bytes (most answers end at fetch.max.bytes and leave out waiting partitions),
+--     raise_fetch_min_bytes (many small answers), lower_max_partition_fetch_bytes (one answer of each
+--     broker can fill much more memory than it ever did, and more than 256 MiB), rotate_partitions
+--     (answers are full and always begin with the same partition, so others starve) or
+--     raise_replica_fetch_response_max_bytes (the answers of a follower end at that limit)
+--   setting: name of the config to change; null for rotate_partitions
+--   current_value: its greatest value in the last day, in bytes
+--   recommended_value: value to set, in bytes
+--   fetches_per_s: fetches per second at the busiest broker
+--   expected_fetches_per_s: fetches per second at the busiest broker after the change
+--   bytes_per_s: record bytes per second at the busiest broker
+--   answers: answers with records
+--   max_bytes_fetches: answers of exactly the request's max_bytes
+--   starved_fetches: answers that left out a partition with data waiting
+--   starved_partitions: partitions that were left out so, the most in a minute and broker
+--   oversized_batches: partitions whose first batch was larger than a limit
+--   seen_bytes: sum over brokers of the largest answer of each, in bytes
+--   bound_bytes: sum over brokers of the most that one answer of each can contain, in bytes
+--   brokers: brokers that it fetched from
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM fetch_sizes

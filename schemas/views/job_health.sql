@@ -1,5 +1,21 @@
--- One row per job that ever ran: when it last looked and last found something, how fast and how far behind it
--- was then, the newest event it took in, and what became of the rows of its last hour of work.
+-- kind: mart
+-- grain: one row per job that ever ran
+-- description: When each job last ran and last found new data, how fast and how far behind it was then,
+--   and what became of its rows in its last hour of work.
+-- columns:
+--   from batches: cluster_id, job
+--   last_look: when it last looked for new data
+--   last_batch: when its last micro-batch with data began
+--   from batches: query_id, batch_id, duration_ms, processed_rows_per_s, behind_offsets, behind_files,
+--     behind_bytes, state_rows, state_bytes
+--   newest_event_time: time of the newest event that it ever read
+--   batches: micro-batches in the hour up to last_batch
+--   rows_in: rows that came in, in that hour
+--   rows_out: rows written, in that hour
+--   rows_left_out: rows left out on purpose, in that hour
+--   rows_quarantined: rows that went to quarantine, in that hour
+--   rows_late: rows that came too late, in that hour
+--   rows_failed: rows whose rule failed, in that hour
 WITH clusters AS (
     -- The first release told of batches read from tables as of a cluster unknown.
     SELECT query_id, max(nullif(cluster_id, 'unknown')) AS cluster_id

@@ -1,7 +1,20 @@
--- One row per consumer, partition and follower that it stayed on while that fell behind: hw_lag grew
--- from minute to minute three times in a row or more, and records were read there in each of them. A
--- follower that catches up within minutes is not listed: it fetches in one go what a burst brought.
--- lagging_minutes: minutes that ended such three or more.
+-- kind: mart
+-- grain: one row per consumer, partition and follower that the consumer read from while the follower
+--   fell behind
+-- description: Consumers that stayed on a follower that fell further and further behind its leader
+--   (KIP-392), in the last day: its lag grew from minute to minute at least three times in a row, with
+--   records read in each minute. A follower that catches up within minutes is left out.
+-- columns:
+--   from preferred_replicas: cluster_id, principal, client_id, topic_id
+--   topic: name of the topic; its id if no name is known
+--   from preferred_replicas: partition
+--   broker_id: follower that the consumer read from
+--   from preferred_replicas: leader_id
+--   lagging_minutes: minutes that ended a run of three or more such growths
+--   first_seen: first of those minutes
+--   last_seen: last of those minutes
+--   max_hw_lag: greatest hw_lag in them: high watermark of the leader minus that of the follower, in
+--     offsets
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM preferred_replicas

@@ -1,8 +1,15 @@
--- One row per broker, side, partition and peer of which replication goes on in the last ten minutes and
--- that a list of throttled replicas still holds (KIP-73): what is written into the partition, in bytes
--- per second of the busiest minute. Brokers charge all that a list holds, so a rate must let as much
--- through, in sync or not; is_behind: the follower was not in sync; is_added: nor was the move over that
--- adds it.
+-- kind: intermediate
+-- grain: one row per broker, side, partition and (on the leader's side) follower
+-- description: Replication in the last ten minutes that a list of throttled replicas still covers
+--   (KIP-73), and how much is written into each partition. Brokers charge all replication that a list
+--   covers, in sync or not, so a rate must be at least this high.
+-- columns:
+--   from replication_throttles: cluster_id, broker_id, side, topic, partition
+--   follower_id: follower that reads from the broker; null on the follower's side, which takes each
+--     write once whoever leads
+--   from partition_write_rates: written_bytes_per_s
+--   is_behind: the follower was out of sync at some time in the ten minutes
+--   is_added: the follower was out of sync while a move adds it
 WITH recent AS (
     SELECT
         throttles.*,

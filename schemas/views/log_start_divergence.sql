@@ -1,10 +1,24 @@
--- One row per replica that has long begun later than another of its partition: a consumer that is sent
--- to it falls out of range with an offset the other holds, and one that resets to earliest gets other
--- records (KIP-392). Kafka deletes old segments on each replica by itself, as it looks every 5 minutes
--- (log.retention.check.interval.ms), so a difference is listed only where the other replica told, 10
--- minutes after this one first began past it, that it still did not; of the last day. since: when that
--- was; missing_offsets: how many the other holds before; readers: consumers that read from this
--- replica, partition_readers: from any.
+-- kind: mart
+-- grain: one row per replica whose log starts later than that of another replica of its partition
+-- description: Replicas that begin too late, in the last day (KIP-392): a consumer that is sent there
+--   gets OFFSET_OUT_OF_RANGE for an offset that the other replica has, and one that resets to earliest
+--   gets other records. Each replica deletes old segments by itself, every 5 minutes
+--   (log.retention.check.interval.ms), so the view shows a difference only if it lasted at least 10
+--   minutes.
+-- columns:
+--   from replica_offsets: cluster_id
+--   topic: name of the topic; its id if no name is known
+--   from replica_offsets: partition
+--   broker_id: broker of the replica that begins later
+--   log_start_offset: newest known log start offset of this replica
+--   other_broker_id: broker of the replica that begins earliest
+--   other_log_start_offset: newest known log start offset of that replica
+--   missing_offsets: log_start_offset - other_log_start_offset: offsets that only the other replica has
+--   since: first minute in which this replica began past other_log_start_offset
+--   told_at: newest minute in which the other replica reported its log start
+--   readers: consumers that read the partition from this replica in the last day
+--   read_bytes: record bytes they read from it
+--   partition_readers: consumers that read the partition from any replica in the last day
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM replica_offsets

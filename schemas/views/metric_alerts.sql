@@ -1,7 +1,19 @@
--- One row per alert on client metrics: readings of one series past the bound of a rule of conf for
--- longer than its hold time, by the client's clock. is_open: neither cleared nor stale by now.
--- closed_at, reason: when and why it ended (cleared, or stale: the client said nothing more);
--- duration_ms: from the first breach to the end, while open to the last event told of it.
+-- kind: mart
+-- grain: one row per alert on client metrics
+-- description: Readings of one series past the bound of a rule of conf for longer than the rule's hold
+--   time, by the client's clock. An alert ends when a reading is within the bound again (cleared) or
+--   when the client sends no more readings (stale).
+-- columns:
+--   from metric_alert_events: cluster_id, alert_id, rule
+--   is_open: the alert is neither cleared nor stale
+--   from metric_alert_events: first_breach
+--   opened_at: when the hold time had passed
+--   closed_at: when it ended; null while it is open
+--   from metric_alert_events: reason
+--   duration_ms: time from first_breach to its end, in ms; while it is open, to its newest event
+--   from metric_alert_events: metric, bound, value, peak_value, unit, points, client_instance_id,
+--     principal, client_id, client_software_name, client_software_version, client_address, broker_id,
+--     ask_metrics, ask_interval_ms, attributes, series_id
 WITH ordered AS (
     SELECT
         *,

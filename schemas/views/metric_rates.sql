@@ -1,6 +1,15 @@
--- One row per sum point that counts (see metric_totals): its increase, the time it took and so its
--- rate. span_ms: of a delta from start_time to event_time, of a cumulative value from the point
--- before. rate_per_s is null where span_ms is unknown, 0 or negative (a client's clock went back).
+-- kind: mart
+-- grain: one row per series and event_time
+-- description: The rate at which each counter of a client grows, from metric_totals.
+-- columns:
+--   from metric_totals: cluster_id, event_time, series_id, client_instance_id, principal, client_id,
+--     client_software_name, client_software_version, broker_id, metric, unit, temporality, topic,
+--     partition, node_id, node_kind, group_id, attributes, increase
+--   span_ms: time of the increase, in ms: of a delta from start_time to event_time, of a cumulative
+--     point since the point before; null: not known
+--   rate_per_s: increase per second, in unit per second; null: span_ms is not known, 0 or negative (the
+--     client's clock went back)
+--   from metric_totals: is_gap, is_overlap, is_reset, is_negative, is_recovered
 WITH spans AS (
     SELECT
         *,

@@ -1,7 +1,19 @@
--- One row per configured client-metrics resource (KIP-714) and the clients it matches, of those that
--- asked within a day of the last snapshot. matched_clients 0: it matches nobody. interval_in_effect_ms:
--- Kafka takes the least of all matching intervals and its default of 300000, so a longer one never
--- takes effect. unlike_predicted: matched clients whose broker answered otherwise.
+-- kind: mart
+-- grain: one row per configured client-metrics resource
+-- description: The client-metrics subscriptions of the cluster (KIP-714) and how many clients each
+--   matches, of those that asked within a day of the last snapshot.
+-- columns:
+--   from current_configs: cluster_id
+--   subscription: name of the client-metrics resource
+--   metrics: prefixes of the metrics it asks for, comma-separated, as configured; null: not set
+--   interval_ms: its push interval as configured, in ms; null: not set
+--   interval_in_effect_ms: the most that its interval can be in effect, in ms: Kafka takes the least
+--     interval of all matching resources and its default of 300000
+--   match: selectors of the clients it applies to, as configured; null: not set
+--   valid_from: time of the snapshot that saw its newest config first
+--   matched_clients: client instances that it matches; 0: nobody
+--   pending: those that were answered before the resources changed and have not asked since
+--   unlike_predicted: those that a broker answered with another subscription than predicted
 WITH resources AS (
     SELECT
         cluster_id,

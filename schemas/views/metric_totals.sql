@@ -1,9 +1,23 @@
--- One row per sum point that counts (see sum_points): increase since the point before it, and
--- total of its series up to it, in event-time order. A delta's value is its increase; a cumulative
--- value's increase is the difference, of the first point 0, after a reset the value itself. A
--- restarted client is a new series. is_gap: start_time is more than 1 ms after the last point, by
--- gap_ms; is_overlap (delta): before it; is_reset (cumulative): start_time changed or a monotonic
--- value fell.
+-- kind: mart
+-- grain: one row per series and event_time
+-- description: How much each counter of a client grew, and its running total (see sum_points for the
+--   points that count), in order of event_time. The increase of a delta is its value. The increase of a
+--   cumulative point is the difference to the point before: 0 at the first point, and the value itself
+--   after a reset. A client that restarts is a new series.
+-- columns:
+--   from sum_points: cluster_id, event_time, start_time
+--   last_event_time: time of the point before in the series; null at the first
+--   from sum_points: series_id, client_instance_id, principal, client_id, client_software_name,
+--     client_software_version, broker_id, metric, unit, temporality, topic, partition, node_id,
+--     node_kind, group_id, attributes
+--   increase: growth since the point before, in unit
+--   total: sum of the increases of the series up to this point, in unit
+--   is_gap: start_time is more than 1 ms after the point before: points are missing between them
+--   gap_ms: length of that gap, in ms; null without one
+--   is_overlap: a delta whose start_time is before the point before
+--   is_reset: a cumulative series began anew: its start_time changed, or a monotonic value fell
+--   is_negative: increase is below 0
+--   from sum_points: is_recovered
 WITH ordered AS (
     SELECT
         *,

@@ -1,9 +1,23 @@
--- One row per time that a leader asked for fewer replicas in sync than the partition should have,
--- no more than min.insync.replicas, and fewer than before (ALTER_PARTITION), and broker that then
--- had a replica of it: in sync after or before, by the snapshots of that time, or by the last move
--- asked for; none that a move has taken away. Before is by leaders and the last snapshot; where
--- neither tells, nothing shrank. replicas: how many it was last asked to have, else has, else had
--- in sync. min_in_sync is the topic's, else the brokers', else 1 as Kafka ships it.
+-- kind: mart
+-- grain: one row per shrink of an ISR to min.insync.replicas or below, and broker with a replica of the
+--   partition
+-- description: When a leader asked for fewer in-sync replicas (ALTER_PARTITION) than before and than
+--   the partition should have, and no more than min.insync.replicas. The number before comes from
+--   earlier requests and the last snapshot; without one the view shows no shrink. A broker counts if it
+--   was in sync before or after, or had a replica by the snapshots of that time or by the last move
+--   requested, unless a move had removed it.
+-- columns:
+--   from reassignment_changes: cluster_id
+--   event_time: when the broker or controller completed the request
+--   from reassignment_changes: topic_id
+--   topic: name of the topic; null: not known
+--   from reassignment_changes: partition
+--   broker_id: broker with a replica of the partition
+--   in_sync_before: replicas in sync before
+--   in_sync: replicas in sync after the request
+--   replicas: replicas that the partition should have: by the last move requested, or else by the last
+--     snapshot, or else in_sync_before
+--   min_in_sync: min.insync.replicas of the topic, or else of the brokers, or else Kafka's default of 1
 WITH told AS (
     SELECT
         cluster_id,

@@ -1,7 +1,18 @@
--- One row per ten seconds in which a replica that was last asked for (reassignments) was behind,
--- until it was in sync: what was left then, in bytes by the mean size of all records that came;
--- bytes_per_s that came since the row before, eta_s after which it would be in sync at the pace
--- since then, and took_s after which it really was; null where that is not known.
+-- kind: mart
+-- grain: one row per ten seconds and replica that a move adds, while the replica is behind
+-- description: The progress of each move (reassignments) step by step: what was left, how fast it came,
+--   and the estimate at that time beside the real time it took.
+-- columns:
+--   from reassignments: cluster_id, topic, partition, replica_id
+--   leader_id: leader that the replica fetches from
+--   from replica_lag: event_time
+--   from reassignments: requested_by
+--   offsets_left: offsets that the replica was behind the high watermark
+--   bytes_left: offsets_left times the mean size of all records that came, in bytes; null: not known
+--   bytes_per_s: record bytes that came since the row before, per second; null at the first row
+--   eta_s: time until the replica is in sync at the pace since the row before, in seconds; null: it
+--     came no nearer
+--   took_s: time until it was really in sync, in seconds; null: it is not yet
 WITH spans AS (
     SELECT
         moves.cluster_id,

@@ -1,7 +1,16 @@
--- One row per partition that is being moved and whose first replica is to be another broker than the one
--- that leads it: broker_id, to which brokers hand the lead over once it is in sync
--- (auto.leader.rebalance.enable), and what it sends then that leader_id sends now, in bytes per second:
--- read by consumers (the busiest of the last ten minutes), and by its other replicas what is written.
+-- kind: intermediate
+-- grain: one row per partition that is being moved and whose preferred leader will be another broker
+-- description: What the first replica of a move sends once it is in sync and leads
+--   (auto.leader.rebalance.enable). Today leader_id sends it.
+-- columns:
+--   from replication_throttles: cluster_id
+--   broker_id: broker that will lead: the first replica of the last move requested
+--   from replication_throttles: topic, partition
+--   leader_id: broker that leads now
+--   read_bytes_per_s: record bytes that consumers read from leader_id, per second of the busiest of the
+--     last ten minutes
+--   replicated_bytes_per_s: record bytes that the other replicas will read, per second: what is written
+--     times their number
 WITH leads AS (
     SELECT
         throttles.cluster_id,

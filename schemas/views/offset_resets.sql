@@ -1,7 +1,15 @@
--- One row per minute, client, partition and position in which the earliest or latest offset was looked
--- up and found within a minute after an offset of that partition had been out of range (fetch_faults),
--- as a consumer does that goes by auto.offset.reset: records are skipped, or read again. reset_offset:
--- where it went; refused_offset: the greatest it had asked for, null where no session tells.
+-- kind: mart
+-- grain: one row per minute, client, broker, partition and position
+-- description: Consumers that looked up the earliest or latest offset within a minute after one of
+--   their offsets was out of range (fetch_faults), as auto.offset.reset makes them do. Records are then
+--   skipped or read again.
+-- columns:
+--   from offset_lookups: cluster_id, event_time, principal, client_id, topic, partition, broker_id
+--   position: earliest or latest
+--   fault: fault that came before, as in fetch_faults
+--   requests: lookups in the minute
+--   refused_offset: greatest offset that was out of range; null: no session shows it
+--   reset_offset: offset that the lookup returned
 WITH refused AS (
     SELECT
         found.cluster_id,

@@ -1,8 +1,27 @@
--- One row per point of an accepted push, in the shape of Databricks' OTLP metrics tables (schema
--- version v2) as far as both engines have it: their VARIANT is MAP<STRING,STRING> here, the struct
--- of another kind than metric_type is null. record_id is made from what the point is, time first,
--- so it sorts by time and never changes. Exemplars keep the fields of client_metrics. description,
--- metadata, schema URLs and the scope's attributes are not kept: null.
+-- kind: mart
+-- grain: one row per point of a push that the broker accepted
+-- description: Client metrics in the shape of Databricks' OTLP metrics tables (schema version v2), as
+--   far as both engines have it: their VARIANT is MAP<STRING, STRING> here, and the struct of another
+--   kind than metric_type is null. Exemplars have the fields of client_metrics.
+-- columns:
+--   from otel_points: record_id
+--   time: time of the point, by the client's clock
+--   date: UTC date of time
+--   from otel_points: service_name, start_time_unix_nano, time_unix_nano
+--   name: metric name as sent
+--   description: description of the metric; not stored, always null
+--   from otel_points: unit
+--   metric_type: gauge, sum, histogram, exponential_histogram or summary
+--   gauge: the point of a gauge, as OTLP has it
+--   sum: the point of a sum, as OTLP has it
+--   histogram: the point of a histogram, as OTLP has it
+--   exponential_histogram: the point of an exponential histogram, as OTLP has it
+--   summary: the point of a summary, as OTLP has it
+--   from otel_points: metadata
+--   resource: OTLP resource: its attributes and the number of attributes that were dropped
+--   resource_schema_url: schema URL of the resource; not stored, always null
+--   from otel_points: instrumentation_scope
+--   metric_schema_url: schema URL of the metric; not stored, always null
 SELECT
     record_id,
     event_time AS time,

@@ -1,6 +1,22 @@
--- One row per point of an accepted push, in the shape of Databricks' OTLP metrics tables, schema
--- version v1: as otel_metrics, with times inside the structs, and neither record_id, time, date
--- nor service_name.
+-- kind: mart
+-- grain: one row per point of a push that the broker accepted
+-- description: Client metrics in the shape of Databricks' OTLP metrics tables, schema version v1: like
+--   otel_metrics, with the times inside the structs.
+-- columns:
+--   name: metric name as sent
+--   description: description of the metric; not stored, always null
+--   from otel_points: unit
+--   metric_type: gauge, sum, histogram, exponential_histogram or summary
+--   gauge: the point of a gauge with its times, as OTLP has it
+--   sum: the point of a sum with its times, as OTLP has it
+--   histogram: the point of a histogram with its times, as OTLP has it
+--   exponential_histogram: the point of an exponential histogram with its times, as OTLP has it
+--   summary: the point of a summary with its times, as OTLP has it
+--   from otel_points: metadata
+--   resource: OTLP resource: its attributes and the number of attributes that were dropped
+--   resource_schema_url: schema URL of the resource; not stored, always null
+--   from otel_points: instrumentation_scope
+--   metric_schema_url: schema URL of the metric; not stored, always null
 SELECT
     metric AS name,
     CAST(NULL AS STRING) AS description,

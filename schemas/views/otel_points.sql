@@ -1,5 +1,29 @@
--- One row per point of an accepted push, with what both shapes of an OTLP metrics table share (see
--- otel_metrics). Times past the year 2262 have no number of nanoseconds in a BIGINT: null.
+-- kind: staging
+-- grain: one row per point of a push that the broker accepted
+-- description: Points of client metrics with the columns that both shapes of an OTLP metrics table
+--   share (see otel_metrics). Times after the year 2262 do not fit a BIGINT of nanoseconds and are null
+--   there.
+-- columns:
+--   from client_metrics: cluster_id, event_time, start_time, metric, kind, value, value_int, unit,
+--     in_catalogue, temporality, is_monotonic, flags, histogram_count, histogram_sum, histogram_min,
+--     histogram_max, histogram_bounds, histogram_bucket_counts, exponential_scale,
+--     exponential_zero_count, exponential_zero_threshold, exponential_positive, exponential_negative,
+--     quantiles, exemplars, attributes, resource, scope_name, scope_version, series_id,
+--     client_instance_id, principal, client_id, client_software_name, client_software_version,
+--     client_address, client_port, listener, broker_id, accepted, topic, partition, node_id, node_kind,
+--     group_id, group_instance_id, member_id, transactional_id, application_id, client_rack,
+--     payload_sha256, record_time
+--   record_id: id of the point, made of its time and a hash of cluster, payload, series and start;
+--     sorts by time and never changes
+--   service_name: resource attribute service.name
+--   start_time_unix_nano: start of the point's span, in nanoseconds since 1970 UTC; null: the client
+--     sent none
+--   time_unix_nano: time of the point, in nanoseconds since 1970 UTC
+--   aggregation_temporality: temporality of sums and histograms, as OTLP's enum names it; null for
+--     other kinds
+--   otel_resource: OTLP resource: its attributes and the number of attributes that were dropped
+--   instrumentation_scope: OTLP scope: its name and version; its attributes are not stored and are null
+--   metadata: OTLP metadata of the metric; not stored, always null
 SELECT
     cluster_id,
     event_time,

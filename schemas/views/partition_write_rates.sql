@@ -1,5 +1,12 @@
--- One row per partition that clients wrote to in the last ten minutes with replication: record bytes per
--- second of the busiest minute, which is what every replica of it must take to keep up.
+-- kind: intermediate
+-- grain: one row per partition that clients wrote to in the last ten minutes with replication
+-- description: How much is written into each partition, which every replica must take to keep up.
+-- columns:
+--   from replication_traffic: cluster_id
+--   topic: name of the topic
+--   from replication_traffic: partition
+--   written_bytes_per_s: record bytes that clients produced into the partition, per second of the
+--     busiest of the last ten minutes
 WITH produced AS (
     SELECT
         told.cluster_id,

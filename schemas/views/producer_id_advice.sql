@@ -1,10 +1,28 @@
--- One row per principal that was given producer ids or used them: what its worst burst was, and
--- the producer_ids_rate that would hold it and never its ordinary work (KIP-936). ordinary seconds
--- are those outside accused bursts: recommended_rate_per_s is their 99th percentile and a fifth, and
--- no less than their peak, on the broker where it was highest (with tokens for as long as rates are
--- taken over, a quota of the peak rate throttles none of them). A principal with no ordinary seconds
--- is recommended what conf holds it to. other_sources: how many of its programs and hosts took ids in
--- its worst accused burst beside the one accused; quotaflow what-if tells what a rate does to them.
+-- kind: mart
+-- grain: one row per principal that received or used producer ids
+-- description: The worst burst of new producer ids of each principal, and the producer_ids_rate
+--   (KIP-936) that would limit the burst but not ordinary work. Ordinary seconds are those outside
+--   accused bursts. With the tokens that a broker gives for a whole window, a quota of the peak rate
+--   throttles none of them. `quotaflow what-if` shows what a rate does to each program.
+-- columns:
+--   from producer_id_rates: cluster_id, principal
+--   from producer_id_bursts: cause
+--   is_accused: the worst burst is accused
+--   from producer_id_bursts: evidence, source, began, ended
+--   bursts: number of bursts of the principal
+--   accused_bursts: number of its accused bursts
+--   other_sources: programs and hosts that took ids in the worst burst beside source; null: it is not
+--     accused
+--   new_ids: new producer ids in all
+--   max_rate_per_s: greatest rate of new ids on a broker, per second
+--   max_throttle_time_ms: longest throttle time that its quota would give, in ms
+--   quota_per_s: producer_ids_rate that conf holds it to now, new ids per second
+--   p99_rate_per_s: 99th percentile of the rate in its ordinary seconds, per second, on the broker
+--     where it is highest; null: there are none
+--   peak_rate_per_s: greatest rate in its ordinary seconds, per second; null: there are none
+--   recommended_rate_per_s: the greater of 1.2 x p99_rate_per_s and peak_rate_per_s, per second;
+--     quota_per_s if there are no ordinary seconds
+--   recommended_by: which of these numbers the recommendation comes from, in words
 WITH worst AS (
     SELECT
         *,

@@ -1,7 +1,17 @@
--- One row per producer id that a broker gave to a client (INIT_PRODUCER_ID): to whom, when first,
--- and until when requests named it (transactional ones alone do). source: the client ids of one
--- program on one host, numbers and random parts left open. is_new_transactional_id: no id was given
--- to this transactional.id before; null for idempotent producers.
+-- kind: staging
+-- grain: one row per producer id that a broker gave to a client
+-- description: Who received each producer id (INIT_PRODUCER_ID), when first, and when it was last
+--   named.
+-- columns:
+--   from producer_id_uses: cluster_id, producer_id, broker_id, principal, client_id, client_address
+--   source: program and host that received the id, as "client_pattern at client_address": client ids
+--     that differ only in numbers or random parts are one source
+--   from producer_id_uses: client_software_name, client_software_version, transactional_id
+--   is_new_transactional_id: no id was given to this transactional.id before; null for idempotent
+--     producers
+--   allocated_at: time of the first request that received the id
+--   last_used_at: time of the last request that received or named the id; only transactional requests
+--     name one
 WITH used AS (
     SELECT
         *,

@@ -1,10 +1,31 @@
--- One row per burst: ten or more new producer ids of a principal, each at most 30 s after the one
--- before, with its cause (KIP-936) and the numbers that speak for it. source: the program on one host
--- that took most of them. Of four causes three are accused: transactional_id_churn (new
--- transactional.ids again and again, left behind after use), producer_per_batch (a producer for every
--- few requests), restart_loop (one client after another that dies early, or works and dies).
--- deploy_burst (many clients start, each takes an id or two and keeps it) is as it should be.
--- unknown: the evidence fits none, and nobody is accused.
+-- kind: mart
+-- grain: one row per burst of new producer ids of a principal
+-- description: Bursts of ten or more new producer ids of a principal, each at most 30 s after the one
+--   before, with their likely cause (KIP-936) and the numbers that show it. Three causes are accused:
+--   transactional_id_churn, producer_per_batch and restart_loop.
+-- columns:
+--   from producer_id_allocations: cluster_id, principal
+--   began: when the first id was given
+--   ended: when the last id was given
+--   cause: transactional_id_churn (new transactional.ids again and again, not used later),
+--     producer_per_batch (a new producer for every few requests), restart_loop (one client after
+--     another that ends early, or works and ends), deploy_burst (many clients start, each takes one or
+--     two ids; this is normal), or unknown (the numbers fit none of these)
+--   is_accused: cause is one of the three that a quota should limit
+--   evidence: the numbers, in words
+--   ids: new producer ids
+--   clients: clients that took them, by client id and address
+--   hosts: addresses of those clients
+--   sources: programs and hosts that took them (see source)
+--   source: program and host that took most of them: client ids that differ only in numbers or random
+--     parts are one program
+--   source_ids: ids that this source took
+--   source_clients: client ids of this source
+--   source_span_ms: time between its first and its last id, in ms
+--   median_gap_ms: median time between its ids, in ms; null: it took one
+--   requests_per_id: its PRODUCE requests per id
+--   new_transactional_ids: its ids for a transactional.id that had none before
+--   left_ids: its ids that were not named again after its last one was given
 WITH thresholds AS (
     SELECT
         30000 AS most_apart_ms,       -- ids further apart are no burst

@@ -1,11 +1,27 @@
--- One row per broker that leads partitions with producers, as of the last snapshot: what producer ids
--- cost its heap now, what they come to when new ones go on coming as they did, and which
--- producer.id.expiration.ms would keep that within 64 MiB. An entry is an id on a partition; its
--- followers hold it too. entries_per_s counts entries first seen after the first snapshot, over the
--- time since that; null with one snapshot. An entry is taken for 424 bytes, as measured in a JVM with
--- compressed pointers: Kafka 4.3.1's ProducerStateEntry with the five batches it remembers (262 with
--- one), its key and its place in the map. Recommended is no less than an hour
--- (a producer that pauses for longer than that is given a new id) and nothing where it fits.
+-- kind: mart
+-- grain: one row per broker that leads partitions with producers, as of the last snapshot
+-- description: The heap that producer ids take on a broker now, the heap they will take if new ones
+--   come at the same pace, and the producer.id.expiration.ms that limits it to 64 MiB. An entry is an
+--   id on a partition, and its followers have it too. An entry is taken as 424 bytes, as measured for
+--   Kafka 4.3.1's ProducerStateEntry with five batches, its key and its place in the map, with
+--   compressed pointers.
+-- columns:
+--   from active_producers: cluster_id
+--   broker_id: broker that leads the partitions
+--   entries: entries it has now
+--   ids: different producer ids among them
+--   ids_of_unknown_owner: those ids that the request log does not show a principal for
+--   entries_per_s: entries first seen after the first snapshot, per second since then; null: there is
+--     one snapshot only
+--   expiration_ms: producer.id.expiration.ms of the broker, in ms; Kafka's default of a day if no
+--     snapshot has it
+--   heap_bytes: heap that the entries take now, in bytes
+--   forecast_entries: entries after expiration_ms at this pace, at least those of now
+--   forecast_bytes: heap that those take, in bytes
+--   recommended_expiration_ms: producer.id.expiration.ms that limits the forecast to 64 MiB, in ms, at
+--     least an hour, because a producer that pauses longer gets a new id; null: the forecast fits
+--   formula: how forecast_bytes is computed, in words
+--   snapshot_time: time of the last snapshot of producers
 WITH sizes AS (
     SELECT 424 AS bytes_per_entry, 64 * 1024 * 1024 AS budget_bytes, 3600000 AS least_ms
 ),

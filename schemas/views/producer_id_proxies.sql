@@ -1,11 +1,20 @@
--- One row per principal over its producer-id quota, on a cluster that refuses producer_ids_rate, where
--- conf's producer_ids.proxy names a client quota to hold it by instead: that much of what the
--- principal used around its worst second as its quota is of its rate. A stand-in: it slows everything
--- the principal does, not its producer ids alone. Where our own stand-in stood in that second
--- (config_changes), or had stood a minute before, it held that use back itself: then usage and broker_id
--- are of the worst second of the time before it was set, and rate_per_s is the greater one of the two
--- seconds. So who stays as he is, or takes a few ids less, is asked to be held as he is; who takes twice
--- as many, to be held to half.
+-- kind: mart
+-- grain: one row per principal over its producer-id quota
+-- description: On a cluster that refuses producer_ids_rate, the client quota to use instead where
+--   conf's producer_ids.proxy names one: that part of what the principal used around its worst second
+--   as its quota is of its rate. It slows everything that the principal does, not only its producer
+--   ids.
+-- columns:
+--   from recent_violations: cluster_id
+--   entity_name: name of the user, a principal without User:
+--   config_key: client quota to use instead: conf's producer_ids.proxy
+--   recommended: value of that quota, in its unit, per broker
+--   usage: greatest usage in a window of a broker near the worst second, or before a quota of this
+--     pipeline held it back, in the unit of the quota
+--   rate_per_s: rate of new producer ids in the worst second, per second
+--   quota_per_s: producer_ids_rate that conf holds the principal to, new ids per second
+--   broker_id: broker of that usage
+--   since: first second over the quota
 WITH allowed AS (
     SELECT
         cluster_id,

@@ -1,8 +1,29 @@
--- One row per producer id: whose it is, when it was seen, and where it is active as of the last
--- snapshot. The owner is the client it was given to last (INIT_PRODUCER_ID), else the one that named
--- it last in a transactional request; null for an id that leaders hold and no log line told of.
--- state: allocated (given, held by no leader), active (wrote in the 5 minutes before the snapshot),
--- idle (held, wrote earlier), expired (by producer.id.expiration.ms; a day where no snapshot has it).
+-- kind: mart
+-- grain: one row per producer id
+-- description: The owner of each producer id, when it was seen, and where it is active as of the last
+--   snapshot. The owner is the client that received the id last (INIT_PRODUCER_ID), or else the one
+--   that named it last in a transactional request.
+-- columns:
+--   from producer_id_uses: cluster_id, producer_id
+--   state: allocated (given, no leader has it), active (wrote within 5 minutes before the snapshot),
+--     idle (a leader has it, wrote earlier) or expired (by producer.id.expiration.ms)
+--   principal: principal of the owner; null: no log line shows one
+--   client_id: client.id of the owner: untrusted text
+--   client_address: address of the owner
+--   client_software_name: client library of the owner (KIP-511)
+--   client_software_version: version of that library
+--   transactional_id: transactional.id of the owner; null for idempotent producers
+--   is_owner_known: a log line shows the owner
+--   first_seen: first request with the id, or else first snapshot with it
+--   last_seen: last request with the id, or its last write
+--   last_write_at: timestamp of its last batch; null: no snapshot has one
+--   leaders: brokers whose partitions have the id, sorted; null: none
+--   partitions: partitions that have the id, as topic-partition, sorted; null: none
+--   partition_count: number of those partitions
+--   open_transactions: partitions with an open transaction of the id
+--   snapshot_time: time of the last snapshot of producers
+--   expiration_ms: producer.id.expiration.ms of the brokers, in ms; Kafka's default of a day if no
+--     snapshot has it
 WITH used AS (
     SELECT
         *,

@@ -1,5 +1,11 @@
--- One row per cluster: its first snapshot of producers, and its last (snapshot_time). active_producers
--- has what changed alone: of a snapshot that found nothing new pipeline_progress tells.
+-- kind: staging
+-- grain: one row per cluster
+-- description: When the first and the last snapshot of producers were taken. active_producers has only
+--   changes; for snapshots without a change, pipeline_progress has the time.
+-- columns:
+--   from active_producers: cluster_id
+--   first_at: time of the first snapshot of producers
+--   snapshot_time: time of the last snapshot of producers
 SELECT cluster_id, min(event_time) AS first_at, max(event_time) AS snapshot_time
 FROM (
     SELECT cluster_id, event_time FROM active_producers

@@ -1,6 +1,14 @@
--- One row per client instance (KIP-714): how large its accepted pushes are on average, each counted
--- once. wire_bytes is known of the request log's rows only (see telemetry_cost); points are those of
--- client_metrics per push.
+-- kind: intermediate
+-- grain: one row per client instance
+-- description: How large the accepted pushes of each client instance are on average, each counted once
+--   (KIP-714).
+-- columns:
+--   from unique_pushes: cluster_id, client_instance_id
+--   pushes: accepted pushes
+--   avg_wire_bytes: mean size of a payload on the wire, in bytes; null: no push came by the request
+--     log, which alone has it
+--   avg_decoded_bytes: mean size of a payload decompressed, in bytes
+--   avg_points: data points of client_metrics per push; null: there are none
 WITH sizes AS (
     SELECT
         cluster_id,

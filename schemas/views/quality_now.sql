@@ -1,5 +1,10 @@
--- One row per expectation of each table, as the last run of `quotaflow check` found it: a table is
--- checked anew when something new is in it, or while a critical expectation of it fails.
+-- kind: staging
+-- grain: one row per table and expectation
+-- description: The last result of each expectation of `quotaflow check`. A run checks a table again if
+--   the table has new rows or if a critical expectation failed before.
+-- columns:
+--   from quality_results: suite, expectation, column_name, severity, success, failed_rows,
+--     checked_rows, event_time, from_time, until_time, cluster_id, kind, details, run_id
 WITH runs AS (
     SELECT
         *,

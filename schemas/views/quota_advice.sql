@@ -1,12 +1,29 @@
--- One row per user and kind of client quota: the quota its use of the last days suggests, from conf's
--- quotas.percentile of its windows at the broker where it used most, and quotas.headroom on top. Client
--- ids for which the user has a quota (levels 1 and 2) are left out: none of the user holds them. A
--- user that its quota throttled in more than one window of ten would use more than shows: it is raised,
--- to the double at most. advice: set (no quota of users binds it; one of client ids alone may, levels 7
--- and 8), raise, or keep. throttled_windows: of the windows since the quota in force holds
--- (windows_in_force), those in which it, and no other kind of quota, held requests back: request time
--- may hold back what byte rates count. What an earlier quota did tells nothing of it. over_windows: how
--- many of its windows used more than recommended.
+-- kind: mart
+-- grain: one row per user and kind of client quota
+-- description: The quota that the use of the last days suggests for each user: conf's quotas.percentile
+--   of its windows at the broker where it used most, plus quotas.headroom. Client ids with a quota of
+--   their own for this user (levels 1 and 2) are left out, because no quota of the user limits them. A
+--   user that its quota throttled in more than one of ten windows would use more than it shows, so its
+--   quota is raised, to twice the quota at most.
+-- columns:
+--   from quota_usage: cluster_id
+--   user: name of the user, a principal without User:
+--   quota_type: producer_byte_rate, consumer_byte_rate or request_percentage
+--   advice: set (no quota of users limits it; one of client ids alone, level 7 or 8, can), raise, or
+--     keep
+--   recommended: quota to set, in bytes per second or percent of one thread; for keep the quota in
+--     force
+--   quota: quota of users in force now, in the same unit; null: none
+--   from quota_usage: quota_level
+--   percentile_usage: conf's percentile of its usage in the windows of a broker, at the broker where
+--     that is greatest, in the same unit
+--   peak_usage: its greatest usage in a window of a broker, in the same unit
+--   windows: windows with usage, counted per broker
+--   windows_in_force: those of them in which the quota of now was in force
+--   throttled_windows: those of windows_in_force in which this kind of quota throttled requests
+--   over_windows: windows with more usage than recommended
+--   since: start of its first window
+--   until: start of its last window
 WITH rules AS (
     SELECT
         cluster_id,

@@ -1,7 +1,15 @@
--- One row per client quota that conf lets quota_advice ask for: of the users in quotas.advised_users
--- (* is all), and where the quota in force is the user's own, or none is: one of a user would take the
--- place of that of its client ids. advice keep: what stands is
--- asked for, so that its lease goes on where this pipeline set it.
+-- kind: intermediate
+-- grain: one row per user and kind of client quota that conf lets a plan ask for
+-- description: The advice of quota_advice for the users in conf's quotas.advised_users (* is all),
+--   where the quota in force is the user's own or there is none, because a new quota of the user would
+--   replace those of its client ids. Advice keep is included so that the lease of a quota that this
+--   pipeline set goes on.
+-- columns:
+--   from quota_advice: cluster_id
+--   entity_name: name of the user, a principal without User:
+--   config_key: name of the client quota
+--   from quota_advice: recommended, quota, advice, percentile_usage, windows_in_force,
+--     throttled_windows, since
 WITH allowed AS (
     SELECT cluster_id, setting_value AS users
     FROM current_settings

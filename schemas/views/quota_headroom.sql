@@ -1,6 +1,18 @@
--- One row per broker and bucket of a client quota: how near its quota those who share it came, in
--- the last hour that quota_usage tells of their cluster. A null bucket_user is all users, a null
--- bucket_client_id all client ids; headroom is the least of all windows.
+-- kind: mart
+-- grain: one row per broker and bucket of a client quota
+-- description: How near to its quota those who share a bucket came, in the newest hour of quota_usage
+--   of their cluster.
+-- columns:
+--   from quota_usage: cluster_id, broker_id, quota_type, quota_level, bucket_user, bucket_client_id,
+--     quota
+--   peak_usage: greatest usage of the bucket in a window, in the unit of quota
+--   headroom: least of quota - bucket usage over the windows, in the unit of quota
+--   peak_share: peak_usage / quota; 1 is the whole quota
+--   windows: windows with usage
+--   windows_over: those of them with more usage than the quota
+--   client_ids: number of client ids that share the bucket
+--   is_estimated: the broker charges more than usage shows, in some window (see quota_usage)
+--   from quota_usage: enforcement
 WITH recent AS (
     SELECT
         *,

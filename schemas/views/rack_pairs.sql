@@ -1,5 +1,12 @@
--- One row per flow, rack of the client and rack of the broker, over the last day: bytes, those that
--- crossed racks and those that need not have, with their cost, as rack_traffic_by_hour tells them.
+-- kind: mart
+-- grain: one row per flow, rack of the client and rack of the broker, over the last day
+-- description: Record bytes between racks, and what they cost at the prices of conf today (see
+--   rack_traffic_by_hour).
+-- columns:
+--   from rack_traffic_by_hour: cluster_id, flow, client_rack, broker_rack, requests, bytes,
+--     cross_rack_bytes, avoidable_bytes, cross_rack_cost, avoidable_cost, currency
+--   since: first hour with such bytes
+--   until: last hour with such bytes
 WITH newest AS (
     SELECT cluster_id, max(hour) AS hour
     FROM rack_traffic_by_hour

@@ -1,7 +1,18 @@
--- One row per hour, flow (produced, consumed, replicated), rack of the client and rack of the broker:
--- bytes, those that crossed racks, and what that costs at the prices of conf today. avoidable_bytes
--- are those that consumers would have read in their own rack from the replica recommended to them
--- (preferred_replicas); null for other flows, and where it is not known.
+-- kind: mart
+-- grain: one row per hour, flow, rack of the client and rack of the broker
+-- description: Record bytes between racks, and what they cost at the prices of conf today.
+-- columns:
+--   from rack_traffic: cluster_id
+--   hour: start of the hour
+--   from rack_traffic: flow, client_rack, is_rack_inferred, broker_rack, requests, bytes,
+--     cross_rack_bytes
+--   avoidable_bytes: those of cross_rack_bytes that consumers would read in their own rack from the
+--     replica recommended to them (preferred_replicas); null for other flows, or not known
+--   cross_rack_cost: cost of cross_rack_bytes, in currency; null: conf has no price, or bytes are not
+--     known
+--   avoidable_cost: cost of avoidable_bytes, in currency; null: conf has no price, or bytes are not
+--     known
+--   from current_prices: currency
 WITH moved AS (
     SELECT
         cluster_id,

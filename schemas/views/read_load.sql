@@ -1,9 +1,25 @@
--- One row per broker: what consumers read from it, per hour of the last day, as it is and as it would
--- be (KIP-392): recommended, if each read the nearest replica as Kafka names it, and spread, if those
--- that have several followers as near read from all of them alike (a selector of one's own could).
--- follower_bytes: of partitions it does not lead. replicated_bytes: what its followers read from it.
--- skew: its bytes over the mean of the brokers of its rack, 1 where all serve alike. Bytes for which
--- the nearest replica is not known stay where they are, and are in unknown_bytes.
+-- kind: mart
+-- grain: one row per broker
+-- description: What consumers read from each broker, per hour of the last day: as they do now, as they
+--   would if each read from its nearest replica as Kafka names it (recommended), and as they would if
+--   those with several followers as near read from all of them alike (spread; a replica selector of
+--   one's own can do that) (KIP-392).
+-- columns:
+--   from current_brokers: cluster_id, broker_id
+--   rack: broker.rack; null: it has none, or no snapshot has the broker
+--   bytes_per_hour: record bytes that consumers read from it, per hour
+--   follower_bytes_per_hour: those of partitions that it does not lead, per hour
+--   unknown_bytes_per_hour: those for which the nearest replica is not known, per hour; they stay where
+--     they are in the other columns
+--   replicated_bytes_per_hour: record bytes that its followers read from it, per hour
+--   recommended_bytes_per_hour: record bytes per hour if each consumer read from its nearest replica as
+--     Kafka names it
+--   spread_bytes_per_hour: record bytes per hour if consumers spread over replicas that are as near
+--   skew: bytes_per_hour / mean of the brokers of its rack; 1 if all serve the same
+--   recommended_skew: recommended_bytes_per_hour / mean of the brokers of its rack
+--   spread_skew: spread_bytes_per_hour / mean of the brokers of its rack
+--   since: first minute that counts
+--   until: last minute that counts
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM preferred_replicas

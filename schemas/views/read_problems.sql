@@ -1,15 +1,40 @@
--- One row per client and topic that could not be read as it should (KIP-392), over the last day:
--- counts of cases 1 to 4, loops and spins (fetch_faults), resets after out of range (offset_resets),
--- epochs that a broker's log does not end as the client has it (diverged_answers, KIP-320) and
--- minutes on a follower that fell ever further behind (stays_on_lagging_follower, lagging_reads).
--- advice, the first that fits: align_log_starts (the leader holds what a follower deleted),
--- update_client (it asks for one refused offset again and again, comes back to the leader instead of
--- going where it is sent, or is a Java client older than 3.4, which stays on a lagging follower:
--- KAFKA-14379; only what is in fetch_faults told its software), extend_retention (read too late: the
--- leader deleted it too), check_offsets (past the end of the leader: offsets of another topic, or
--- records that were lost), check_replication (broker_id lags) or refresh_metadata (who is asked does
--- not lead any more). Null: what else there is heals by itself, as fewer than ten of case 1 or of
--- errors of a leader that moved. broker_id: where most of what is advised on happened.
+-- kind: mart
+-- grain: one row per client and topic that could not be read as it should, over the last day
+-- description: What goes wrong when consumers read (KIP-392, cases 1 to 4), how often, and what to do.
+--   See fetch_faults, offset_resets, offset_lookups and lagging_reads for the single events.
+-- columns:
+--   from fetch_faults: cluster_id, principal, client_id
+--   topic: name of the topic; its id if no name is known
+--   client_software_name: client library; null: no fetch fault shows it
+--   client_software_version: its version, the least as text; null: no fetch fault shows it
+--   advice: the first that fits: align_log_starts (the leader has what a follower deleted),
+--     update_client (it asks for a refused offset again and again, returns to the leader instead of
+--     going where it is sent, or is a Java client before 3.4, which stays on a lagging follower:
+--     KAFKA-14379), extend_retention (it reads too late: the leader deleted the records too),
+--     check_offsets (past the end of the leader: offsets of another topic, or lost records),
+--     check_replication (broker_id lags) or refresh_metadata (the broker it asks no longer leads);
+--     null: the rest heals by itself
+--   broker_id: broker where most of what the advice is about happened; null: no advice
+--   first_seen: first minute with a problem
+--   last_seen: last minute with a problem
+--   uncommitted_answers: case 1: answers for an offset past the high watermark
+--   unavailable_answers: case 2: answers for an offset past the end of the follower that other replicas
+--     have
+--   too_small_answers: case 3: answers for an offset before the log start of the replica
+--   held_by_leader: those of too_small_answers for an offset that the leader has
+--   too_large_answers: case 4: answers for an offset past the end of the leader
+--   unknown_answers: answers for an offset out of range, where the case is not known
+--   redirect_loop_answers: answers that sent a connection to a replica for the third time or more
+--   failed_redirect_answers: errors of a replica that a client was sent to in such a loop
+--   spin_answers: answers to a connection that asked for a refused offset for the third time or more
+--   stale_metadata_answers: errors of a broker that does not lead the partition or not know the topic
+--     any more
+--   other_error_answers: answers with another error
+--   resets: lookups of the earliest or latest offset after an offset was out of range
+--   diverged_answers: answers to epoch checks that name another epoch: the log was truncated there
+--     (KIP-320)
+--   lagging_minutes: minutes on a follower that fell further and further behind
+--   stays_on_lagging_follower: lagging_minutes is above 0
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM (

@@ -1,12 +1,30 @@
--- One row per replica that a partition was last asked to have (kafka-reassign-partitions): who asked
--- when, and how far it is. state: done (its leader asked that it be in sync), in_place (it was in
--- sync before), cancelled, moving, never_converges (it fetches, and what is left does not shrink: what is
--- written outruns what comes), stuck (no fetch told of it for 33 s and more) or waiting (asked for,
--- nothing seen yet). Of the last two minutes with fetches: bytes_per_s that came, written_bytes_per_s
--- into the partition (the least a throttle must let through for each follower), eta_s until it is in
--- sync at the pace at which what is left shrinks since its throttle was last altered, and eta_error_s by
--- which that may be off: twice the standard error that follows from how its steps differed; null where
--- not known. bytes_left goes by the mean size of the records that came.
+-- kind: mart
+-- grain: one row per replica that the last reassignment of a partition requested
+-- description: Who moved which replica when (kafka-reassign-partitions), and how far the move is. Rates
+--   are those of the last two minutes with fetches of the replica. The estimate uses only what came
+--   after the throttle was changed last.
+-- columns:
+--   from reassignment_changes: cluster_id
+--   topic: name of the topic; its id if no name is known
+--   from reassignment_changes: partition, replica_id
+--   leader_id: leader that the replica fetched from last; null: it was not seen behind
+--   state: done (the leader asked for it to be in sync), in_place (it was in sync before), cancelled,
+--     moving, never_converges (it fetches, and what is left does not shrink because writes are faster),
+--     stuck (no fetch for 33 s or more) or waiting (requested, nothing seen yet)
+--   requested_time: when the reassignment was requested
+--   requested_by: principal that requested it
+--   requested_by_client_id: its client.id: untrusted text
+--   joined_time: when the leader asked for it to be in sync; null: not yet
+--   offsets_left: offsets that it was behind the high watermark at its last fetch; null: not known
+--   bytes_left: offsets_left times the mean size of the records that came, in bytes; null: not known
+--   bytes_per_s: record bytes that came, per second; null: not known
+--   written_bytes_per_s: record bytes written into the partition, per second: the least that a throttle
+--     must let through for each follower; null: not known
+--   eta_s: time until it is in sync, in seconds, at the pace at which offsets_left shrinks; null unless
+--     state is moving, or not known
+--   eta_error_s: by how much eta_s can be wrong, in seconds: twice the standard error that follows from
+--     how the steps differ; null: not known
+--   last_fetch_time: time of its last fetch while behind; null: none was seen
 WITH named AS (
     SELECT
         changes.cluster_id,

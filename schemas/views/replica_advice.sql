@@ -1,12 +1,33 @@
--- One row per step that would keep bytes of consumers in their rack (KIP-392), over the last day. A
--- byte that crossed racks counts under the first step that fits it: set_broker_rack (a broker that
--- was read from has no broker.rack), update_client (its FETCH is older than version 11 and tells no
--- rack), place_replica (the topic has none in the rack), set_selector (the leader has no
--- replica.selector.class), set_client_rack (conf's racks know it, the consumer tells none) or
--- check_client (told, and should have been sent to its rack). move_leader stands beside them: to
--- client_rack, where more of the partition is read across racks than within the leader's rack; where
--- its producers are nobody tells. saved_bytes_per_hour: what would not cross; null where that is not
--- known. replica_bytes_per_hour: what is produced to the topic, and so goes into a new replica.
+-- kind: mart
+-- grain: one row per step that would keep consumers' bytes in their rack, over the last day
+-- description: What to change so that consumers read in their own rack (KIP-392). A byte that crossed
+--   racks counts under the first step that fits it; move_leader is beside the other steps. Whether the
+--   producers of a partition are in that rack is not known.
+-- columns:
+--   from preferred_replicas: cluster_id
+--   advice: set_broker_rack (a broker that was read from has no broker.rack), update_client (its FETCH
+--     is older than version 11 and names no rack), place_replica (the topic has no replica in the
+--     rack), set_selector (the leader has no replica.selector.class), set_client_rack (conf's racks
+--     know its rack, the consumer does not name one), check_client (it names its rack and should have
+--     been sent there) or move_leader (more of the partition is read from client_rack than in the
+--     leader's rack)
+--   principal: consumer that the step is about, as Kafka prints it; null: the step is not about one
+--   client_id: its client.id: untrusted text; null: the step is not about one
+--   client_rack: rack of the consumers; null: the step is not about one
+--   topic: topic of place_replica and move_leader; its id if no name is known; null for other steps
+--   partition: partition of move_leader; null for other steps
+--   broker_id: broker of set_broker_rack, leader of set_selector and move_leader; null for other steps
+--   bytes_per_hour: record bytes that the step is about, per hour
+--   saved_bytes_per_hour: those that would no longer cross racks, per hour; null: not known
+--   replica_bytes_per_hour: place_replica: record bytes produced to the topic, per hour, that a new
+--     replica would fetch; null for other steps
+--   saved_cost_per_hour: cost of saved_bytes_per_hour - replica_bytes_per_hour, in currency; null: not
+--     known
+--   from current_prices: currency
+--   least_fetch_version: least version of the FETCH requests; below 11 they name no rack
+--   redirects: answers that named a preferred replica
+--   since: first minute that counts
+--   until: last minute that counts
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM preferred_replicas

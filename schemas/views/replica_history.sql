@@ -1,5 +1,13 @@
--- One row per state a replica was in, and from when to when snapshots saw it: valid_to is null while
--- it stands.
+-- kind: staging
+-- grain: one row per replica of a partition and period in which its state did not change
+-- description: The states of each replica over time, as snapshots saw them. A change between two
+--   snapshots counts from the later one.
+-- columns:
+--   from replicas: cluster_id, topic_id, partition, broker_id, topic, is_preferred, is_leader,
+--     is_in_sync, is_offline
+--   valid_from: time of the snapshot that saw this state first
+--   valid_to: time of the snapshot that saw the next state; null: the last snapshot still found this
+--     one
 WITH changes AS (
     SELECT
         *,

@@ -1,12 +1,26 @@
--- One row per config of replication throttles (KIP-73) that should change: rates by
--- replication_rate_advice while something is moved or behind, what is left over (throttle_checks), and
--- lists that do not name what is moved (throttled_replica_asks): one that is to grow is not left over.
--- withheld: why a plan may not ask for it; null: it may. Rates are asked for where conf's
--- replication.manage says so; of what is left over, what this pipeline's own login set, or one of
--- replication.clean_up_principals: entry by entry where a list has others' too. config_value null: the
--- config is to be removed, or, where it is withheld, no value is right. only_renews: nothing better may be
--- planned while what it holds is moved, so what this pipeline set goes on; not where a person is to decide
--- (manage, a malformed list, somebody else's), nor a rate that does nothing for want of a list.
+-- kind: intermediate
+-- grain: one row per config of a replication throttle that should change
+-- description: Which configs of replication throttles to change (KIP-73): rates, by
+--   replication_rate_advice, while replicas are moved or behind; rates and lists that are left over, by
+--   throttle_checks; and lists that lack moved replicas, by throttled_replica_asks. A plan asks for
+--   rates only if conf's replication.manage allows it. Of what is left over it asks only for what this
+--   pipeline's own login or one of replication.clean_up_principals set, entry by entry where a list
+--   also has entries of others. The rows have the columns of desired_configs.
+-- columns:
+--   from throttled_replica_asks: cluster_id
+--   entity_type: broker or topic
+--   entity_name: node id of the broker, or name of the topic
+--   config_key: config of a rate or of a list of throttled replicas
+--   config_value: value that is wanted, a rate in bytes per second or a list; null: the config is to be
+--     removed, or, if withheld is set, no value is right
+--   prior_value: value now; null: not set on the entity itself
+--   from throttled_replica_asks: reason, evidence_table, evidence_key
+--   since: since when the reason exists
+--   from throttled_replica_asks: priority, withheld
+--   valid_s: how long the request holds unless it is renewed, in seconds; null: it has no end
+--   only_renews: true: a plan only renews what this pipeline set while the replicas are still moved,
+--     and changes nothing; false where a person must decide (replication.manage, a malformed list,
+--     settings of others) and for a rate that no list uses
 WITH cleaners AS (
     SELECT cluster_id, substr(setting, 22) AS principal
     FROM current_settings

@@ -1,5 +1,20 @@
--- One row per cluster: what conf's section replication says of rates, as the last snapshot found it;
--- where none was taken, as it is without conf. capacity_bytes_per_s is null where conf tells none.
+-- kind: intermediate
+-- grain: one row per cluster
+-- description: Conf's section replication as the last snapshot stored it; conf's defaults if no
+--   snapshot did.
+-- columns:
+--   from current_settings: cluster_id
+--   is_managed: conf's replication.manage: plans set rates and lists
+--   capacity_bytes_per_s: capacity of a broker for all its traffic, in bytes per second; null: conf
+--     does not set it
+--   share: part of the free capacity that replication can take, 0 to 1
+--   hysteresis: a rate changes only if the new one differs by more than this part of it, 0 to 1
+--   most_step: a rate grows or shrinks at most by this factor at once
+--   hold_s: a rate stays at least this long, in seconds
+--   produce_p99_ms: p99 of PRODUCE above which clients suffer, in ms
+--   fetch_p99_ms: p99 of consumer FETCH without its wait above which clients suffer, in ms
+--   p99_rise: clients suffer only if the p99 is above this many times the usual one
+--   lease_s: how long a rate holds unless renewed, in seconds
 WITH told AS (
     SELECT cluster_id, setting AS name, coalesce(setting_value, '') AS value
     FROM current_settings

@@ -1,6 +1,18 @@
--- One row per hour, leader and follower: record bytes replicated between the two, what of them the
--- leader's and the follower's lists held (KIP-73), the fullest minute, how many partitions and how
--- many of them were ever behind, and by how many offsets in all at the end of the worst minute.
+-- kind: mart
+-- grain: one row per hour, leader and follower
+-- description: How much each follower reads from each leader, what replication throttles cover of it
+--   (KIP-73), and how far it was behind.
+-- columns:
+--   from replication_traffic: cluster_id
+--   hour: start of the hour
+--   leader_id: broker that was read from
+--   follower_id: broker that read
+--   from replication_traffic: bytes, leader_throttled_bytes, follower_throttled_bytes
+--   peak_bytes_per_s: record bytes per second in the minute with most
+--   partitions: partitions replicated
+--   partitions_behind: those of them that were ever behind
+--   peak_offset_lag: sum of the offset lags of all partitions at the end of the worst minute; null: not
+--     known
 WITH minutes AS (
     SELECT
         cluster_id,

@@ -1,12 +1,41 @@
--- One row per broker and side of which a replica was listed or moved in the last hour with replication:
--- what its throttle of replication (KIP-73) is to be decided from, all in bytes per second.
--- capacity_source: conf; learned, the most it carried in a minute of seven days; or felt, the least it
--- carried in a minute of the hour in which clients suffered (broker_strain), where that is less. other is
--- the busiest of ten minutes of all that no list held, and what more it will be once replicas that are
--- being added have joined and those that are to lead do (next_leaders). floor: what is written into the listed partitions, for a leader times
--- their followers: brokers charge those in sync too. rate and who set it are of the last minute; since_s
--- is null where it was set before the log began. are_clients_well: nobody suffered in the last three
--- minutes since the rate stands.
+-- kind: intermediate
+-- grain: one row per broker and side with replicas that are listed or moved in the last hour with
+--   replication
+-- description: The numbers that decide the rate of a replication throttle (KIP-73), for
+--   replication_rate_advice.
+-- columns:
+--   from replication_throttles: cluster_id, broker_id, side
+--   since: first minute of the hour in which replicas were listed or moved
+--   event_time: last minute with data about replication
+--   is_listed: a list names replicas of this side now
+--   is_moving: replicas of this side are moved now
+--   is_used: such replicas are moved or behind now
+--   replicas_behind: replications covered by a list that were out of sync in the last ten minutes
+--   capacity_bytes_per_s: capacity of the broker for all its traffic on this side, in bytes per second;
+--     null: not known
+--   capacity_source: conf (its settings), learned (the most it carried in a minute of the last seven
+--     days) or felt (the least it carried in a minute of the hour in which clients suffered, if that is
+--     less); null: not known
+--   other_bytes_per_s: traffic that no list covers, in bytes per second: the busiest of the last ten
+--     minutes, plus what replicas that are being added and leaders to be will add
+--   floor_bytes_per_s: what is written into the listed partitions, in bytes per second, for a leader
+--     times the followers; brokers charge those in sync too
+--   rate: rate now, in bytes per second; null: none is set
+--   rate_source: dynamic_broker or dynamic_default; null: none is set
+--   rate_set_at: when the rate was set; null: not known
+--   rate_set_by: principal that set it; null: not known
+--   rate_set_by_client_id: its client.id: untrusted text; null: not known
+--   since_s: age of the rate at the end of event_time, in seconds; null: it was set before the log
+--     began
+--   are_clients_well: no client suffered in the last three minutes since the rate was set
+--     (broker_strain)
+--   produce_p99_ms: greatest p99 of PRODUCE in those minutes, in ms; null: none
+--   usual_produce_p99_ms: usual p99 of PRODUCE, in ms; null: none
+--   fetch_p99_ms: greatest p99 of consumer FETCH in those minutes, in ms; null: none
+--   usual_fetch_p99_ms: usual p99 of consumer FETCH, in ms; null: none
+--   shrunk_partitions: most partitions in one of those minutes whose ISR shrank to min.insync.replicas
+--     or below
+--   from replication_bounds: share, hysteresis, most_step, hold_s
 WITH recent AS (
     SELECT
         throttles.*,

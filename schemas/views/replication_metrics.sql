@@ -1,7 +1,20 @@
--- One row per minute and broker: what KIP-73 measures, under its names. The throttled rates are the
--- highest of the minute (the table replication_rates has every second); partition_bytes_in_rate is
--- what clients produced into partitions it leads, in bytes per second over the minute; sum_replica_lag
--- is by how many offsets followers of those partitions were behind at its end, in all.
+-- kind: mart
+-- grain: one row per minute and broker
+-- description: The metrics of KIP-73 under its names. The table replication_rates has the throttled
+--   rates of every second.
+-- columns:
+--   from replication_traffic: cluster_id, event_time
+--   broker_id: broker whose metrics these are
+--   leader_replication_throttled_rate: greatest LeaderReplicationThrottledRate of the minute, in bytes
+--     per second
+--   follower_replication_throttled_rate: greatest FollowerReplicationThrottledRate of the minute, in
+--     bytes per second
+--   partition_bytes_in_rate: what clients produced into partitions that it leads
+--     (PartitionBytesInRate), in bytes per second over the minute
+--   replicated_bytes_in_rate: what it read as a follower, in bytes per second over the minute
+--   replicated_bytes_out_rate: what followers read from it, in bytes per second over the minute
+--   sum_replica_lag: offsets that the followers of its partitions were behind at the end of the minute,
+--     in all (SumReplicaLag); null: not known
 WITH led AS (
     SELECT
         cluster_id,

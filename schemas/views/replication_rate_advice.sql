@@ -1,11 +1,20 @@
--- One row per broker and side with a throttle of replication (KIP-73) or a move in the last hour: the
--- rate it should have now, in bytes per second, and from which numbers (replication_demand). reason:
--- headroom (share of what is left of the capacity), floor (as much as is written, and up to most_step
--- times that where less was set and clients are well), step_bound (on the way there), kept, held (changed
--- less than hold_s ago), clients_suffer; and capacity_unknown, floor_exceeds_capacity or
--- floor_exceeds_capacity_and_clients_suffer, where no rate can be advised. A rate is never under 1 MB/s,
--- below which brokers do not measure well, nor under floor_bytes_per_s. The rule is
--- udfs/rules/throttle_rate.py.
+-- kind: mart
+-- grain: one row per broker and side with a replication throttle or a move in the last hour with
+--   replication
+-- description: The rate that each replication throttle should have now (KIP-73), and the numbers behind
+--   it (replication_demand). A rate is never below 1 MB/s, because brokers do not measure well below
+--   it, and never below floor_bytes_per_s. The rule is udfs/rules/throttle_rate.py.
+-- columns:
+--   from replication_demand: cluster_id, broker_id, side
+--   recommended: rate to set, in bytes per second; null: none can be advised
+--   reason: headroom (conf's share of the free capacity), floor (what is written, up to most_step times
+--     that if a lower rate was set and clients are well), step_bound (on the way to one of these),
+--     kept, held (changed less than hold_s ago), clients_suffer; or why there is no rate:
+--     capacity_unknown, floor_exceeds_capacity, floor_exceeds_capacity_and_clients_suffer
+--   from replication_demand: rate, rate_source, rate_set_at, rate_set_by, rate_set_by_client_id,
+--     since_s, is_listed, is_moving, is_used, replicas_behind, capacity_bytes_per_s, capacity_source,
+--     other_bytes_per_s, floor_bytes_per_s, are_clients_well, produce_p99_ms, usual_produce_p99_ms,
+--     fetch_p99_ms, usual_fetch_p99_ms, shrunk_partitions, since, event_time
 WITH sized AS (
     SELECT
         *,

@@ -1,4 +1,9 @@
--- One row per cluster: the last minute of which replication is known.
+-- kind: intermediate
+-- grain: one row per cluster
+-- description: The newest minute with data about replication. Other views count back from it.
+-- columns:
+--   from replication_traffic: cluster_id
+--   event_time: start of the newest minute
 SELECT cluster_id, max(event_time) AS event_time
 FROM (
     SELECT cluster_id, event_time FROM replication_traffic

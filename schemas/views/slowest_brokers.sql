@@ -1,8 +1,19 @@
--- One row per hour, broker and api (see client_latency: a FETCH waits for data, so it is ranked
--- apart), as clients see the broker. p50 and p95 are nearest-rank percentiles over clients, each
--- with its mean of the hour: one slow or lying client moves the middle little, so rank 1 is the
--- greatest p50. latency_weighted_avg_ms weighs a client's minutes by the requests the broker
--- logged for it.
+-- kind: mart
+-- grain: one row per hour, broker and API
+-- description: How slow each broker is as clients see it (client_latency). APIs are ranked apart,
+--   because a FETCH waits for data. p50 and p95 are nearest-rank percentiles over clients, each with
+--   its mean of the hour, so that one slow or lying client moves p50 little.
+-- columns:
+--   from client_latency: cluster_id
+--   hour: start of the hour
+--   from client_latency: broker_id, api
+--   clients: client instances with a latency
+--   latency_p50_ms: median over the clients, in ms
+--   latency_p95_ms: 95th percentile over the clients, in ms
+--   latency_max_ms: greatest maximum that a client pushed, in ms
+--   latency_weighted_avg_ms: mean weighted by the requests that the broker logged for each client and
+--     minute, in ms; null: it logged none
+--   slowest_rank: rank among the brokers of the hour and API; 1 has the greatest p50
 WITH client_hours AS (
     SELECT
         cluster_id,

@@ -1,8 +1,22 @@
--- One row per rule of conf with open alerts whose clients are still there: the client-metrics
--- resource that would ask them, and only them, for more while the alerts last (KIP-714). More
--- clients than the value of one config can hold are left out, the newest alerts first: left_out.
--- pushes_per_s and wire_bytes_per_s forecast what the asking would cost, by the size of these
--- clients' pushes so far (fewer metrics make smaller ones); null where no push of theirs is known.
+-- kind: intermediate
+-- grain: one row per rule of conf with open alerts whose clients are still active
+-- description: The client-metrics resource that asks exactly these clients for more metrics while their
+--   alerts are open (KIP-714). If there are more clients than the value of one config can name, the
+--   clients with the newest alerts are left out.
+-- columns:
+--   from metric_alerts: cluster_id, rule
+--   entity_name: name of the client-metrics resource
+--   metrics: prefixes to ask for
+--   interval_ms: push interval to ask for, in ms
+--   client_instance_ids: client instances to ask, sorted, at most 1000
+--   clients: client instances with open alerts of the rule
+--   left_out: those of them that the resource cannot name
+--   pushes_per_s: pushes per second that the resource would cause
+--   wire_bytes_per_s: bytes per second on the wire that it would cause, by the size of these clients'
+--     pushes so far (fewer metrics make smaller ones); null: no push is known
+--   since: when the first of the alerts opened
+--   metric: metric of the alerts
+--   bound: bound of the rule, in the unit of the metric
 WITH clients AS (
     SELECT
         alerts.cluster_id,

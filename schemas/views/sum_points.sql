@@ -1,6 +1,17 @@
--- One row per sum point that counts: a series and event_time once, its values finite (hostile ones
--- would spoil every total). A delta the broker rejected counts only where no accepted point of its
--- series covers its span, nor a later rejected one; then is_recovered. Reads client_metrics.
+-- kind: staging
+-- grain: one row per series and event_time
+-- description: The points of client metrics of kind sum that count towards totals: finite values only,
+--   each series and time once. A delta that the broker rejected counts only if no accepted point of its
+--   series covers its span and no later rejected one does.
+-- columns:
+--   from client_metrics: cluster_id, event_time, start_time, series_id, client_instance_id, principal,
+--     client_id, client_software_name, client_software_version, broker_id, metric, unit, temporality,
+--     is_monotonic
+--   value: value of the sum, in unit: the increase since start_time of a delta, the total of a
+--     cumulative point
+--   from client_metrics: topic, partition, node_id, node_kind, group_id, attributes
+--   is_recovered: the broker rejected the push, and the point counts because no other one covers its
+--     span
 WITH unique_points AS (
     SELECT
         *,

@@ -1,9 +1,22 @@
--- One row per push, and per answer to GetTelemetrySubscriptions, of a client instance: with the
--- interval it was asked to push at by then, whether it was asked for any metrics (is_wanted), the
--- time of its previous accepted push, and the intervals that passed since then (due). Each span
--- counts by the answer that held in it: not at all where no metrics were asked for, and where only
--- the pushes at its ends tell of an interval, by the longer one. Of pushes in one millisecond the
--- accepted one counts as the first.
+-- kind: intermediate
+-- grain: one row per push and per answer to GetTelemetrySubscriptions of a client instance
+-- description: The contacts of each client instance with the push interval that it was asked for at
+--   that time. Each span between contacts counts by the answer in force: not at all if no metrics were
+--   asked for; if only the pushes at its ends name an interval, the longer one counts. Of pushes in the
+--   same millisecond the accepted one counts as the first.
+-- columns:
+--   from unique_pushes: cluster_id, client_instance_id
+--   event_time: when the broker answered
+--   from unique_pushes: broker_id, principal, client_id, client_software_name, client_software_version,
+--     client_address
+--   is_push: 1: a push; 0: an answer to GetTelemetrySubscriptions
+--   accepted: the broker took the push, or answered without an error
+--   from unique_pushes: error_code, terminating, subscription_id
+--   push_interval_ms: interval that this contact names, in ms; null: none
+--   interval_ms: interval in force at this contact, in ms; null: none was ever named
+--   is_wanted: metrics were asked for at this contact
+--   previous_push: time of the accepted push before; null: none
+--   due: intervals that passed since previous_push while metrics were asked for; 0 without one
 WITH contacts AS (
     SELECT
         cluster_id,

@@ -1,10 +1,22 @@
--- One row per hour, broker and codec: what pushes cost, each counted once whatever ways it came by
--- (see unique_pushes). Bytes on the wire and their codec are known of the request log's rows only:
--- the receiver gets payloads decompressed, so a push known by it alone has codec unknown and no
--- wire_bytes. ratio is decoded over wire bytes, of pushes with both. plain_over_1000_bytes: pushes
--- a client did not compress though they are that large; throttled: pushed too early (error 89),
--- which counts under rejected too. pushes_per_s is over the whole hour, also over one not yet
--- ended.
+-- kind: mart
+-- grain: one row per hour, broker and codec
+-- description: What telemetry pushes cost, each push counted once whatever routes it came by
+--   (unique_pushes). Only rows of the request log have bytes on the wire and a codec: the receiver gets
+--   payloads decompressed, so a push that only it has counts as codec unknown without wire_bytes.
+-- columns:
+--   from unique_pushes: cluster_id
+--   hour: start of the hour
+--   from unique_pushes: broker_id
+--   compression: codec: none, gzip, snappy, lz4, zstd, id N, or unknown
+--   pushes: pushes, rejected ones included
+--   pushes_per_s: pushes per second over the whole hour, even if it has not ended
+--   wire_bytes: bytes of their payloads on the wire; null: not known
+--   decoded_bytes: bytes of their payloads decompressed; null: not known
+--   ratio: decoded_bytes / wire_bytes of the pushes that have both; null: none has
+--   plain_over_1000_bytes: pushes of more than 1000 bytes that the client did not compress
+--   rejected: pushes that the broker did not accept
+--   throttled: those of them that came too early (error 89)
+--   terminating: last pushes of client instances
 WITH pushes_of_codec AS (
     SELECT
         cluster_id,

@@ -1,6 +1,16 @@
--- One row per client instance and error its pushes were answered with: how often, and whether what
--- they held is in client_metrics all the same (accepted = false), for the request log keeps rejected
--- payloads too. recovered_points are those of sums whose span no accepted point of the series covers.
+-- kind: mart
+-- grain: one row per client instance and error code of its rejected pushes
+-- description: How often each client's pushes were rejected, and whether their data is stored all the
+--   same: the request log has the payloads of rejected pushes too, so client_metrics has their points
+--   with accepted = false.
+-- columns:
+--   from unique_pushes: cluster_id, client_instance_id, principal, client_id
+--   error_code: error that the broker answered; null: not known
+--   pushes: rejected pushes
+--   first_seen: first rejected push
+--   last_seen: last rejected push
+--   delta_points: deltas of sums in their payloads, in client_metrics
+--   recovered_points: those of them whose span no accepted point of the series covers
 WITH rejected AS (
     SELECT *
     FROM client_metrics

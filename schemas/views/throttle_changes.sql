@@ -1,7 +1,17 @@
--- One row per config of a replication throttle (KIP-73) that a request was to change, taken or refused
--- (config_alterations): lists of topics, rates of brokers, and the rate of moves between log dirs. What
--- deletes all that an entity has, deletes each of these, unless the request sets it anew. A row without
--- a config_key is a request too large to be kept.
+-- kind: staging
+-- grain: one row per request and config of a replication throttle that the request alters
+-- description: Alterations of the configs of replication throttles (KIP-73), accepted or refused: the
+--   lists of topics, the rates of brokers, and the rate of moves between log dirs. A request that
+--   deletes all configs of an entity has a row for each of these configs, unless it also sets the
+--   config. A row without a config_key is a request that was too large to be stored.
+-- columns:
+--   from config_alterations: cluster_id, event_date, event_time, broker_id, api, principal, client_id,
+--     client_address
+--   entity_type: topic or broker; null: a request too large to be stored
+--   from config_alterations: entity_name
+--   config_key: name of the config; null: a request too large to be stored
+--   from config_alterations: operation, config_value, error_code, error_message, source_topic,
+--     source_partition, source_offset
 WITH throttle_keys AS (
     SELECT 'topic' AS entity_type, 'leader.replication.throttled.replicas' AS config_key
     UNION ALL

@@ -1,11 +1,26 @@
--- One row per thing that is wrong, or may be, with the throttles of replication (KIP-73) that stand.
--- finding: list_without_rate, rate_without_list (no list of its side stands) and static_rate_ignored
--- do nothing; broker_gone and malformed_list name nobody; wildcard_list holds ordinary catching up too;
--- moved_unlisted is moved and no list holds it; rate_below_1_mb is too low for brokers to measure well;
--- response_too_large: see throttle_sizing; left_over_list: nothing that it holds, left_over_rate: nothing
--- that any list holds, was moved or behind for replication.left_over_s of conf (600). set_at, age_s and set_by are of the list, or of the rate where
--- that is what is wrong, and null where it was set before the request log began. replicas: how many
--- sides of replications it is about.
+-- kind: mart
+-- grain: one row per finding about the replication throttles that are set
+-- description: What is wrong, or can be, with the replication throttles of a cluster (KIP-73).
+-- columns:
+--   from replication_throttles: cluster_id
+--   finding: list_without_rate, rate_without_list, static_rate_ignored (these do nothing); broker_gone,
+--     malformed_list (these name nobody); wildcard_list (covers ordinary catching up too);
+--     moved_unlisted (a replica is moved and no list covers it); rate_below_1_mb (too low for brokers
+--     to measure well); response_too_large (see throttle_sizing); left_over_list, left_over_rate
+--     (nothing that the list, or any list, covers was moved or behind for conf's
+--     replication.left_over_s, 600 by default)
+--   topic: topic of the list; null: the finding is not about one
+--   side: leader or follower
+--   broker_id: broker that the finding is about; null: it is not about one
+--   rate: rate that is set, in bytes per second; null: none
+--   set_at: when the list was set, or the rate where the finding is about the rate; null: before the
+--     request log began
+--   age_s: time since set_at, in seconds; null: set_at is not known
+--   set_by: principal that set it; null: not known
+--   set_by_client_id: its client.id: untrusted text; null: not known
+--   replicas: sides of replications that the finding is about; brokers for response_too_large
+--   detail: malformed entries, or sizes for response_too_large; null for other findings
+--   event_time: last minute with data about replication
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM (

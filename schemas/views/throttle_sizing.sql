@@ -1,12 +1,26 @@
--- One row per cluster whose leaders have a throttle of replication: whether answers to followers
--- are small enough for it (KIP-73). One answer of every broker, brokers x response_max_bytes, must
--- pass at min(leader_rate x brokers, network_bytes_per_s) in less than the whole window, or rates
--- swing: what came in one second is waited for in the next ones. largest_response_max_bytes is the
--- most that replica.fetch.response.max.bytes may be, bounded_by the side that bounds it: quota or
--- network (replication.network_bytes_per_s of conf, in all; null where it is not told). brokers:
--- those that the last snapshot found or that replicated in the last ten minutes; all that ever did
--- where no snapshot told of brokers. leader_rate is the least that stands at a leader; what no
--- snapshot told is taken as Kafka ships it (is_assumed).
+-- kind: mart
+-- grain: one row per cluster whose leaders have a replication throttle
+-- description: Whether answers to followers are small enough for the throttle (KIP-73). One answer of
+--   every broker, brokers x response_max_bytes, must pass at min(leader_rate x brokers,
+--   network_bytes_per_s) in less than the whole quota window. Otherwise rates swing: followers wait in
+--   the next seconds for what came in one.
+-- columns:
+--   from replication_throttles: cluster_id
+--   event_time: last minute of the throttle
+--   brokers: brokers of the last snapshot or with replication in the last ten minutes; all that ever
+--     replicated if there is no snapshot
+--   response_max_bytes: replica.fetch.response.max.bytes of the brokers, in bytes; Kafka's default if
+--     no snapshot has it
+--   is_assumed: response_max_bytes is Kafka's default, because no snapshot has it
+--   leader_rate: least rate set for a leader, in bytes per second
+--   network_bytes_per_s: conf's replication.network_bytes_per_s, of all brokers, in bytes per second;
+--     null: not set
+--   answers_s: time that one answer of every broker takes, in seconds
+--   total_window_s: length of the whole quota window, in seconds: replication.quota.window.num x
+--     window.size.seconds
+--   is_fitting: answers_s is less than total_window_s
+--   largest_response_max_bytes: largest value of replica.fetch.response.max.bytes that fits, in bytes
+--   bounded_by: what limits that value: quota or network
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM replication_traffic

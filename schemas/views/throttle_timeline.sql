@@ -1,8 +1,22 @@
--- One row per step in the life of throttles of replication (KIP-73) and of moves, in time order: what
--- was to change, to what, by whom, and whether the broker took it. is_order_known is false where the
--- same config was changed through another broker less than 5 s before or after: their clocks may differ
--- by that much, so that which of the two stands is not told by the log. What DELETE_TOPICS deletes is
--- shown where the topic had a list.
+-- kind: mart
+-- grain: one row per change of a replication throttle or of a move
+-- description: The life of replication throttles (KIP-73) and moves, step by step: what was to change,
+--   by whom, and whether the broker took it. A list that DELETE_TOPICS deletes has a row only if the
+--   topic had a list.
+-- columns:
+--   from throttle_changes: cluster_id
+--   event_time: when the broker completed the request
+--   entity_type: topic or broker; null: a request too large to be stored
+--   entity_name: name of the topic, or node id of the broker; empty: the default of all brokers
+--   partition: partition of a move; null for configs
+--   config_key: name of the config; reassignment for a move
+--   change: SET, DELETE, APPEND or SUBTRACT; requested, cancelled or capped for a move
+--   value: operand of the change, or brokers of the requested replicas, comma-separated; null: none
+--   from throttle_changes: principal, client_id
+--   is_done: the broker took it
+--   from throttle_changes: error_code
+--   is_order_known: false: the same config was changed through another broker less than 5 s before or
+--     after, so by their clocks it is not known which change is the last
 WITH listed AS (
     SELECT DISTINCT
         cluster_id,

@@ -1,6 +1,19 @@
--- One row per client, hour, kind of request and the quota that seems to have throttled it, over all
--- brokers: quota_type is whose requests they are (request_percentage: of no other), throttled_by
--- null where no known quota could have.
+-- kind: mart
+-- grain: one row per hour, client, kind of request and quota that throttled it
+-- description: Which clients were throttled, how much, and by which quota, over all brokers.
+-- columns:
+--   from quota_usage: cluster_id
+--   hour: start of the hour
+--   from quota_usage: principal, client_id
+--   quota_type: kind of the requests: producer_byte_rate is PRODUCE, consumer_byte_rate FETCH,
+--     controller_mutation_rate changes of topics, request_percentage all others
+--   throttled_by: quota that likely throttled them; null: no known quota can have
+--   throttled_requests: requests that were throttled
+--   request_count: requests in the windows with throttled ones
+--   throttle_time_ms: sum of their throttle times, in ms
+--   first_window: start of the first window with throttled requests
+--   last_window: start of the last window with throttled requests
+--   broker_count: brokers that throttled
 SELECT
     cluster_id,
     date_trunc('hour', event_time) AS hour,

@@ -1,8 +1,24 @@
--- One row per list of throttled replicas (KIP-73) that should name more, as replication_asks has them:
--- replicas that are moved while a rate of theirs stands, and that no list names (throttle_checks:
--- moved_unlisted), so that they take what they can get. What the list names already stays. withheld: conf
--- does not let quotaflow manage, or the rate is no more than what is written into all it would hold then:
--- what this pipeline named goes on meanwhile (only_renews).
+-- kind: intermediate
+-- grain: one row per list of throttled replicas that should name more replicas
+-- description: Lists of topics that lack replicas which are being moved while a rate for them is set,
+--   so that the move is not limited (KIP-73; see throttle_checks, moved_unlisted). Entries that a list
+--   already has stay. The rows have the columns of desired_configs.
+-- columns:
+--   from replication_throttles: cluster_id
+--   entity_type: topic
+--   entity_name: name of the topic
+--   config_key: leader.replication.throttled.replicas or follower.replication.throttled.replicas
+--   config_value: the whole list that is wanted: entries partition:broker, comma-separated
+--   prior_value: the list now; null: there is none
+--   reason: why, in words
+--   evidence_table: table or view that shows it
+--   evidence_key: which of its rows
+--   since: since when replicas are moved without the list, at most the last hour
+--   priority: lower is more urgent
+--   withheld: why a plan must not ask for it; null: a plan can
+--   valid_s: how long the request holds unless it is renewed, in seconds
+--   only_renews: true: a plan only renews what this pipeline set for the same evidence, and changes
+--     nothing
 WITH unnamed AS (
     SELECT
         throttles.*,

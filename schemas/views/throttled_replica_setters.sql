@@ -1,6 +1,13 @@
--- One row per entry of a list of throttled replicas (KIP-73) that stands, partition:broker or *: who
--- named it first since the list was last set or removed, or the entry taken away; set_by is null where
--- the request log does not tell.
+-- kind: intermediate
+-- grain: one row per entry of a list of throttled replicas that is set now
+-- description: Who added each entry (partition:broker, or *) to a list (KIP-73): the first request that
+--   named it since the list was last set or removed or the entry was taken away.
+-- columns:
+--   from replication_throttles: cluster_id, topic, side
+--   entry: partition:broker, or *
+--   set_at: when it was added; null: the request log does not show it
+--   set_by: principal that added it; null: the request log does not show it
+--   set_by_client_id: its client.id: untrusted text; null: the request log does not show it
 WITH entries AS (
     SELECT
         throttles.cluster_id,

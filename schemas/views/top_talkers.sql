@@ -1,5 +1,18 @@
--- One row per UTC day, principal and client, with the rank of its bytes on that day: who moves most,
--- which part of it crosses racks, and what it costs at the prices of conf today.
+-- kind: mart
+-- grain: one row per UTC day, principal and client
+-- description: Who moves most bytes on a day, which part crosses racks, and what it costs at the prices
+--   of conf today.
+-- columns:
+--   from traffic_by_hour: cluster_id
+--   day: start of the UTC day
+--   talker_rank: rank by bytes on that day; 1 moved most
+--   from traffic_by_hour: principal, client_id
+--   produced_bytes: record bytes produced
+--   consumed_bytes: record bytes consumed
+--   share: its part of all bytes of the cluster on that day, 0 to 1
+--   from traffic_by_hour: cross_rack_bytes, cross_rack_share
+--   topics: topics with a known name
+--   from traffic_by_hour: cost, currency
 WITH days AS (
     SELECT
         cluster_id,

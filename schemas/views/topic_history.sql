@@ -1,5 +1,12 @@
--- One row per state a topic was in, and from when to when snapshots saw it: valid_to is null while
--- it stands.
+-- kind: staging
+-- grain: one row per topic id and period in which the topic did not change
+-- description: The states of each topic over time, as snapshots saw them. A change between two
+--   snapshots counts from the later one.
+-- columns:
+--   from topics: cluster_id, topic_id, topic, partition_count, is_internal
+--   valid_from: time of the snapshot that saw this state first
+--   valid_to: time of the snapshot that saw the next state; null: the last snapshot still found this
+--     one
 WITH changes AS (
     SELECT
         *,

@@ -1,5 +1,12 @@
--- One row per topic id: the name of its topic, from snapshots and from what brokers told clients. An
--- id never changes its name; a topic that was made again under its name has another id.
+-- kind: staging
+-- grain: one row per topic id
+-- description: The name of the topic behind each topic id, from snapshots and from answers of brokers
+--   to clients. An id always has the same name; a topic that is created again under the same name gets
+--   another id.
+-- columns:
+--   from topics: cluster_id, topic_id, topic
+--   first_seen: earliest snapshot that changed the topic, or minute of an answer that names the id
+--   last_seen: latest snapshot that changed the topic, or minute of an answer that names the id
 WITH told AS (
     SELECT cluster_id, topic_id, topic, event_time FROM topics
     UNION ALL

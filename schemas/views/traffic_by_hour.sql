@@ -1,7 +1,20 @@
--- One row per hour, principal, client, topic and direction: bytes, and what they cost at the prices
--- of conf today. Bytes cross racks where the consumer told its rack and the broker has another;
--- where either is unknown (producers tell none) they are in unknown_rack_bytes. Racks of brokers are
--- those of the snapshot of that time, of the first one for what was before it.
+-- kind: mart
+-- grain: one row per hour, principal, client, topic and direction
+-- description: Record bytes that clients produced and consumed, and their cost at the prices of conf
+--   today. Bytes cross racks if the consumer names its rack and the broker has another, by the snapshot
+--   of that time or the first one after it.
+-- columns:
+--   from traffic: cluster_id
+--   hour: start of the hour
+--   from traffic: principal, client_id
+--   topic: name of the topic; null: not known
+--   unnamed_topic_id: id of the topic if its name is not known; null otherwise
+--   from traffic: direction, bytes
+--   cross_rack_bytes: bytes that crossed racks
+--   unknown_rack_bytes: bytes for which one of the racks is not known, as for all producers
+--   cross_rack_share: cross_rack_bytes / bytes with known racks, 0 to 1; null: there are none
+--   cost: cost of the bytes and of those that crossed racks, in currency; null: conf has no prices
+--   from current_prices: currency
 WITH racks AS (
     SELECT
         cluster_id,

@@ -1,6 +1,14 @@
--- One row per push a client made, whatever ways it came in by: of the nth push of a payload by a
--- client instance the request log's row stands, for it knows the broker's answer. Batches of a
--- Collector are no pushes.
+-- kind: staging
+-- grain: one row per push of a client instance
+-- description: Telemetry pushes (KIP-714), each once even if it came in by several routes. If one of
+--   the routes is the request log, that row is kept, because it has the broker's answer. Batches of an
+--   OpenTelemetry Collector are left out: they are not pushes of one client instance.
+-- columns:
+--   from telemetry_pushes: cluster_id, event_time, broker_id, client_instance_id, principal, client_id,
+--     client_software_name, client_software_version, client_address, client_port, listener,
+--     security_protocol, connection_id, accepted, error_code, terminating, compression, subscription_id
+--   push_interval_ms: interval the client is asked to push at, by any of the routes of the push
+--   from telemetry_pushes: wire_bytes, decoded_bytes, payload_sha256, unreadable_reason, route
 WITH counted AS (
     SELECT
         *,

@@ -1,7 +1,15 @@
--- One row per metric name under org.apache.kafka outside the catalogue (what is name; applications'
--- own metrics come so too), and per attribute that looks like a host's identity, which KIP-714
--- keeps clients from sending (what is attribute; its key in lower case, with . and - as _), by
--- client software: points, first and last seen.
+-- kind: mart
+-- grain: one row per client software and name that should not be there
+-- description: Metric names under org.apache.kafka that the catalogue does not have (metrics of
+--   applications can have such names), and attributes that look like the identity of a host, which
+--   clients must not send (KIP-714).
+-- columns:
+--   from client_metrics: cluster_id, client_software_name, client_software_version
+--   what: name: a metric name; attribute: an attribute or resource key
+--   name: metric name as sent, or key in lower case with . and - as _
+--   points: data points with it
+--   first_seen: first of those points
+--   last_seen: last of those points
 WITH host_keys AS (
     SELECT host_key
     FROM (

@@ -250,6 +250,6 @@ def test_doctor_finds_leases_nobody_ends_and_a_stop_file(
 
 def test_advice_on_racks_and_fetches_changes_nothing_by_itself() -> None:
     known = views.load()
-    reads = views.named(known["desired_configs"].query, known)
+    reads = views.named(known["desired_configs"].sql, known)
     assert not {"replica_advice", "client_racks", "fetch_advice"} & set(reads)
     assert "replication_asks" in reads

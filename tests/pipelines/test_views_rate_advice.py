@@ -75,7 +75,7 @@ def test_sql_says_what_the_rule_says(warehouse: Warehouse) -> None:
     folder = warehouse.folder("demand_of_test")
     write_deltalake(folder, content)
     builder = QueryBuilder().register("replication_demand", DeltaTable(folder))
-    query = views.load()["replication_rate_advice"].query
+    query = views.load()["replication_rate_advice"].sql
     found = pa.RecordBatchReader.from_stream(builder.execute(query)).read_all().to_pylist()
     told = Counter[str]()
     for row in found:

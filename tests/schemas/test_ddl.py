@@ -1,10 +1,11 @@
-"""CREATE TABLE text, and what a live table lacks."""
+"""CREATE text of tables and views, and what a live table lacks."""
 
 import pytest
 
 from quotaflow.schemas import ddl, tables
 from quotaflow.schemas.migrations import SCHEMA_VERSION
 from quotaflow.schemas.table import INT, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.view import View, ViewColumn
 
 TABLE = Table(
     name="t",
@@ -31,6 +32,24 @@ def test_create_says_columns_layout_and_that_any_client_can_read() -> None:
         "'delta.checkpointPolicy' = 'classic', "
         f"'quotaflow.schema_version' = '{SCHEMA_VERSION}', "
         "'delta.dataSkippingStatsColumns' = 'a,at')"
+    )
+
+
+def test_create_view_says_what_a_row_and_each_column_is() -> None:
+    view = View(
+        name="v",
+        kind="mart",
+        grain="one row per t",
+        description="It's a view.",
+        columns=(ViewColumn("a", "it's"), ViewColumn("total", "a \\ sum")),
+        sql="SELECT a, sum(b) AS total FROM t GROUP BY a",
+    )
+    assert ddl.create_view(view) == (
+        "CREATE OR REPLACE VIEW v (\n"
+        "  `a` COMMENT 'it\\'s',\n"
+        "  `total` COMMENT 'a \\\\ sum'\n"
+        ")\nCOMMENT 'One row per t. It\\'s a view.'\nAS\n"
+        "SELECT a, sum(b) AS total FROM t GROUP BY a"
     )
 
 

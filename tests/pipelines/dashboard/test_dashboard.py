@@ -54,7 +54,7 @@ def in_spark(filled: Warehouse, spark: "SparkSession") -> "SparkSession":
         filled.read(spark, name).createOrReplaceTempView(name)
     for name, view in views.load().items():
         # As rows: a deep view planned anew in each that reads it takes minutes.
-        rows = spark.sql(view.query).toArrow()
+        rows = spark.sql(view.sql).toArrow()
         spark.createDataFrame(rows).createOrReplaceTempView(name)
     return spark
 

@@ -1,0 +1,156 @@
+"""The head of a view's file: what it says is read, and each mistake is one clear error."""
+
+import pytest
+
+from quotaflow.schemas.view import View, ViewColumn, ViewHeadError, parse, split
+
+DESCRIBED = {
+    "brokers": {"cluster_id": "id of the cluster", "broker_id": "node id", "rack": "broker.rack"},
+    "topics": {"topic": "name of the topic"},
+}
+HEAD = """\
+-- kind: staging
+-- grain: one row per broker
+-- description: Where each broker is.
+--   Fenced ones too.
+-- columns:
+--   from brokers: cluster_id,
+--     broker_id
+--   uptime_s: time since it registered: null where that
+--     is not known, in seconds
+--   from brokers: rack
+"""
+QUERY = "SELECT\n    a -- the reason\nFROM brokers"
+
+
+def view(text: str) -> View:
+    head, sql = split(text)
+    return parse("where", head, sql, DESCRIBED)
+
+
+def test_a_view_is_its_head_and_its_query() -> None:
+    with_comment = QUERY.replace("SELECT\n", "SELECT\n    -- Not of topics.\n")
+    assert view(f"{HEAD}{with_comment}\n") == View(
+        name="where",
+        kind="staging",
+        grain="one row per broker",
+        description="Where each broker is. Fenced ones too.",
+        columns=(
+            ViewColumn("cluster_id", "id of the cluster"),
+            ViewColumn("broker_id", "node id"),
+            ViewColumn(
+                "uptime_s", "time since it registered: null where that is not known, in seconds"
+            ),
+            ViewColumn("rack", "broker.rack"),
+        ),
+        sql=QUERY,
+    )
+
+
+def test_the_comment_of_a_view_says_what_a_row_is_first() -> None:
+    assert view(HEAD).comment == "One row per broker. Where each broker is. Fenced ones too."
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "error"),
+    [
+        pytest.param(
+            "kind: staging",
+            "kind: stagin",
+            "kind 'stagin' is none of staging, intermediate, mart (did you mean staging?)",
+            id="a kind that is none",
+        ),
+        pytest.param("-- kind: staging\n", "", "the head has no kind", id="no kind"),
+        pytest.param(
+            "-- kind: staging\n",
+            "-- kind: staging\n-- kind: mart\n",
+            "the head has kind twice",
+            id="a field twice",
+        ),
+        pytest.param(
+            "-- kind: staging\n-- grain: one row per broker\n",
+            "-- grain: one row per broker\n-- kind: staging\n",
+            "fields are in this order: kind, grain, description, columns",
+            id="fields in another order",
+        ),
+        pytest.param(
+            "-- kind",
+            "-- sort: of\n-- kind",
+            "expected a field (kind, grain, description, columns) or a line indented by two "
+            "spaces, got: sort: of",
+            id="another field",
+        ),
+        pytest.param(
+            "--   Fenced",
+            "-- Fenced",
+            "expected a field (kind, grain, description, columns) or a line indented by two "
+            "spaces, got: Fenced ones too.",
+            id="a line that is not indented",
+        ),
+        pytest.param(
+            "-- kind",
+            "--   Brokers.\n-- kind",
+            "the head begins with an indented line: Brokers.",
+            id="an indented line first",
+        ),
+        pytest.param(
+            "one row per broker",
+            "One row per broker.",
+            "grain is 'one row per ...' without a full stop, got 'One row per broker.'",
+            id="a grain that is a sentence",
+        ),
+        pytest.param(
+            "Fenced ones too.",
+            "Fenced ones too",
+            "description is one or more sentences, got 'Where each broker is. Fenced ones too'",
+            id="a description that is no sentence",
+        ),
+        pytest.param(
+            "--   from brokers: rack",
+            "--   from brokers: rack, broker_id",
+            "column broker_id is described twice",
+            id="a column twice",
+        ),
+        pytest.param(
+            "--   from brokers: rack",
+            "--   from brokers: racks",
+            "brokers describes no column 'racks' (did you mean rack?)",
+            id="a column that its source lacks",
+        ),
+        pytest.param(
+            "--   from brokers: rack",
+            "--   from brokers: rack,",
+            "brokers describes no column ''",
+            id="a comma too many",
+        ),
+        pytest.param(
+            "--   from brokers: rack",
+            "--   from broker: rack",
+            "the query does not read broker (did you mean brokers?)",
+            id="a source that the query does not read",
+        ),
+        pytest.param(
+            "--   from brokers: rack",
+            "--   rack",
+            "expected 'column: meaning' or 'from table: columns', got: rack",
+            id="a column without a meaning",
+        ),
+        pytest.param(
+            "-- columns:",
+            "-- columns: rack",
+            "columns begin in the line below, got: rack",
+            id="columns in the line of the field",
+        ),
+        pytest.param(
+            HEAD[HEAD.index("-- columns") :],
+            "-- columns:\n",
+            "columns is empty: describe every column of the query",
+            id="no columns",
+        ),
+    ],
+)
+def test_a_wrong_head_is_one_clear_error(right: str, wrong: str, error: str) -> None:
+    assert right in HEAD
+    with pytest.raises(ViewHeadError) as raised:
+        view(HEAD.replace(right, wrong, 1))
+    assert str(raised.value) == f"view where: {error}"
