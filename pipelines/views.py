@@ -5,10 +5,11 @@ unix_micros(column), of a column that holds microseconds as every Delta table's 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 from quotaflow.schemas import tables
 from quotaflow.schemas.view import View, parse, split
@@ -23,11 +24,9 @@ _IN_DATAFUSION = {
 @cache
 def load() -> Mapping[str, View]:
     """Every view by name, each after the views it reads. Raises ViewHeadError."""
-    files = sorted(resources.files("quotaflow.schemas.views").iterdir(), key=lambda file: file.name)
+    files = sorted(_files(resources.files("quotaflow.schemas.views")), key=lambda file: file.name)
     parts = {
-        file.name.removesuffix(".sql"): split(file.read_text(encoding="utf-8"))
-        for file in files
-        if file.name.endswith(".sql")
+        file.name.removesuffix(".sql"): split(file.read_text(encoding="utf-8")) for file in files
     }
     reads = {name: set(named(sql, parts)) - {name} for name, (_, sql) in parts.items()}
     described = {
@@ -41,6 +40,14 @@ def load() -> Mapping[str, View]:
         found[name] = parse(name, head, sql, sources)
         described[name] = {column.name: column.comment for column in found[name].columns}
     return found
+
+
+def _files(folder: Traversable) -> Iterator[Traversable]:
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _files(each)
+        elif each.name.endswith(".sql"):
+            yield each
 
 
 def create_in_datafusion(view: View) -> str:
