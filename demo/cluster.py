@@ -1,6 +1,6 @@
 """A real Kafka cluster on this machine: combined KRaft nodes, each in a rack of its own.
 
-`python -m quotaflow.demo.cluster --folder DIR` starts one and stops it at Ctrl-C.
+`python -m quotaflow.demo.cluster_command --folder DIR` starts one and stops it at Ctrl-C.
 """
 
 import logging
@@ -10,7 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import typer
 from kafka import KafkaAdminClient
 from kafka.admin import (
     ConfigResource,
@@ -242,9 +241,3 @@ def _leads_elsewhere(admin: KafkaAdminClient, node_id: int) -> bool:
     """Whether another broker leads a partition that prefers this one (it is not in sync yet)."""
     partitions = [p for topic in admin.describe_topics() for p in topic["partitions"]]
     return any(p["replica_nodes"][0] == node_id != p["leader_id"] for p in partitions)
-
-
-if __name__ == "__main__":
-    from quotaflow.demo.cluster_command import main
-
-    typer.run(main)

@@ -47,3 +47,7 @@ def _how_to_reach(cluster: Cluster) -> str:
             "Ctrl-C stops it",
         ]
     )
+
+
+if __name__ == "__main__":
+    typer.run(main)

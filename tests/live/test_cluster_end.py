@@ -13,7 +13,7 @@ from .java_left import await_none, java_below
 
 
 def start(folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "quotaflow.demo.cluster", "--folder", str(folder)]
+    command = [sys.executable, "-m", "quotaflow.demo.cluster_command", "--folder", str(folder)]
     return subprocess.Popen([*command, "--nodes", "1"], stderr=subprocess.PIPE, text=True)
 
 

@@ -1,13 +1,12 @@
 """Conf: strict keys, every problem at once, and --set in its forms."""
 
 import re
-from importlib import resources
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from quotaflow.pipelines import config
+from quotaflow.pipelines import config, views
 from quotaflow.pipelines.alert_rules import Webhook
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.plan_section import Manager
@@ -180,8 +179,8 @@ def test_what_kafka_takes_as_a_topic_is_taken(tmp_path: Path, name: str) -> None
 
 
 def test_managers_that_may_be_tolerated_are_the_kinds_that_are_told() -> None:
-    view = resources.files("quotaflow.schemas") / "views" / "co_managers.sql"
-    kinds = re.findall(r"(?:THEN|ELSE) '(.+?)'|'(.+?)' AS kind", view.read_text("utf-8"))
+    sql = views.load()["co_managers"].sql
+    kinds = re.findall(r"(?:THEN|ELSE) '(.+?)'|'(.+?)' AS kind", sql)
     assert {then or literal for then, literal in kinds} == set(get_args(Manager))
 
 
