@@ -16,7 +16,7 @@ from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config, run, session
 from quotaflow.pipelines.alert_rules import Alert, Alerts
 from quotaflow.pipelines.jobs import GROUPS, JOBS
-from quotaflow.pipelines.quota_sections import ProducerIds
+from quotaflow.pipelines.quota_sections import Quotas
 from quotaflow.pipelines.snapshots import take
 
 _JAAS = "QUOTAFLOW_DEMO_JAAS"
@@ -65,7 +65,8 @@ def conf_of(cluster: Cluster, warehouse: Path) -> config.Conf:
             "kafka": config.Kafka(properties=properties, cluster_id=cluster.cluster_id),
             "warehouse": config.Warehouse(path=str(warehouse)),
             "alerts": _ALERTS,
-            "producer_ids": ProducerIds(proxy="request_percentage"),
+            # The quota of dave is too small for his exports: the plan raises it.
+            "quotas": Quotas(advised_users=["dave"]),
             # As if this machine stood in the first rack, and with it all clients that tell none.
             "racks": {"127.0.0.1/32": "az-a"},
             "spark": config.Spark(conf=session.SHORT_LIVED),

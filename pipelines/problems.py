@@ -7,6 +7,14 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 _UNPRINTED = {("kafka",), ("privacy",), ("spark", "conf"), ("alerts", "webhook")}
+_REMOVED = {
+    "producer_ids.proxy": (
+        "it is removed, because a quota of a user slows the well-behaved clients of that user and "
+        "not the ones that create producers. Leave the key out. An operator can limit "
+        "connection_creation_rate of the source IP instead (KIP-612): see docs/producer_ids.md"
+    ),
+}
+"""Keys that earlier releases had: why they are gone, and what to do instead."""
 
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
@@ -16,6 +24,8 @@ def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
 
 def _problem(item: Any, model: type[BaseModel]) -> str:
     where = ".".join(str(part) for part in item["loc"])
+    if item["type"] == "extra_forbidden" and where in _REMOVED:
+        return f"{where}: {_REMOVED[where]}"
     if item["type"] == "extra_forbidden":
         return f"unknown key {where}{_nearest_key(item['loc'], model)}"
     said = str(item["msg"].removeprefix("Value error, ")) + _nearest_value(item)

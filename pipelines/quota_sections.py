@@ -1,6 +1,6 @@
 """Sections of conf about quotas: of producer ids (KIP-936), and Kafka's own client quotas."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
 
@@ -17,7 +17,6 @@ class ProducerIds(Section):
     """Producer-id quotas (KIP-936), which stock Kafka cannot hold, and the rule's windows.
 
     `quotas` maps a user (alice, not User:alice) to producer ids per second and broker.
-    Where a cluster refuses producer_ids_rate, `proxy` names the client quota that may stand in.
     `filter_window_ms` is how long an id is remembered: between half and one and a half of it.
     """
 
@@ -28,7 +27,6 @@ class ProducerIds(Section):
     filter_window_ms: Annotated[int, Field(gt=0, multiple_of=1_000)] = 60_000
     filter_items: Positive = 10_000
     filter_false_positive_rate: Annotated[float, Field(gt=0, lt=1)] = 0.001
-    proxy: Literal["none", "request_percentage", "producer_byte_rate"] = "none"
 
     @field_validator("quotas")
     @classmethod

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
+from quotaflow.pipelines import views
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback import frozen, guards, planning, restoring, turn
@@ -14,6 +15,7 @@ from quotaflow.pipelines.feedback.frozen import Frozen
 from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, Ledger
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, SO_ALREADY, Outcome
 from quotaflow.pipelines.feedback.restore import Key, Setter
+from quotaflow.schemas import tables
 
 Said = Callable[[str], None]
 Stopped = Callable[[], str | None]
@@ -70,6 +72,11 @@ def _plan(conf: Conf, wanted: Frozen | None, now: datetime) -> Plan:
             f"plan.max_plan_age_s is {conf.plan.max_plan_age_s}: plan anew"
         )
     evidence = {change.desired.evidence_table for change in wanted.plan.changes}
+    for name in sorted(evidence - tables.TABLES.keys() - views.load().keys()):
+        raise FeedbackError(
+            f"plan {wanted.plan.plan_id} stands on {name}, which this release does not have: "
+            "plan anew"
+        )
     for name, why in sorted(planning.unsound(conf, evidence).items()):
         raise FeedbackError(f"plan {wanted.plan.plan_id}: of {name}, {why}")
     bounds = planning.bounds_now(conf, now)

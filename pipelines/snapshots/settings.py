@@ -18,7 +18,6 @@ KEYS = (
     "quotas.headroom",
     "quotas.advice_days",
     "quotas.advised_users",
-    "producer_ids.proxy",
     "replication.network_bytes_per_s",
     "replication.left_over_s",
     "replication.capacity_bytes_per_s",

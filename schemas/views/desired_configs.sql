@@ -150,34 +150,6 @@ lasting AS (
     )
     UNION ALL
     SELECT
-        proxies.cluster_id,
-        'user' AS entity_type,
-        proxies.entity_name,
-        proxies.config_key,
-        CASE
-            WHEN proxies.config_key LIKE '%byte_rate'
-                THEN CAST(CAST(proxies.recommended AS DECIMAL(38, 0)) AS STRING)
-            ELSE CAST(proxies.recommended AS STRING)
-        END AS config_value,
-        own_quotas.config_value AS prior_value,
-        concat(
-            'stands in for producer_ids_rate, which this cluster refuses: new producer ids at ',
-            CAST(CAST(proxies.rate_per_s AS DECIMAL(18, 3)) AS STRING), ' per second, its quota is ',
-            CAST(CAST(proxies.quota_per_s AS DECIMAL(18, 3)) AS STRING), ', so as much less of the ',
-            CAST(CAST(proxies.usage AS DECIMAL(18, 3)) AS STRING), ' of ', proxies.config_key,
-            ' it used; it slows all that this user does'
-        ) AS reason,
-        'producer_id_proxies' AS evidence_table,
-        concat('entity_name=', proxies.entity_name) AS evidence_key,
-        proxies.since,
-        15 AS priority
-    FROM producer_id_proxies AS proxies
-    LEFT JOIN own_quotas
-        ON proxies.cluster_id = own_quotas.cluster_id
-            AND proxies.entity_name = own_quotas.entity_name
-            AND proxies.config_key = own_quotas.config_key
-    UNION ALL
-    SELECT
         asks.cluster_id,
         'user' AS entity_type,
         asks.entity_name,

@@ -19,7 +19,7 @@ from quotaflow.pipelines.feedback import planning, turn
 from quotaflow.pipelines.feedback.desired import Entity
 from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR
 
-from . import violations
+from . import asked_quotas
 
 USERS = ("feedback-eve", "feedback-mal", "feedback-zoe")
 BYTES = "producer_byte_rate"
@@ -40,7 +40,7 @@ class Operator:
             "plan": {"max_input_age_s": 86_400, "hold_s": 0},
         }
         self.file.write_text(yaml.safe_dump(of))
-        violations.fill(conf, cluster.cluster_id, users)
+        asked_quotas.fill(conf, cluster.cluster_id, users)
 
     def run(self, *words: str) -> int:
         return execute([*words, "--conf", str(self.file)])
@@ -64,7 +64,7 @@ def operator(cluster: Cluster, conf: Conf, tmp_path: Path) -> Operator:
     return Operator(cluster, conf, tmp_path, USERS)
 
 
-HELD = {BYTES: str(violations.QUOTA)}
+HELD = {BYTES: str(asked_quotas.QUOTA)}
 
 
 def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(

@@ -70,24 +70,32 @@ def test_json_is_one_object_a_change_and_the_same_again(
     assert [json.loads(line)["entity_name"] for line in texts[0].splitlines()] == list("abc")
 
 
-def test_where_producer_ids_rate_is_refused_a_stand_in_is_planned_if_conf_names_one(
+def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
+    """Not in a warehouse of a release that planned one either, while its lease still holds."""
     of_late = datetime.now(UTC) - HALF_AN_HOUR
-    probed = setting("probe.producer_ids_rate", "refused: 42 Invalid configuration key")
     used = {"cluster_id": "c1", "broker_id": 1, "principal": "User:mallory", "usage": 8.23}
     used |= {"event_time": of_late, "event_date": of_late.date(), "client_id": "m"}
+    probed = setting("probe.producer_ids_rate", "refused: 42 Invalid configuration key")
+    began = of_late + timedelta(minutes=10)
+    lease = {"cluster_id": "c1", "run_id": "r", "plan_id": "p", "change_id": "1", "step": "done"}
+    lease |= {"event_time": began, "number": 1, "purpose": "apply", "operation": "SET"}
+    lease |= {"entity_type": "user", "entity_name": "mallory", "config_key": "request_percentage"}
+    lease |= {"config_value": "2.02", "operand": "2.02", "reason": "", "evidence_key": ""}
+    lease |= {"expires_at": began + timedelta(hours=1), "evidence_table": "producer_id_proxies"}
     content = {
         "producer_id_rates": [violation("User:mallory", of_late)],
         "quota_usage": [used | {"quota_type": "request_percentage"}],
+        "settings": [probed, setting("producer_ids.proxy", "request_percentage")],
+        "config_changes": [lease],
     }
-    proxy = setting("producer_ids.proxy", "request_percentage")
-    make_tables(warehouse, seen_now(content | {"settings": [probed, proxy]}))
-    assert plan(warehouse) == 3
+    make_tables(warehouse, seen_now(content))
+    assert plan(warehouse) == 0
     told = capsys.readouterr()
-    assert "--entity-name mallory --add-config request_percentage=1.01" in told.out
-    assert "stands in for producer_ids_rate, which this cluster refuses" in told.out
+    assert told.out == "no changes wait\n"
     assert "this cluster refuses producer_ids_rate: 42 Invalid configuration key" in told.err
+    assert "request_percentage" not in told.err
 
 
 CAPACITY = setting("replication.capacity_bytes_per_s", 1e8)

@@ -105,10 +105,12 @@ def test_an_unknown_key_is_named_wherever_it_stands(tmp_path: Path, text: str, s
             id="no program",
         ),
         pytest.param(
-            "producer_ids: {proxy: producer_byterate}",
-            r"\(did you mean producer_byte_rate\?\)",
-            id="no such quota",
+            "producer_ids: {proxy: request_percentage}",
+            r"producer_ids\.proxy: it is removed.* slows the well-behaved clients of that user and "
+            r"not .*connection_creation_rate of the source IP .*KIP-612.*docs/producer_ids\.md",
+            id="a removed key",
         ),
+        pytest.param("producer_ids: {proxy: none}", "Leave the key out", id="its old default"),
         pytest.param("producer_ids: {quotas: {a: .inf}}", "finite", id="no finite rate"),
         pytest.param("racks: {10.1.2.3/16: a}", "write 10.1.0.0/16 instead", id="bits of a host"),
         pytest.param("racks: {az-b: a}", "no network such as 10.1.0.0/16", id="no network"),

@@ -7,7 +7,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .view_rows import LONG_AGO, Row, active, at, config, counted, setting, use
+from .view_rows import LONG_AGO, Row, active, at, config, counted, use
 from .view_tables import make_tables, picked, rows
 
 DAY_S = 86_400
@@ -286,17 +286,10 @@ def test_a_deploy_is_not_planned_against(warehouse: Warehouse) -> None:
         rate(0, 4.0, **over, principal="User:x"),
     ]
     deploy = [row | BOB for row in fleet(30, 1, 0.0)]
-    proxy = [
-        setting("producer_ids.proxy", "request_percentage"),
-        setting("probe.producer_ids_rate", "refused: 42"),
-    ]
-    used = [quota_window(who, 2.0) for who in ("User:alice", "User:bob")]
-    content = {"producer_id_rates": rates, "settings": proxy, "quota_usage": used}
-    make_tables(warehouse, content | uses(lives(20, 0.2), deploy))
+    make_tables(warehouse, {"producer_id_rates": rates} | uses(lives(20, 0.2), deploy))
     found = rows(warehouse, "SELECT * FROM desired_configs ORDER BY entity_name, config_key")
     assert picked(found, "entity_name", "config_key", "config_value") == [
         ("alice", "producer_ids_rate", "1.5"),
-        ("alice", "request_percentage", "0.75"),
         ("x", "producer_ids_rate", "1.5"),
     ]
     assert found[0]["reason"].endswith("cause: producer_per_batch, by app at 10.0.0.1")
@@ -329,13 +322,6 @@ def earlier(row: Row) -> Row:
     moved = {key: row[key] - timedelta(hours=1) for key in row if isinstance(row[key], datetime)}
     number = row["producer_id"]
     return row | moved | {"producer_id": None if number is None else number + 1_000_000}
-
-
-def quota_window(principal: str, percentage: float) -> Row:
-    """Request time that a principal took."""
-    row = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date(), "broker_id": 1}
-    row |= {"principal": principal, "client_id": "app", "quota_type": "request_percentage"}
-    return row | {"usage": percentage, "bucket_usage": percentage}
 
 
 def test_heap_is_forecast_from_what_comes_and_how_long_it_stays(warehouse: Warehouse) -> None:

@@ -1,4 +1,4 @@
-"""Which quotas their use suggests, which of them conf lets be asked for, and stand-ins."""
+"""Which quotas their use suggests, and which of them conf lets be asked for."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse import Warehouse
 
-from .conftest import Fill, violation
-from .view_rows import Row, at, fresh, quota, setting
+from .conftest import Fill
+from .view_rows import Row, at, quota, setting
 from .view_tables import make_tables, picked, rows
 
 ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over_windows")
@@ -51,7 +51,7 @@ DEFAULT_ID = OWN | {"quota_level": 2}
 @pytest.fixture
 def told(fill: Fill) -> Fill:
     """Fills the tables the views read; those not named are empty."""
-    for name in ("quota_usage", "settings", "producer_id_rates"):
+    for name in ("quota_usage", "settings"):
         fill(name, [])
     return fill
 
@@ -269,193 +269,3 @@ def test_a_quota_that_fits_is_asked_for_as_it_stands(
     make_tables(warehouse, content)
     found = rows(warehouse, "SELECT * FROM desired_configs")
     assert picked(found, "config_value", "prior_value", "only_renews") == asked
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        pytest.param(
-            {"producer_ids.proxy": "request_percentage", "probe.producer_ids_rate": "refused: 42"},
-            [("mallory", "request_percentage", 1.22)],
-            id="refused, and a stand-in allowed",
-        ),
-        pytest.param(
-            {"producer_ids.proxy": "producer_byte_rate", "probe.producer_ids_rate": "refused: 42"},
-            [("mallory", "producer_byte_rate", 122.0)],
-            id="bytes are whole",
-        ),
-        pytest.param(
-            {"producer_ids.proxy": "request_percentage", "probe.producer_ids_rate": "accepted"},
-            [],
-            id="a cluster that takes it",
-        ),
-        pytest.param({"producer_ids.proxy": "request_percentage"}, [], id="never probed"),
-        pytest.param(
-            {"producer_ids.proxy": "none", "probe.producer_ids_rate": "refused: 42"},
-            [],
-            id="no stand-in allowed",
-        ),
-    ],
-)
-def test_stand_ins_for_producer_ids_rate(
-    warehouse: Warehouse, told: Fill, settings: dict[str, str], expected: list[tuple[Any, ...]]
-) -> None:
-    told("settings", [setting(key, value) for key, value in settings.items()])
-    told("producer_id_rates", [violation("User:mallory", at(15))])
-    told("producer_id_uses", [])
-    told("pipeline_progress", [])
-    told("config_changes", [])
-    of_mallory = {"principal": "User:mallory"}
-    told(
-        "quota_usage",
-        [
-            used(11, 1_000.0, **of_mallory),
-            used(11, 8.0, quota_type="request_percentage", **of_mallory),
-            used(11, 2.0, quota_type="request_percentage", client_id="b", **of_mallory),
-            used(-60, 900.0, quota_type="request_percentage", **of_mallory),
-            used(22, 900.0, quota_type="request_percentage", **of_mallory),
-            used(11, 900.0, quota_type="request_percentage", broker_id=2, **of_mallory),
-        ],
-    )
-    found = rows(warehouse, "SELECT * FROM producer_id_proxies")
-    assert picked(found, "entity_name", "config_key", "recommended") == expected
-
-
-ETL = {"principal": "User:etl"}
-PROXY = [
-    setting("producer_ids.proxy", "producer_byte_rate"),
-    setting("probe.producer_ids_rate", "refused: 42"),
-]
-
-
-def over(second: float, rate_per_s: float = 4.0) -> Row:
-    """A second in which etl is over its quota; what it owes grows from one to the next."""
-    owed_ms = 100_000 + int(second)
-    return violation(
-        "User:etl", at(second), rate_per_s=rate_per_s, quota_per_s=1.0, throttle_time_ms=owed_ms
-    )
-
-
-def written(second: float, step: str = "done", **others: Any) -> Row:
-    """A record of the stand-in of etl."""
-    row = {
-        "cluster_id": "c1",
-        "event_time": at(second),
-        "run_id": "r1",
-        "number": 1,
-        "change_id": f"of {second}",
-        "purpose": "apply",
-        "step": step,
-        "entity_type": "user",
-        "entity_name": "etl",
-        "config_key": "producer_byte_rate",
-        "operation": "SET",
-        "evidence_table": "producer_id_proxies",
-    }
-    return row | others
-
-
-def restored(second: float, step: str = "done") -> Row:
-    return written(second, step, purpose="restore")
-
-
-FREE = used(-6, 1e7, **ETL)
-SET = [FREE, used(494, 2.5e6, **ETL), over(0), over(500)]
-"""Over its quota, then held to a quarter of its bytes by a stand-in, and over its quota still."""
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        pytest.param([*SET], 625_000.0, id="nobody wrote one: what it uses now"),
-        pytest.param([*SET, written(90)], 2_500_000.0, id="what it used before its own stood"),
-        pytest.param(
-            [*SET, written(90), written(300, operation="RENEW"), written(400)],
-            2_500_000.0,
-            id="however often that was renewed or changed",
-        ),
-        pytest.param(
-            [*SET, over(501, 8.0), written(90)], 1_250_000.0, id="still worse: down as much"
-        ),
-        pytest.param(
-            [*SET, over(501, 2.0), written(90)], 2_500_000.0, id="better, and not well: kept"
-        ),
-        pytest.param(
-            [*SET, used(4_994, 2.5e6, **ETL), over(5_000), written(90), *fresh(at(5_000))],
-            2_500_000.0,
-            id="before a stand-in that stands longer than violations are asked for",
-        ),
-        pytest.param(
-            [*SET, used(-17, 8e7, quota_level=3, quota=8e7, **ETL), written(90)],
-            20_000_000.0,
-            id="a quota that somebody else gave it: what that left it",
-        ),
-        pytest.param(
-            [*SET, written(90), restored(400)], 625_000.0, id="given back since: measured anew"
-        ),
-        pytest.param(
-            [*SET, written(90), restored(470)], 2_500_000.0, id="given back a moment before: not"
-        ),
-        pytest.param(
-            [*SET, written(90), restored(200, "yielded")],
-            625_000.0,
-            id="somebody else's since: measured anew",
-        ),
-        pytest.param(
-            [*SET, written(90), used(144, 2.5e6, **ETL), over(150), restored(200), written(495)],
-            2_500_000.0,
-            id="set again since: what it used while none stood",
-        ),
-        pytest.param(
-            [*SET, written(90), restored(300), used(394, 5e6, **ETL), over(400), written(495)],
-            1_250_000.0,
-            id="set again since for more: what it used then",
-        ),
-        pytest.param(
-            [*SET, written(90, "begun"), written(600, number=-1, change_id="of 90")],
-            2_500_000.0,
-            id="made by a run that was killed, and found later: since that began to write",
-        ),
-        pytest.param([*SET, written(90, "refused")], 625_000.0, id="refused"),
-        pytest.param(
-            [*SET, written(90, evidence_table="quota_advice")], 625_000.0, id="of other evidence"
-        ),
-        pytest.param(
-            [
-                *SET,
-                written(90, entity_name="bob"),
-                written(90, entity_client_id="steady"),
-                written(90, config_key="request_percentage"),
-                written(90, cluster_id="c2"),
-            ],
-            625_000.0,
-            id="of others, or of another kind",
-        ),
-    ],
-)
-def test_a_stand_in_is_not_computed_from_what_it_held_back_itself(
-    warehouse: Warehouse, content: list[Row], expected: float
-) -> None:
-    tables = {"settings": PROXY}
-    for name, column in (
-        ("producer_id_rates", "rate_per_s"),
-        ("quota_usage", "usage"),
-        ("config_changes", "step"),
-        ("pipeline_progress", "job"),
-    ):
-        tables[name] = [row for row in content if column in row]
-    make_tables(warehouse, tables)
-    (row,) = rows(warehouse, "SELECT * FROM producer_id_proxies")
-    assert (row["entity_name"], row["recommended"]) == ("etl", expected)
-
-
-def test_a_stand_in_that_stands_is_asked_for_as_it_stands(warehouse: Warehouse) -> None:
-    usages, rates = SET[:2], SET[2:]
-    content = {"quota_usage": usages, "producer_id_rates": rates, "config_changes": [written(90)]}
-    standing = [quota(95, "producer_byte_rate", 2.5e6, user="etl")]
-    make_tables(warehouse, content | {"settings": PROXY, "client_quotas": standing})
-    found = rows(
-        warehouse, "SELECT * FROM desired_configs WHERE evidence_table = 'producer_id_proxies'"
-    )
-    assert picked(found, "config_value", "prior_value") == [("2500000", "2500000")]
-    assert "as much less of the 10000000.000 of producer_byte_rate" in found[0]["reason"]

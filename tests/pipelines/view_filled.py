@@ -65,15 +65,6 @@ _FREE = {"quota": None, "headroom": None, "quota_level": None, "bucket_client_id
 _CHANGE = {"cluster_id": "c1", "event_time": at(0), "entity_type": "user", "entity_name": HOSTILE}
 _CHANGE |= {"config_key": "producer_byte_rate", "operation": "SET", "config_value": "1000"}
 
-_STAND_IN = _CHANGE | {"entity_name": "etl", "config_key": "request_percentage", "step": "done"}
-_STAND_IN |= {
-    "event_time": at(-30),
-    "run_id": "r3",
-    "change_id": "c3",
-    "purpose": "apply",
-    "evidence_table": "producer_id_proxies",
-}
-
 _CHECKED = {"cluster_id": "c1", "run_id": "r1", "event_time": at(0), "suite": "requests"}
 _CHECKED |= {"severity": "critical", "checked_rows": 5, "until_time": at(66)}
 
@@ -89,8 +80,7 @@ FILLED: dict[str, list[Row]] = {
     ],
     "plans": [_CHANGE | {"plan_id": "3f1c5e0a9b72", "number": 0}],
     "config_changes": [
-        *(_CHANGE | {"step": step, "number": n} for n, step in enumerate(("begun", "done"))),
-        _STAND_IN,
+        _CHANGE | {"step": step, "number": n} for n, step in enumerate(("begun", "done"))
     ],
     "quota_usage": [
         used(0, "producer_byte_rate", 900.0),
@@ -99,7 +89,6 @@ FILLED: dict[str, list[Row]] = {
         used(22, "request_percentage", 12.5, quota=50.0, headroom=37.5, is_estimated=True),
         used(22, "controller_mutation_rate", 1.0, broker_id=None),
         used(0, "request_percentage", 8.0, principal="User:" + HOSTILE, bucket_user=HOSTILE),
-        used(-66, "request_percentage", 7.0, principal="User:etl", bucket_user="etl"),
     ],
     "client_metrics": [
         delta(10, 0, 3, "producer.topic.byte.total", **_TOPIC),
@@ -184,7 +173,6 @@ FILLED: dict[str, list[Row]] = {
         setting("prices.consumed_per_gib", 2.0),
         setting("prices.cross_rack_per_gib", 8.0),
         setting("quotas.advised_users", "*"),
-        setting("producer_ids.proxy", "request_percentage"),
         setting("replication.left_over_s", 60),
         setting("replication.network_bytes_per_s", 1e6),
         setting("replication.manage", "True"),
@@ -305,11 +293,7 @@ FILLED: dict[str, list[Row]] = {
         {"cluster_id": "c1", "event_time": at(5), "target": "requests", "reason": "not_json"}
         | {"detail": HOSTILE, "size_bytes": 9, "source_topic": "logs", "source_offset": 7}
     ],
-    "producer_id_rates": [
-        violation("User:" + HOSTILE, NOON),
-        violation("User:etl", at(-60)),
-        violation("User:etl", NOON, throttle_time_ms=9_000),
-    ],
+    "producer_id_rates": [violation("User:" + HOSTILE, NOON)],
     "producer_id_uses": [
         *(use(n / 4, n, client_id=HOSTILE, principal="User:" + HOSTILE) for n in range(12)),
         use(1, None, client_id=HOSTILE, principal="User:" + HOSTILE, produce_requests=12),

@@ -63,6 +63,43 @@ def test_what_somebody_else_set_since_an_apply_was_killed_is_not_shown(scene: Sc
     assert scene.configs.configs[MALLORY] == {KEY: "7"}
 
 
+TIME = "request_percentage"
+PROXY = {"config_key": TIME, "evidence_table": "producer_id_proxies"}
+"""A quota that an earlier release planned: no view of this one asks for it."""
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        pytest.param({}, ("mallory", "DELETE", None), id="none"),
+        pytest.param({TIME: "50.0"}, ("mallory", "SET", "50.0"), id="an operator's"),
+    ],
+)
+def test_what_no_view_asks_for_any_more_is_given_back_after_its_lease(
+    scene: Scene, before: dict[str, str], expected: tuple[str, str, str | None]
+) -> None:
+    scene.configs.configs[MALLORY] = dict(before)
+    scene.apply(desired(**PROXY, config_value="25.0", prior_value=before.get(TIME)))
+    assert scene.configs.configs[MALLORY] == {TIME: "25.0"}
+    make_tables(scene.warehouse, {})
+    assert told(scene.shown(NOON)) == []
+    assert told(scene.shown()) == [expected]
+    assert told(scene.done()) == [expected]
+    assert (scene.configs.configs[MALLORY], scene.journal.ledger.owned) == (before, {})
+
+
+def test_a_plan_that_an_earlier_release_froze_on_a_removed_view_is_not_applied(
+    scene: Scene,
+) -> None:
+    make_tables(scene.warehouse, {})
+    wanted = Frozen(planned([desired(**PROXY), desired("eve")]), NOON)
+    with pytest.raises(FeedbackError, match="on producer_id_proxies, which this release does not"):
+        applying.tried(scene.conf, wanted, NOON)
+    with pytest.raises(FeedbackError, match="plan anew"):
+        applying.applied(scene.conf, replace(wanted, at=datetime.now(UTC)), lambda _: None)
+    assert (scene.configs.writes, scene.journal.records) == (0, [])
+
+
 ID = "A" * 22
 OLD = Live(Client(ID, "p", "librdkafka", "2.5.0", "h"), "producer")
 # The old producer is asked for what it has by ours alone, and crashes without that.
