@@ -31,9 +31,11 @@ JOBS = [
     for name in ("ingest", "snapshot", "results", "plan", "quality", "notify", "upkeep")
 ]
 """As docs/databricks.md runs them first."""
+ADVISED = ["bob", "carol"]
+"""Users of the recorded lines, for whom a plan is to ask for the quotas that their use suggests."""
 CONF: dict[str, Any] = {
     "ingest": {"receiver_topic": None},
-    "producer_ids": {"default_quota_per_s": 0.01, "proxy": "request_percentage"},
+    "quotas": {"advised_users": ADVISED},
     "upkeep": {"retention_days": {"requests": 1}},
     "alerts": {"webhook": {"url": "env:HOOK"}},
     "plan": {"hold_s": 0, "max_input_age_s": 86_400},
@@ -62,6 +64,11 @@ class Serverless:
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What the tables hold, as another reader sees them."""
         return query(self.folder, sql)
+
+    def planned(self) -> set[tuple[str, str]]:
+        """User and config of each change of the frozen plan."""
+        rows = self.rows("SELECT entity_name, config_key FROM plans")
+        return {(row["entity_name"], row["config_key"]) for row in rows}
 
     @property
     def conf(self) -> Path:
@@ -107,7 +114,10 @@ def said(serverless: Serverless) -> dict[str, str]:
 
 
 def test_every_task_does_its_work(serverless: Serverless, said: dict[str, str]) -> None:
-    assert "3 changes wait in plan" in said["plan --save --exit-zero"]
+    planned = serverless.planned()
+    assert {user for user, _ in planned} == set(ADVISED)
+    assert {key for _, key in planned} >= {"consumer_byte_rate", "request_percentage"}
+    assert f"{len(planned)} changes wait in plan" in said["plan --save --exit-zero"]
     assert " 0 critical and 1 others not met" in said["check"]
     assert "not met: shipped_in_time" in said["check"]
     assert "1 told" in said["notify"]
@@ -127,14 +137,15 @@ def test_every_task_does_its_work(serverless: Serverless, said: dict[str, str]) 
 @pytest.mark.usefixtures("said")
 def test_a_plan_is_applied_and_given_back(serverless: Serverless) -> None:
     (plan,) = serverless.rows("SELECT DISTINCT plan_id FROM plans")
+    changes = len(serverless.planned())
     tried = serverless.run("apply", plan["plan_id"])
-    assert (tried.returncode, tried.stdout.count("accepted   user")) == (CHANGES_WAITING, 3)
+    assert (tried.returncode, tried.stdout.count("accepted   user")) == (CHANGES_WAITING, changes)
     for words in (("apply", plan["plan_id"], "--yes"), ("restore", "--all", "--yes")):
         done = serverless.run(*words)
         assert done.returncode == 0, done.stderr
-        assert done.stdout.count("done       user") == 3
+        assert done.stdout.count("done       user") == changes
     steps = "SELECT purpose, step, count(*) AS n FROM config_changes GROUP BY purpose, step"
-    assert [row["n"] for row in serverless.rows(steps)] == [3] * 4
+    assert [row["n"] for row in serverless.rows(steps)] == [changes] * 4
     assert serverless.rows("SELECT * FROM feedback_locks") == []
 
 
