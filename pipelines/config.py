@@ -129,7 +129,9 @@ class Warehouse(Section):
 class Ingest(Section):
     """What is read, and how much at once; a topic that is null is a way in switched off.
 
-    `shippers` names the client ids whose own requests are left out (the recursion trap).
+    `shippers` names the client ids whose own requests are left out (the recursion trap);
+    `shipper_principals`, as Kafka prints them, the logins that fill the topics: no quota of theirs
+    is advised or planned.
     `sampling` says of which APIs only a part of the lines is kept.
     """
 
@@ -141,6 +143,9 @@ class Ingest(Section):
     max_body_bytes: Positive = 256 * 1024
     max_clock_skew_s: Positive = 60
     shippers: list[str] = Field(default_factory=lambda: ["quotaflow-shipper"])
+    shipper_principals: list[Principal] = Field(
+        default_factory=lambda: ["User:receiver", "User:shipper"]
+    )
     sampling: Sampling = Field(default_factory=dict)
 
 
@@ -201,6 +206,18 @@ class Conf(Section):
     quality: Quality = Quality()
     upkeep: Upkeep = Upkeep()
     spark: Spark = Spark()
+
+    @property
+    def excluded_principals(self) -> dict[str, str]:
+        """Principals whose quotas are neither advised nor planned -> the key of conf that says so,
+        or "own" for the login of this conf.
+        """
+        own = self.kafka.own_principal
+        return (
+            dict.fromkeys(self.ingest.shipper_principals, "ingest.shipper_principals")
+            | dict.fromkeys(self.plan.excluded_principals, "plan.excluded_principals")
+            | ({own: "own"} if own else {})
+        )
 
     @model_validator(mode="after")
     def _racks_of_addresses(self) -> "Conf":

@@ -202,7 +202,10 @@ def entity_problem(row: Desired, bounds: Bounds) -> str | None:
     if hidden is not None:
         return f"{hidden} is a pseudonym, and Kafka knows nobody of that name: privacy.columns"
     if row.entity_type == USER and f"User:{row.entity_name}" in bounds.excluded_principals:
-        return "excluded: plan.excluded_principals, or this pipeline's own login"
+        return (
+            "excluded: plan.excluded_principals, ingest.shipper_principals, or this pipeline's own "
+            "login"
+        )
     if bounds.cluster_id is not None and row.cluster_id != bounds.cluster_id:
         return f"seen in cluster {row.cluster_id}, and conf means {bounds.cluster_id}"
     other = bounds.others.get(row.entity_type)

@@ -136,10 +136,9 @@ def is_made(settings: Conf, table: str) -> bool:
 
 def bounds(settings: Conf) -> Bounds:
     """What conf keeps a plan from touching; the pipeline's own login too."""
-    own = settings.kafka.own_principal
     of = settings.plan
     return Bounds(
-        excluded_principals=frozenset(of.excluded_principals) | ({own} if own else set()),
+        excluded_principals=frozenset(settings.excluded_principals),
         settle=timedelta(seconds=settings.results.settle_s),
         cluster_id=settings.kafka.cluster_id,
         max_subscriptions=of.max_subscriptions,

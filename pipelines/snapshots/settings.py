@@ -56,6 +56,8 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
         principals.setdefault(principal, "conf")
     for principal, source in principals.items():
         yield {"setting": f"replication.clean_up.{principal}", "setting_value": source}
+    for principal, source in conf.excluded_principals.items():
+        yield {"setting": f"excluded.{principal}", "setting_value": source}
 
 
 def of_probes(state: ClusterState) -> Iterator[Row | Gap]:

@@ -178,7 +178,7 @@ lasting AS (
         ON asks.cluster_id = own_quotas.cluster_id
             AND asks.entity_name = own_quotas.entity_name
             AND asks.config_key = own_quotas.config_key
-    WHERE asks.advice <> 'keep'
+    WHERE asks.advice IN ('set', 'raise')
 ),
 kept AS (
     SELECT
@@ -189,7 +189,11 @@ kept AS (
         own_quotas.config_value,
         own_quotas.config_value AS prior_value,
         concat(
-            'its use fits this quota: throttled in ', CAST(asks.throttled_windows AS STRING), ' of ',
+            CASE
+                WHEN asks.advice = 'keep' THEN 'its use fits this quota'
+                ELSE 'it is raised once a day at most, and was altered less than a day ago'
+            END,
+            ': throttled in ', CAST(asks.throttled_windows AS STRING), ' of ',
             CAST(asks.windows_in_force AS STRING), ' windows'
         ) AS reason,
         'quota_advice' AS evidence_table,
@@ -201,7 +205,7 @@ kept AS (
         ON asks.cluster_id = own_quotas.cluster_id
             AND asks.entity_name = own_quotas.entity_name
             AND asks.config_key = own_quotas.config_key
-    WHERE asks.advice = 'keep'
+    WHERE asks.advice IN ('keep', 'wait')
 )
 
 SELECT

@@ -4,13 +4,15 @@
 --   of its windows at the broker where it used most, plus quotas.headroom. Client ids with a quota of
 --   their own for this user (levels 1 and 2) are left out, because no quota of the user limits them. A
 --   user that its quota throttled in more than one of ten windows would use more than it shows, so its
---   quota is raised, to twice the quota at most.
+--   quota is raised, to twice the quota at most and once a day at most. A day is measured to the newest
+--   window, not to now. Principals that conf excludes (settings excluded.*) and those that fetch as
+--   followers, the brokers, have no row.
 -- columns:
 --   from quota_usage: cluster_id
 --   user: name of the user, a principal without User:
 --   quota_type: producer_byte_rate, consumer_byte_rate or request_percentage
---   advice: set (no quota of users limits it; one of client ids alone, level 7 or 8, can), raise, or
---     keep
+--   advice: set (no quota of users limits it; one of client ids alone, level 7 or 8, can), raise, wait
+--     (a raise is due 24 h after altered_at), or keep
 --   recommended: quota to set, in bytes per second or percent of one thread; for keep the quota in
 --     force
 --   quota: quota of users in force now, in the same unit; null: none
@@ -22,6 +24,9 @@
 --   windows_in_force: those of them in which the quota of now was in force
 --   throttled_windows: those of windows_in_force in which this kind of quota throttled requests
 --   over_windows: windows with more usage than recommended
+--   altered_at: when the quota of the user was last altered, by anybody and in either direction, as
+--     records of this pipeline, the request log and snapshots show; a quota that the first snapshot
+--     finds counts as altered then; null: never seen
 --   since: start of its first window
 --   until: start of its last window
 WITH rules AS (
@@ -44,6 +49,50 @@ newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM quota_usage
     GROUP BY cluster_id
+),
+excluded AS (
+    SELECT cluster_id, substr(setting, 10) AS principal
+    FROM current_settings
+    WHERE setting LIKE 'excluded.%'
+    UNION
+    SELECT cluster_id, principal
+    FROM fetch_sizes
+    WHERE replica_id IS NOT NULL AND principal IS NOT NULL
+),
+alterations AS (
+    -- Begun too: of a write without an end nobody knows yet whether it was made.
+    SELECT
+        cluster_id,
+        entity_name AS user,
+        config_key,
+        event_time
+    FROM config_changes
+    WHERE
+        entity_type = 'user'
+        AND entity_client_id IS NULL
+        AND step IN ('begun', 'done')
+        AND operation <> 'RENEW'
+    UNION ALL
+    SELECT
+        cluster_id,
+        entity_name,
+        config_key,
+        event_time
+    FROM config_alterations
+    WHERE entity_type = 'user' AND entity_client_id IS NULL AND error_code = 0
+    UNION ALL
+    SELECT
+        cluster_id,
+        user,
+        config_key,
+        coalesce(set_at, event_time)
+    FROM client_quotas
+    WHERE user IS NOT NULL AND client_id IS NULL AND NOT is_default_client_id
+),
+altered AS (
+    SELECT cluster_id, user, config_key, max(event_time) AS altered_at
+    FROM alterations
+    GROUP BY cluster_id, user, config_key
 ),
 charged AS (
     SELECT
@@ -104,8 +153,11 @@ windows AS (
     FROM clients AS used
     INNER JOIN newest ON used.cluster_id = newest.cluster_id
     LEFT JOIN rules ON used.cluster_id = rules.cluster_id
+    LEFT JOIN excluded
+        ON used.cluster_id = excluded.cluster_id AND used.principal = excluded.principal
     WHERE
-        used.principal LIKE 'User:%'
+        excluded.principal IS NULL
+        AND used.principal LIKE 'User:%'
         AND used.quota_type <> 'controller_mutation_rate'
         AND unix_millis(used.event_time)
         > unix_millis(newest.event_time) - coalesce(rules.days, 7) * 86400000
@@ -187,23 +239,33 @@ users AS (
 ),
 advised AS (
     SELECT
-        *,
+        users.*,
+        altered.altered_at,
         CASE
-            WHEN quota IS NULL THEN 'set'
+            WHEN users.quota IS NULL THEN 'set'
             -- Of fewer than ten windows one says little: the first of a quota just raised.
             WHEN
-                throttled_windows > 1 AND throttled_windows * 10 > windows_in_force
-                THEN 'raise'
-            ELSE 'keep'
+                users.throttled_windows <= 1
+                OR users.throttled_windows * 10 <= users.windows_in_force
+                THEN 'keep'
+            WHEN
+                unix_millis(newest.event_time) - unix_millis(altered.altered_at) < 86400000
+                THEN 'wait'
+            ELSE 'raise'
         END AS advice
     FROM users
+    INNER JOIN newest ON users.cluster_id = newest.cluster_id
+    LEFT JOIN altered
+        ON users.cluster_id = altered.cluster_id
+            AND substr(users.principal, 6) = altered.user
+            AND users.quota_type = altered.config_key
 ),
 recommended AS (
     SELECT
         *,
         CASE
             WHEN advice = 'set' THEN percentile_usage * (1 + headroom)
-            WHEN advice = 'keep' THEN quota
+            WHEN advice IN ('keep', 'wait') THEN quota
             WHEN percentile_usage < quota THEN quota * (1 + headroom)
             WHEN percentile_usage * (1 + headroom) > quota * 2 THEN quota * 2
             ELSE percentile_usage * (1 + headroom)
@@ -232,6 +294,7 @@ SELECT
     rounded.windows_in_force,
     rounded.throttled_windows,
     count(CASE WHEN windows.usage > rounded.recommended THEN 1 END) AS over_windows,
+    rounded.altered_at,
     rounded.since,
     rounded.until
 FROM rounded
@@ -252,5 +315,6 @@ GROUP BY
     rounded.windows,
     rounded.windows_in_force,
     rounded.throttled_windows,
+    rounded.altered_at,
     rounded.since,
     rounded.until

@@ -7,8 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .view_rows import Row, at, quota, setting
-from .view_tables import make_tables, picked, rows
+from .view_rows import Row, at, fetched, fresh, quota, setting
+from .view_tables import by_case, make_tables, picked, rows
 
 ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over_windows")
 
@@ -45,13 +45,15 @@ def in_windows(count: int, *made: Row) -> list[Row]:
 OWN = {"client_id": "etl", "quota_level": 1}
 """A client id for which its user has a quota: none of the user alone holds it."""
 
+ALTERED_BY = ("config_changes", "config_alterations", "client_quotas")
+
 DEFAULT_ID = OWN | {"quota_level": 2}
 
 
 @pytest.fixture
 def told(fill: Fill) -> Fill:
     """Fills the tables the views read; those not named are empty."""
-    for name in ("quota_usage", "settings"):
+    for name in ("quota_usage", "settings", *ALTERED_BY, "fetch_sizes"):
         fill(name, [])
     return fill
 
@@ -232,6 +234,38 @@ def test_no_quota_of_client_ids_is_replaced(
     assert [row["entity_name"] for row in found] == asked
 
 
+EXCLUSIONS: dict[str, tuple[dict[str, list[Row]], list[str]]] = {
+    "nobody is excluded": ({}, ["alice"]),
+    "conf excludes another": ({"settings": [setting("excluded.User:alic", "own")]}, ["alice"]),
+    "conf excludes it": ({"settings": [setting("excluded.User:alice", "own")]}, []),
+    "conf did once": (
+        {
+            "settings": [
+                setting("excluded.User:alice", "own"),
+                setting("excluded.User:alice", None, 60, is_removed=True),
+            ]
+        },
+        ["alice"],
+    ),
+    "it fetches as a consumer": ({"fetch_sizes": [fetched(0, 1, 1)]}, ["alice"]),
+    "it fetches as a follower: a broker": ({"fetch_sizes": [fetched(0, 1, 1, replica_id=2)]}, []),
+}
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    """The advice of each case of EXCLUSIONS."""
+    cases = {
+        case: {"quota_usage": [used(0, 100.0)], **more} for case, (more, _) in EXCLUSIONS.items()
+    }
+    return by_case(tmp_path_factory.mktemp("excluded"), cases, "SELECT * FROM quota_advice")
+
+
+@pytest.mark.parametrize("case", EXCLUSIONS)
+def test_no_advice_names_whom_a_quota_must_not_slow(left: dict[str, list[Row]], case: str) -> None:
+    assert [row["user"] for row in left[case]] == EXCLUSIONS[case][1]
+
+
 UNLIMITED = float(2**63 - 1)
 """Long.MAX, the usual way to say so."""
 
@@ -244,9 +278,15 @@ UNLIMITED = float(2**63 - 1)
             100.0,
             [throttled(99, 99.0, 100.0), throttled(100, 99.0, 100.0)],
             [("125", "100", False)],
-            id="raised",
+            id="raised a day after it was set",
         ),
         pytest.param(125.0, [held(99, 9.0, 125.0)], [("125", "125", True)], id="goes on"),
+        pytest.param(
+            100.0,
+            [throttled(n, 99.0, 100.0) for n in (98, 99)],
+            [("100", "100", True)],
+            id="a second earlier it waits, and goes on",
+        ),
         pytest.param(None, [held(99, 9.0, 125.0)], [], id="was taken off since"),
         pytest.param(
             UNLIMITED,
@@ -262,7 +302,7 @@ def test_a_quota_that_fits_is_asked_for_as_it_stands(
     content = {
         "settings": [setting("quotas.advised_users", "alice")],
         "quota_usage": [*(used(n, 100.0) for n in range(10)), *windows],
-        "client_quotas": [quota(0, "producer_byte_rate", standing, user="alice")]
+        "client_quotas": [quota(-86_300, "producer_byte_rate", standing, user="alice")]
         if standing
         else [],
     }

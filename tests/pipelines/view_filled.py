@@ -215,7 +215,7 @@ FILLED: dict[str, list[Row]] = {
     "fetch_sizes": [
         fetched(5, 60, 4_096),
         fetched(65, 600, 40_960, client_id=HOSTILE, principal="User:" + HOSTILE),
-        fetched(65, 64, 2**20, replica_id=2, max_bytes_fetches=60),
+        fetched(65, 64, 2**20, replica_id=2, principal="User:broker", max_bytes_fetches=60),
         fetched(65, 64, 2**20, client_id="full", filled_fetches=9, starved_fetches=9),
         fetched(65, 64, 2**20, client_id="large", oversized_batches=1),
     ],

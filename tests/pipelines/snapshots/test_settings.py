@@ -5,6 +5,13 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.snapshots import settings
 
+EXCLUDED = {
+    "excluded.User:ANONYMOUS": "plan.excluded_principals",
+    "excluded.User:admin": "plan.excluded_principals",
+    "excluded.User:broker": "plan.excluded_principals",
+    "excluded.User:receiver": "ingest.shipper_principals",
+    "excluded.User:shipper": "ingest.shipper_principals",
+}
 LOGIN = {"sasl.username": "quotaflow", "sasl.password": "env:QF_UNSET"}
 
 
@@ -22,7 +29,7 @@ def test_conf_tells_whom_brokers_take_a_login_for_where_its_properties_do_not() 
 
 
 def test_each_key_is_told_once() -> None:
-    assert set(told(config.Conf())) == set(settings.KEYS)
+    assert set(told(config.Conf())) == {*settings.KEYS, *EXCLUDED}
 
 
 @pytest.mark.parametrize(
@@ -42,6 +49,31 @@ def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) 
     found = told(config.Conf(kafka=kafka, replication=replication))
     assert {key: found[f"replication.clean_up.{key}"] for key in principals} == principals
     assert found[settings.OWN_PRINCIPAL] == "User:quotaflow"
-    assert len(found) == len(settings.KEYS) + 2 + len(principals)
+    of_exclusion = {*EXCLUDED, "excluded.User:quotaflow"}
+    assert len(found) == len(settings.KEYS) + 2 + len(principals) + len(of_exclusion)
     assert found["replication.brokers.3"] == "5000000.0"
     assert "env:QF_UNSET" not in found.values()
+
+
+@pytest.mark.parametrize(
+    ("conf", "expected"),
+    [
+        pytest.param(config.Conf(), EXCLUDED, id="by default"),
+        pytest.param(
+            config.Conf(
+                kafka=config.Kafka(principal="User:CN=q,O=b"),
+                ingest=config.Ingest(shipper_principals=["User:vector"]),
+                plan=config.Plan(excluded_principals=["User:CN=broker,O=b"]),
+            ),
+            {
+                "excluded.User:CN=q,O=b": "own",
+                "excluded.User:CN=broker,O=b": "plan.excluded_principals",
+                "excluded.User:vector": "ingest.shipper_principals",
+            },
+            id="as conf names them, certificates too",
+        ),
+    ],
+)
+def test_whose_quotas_are_never_advised(conf: config.Conf, expected: dict[str, str]) -> None:
+    found = {key: value for key, value in told(conf).items() if key.startswith("excluded.")}
+    assert found == expected
