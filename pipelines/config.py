@@ -27,7 +27,7 @@ from quotaflow.pipelines.quota_sections import ProducerIds, Quotas
 from quotaflow.pipelines.racks import Racks
 from quotaflow.pipelines.replication_section import Replication
 from quotaflow.pipelines.sampling import Sampling
-from quotaflow.pipelines.secrets import SHOWN_SECRET, literal_secret_problem, principal
+from quotaflow.pipelines.secrets import SHOWN_SECRET, in_scope, literal_secret_problem, principal
 from quotaflow.pipelines.section import Positive, Principal, Section, Topic, like
 from quotaflow.pipelines.upkeep_section import Upkeep
 from quotaflow.udfs.rules.pseudonym import ADDRESS
@@ -81,6 +81,15 @@ class Kafka(Section):
     def own_principal(self) -> str | None:
         """Whom brokers take this login for, as they print it; None where nothing tells."""
         return self.principal or principal(self.properties)
+
+
+class Secrets(Section):
+    """Where secrets are on Databricks: `scope` is that of references without one (secret:key)."""
+
+    scope: (
+        Annotated[str, like(r"[\w.@-]{1,128}", "write up to 128 letters, digits, . _ @ and -")]
+        | None
+    ) = None
 
 
 class Warehouse(Section):
@@ -189,6 +198,7 @@ class Conf(Section):
     """Everything a job needs to know, with the defaults of each section."""
 
     kafka: Kafka = Kafka()
+    secrets: Secrets = Secrets()
     warehouse: Warehouse = Warehouse()
     ingest: Ingest = Ingest()
     payloads: Payloads = Payloads()
@@ -206,6 +216,13 @@ class Conf(Section):
     quality: Quality = Quality()
     upkeep: Upkeep = Upkeep()
     spark: Spark = Spark()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_scope(cls, values: Any) -> Any:
+        secrets = values.get("secrets") if isinstance(values, dict) else None
+        scope = secrets.get("scope") if isinstance(secrets, dict) else None
+        return in_scope(values, scope) if isinstance(scope, str) else values
 
     @property
     def excluded_principals(self) -> dict[str, str]:

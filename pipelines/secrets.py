@@ -3,10 +3,11 @@
 import os
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from quotaflow.pipelines.errors import ConfigError
 
-REFERENCES = ("env:", "secret:")
+REFERENCES = _ENV, _IN_SCOPE = ("env:", "secret:")
 LOGIN_MODULES = {
     "org.apache.kafka.common.security.plain.PlainLoginModule",
     "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -29,6 +30,19 @@ def literal_secret_problem(key: str, value: str) -> str | None:
     if key == "sasl.jaas.config" and "password" not in value and "secret" not in value.lower():
         return None
     return f"{key} holds a secret in plain text: write env:NAME or secret:scope/key instead"
+
+
+def in_scope(values: Mapping[str, Any], scope: str) -> dict[str, Any]:
+    """Conf's values with each reference secret:key, which names no scope, as secret:scope/key."""
+
+    def scoped(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return in_scope(value, scope)
+        if isinstance(value, str) and value.startswith(_IN_SCOPE) and "/" not in value:
+            return f"{_IN_SCOPE}{scope}/{value.removeprefix(_IN_SCOPE)}"
+        return value
+
+    return {name: scoped(value) for name, value in values.items()}
 
 
 def resolve(properties: Mapping[str, str]) -> dict[str, str]:
@@ -104,20 +118,23 @@ def look_up(key: str, value: str) -> str:
 
     Raises ConfigError naming a reference that cannot be resolved, never a value.
     """
-    if value.startswith("env:"):
-        name = value.removeprefix("env:")
+    if value.startswith(_ENV):
+        name = value.removeprefix(_ENV)
         if name not in os.environ:
             raise ConfigError(f"{key}: environment variable {name} is not set")
         return os.environ[name]
-    if value.startswith("secret:"):
-        return _databricks_secret(key, value.removeprefix("secret:"))
+    if value.startswith(_IN_SCOPE):
+        return _databricks_secret(key, value.removeprefix(_IN_SCOPE))
     return value
 
 
 def _databricks_secret(key: str, reference: str) -> str:
     scope, slash, name = reference.partition("/")
     if not slash:
-        raise ConfigError(f"{key}: secret:{reference} must read secret:scope/key")
+        raise ConfigError(
+            f"{key}: secret:{reference} names no scope: write secret:scope/{scope}, or "
+            "name it in secrets.scope"
+        )
     # Elsewhere the SDK, where it is installed, would look for a login of its own.
     if "DATABRICKS_RUNTIME_VERSION" not in os.environ:
         raise ConfigError(f"{key}: secret:{reference} can be read on Databricks only")

@@ -305,3 +305,38 @@ def test_racks_go_with_hidden_client_ids(tmp_path: Path) -> None:
     text = "privacy: {key: 'env:K', columns: [client_id]}\nracks: {10.0.0.0/8: a}"
     assert load(tmp_path, text).privacy.hides("client_id")
     assert not load(tmp_path, "").privacy.hides("client_id")
+
+
+SECRETS = """
+secrets: {scope: prod}
+kafka: {properties: {sasl.username: q, sasl.password: secret:pw, ssl.key.password: secret:a/b}}
+privacy: {key: secret:names}
+alerts: {webhook: {url: secret:hook}}
+quotas: {advised_users: [secret:agent]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pairs", "scope"),
+    [
+        pytest.param([], "prod", id="of the file"),
+        pytest.param(["secrets.scope=dev_you"], "dev_you", id="of a pair"),
+    ],
+)
+def test_a_reference_without_a_scope_is_in_the_scope_of_conf(
+    tmp_path: Path, pairs: list[str], scope: str
+) -> None:
+    file = tmp_path / "conf.yaml"
+    file.write_text(SECRETS, encoding="utf-8")
+    conf = config.load(file, pairs)
+    assert conf.alerts.webhook is not None
+    assert conf.kafka.properties["sasl.password"] == f"secret:{scope}/pw"
+    assert conf.kafka.properties["ssl.key.password"] == "secret:a/b"
+    assert conf.privacy.key == f"secret:{scope}/names"
+    assert conf.alerts.webhook.url == f"secret:{scope}/hook"
+    assert conf.quotas.advised_users == ["secret:agent"]
+
+
+def test_a_scope_that_databricks_could_not_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"secrets\.scope.*letters, digits"):
+        load(tmp_path, "secrets: {scope: a/b}")

@@ -55,7 +55,9 @@ def test_a_reference_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ("properties", "said"),
     [
         pytest.param({"sasl.password": "env:QF_NONE"}, "QF_NONE is not set", id="unset variable"),
-        pytest.param({"sasl.password": "secret:nokey"}, "must read secret:scope/key", id="no key"),
+        pytest.param(
+            {"sasl.password": "secret:key"}, "names no scope: write secret:scope/key", id="no scope"
+        ),
         pytest.param({"sasl.password": "secret:a/b"}, "on Databricks only", id="not on Databricks"),
         pytest.param({"sasl.username": "u"}, "no sasl.password", id="half a login"),
         pytest.param(
