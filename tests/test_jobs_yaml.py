@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -26,38 +27,61 @@ VARIABLES = {
 }
 # The other compute, as the file's own comment says to choose it.
 ON_CLUSTERS = re.sub(r"<<: \*serverless_(job|task)\b", r"<<: *cluster_\1", JOBS_TEXT)
+DEV, PROD = TARGETS = ("dev", "prod")
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 
 
-def resolved(value: Any) -> Any:
+def resolved(value: Any, target: str = PROD) -> Any:
     """A value with each ${...} replaced by what a deployment would put there, of its type."""
     if isinstance(value, dict):
-        return {key: resolved(of) for key, of in value.items()}
+        return {key: resolved(of, target) for key, of in value.items()}
     if isinstance(value, list):
-        return [resolved(of) for of in value]
+        return [resolved(of, target) for of in value]
     if not isinstance(value, str):
         return value
     whole = REFERENCE.fullmatch(value)
     if whole:
-        return told(whole[1])
-    return REFERENCE.sub(lambda match: str(told(match[1])), value)
+        return told(whole[1], target)
+    return REFERENCE.sub(lambda match: str(told(match[1], target)), value)
 
 
-def told(name: str) -> Any:
+def told(name: str, target: str) -> Any:
     kind, _, rest = name.partition(".")
     if kind == "var":
-        return VARIABLES[rest].get("default", "given")
+        default = VARIABLES[rest].get("default", "given")
+        return resolved(BUNDLE["targets"][target].get("variables", {}).get(rest, default), target)
     if kind == "resources":
-        resource: Any = BUNDLE["resources"]
+        resource = declared(target)
         for part in rest.split("."):
             resource = resource[part]
-        return resolved(resource)
-    return {"workspace.file_path": "/Workspace/files"}[name]
+        return resolved(resource, target)
+    return {
+        "workspace.file_path": "/Workspace/files",
+        "workspace.current_user.short_name": "you",
+    }[name]
 
 
-def jobs_of(text: str) -> dict[str, Any]:
+def declared(target: str) -> Any:
+    """What databricks.yml declares. Mode development puts `dev_NAME_` before names of schemas.
+
+    It does not touch names of secret scopes, nor a pause_status that is given
+    (bundle/config/mutator/resourcemutator/apply_presets.go of Databricks' CLI 1.13).
+    """
+    resources = deepcopy(BUNDLE["resources"])
+    if BUNDLE["targets"][target]["mode"] == "development":
+        for schema in resources["schemas"].values():
+            schema["name"] = f"dev_you_{schema['name']}"
+    return resources
+
+
+def resources_of(target: str) -> Any:
+    """What databricks.yml declares, as it is deployed."""
+    return resolved(declared(target), target)
+
+
+def jobs_of(text: str, target: str = PROD) -> dict[str, Any]:
     """Every job of the bundle as it is deployed."""
-    jobs: dict[str, Any] = resolved(yaml.safe_load(text)["resources"]["jobs"])
+    jobs: dict[str, Any] = resolved(yaml.safe_load(text)["resources"]["jobs"], target)
     return jobs
 
 
@@ -74,10 +98,11 @@ def lost(given: Any, kept: Any, path: str = "") -> list[str]:
     return [] if given == kept or (given == [] and kept is None) else [path]
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("text", [JOBS_TEXT, ON_CLUSTERS], ids=["serverless", "clusters"])
 @pytest.mark.parametrize("name", DEFINED)
-def test_a_strict_round_trip_loses_nothing(name: str, text: str) -> None:
-    job = jobs_of(text)[name]
+def test_a_strict_round_trip_loses_nothing(name: str, text: str, target: str) -> None:
+    job = jobs_of(text, target)[name]
     for allowed in job.pop("permissions", []):
         level = {**allowed, "permission_level": allowed["level"]}
         del level["level"]
@@ -94,6 +119,46 @@ def test_the_round_trip_does_find_an_unknown_key_and_a_wrong_word() -> None:
     }
     found = lost(planted, JobSettings.from_dict(planted).as_dict())
     assert found == [".max_concurent_runs", ".continuous.pause_status"]
+
+
+BY_HAND = {"quotaflow_apply"}
+PAUSED_IN_PROD = {"quotaflow_ingest_continuous", "quotaflow_notify"}
+
+
+def paused(target: str) -> dict[str, bool]:
+    """Whether each job that starts by itself is paused."""
+    return {
+        name: job[kind]["pause_status"] == "PAUSED"
+        for name, job in jobs_of(JOBS_TEXT, target).items()
+        for kind in job.keys() & {"schedule", "continuous", "trigger"}
+    }
+
+
+def test_target_dev_starts_nothing_by_itself_and_prod_does() -> None:
+    started = set(DEFINED) - BY_HAND
+    assert paused(DEV) == dict.fromkeys(started, True)
+    assert paused(PROD) == {name: name in PAUSED_IN_PROD for name in started}
+
+
+def test_no_variable_of_a_target_is_undeclared() -> None:
+    for target in TARGETS:
+        assert BUNDLE["targets"][target].get("variables", {}).keys() <= VARIABLES.keys()
+
+
+def test_target_dev_has_a_schema_and_a_secret_scope_of_its_own() -> None:
+    names = {
+        target: (
+            resources["schemas"]["tables"]["name"],
+            resources["volumes"]["files"]["schema_name"],
+            resources["secret_scopes"]["kafka"]["name"],
+        )
+        for target in TARGETS
+        for resources in [resources_of(target)]
+    }
+    assert names == {
+        DEV: ("dev_you_quotaflow", "dev_you_quotaflow", "quotaflow_dev_you"),
+        PROD: ("quotaflow", "quotaflow", "quotaflow"),
+    }
 
 
 @pytest.mark.parametrize("text", [JOBS_TEXT, ON_CLUSTERS], ids=["serverless", "clusters"])
@@ -183,28 +248,32 @@ def test_a_dashboard_reads_the_schema_that_the_tasks_fill() -> None:
 
 
 def test_what_the_catalog_holds_is_declared_as_the_catalog_names_it() -> None:
-    resources = resolved(BUNDLE["resources"])
+    resources = resources_of(PROD)
     (schema,) = resources["schemas"].values()
     assert lost(schema, SchemaInfo.from_dict(schema).as_dict()) == []
     for volume in resources["volumes"].values():
         assert lost(volume, VolumeInfo.from_dict(volume).as_dict()) == []
 
 
-def test_the_conf_of_the_bundle_is_valid_in_the_place_the_tasks_name() -> None:
-    for job in DEFINED.values():
-        for task in job["tasks"]:
-            words = task["python_wheel_task"]["parameters"]
-            overrides = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
-            file = words[words.index("--conf") + 1].removeprefix("/Workspace/files/")
-            conf = config.load(ROOT / file, overrides)
-            assert conf.warehouse.catalog_schema == "main.quotaflow"
-            resources = resolved(BUNDLE["resources"])
-            assert str(conf.warehouse.checkpoint_folder) == path_of(resources, "checkpoints")
-            properties = conf.kafka.properties
-            scope = resources["secret_scopes"]["kafka"]["name"]
-            assert properties["sasl.password"].startswith(f"secret:{scope}/")
-            certificates = Path(properties["ssl.truststore.location"])
-            assert str(certificates.parent) == path_of(resources, "files")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", DEFINED)
+def test_the_conf_of_the_bundle_is_valid_in_the_place_the_tasks_name(
+    name: str, target: str
+) -> None:
+    resources = resources_of(target)
+    schema = resources["schemas"]["tables"]["name"]
+    scope = resources["secret_scopes"]["kafka"]["name"]
+    for task in jobs_of(JOBS_TEXT, target)[name]["tasks"]:
+        words = task["python_wheel_task"]["parameters"]
+        overrides = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+        file = words[words.index("--conf") + 1].removeprefix("/Workspace/files/")
+        conf = config.load(ROOT / file, overrides)
+        assert conf.warehouse.catalog_schema == f"main.{schema}"
+        assert str(conf.warehouse.checkpoint_folder) == path_of(resources, "checkpoints")
+        assert conf.kafka.properties["sasl.password"] == f"secret:{scope}/kafka-password"
+        # The certificate of Kafka's CA is no secret, and the same for both.
+        certificates = Path(conf.kafka.properties["ssl.truststore.location"])
+        assert str(certificates.parent) == path_of(resources_of(PROD), "files")
 
 
 def path_of(resources: Any, volume: str) -> str:
