@@ -7,7 +7,7 @@ import pytest
 from quotaflow.pipelines.warehouse import Warehouse
 
 from .conftest import Fill
-from .view_rows import Row, at, fetched, fresh, quota, setting
+from .view_rows import Row, at, fetched, quota, setting
 from .view_tables import by_case, make_tables, picked, rows
 
 ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over_windows")
