@@ -31,8 +31,10 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# The variable: do not ask PyPI for a newer pyright at each run.
 types: $(READY)
 	$(BIN)/mypy
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "not faults and not spark" -k "not test_views" $(WHOLE_LINES)

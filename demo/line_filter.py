@@ -37,7 +37,9 @@ class OwnLines:
             rb'\{"requestApiKey":\d+,"requestApiVersion":\d+,'
             rb'"correlationId":-?\d+,"clientId":"%b"' % re.escape(client_id.encode())
         )
-        self._principal = principal and b'"principal":"%b","listener":' % principal.encode()
+        self._principal = (
+            b'"principal":"%b","listener":' % principal.encode() if principal else None
+        )
 
     def __call__(self, line: bytes) -> bool:
         if not self._header.match(line, _header_at(line)):

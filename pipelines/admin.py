@@ -19,7 +19,7 @@ from quotaflow.pipelines.errors import ConfigError, KafkaError
 
 _TRIES = 3
 _TIMEOUT_MS = 5_000
-_REFUSED = (
+_REFUSED: tuple[type[Exception], ...] = (
     kafka_errors.SaslAuthenticationFailedError,
     kafka_errors.UnsupportedSaslMechanismError,
     kafka_errors.ClusterAuthorizationFailedError,

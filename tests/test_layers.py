@@ -1,6 +1,7 @@
 """Imports go one way: schemas <- udfs <- pipelines <- demo, always under the name quotaflow."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +71,14 @@ def import_problem(name: str, path: str) -> str | None:
 @pytest.mark.parametrize("path", SOURCES)
 def test_imports_go_one_way(path: str) -> None:
     assert problems((ROOT / path).read_text(encoding="utf-8"), path) == []
+
+
+def test_pyright_checks_every_linked_folder() -> None:
+    """pyright passes where it finds no file, so a folder that it is not given is never checked."""
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    links = sorted(path for path in (ROOT / "src/quotaflow").iterdir() if path.is_symlink())
+    assert tools["pyright"]["include"] == [link.relative_to(ROOT).as_posix() for link in links]
+    assert {link.name for link in links} == set(FOLDERS)
 
 
 @pytest.mark.parametrize("folder", [*LAYERS, "udfs/rules", "tests"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -90,7 +91,7 @@ def _part(exact: list[_Exact], names: Names) -> Part:
 def _in_order(parts: list[Part], counts: Ints, before: Ints) -> Numbers:
     """The points of all parts, each at the place its metric and slot give it."""
     total = int(counts.sum())
-    columns = {
+    columns: dict[str, Any] = {
         name: np.empty(total, getattr(parts[-1].numbers, name).dtype)
         for name in Numbers.__dataclass_fields__
     }

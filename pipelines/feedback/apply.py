@@ -35,6 +35,7 @@ class Configs(Protocol):
 
     def read(self, entity: Entity) -> dict[str, str]:
         """What is set on an entity."""
+        ...
 
     def refusal(self, changes: Sequence[Change]) -> str | None:
         """Why changes of one entity would not be taken."""

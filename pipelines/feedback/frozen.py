@@ -50,8 +50,8 @@ def keep(conf: Conf, rows: Rows, ledger: Ledger, plan: Plan, now: datetime) -> N
     """
     (known,) = planning.rows(conf, _FROZEN_AT.format(literal(plan.plan_id)))
     at = known["at"] and known["at"].astimezone(UTC)
-    may_be_applied = at is not None and now - at <= timedelta(seconds=conf.plan.max_plan_age_s)
-    if not may_be_applied or done_since(ledger, plan, at):
+    max_age = timedelta(seconds=conf.plan.max_plan_age_s)
+    if at is None or now - at > max_age or done_since(ledger, plan, at):
         after_all = later(ledger.newest, now)
         rows.append(PLANS, list(plan_rows.rows(plan, after_all, whoami())))
 

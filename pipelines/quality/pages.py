@@ -90,6 +90,7 @@ def _index(path: Path, standing: list[dict[str, Any]], made_at: datetime) -> str
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    assert __package__
     source = (resources.files(__package__) / _TEMPLATE).read_text(encoding="utf-8")
     suites = [_row(path, name, rows) for name, rows in sorted(_by_suite(standing).items())]
     return environment.from_string(source).render(suites=suites, made_at=made_at)

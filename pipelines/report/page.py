@@ -70,4 +70,5 @@ def _alarms(sections: "Sequence[Section]") -> "list[tuple[Alarm, Section]]":
 
 
 def _read(name: str) -> str:
+    assert __package__
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
