@@ -35,7 +35,21 @@ from quotaflow.udfs.rules.pseudonym import ADDRESS
 
 def home() -> Path:
     """Where quotaflow keeps what no conf places elsewhere: $QUOTAFLOW_HOME, else ~/.quotaflow."""
-    return Path(os.environ.get("QUOTAFLOW_HOME") or "~/.quotaflow").expanduser()
+    return expanded(os.environ.get("QUOTAFLOW_HOME") or "~/.quotaflow", "QUOTAFLOW_HOME")
+
+
+def expanded(path: str | Path, instead: str = "an absolute path") -> Path:
+    """The path with the user's home folder in place of `~`.
+
+    Raises ConfigError where the user has none, as with a container's arbitrary uid: it says to set
+    HOME, or what to set instead.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ConfigError(
+            f"{path} is in a home folder, and this user has none: set HOME, or {instead}"
+        ) from None
 
 
 class Kafka(Section):
@@ -123,13 +137,13 @@ class Warehouse(Section):
     @property
     def folder(self) -> Path:
         """The folder of the tables when they are not in a catalog."""
-        return Path(self.path).expanduser() if self.path else home() / "warehouse"
+        return expanded(self.path) if self.path else home() / "warehouse"
 
     @property
     def checkpoint_folder(self) -> Path:
         """The folder that holds one checkpoint per query; in a catalog the schema's own volume."""
         if self.checkpoints:
-            return Path(self.checkpoints).expanduser()
+            return expanded(self.checkpoints)
         if self.catalog_schema:
             return Path("/Volumes", *self.catalog_schema.split("."), "checkpoints")
         return self.folder / "_checkpoints"

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from quotaflow.pipelines import extras
+from quotaflow.pipelines.config import expanded
 from quotaflow.pipelines.errors import JarError, MissingToolError
 from quotaflow.pipelines.java import java
 
@@ -43,7 +44,7 @@ def kafka_jars(progress: Progress = lambda _: None) -> list[Path]:
 
 def cache_folder() -> Path:
     """Where this user's fetched and built files are kept: $XDG_CACHE_HOME or ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("XDG_CACHE_HOME") or expanded("~/.cache", "XDG_CACHE_HOME")
     return Path(base, "quotaflow")
 
 

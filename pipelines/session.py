@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pwd
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import jars, shipped
 from quotaflow.pipelines.config import Spark
+from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.spark_errors import spark_errors
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ _PYTHON, _PY_FILES = "spark.pyspark.python", "spark.submit.pyFiles"
 def get(conf: Spark, progress: Callable[[str], None] = lambda _: None) -> "SparkSession":
     """The session every job uses: the running one on Databricks or Connect, else one of ours.
 
-    Raises MissingToolError when no JDK 17+, no pyspark or no jars can be had.
+    Raises MissingToolError when no JDK 17+, no pyspark or no jars can be had, or when the user has
+    no name.
     """
     return _own(conf, progress) if whose() is None else _running()
 
@@ -90,6 +93,7 @@ def _running() -> "SparkSession":
 
 
 def _own(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
+    _check_user()
     given = settings(conf, progress)
     from pyspark.sql import SparkSession  # noqa: PLC0415  after the check that names the extra
 
@@ -109,6 +113,17 @@ def _own(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
         # the JVM fails at that and lives on alone. Started by another thread it is not interrupted
         # (leaving this block waits for it), nor does pyspark take SIGINT for itself.
         return other.submit(builder.getOrCreate).result()
+
+
+def _check_user() -> None:
+    """Raise MissingToolError where the user has no name: Hadoop ends the JVM with a stack trace."""
+    uid = os.getuid()
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        raise MissingToolError(
+            f"Spark needs a user with a name, and uid {uid} has none: give it a line in /etc/passwd"
+        ) from None
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from importlib.util import find_spec
 
 from quotaflow.pipelines import extras, health, jars, java, session
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, tried
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, of_error, tried
+from quotaflow.pipelines.errors import ConfigError
 
 _OF_EXTRAS = {
     "local": ("pyspark", "delta"),
@@ -48,7 +49,10 @@ def _extras() -> Finding:
 
 
 def _jars() -> Finding:
-    folder = jars.cache_folder() / "jars"
+    try:
+        folder = jars.cache_folder() / "jars"
+    except ConfigError as error:
+        return of_error("jars for Spark", error)
     if any(folder.glob("spark-jars-*/checked.json")):
         return Finding("jars for Spark", OK, f"fetched and checked, in {folder}")
     remedy = "the first `quotaflow run` fetches them from Maven Central; later runs work offline"

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines import admin, frames
 from quotaflow.pipelines.cluster_state import ClusterState, sender
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import Conf, expanded
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback import delta_lock, ledger_rows, planning
 from quotaflow.pipelines.feedback.apply import Apply
@@ -153,7 +153,7 @@ def ours(ledger: Ledger, cluster_id: str) -> Ledger:
 def stop_file(conf: Conf) -> Path:
     """The file that stops every write to the cluster while it exists."""
     if conf.plan.stop_file is not None:
-        return Path(conf.plan.stop_file).expanduser()
+        return expanded(conf.plan.stop_file)
     of = conf.warehouse
     return (of.checkpoint_folder if of.catalog_schema else of.folder) / STOP_FILE
 

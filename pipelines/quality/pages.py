@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import Conf, expanded
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.quality.validation import Validation
 
@@ -37,7 +37,7 @@ def folder(conf: Conf, named: Path | None = None) -> Path:
     of = conf.warehouse
     beside = of.checkpoint_folder if of.catalog_schema else of.folder
     chosen = named or Path(conf.quality.data_docs or beside / _FOLDER)
-    path = chosen.expanduser()
+    path = expanded(chosen)
     if path.exists() and not _is_ours(path):
         raise ConfigError(f"{path} holds something else than pages of checks: name another folder")
     return path

@@ -1,12 +1,13 @@
 """Conf: strict keys, every problem at once, and --set in its forms."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from quotaflow.pipelines import config, views
+from quotaflow.pipelines import config, jars, views
 from quotaflow.pipelines.alert_rules import Webhook
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.plan_section import Manager
@@ -283,6 +284,26 @@ def test_set_into_what_holds_no_keys_is_one_error(tmp_path: Path, text: str) -> 
 def test_an_empty_home_variable_is_as_if_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUOTAFLOW_HOME", "")
     assert config.home() == Path.home() / ".quotaflow"
+
+
+@pytest.mark.parametrize(
+    ("find", "instead"),
+    [
+        pytest.param(config.home, "QUOTAFLOW_HOME", id="tables"),
+        pytest.param(jars.cache_folder, "XDG_CACHE_HOME", id="cache"),
+        pytest.param(
+            lambda: config.Warehouse(path="~/tables").folder, "an absolute path", id="named in conf"
+        ),
+    ],
+)
+def test_a_user_without_a_home_is_one_error(
+    monkeypatch: pytest.MonkeyPatch, find: Callable[[], Path], instead: str
+) -> None:
+    for name in ("HOME", "QUOTAFLOW_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    with pytest.raises(ConfigError, match=f"set HOME, or {instead}$"):
+        find()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A session that is interrupted leaves no JVM; a query stopped within a batch ends as such."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from typing import Any
 import psutil
 import pytest
 from pyspark.sql import SparkSession
+
+from quotaflow.pipelines import config, session
+from quotaflow.pipelines.errors import MissingToolError
 
 START = """
 from quotaflow.pipelines import config, session
@@ -37,6 +41,12 @@ while not spark.sparkContext.statusTracker().getActiveJobsIds():
 query.stop()
 spark.stop()
 """
+
+
+def test_a_user_without_a_name_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    with pytest.raises(MissingToolError, match=f"uid {os.getuid()} has none"):
+        session.get(config.Spark())
 
 
 def gateways_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:

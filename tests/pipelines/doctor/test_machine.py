@@ -31,6 +31,16 @@ def test_a_session_of_our_own_needs_java(no_java: config.Conf) -> None:
     assert "Spark" not in seen
 
 
+def test_a_user_without_a_home_has_no_place_for_jars(
+    no_java: config.Conf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    seen = found(no_java)["jars for Spark"]
+    assert (seen.state, seen.remedy) == (BAD, "set HOME, or XDG_CACHE_HOME")
+
+
 def test_what_lacks_comes_with_the_wheel_as_no_index_has_it(
     no_java: config.Conf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
