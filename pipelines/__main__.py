@@ -1,6 +1,7 @@
 """The command `quotaflow`: puts its commands together; errors become one line and a code."""
 
 import errno
+import io
 import sys
 from importlib.metadata import entry_points
 
@@ -154,6 +155,11 @@ def _done(commands: typer.Typer, arguments: list[str]) -> int:
 
 def main() -> None:
     """The console script, and the entry point of tasks on Databricks."""
+    for stream in (sys.stdout, sys.stderr):
+        # Names are any text and rows go to files: a locale cannot say what may be written.
+        # In a notebook the streams are of another kind, and are UTF-8.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     # Databricks takes a SystemExit for a failure whatever its code is, and any return for success.
     code = execute(sys.argv[1:])
     if code:

@@ -52,8 +52,14 @@ class Extent:
     size_bytes: int | None = None
 
 
+# Python puts these for bytes of an argument that it cannot read.
+_UNREADABLE = re.compile("[\ud800-\udfff]")
+
+
 def check_query(sql: str) -> None:
     """Raise ConfigError unless the text is a query: engines would also write and read files."""
+    if _UNREADABLE.search(sql):
+        raise ConfigError("the query is not UTF-8: give it in UTF-8, under a locale of UTF-8")
     if not _QUERY.match(sql):
         word = (sql.split() or ["nothing"])[0]
         raise ConfigError(f"only queries are run here (SELECT, WITH or VALUES), not {word[:40]}")

@@ -4,9 +4,12 @@ import base64
 import csv
 import io
 import json
+import os
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -168,10 +171,23 @@ def test_two_columns_of_one_name_are_refused(
     assert "two columns are named api" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("form", [(), ("--csv",)], ids=["table", "csv"])
+def test_output_is_utf_8_whatever_the_locale(tmp_path: Path, form: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "quotaflow.pipelines", "sql", "SELECT chr(233) AS name"]
+    place = ["--set", f"warehouse.path={tmp_path}"]
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    said = subprocess.run(
+        [*command, *place, *form], env=os.environ | ascii_only, capture_output=True, check=False
+    )
+    assert (said.returncode, said.stderr) == (0, b"")
+    assert said.stdout.decode("utf-8").split() == ["name", "\u00e9"]
+
+
 def test_nobody_reading_on_is_quiet(warehouse: Warehouse, fill: Fill) -> None:
     fill("requests", [{"body": "x" * 10_000}] * 2_000)
-    place = f"--set warehouse.path={warehouse.conf.folder}"
-    line = f"{sys.executable} -m quotaflow.pipelines show requests --json {place}"
+    path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
+    place = f"--set {path}"
+    line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines show requests --json {place}"
     piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
     said = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
     assert (said.returncode, said.stderr) == (0, "")

@@ -181,6 +181,12 @@ def test_queries_pass_whatever_stands_before_them(sql: str) -> None:
     check_query(sql)
 
 
+def test_a_query_in_another_encoding_is_one_error() -> None:
+    as_python_reads_an_argument = b"SELECT '\xe9'".decode("utf-8", "surrogateescape")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        check_query(as_python_reads_an_argument)
+
+
 def test_a_catalog_is_not_read_without_spark() -> None:
     conf = config.Warehouse(catalog_schema="main.kafka", checkpoints="/Volumes/x")
     with pytest.raises(ConfigError, match="sql --spark"):
