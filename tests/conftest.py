@@ -6,11 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from quotaflow.pipelines import config, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# A slow or busy machine is no fault of what is tested: pytest's timeout ends what hangs.
+settings.register_profile("quotaflow", deadline=None)
+settings.load_profile("quotaflow")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -1,6 +1,7 @@
 """plan and doctor from the command line."""
 
 import json
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -49,8 +50,9 @@ def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
     of_late = datetime.now(UTC) - HALF_AN_HOUR
     rates = [violation(f"User:{number}-{'x' * 200}", of_late) for number in range(100)]
     make_tables(warehouse, seen_now({"producer_id_rates": rates}))
-    place = f"--set warehouse.path={warehouse.conf.folder} --set plan.fewest=100"
-    line = f"{sys.executable} -m quotaflow.pipelines plan --json {place}"
+    path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
+    place = f"--set {path} --set plan.fewest=100"
+    line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines plan --json {place}"
     piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
     said = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
     assert said.returncode == 3

@@ -267,7 +267,7 @@ def test_bash_reads_a_hostile_name_back_as_it_is(name: str) -> None:
     (change,) = plan([desired(name)], NOW, SETTLED, PLAIN).changes
     assert change.command.isprintable()
     shown = change.command.replace("kafka-configs.sh", "printf '%s\\0'", 1)
-    said = subprocess.run(["bash", "-c", shown], capture_output=True, check=True).stdout
+    said = subprocess.run(["bash", "-c", shown.encode()], capture_output=True, check=True).stdout
     words = said.decode().split("\0")
     assert name in words or f"--entity-name={name}" in words
     assert words[-2] == "producer_ids_rate=1.0"
