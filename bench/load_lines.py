@@ -131,7 +131,7 @@ def _shapes() -> dict[str, list[str]]:
 
 
 def _golden(name: str, count: int) -> list[dict[str, Any]]:
-    with (LINES / f"{name}.jsonl").open() as file:
+    with (LINES / f"{name}.jsonl").open(encoding="utf-8") as file:
         return [json.loads(line) for line in islice(file, count)]
 
 

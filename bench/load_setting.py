@@ -52,7 +52,7 @@ def setting(clients: int) -> Iterator[tuple[Cluster, Path]]:
                 "ingest": {"receiver_topic": None},
             }
             file = folder / "conf.yaml"
-            file.write_text(yaml.safe_dump(conf))
+            file.write_text(yaml.safe_dump(conf), encoding="utf-8")
             topics = load_lines.topics(clients)
             partitions = dict.fromkeys(topics, range(load_lines.PARTITIONS))
             made_context.write(

@@ -142,7 +142,7 @@ def _commit_s(warehouse: Warehouse, table: str) -> float:
     newest = max(log.glob("*.json"))
     added = [
         json.loads(line)["add"]["modificationTime"]
-        for line in newest.read_text().splitlines()
+        for line in newest.read_text(encoding="utf-8").splitlines()
         if line.startswith('{"add"')
     ]
     return newest.stat().st_mtime - max(added, default=newest.stat().st_mtime * 1_000) / 1_000

@@ -47,8 +47,8 @@ class Brokers:
 
     def start(self, jvm: Jvm) -> None:
         """Start all nodes and wait until they take connections."""
-        layout = (files("quotaflow.broker") / "log4j2.yaml").read_text()
-        (self._folder / "log4j2.yaml").write_text(layout)
+        layout = (files("quotaflow.broker") / "log4j2.yaml").read_text(encoding="utf-8")
+        (self._folder / "log4j2.yaml").write_text(layout, encoding="utf-8")
         for attempt in range(1, _ATTEMPTS + 1):
             self._launch(jvm)
             try:
@@ -128,10 +128,10 @@ class Brokers:
         )
         data = self._home(first) / "data"
         for node_id in others:
-            meta = (data / "meta.properties").read_text()
+            meta = (data / "meta.properties").read_text(encoding="utf-8")
             meta = re.sub(r"(?m)^node\.id=.*", f"node.id={node_id}", meta)
             meta = re.sub(r"(?m)^directory\.id=.*", f"directory.id={random_uuid()}", meta)
-            (self._home(node_id) / "data" / "meta.properties").write_text(meta)
+            (self._home(node_id) / "data" / "meta.properties").write_text(meta, encoding="utf-8")
             bootstrap = (data / "bootstrap.checkpoint").read_bytes()
             (self._home(node_id) / "data" / "bootstrap.checkpoint").write_bytes(bootstrap)
 

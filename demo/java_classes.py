@@ -46,7 +46,9 @@ def _compile(jars: Sequence[Path], folder: Path) -> None:
             *("-cp", ":".join(map(str, jars)), "-d", f"{scratch}/classes"),
             *sources,
         ]
-        said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        said = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=120, check=False
+        )
         if said.returncode != 0:
             raise MissingToolError(f"javac refused our sources: {said.stderr.strip()[:2000]}")
         Path(scratch, "classes").rename(folder)

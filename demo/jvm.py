@@ -39,7 +39,7 @@ class Jvm:
         """A Kafka client or console tool that logs warnings only, to standard error."""
         conf = self.folder / "tool-log4j2.properties"
         if not conf.exists():
-            conf.write_text(_QUIET)
+            conf.write_text(_QUIET, encoding="utf-8")
         return self._command(
             (*TOOL_FLAGS, f"-Dlog4j2.configurationFile=file:{conf}"), main_class, *args
         )
@@ -57,6 +57,7 @@ class Jvm:
                 stdin=tether,
                 capture_output=True,
                 text=True,
+                errors="replace",
                 timeout=timeout_s,
                 check=False,
             )

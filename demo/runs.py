@@ -17,7 +17,7 @@ def new(home: Path) -> Iterator[Path]:
     """A folder for one run, marked as in use; removed as a whole when the run does not finish."""
     folder = home / "demo" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     folder.mkdir(parents=True)
-    with (folder / _MARK).open("w") as mark:
+    with (folder / _MARK).open("w", encoding="utf-8") as mark:
         fcntl.flock(mark, fcntl.LOCK_EX)
         try:
             yield folder
@@ -57,7 +57,7 @@ def remove(folder: Path) -> None:
 
 def _is_running(folder: Path) -> bool:
     try:
-        with (folder / _MARK).open() as mark:
+        with (folder / _MARK).open(encoding="utf-8") as mark:
             fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return False
     except FileNotFoundError:

@@ -141,7 +141,7 @@ def move(stage: Stage, topic: str, *, size_bytes: int, throttle_bytes_per_s: int
         to_broker = next(id_ for id_ in stage.cluster.racks if id_ != from_broker)
         plan = stage.cluster.folder / "clients" / f"{topic}.json"
         step = {"topic": topic, "partition": 0, "replicas": [to_broker]}
-        plan.write_text(json.dumps({"version": 1, "partitions": [step]}))
+        plan.write_text(json.dumps({"version": 1, "partitions": [step]}), encoding="utf-8")
         tool = partial(
             stage.cluster.run_tool,
             _REASSIGN,

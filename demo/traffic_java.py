@@ -102,7 +102,7 @@ class JavaClient:
             process.kill()
 
     def _said(self, output: Path, exit_code: int) -> str:
-        text = output.read_text(errors="replace")
+        text = output.read_text(encoding="utf-8", errors="replace")
         if exit_code != 0 and not self._stage.stop.is_set():
             raise KafkaError(f"{self._client_id} failed ({exit_code}): {text.strip()[-1000:]}")
         return text

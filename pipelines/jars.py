@@ -52,7 +52,7 @@ def cache_folder() -> Path:
 def locked(folder: Path) -> Iterator[None]:
     """Holds back other processes that would fill the same cache folder at the same time."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(folder.name + ".lock").open("w") as lock:
+    with folder.with_name(folder.name + ".lock").open("w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -60,7 +60,7 @@ def locked(folder: Path) -> Iterator[None]:
 def jar_set(name: str, listed: Traversable, progress: Progress = lambda _: None) -> list[Path]:
     """The jars of one set, whose two files are in the folder `listed`; raises as `spark_jars`."""
     java()
-    text = (listed / f"{name}.sha256").read_text()
+    text = (listed / f"{name}.sha256").read_text(encoding="utf-8")
     sums = {jar: sha256 for sha256, jar in (line.split() for line in text.splitlines())}
     folder = cache_folder() / "jars" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     if not _is_as_stamped(folder, sums):
@@ -73,7 +73,7 @@ def jar_set(name: str, listed: Traversable, progress: Progress = lambda _: None)
 def _is_as_stamped(folder: Path, sums: dict[str, str]) -> bool:
     """Whether every jar has the size and time it had when its sum was checked."""
     try:
-        stamp = json.loads((folder / _STAMP).read_text())
+        stamp = json.loads((folder / _STAMP).read_text(encoding="utf-8"))
         return bool(stamp == _sizes_and_times(folder, sums))
     except (FileNotFoundError, ValueError):
         return False
@@ -120,7 +120,7 @@ def _run_ivy(module: Traversable, scratch: Path, total: int, progress: Progress)
             *("-retrieve", f"{scratch}/jars/[artifact]-[revision](-[classifier]).[ext]"),
         ]
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as ivy:
             try:
                 said = _follow(ivy, name, total, progress)
@@ -164,7 +164,7 @@ def _check(folder: Path, sums: dict[str, str]) -> None:
 
 def _stamp(folder: Path, sums: dict[str, str]) -> None:
     part = folder / f"{_STAMP}.part"
-    part.write_text(json.dumps(_sizes_and_times(folder, sums)))
+    part.write_text(json.dumps(_sizes_and_times(folder, sums)), encoding="utf-8")
     part.rename(folder / _STAMP)
 
 

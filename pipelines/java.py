@@ -52,7 +52,12 @@ def _version(path: Path) -> int:
     """The feature release: 17 of "17.0.15", 8 of "1.8.0_402"."""
     try:
         said = subprocess.run(
-            [path, "-version"], capture_output=True, text=True, timeout=30, check=False
+            [path, "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=30,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingToolError(f"{path} does not run ({error}): {_INSTALL}") from error

@@ -66,7 +66,7 @@ def test_an_error_that_the_page_shows_is_the_one_that_is_said(
     conf: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("conf.yaml").write_text(conf)
+    Path("conf.yaml").write_text(conf, encoding="utf-8")
     with pytest.raises(ConfigError) as raised:
         load(Path("conf.yaml"))
     assert f"- `error: {raised.value}`" in PAGE.read_text(encoding="utf-8").splitlines()

@@ -111,7 +111,7 @@ def test_what_holds_passwords_is_its_owners_alone(cluster: Cluster) -> None:
 
 
 def _holds_a_login(path: Path) -> bool:
-    return "jaas" in path.read_text()
+    return "jaas" in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

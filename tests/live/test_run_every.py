@@ -141,8 +141,10 @@ def await_batches(process: subprocess.Popen[bytes], seen: Scrapes, log: Path) ->
     """Scrape until every job told of a batch, and some times more."""
     began, more = time.time(), SCRAPES_AFTER
     while more:
-        assert process.poll() is None, log.read_text()
-        assert time.time() < began + WORKS_S, f"only {seen.jobs(began)}: {log.read_text()}"
+        assert process.poll() is None, log.read_text(encoding="utf-8")
+        assert time.time() < began + WORKS_S, (
+            f"only {seen.jobs(began)}: {log.read_text(encoding='utf-8')}"
+        )
         time.sleep(16)
         try:
             seen.scrape()
@@ -163,7 +165,7 @@ def interrupt(process: subprocess.Popen[bytes], log: Path) -> float:
     assert family
     began = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(ENDS_S) == 130, log.read_text()
+    assert process.wait(ENDS_S) == 130, log.read_text(encoding="utf-8")
     took_s = time.monotonic() - began
     _, alive = psutil.wait_procs(family, timeout=30)
     assert not alive

@@ -86,7 +86,7 @@ def without_quotaflow(folder: Path) -> Path:
 @contextmanager
 def _running(command: list[str], log: Path, port: int) -> Iterator[None]:
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_NO_DAEMONIZE": "1"}
-    with log.open("w") as said:
+    with log.open("w", encoding="utf-8") as said:
         process = subprocess.Popen(command, stdout=said, stderr=said, env=environment)
     try:
         _await(process, log, port)
@@ -106,8 +106,8 @@ def _await(process: "subprocess.Popen[bytes]", log: Path, port: int) -> None:
         with socket.socket() as probe:
             if probe.connect_ex((LOOPBACK, port)) == 0:
                 return
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < until, log.read_text()
+        assert process.poll() is None, log.read_text(encoding="utf-8")
+        assert time.monotonic() < until, log.read_text(encoding="utf-8")
         time.sleep(0.2)
 
 

@@ -32,7 +32,7 @@ def test_a_payload_may_come_on_stdin(
     capsys: pytest.CaptureFixture[str], golden: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     payload = (golden / "otlp/rdk-idem-alice.data.bin").read_bytes()
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(payload)))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(payload), encoding="utf-8"))
     assert points(capsys, "-") == points(capsys, str(golden / "otlp/rdk-idem-alice.data.bin"))
 
 

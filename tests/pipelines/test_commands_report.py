@@ -22,7 +22,7 @@ def test_a_second_report_takes_the_place_of_the_first(
     for _ in range(2):
         assert execute(command) == 0
         assert capsys.readouterr().out == f"wrote {out}\n"
-        assert out.read_text().startswith("<!DOCTYPE html>")
+        assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["today.html"]
 
 
@@ -86,4 +86,4 @@ def test_the_cluster_that_conf_pins_may_be_unknown_yet(
     places = [f"warehouse.path={warehouse.conf.path}", "kafka.cluster_id=c1"]
     command = ["report", "--out", str(out), "--set", places[0], "--set", places[1]]
     assert execute(command) == 0, capsys.readouterr().err
-    assert "No job told of a cluster yet" in out.read_text()
+    assert "No job told of a cluster yet" in out.read_text(encoding="utf-8")

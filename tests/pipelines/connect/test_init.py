@@ -28,7 +28,7 @@ def run(out: Path, *words: str) -> int:
 
 def commands(file: Path, *, optional: bool = False) -> list[list[str]]:
     """The command lines of a script, as words; `optional`: those that are commented out too."""
-    lines = file.read_text().splitlines()
+    lines = file.read_text(encoding="utf-8").splitlines()
     shown = [line.removeprefix("# ") if optional else line for line in lines]
     return [shlex.split(line) for line in shown if line.startswith("kafka-")]
 
