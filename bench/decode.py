@@ -25,8 +25,9 @@ from payloads import batches
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.udfs import otlp_batch, otlp_columns
-from quotaflow.udfs.codecs import Limits
+from quotaflow.udfs.otlp import batch as otlp_batch
+from quotaflow.udfs.otlp import columns
+from quotaflow.udfs.otlp.codecs import Limits
 
 LIMITS = Limits()
 BATCH_BYTES = 4 << 20
@@ -41,7 +42,7 @@ Rates = dict[str, dict[str, float]]
 def quotaflow(payloads: list[bytes]) -> int:
     """Payload bytes to every column of client_metrics that a payload holds."""
     batch = otlp_batch.read(payloads, {}, LIMITS)
-    return int(otlp_columns.points(batch, np.flatnonzero(batch.keep)).num_rows)
+    return int(columns.points(batch, np.flatnonzero(batch.keep)).num_rows)
 
 
 def upb(payloads: list[bytes]) -> None:

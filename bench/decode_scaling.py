@@ -20,9 +20,9 @@ from payloads import one_resource
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.schemas import tables
-from quotaflow.udfs import otlp
-from quotaflow.udfs.codecs import Limits
+from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.otlp.codecs import Limits
 
 ROUNDS = 3
 PUSHES_EACH = 4
@@ -36,14 +36,14 @@ _POINTS_IN_13_KB = one_resource(0, 0)
 
 def as_batches(payloads: list[bytes]) -> list[pa.RecordBatch]:
     """Rows of telemetry_pushes as Spark hands them to a worker."""
-    schema = tables.TELEMETRY_PUSHES.arrow
+    schema = TELEMETRY_PUSHES.arrow
     rows = [{"payload": data, "compression": "none"} for data in payloads]
     return pa.Table.from_pylist(rows, schema=schema).to_batches(max_chunksize=ROWS_PER_BATCH)
 
 
 def decoded(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The decoding query's own step."""
-    return otlp.decode_pushes(Limits())(iter(batches))
+    return decode.decode_pushes(Limits())(iter(batches))
 
 
 def of_clients(clients: int) -> list[pa.RecordBatch]:

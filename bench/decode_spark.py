@@ -24,11 +24,11 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.pipelines import session
 from quotaflow.pipelines.config import Spark
-from quotaflow.schemas import tables
-from quotaflow.udfs import otlp
-from quotaflow.udfs.codecs import Limits
+from quotaflow.pipelines.spark import session
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+from quotaflow.udfs.otlp import decode as otlp
+from quotaflow.udfs.otlp.codecs import Limits
 
 ROUNDS = 3
 LOOP_COLUMNS = (
@@ -38,7 +38,7 @@ LOOP_COLUMNS = (
 
 def pushes(count: int) -> pa.Table:
     """Rows of telemetry_pushes with a made-up payload of 120 points each."""
-    schema = tables.TELEMETRY_PUSHES.arrow
+    schema = TELEMETRY_PUSHES.arrow
     columns = {name: pa.nulls(count, schema.field(name).type) for name in schema.names}
     columns["payload"] = pa.array([one_resource(n % 500, n) for n in range(count)])
     columns["compression"] = pa.array(["none"] * count)
@@ -48,7 +48,7 @@ def pushes(count: int) -> pa.Table:
 
 def quotaflow(rows: DataFrame) -> DataFrame:
     """The decoding query's own step."""
-    return rows.mapInArrow(otlp.decode_pushes(Limits()), tables.CLIENT_METRICS.sql_schema)
+    return rows.mapInArrow(otlp.decode_pushes(Limits()), CLIENT_METRICS.sql_schema)
 
 
 def pandas_loop(rows: DataFrame) -> DataFrame:

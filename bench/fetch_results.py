@@ -28,23 +28,28 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.pipelines import config, session
+from quotaflow.pipelines import config
 from quotaflow.pipelines.facts import fetches
-from quotaflow.pipelines.incremental import Keeper
-from quotaflow.pipelines.results import fetch_sizes, preferred_replicas
-from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.results.reads import fetch_sizes, preferred_replicas
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.fetch_sizes import FETCH_SIZES
+from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
+from quotaflow.schemas.tables.replicas import PREFERRED_REPLICAS
+from quotaflow.schemas.tables.requests import REQUESTS
 
 SPAN_S = 600
 GOAL_PER_S = 100_000
 TIMES_AS_MANY, TIMES_AS_LONG = 10, 11
 FILLED = (
-    tables.FETCHES,
-    tables.FETCH_SESSIONS,
-    tables.PREFERRED_REPLICAS,
-    tables.FETCH_SIZES,
-    tables.PIPELINE_PROGRESS,
+    FETCHES,
+    FETCH_SESSIONS,
+    PREFERRED_REPLICAS,
+    FETCH_SIZES,
+    PIPELINE_PROGRESS,
 )
 SEEN = datetime.fromtimestamp(START_US / 1e6, UTC)
 
@@ -87,7 +92,7 @@ def fill(warehouse: Warehouse, lines: int, partitions: int) -> int:
         "max_wait_ms": pa.array([500] * count),
     }
     columns = {name: given[name] for name in given.column_names} | made
-    made_context.fill(warehouse, tables.REQUESTS.name, _requests(columns, count))
+    made_context.fill(warehouse, REQUESTS.name, _requests(columns, count))
     topics = {id_: f"t{n}" for n, id_ in enumerate(IDS)}
     numbers = {id_: range(n, partitions, len(IDS)) for n, id_ in enumerate(IDS)}
     made_context.write(warehouse, "c", SEEN, topics, numbers)
@@ -95,7 +100,7 @@ def fill(warehouse: Warehouse, lines: int, partitions: int) -> int:
 
 
 def _requests(columns: dict[str, pa.Array], count: int) -> pa.Table:
-    shape = tables.REQUESTS.arrow
+    shape = REQUESTS.arrow
     arrays = [
         columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type)
         for f in shape
@@ -109,18 +114,18 @@ def run(spark: SparkSession, folder: Path, lines: int, partitions: int) -> Case:
     warehouse = Warehouse(conf.warehouse)
     count = fill(warehouse, lines, partitions)
     warehouse.ensure(spark, list(FILLED))
-    requests = warehouse.read(spark, tables.REQUESTS.name)
+    requests = warehouse.read(spark, REQUESTS.name)
     sum_s = _seconds(lambda: _sum(requests))
     follow, asked = fetches.Fetches(conf.fetch_sessions), fetches.lines(requests)
     fetches_s = _seconds(lambda: follow.write(asked, Batch(warehouse, "f", "f", 0)))
     results = (preferred_replicas.result({}), fetch_sizes.result(conf.quotas))
-    fetched = warehouse.read(spark, tables.FETCHES.name)
+    fetched = warehouse.read(spark, FETCHES.name)
     keeper = Keeper(results, conf)
     arrived = keeper.arrivals(fetched)
     results_s = _seconds(lambda: keeper.write(arrived, Batch(warehouse, "r", "r", 0)))
     rows = [warehouse.read(spark, r.table.name).count() for r in results]
-    state = warehouse.folder(tables.FETCH_SESSIONS.name).glob("*.parquet")
-    sessions = warehouse.read(spark, tables.FETCH_SESSIONS.name).count()
+    state = warehouse.folder(FETCH_SESSIONS.name).glob("*.parquet")
+    sessions = warehouse.read(spark, FETCH_SESSIONS.name).count()
     if fetched.count() != count or sessions != SESSIONS or not all(rows):
         raise ValueError(f"{fetched.count()} fetches, {sessions} sessions, rows {rows}")
     size = sum(file.stat().st_size for file in state)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.schemas import request_tables
+from quotaflow.schemas.tables import requests
 from quotaflow.udfs import fetch_sessions
 from quotaflow.udfs.fetch_sessions import FETCH, ROWS, SESSION
 
@@ -25,7 +25,7 @@ START_US = 1_795_262_400_000_000
 GOAL_PER_S = 60_000
 TIMES_AS_MANY, TIMES_AS_LONG = 10, 11
 IDS = [f"topic-id-{n:013d}" for n in range(10)]
-_PARTITION = request_tables.PARTITION
+_PARTITION = requests.PARTITION
 
 
 def batches(lines: int, partitions: int) -> list[pa.RecordBatch]:

@@ -23,11 +23,13 @@ from deltalake import write_deltalake
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.pipelines import config, session, sinks, sources
-from quotaflow.pipelines.job import Setting
-from quotaflow.pipelines.jobs import JOBS
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines import config
+from quotaflow.pipelines.jobs.job import Setting
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.streaming import sinks, sources
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -112,7 +114,7 @@ def costs(spark: "SparkSession", folder: Path, count: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         conf = config.load(overrides=[f"warehouse.path={name}", "ingest.receiver_topic=null"])
         warehouse = Warehouse(conf.warehouse)
-        warehouse.ensure(spark, tables.TABLES.values())
+        warehouse.ensure(spark, TABLES.values())
         setting, took = Setting(spark, conf, warehouse, "cluster"), {}
         for job in MEASURED:
             before_s = cpu_s()

@@ -22,8 +22,8 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.reader import Reader
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 JOBS = ("ingest_request_log", "client_metrics", "fetches", "request_results", "fetch_results")
 _Told = Callable[[object, object], None]

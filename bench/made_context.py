@@ -6,8 +6,8 @@ from datetime import datetime
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.replica import RACK_AWARE
 
 RACKS = ("az-a", "az-b", "az-c")
@@ -47,10 +47,10 @@ def write(
         "client_quotas": [],
     }
     for name in _FILLED:
-        fill(warehouse, name, pa.Table.from_pylist(rows[name], schema=tables.TABLES[name].arrow))
+        fill(warehouse, name, pa.Table.from_pylist(rows[name], schema=TABLES[name].arrow))
 
 
 def fill(warehouse: Warehouse, name: str, rows: pa.Table) -> None:
     """Make a table of these rows, by no Spark."""
-    by = list(tables.TABLES[name].partitioning) or None
+    by = list(TABLES[name].partitioning) or None
     write_deltalake(warehouse.folder(name), rows, partition_by=by)

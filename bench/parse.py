@@ -19,19 +19,21 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.pipelines import config, session
+from quotaflow.pipelines import config
 from quotaflow.pipelines.facts import requests
 from quotaflow.pipelines.facts.ingest import RequestLog
-from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.requests import REQUESTS
 
 LINES = Path(__file__).parents[1] / "tests" / "golden" / "lines"
 FILES = 4
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 LOOP_COLUMNS = pa.schema(
     [
-        tables.REQUESTS.arrow.field(name)
+        REQUESTS.arrow.field(name)
         for name in ("api", "api_version", "correlation_id", "client_id", "principal", "listener",
                      "connection_id", "client_software_name", "client_software_version",
                      "error_code", "total_time_ms", "local_time_ms", "remote_time_ms",
@@ -40,7 +42,7 @@ LOOP_COLUMNS = pa.schema(
 )  # fmt: skip
 LOOP_SQL = ", ".join(
     f"{column.name} {sql}"
-    for column in tables.REQUESTS.columns
+    for column in REQUESTS.columns
     for sql in [{"string": "STRING", "int32": "INT", "double": "DOUBLE"}.get(str(column.type))]
     if column.name in LOOP_COLUMNS.names
 )
@@ -112,7 +114,7 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
     """What is measured; each takes the number of its turn."""
     conf = config.Conf(warehouse=config.Warehouse(path=str(folder / "warehouse")))
     warehouse = Warehouse(conf.warehouse)
-    warehouse.ensure(spark, tables.TABLES.values())
+    warehouse.ensure(spark, TABLES.values())
     log = RequestLog(conf, "cluster")
 
     def records() -> DataFrame:
@@ -127,7 +129,7 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
     return {
         "scan alone": lambda _: to_nowhere(records()),
         "quotaflow: parsed, to nowhere": lambda _: to_nowhere(kept()),
-        "quotaflow: parsed, to Delta": lambda t: batch(t, "a").append(kept(), tables.REQUESTS),
+        "quotaflow: parsed, to Delta": lambda t: batch(t, "a").append(kept(), REQUESTS),
         "quotaflow: ingest batch, every table": lambda t: log.write(records(), batch(t, "b")),
         "Python json.loads loop, to nowhere": lambda _: to_nowhere(python_loop(records())),
     }

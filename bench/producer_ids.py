@@ -24,11 +24,12 @@ from pyspark.sql.streaming.state import GroupState
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.pipelines import config, session
-from quotaflow.pipelines.quota_sections import ProducerIds
-from quotaflow.pipelines.results import producer_id_rates
-from quotaflow.pipelines.results.result import Known
-from quotaflow.schemas import tables
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config import ProducerIds
+from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.results.producer_ids import producer_id_rates
+from quotaflow.pipelines.spark import session
+from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.udfs.producer_ids import KEY
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 
@@ -47,7 +48,7 @@ def write_facts(folder: Path, events: int, principals: int) -> None:
     """Rows of requests over ten minutes; of two sightings one is of an id seen before."""
     dice = np.random.default_rng(principals)
     folder.mkdir()
-    fields = {name: tables.REQUESTS.arrow.field(name).type for name in tables.REQUESTS.column_names}
+    fields = {name: REQUESTS.arrow.field(name).type for name in REQUESTS.column_names}
     for part in range(FILES):
         rows = events // FILES
         who = dice.integers(0, principals, rows)
@@ -76,7 +77,7 @@ def run(spark: SparkSession, folder: Path) -> float:
 def run_stateful(spark: SparkSession, folder: Path) -> float:
     """Seconds from facts to counts per second, with the filters in state."""
     start = time.perf_counter()
-    stream = spark.readStream.schema(tables.REQUESTS.sql_schema).parquet(str(folder))
+    stream = spark.readStream.schema(REQUESTS.sql_schema).parquet(str(folder))
     seen = producer_id_rates.result(ProducerIds()).relevant(stream).groupBy(*KEY)
     counts = seen.applyInPandasWithState(_count, COUNTED, "seen BINARY", "append", "NoTimeout")
     with tempfile.TemporaryDirectory() as checkpoint:

@@ -28,17 +28,20 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.pipelines import config, session
-from quotaflow.pipelines.incremental import Keeper
-from quotaflow.pipelines.results import producer_id_rates, producer_id_uses
-from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines import config
+from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.results.producer_ids import producer_id_rates, producer_id_uses
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES, PRODUCER_ID_USES
+from quotaflow.schemas.tables.requests import REQUESTS
 
 START_S = 1_795_262_400
 BATCH_S = 10
 PRINCIPALS = 1_000
-FILLED = (tables.PRODUCER_ID_USES, tables.PRODUCER_ID_RATES)
+FILLED = (PRODUCER_ID_USES, PRODUCER_ID_RATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def events(batch: int, count: int) -> pa.Table:
     who = dice.integers(0, PRINCIPALS, count)
     begin_us = (START_S + batch * BATCH_S) * 1_000_000
     time_us = pa.array(begin_us + np.sort(dice.integers(0, BATCH_S * 1_000_000, count)))
-    types = {name: tables.REQUESTS.arrow.field(name).type for name in tables.REQUESTS.column_names}
+    types = {name: REQUESTS.arrow.field(name).type for name in REQUESTS.column_names}
     columns = {
         "cluster_id": pa.array(["c"] * count),
         "event_time": time_us.view(types["event_time"]),
@@ -83,13 +86,13 @@ def follow(
     """Let batches come, as fast as they are done with or one every `every_s` seconds."""
     conf = config.Conf(warehouse=config.Warehouse(path=str(folder)))
     warehouse = Warehouse(conf.warehouse)
-    warehouse.ensure(spark, [tables.REQUESTS, tables.PIPELINE_PROGRESS, *FILLED])
+    warehouse.ensure(spark, [REQUESTS, PIPELINE_PROGRESS, *FILLED])
     results = (producer_id_uses.result(), producer_id_rates.result(conf.producer_ids))
     keeper = Keeper(results, conf)
     began = time.monotonic()
     for number in range(batches):
         facts = spark.createDataFrame(events(number, count))
-        warehouse.write(facts.write.format("delta").mode("append"), tables.REQUESTS.name)
+        warehouse.write(facts.write.format("delta").mode("append"), REQUESTS.name)
         batch = Batch(warehouse, "bench", "bench", number)
         yield _cost(spark, keeper, facts, batch)
         time.sleep(max(0.0, began + (number + 1) * every_s - time.monotonic()))

@@ -22,17 +22,11 @@ from kafka.errors import KafkaError as ClientError
 from quotaflow.demo import java_classes
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC, rack
 from quotaflow.demo.brokers import START_TIMEOUT_S, Brokers
-from quotaflow.demo.credentials import (
-    CLIENTS,
-    SCRAM_USER,
-    Credentials,
-    mechanism,
-    write_private,
-)
+from quotaflow.demo.credentials import CLIENTS, SCRAM_USER, Credentials, mechanism, write_private
 from quotaflow.demo.jvm import Jvm
 from quotaflow.demo.ports import LOOPBACK
 from quotaflow.pipelines.errors import ConfigError, KafkaError
-from quotaflow.pipelines.jars import kafka_jars
+from quotaflow.pipelines.spark.jars import kafka_jars
 
 MAX_NODES = 9
 _PREFERRED = 0

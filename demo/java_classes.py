@@ -9,8 +9,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from quotaflow.pipelines.errors import MissingToolError
-from quotaflow.pipelines.jars import cache_folder, locked
-from quotaflow.pipelines.java import OLDEST, javac
+from quotaflow.pipelines.spark.jars import cache_folder, locked
+from quotaflow.pipelines.spark.java import OLDEST, javac
 
 _SOURCES = (
     ("quotaflow.demo", "Tethered.java"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.java import java
+from quotaflow.pipelines.spark.java import java
 
 BROKER_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 TOOL_FLAGS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

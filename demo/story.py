@@ -13,11 +13,13 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
-from quotaflow.pipelines import config, run, session
-from quotaflow.pipelines.alert_rules import Alert, Alerts
-from quotaflow.pipelines.jobs import GROUPS, JOBS
-from quotaflow.pipelines.quota_sections import Quotas
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config import Alerts, Quotas
+from quotaflow.pipelines.config.alerts import Alert
+from quotaflow.pipelines.jobs import runner
+from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.pipelines.snapshots import take
+from quotaflow.pipelines.spark import session
 
 _JAAS = "QUOTAFLOW_DEMO_JAAS"
 # The default rule takes minutes; dave's quota holds his producer back for longer than this at once.
@@ -84,9 +86,9 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
         conf = conf_of(cluster, warehouse)
         # A snapshot looks up in facts who set what, and results look up what a snapshot found.
         facts, results = in_two(conf)
-        run.run(conf, facts, None, say)
+        runner.run(conf, facts, None, say)
         take.take(conf, datetime.now(UTC), say)
-        run.run(conf, results, None, say)
+        runner.run(conf, results, None, say)
     return report
 
 

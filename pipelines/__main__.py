@@ -18,7 +18,6 @@ from quotaflow.pipelines.commands import (
     jobs,
     metrics,
     notify,
-    output,
     plan,
     pseudonym,
     report,
@@ -33,7 +32,8 @@ from quotaflow.pipelines.commands import (
     why,
 )
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
-from quotaflow.pipelines.spark_errors import bridge_errors, jvm_ended
+from quotaflow.pipelines.spark.spark_errors import bridge_errors, jvm_ended
+from quotaflow.pipelines.terminal import output
 
 INTERRUPTED = 130
 _TOLD: tuple[type[Exception], ...] = (QuotaflowError, ModuleNotFoundError, TyperException, OSError)
@@ -118,7 +118,7 @@ def _line(error: Exception, arguments: list[str]) -> str | None:
     """What a user is told of an error; nothing where typer did, None of a fault of our own."""
     match error:
         case NeverMadeError():
-            from quotaflow.pipelines import fillers  # noqa: PLC0415  --help needs no tables
+            from quotaflow.pipelines.jobs import fillers  # noqa: PLC0415  --help needs no tables
 
             return f"{error}: {fillers.hint(error.table)}"
         case QuotaflowError():

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from quotaflow.pipelines import config, session
+from quotaflow.pipelines import config
+from quotaflow.pipelines.spark import session
+
+from .delta_tables import fill, warehouse  # noqa: F401  fixtures of all tests
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from quotaflow.udfs.codecs import COMPRESSION_NAMES, Limits, UnreadableError, decompress
+from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits, UnreadableError, decompress
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 

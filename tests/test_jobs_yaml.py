@@ -14,7 +14,7 @@ from databricks.sdk.service.jobs import JobAccessControlRequest, JobSettings
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import app
-from quotaflow.pipelines.jobs import GROUPS, JOBS
+from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 
 ROOT = Path(__file__).parent.parent
 JOBS_TEXT = (ROOT / "jobs.yaml").read_text()

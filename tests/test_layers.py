@@ -13,13 +13,13 @@ FOLDERS = (*LAYERS, "broker", "conf")
 HEAVY = {"pyspark", "pandas", "pyarrow"}
 # Spark Connect has none of these; only a local session may need them.
 CLASSIC = {"_jvm", "_jsc", "sparkContext", "rdd"}
-CLASSIC_ALLOWED = ("pipelines/session.py", "demo/", "tests/", "bench/")
+CLASSIC_ALLOWED = ("pipelines/spark/session.py", "demo/", "tests/", "bench/")
 # What may be refused, or is not there, has one place each that goes on without.
 ONE_PLACE = {
-    "persist": "pipelines/held.py",
-    "cache": "pipelines/held.py",
-    "createDataFrame": "pipelines/frames.py",
-    "py4j": "pipelines/spark_errors.py",
+    "persist": "pipelines/spark/caching.py",
+    "cache": "pipelines/spark/caching.py",
+    "createDataFrame": "pipelines/spark/frames.py",
+    "py4j": "pipelines/spark/spark_errors.py",
 }
 
 SOURCES = sorted(
@@ -129,7 +129,7 @@ def test_every_folder_is_looked_at(folder: str) -> None:
             ["uses _jvm", "uses rdd", "uses sparkContext"],
             id="what Spark Connect lacks",
         ),
-        pytest.param("pipelines/session.py", "spark._jvm", [], id="but a session may"),
+        pytest.param("pipelines/spark/session.py", "spark._jvm", [], id="but a session may"),
         pytest.param(
             "pipelines/x.py",
             "def f():\n    from py4j.protocol import Py4JError\n    spark.createDataFrame([])",
@@ -139,7 +139,7 @@ def test_every_folder_is_looked_at(folder: str) -> None:
         pytest.param(
             "pipelines/x.py", "frame.persist()", ["uses persist"], id="what serverless may refuse"
         ),
-        pytest.param("pipelines/held.py", "frame.persist()", [], id="in its one place"),
+        pytest.param("pipelines/spark/caching.py", "frame.persist()", [], id="in its one place"),
         pytest.param(
             "broker/x.py",
             "from quotaflow.schemas import tables",

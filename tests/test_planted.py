@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from quotaflow.udfs.codecs import compress
+from quotaflow.udfs.otlp.codecs import compress
 
 from .planted import found
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotaflow.schemas import fetch_tables
 from quotaflow.schemas.table import INT, LONG, STRING
+from quotaflow.schemas.tables import fetches
 from quotaflow.udfs.rules.fetch_line import Followed, Line, SessionState
 
 _Ints = npt.NDArray[np.int64]
@@ -129,7 +129,7 @@ def _fetched(lines: Lines, is_chosen: _Flags, found: list[Followed]) -> pa.Array
         "partition_max_bytes": pa.array(limits, LONG, mask=limits < 0),
     }
     mask = pa.array(answered)
-    fields = list(fetch_tables.FETCHED)
+    fields = list(fetches.FETCHED)
     arrays = [
         known[f.name] if f.name in known else lines.partitions.field(f.name).filter(mask)
         for f in fields
@@ -144,7 +144,7 @@ def _starved(found: list[Followed]) -> pa.Array:
     keys = list(chain.from_iterable(one.starved for one in found))
     is_unknown = [one.asked_count is None for one in found]
     offsets = offsets_of([len(one.starved) for one in found])
-    values = named(keys, fetch_tables.STARVED, {})
+    values = named(keys, fetches.STARVED, {})
     return pa.ListArray.from_arrays(offsets, values, mask=pa.array(is_unknown))
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from quotaflow.schemas import fetch_tables, request_tables
 from quotaflow.schemas.table import LONG, STRING, sql_type
+from quotaflow.schemas.tables import fetches, requests
 from quotaflow.udfs.fetch_columns import (
     Lines,
     columns,
@@ -29,16 +29,16 @@ SESSION, FETCH, END = "session", "fetch", "end"
 """What a row is: a session as it was, a line, or a line told again for the session it ended."""
 
 _FILLED = {"session_state", "session_partitions", "response_bytes", "partitions", "starved"}
-_FETCH = fetch_tables.FETCHES.arrow
-_OF_SESSION = [f for f in fetch_tables.FETCH_SESSIONS.arrow if f.name not in _FETCH.names]
+_FETCH = fetches.FETCHES.arrow
+_OF_SESSION = [f for f in fetches.FETCH_SESSIONS.arrow if f.name not in _FETCH.names]
 PASSED = [name for name in _FETCH.names if name not in _FILLED]
 """Columns of a line that pass through."""
 ROWS = pa.schema(
     [
         *(_FETCH.field(name) for name in PASSED),
         pa.field("response_session_id", LONG),
-        pa.field("forgotten", request_tables.REQUESTS.arrow.field("forgotten").type),
-        pa.field("partitions", request_tables.REQUESTS.arrow.field("partitions").type),
+        pa.field("forgotten", requests.REQUESTS.arrow.field("forgotten").type),
+        pa.field("partitions", requests.REQUESTS.arrow.field("partitions").type),
         *_OF_SESSION,
         pa.field("session", LONG),
         pa.field("kind", STRING),
@@ -191,7 +191,7 @@ def _held(sessions: list[FetchSession]) -> pa.Array:
         "partition_max_bytes": [one.max_bytes for one in kept],
         "end_offset": [one.end_offset for one in kept],
     }
-    values = named([one.partition for one in kept], fetch_tables.HELD, numbers)
+    values = named([one.partition for one in kept], fetches.HELD, numbers)
     is_lost = pa.array([not one.is_known for one in sessions])
     return pa.ListArray.from_arrays(offsets_of([len(one) for one in held]), values, mask=is_lost)
 

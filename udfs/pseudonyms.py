@@ -13,7 +13,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from quotaflow.schemas.table import STRING
-from quotaflow.udfs.codecs import Limits, UnreadableError, compress, decompress
+from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, compress, decompress
 from quotaflow.udfs.rules.pseudonym import COLUMNS, SCOPE_NAME, Plain, Pseudonyms
 from quotaflow.udfs.rules.request_body import hidden_body
 

@@ -6,7 +6,7 @@ from itertools import starmap
 import pyarrow as pa
 
 from quotaflow.schemas.table import INT
-from quotaflow.udfs.rules.subscription import subscription_id
+from quotaflow.udfs.rules.client_metrics import subscription_id
 
 EXPECTED = "expected_subscription_id"
 _OF = ("error_code", "requested_metrics", "push_interval_ms", "client_instance_id")

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines import reader, views
-from quotaflow.pipelines.commands import values
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.reader import Reader
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import ddl, tables
+from quotaflow.pipelines.terminal import values
+from quotaflow.pipelines.warehouse import reader, views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas import ddl
+from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +28,7 @@ def open_reader(conf: Conf) -> Reader:
 
 def extents(tables_reader: Reader) -> list[dict[str, Any]]:
     """One row per table with what it holds, then one per view."""
-    of_tables = [_extent(tables_reader, name) for name in tables.TABLES]
+    of_tables = [_extent(tables_reader, name) for name in TABLES]
     of_views = [
         {"name": name, "meaning": f"view: {view.comment}"}
         for name, view in sorted(views.load().items())
@@ -37,14 +38,14 @@ def extents(tables_reader: Reader) -> list[dict[str, Any]]:
 
 def create_statements(name: str | None) -> Iterator[str]:
     """CREATE text of one table or view, or of all."""
-    for each in [known(name)] if name else [*tables.TABLES, *views.load()]:
-        table = tables.TABLES.get(each)
+    for each in [known(name)] if name else [*TABLES, *views.load()]:
+        table = TABLES.get(each)
         yield f"{ddl.create(table, each) if table else ddl.create_view(views.load()[each])};"
 
 
 def known(name: str) -> str:
     """The name, if a table or view is called so. Raises ConfigError with the nearest right one."""
-    names = [*tables.TABLES, *views.load()]
+    names = [*TABLES, *views.load()]
     if name in names:
         return name
     near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
@@ -66,7 +67,7 @@ def select(
     limit: int | None,
 ) -> str:
     """The query behind `show`: newest first where the table has a time."""
-    table = tables.TABLES.get(name)
+    table = TABLES.get(name)
     time = f'"{table.time}"' if table else None
     if since and not time:
         raise ConfigError(f"{name} is a view without an event time: use --where instead of --since")
@@ -89,5 +90,5 @@ def _extent(tables_reader: Reader, name: str) -> dict[str, Any]:
         "rows": extent.rows,
         "last_event_time": None if last is None else values.iso(last, "us"),
         "size_bytes": extent.size_bytes,
-        "meaning": tables.TABLES[name].comment,
+        "meaning": TABLES[name].comment,
     }

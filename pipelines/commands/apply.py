@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output, plan, values
+from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.feedback.change import Plan
     from quotaflow.pipelines.feedback.outcome import Outcome
-    from quotaflow.pipelines.feedback.restore import Returns
+    from quotaflow.pipelines.feedback.restore_plan import Returns
 
 _INTERRUPTED = 130
 
@@ -58,20 +59,23 @@ def apply(
     """
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines import interrupts  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import applying, frozen  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.feedback import (  # noqa: PLC0415  imports pyarrow
+        apply_run,
+        frozen_plans,
+    )
 
-    wanted = None if plan_id is None else frozen.load(settings, plan_id)
+    wanted = None if plan_id is None else frozen_plans.load(settings, plan_id)
     if not yes:
-        made, outcomes = applying.tried(settings, wanted, datetime.now(UTC))
+        made, outcomes = apply_run.tried(settings, wanted, datetime.now(UTC))
         _show(made, outcomes, as_json=as_json)
         if made.changes:
             output.note("Nothing was written: --yes writes it.")
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
-        made, outcomes = applying.applied(settings, wanted, output.note, _stopped(is_over))
+        made, outcomes = apply_run.applied(settings, wanted, output.note, _stopped(is_over))
         _show(made, outcomes, as_json=as_json)
-        _exit(_recorded(applying.problem(outcomes)), is_over())
+        _exit(_recorded(apply_run.problem(outcomes)), is_over())
 
 
 def restore(
@@ -100,10 +104,10 @@ def restore(
     """
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines import interrupts  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import applying, restoring  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import apply_run, restore_run  # noqa: PLC0415
 
     if not yes:
-        found = restoring.due(settings, datetime.now(UTC), everything=everything)
+        found = restore_run.due(settings, datetime.now(UTC), everything=everything)
         _given_back(found, [], as_json=as_json)
         missed = _missed(found)
         if missed is not None:
@@ -114,39 +118,39 @@ def restore(
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
-        found, outcomes = restoring.restored(
+        found, outcomes = restore_run.restored(
             settings, output.note, _stopped(is_over), everything=everything
         )
         _given_back(found, outcomes, as_json=as_json)
         _note_steps(found)
-        problems = [_recorded(applying.problem(outcomes)), _missed(found)]
+        problems = [_recorded(apply_run.problem(outcomes)), _missed(found)]
         _exit("; ".join(filter(None, problems)) or None, is_over())
 
 
 def _show(made: "Plan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
-    from quotaflow.pipelines.commands import planned  # noqa: PLC0415
+    from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
 
     if as_json:
-        output.lines(values.json_line(each) for each in planned.ended(outcomes))
+        output.lines(values.json_line(each) for each in plan_text.ended(outcomes))
     else:
-        output.lines(planned.text(made))
-        output.lines(planned.ends(outcomes))
-    for line in planned.held(made):
+        output.lines(plan_text.text(made))
+        output.lines(plan_text.ends(outcomes))
+    for line in plan_text.held(made):
         output.note(line)
 
 
 def _given_back(found: "Returns", outcomes: "list[Outcome]", *, as_json: bool) -> None:
-    from quotaflow.pipelines.commands import planned  # noqa: PLC0415
+    from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
     from quotaflow.pipelines.feedback.change import Plan  # noqa: PLC0415
 
     if as_json:
-        due = planned.objects(Plan(found.changes, ()))
-        told = planned.ended(outcomes) if outcomes else due
+        due = plan_text.objects(Plan(found.changes, ()))
+        told = plan_text.ended(outcomes) if outcomes else due
         output.lines(values.json_line(each) for each in told)
     else:
-        output.lines(planned.given_back(found))
-        output.lines(planned.ends(outcomes))
-    for line in planned.left(found):
+        output.lines(plan_text.given_back(found))
+        output.lines(plan_text.ends(outcomes))
+    for line in plan_text.left(found):
         output.note(line)
 
 

@@ -10,8 +10,9 @@ from typing import IO, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError
+from quotaflow.pipelines.terminal import output, values
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _STDIN = Path("-")
@@ -49,7 +50,7 @@ def decode(
     settings = options.conf(conf, overrides)
     payload = _bounded(file, settings.ingest.max_line_bytes)
     from quotaflow.pipelines.commands import payloads  # noqa: PLC0415  imports pyarrow
-    from quotaflow.udfs.codecs import UnreadableError  # noqa: PLC0415
+    from quotaflow.udfs.otlp.codecs import UnreadableError  # noqa: PLC0415
 
     try:
         points = payloads.points(payload, codec, settings.payloads)

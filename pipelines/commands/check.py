@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.quality.check import Found
@@ -72,7 +73,7 @@ def check(
 def _show(found: "Found", *, as_json: bool, as_csv: bool) -> None:
     import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
 
-    from quotaflow.schemas.quality_tables import QUALITY_RESULTS  # noqa: PLC0415
+    from quotaflow.schemas.tables.quality import QUALITY_RESULTS  # noqa: PLC0415
 
     is_for_people = not (as_json or as_csv)
     chosen = found.failed if is_for_people else found.rows

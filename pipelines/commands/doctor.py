@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 import typer
 
-from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.terminal import output, values
 
 _NAMES = ["state", "subject", "seen", "remedy"]
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import output
 
 Servers = Annotated[
     str | None,
@@ -46,16 +47,16 @@ def init(
     """
     if bootstrap_server is None and conf is None:
         raise ConfigError("--bootstrap-server is missing: name brokers as host:port,host:port")
-    from quotaflow.pipelines import kafka_properties  # noqa: PLC0415
+    from quotaflow.pipelines.config import kafka  # noqa: PLC0415
 
-    problem = bootstrap_server is not None and kafka_properties.servers_problem(bootstrap_server)
+    problem = bootstrap_server is not None and kafka.servers_problem(bootstrap_server)
     if problem:
         raise ConfigError(f"--bootstrap-server {bootstrap_server}: {problem}")
     servers = [f"kafka.properties.bootstrap.servers={bootstrap_server}"] if bootstrap_server else []
     settings = options.conf(conf, [*servers, *(overrides or [])])
-    from quotaflow.pipelines.connect import files, found  # noqa: PLC0415
+    from quotaflow.pipelines.connect import cluster_discovery, files  # noqa: PLC0415
 
-    cluster = found.OFFLINE if offline else found.asked(settings)
+    cluster = cluster_discovery.OFFLINE if offline else cluster_discovery.asked(settings)
     contents = files.made(settings, cluster, datetime.now(UTC))
     files.write(out, contents, over=force)
     output.lines(str(out / name) for name in contents)

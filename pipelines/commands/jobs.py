@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import output
 
 Jobs = Annotated[
     list[str] | None,
@@ -83,10 +84,11 @@ def run_jobs(
         raise ConfigError("say how often: exactly one of --once and --every 10s")
     every_s = None if every is None else options.seconds(every)
     values = options.conf(conf, overrides)
-    from quotaflow.pipelines import prometheus, run  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.jobs import runner  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.monitoring import prometheus  # noqa: PLC0415  imports pyspark
 
     with prometheus.told(values, metrics_port, metrics_file):
-        rows = run.run(
+        rows = runner.run(
             values,
             jobs or [],
             every_s,
@@ -105,7 +107,7 @@ def list_jobs(as_json: options.AsJson = False, as_csv: options.AsCsv = False) ->
     Example: quotaflow jobs
     """
     options.one_format(as_json, as_csv)
-    from quotaflow.pipelines.jobs import JOBS  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415  imports pyspark
 
     names = ["name", "meaning", "reads", "fills"]
     rows = [

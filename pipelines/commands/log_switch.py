@@ -7,9 +7,9 @@ from typing import Any
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import planning, request_logger
 from quotaflow.pipelines.feedback.request_logger import ON, QUIET, Switch
-from quotaflow.pipelines.sql_text import literal
-from quotaflow.schemas import tables
+from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.configs import LOGGING_LEVELS
+from quotaflow.schemas.tables.requests import REQUESTS
 
 BYTES_PER_LINE = 1_100
 """Of a usual mix: broker/README.md has the sizes by API."""
@@ -27,7 +27,7 @@ def expected(conf: Conf, cluster_id: str) -> Volume:
 
     What ingest leaves out (the brokers' own quorum, forwarded copies) comes on top.
     """
-    if not planning.is_made(conf, tables.REQUESTS.name):
+    if not planning.is_made(conf, REQUESTS.name):
         return Volume({})
     of = f"cluster_id = {literal(cluster_id)}"
     found = planning.rows(

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError
+from quotaflow.pipelines.terminal import output
 
 if TYPE_CHECKING:
     from quotaflow.schemas.metrics import Metric

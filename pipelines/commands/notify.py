@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.terminal import output, values
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be told.")]
 
@@ -32,15 +33,15 @@ def notify(
     Example: quotaflow notify --dry-run
     """
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines import notifying  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.monitoring import notifier  # noqa: PLC0415  imports pyarrow
 
     now = datetime.now(UTC)
     if dry_run:
-        for notice in notifying.waiting(settings, now):
-            shown = notifying.body(notice)
+        for notice in notifier.waiting(settings, now):
+            shown = notifier.body(notice)
             output.lines([values.json_line(shown) if as_json else _line(shown)])
         return
-    told = notifying.tell(settings, now)
+    told = notifier.tell(settings, now)
     for refusal in told.refused:
         output.note(f"refused: {refusal}")
     counts = {

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from quotaflow.pipelines.config import Payloads
-from quotaflow.schemas import tables
-from quotaflow.udfs import otlp
-from quotaflow.udfs.codecs import Limits, UnreadableError
+from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
 
 
 def points(payload: bytes, codec: str, bounds: Payloads) -> Iterator[pa.RecordBatch]:
@@ -16,15 +16,15 @@ def points(payload: bytes, codec: str, bounds: Payloads) -> Iterator[pa.RecordBa
     Raises UnreadableError with the reason the pipeline would quarantine it for.
     """
     known = {"payload": [payload], "compression": [codec]}
-    schema = tables.TELEMETRY_PUSHES.arrow
+    schema = TELEMETRY_PUSHES.arrow
     push = pa.RecordBatch.from_pydict(
         {name: known.get(name, [None]) for name in schema.names}, schema=schema
     )
-    (opened,) = otlp.inspect_pushes(limits(bounds))(iter([push]))
+    (opened,) = decode.inspect_pushes(limits(bounds))(iter([push]))
     reason = opened.column("unreadable_reason")[0].as_py()
     if reason is not None:
         raise UnreadableError(reason, opened.column("unreadable_detail")[0].as_py() or "")
-    return otlp.decode_pushes(limits(bounds))(iter([opened]))
+    return decode.decode_pushes(limits(bounds))(iter([opened]))
 
 
 def limits(bounds: Payloads) -> Limits:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -51,7 +52,7 @@ def show_plan(
     if as_json and jikkou:
         raise ConfigError("--json and --jikkou exclude each other: name one")
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines.commands import planned  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.feedback import jikkou as yaml  # noqa: PLC0415
     from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
 
@@ -60,22 +61,22 @@ def show_plan(
     if plan.changes and save:
         _save(settings, plan, now)
     if as_json:
-        output.lines(values.json_line(change) for change in planned.objects(plan))
+        output.lines(values.json_line(change) for change in plan_text.objects(plan))
     elif jikkou:
         output.lines(yaml.documents(plan))
     else:
-        output.lines(planned.text(plan))
-    for line in planned.held(plan):
+        output.lines(plan_text.text(plan))
+    for line in plan_text.held(plan):
         output.note(line)
     if plan.changes:
-        output.note(planned.waiting(plan) + " " + _next(plan, save=save))
+        output.note(plan_text.waiting(plan) + " " + _next(plan, save=save))
         raise typer.Exit(0 if exit_zero else CHANGES_WAITING)
 
 
 def _save(settings: "Conf", plan: "Plan", now: datetime) -> None:
-    from quotaflow.pipelines.feedback import frozen  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.feedback import frozen_plans  # noqa: PLC0415  imports pyspark
 
-    frozen.save(settings, plan, now, output.note)
+    frozen_plans.save(settings, plan, now, output.note)
 
 
 def _next(plan: "Plan", *, save: bool) -> str:

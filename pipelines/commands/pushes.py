@@ -10,11 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.commands import payloads, values
+from quotaflow.pipelines.commands import payloads
 from quotaflow.pipelines.config import Ingest, Payloads
-from quotaflow.schemas import tables
-from quotaflow.udfs import otlp
-from quotaflow.udfs.codecs import COMPRESSION_NAMES
+from quotaflow.pipelines.terminal import values
+from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES
 from quotaflow.udfs.rules.client_metrics import ALL
 
 Row = dict[str, Any]
@@ -61,14 +62,14 @@ class Pushes:
         if push is None:
             return
         limits = payloads.limits(self.bounds)
-        (opened,) = otlp.inspect_pushes(limits)(iter([push]))
+        (opened,) = decode.inspect_pushes(limits)(iter([push]))
         told = opened.drop_columns(["payload"]).to_pylist()[0]
         if self._is_known(told):
             return
         self.pushes += 1
         self._say_what_is_wrong(told)
         if told["unreadable_reason"] is None:
-            for row in values.rows(otlp.decode_pushes(limits)(iter([opened]))):
+            for row in values.rows(decode.decode_pushes(limits)(iter([opened]))):
                 if ALL in self.metrics or (row["metric"] or "").startswith(self.metrics):
                     self.points += 1
                     yield row
@@ -83,8 +84,8 @@ class Pushes:
             if push is None or push["client_instance_id"] not in self.client_instance_ids:
                 return None
             known = push | {"cluster_id": self.cluster_id, "record_time": _moment(record.timestamp)}
-            row = {name: known.get(name) for name in tables.TELEMETRY_PUSHES.column_names}
-            return pa.RecordBatch.from_pylist([row], schema=tables.TELEMETRY_PUSHES.arrow)
+            row = {name: known.get(name) for name in TELEMETRY_PUSHES.column_names}
+            return pa.RecordBatch.from_pylist([row], schema=TELEMETRY_PUSHES.arrow)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None  # not what a broker writes: ingest keeps it in quarantine, with the reason
 

@@ -9,12 +9,12 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines import frames, session
-from quotaflow.pipelines.commands import output, values
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import requests
-from quotaflow.schemas import tables
+from quotaflow.pipelines.spark import frames, session
+from quotaflow.pipelines.terminal import output, values
 from quotaflow.schemas.table import BINARY, INT, LONG, STRING, TIMESTAMP
+from quotaflow.schemas.tables.requests import REQUESTS
 
 _CHUNK_BYTES = 32 * 1024 * 1024
 _CHUNK_LINES = 20_000
@@ -55,7 +55,7 @@ class Lines:
         for chunk in _chunks(content, self.conf.ingest.max_line_bytes):
             records = frames.of(spark, self._records(chunk))
             parsed = requests.parse(records, self.conf.ingest, cluster_id).orderBy("offset")
-            kept = [*tables.REQUESTS.column_names, "reason", "left_out", "text"]
+            kept = [*REQUESTS.column_names, "reason", "left_out", "text"]
             for row in values.rows(parsed.select(kept).toArrow().to_batches()):
                 if self._is_kept(row.pop("reason"), row.pop("left_out"), row.pop("text"), row):
                     yield row

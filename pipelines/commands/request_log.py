@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, FeedbackError, KafkaError
+from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.commands.arrivals import Arrivals
+    from quotaflow.pipelines.commands.line_counts import Arrivals
     from quotaflow.pipelines.config import Conf
     from quotaflow.pipelines.feedback.request_logger import Switch, Wanted
 
@@ -98,11 +99,12 @@ def _apis(text: str | None) -> frozenset[str]:
 
 
 def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_json: bool) -> None:
-    from quotaflow.pipelines import interrupts, tail  # noqa: PLC0415
-    from quotaflow.pipelines.commands import log_switch, planned  # noqa: PLC0415
-    from quotaflow.pipelines.commands.arrivals import Arrivals  # noqa: PLC0415
+    from quotaflow.pipelines import interrupts  # noqa: PLC0415
+    from quotaflow.pipelines.commands import log_switch, plan_text  # noqa: PLC0415
+    from quotaflow.pipelines.commands.line_counts import Arrivals  # noqa: PLC0415
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
     from quotaflow.pipelines.feedback.ledger import DONE  # noqa: PLC0415
+    from quotaflow.pipelines.kafka import tail  # noqa: PLC0415
 
     topic, partitions = _topic(settings)
     arrivals = Arrivals(frozenset(wanted.broker_ids), apis)
@@ -116,7 +118,7 @@ def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_js
                 lambda: "interrupted" if is_over() else None,
                 begun=switches.append,
             )
-            for each in planned.ends(outcomes):
+            for each in plan_text.ends(outcomes):
                 output.note(each)
             for each in log_switch.left(settings, switches[0]):
                 output.note(each)
@@ -141,7 +143,7 @@ def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_js
 
 
 def _topic(settings: "Conf") -> tuple[str, dict[str, int]]:
-    from quotaflow.pipelines import admin  # noqa: PLC0415
+    from quotaflow.pipelines.kafka import admin  # noqa: PLC0415
 
     topic = settings.ingest.request_log_topic
     if topic is None:
@@ -160,7 +162,7 @@ def _follow(
     *,
     as_json: bool,
 ) -> None:
-    from quotaflow.pipelines.commands import arrivals as shown  # noqa: PLC0415
+    from quotaflow.pipelines.commands import line_counts as shown  # noqa: PLC0415
 
     begun = told = time.monotonic()
     while (now := time.monotonic()) < begun + for_s and not is_over():
@@ -176,22 +178,22 @@ def _follow(
 
 
 def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
-    from quotaflow.pipelines import spark_errors  # noqa: PLC0415
-    from quotaflow.pipelines.commands import planned  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import applying, planning, request_logger  # noqa: PLC0415
+    from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import apply_run, planning, request_logger  # noqa: PLC0415
+    from quotaflow.pipelines.spark import spark_errors  # noqa: PLC0415
 
     try:
         found, outcomes = request_logger.given_back(settings, keys, output.note)
     except _NOT_GIVEN_BACK + spark_errors.bridge_errors():
         _tell_commands(settings, switch, keys)
         raise
-    for each in (*planned.ends(outcomes), *planned.left(found)):
+    for each in (*plan_text.ends(outcomes), *plan_text.left(found)):
         output.note(each)
     told = {o.change.desired.key for o in outcomes}
     told |= {each.key for each in found.yielded}
     # Of a broker that did not say whether it was switched on, nor now.
     is_open = {record.key for record in planning.ledger(settings).open} & {*keys} - told
-    if applying.problem(outcomes) or found.unanswered or found.refused or is_open:
+    if apply_run.problem(outcomes) or found.unanswered or found.refused or is_open:
         _tell_commands(settings, switch, keys)
         raise FeedbackError("not every level was given back: `quotaflow restore --all --yes` does")
 

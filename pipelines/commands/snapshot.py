@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import output
 
 
 def register(app: typer.Typer) -> None:
@@ -39,8 +40,8 @@ def snapshot(
     Example: quotaflow snapshot client_quotas configs
     """
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines.reader import nearest  # noqa: PLC0415  imports deltalake
     from quotaflow.pipelines.snapshots import sections, take  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.warehouse.reader import nearest  # noqa: PLC0415  imports deltalake
 
     known = [table.name for table in sections.TABLES]
     for name in tables or []:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.commands import grid, options, output, values
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.terminal import grid, output, values
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from quotaflow.pipelines.config import Conf
-    from quotaflow.pipelines.health import Health
-    from quotaflow.pipelines.job_health import JobHealth
+    from quotaflow.pipelines.monitoring.health import Health
+    from quotaflow.pipelines.monitoring.job_health import JobHealth
 
 _WATCH_S = 5
 _COLUMNS = [
@@ -43,7 +44,7 @@ def status(
     Example: quotaflow status --watch
     """
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines import health  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.monitoring import health  # noqa: PLC0415  imports pyarrow
 
     if watch and not as_json:
         _watch(settings)
@@ -61,7 +62,7 @@ def _watch(settings: "Conf") -> None:
     """Redraws in place. What it shows is text, whatever a name holds."""
     from rich.live import Live  # noqa: PLC0415  only here
 
-    from quotaflow.pipelines import health  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.monitoring import health  # noqa: PLC0415  imports pyarrow
 
     with Live(refresh_per_second=1, transient=False) as live:
         while True:
@@ -132,7 +133,7 @@ def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
 
 
 def _behind(job: "JobHealth") -> str | None:
-    from quotaflow.pipelines.job_health import span  # noqa: PLC0415  imports with health
+    from quotaflow.pipelines.monitoring.job_health import span  # noqa: PLC0415  imports with health
 
     if job.behind_s is None:
         return None
@@ -143,7 +144,7 @@ def _behind(job: "JobHealth") -> str | None:
 
 
 def _ago(moment: datetime | None, now: datetime) -> str | None:
-    from quotaflow.pipelines.job_health import span  # noqa: PLC0415  imports with health
+    from quotaflow.pipelines.monitoring.job_health import span  # noqa: PLC0415  imports with health
 
     return f"{span(max((now - moment).total_seconds(), 0))} ago" if moment else None
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.terminal import output
 
 
 def register(app: typer.Typer) -> None:
@@ -98,10 +99,10 @@ def sql(
 
     settings = options.conf(conf, overrides)
     if spark:
-        from quotaflow.pipelines import spark_sql  # noqa: PLC0415  starts a JVM
+        from quotaflow.pipelines.warehouse import spark_reader  # noqa: PLC0415  starts a JVM
 
         limit = None if as_json or as_csv else output.MOST_ROWS_ON_TERMINAL + 1
-        answer = spark_sql.query(settings, query, limit, output.note)
+        answer = spark_reader.query(settings, query, limit, output.note)
     else:
         answer = answers.open_reader(settings).query(query)
     names, rows = list(answer.schema.names), answers.rows(answer, query)

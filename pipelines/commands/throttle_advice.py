@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.terminal import output
 
 if TYPE_CHECKING:
+    from quotaflow.pipelines.advice.move_advice import MoveAdvice
     from quotaflow.pipelines.feedback.kafka_configs import Connection
-    from quotaflow.pipelines.move_advice import MoveAdvice
     from quotaflow.udfs.rules.move_throttle import MoveThrottle, Side
 
 COLUMNS = (
@@ -53,9 +54,10 @@ def throttle_advice(
     Example: quotaflow throttle-advice move.json
     """
     options.one_format(as_json, as_csv)
-    from quotaflow.pipelines import move_advice, reassignment_file  # noqa: PLC0415  pydantic
+    from quotaflow.pipelines.advice import move_advice  # noqa: PLC0415  pydantic
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
     from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
+    from quotaflow.pipelines.kafka import reassignment_file  # noqa: PLC0415  pydantic
 
     settings, wanted = options.conf(conf, overrides), reassignment_file.read(file)
     found = move_advice.advise(answers.open_reader(settings), wanted, settings)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.commands.asked import Asked
+    from quotaflow.pipelines.commands.subscription_request import Asked
     from quotaflow.pipelines.config import Conf
 
 INTERVAL_S, FOR_S = range(1, 3_601), range(10, 86_401)
@@ -61,20 +62,20 @@ def troubleshoot(
     interval_s = _seconds("--interval", interval, INTERVAL_S, "every push costs client and broker")
     for_s = _seconds("--for", period, FOR_S, "a rule of conf asks for longer")
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines.commands import asked  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.commands import subscription_request  # noqa: PLC0415  imports pyarrow
 
     now = datetime.now(UTC)
     until = now + timedelta(seconds=for_s)
-    wanted = asked.Request(client, prefixes, interval_s * 1_000, now, until)
-    prepared = asked.prepare(settings, wanted)
+    wanted = subscription_request.Request(client, prefixes, interval_s * 1_000, now, until)
+    prepared = subscription_request.prepare(settings, wanted)
     for text in prepared.notes:
         output.note(text)
     if yes:
         _follow(settings, prepared, for_s, as_json=as_json)
     elif as_json:
-        output.lines([values.json_line(asked.as_object(prepared))])
+        output.lines([values.json_line(subscription_request.as_object(prepared))])
     else:
-        output.lines(asked.text(prepared))
+        output.lines(subscription_request.text(prepared))
 
 
 def _seconds(option: str, text: str, bounds: range, why: str) -> int:
@@ -85,8 +86,9 @@ def _seconds(option: str, text: str, bounds: range, why: str) -> int:
 
 
 def _follow(settings: "Conf", prepared: "Asked", for_s: int, *, as_json: bool) -> None:
-    from quotaflow.pipelines import interrupts, loan, tail  # noqa: PLC0415
+    from quotaflow.pipelines import interrupts  # noqa: PLC0415
     from quotaflow.pipelines.commands.pushes import Pushes  # noqa: PLC0415
+    from quotaflow.pipelines.kafka import tail, temporary_subscription  # noqa: PLC0415
 
     properties, made = settings.kafka.properties, prepared.lease
     pushes = Pushes(
@@ -102,7 +104,7 @@ def _follow(settings: "Conf", prepared: "Asked", for_s: int, *, as_json: bool) -
     with interrupts.noted() as is_over:
         with (
             tail.opened(properties, partitions) as poll,
-            loan.lent(properties, made, prepared.take_back, output.note),
+            temporary_subscription.lent(properties, made, prepared.take_back, output.note),
         ):
             output.note(f"asked by client-metrics {made.name}: Ctrl-C takes it back")
             for record in _until(poll, for_s, is_over):

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import output
 
 From = Annotated[
     str, typer.Option("--from", metavar="TIME", help="From 2d ago, or an ISO time, on.")
@@ -55,9 +56,9 @@ def upkeep(
     """
     options.one_format(as_json, as_csv)
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines import upkeep as care  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines.reader import nearest  # noqa: PLC0415
-    from quotaflow.schemas.tables import TABLES  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.maintenance import upkeep as care  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.warehouse.reader import nearest  # noqa: PLC0415
+    from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415  imports pyarrow
 
     for name in tables or []:
         if name not in TABLES:
@@ -93,7 +94,7 @@ def rebuild(
     first, last = _between(since, until)
     size_s = options.seconds(at_once)
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines import rebuild as again  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.maintenance import rebuild as again  # noqa: PLC0415  imports pyspark
 
     rows = again.rebuild(settings, again.Asked(table, first, last, size_s, yes), output.note)
     output.note(f"{rows} rows written")
@@ -123,15 +124,15 @@ def backfill(
     first, last = _between(since, until)
     size_s = options.seconds(at_once)
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines import backfill as again  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines import named  # noqa: PLC0415
-    from quotaflow.pipelines.jobs import JOBS  # noqa: PLC0415
-    from quotaflow.pipelines.reader import nearest  # noqa: PLC0415
-    from quotaflow.pipelines.spans import Span  # noqa: PLC0415
+    from quotaflow.pipelines.jobs import selection  # noqa: PLC0415
+    from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415
+    from quotaflow.pipelines.maintenance import backfill as again  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.streaming.time_ranges import Span  # noqa: PLC0415
+    from quotaflow.pipelines.warehouse.reader import nearest  # noqa: PLC0415
 
     known = list(again.jobs(settings))
     if job in JOBS:
-        named.refuse_off(JOBS[job], settings)
+        selection.refuse_off(JOBS[job], settings)
     if job not in known:
         raise ConfigError(f"no job {job} reads a topic{nearest(job, known)}")
     added = again.backfill(settings, job, Span(first, last), size_s, output.note)

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, output
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.terminal import output
 
 
 def register(app: typer.Typer) -> None:
@@ -43,11 +44,11 @@ def what_if(
     Example: quotaflow what-if --producer-ids-rate 0.5 --principal User:etl
     """
     options.one_format(as_json, as_csv)
-    from quotaflow.pipelines.commands import replayed  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.commands import quota_replay  # noqa: PLC0415  imports pyarrow
 
     start = options.since(since, datetime.now(UTC)) if since else None
-    found = replayed.waited(options.conf(conf, overrides), producer_ids_rate, principal, start)
+    found = quota_replay.waited(options.conf(conf, overrides), producer_ids_rate, principal, start)
     rows = (who.row() for who in found)
-    output.write(rows, replayed.COLUMNS, as_json=as_json, as_csv=as_csv, by_worth=False)
-    for line in replayed.summaries(found):
+    output.write(rows, quota_replay.COLUMNS, as_json=as_json, as_csv=as_csv, by_worth=False)
+    for line in quota_replay.summaries(found):
         output.note(line)

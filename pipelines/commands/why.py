@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.commands import options, output, values
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.why import Why
+    from quotaflow.pipelines.advice.why import Why
 
 _LIMIT_NAMES = (
     "client_id",
@@ -56,10 +57,10 @@ def why(
 
     Example: quotaflow why dave --at 10m
     """
-    from quotaflow.pipelines import why_text  # noqa: PLC0415  imports pydantic and pyarrow
+    from quotaflow.pipelines.advice import why_text  # noqa: PLC0415  imports pydantic and pyarrow
+    from quotaflow.pipelines.advice.why import why as find  # noqa: PLC0415
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
     from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
-    from quotaflow.pipelines.why import why as find  # noqa: PLC0415
 
     settings = options.conf(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None
@@ -89,7 +90,7 @@ def _client(row: dict[str, Any]) -> str:
 
 
 def _limit(row: dict[str, Any]) -> dict[str, Any]:
-    from quotaflow.pipelines.why_text import entity_of, named  # noqa: PLC0415
+    from quotaflow.pipelines.advice.why_text import entity_of, named  # noqa: PLC0415
 
     set_for = None if row["quota"] is None else named(entity_of(row))
     shown = {name: row.get(name) for name in _LIMIT_NAMES}

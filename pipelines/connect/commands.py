@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from quotaflow.pipelines.config import Conf, Ingest
-from quotaflow.pipelines.connect.found import Found
+from quotaflow.pipelines.connect.cluster_discovery import Found
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted, tool
 from quotaflow.schemas import acls
 from quotaflow.schemas.acls import CLUSTER, Acl

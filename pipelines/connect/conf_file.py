@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.connect.found import Found
+from quotaflow.pipelines.connect.cluster_discovery import Found
 
 _LOGIN = """\
     # security.protocol: SASL_SSL

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.connect import commands, conf_file
-from quotaflow.pipelines.connect.found import Found
+from quotaflow.pipelines.connect.cluster_discovery import Found
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.kafka_configs import quoted

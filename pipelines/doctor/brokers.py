@@ -8,11 +8,11 @@ from typing import Any
 from kafka import errors as kafka_errors
 from kafka.protocol import admin as requests
 
-from quotaflow.pipelines.cluster_state import BROKER_LOGGER, CLIENT_METRICS, UnansweredError
-from quotaflow.pipelines.doctor.asked import Asked
+from quotaflow.pipelines.doctor.cluster_probe import Asked
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
 from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.kafka_configs import tool
+from quotaflow.pipelines.kafka.cluster_state import BROKER_LOGGER, CLIENT_METRICS, UnansweredError
 from quotaflow.schemas.configs import LOGGING_LEVELS, REQUEST_LOGGER
 
 _GET_SUBSCRIPTIONS, _PUSH = 71, 72

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.doctor import machine, stored
+from quotaflow.pipelines.doctor import machine, stored_tables
 from quotaflow.pipelines.doctor.finding import BAD, OK, Finding, of_error
 from quotaflow.pipelines.errors import QuotaflowError
 
@@ -12,15 +12,15 @@ from quotaflow.pipelines.errors import QuotaflowError
 def examine(conf: Conf) -> Iterator[Finding]:
     """Look at everything in turn; only reads, and fetches nothing."""
     yield from machine.findings(conf)
-    yield from stored.findings(conf, datetime.now(UTC))
+    yield from stored_tables.findings(conf, datetime.now(UTC))
     yield from _cluster(conf)
 
 
 def _cluster(conf: Conf) -> Iterator[Finding]:
     # kafka-python is slow to import.
-    from quotaflow.pipelines import admin  # noqa: PLC0415
     from quotaflow.pipelines.doctor import brokers, request_log, rights, topics  # noqa: PLC0415
-    from quotaflow.pipelines.doctor.asked import asking  # noqa: PLC0415
+    from quotaflow.pipelines.doctor.cluster_probe import asking  # noqa: PLC0415
+    from quotaflow.pipelines.kafka import admin  # noqa: PLC0415
 
     servers = conf.kafka.properties.get("bootstrap.servers", "no bootstrap.servers")
     try:

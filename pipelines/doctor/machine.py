@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from quotaflow.pipelines import extras, health, jars, java, session
+from quotaflow.pipelines import extras
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, of_error, tried
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.monitoring import health
+from quotaflow.pipelines.spark import jars, java, session
 
 _OF_EXTRAS = {
     "local": ("pyspark", "delta"),

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quotaflow.pipelines import tail
-from quotaflow.pipelines.admin import Cluster
-from quotaflow.pipelines.doctor.asked import Asked
+from quotaflow.pipelines.doctor.cluster_probe import Asked
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, of_error
 from quotaflow.pipelines.errors import QuotaflowError
+from quotaflow.pipelines.kafka import tail
+from quotaflow.pipelines.kafka.admin import Cluster
 from quotaflow.schemas import events
 
 _MOST = 50

@@ -7,12 +7,12 @@ from kafka import errors as kafka_errors
 from kafka.protocol import admin as requests
 from kafka.protocol.metadata import MetadataRequest
 
-from quotaflow.pipelines.cluster_state import UnansweredError
 from quotaflow.pipelines.connect.commands import granted
-from quotaflow.pipelines.doctor.asked import Asked
+from quotaflow.pipelines.doctor.cluster_probe import Asked
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
 from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.schemas import acls
 from quotaflow.schemas.acls import Acl
 

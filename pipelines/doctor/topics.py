@@ -7,14 +7,14 @@ from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import OffsetSpec
 
-from quotaflow.pipelines import checkpoints
-from quotaflow.pipelines.admin import Cluster, Topic
-from quotaflow.pipelines.checkpoints import Checkpoint
-from quotaflow.pipelines.cluster_state import TOPIC
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.doctor.asked import Asked
+from quotaflow.pipelines.doctor.cluster_probe import Asked
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
-from quotaflow.pipelines.job_health import span
+from quotaflow.pipelines.kafka.admin import Cluster, Topic
+from quotaflow.pipelines.kafka.cluster_state import TOPIC
+from quotaflow.pipelines.monitoring.job_health import span
+from quotaflow.pipelines.streaming import checkpoints
+from quotaflow.pipelines.streaming.checkpoints import Checkpoint
 
 _KEYS = ("request_log_topic", "receiver_topic", "otlp_topic")
 _JOBS = {

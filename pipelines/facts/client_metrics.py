@@ -9,14 +9,14 @@ from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.equality import null_safe
 from quotaflow.pipelines.facts.ingest import payload_limits
-from quotaflow.pipelines.held import held
-from quotaflow.pipelines.sinks import Batch, Count, rows_by_cluster
-from quotaflow.pipelines.spans import Span, any_of, joined
-from quotaflow.schemas import tables
-from quotaflow.udfs import otlp
-from quotaflow.udfs.codecs import Limits
+from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.spark.frames import null_safe
+from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
+from quotaflow.pipelines.streaming.time_ranges import Span, any_of, joined
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+from quotaflow.udfs.otlp import decode as otlp
+from quotaflow.udfs.otlp.codecs import Limits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,9 +27,7 @@ _ONE_PUSH = ["client_instance_id", "payload_sha256"]
 # With the numbers: librdkafka tells of several connections under one node id.
 _ONE_POINT = ["cluster_id", "series_id", "event_time", "start_time", "value", "value_int"]
 _OF_PUSH = [
-    name
-    for name in tables.TELEMETRY_PUSHES.column_names
-    if name in tables.CLIENT_METRICS.column_names
+    name for name in TELEMETRY_PUSHES.column_names if name in CLIENT_METRICS.column_names
 ] + ["compression", "payload"]
 _COUNT = "count(1) AS rows"
 _CLUSTER = "max_by(cluster_id, record_time) AS cluster_id"
@@ -55,7 +53,7 @@ def each_push_once(pushes: "DataFrame", max_lateness_s: int) -> "DataFrame":
 
 def decode(pushes: "DataFrame", limits: Limits) -> "DataFrame":
     """Pushes to data points."""
-    return pushes.mapInArrow(otlp.decode_pushes(limits), tables.CLIENT_METRICS.sql_schema)
+    return pushes.mapInArrow(otlp.decode_pushes(limits), CLIENT_METRICS.sql_schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +82,14 @@ class Points:
         """
         read = partial(batch.warehouse.read, spark)
         shipped = span.holds("record_time")
-        pushes = read(tables.TELEMETRY_PUSHES.name).where(
-            f"unreadable_reason IS NULL AND {shipped}"
-        )
-        stay = read(tables.CLIENT_METRICS.name).where(f"NOT {shipped}")
+        pushes = read(TELEMETRY_PUSHES.name).where(f"unreadable_reason IS NULL AND {shipped}")
+        stay = read(CLIENT_METRICS.name).where(f"NOT {shipped}")
         once = _without(_best_of_each(pushes), stay, _ONE_PUSH)
         points = decode(once, payload_limits(self.conf))
         if self.conf.ingest.otlp_topic is not None:
             points = _without(points.dropDuplicates(_ONE_POINT), stay, _ONE_POINT)
         with held(points) as kept:
-            batch.replace(kept, tables.CLIENT_METRICS, shipped)
+            batch.replace(kept, CLIENT_METRICS, shipped)
             return rows_by_cluster(kept)
 
 
@@ -109,7 +105,7 @@ def _without(new: "DataFrame", there: "DataFrame", key: list[str]) -> "DataFrame
 
 def _append(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]:
     """Append points; returns what to count, and the cluster of those shipped last."""
-    table, told = tables.CLIENT_METRICS, Observation()
+    table, told = CLIENT_METRICS, Observation()
     observed = points.observe(told, F.expr(_COUNT), F.expr(_CLUSTER))
     rows = batch.appended(points.sparkSession, table)
     if rows is None:
@@ -136,7 +132,7 @@ def _at(us: int) -> datetime:
 
 
 def _append_unseen(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]:
-    table = tables.CLIENT_METRICS
+    table = CLIENT_METRICS
     with held(points) as decoded:
         found = decoded.agg(F.expr(_COUNT), F.expr(_CLUSTER)).collect()[0]
         if not found["rows"]:

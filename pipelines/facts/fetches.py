@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.fetch_sections import FetchSessions
-from quotaflow.pipelines.held import held
-from quotaflow.pipelines.sinks import Batch, Count
-from quotaflow.schemas import tables
+from quotaflow.pipelines.config import FetchSessions
+from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
+from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.udfs import fetch_sessions
 from quotaflow.udfs.fetch_sessions import END, FETCH, KEY, SESSION
 from quotaflow.udfs.rules.fetch_session import MAX_EPOCH
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _BROKER = ["cluster_id", "broker_id"]
 _EVER = "session_id IS NOT NULL"
-_OF_LINE = [name for name in fetch_sessions.ROWS.names if name in tables.REQUESTS.column_names]
+_OF_LINE = [name for name in fetch_sessions.ROWS.names if name in REQUESTS.column_names]
 _IS_FULL = "coalesce(session_epoch, -1) <= 0"
 _NAMED = "coalesce(session_id, 0)"
 _BEGUN = f"if({_IS_FULL}, coalesce(response_session_id, 0), 0)"
@@ -53,7 +54,7 @@ class Fetches:
     def write(self, asked: "DataFrame", batch: Batch) -> None:
         """Follow every session, append, and report what came and which sessions were dropped."""
         spark = asked.sparkSession
-        sessions = batch.warehouse.read(spark, tables.FETCH_SESSIONS.name)
+        sessions = batch.warehouse.read(spark, FETCH_SESSIONS.name)
         with (
             held(follow(asked, sessions, self.conf.idle_s)) as followed,
             held(with_dropped(followed, self.conf)) as kept,
@@ -67,9 +68,9 @@ class Fetches:
             if not told["rows"]:
                 return
             counts = _counts(told["rows"], kept.groupBy("dropped").count().collect())
-            batch.append(fetched, tables.FETCHES)
+            batch.append(fetched, FETCHES)
             batch.report(spark, counts, told["cluster_id"], told["newest"])
-            batch.replace(kept.where("dropped IS NULL"), tables.FETCH_SESSIONS, _EVER)
+            batch.replace(kept.where("dropped IS NULL"), FETCH_SESSIONS, _EVER)
 
 
 def lines(requests: "DataFrame") -> "DataFrame":
@@ -120,7 +121,7 @@ def with_dropped(followed: "DataFrame", conf: FetchSessions) -> "DataFrame":
 
 
 def _counts(lines: int, sessions: "list[Row]") -> list[Count]:
-    table, state = tables.FETCHES.name, tables.FETCH_SESSIONS.name
+    table, state = FETCHES.name, FETCH_SESSIONS.name
     of_sessions = [
         Count("left_out" if row["dropped"] else "out", row["count"], state, row["dropped"])
         for row in sessions

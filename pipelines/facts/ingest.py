@@ -16,10 +16,12 @@ from quotaflow.pipelines.facts import (
     telemetry_pushes,
     telemetry_subscriptions,
 )
-from quotaflow.pipelines.held import held
-from quotaflow.pipelines.sinks import Batch, Count
-from quotaflow.schemas import tables
-from quotaflow.udfs.codecs import Limits
+from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.schemas.tables.control import QUARANTINE
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES, TELEMETRY_SUBSCRIPTIONS
+from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 if TYPE_CHECKING:
@@ -57,12 +59,12 @@ class RequestLog:
         routed = self._parsed(records.where(_may_be_routed()))
         if told["GET_TELEMETRY_SUBSCRIPTIONS"]:
             answers = telemetry_subscriptions.from_requests(routed)
-            batch.append(answers, tables.TELEMETRY_SUBSCRIPTIONS)
+            batch.append(answers, TELEMETRY_SUBSCRIPTIONS)
         if told["PUSH_TELEMETRY"]:
             pushes = telemetry_pushes.from_requests(routed)
             counts += write_pushes(pushes, batch, self.conf, self._pseudonyms, bad_lines)
         elif bad_lines is not None:
-            batch.append(bad_lines, tables.QUARANTINE)
+            batch.append(bad_lines, QUARANTINE)
         if told["in"]:
             batch.report(records.sparkSession, counts, self.cluster_id, told["latest"])
 
@@ -126,7 +128,7 @@ def write_pushes(
     limits = payload_limits(conf)
     inspected = telemetry_pushes.inspected(pushes, limits)
     with held(privacy.with_hidden_payloads(inspected, pseudonyms, limits)) as opened:
-        batch.append(opened, tables.TELEMETRY_PUSHES)
+        batch.append(opened, TELEMETRY_PUSHES)
         groups = opened.groupBy("unreadable_reason").count().collect()
         bad = {g["unreadable_reason"]: g["count"] for g in groups if g["unreadable_reason"]}
         quarantined = [bad_lines] if bad_lines is not None else []
@@ -137,7 +139,7 @@ def write_pushes(
                 if len(quarantined) == 1
                 else quarantined[0].unionByName(quarantined[1])
             )
-            batch.append(rows, tables.QUARANTINE)
+            batch.append(rows, QUARANTINE)
         out = Count("out", sum(g["count"] for g in groups), "telemetry_pushes")
         return [out, *(Count("quarantined", n, "client_metrics", r) for r, n in bad.items())]
 
@@ -148,7 +150,7 @@ def _without_what_no_table_takes(parsed: "DataFrame") -> "DataFrame":
     """
     routed = _kept() & F.col("api").isin(*_ROUTED)
     return parsed.select(
-        *tables.REQUESTS.column_names,
+        *REQUESTS.column_names,
         "reason",
         "left_out",
         F.when(routed, F.col("line")).alias("line"),
@@ -167,12 +169,12 @@ def _appended(parsed: "DataFrame", batch: Batch) -> dict[str, Any]:
     """
     if batch.replayed:
         # Delta may skip the append, and then there is nothing to observe.
-        batch.append(requests.select_requests(parsed), tables.REQUESTS)
+        batch.append(requests.select_requests(parsed), REQUESTS)
         return parsed.agg(*_told()).collect()[0].asDict()
     seen = Observation()
     # All that is observed is computed: what other tables take is not asked for here.
     observed = parsed.drop("line", "value").observe(seen, *_told())
-    batch.append(requests.select_requests(observed), tables.REQUESTS)
+    batch.append(requests.select_requests(observed), REQUESTS)
     return seen.get
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from quotaflow.udfs import pseudonyms as udf
-from quotaflow.udfs.codecs import Limits
+from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 if TYPE_CHECKING:

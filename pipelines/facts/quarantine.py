@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from quotaflow.schemas import tables
+from quotaflow.schemas.tables.control import QUARANTINE
 
 HEAD_BYTES = 4_096
 # Kafka logs these bodies in full, and one can log in with what they hold.
@@ -17,7 +17,7 @@ def from_lines(parsed: DataFrame) -> DataFrame:
         parsed.where(F.col("reason").isNotNull())
         .withColumn("is_secret", F.col("value").cast("string").rlike(_TELLTALE))
         .withColumns(_kept("requests", F.col("api"), F.col("value")))
-        .select(tables.QUARANTINE.column_names)
+        .select(QUARANTINE.column_names)
     )
 
 
@@ -28,7 +28,7 @@ def from_pushes(pushes: DataFrame) -> DataFrame:
         .withColumns({"reason": F.col("unreadable_reason"), "is_secret": F.lit(False)})
         .withColumns(_kept("client_metrics", F.col("unreadable_detail"), F.col("payload")))
         .withColumn("size_bytes", F.col("wire_bytes"))  # also of a payload that was withheld
-        .select(tables.QUARANTINE.column_names)
+        .select(QUARANTINE.column_names)
     )
 
 

@@ -6,10 +6,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.config.ingest import one_of
 from quotaflow.pipelines.facts import lines
 from quotaflow.pipelines.facts.partitions import with_partitions
-from quotaflow.pipelines.sampling import one_of
-from quotaflow.schemas import events, tables
+from quotaflow.schemas import events
+from quotaflow.schemas.tables.requests import REQUESTS
 
 # Values of configs a broker prints although their names say secret; it hides those it knows.
 # Possessive: Java remembers on its stack, for each character, what it could give back.
@@ -88,7 +89,7 @@ def source() -> dict[str, Column]:
 def select_requests(parsed: DataFrame) -> DataFrame:
     """The rows of `requests`: readable, and not left out."""
     kept = F.col("reason").isNull() & F.col("left_out").isNull()
-    return parsed.where(kept).select(tables.REQUESTS.column_names)
+    return parsed.where(kept).select(REQUESTS.column_names)
 
 
 def _left_out(ingest: Ingest) -> Column:

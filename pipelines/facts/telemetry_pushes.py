@@ -5,12 +5,12 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Ingest
 from quotaflow.pipelines.facts.requests import source
-from quotaflow.schemas import tables
 from quotaflow.schemas.table import sql_type
-from quotaflow.udfs import otlp
-from quotaflow.udfs.codecs import COMPRESSION_NAMES, Limits
+from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits
 
-_STATUS = ", ".join(f"`{f.name}` {sql_type(f.type)}" for f in otlp.STATUS)
+_STATUS = ", ".join(f"`{f.name}` {sql_type(f.type)}" for f in decode.STATUS)
 _WITHHELD, _WITHHELD_DETAIL = "withheld_reason", "withheld_detail"
 _DETAIL_CHARS = 200
 
@@ -67,7 +67,7 @@ def from_receiver(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFr
 def from_collector(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
     """Records of an OpenTelemetry Collector's Kafka exporter (otlp_proto), a batch of it each.
 
-    Whose points they are stands in their resources (udfs/otlp_context), not in the record.
+    Whose points they are stands in their resources (udfs/otlp/context), not in the record.
     """
     return _from_records(records, ingest, cluster_id, "otlp").transform(_columns)
 
@@ -88,7 +88,7 @@ def _from_records(records: DataFrame, ingest: Ingest, cluster_id: str, route: st
     } | source()
     unknown = {
         column.name: F.lit(None).cast(sql_type(column.type))
-        for column in tables.TELEMETRY_PUSHES.columns
+        for column in TELEMETRY_PUSHES.columns
         if column.name not in of_route
     }
     return records.withColumns(unknown | of_route)
@@ -103,7 +103,7 @@ def compression(id_: Column) -> Column:
 def inspected(pushes: DataFrame, limits: Limits) -> DataFrame:
     """Pushes with what opening each payload told: its size, its hash, and why it is unreadable."""
     schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in pushes.schema)
-    opened = pushes.mapInArrow(otlp.inspect_pushes(limits), f"{schema}, {_STATUS}")
+    opened = pushes.mapInArrow(decode.inspect_pushes(limits), f"{schema}, {_STATUS}")
     # A payload that was withheld looks like an empty one to whoever opens it.
     held = F.col(_WITHHELD).isNotNull()
     told = {
@@ -118,8 +118,8 @@ def inspected(pushes: DataFrame, limits: Limits) -> DataFrame:
 
 
 def _columns(pushes: DataFrame) -> DataFrame:
-    filled_later = set(otlp.STATUS.names)
-    names = [name for name in tables.TELEMETRY_PUSHES.column_names if name not in filled_later]
+    filled_later = set(decode.STATUS.names)
+    names = [name for name in TELEMETRY_PUSHES.column_names if name not in filled_later]
     return pushes.select(*names, _WITHHELD, _WITHHELD_DETAIL)
 
 

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.facts.telemetry_pushes import compression
-from quotaflow.schemas import tables
+from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
 from quotaflow.udfs import subscriptions
 
 
@@ -16,7 +16,7 @@ def from_requests(parsed: DataFrame) -> DataFrame:
         & F.col("reason").isNull()
         & F.col("left_out").isNull()
     )
-    table = tables.TELEMETRY_SUBSCRIPTIONS
+    table = TELEMETRY_SUBSCRIPTIONS
     rows = answers.withColumns(
         {
             "client_instance_id": response["clientInstanceId"],

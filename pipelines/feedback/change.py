@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from quotaflow.pipelines.feedback.desired import Desired, Entity
+from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
 from quotaflow.schemas.configs import (
     BROKER,
     BROKER_LOGGER,

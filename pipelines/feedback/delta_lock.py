@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.errors import LockedError
-from quotaflow.pipelines.sql_text import literal
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas.control_tables import FEEDBACK_LOCKS
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import FEEDBACK_LOCKS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

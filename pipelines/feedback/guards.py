@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from quotaflow.pipelines.feedback.change import RENEW, Change, Held, same
-from quotaflow.pipelines.feedback.desired import Desired, Entity, Group
+from quotaflow.pipelines.feedback.desired_configs import Desired, Entity, Group
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.schemas.config_values import Number
 from quotaflow.schemas.configs import (

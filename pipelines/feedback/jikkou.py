@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from quotaflow.pipelines.feedback.change import RENEW, Change, Plan
-from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.desired_configs import Entity
 from quotaflow.schemas.configs import CLIENT_ID, USER
 
 _API = "kafka.jikkou.io/v1beta2"

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.desired_configs import Entity
 from quotaflow.schemas.configs import CLIENT_ID, CONFIGS, ENTITY_TYPES
 from quotaflow.udfs.rules.quota import Entity as QuotaEntity
 

@@ -8,16 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from quotaflow.pipelines.feedback.change import (
-    APPEND,
-    APPLY,
-    RENEW,
-    RESTORE,
-    SUBTRACT,
-    parts,
-    same,
-)
-from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.change import APPEND, APPLY, RENEW, RESTORE, SUBTRACT, parts, same
+from quotaflow.pipelines.feedback.desired_configs import Entity
 
 BEGUN, DONE = "begun", "done"
 UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"

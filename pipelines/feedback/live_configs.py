@@ -12,10 +12,10 @@ from typing import Any
 from kafka.admin import AlterConfigOp, ConfigResourceType, ConfigSourceType
 from kafka.protocol import admin as requests
 
-from quotaflow.pipelines import rights
-from quotaflow.pipelines.cluster_state import UNKNOWN_TOPIC, ClusterState, UnansweredError
 from quotaflow.pipelines.feedback.change import DELETE, Change
-from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.kafka import rights
+from quotaflow.pipelines.kafka.cluster_state import UNKNOWN_TOPIC, ClusterState, UnansweredError
 from quotaflow.schemas.configs import (
     BROKER,
     BROKER_LOGGER,

@@ -21,7 +21,7 @@ from quotaflow.pipelines.feedback.change import (
     operation,
     same,
 )
-from quotaflow.pipelines.feedback.desired import Desired, Group
+from quotaflow.pipelines.feedback.desired_configs import Desired, Group
 from quotaflow.pipelines.feedback.guards import Bounds, Standing
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.ledger import Ledger

@@ -6,19 +6,20 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 from typing import Any
 
-from quotaflow.pipelines import session, spark_sql, views
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import inputs, ledger_rows, others
+from quotaflow.pipelines.feedback import evidence_checks, other_writers, plan_rows
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired import Desired, Group
+from quotaflow.pipelines.feedback.desired_configs import Desired, Group
 from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY, Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.feedback.preflight import Preflight
-from quotaflow.pipelines.reader import Reader
-from quotaflow.pipelines.sql_text import literal
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.warehouse import spark_reader, views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.configs import (
     BROKER,
     CLIENT_METRICS,
@@ -28,10 +29,10 @@ from quotaflow.schemas.configs import (
     TOPIC,
     USER,
 )
-from quotaflow.schemas.control_tables import CONFIG_CHANGES
-from quotaflow.schemas.quality_tables import QUALITY_RESULTS
+from quotaflow.schemas.tables.control import CONFIG_CHANGES
+from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 from quotaflow.udfs.rules.client_metrics import Client
-from quotaflow.udfs.rules.preflight import Live
+from quotaflow.udfs.rules.subscription_safety import Live
 
 _FIELDS = tuple(name for name in Desired.__dataclass_fields__ if name != "entity_client_id")
 # A snapshot of some tables, or one that was refused configs or quotas, tells nothing of those.
@@ -99,7 +100,7 @@ def ledger(settings: Conf) -> Ledger:
     """What we wrote to clusters so far, as the journal tells; nothing before the first apply."""
     if not is_made(settings, CONFIG_CHANGES.name):
         return Ledger()
-    return Ledger.of(ledger_rows.record(row) for row in rows(settings, ledger_rows.SELECT))
+    return Ledger.of(plan_rows.record(row) for row in rows(settings, plan_rows.SELECT))
 
 
 def preflight(settings: Conf, cluster_id: str) -> Preflight:
@@ -121,7 +122,7 @@ def knows_clients(settings: Conf) -> bool:
 def rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
     """The answer to a query that bounds how many rows it has."""
     if settings.warehouse.catalog_schema:
-        found: list[dict[str, Any]] = spark_sql.query(settings, sql, None).read_all().to_pylist()
+        found: list[dict[str, Any]] = spark_reader.query(settings, sql, None).read_all().to_pylist()
         return found
     return Reader(Warehouse(settings.warehouse)).rows(sql)
 
@@ -193,14 +194,16 @@ def _known(settings: Conf, now: datetime) -> dict[str, Any]:
     return {
         "inputs_at": {name: newest.get(job) for name, job in _TOLD_BY.items()},
         "entities": {kind: counts[ENTITY_TYPES[kind]] for kind in (USER, BROKER, TOPIC)},
-        "others": others.managers(ask, now, settings.plan.tolerated_managers, is_own),
+        "others": other_writers.managers(ask, now, settings.plan.tolerated_managers, is_own),
     }
 
 
 def unsound(settings: Conf, evidence: Collection[str]) -> dict[str, str]:
     """Why checks keep a plan from standing on these tables and views, of those where they do."""
     is_checked = is_made(settings, QUALITY_RESULTS.name)
-    return inputs.unsound(settings, partial(rows, settings) if is_checked else None, evidence)
+    return evidence_checks.unsound(
+        settings, partial(rows, settings) if is_checked else None, evidence
+    )
 
 
 def refused(settings: Conf) -> dict[str, str]:

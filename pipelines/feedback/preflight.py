@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from quotaflow.pipelines.feedback.desired import Group
+from quotaflow.pipelines.feedback.desired_configs import Group
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.udfs.rules.client_metrics import Subscription
-from quotaflow.udfs.rules.preflight import Live, harm
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
+from quotaflow.udfs.rules.subscription_safety import Live, harm
 
 Resources = Mapping[str, Mapping[str, str]]
 

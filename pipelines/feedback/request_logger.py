@@ -10,22 +10,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from quotaflow.pipelines import failure
-from quotaflow.pipelines.cluster_state import UnansweredError
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, KafkaError, LockedError
-from quotaflow.pipelines.feedback import planning, restoring, turn
-from quotaflow.pipelines.feedback.apply import Apply, Configs
+from quotaflow.pipelines.feedback import exclusive_section, planning, restore_run
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired import Desired, Entity
+from quotaflow.pipelines.feedback.change_writer import Apply, Configs
+from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
 from quotaflow.pipelines.feedback.guards import SNAPSHOT, Bounds
 from quotaflow.pipelines.feedback.kafka_configs import command
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.restore import Key, Returns
-from quotaflow.pipelines.spark_errors import bridge_errors
+from quotaflow.pipelines.feedback.restore_plan import Key, Returns
+from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+from quotaflow.pipelines.spark import failures
+from quotaflow.pipelines.spark.spark_errors import bridge_errors
 from quotaflow.schemas.configs import BROKER_LOGGER, LOGGING_LEVELS, REQUEST_LOGGER
 
 ON = "DEBUG"
@@ -72,14 +72,14 @@ def seen(conf: Conf, broker_ids: Collection[int], for_s: int, now: datetime) -> 
 
     Raises ConfigError for a broker there is not, KafkaError where the cluster is silent.
     """
-    with turn.cluster(conf) as (cluster_id, configs):
+    with exclusive_section.cluster(conf) as (cluster_id, configs):
         there = _brokers(configs)
         unknown = [str(broker_id) for broker_id in broker_ids if broker_id not in there]
         if unknown:
             known = ", ".join(str(broker_id) for broker_id in there)
             raise ConfigError(f"no broker {', '.join(unknown)} is up: those that are: {known}")
         wanted = Wanted(cluster_id, tuple(sorted(set(broker_ids)) or there), for_s)
-        ledger = turn.ours(planning.ledger(conf), cluster_id)
+        ledger = exclusive_section.ours(planning.ledger(conf), cluster_id)
         return _switch(conf, wanted, configs, ledger, now)
 
 
@@ -96,7 +96,7 @@ def switched(
 
     `begun` is told what is about to be written: whatever fails after it, that may be on.
     """
-    with turn.taken(conf, report, stopped, passed) as taken:
+    with exclusive_section.taken(conf, report, stopped, passed) as taken:
         apply, now = taken.apply, datetime.now(UTC)
         found = _switch(conf, wanted, apply.configs, taken.ledger, now)
         begun(found)
@@ -113,15 +113,15 @@ def given_back(
     disk is full: then it is given back without a record, and the next restore finds that it is so.
     """
     try:
-        return restoring.restored(conf, report, keys=keys)
+        return restore_run.restored(conf, report, keys=keys)
     except _UNRECORDED + bridge_errors() as error:
-        report(f"given back without a record, which the next restore adds: {failure.line(error)}")
-    with turn.cluster(conf) as (cluster_id, configs):
-        ledger = turn.ours(planning.ledger(conf), cluster_id).supposed().only(keys)
+        report(f"given back without a record, which the next restore adds: {failures.line(error)}")
+    with exclusive_section.cluster(conf) as (cluster_id, configs):
+        ledger = exclusive_section.ours(planning.ledger(conf), cluster_id).supposed().only(keys)
         now = datetime.now(UTC)
-        found = restoring.returns(conf, ledger, configs, now, everything=True)
+        found = restore_run.returns(conf, ledger, configs, now, everything=True)
         apply = Apply(configs, _Unrecorded(), uuid.uuid4().hex, lambda: datetime.now(UTC))
-        return found, apply.run(restoring.PLAN_ID, found.changes)
+        return found, apply.run(restore_run.PLAN_ID, found.changes)
 
 
 def is_left(level: str | None) -> bool:

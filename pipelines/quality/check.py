@@ -8,17 +8,19 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import frames, session, views
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.quality import pages, suites, window
+from quotaflow.pipelines.quality import new_rows, pages, suites
+from quotaflow.pipelines.quality.new_rows import Extent, Last
 from quotaflow.pipelines.quality.results import Results, Row
 from quotaflow.pipelines.quality.suites import CRITICAL, Check
 from quotaflow.pipelines.quality.validation import Validation, Verdict, great_expectations
-from quotaflow.pipelines.quality.window import Extent, Last
-from quotaflow.pipelines.reader import nearest
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.spark import frames, session
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import nearest
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,7 +83,7 @@ def check(conf: Conf, asked: Asked, now: datetime, report: Report) -> Found:
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
         validation = Validation(now)
-        warehouse.ensure(spark, [tables.QUALITY_RESULTS])
+        warehouse.ensure(spark, [QUALITY_RESULTS])
         results = Results(spark, warehouse)
         max_lateness = timedelta(seconds=conf.results.max_lateness_s)
         targets = _targets(results, chosen, asked.since, max_lateness)
@@ -120,14 +122,14 @@ def _targets(
 ) -> list[_Target]:
     """The tables in which something is new, or from a time on something at all."""
     spark, warehouse = results.spark, results.warehouse
-    made = [tables.TABLES[name] for name in chosen if warehouse.exists(spark, name)]
+    made = [TABLES[name] for name in chosen if warehouse.exists(spark, name)]
     lasts = {} if since else results.last()
-    starts = {table: since or window.since(lasts.get(table.name), max_lateness) for table in made}
+    starts = {table: since or new_rows.since(lasts.get(table.name), max_lateness) for table in made}
     frames = {
-        table: window.rows_since(warehouse.read(spark, table.name), table, start)
+        table: new_rows.rows_since(warehouse.read(spark, table.name), table, start)
         for table, start in starts.items()
     }
-    held = window.extents(frames)
+    held = new_rows.extents(frames)
     targets = (
         _Target(table.name, frames[table], start, lasts.get(table.name), held[table.name])
         for table, start in starts.items()
@@ -138,11 +140,11 @@ def _targets(
 def _register(spark: "SparkSession", warehouse: Warehouse, checks: Sequence[Check]) -> None:
     """Give the session the tables that SQL of checks names; those never made are empty."""
     sql = " ".join(str(check.kwargs.get(_SQL, "")) for check in checks)
-    for name in views.named(sql, tables.TABLES):
+    for name in views.named(sql, TABLES):
         if warehouse.exists(spark, name):
             rows = warehouse.read(spark, name)
         else:
-            rows = frames.of(spark, tables.TABLES[name].arrow.empty_table())
+            rows = frames.of(spark, TABLES[name].arrow.empty_table())
         rows.createOrReplaceTempView(name)
 
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines import frames, spark_sql
+from quotaflow.pipelines.quality.new_rows import Last
 from quotaflow.pipelines.quality.suites import CRITICAL
-from quotaflow.pipelines.quality.window import Last
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas.quality_tables import QUALITY_RESULTS
+from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.warehouse import spark_reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,6 +52,6 @@ class Results:
         self.warehouse.write(writer, QUALITY_RESULTS.name)
 
     def _answer(self, sql: str) -> list[Row]:
-        spark_sql.register(self.spark, self.warehouse, sql)
+        spark_reader.register(self.spark, self.warehouse, sql)
         found: list[Row] = self.spark.sql(sql).toArrow().to_pylist()
         return found

@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from quotaflow.schemas import tables
 from quotaflow.schemas.columns import SOURCE
 from quotaflow.schemas.table import DOUBLE, INT, LONG, Column, Table
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 
 CRITICAL, WARNING = "critical", "warning"
 NOT_NULL = "expect_column_values_to_not_be_null"
@@ -55,7 +56,7 @@ class Check:
 
 def load(values: Mapping[str, object]) -> dict[str, tuple[Check, ...]]:
     """The suite of every table but quality_results, with these values for $names in its SQL."""
-    checked = (table for table in tables.TABLES.values() if table != tables.QUALITY_RESULTS)
+    checked = (table for table in TABLES.values() if table != QUALITY_RESULTS)
     return {table.name: (*declared(table), *written(table.name, values)) for table in checked}
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quotaflow.pipelines.feedback import ledger_rows
+from quotaflow.pipelines.feedback import plan_rows
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.planned import entity, value
+from quotaflow.pipelines.report.plan import entity, value
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MOST_ROWS,
@@ -89,10 +89,8 @@ def section(scope: Scope) -> Section:
 
 
 def _ledger(scope: Scope) -> Ledger:
-    rows = scope.rows(ledger_rows.SELECT)
-    return Ledger.of(
-        ledger_rows.record(row) for row in rows if row["cluster_id"] == scope.cluster_id
-    )
+    rows = scope.rows(plan_rows.SELECT)
+    return Ledger.of(plan_rows.record(row) for row in rows if row["cluster_id"] == scope.cluster_id)
 
 
 def _told(record: Record) -> Row:

@@ -16,7 +16,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
-from quotaflow.schemas import tables
+from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 
 TITLE = "Quality of the tables"
 _LAST = f"""
@@ -44,7 +44,7 @@ _FAILED = (
 
 def section(scope: Scope) -> Section:
     """Checks that failed when they were last run."""
-    rows = scope.rows(_LAST) if scope.reader.is_made(tables.QUALITY_RESULTS.name) else []
+    rows = scope.rows(_LAST) if scope.reader.is_made(QUALITY_RESULTS.name) else []
     if not rows:
         return Section(
             TITLE,

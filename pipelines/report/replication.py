@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.figure import MOST_SERIES
 from quotaflow.pipelines.report.lines import by_name, lines
-from quotaflow.pipelines.report.moments import Moment, moments
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MOST_ROWS,
@@ -22,6 +21,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.report.timeline import Moment, moments
 
 TITLE = "Replication throttles and moves"
 _TABLE = "replication_rates"

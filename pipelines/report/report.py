@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from quotaflow.pipelines import fillers
 from quotaflow.pipelines.errors import NeverMadeError
-from quotaflow.pipelines.reader import QueryError
+from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report import (
     changes,
     fetches,
     health,
     overview,
-    planned,
+    plan,
     producer_ids,
     quality,
     quotas,
@@ -21,6 +20,7 @@ from quotaflow.pipelines.report import (
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import NOW, Alarm, Section
+from quotaflow.pipelines.warehouse.reader import QueryError
 
 SECTIONS: tuple[tuple[str, Callable[[Scope], Section]], ...] = (
     (overview.TITLE, overview.section),
@@ -30,7 +30,7 @@ SECTIONS: tuple[tuple[str, Callable[[Scope], Section]], ...] = (
     (rack_traffic.TITLE, rack_traffic.section),
     (fetches.TITLE, fetches.section),
     (telemetry.TITLE, telemetry.section),
-    (planned.TITLE, planned.section),
+    (plan.TITLE, plan.section),
     (changes.TITLE, changes.section),
     (quality.TITLE, quality.section),
     (health.TITLE, health.section),

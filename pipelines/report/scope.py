@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError
-from quotaflow.pipelines.fillers import filler
-from quotaflow.pipelines.reader import Reader, engine_errors, nearest
+from quotaflow.pipelines.jobs.fillers import filler
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.section import Row
-from quotaflow.pipelines.sql_text import literal
-from quotaflow.schemas import tables
+from quotaflow.pipelines.warehouse.reader import Reader, engine_errors, nearest
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +60,7 @@ class Scope:
 
     def extent(self, table: str) -> tuple[datetime | None, datetime | None]:
         """The first and last time of a table's rows."""
-        time = tables.TABLES[table].time
+        time = TABLES[table].time
         (found,) = self.rows(_EXTENT.format(time=time, table=table))
         return found["first"], found["last"]
 
@@ -74,7 +74,7 @@ class Scope:
     def nothing(self, table: str) -> str:
         """Why a table tells nothing, and the command that would change that."""
         if self.reader.is_made(table):
-            time = tables.TABLES[table].time
+            time = TABLES[table].time
             sql = f"SELECT max({time}) AS last FROM {table} WHERE cluster_id = {{cluster}}"
             last = self.rows(sql)[0]["last"]
             if last is not None:
@@ -92,7 +92,7 @@ def clusters(reader: Reader) -> Mapping[str, datetime]:
     try:
         return {row["cluster_id"]: row["newest"] for row in reader.rows(_CLUSTERS)}
     except NeverMadeError:
-        if any(map(reader.is_made, tables.TABLES)):
+        if any(map(reader.is_made, TABLES)):
             return {}
         raise
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results.result import Result
-from quotaflow.schemas import tables
+from quotaflow.pipelines.incremental.result import Result
 from quotaflow.schemas.configs import BROKER, CLIENT_METRICS, HARMLESS, TOPIC, USER
+from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
+from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.udfs.rules.throttled_replicas import DELETE, OPERATIONS, SET
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ QUOTAS = "ALTER_CLIENT_QUOTAS"
 RESOURCES = ("INCREMENTAL_ALTER_CONFIGS", "ALTER_CONFIGS", "CREATE_TOPICS", "DELETE_TOPICS")
 """Requests that alter configs of resources, which are what ConfigResource.Type lists."""
 
-_TABLE = tables.CONFIG_ALTERATIONS
+_TABLE = CONFIG_ALTERATIONS
 _BUCKET_S = 60
 _MOST_CHARS, _MOST_MESSAGE_CHARS = 32_767, 300
 """The protocol has no longer string; a line that does may hold one."""
@@ -155,7 +156,7 @@ def result() -> Result:
     """The result as the driver takes it."""
     return Result(
         table=_TABLE,
-        facts=tables.REQUESTS,
+        facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
         concerns=is_altering,

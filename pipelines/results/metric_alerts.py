@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.alert_rules import Alert, Alerts
-from quotaflow.pipelines.results.result import Known, Result
-from quotaflow.schemas import tables
+from quotaflow.pipelines.config import Alerts
+from quotaflow.pipelines.config.alerts import Alert
+from quotaflow.pipelines.incremental.result import Known, Result
 from quotaflow.schemas.table import sql_type
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, METRIC_ALERT_EVENTS
 from quotaflow.udfs import alerts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = tables.METRIC_ALERT_EVENTS
+_TABLE = METRIC_ALERT_EVENTS
 _HOUR_S = 3_600
-_OF_READING = [name for name in tables.CLIENT_METRICS.column_names if name in _TABLE.column_names]
+_OF_READING = [name for name in CLIENT_METRICS.column_names if name in _TABLE.column_names]
 _LIKE = str.maketrans({"*": "%", "%": r"\%", "_": r"\_", "\\": r"\\"})
 _READ = ["rule", "event_ms", *(name for name in _OF_READING if name != "event_time")]
 
@@ -34,7 +35,7 @@ def result(conf: Alerts) -> Result:
     longest_s = max([2 * _HOUR_S, *spans_s])
     return Result(
         table=_TABLE,
-        facts=tables.CLIENT_METRICS,
+        facts=CLIENT_METRICS,
         bucket_s=60,
         lookback_s=longest_s,
         concerns=partial(is_spoken_of, rules=conf.rules),

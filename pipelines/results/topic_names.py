@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results.result import Known, Result
-from quotaflow.schemas import events, tables
+from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.schemas import events
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.traffic import TOPIC_NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = tables.TOPIC_NAMES
+_TABLE = TOPIC_NAMES
 _BUCKET_S = 60
 TELLING = ("METADATA", "DESCRIBE_TOPIC_PARTITIONS", "CREATE_TOPICS")
 _BODY = (
@@ -24,7 +26,7 @@ def result() -> Result:
     """The result as the driver takes it."""
     return Result(
         table=_TABLE,
-        facts=tables.REQUESTS,
+        facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
         concerns=is_telling,

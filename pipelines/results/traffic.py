@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results.result import Known, Result
+from quotaflow.pipelines.incremental.result import Known, Result
 from quotaflow.pipelines.results.weights import weight
-from quotaflow.schemas import tables
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.traffic import TRAFFIC
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = tables.TRAFFIC
+_TABLE = TRAFFIC
 _BUCKET_S = 60
 _CLIENT = ("cluster_id", "broker_id", "principal", "client_id")
 
@@ -21,7 +22,7 @@ def result() -> Result:
     """The result as the driver takes it."""
     return Result(
         table=_TABLE,
-        facts=tables.REQUESTS,
+        facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
         concerns=is_transfer,

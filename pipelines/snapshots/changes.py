@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines import frames
-from quotaflow.pipelines.equality import null_safe
-from quotaflow.pipelines.snapshots.seen import Gap
+from quotaflow.pipelines.snapshots.observations import Gap
+from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.spark.frames import null_safe
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:

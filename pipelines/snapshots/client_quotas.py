@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
-from quotaflow.pipelines.equality import null_safe
+from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.results import config_alterations
-from quotaflow.pipelines.snapshots.seen import Gap, Row
-from quotaflow.schemas import tables
+from quotaflow.pipelines.snapshots.observations import Gap, Row
+from quotaflow.pipelines.spark.frames import null_safe
+from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,7 +41,7 @@ def with_setter(changed: "DataFrame", requests: "DataFrame", since: datetime | N
 
     That is the last request since `since` that touched it, if it did what the snapshot saw.
     """
-    table = tables.CLIENT_QUOTAS
+    table = CLIENT_QUOTAS
     last = _last_ops(requests.where(F.col("event_time") > since) if since else requests)
     entity = [name for name in table.key if name != table.time]
     same = null_safe(entity, "changed", "last")

@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.held import held
-from quotaflow.pipelines.sinks import Count
-from quotaflow.pipelines.snapshots.seen import Row, Seen
+from quotaflow.pipelines.snapshots.observations import Row, Seen
 from quotaflow.pipelines.snapshots.snapshot import Snapshot, left_out
-from quotaflow.schemas import ddl, tables
+from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.streaming.sinks import Count
+from quotaflow.schemas import ddl
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.table import sql_type
+from quotaflow.schemas.tables.snapshots import CLIENT_SUBSCRIPTIONS, CONFIGS
+from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
 from quotaflow.udfs.client_subscriptions import PREDICTED, predict
 from quotaflow.udfs.rules.client_metrics import Subscription
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = tables.CLIENT_SUBSCRIPTIONS
+_TABLE = CLIENT_SUBSCRIPTIONS
 SEEN_WITHIN = timedelta(days=1)
 
 
@@ -66,13 +68,13 @@ def evaluable(resources: Mapping[str, Mapping[str, str]]) -> list[Subscription]:
 
 
 def _recent_answers(snapshot: Snapshot) -> "DataFrame":
-    answers = snapshot.batch.warehouse.read(snapshot.spark, tables.TELEMETRY_SUBSCRIPTIONS.name)
+    answers = snapshot.batch.warehouse.read(snapshot.spark, TELEMETRY_SUBSCRIPTIONS.name)
     is_recent = F.col("event_time") > F.lit(snapshot.now - SEEN_WITHIN)
     return answers.where((F.col("cluster_id") == snapshot.cluster_id) & is_recent)
 
 
 def _last_change(snapshot: Snapshot) -> datetime | None:
-    configs = snapshot.batch.warehouse.read(snapshot.spark, tables.CONFIGS.name)
+    configs = snapshot.batch.warehouse.read(snapshot.spark, CONFIGS.name)
     of_cluster = configs.where(
         (F.col("cluster_id") == snapshot.cluster_id) & (F.col("entity_type") == CLIENT_METRICS)
     )

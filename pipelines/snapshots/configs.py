@@ -5,9 +5,9 @@ from typing import Any
 
 from kafka.admin import ConfigSourceType
 
-from quotaflow.pipelines import cluster_state
-from quotaflow.pipelines.cluster_state import Answer, ClusterState, UnansweredError
-from quotaflow.pipelines.snapshots.seen import Gap, Row
+from quotaflow.pipelines.kafka import cluster_state
+from quotaflow.pipelines.kafka.cluster_state import Answer, ClusterState, UnansweredError
+from quotaflow.pipelines.snapshots.observations import Gap, Row
 from quotaflow.pipelines.snapshots.topology import Brokers, Topology
 from quotaflow.schemas.configs import CLIENT_METRICS
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from quotaflow.pipelines.cluster_state import NO_LEADER, ClusterState, UnansweredError
-from quotaflow.pipelines.snapshots.seen import Gap, Row
+from quotaflow.pipelines.kafka.cluster_state import NO_LEADER, ClusterState, UnansweredError
+from quotaflow.pipelines.snapshots.observations import Gap, Row
 from quotaflow.pipelines.snapshots.topology import Brokers, Topology
 
 # The last millisecond of the year 9999: a client may put any number into its batches.

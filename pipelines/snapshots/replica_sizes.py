@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
-from quotaflow.pipelines.snapshots.seen import Gap, Row
+from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
+from quotaflow.pipelines.snapshots.observations import Gap, Row
 from quotaflow.pipelines.snapshots.topology import Brokers
 
 

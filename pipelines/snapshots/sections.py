@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 
-from quotaflow.pipelines.cluster_state import ClusterState
+from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import (
     client_quotas,
     configs,
@@ -13,9 +13,18 @@ from quotaflow.pipelines.snapshots import (
     settings,
     topology,
 )
-from quotaflow.pipelines.snapshots.seen import Gap, Row, Seen, gathered
-from quotaflow.schemas import tables
+from quotaflow.pipelines.snapshots.observations import Gap, Row, Seen, gathered
 from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES as TABLES_TABLE
+from quotaflow.schemas.tables.snapshots import (
+    ACTIVE_PRODUCERS,
+    CLIENT_QUOTAS,
+    CLIENT_SUBSCRIPTIONS,
+    CONFIGS,
+    SETTINGS,
+    TRANSACTIONAL_IDS,
+)
+from quotaflow.schemas.tables.topology import REPLICA_SIZES
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 
@@ -75,9 +84,9 @@ class Sections:
 
 def _subscriptions(asked: Sections) -> Seen:
     """Configs of client-metrics resources: with a gap in them nothing follows."""
-    seen = gathered(tables.CONFIGS, asked.client_metrics)
+    seen = gathered(CONFIGS, asked.client_metrics)
     gaps = tuple(Gap(gap.reason) for gap in seen.gaps)
-    return Seen(tables.CLIENT_SUBSCRIPTIONS, seen.rows, gaps)
+    return Seen(CLIENT_SUBSCRIPTIONS, seen.rows, gaps)
 
 
 _SEEN: Mapping[str, Callable[[Sections], Seen]] = {
@@ -85,23 +94,23 @@ _SEEN: Mapping[str, Callable[[Sections], Seen]] = {
     "topics": lambda asked: asked.topology.topics,
     "replicas": lambda asked: asked.topology.replicas,
     "replica_sizes": lambda asked: gathered(
-        tables.REPLICA_SIZES, replica_sizes.told(asked.state, asked.brokers)
+        REPLICA_SIZES, replica_sizes.told(asked.state, asked.brokers)
     ),
-    "configs": lambda asked: gathered(tables.CONFIGS, asked.configs),
+    "configs": lambda asked: gathered(CONFIGS, asked.configs),
     "client_quotas": lambda asked: gathered(
-        tables.CLIENT_QUOTAS, asked.hidden(client_quotas.told(asked.state)), client_quotas.SETTER
+        CLIENT_QUOTAS, asked.hidden(client_quotas.told(asked.state)), client_quotas.SETTER
     ),
     "active_producers": lambda asked: gathered(
-        tables.ACTIVE_PRODUCERS, producers.active(asked.state, asked.topology)
+        ACTIVE_PRODUCERS, producers.active(asked.state, asked.topology)
     ),
     "transactional_ids": lambda asked: gathered(
-        tables.TRANSACTIONAL_IDS, producers.transactional(asked.state, asked.brokers)
+        TRANSACTIONAL_IDS, producers.transactional(asked.state, asked.brokers)
     ),
     "client_subscriptions": _subscriptions,
     "settings": lambda asked: gathered(
-        tables.SETTINGS, chain(asked.settings, settings.of_probes(asked.state))
+        SETTINGS, chain(asked.settings, settings.of_probes(asked.state))
     ),
 }
 
-TABLES = tuple(tables.TABLES[name] for name in _SEEN)
+TABLES = tuple(TABLES_TABLE[name] for name in _SEEN)
 """Tables that a snapshot fills, in the order in which it asks."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
-from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.snapshots.seen import Gap, Row
+from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
+from quotaflow.pipelines.snapshots.observations import Gap, Row
 from quotaflow.schemas.configs import PROBE, PRODUCER_IDS_RATE, REFUSED
 
 KEYS = (

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines import frames
-from quotaflow.pipelines.held import held
-from quotaflow.pipelines.sinks import Batch, Count
 from quotaflow.pipelines.snapshots.changes import changes, current
-from quotaflow.pipelines.snapshots.seen import Gap, Seen
+from quotaflow.pipelines.snapshots.observations import Gap, Seen
+from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:

@@ -7,25 +7,36 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines import admin, rights, session
-from quotaflow.pipelines.cluster_state import ClusterState, sender
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.sinks import Batch, Count
+from quotaflow.pipelines.kafka import admin, rights
+from quotaflow.pipelines.kafka.cluster_state import ClusterState, sender
 from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, sections, settings
+from quotaflow.pipelines.snapshots.observations import Seen
 from quotaflow.pipelines.snapshots.sections import Sections
-from quotaflow.pipelines.snapshots.seen import Seen
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.snapshots import (
+    CLIENT_QUOTAS,
+    CLIENT_SUBSCRIPTIONS,
+    CONFIGS,
+    SETTINGS,
+)
+from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
+from quotaflow.schemas.tables.topology import TOPICS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 JOB = "snapshot"
-_READS = (tables.TELEMETRY_SUBSCRIPTIONS, tables.REQUESTS, tables.PIPELINE_PROGRESS)
-_PLANS_READ = (tables.CONFIG_CHANGES,)
+_READS = (TELEMETRY_SUBSCRIPTIONS, REQUESTS, PIPELINE_PROGRESS)
+_PLANS_READ = (CONFIG_CHANGES,)
 """What `apply` fills, and the first plan, which comes before that, reads already."""
 
 
@@ -43,9 +54,9 @@ def take(
         cluster = admin.describe(properties, [], conf.kafka.cluster_id)
         spark = session.get(session.short_lived(conf.spark), report)
         chosen = [table for table in sections.TABLES if not names or table.name in names]
-        read = (tables.TOPICS, tables.CONFIGS, *_READS, *_PLANS_READ)
+        read = (TOPICS, CONFIGS, *_READS, *_PLANS_READ)
         needed = {table.name for table in (*chosen, *read)}
-        warehouse.ensure(spark, [t for name, t in tables.TABLES.items() if name in needed])
+        warehouse.ensure(spark, [t for name, t in TABLES.items() if name in needed])
         # No checkpoint: the time tells one snapshot from the next.
         batch = Batch(warehouse, JOB, JOB, round(now.timestamp() * 1_000))
         snapshot = Snapshot(spark, batch, cluster.cluster_id, now)
@@ -73,7 +84,7 @@ def write(
         counts += written
     if any(count.rows or count.is_nothing_there for count in counts):
         snapshot.batch.report(snapshot.spark, counts, snapshot.cluster_id, snapshot.now)
-    of_cluster = [table for table in chosen if table != tables.SETTINGS]
+    of_cluster = [table for table in chosen if table != SETTINGS]
     if of_cluster and len(untold) == len(of_cluster):
         reasons = ", ".join(sorted(set(untold)))
         needs = rights.hint(JOB, reasons)
@@ -82,28 +93,28 @@ def write(
 
 
 def _written(snapshot: Snapshot, seen: Seen) -> list[Count]:
-    if seen.table == tables.CLIENT_SUBSCRIPTIONS:
+    if seen.table == CLIENT_SUBSCRIPTIONS:
         return client_subscriptions.replace(snapshot, seen)
-    if seen.table == tables.CLIENT_QUOTAS:
+    if seen.table == CLIENT_QUOTAS:
         return snapshot.append_changes(seen, partial(_with_setter, snapshot))
     return snapshot.append_changes(seen)
 
 
 def standing_topics(snapshot: Snapshot) -> set[str]:
     """Names of the topics that snapshots before knew."""
-    return {row.topic for row in snapshot.standing(tables.TOPICS).select("topic").collect()}
+    return {row.topic for row in snapshot.standing(TOPICS).select("topic").collect()}
 
 
 def _with_setter(snapshot: Snapshot, changed: "DataFrame") -> "DataFrame":
     read = partial(snapshot.batch.warehouse.read, snapshot.spark)
-    before = read(tables.PIPELINE_PROGRESS.name).where(
+    before = read(PIPELINE_PROGRESS.name).where(
         (F.col("job") == JOB)
         & (F.col("cluster_id") == snapshot.cluster_id)
-        & (F.col("target") == tables.CLIENT_QUOTAS.name)
+        & (F.col("target") == CLIENT_QUOTAS.name)
         & (F.col("outcome") != "left_out")
     )
     since = before.agg(F.max("event_time")).collect()[0][0]
-    return client_quotas.with_setter(changed, read(tables.REQUESTS.name), since)
+    return client_quotas.with_setter(changed, read(REQUESTS.name), since)
 
 
 def _line(count: Count) -> str:

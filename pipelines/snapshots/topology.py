@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from quotaflow.pipelines import admin
-from quotaflow.pipelines.cluster_state import (
+from quotaflow.pipelines.kafka import admin
+from quotaflow.pipelines.kafka.cluster_state import (
     NO_BROKER,
     UNKNOWN_TOPIC,
     ClusterState,
@@ -15,8 +15,8 @@ from quotaflow.pipelines.cluster_state import (
     UnansweredError,
     error_name,
 )
-from quotaflow.pipelines.snapshots.seen import Gap, Row, Seen, gathered
-from quotaflow.schemas import tables
+from quotaflow.pipelines.snapshots.observations import Gap, Row, Seen, gathered
+from quotaflow.schemas.tables.topology import BROKERS, REPLICAS, TOPICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ def brokers(state: ClusterState) -> Brokers:
         told = state.brokers()
     except UnansweredError as error:
         gap = Gap(str(error))
-        return Brokers(gathered(tables.BROKERS, [gap]), (), (gap,))
+        return Brokers(gathered(BROKERS, [gap]), (), (gap,))
     fenced = [broker["broker_id"] for broker in told if broker["is_fenced"]]
     return Brokers(
-        gathered(tables.BROKERS, _with_controller(state, told)),
+        gathered(BROKERS, _with_controller(state, told)),
         tuple(broker["broker_id"] for broker in told if not broker["is_fenced"]),
         tuple(Gap(NO_BROKER, {"broker_id": broker_id}) for broker_id in fenced),
     )
@@ -118,7 +118,7 @@ class _Pages:
 def topology(state: ClusterState, standing: set[str]) -> Topology:
     """Ask for all topics; `standing` are the names that the snapshots before knew."""
     pages = _Pages()
-    replicas = gathered(tables.REPLICAS, pages.read(state, standing))
-    topics = gathered(tables.TOPICS, (*pages.topics.values(), *pages.gaps))
+    replicas = gathered(REPLICAS, pages.read(state, standing))
+    topics = gathered(TOPICS, (*pages.topics.values(), *pages.gaps))
     names = tuple(topic["topic"] for topic in pages.topics.values())
     return Topology(topics, replicas, names, pages.leaders, tuple(pages.gaps))

@@ -6,8 +6,8 @@ from pathlib import Path
 from quotaflow.demo import java_classes
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.jvm import Jvm
-from quotaflow.pipelines.jars import jar_set, kafka_jars
-from quotaflow.pipelines.java import javac
+from quotaflow.pipelines.spark.jars import jar_set, kafka_jars
+from quotaflow.pipelines.spark.java import javac
 
 ID = "shop"
 PRODUCER, CONSUMER = f"{ID}-producer", f"{ID}-consumer"

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ..pipelines.view_rows import fresh, setting
-from ..pipelines.view_tables import make_tables
+from ..schemas.views.view_rows import fresh, setting
+from ..schemas.views.view_tables import make_tables
 
 USAGE = 800_000.0
 """Bytes per second that each user is said to have produced, held by no quota."""

@@ -10,10 +10,11 @@ import pytest
 
 from quotaflow.demo import story
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, session
-from quotaflow.pipelines import run as runner
+from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
+from quotaflow.pipelines.spark import session
 
 from .drive import Run, drive
 

@@ -19,8 +19,9 @@ from kafka.admin import (
 from quotaflow.demo import broker_config
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, session
+from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.spark import session
 from quotaflow.schemas import acls
 from quotaflow.schemas.acls import Acl
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.commands import output
-from quotaflow.pipelines.feedback import applying
+from quotaflow.pipelines.feedback import apply_run
+from quotaflow.pipelines.terminal import output
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
             output.note(f"killed after {step}")
             os.kill(os.getpid(), signal.SIGKILL)
 
-    applying.applied(config.load(Path(sys.argv[1])), None, output.note, passed=passed)
+    apply_run.applied(config.load(Path(sys.argv[1])), None, output.note, passed=passed)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines.config import Conf
 
-from .acts import Acts
+from .cluster_actions import Acts
 from .rack_scene import Roles, write
 from .readers import await_so
 

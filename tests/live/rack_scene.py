@@ -22,7 +22,7 @@ from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines.config import Conf
 
-from .acts import Acts
+from .cluster_actions import Acts
 from .readers import Readers, await_so
 
 PREFIX = "racks-"

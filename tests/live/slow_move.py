@@ -18,11 +18,11 @@ from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
 
-from .acts import MINUTE_MS, SECTIONS, Line, now_ms, ship
+from .cluster_actions import MINUTE_MS, SECTIONS, Line, now_ms, ship
 from .drive import logged
 from .move_scene import ADMIN_APIS, Throttled, replicas
 from .rack_scene import write

@@ -9,9 +9,9 @@ from deltalake import write_deltalake
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.reader import Reader
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
 from . import raw_client
 
@@ -22,7 +22,7 @@ _NOT_OF_LOGS = {
     "client_subscriptions",
     "replication_rates",
     "replication_throttles",
-    *(name for name, table in tables.TABLES.items() if "is_removed" in table.column_names),
+    *(name for name, table in TABLES.items() if "is_removed" in table.column_names),
 }
 
 
@@ -35,7 +35,7 @@ def query(folder: Path, sql: str) -> list[dict[str, Any]]:
 
 def make_missing(conf: Conf) -> None:
     """Make the tables that no job of a test fills, empty, for views that read them too."""
-    for table in tables.TABLES.values():
+    for table in TABLES.values():
         folder = Warehouse(conf.warehouse).folder(table.name)
         if not folder.is_dir():
             of = list(table.partitioning) or None
@@ -80,7 +80,7 @@ def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
                 folder, f"SELECT {columns.get(name, '*')} FROM {name} {of_log.get(name, '')}"
             )
         )
-        for name in tables.TABLES
+        for name in TABLES
         if name in names and name not in {"pipeline_progress", *_NOT_OF_LOGS}
     }
     totals = query(

@@ -12,9 +12,9 @@ import yaml
 from confluent_kafka import Producer
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import session
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QuotaflowError
+from quotaflow.pipelines.spark import session
 
 from .tables_read import query
 

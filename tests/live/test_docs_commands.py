@@ -16,12 +16,13 @@ import pytest
 import yaml
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, frames, session
+from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.spark import frames, session
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
 
-from ..told_commands import PAGES, in_blocks, words
+from ..documented_commands import PAGES, in_blocks, words
 
 READ_TABLES = {"tables", "show", "sql", "ddl", "metrics", "jobs", "why", "what-if"}
 WITHOUT_CONF = {"ddl", "metrics", "jobs", "decode"}
@@ -87,7 +88,7 @@ def add_live_client(folder: Path, cluster_id: str) -> None:
         **{"client_software_name": "apache-kafka-java", "client_software_version": "4.3.1"},
         **{"error_code": 0, "push_interval_ms": 60_000},
     }
-    table = tables.TELEMETRY_SUBSCRIPTIONS
+    table = TELEMETRY_SUBSCRIPTIONS
     rows = pa.Table.from_pylist([row], schema=table.arrow)
     frame = frames.of(session.get(config.Spark()), rows)
     warehouse = Warehouse(config.Warehouse(path=str(folder)))

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from quotaflow.demo import story
-from quotaflow.pipelines import session
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.jobs import JOBS
-from quotaflow.schemas import tables
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.spark import session
+from quotaflow.schemas.tables.catalog import TABLES
 
 from .tables_read import contents
 
@@ -116,6 +116,6 @@ def test_ten_kills_change_nothing(
     jobs = [job for of in story.in_two(conf) for job in of]
     killed = Driver(conf, tmp_path, session.ONE_COMPILER, jobs)
     killed_run_equals(filled, killed, 10, moments)
-    found = contents(killed.warehouse, tables.TABLES)
+    found = contents(killed.warehouse, TABLES)
     killed.finish()
-    assert contents(killed.warehouse, tables.TABLES) == found
+    assert contents(killed.warehouse, TABLES) == found

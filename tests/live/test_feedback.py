@@ -21,14 +21,14 @@ from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
-from quotaflow.pipelines.feedback import planning, restoring, turn
+from quotaflow.pipelines.feedback import exclusive_section, planning, restore_run
 from quotaflow.pipelines.feedback.change import SET, Change, Operation
-from quotaflow.pipelines.feedback.desired import Desired, Entity
+from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
 from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.ledger import DONE, MOVED, REFUSED, UNDONE, Record
 from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR, Outcome
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .readers import await_so
 from .tables_read import query
@@ -104,7 +104,7 @@ def apply(
     conf: Conf, desired: list[Desired], passed: Callable[[str], None] = lambda _: None
 ) -> list[Outcome]:
     """Plan these rows on what was done before, and write it."""
-    with turn.taken(conf, lambda _: None, passed=passed) as taken:
+    with exclusive_section.taken(conf, lambda _: None, passed=passed) as taken:
         seen = Bounds(lease_s=3_600)
         connection = planning.connection(conf)
         made = plan(desired, datetime.now(UTC), seen, connection, taken.ledger)
@@ -113,13 +113,13 @@ def apply(
 
 
 def give_back(conf: Conf) -> list[Outcome]:
-    return restoring.restored(conf, lambda _: None, everything=True)[1]
+    return restore_run.restored(conf, lambda _: None, everything=True)[1]
 
 
 @contextmanager
 def standing(conf: Conf) -> Iterator[Callable[[Entity], dict[str, str]]]:
     """What the cluster has of an entity now."""
-    with turn.cluster(conf) as (_, configs):
+    with exclusive_section.cluster(conf) as (_, configs):
         yield configs.read
 
 
@@ -170,7 +170,7 @@ def test_the_default_of_all_users_can_be_written_and_given_back(
     default = Entity(cluster.cluster_id, "user", None)
     (row,) = rows(cluster.cluster_id, default, {BYTES: "900000000"})
     change = Change(row, row.config_value, Operation(SET, row.config_value), "", "", 3_600)
-    with turn.taken(conf, lambda _: None) as taken:
+    with exclusive_section.taken(conf, lambda _: None) as taken:
         (outcome,) = taken.apply.run("p", [change])
     with standing(conf) as read:
         assert (outcome.step, read(default)) == (DONE, {BYTES: "900000000"})
@@ -206,7 +206,7 @@ def test_a_crash_between_any_two_steps_is_found_and_finished(
         assert {o.step for o in give_back(conf)} == {DONE}
         assert [read(of(cluster, e)) for e in entities] == [{}, {}]
     # What a run that crashed may have sent can land for a while: it stays open until then.
-    with turn.taken(conf, lambda _: None) as taken:
+    with exclusive_section.taken(conf, lambda _: None) as taken:
         assert taken.ledger.owned == {}
         over = datetime.now(UTC) + MAY_LAND_FOR
         ended = replace(taken.apply, journal=Nowhere(), clock=lambda: over).finish(taken.ledger)
@@ -246,10 +246,10 @@ def test_the_lease_of_a_topic_that_was_deleted_ends(cluster: Cluster, conf: Conf
             assert outcome.step == DONE
             admin.delete_topics([doomed.entity_name])
             await_so(lambda: read(of(cluster, doomed)) == {})
-    found, outcomes = restoring.restored(conf, lambda _: None, everything=True)
+    found, outcomes = restore_run.restored(conf, lambda _: None, everything=True)
     assert (outcomes, found.unanswered) == ([], ())
     assert [each.key for each in found.yielded] == [(of(cluster, doomed), LIST)]
-    assert restoring.due(conf, datetime.now(UTC), everything=True).yielded == ()
+    assert restore_run.due(conf, datetime.now(UTC), everything=True).yielded == ()
 
 
 def test_what_one_entity_is_refused_costs_no_other(cluster: Cluster, conf: Conf) -> None:
@@ -286,8 +286,8 @@ def test_an_expired_lease_ends_whoever_was_away(cluster: Cluster, conf: Conf) ->
     user = Entity("", "user", f"{PREFIX}leased")
     apply(conf, rows(cluster.cluster_id, user, {BYTES: "1000000"}, valid_s=2))
     with standing(conf) as read:
-        await_so(lambda: bool(restoring.due(conf, datetime.now(UTC)).changes))
-        (outcome,) = restoring.restored(conf, lambda _: None)[1]
+        await_so(lambda: bool(restore_run.due(conf, datetime.now(UTC)).changes))
+        (outcome,) = restore_run.restored(conf, lambda _: None)[1]
         assert (outcome.step, read(of(cluster, user))) == (DONE, {})
 
 
@@ -295,7 +295,7 @@ def test_one_at_a_time_and_none_while_there_is_a_stop_file(cluster: Cluster, con
     wanted = rows(cluster.cluster_id, Entity("", "user", f"{PREFIX}stop"), {BYTES: "1000000"})
     with Warehouse(conf.warehouse).lock(), pytest.raises(LockedError):
         apply(conf, wanted)
-    stop = turn.stop_file(conf)
+    stop = exclusive_section.stop_file(conf)
 
     def passed(step: str) -> None:
         if step == "begun":

@@ -12,12 +12,12 @@ import yaml
 
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import session
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import planning, turn
-from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback import exclusive_section, planning
+from quotaflow.pipelines.feedback.desired_configs import Entity
 from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR
+from quotaflow.pipelines.spark import session
 
 from . import asked_quotas
 
@@ -50,7 +50,7 @@ class Operator:
         return subprocess.Popen(words, stdout=-1, stderr=subprocess.STDOUT, text=True)
 
     def quotas(self) -> list[dict[str, str]]:
-        with turn.cluster(self.conf) as (cluster_id, configs):
+        with exclusive_section.cluster(self.conf) as (cluster_id, configs):
             return [configs.read(Entity(cluster_id, "user", user)) for user in self.users]
 
     def open(self) -> set[tuple[str, str | None]]:

@@ -14,12 +14,12 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines import config
-from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import applying, restoring
+from quotaflow.pipelines.feedback import apply_run, restore_run
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.ledger import DONE
 from quotaflow.pipelines.feedback.outcome import Outcome
+from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
 
 from . import asked_quotas
@@ -101,13 +101,13 @@ def held_and_let_go(conf: Conf, work: Work) -> None:
     try:
         work.run()
         assert work.throttles == {}
-        _, outcomes = applying.applied(conf, None, lambda _: None)
+        _, outcomes = apply_run.applied(conf, None, lambda _: None)
         assert [o.step for o in outcomes] == [DONE]
         work.run()
         assert (set(work.throttles), max(work.throttles[HEIDI]) > 0.5) == ({HEIDI}, True)
     finally:
         work.drop()
-        given_back = restoring.restored(conf, lambda _: None, everything=True)[1]
+        given_back = restore_run.restored(conf, lambda _: None, everything=True)[1]
     assert [o.step for o in given_back] == [DONE]
     # A bucket that was overdrawn is forgotten with its quota.
     work.run()
@@ -120,7 +120,7 @@ def is_others(line: bytes) -> bool:
 
 
 def applied(conf: Conf) -> tuple[Plan, list[Outcome]]:
-    return applying.applied(conf, None, lambda _: None)
+    return apply_run.applied(conf, None, lambda _: None)
 
 
 @pytest.mark.faults
@@ -165,7 +165,7 @@ def test_who_conf_names_is_held_to_what_it_used_seen_to_be_held_and_let_go(
     assert by[BYTES] > 500
     while datetime.now(UTC).timestamp() < began.timestamp() + LEASE_S:
         time.sleep(1)
-    found, given_back = restoring.restored(conf, lambda _: None)
+    found, given_back = restore_run.restored(conf, lambda _: None)
     assert {o.change.entity.entity_name for o in given_back} == {MALLORY}
     assert {o.change.desired.config_key: o.step for o in given_back} == dict.fromkeys(held, DONE)
     assert found.yielded == ()

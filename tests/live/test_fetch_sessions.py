@@ -14,10 +14,10 @@ from kafka import KafkaConsumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import admin
 from quotaflow.pipelines.config import Ingest
 from quotaflow.pipelines.facts import fetches, requests
-from quotaflow.schemas import tables
+from quotaflow.pipelines.kafka import admin
+from quotaflow.schemas.tables.fetches import FETCH_SESSIONS
 
 from .drive import Run, logged
 from .tables_read import query
@@ -167,7 +167,7 @@ def parsed(spark: SparkSession, cluster: Cluster, lines: list[Row]) -> DataFrame
 
 def sessions(spark: SparkSession, rows: list[Row]) -> DataFrame:
     """Rows of fetch_sessions as the next batch reads them."""
-    table = tables.FETCH_SESSIONS
+    table = FETCH_SESSIONS
     values = [tuple(row[name] for name in table.column_names) for row in rows]
     return spark.createDataFrame(values, table.sql_schema)
 

@@ -20,7 +20,7 @@ from kafka.admin import (
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.admin import describe
+from quotaflow.pipelines.kafka.admin import describe
 from quotaflow.schemas import acls
 
 LOGS, PUSHES = "init-request-logs", "client_telemetry"

@@ -12,18 +12,20 @@ from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import admin, client_metrics_admin, rights, run, tail
-from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError, sender
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QuotaflowError
-from quotaflow.pipelines.feedback import turn
-from quotaflow.pipelines.feedback.apply import look
+from quotaflow.pipelines.feedback import exclusive_section
 from quotaflow.pipelines.feedback.change import SET, Change, Operation
-from quotaflow.pipelines.feedback.desired import Desired, Entity
+from quotaflow.pipelines.feedback.change_writer import look
+from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
 from quotaflow.pipelines.feedback.outcome import BEGUN
+from quotaflow.pipelines.jobs import runner
+from quotaflow.pipelines.kafka import admin, client_metrics, rights, tail
+from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError, sender
 from quotaflow.pipelines.snapshots import sections
 from quotaflow.pipelines.snapshots.sections import Sections
-from quotaflow.schemas import acls, tables
+from quotaflow.schemas import acls
+from quotaflow.schemas.tables.snapshots import TRANSACTIONAL_IDS
 
 from .guarded import TOPICS, USERS, conf_of, grant, guarded
 
@@ -82,7 +84,7 @@ def ran(login: Login) -> list[str]:
     assert [produced(fill, topic) for topic in (REQUEST_LOG_TOPIC, TELEMETRY_TOPIC)] == [[], []]
     jobs = ["ingest_request_log", "ingest_receiver"]
     came: list[int] = []
-    found = told(lambda: came.append(run.run(login.conf, jobs, None, lambda _: None)))
+    found = told(lambda: came.append(runner.run(login.conf, jobs, None, lambda _: None)))
     assert found or came[0] >= len(jobs)
     return found
 
@@ -93,7 +95,7 @@ def asked(login: Login) -> list[str]:
         every = Sections(ClusterState(sender(client)), lambda: {TOPIC})
         seen = [every.seen(table) for table in sections.TABLES]
     gaps = [f"{each.table.name}: {gap.reason}" for each in seen for gap in each.gaps]
-    ids = next(each.rows.num_rows for each in seen if each.table == tables.TRANSACTIONAL_IDS)
+    ids = next(each.rows.num_rows for each in seen if each.table == TRANSACTIONAL_IDS)
     hidden = [] if ids else ["transactional_ids: TRANSACTIONAL_ID_AUTHORIZATION_FAILED"]
     return [gap + rights.hint("snapshot", gap) for gap in gaps + hidden]
 
@@ -109,7 +111,7 @@ def applied(login: Login) -> list[str]:
 
 def written(login: Login, entity: Entity, key: str, value: str) -> None:
     of = Entity(login.cluster.cluster_id, entity.entity_type, entity.entity_name)
-    with turn.cluster(login.conf) as (_, configs):
+    with exclusive_section.cluster(login.conf) as (_, configs):
         (looked,) = look(configs, [_change(of, key, value)])
         if looked.step != BEGUN:
             raise UnansweredError(str(looked.detail))
@@ -150,9 +152,9 @@ def _logged(login: Login, level: str) -> None:
 
 def troubleshot(login: Login) -> list[str]:
     properties = login.conf.kafka.properties
-    found = told(lambda: client_metrics_admin.write(properties, "rights", {"interval.ms": "60000"}))
-    found += told(lambda: client_metrics_admin.read(properties))
-    found += told(lambda: client_metrics_admin.delete(properties, "rights"))
+    found = told(lambda: client_metrics.write(properties, "rights", {"interval.ms": "60000"}))
+    found += told(lambda: client_metrics.read(properties))
+    found += told(lambda: client_metrics.delete(properties, "rights"))
     for topic in (REQUEST_LOG_TOPIC, TELEMETRY_TOPIC):
         found += told(lambda t=topic: _followed(login, t))
     return found

@@ -10,10 +10,10 @@ from confluent_kafka import Producer
 from kafka import TopicPartition
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import CheckpointError
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.jobs import runner
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .tables_read import query
 

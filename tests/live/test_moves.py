@@ -8,11 +8,11 @@ import pytest
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import config
-from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import applying, restoring, turn
+from quotaflow.pipelines.feedback import apply_run, exclusive_section, restore_run
 from quotaflow.pipelines.feedback.change import DELETE
 from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.jobs import runner
 
 from . import move_scene
 from .move_scene import DOWN, LEFT, LOG, RATE
@@ -85,12 +85,12 @@ def test_what_this_login_left_over_is_planned_to_be_removed(conf: Conf, roles: R
 
 
 def test_a_plan_that_is_applied_removes_what_is_left_over(conf: Conf, roles: Roles) -> None:
-    _, outcomes = applying.applied(conf, None, lambda _: None)
+    _, outcomes = apply_run.applied(conf, None, lambda _: None)
     ended = [(o.change.entity.entity_name, o.change.operation.name, o.step) for o in outcomes]
     rates = [(str(broker_id), DELETE, DONE) for broker_id in sorted((roles.home, roles.other))]
     assert ended == [*rates, *[(LEFT, DELETE, DONE)] * 2]
     entities = {outcome.change.entity for outcome in outcomes}
-    with turn.cluster(conf) as (_, configs):
+    with exclusive_section.cluster(conf) as (_, configs):
         assert {key for e in entities for key in configs.read(e) if "throttled" in key} == set()
     # What is removed has no lease: it does not come back.
-    assert restoring.restored(conf, lambda _: None, everything=True)[1] == []
+    assert restore_run.restored(conf, lambda _: None, everything=True)[1] == []

@@ -14,12 +14,13 @@ from confluent_kafka import Consumer
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.shipper import Shipper
-from quotaflow.pipelines import client_metrics_admin, config
-from quotaflow.pipelines import run as runner
+from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import applying, planning
+from quotaflow.pipelines.feedback import apply_run, planning
 from quotaflow.pipelines.feedback.change import Change
 from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.jobs import runner
+from quotaflow.pipelines.kafka import client_metrics
 from quotaflow.pipelines.snapshots import take
 
 from .drive import logged
@@ -55,7 +56,7 @@ def clients(cluster: Cluster) -> Iterator[dict[str, Consumer]]:
             stack.enter_context(closing(client))
         join(started[BUSY])
         yield started
-    client_metrics_admin.delete(cluster.client_properties("admin"), RESOURCE)
+    client_metrics.delete(cluster.client_properties("admin"), RESOURCE)
     cluster.subscribe_telemetry("everything")
 
 
@@ -131,7 +132,7 @@ def changes(conf: Conf) -> tuple[Change, ...]:
 
 def carry_out(conf: Conf, planned_changes: tuple[Change, ...]) -> None:
     """Apply the plan, after which nothing is left to plan, nor after a snapshot."""
-    _, outcomes = applying.applied(conf, None, lambda _: None)
+    _, outcomes = apply_run.applied(conf, None, lambda _: None)
     done = {outcome.change.change_id for outcome in outcomes if outcome.step == DONE}
     assert done == {change.change_id for change in planned_changes}
     assert changes(conf) == ()
@@ -203,5 +204,5 @@ def test_its_client_alone_is_asked_for_more_until_it_ends(
     }
     carry_out(conf, takes_back)
 
-    assert RESOURCE not in client_metrics_admin.read(conf.kafka.properties)
+    assert RESOURCE not in client_metrics.read(conf.kafka.properties)
     await_interval(cluster, STANDING_MS)

@@ -11,11 +11,15 @@ from pyspark.sql import functions as F
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, health, session, sources, spark_sql, views
+from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.jobs import JOBS
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.monitoring import health
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.streaming import sources
+from quotaflow.pipelines.warehouse import spark_reader, views
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
 from . import raw_client
 from .drive import Run
@@ -31,7 +35,7 @@ NOT_FILLED = {"quarantine", "plans", "config_changes", "feedback_locks", "qualit
 """By what cannot be read, by plan and apply, and by check."""
 
 
-@pytest.mark.parametrize("table", [name for name in tables.TABLES if name not in NOT_FILLED])
+@pytest.mark.parametrize("table", [name for name in TABLES if name not in NOT_FILLED])
 def test_every_table_has_rows(filled: Path, table: str) -> None:
     assert query(filled, f"SELECT count(*) AS n FROM {table}")[0]["n"] > 0
 
@@ -227,7 +231,7 @@ def test_no_secret_reached_a_table(filled: Path, cluster: Cluster) -> None:
 def in_spark(filled: Path, spark: SparkSession) -> SparkSession:
     """The session, with every table and view by its name."""
     warehouse = Warehouse(config.Warehouse(path=str(filled)))
-    spark_sql.register(spark, warehouse, " ".join([*tables.TABLES, *views.load()]))
+    spark_reader.register(spark, warehouse, " ".join([*TABLES, *views.load()]))
     return spark
 
 

@@ -3,11 +3,12 @@
 from datetime import UTC, datetime, timedelta
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import client_metrics_admin, config
-from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines import config
+from quotaflow.pipelines.feedback.desired_configs import Desired
 from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.kafka import client_metrics
 
 from . import printed_command
 
@@ -50,6 +51,6 @@ def run(cluster: Cluster, desired: list[Desired]) -> None:
 def test_kafka_configs_takes_what_is_planned(cluster: Cluster, login: list[str]) -> None:
     properties = config.load(overrides=login).kafka.properties
     run(cluster, rows())
-    assert client_metrics_admin.read(properties)[NAME] == WANTED
+    assert client_metrics.read(properties)[NAME] == WANTED
     run(cluster, rows(removed=True))
-    assert NAME not in client_metrics_admin.read(properties)
+    assert NAME not in client_metrics.read(properties)

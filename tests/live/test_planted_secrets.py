@@ -19,7 +19,7 @@ from confluent_kafka import Producer
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import session
+from quotaflow.pipelines.spark import session
 
 from ..planted import found
 from .guarded import guarded

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.config import Warehouse as Place
-from quotaflow.pipelines.reader import Reader
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 HELD = "SELECT DISTINCT producer_id FROM active_producers WHERE NOT is_removed"
 OWNED = (

@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines.config import Quotas
-from quotaflow.pipelines.results import quota_usage
-from quotaflow.pipelines.results.result import Known
-from quotaflow.schemas import tables
+from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.results.quotas import quota_usage
+from quotaflow.schemas.tables.catalog import TABLES
 
 from .drive import logged, parsed
 from .jmx import jmx
@@ -97,7 +97,7 @@ def context(spark: SparkSession, cluster: Cluster, since: datetime) -> dict[str,
     known = {c.table.name: list[dict[str, Any]]() for c in quota_usage.result(Quotas()).context}
     known["client_quotas"] = rows
     return {
-        name: spark.createDataFrame(pa.Table.from_pylist(r, schema=tables.TABLES[name].arrow))
+        name: spark.createDataFrame(pa.Table.from_pylist(r, schema=TABLES[name].arrow))
         for name, r in known.items()
     }
 

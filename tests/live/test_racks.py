@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines import config, session
-from quotaflow.pipelines import run as runner
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines import config
+from quotaflow.pipelines.jobs import runner
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.traffic import TOPIC_NAMES, TRAFFIC
 
 from . import rack_scene, replay_tables
 from .rack_scene import (
@@ -45,7 +47,7 @@ pytestmark = pytest.mark.faults
 HERE = "az-a"
 """Where conf says this machine stands, and with it who tells no rack."""
 JOBS = ["ingest_request_log", "fetches", "fetch_results"]
-EMPTY = [tables.CLIENT_METRICS, tables.TRAFFIC, tables.TOPIC_NAMES]
+EMPTY = [CLIENT_METRICS, TRAFFIC, TOPIC_NAMES]
 """What views read beside; nobody pushes here, and the rest is told elsewhere."""
 Row = dict[str, Any]
 

@@ -17,12 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.traffic_stage import Stage
-from quotaflow.pipelines.results import config_alterations, replication_rates
-from quotaflow.pipelines.results.result import Known
-from quotaflow.schemas import tables
+from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.results import config_alterations
+from quotaflow.pipelines.results.replication import replication_rates
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.rate import SimpleRate
 
-from .acts import now_ms
+from .cluster_actions import now_ms
 from .drive import Run, logged, parsed
 from .jmx import jmx
 from .tables_read import query
@@ -125,7 +126,7 @@ def rates_of(
 
     def frame(name: str, rows: list[dict[str, Any]]) -> DataFrame:
         of = [row | {"cluster_id": cluster.cluster_id} for row in rows]
-        return spark.createDataFrame(pa.Table.from_pylist(of, schema=tables.TABLES[name].arrow))
+        return spark.createDataFrame(pa.Table.from_pylist(of, schema=TABLES[name].arrow))
 
     alterations = config_alterations.result()
     known = {name: frame(name, []) for name in ("topic_names", "configs")}

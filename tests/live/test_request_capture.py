@@ -16,8 +16,8 @@ from kafka.protocol import admin as requests
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import request_logger, restoring, turn
-from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback import exclusive_section, request_logger, restore_run
+from quotaflow.pipelines.feedback.desired_configs import Entity
 from quotaflow.pipelines.feedback.ledger import DONE
 
 from . import printed_command
@@ -32,7 +32,7 @@ class CrashError(Exception):
 
 
 def level(conf: Conf) -> str:
-    with turn.cluster(conf) as (cluster_id, configs):
+    with exclusive_section.cluster(conf) as (cluster_id, configs):
         return configs.read(Entity(cluster_id, "broker-logger", str(BROKER)))[LOGGER]
 
 
@@ -40,7 +40,7 @@ def set_level(conf: Conf, value: str) -> None:
     alter = requests.IncrementalAlterConfigsRequest(
         resources=[(ConfigResourceType.BROKER_LOGGER.value, str(BROKER), [(LOGGER, 0, value)])]
     )
-    with turn.cluster(conf) as (_, configs):
+    with exclusive_section.cluster(conf) as (_, configs):
         assert configs.state.ask(alter, BROKER).responses[0].error_code == 0
 
 
@@ -62,7 +62,7 @@ def test_a_capture_that_was_killed_is_given_back_by_restore(conf: Conf) -> None:
     with pytest.raises(CrashError):
         request_logger.switched(conf, switch.wanted, lambda _: None, passed=passed)
     assert level(conf) == "DEBUG"
-    _, outcomes = restoring.restored(conf, lambda _: None, everything=True)
+    _, outcomes = restore_run.restored(conf, lambda _: None, everything=True)
     assert [(o.step, o.change.value) for o in outcomes] == [(DONE, "INFO")]
     assert level(conf) == "INFO"
 
@@ -104,7 +104,7 @@ def test_an_end_from_outside(
             process.kill()
     if is_killed:
         assert level(conf) == "DEBUG"
-        restoring.restored(conf, lambda _: None, everything=True)
+        restore_run.restored(conf, lambda _: None, everything=True)
     assert level(conf) == "INFO"
 
 

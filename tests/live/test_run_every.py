@@ -25,9 +25,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.shipper import Shipper
-from quotaflow.pipelines import checkpoints, config, session
-from quotaflow.pipelines.jobs import JOBS
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines import config
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.streaming import checkpoints
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .tables_read import query
 

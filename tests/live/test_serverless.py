@@ -18,9 +18,9 @@ import yaml
 
 from quotaflow.demo.cluster import Cluster
 
-from ..pipelines import elsewhere
+from ..pipelines.spark import remote_spark
 from ..test_jobs_yaml import DEFINED
-from . import lately
+from . import recent_lines
 from .tables_read import query
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
@@ -81,13 +81,14 @@ def serverless(
 ) -> Iterator[Serverless]:
     folder = tmp_path_factory.mktemp("serverless")
     with Cluster(folder / "cluster", nodes=1) as cluster:
-        lately.send(cluster, golden / "lines")
+        recent_lines.send(cluster, golden / "lines")
         login = cluster.client_properties("admin")
         secrets = {"JAAS": login.pop("sasl.jaas.config"), "HOOK": webhook}
         kafka = {"properties": login | {"sasl.jaas.config": "env:JAAS"}}
         own = {"kafka": kafka, "warehouse": {"checkpoints": str(folder / "checkpoints")}}
         (folder / "conf.yaml").write_text(yaml.safe_dump(CONF | own))
-        with elsewhere.connect_server(folder, {"spark.sql.warehouse.dir": str(folder)}) as client:
+        settings = {"spark.sql.warehouse.dir": str(folder)}
+        with remote_spark.connect_server(folder, settings) as client:
             yield Serverless(folder, client | secrets)
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import config
-from quotaflow.pipelines.feedback import applying, restoring
+from quotaflow.pipelines.feedback import apply_run, restore_run
 from quotaflow.pipelines.feedback.ledger import DONE
 from quotaflow.schemas.configs import BROKER
 
-from .acts import now_ms
+from .cluster_actions import now_ms
 from .move_scene import Throttled, move
 from .rack_scene import Roles
 from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Told, await_end, begun
@@ -41,13 +41,13 @@ def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it
         make_missing(conf)
         flagged(told)
         advised(told)
-        _, outcomes = applying.applied(conf, None, lambda _: None)
+        _, outcomes = apply_run.applied(conf, None, lambda _: None)
         assert [o.step for o in outcomes if o.change.entity.entity_type == BROKER] == [DONE] * 2
         raised_ms = now_ms()
         await_end(admin, throttled)
         time.sleep(1)
         half_way_ms = (raised_ms + now_ms()) // 2
-        _, given_back = restoring.restored(conf, lambda _: None, everything=True)
+        _, given_back = restore_run.restored(conf, lambda _: None, everything=True)
         assert {(o.change.value, o.step) for o in given_back} == {(str(RATE), DONE)}
     told.go_on(half_way_ms)
     foretold = told.move()

@@ -11,9 +11,10 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.traffic import DAVE_QUOTA_BYTES_PER_S
-from quotaflow.pipelines import admin, config
+from quotaflow.pipelines import config
+from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.snapshots import take
-from quotaflow.schemas import tables
+from quotaflow.schemas.tables.catalog import TABLES
 
 from .tables_read import query
 
@@ -27,7 +28,7 @@ def rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
 
 def standing(folder: Path, table: str, columns: str, where: str = "true") -> list[tuple[Any, ...]]:
     """Columns of the rows that stand."""
-    identity = ", ".join(name for name in tables.TABLES[table].key if name != "event_time")
+    identity = ", ".join(name for name in TABLES[table].key if name != "event_time")
     aged = f"row_number() OVER (PARTITION BY {identity} ORDER BY event_time DESC) AS age"
     newest = f"SELECT * FROM (SELECT *, {aged} FROM {table}) AS aged WHERE age = 1"
     return rows(

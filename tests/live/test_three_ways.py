@@ -13,10 +13,10 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from quotaflow.demo.cluster import Cluster
 from quotaflow.pipelines import config
-from quotaflow.pipelines import run as runner
 from quotaflow.pipelines.facts.ingest import payload_limits
-from quotaflow.schemas import tables
-from quotaflow.udfs import otlp
+from quotaflow.pipelines.jobs import runner
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+from quotaflow.udfs.otlp import decode
 
 TOPIC = "otlp_metrics"
 PUSHES_PER_BATCH = 7
@@ -50,15 +50,15 @@ def pushes(folder: Path, route: str) -> pa.Table:
 
 
 def points(rows: list[dict[str, Any]], *left_out: str) -> Counter[str]:
-    names = [name for name in tables.CLIENT_METRICS.column_names if name not in left_out]
+    names = [name for name in CLIENT_METRICS.column_names if name not in left_out]
     return Counter(repr([row[name] for name in names]) for row in rows)
 
 
 def decoded(found: pa.Table) -> list[dict[str, Any]]:
     """The points of pushes, by the decoder alone."""
-    schema = tables.TELEMETRY_PUSHES.arrow
+    schema = TELEMETRY_PUSHES.arrow
     batches = found.select(schema.names).cast(schema).combine_chunks().to_batches()
-    out = otlp.decode_pushes(payload_limits(config.Conf()))(iter(batches))
+    out = decode.decode_pushes(payload_limits(config.Conf()))(iter(batches))
     return [row for batch in out for row in batch.to_pylist()]
 
 

@@ -20,10 +20,10 @@ from deltalake import write_deltalake
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import Cluster
 from quotaflow.demo.shipper import Shipper
-from quotaflow.pipelines import client_metrics_admin
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.kafka import client_metrics
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import lease
 
 from . import printed_command
@@ -45,7 +45,7 @@ def client_id(cluster: Cluster) -> Iterator[str]:
         yield name
         producer.flush(5)
         producer.close()
-    client_metrics_admin.delete(cluster.client_properties("admin"), name)
+    client_metrics.delete(cluster.client_properties("admin"), name)
 
 
 def asked(cluster: Cluster, client_id: str) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def asked(cluster: Cluster, client_id: str) -> dict[str, Any]:
 def command(cluster: Cluster, client_id: str, conf: Conf, login: list[str]) -> list[str]:
     """The command for that client, on tables that know it."""
     row = asked(cluster, client_id)
-    for table in tables.TABLES.values():
+    for table in TABLES.values():
         rows = [row] if table.name == "telemetry_subscriptions" else []
         content = pa.Table.from_pylist(rows, schema=table.arrow)
         partitions = list(table.partitioning) or None
@@ -87,7 +87,7 @@ def command(cluster: Cluster, client_id: str, conf: Conf, login: list[str]) -> l
 
 
 def leases(cluster: Cluster) -> list[str]:
-    standing = client_metrics_admin.read(cluster.client_properties("admin"))
+    standing = client_metrics.read(cluster.client_properties("admin"))
     return [name for name in standing if lease.until_s(name)]
 
 

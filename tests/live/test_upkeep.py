@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from quotaflow.pipelines import config, rebuild, session, upkeep
+from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.maintenance import rebuild, upkeep
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
 from .tables_read import contents, query
 
@@ -55,7 +58,7 @@ def test_every_result_is_rebuilt_as_streaming_wrote_it(
     filled: Path, copied: Path, login: list[str]
 ) -> None:
     conf = config.load(overrides=[*login, f"warehouse.path={copied}"])
-    names = [tables.CLIENT_METRICS.name, *rebuild.results(conf)]
+    names = [CLIENT_METRICS.name, *rebuild.results(conf)]
     since = (datetime.now(UTC) - timedelta(days=1)).isoformat()
     for name in names:
         delete(login, copied, name, "true")
@@ -72,9 +75,9 @@ def test_upkeep_of_a_real_warehouse_loses_nothing_and_streams_go_on(
     tended = {t.name: t for t in upkeep.tend(conf, [], datetime.now(UTC), lambda _: None)}
     assert {t.rows_removed for t in tended.values()} == {0}
     assert tended["requests"].files_after == 1 < tended["requests"].files_before
-    assert contents(copied, tables.TABLES) == contents(filled, tables.TABLES)
+    assert contents(copied, TABLES) == contents(filled, TABLES)
     again = upkeep.tend(conf, [], datetime.now(UTC), lambda _: None)
     assert all(t.files_before == t.files_after for t in again)
     assert all(t.disk_bytes_before == t.disk_bytes_after for t in again)
     run(login, copied, "run", "fetches", "request_results", "fetch_results", "--once")
-    assert contents(copied, tables.TABLES) == contents(filled, tables.TABLES)
+    assert contents(copied, TABLES) == contents(filled, TABLES)

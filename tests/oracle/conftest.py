@@ -8,8 +8,8 @@ from typing import IO, Any
 
 import pytest
 
-from quotaflow.pipelines.jars import kafka_jars
-from quotaflow.pipelines.java import java, javac
+from quotaflow.pipelines.spark.jars import kafka_jars
+from quotaflow.pipelines.spark.java import java, javac
 
 SOURCE = Path(__file__).with_name("Oracle.java")
 

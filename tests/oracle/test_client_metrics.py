@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from quotaflow.pipelines.jars import kafka_jars
-from quotaflow.pipelines.java import java, javac
+from quotaflow.pipelines.spark.jars import kafka_jars
+from quotaflow.pipelines.spark.java import java, javac
 from quotaflow.schemas.metrics import JAVA, METRICS
 
 SOURCE = Path(__file__).with_name("ClientMetrics.java")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.jars import kafka_jars
-from quotaflow.pipelines.java import java, javac
+from quotaflow.pipelines.spark.jars import kafka_jars
+from quotaflow.pipelines.spark.java import java, javac
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, Entity, effective
 
 SOURCE = Path(__file__).with_name("ClientQuotas.java")

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from quotaflow.udfs.rules.rate import Rate, SimpleRate
-from quotaflow.udfs.rules.tokens import TokenBucket
+from quotaflow.udfs.rules.rate import Rate, SimpleRate, TokenBucket
 
 START = 1_700_000_000_000
 

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from quotaflow.pipelines.jars import kafka_jars
-from quotaflow.pipelines.java import java, javac
+from quotaflow.pipelines.spark.jars import kafka_jars
+from quotaflow.pipelines.spark.java import java, javac
 from quotaflow.udfs.rules.replica import (
     FOLLOWER_IN_RACK,
     LEADER_IN_RACK,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.jars import kafka_jars
-from quotaflow.pipelines.java import java, javac
+from quotaflow.pipelines.spark.jars import kafka_jars
+from quotaflow.pipelines.spark.java import java, javac
 from quotaflow.udfs.rules.throttled_replicas import APPEND, SUBTRACT, altered, parse
 
 SOURCE = Path(__file__).with_name("ThrottledReplicas.java")

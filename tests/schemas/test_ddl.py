@@ -2,9 +2,11 @@
 
 import pytest
 
-from quotaflow.schemas import ddl, tables
+from quotaflow.schemas import ddl
 from quotaflow.schemas.migrations import SCHEMA_VERSION
 from quotaflow.schemas.table import INT, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from quotaflow.schemas.view import View, ViewColumn
 
 TABLE = Table(
@@ -54,7 +56,7 @@ def test_create_view_says_what_a_row_and_each_column_is() -> None:
 
 
 def test_a_result_is_partitioned_and_not_clustered() -> None:
-    text = ddl.create(tables.PRODUCER_ID_RATES, "t")
+    text = ddl.create(PRODUCER_ID_RATES, "t")
     assert "PARTITIONED BY (event_date, kind)" in text
     assert "CLUSTER BY" not in text
 
@@ -64,7 +66,7 @@ def test_a_column_a_live_table_lacks_is_added() -> None:
     assert change == "ALTER TABLE t ADD COLUMNS (`b` INT COMMENT 'a count')"
 
 
-@pytest.mark.parametrize("table", tables.TABLES.values(), ids=list(tables.TABLES))
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 def test_a_table_equal_to_its_declaration_needs_nothing(table: Table) -> None:
     fields = dict(part.split("` ", 1) for part in _top_level(table.sql_schema))
     live = {name.strip("` "): text.lower().replace(": ", ":") for name, text in fields.items()}

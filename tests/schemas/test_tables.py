@@ -5,10 +5,10 @@ import re
 import pyarrow as pa
 import pytest
 
-from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table, sql_type
+from quotaflow.schemas.tables.catalog import TABLES
 
-each_table = pytest.mark.parametrize("table", tables.TABLES.values(), ids=list(tables.TABLES))
+each_table = pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 INDEXED_COLUMNS = 32
 
 

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 
-from quotaflow.schemas import tables
-from quotaflow.udfs import otlp, pseudonyms
-from quotaflow.udfs.codecs import COMPRESSION_NAMES, Limits, compress, decompress
+from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.udfs import pseudonyms
+from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits, compress, decompress
 from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, Pseudonyms
 
-from .otlp_made import attribute, gauge, payload, point
+from .otlp.otlp_made import attribute, gauge, payload, point
 
 HIDDEN = Pseudonyms(b"k" * 32, "k1")
 UUID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
@@ -89,7 +90,7 @@ def test_a_payload_keeps_its_points_and_loses_its_client(codec: str) -> None:
 
 
 def points(data: bytes) -> list[dict[str, Any]]:
-    (decoded,) = otlp.decode(pa.array([data]), pa.array(["none"]), Limits())
+    (decoded,) = decode.decode(pa.array([data]), pa.array(["none"]), Limits())
     rows: list[dict[str, Any]] = decoded.points.to_pylist(maps_as_pydicts="strict")
     return rows
 
@@ -160,6 +161,6 @@ def test_columns_are_hidden_each_by_its_own_rule() -> None:
 
 
 def test_a_hash_of_what_came_stays_what_pushes_are_known_by() -> None:
-    status = otlp.check(pa.array([NAMED]), pa.array(["none"]), Limits())
+    status = decode.check(pa.array([NAMED]), pa.array(["none"]), Limits())
     assert status.column("payload_sha256").to_pylist() == [hashlib.sha256(NAMED).hexdigest()]
-    assert "payload_sha256" in tables.TELEMETRY_PUSHES.column_names
+    assert "payload_sha256" in TELEMETRY_PUSHES.column_names

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from quotaflow.schemas import tables
+from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
 from quotaflow.udfs.subscriptions import with_expected_id
 
 SOUND = {
@@ -23,7 +23,7 @@ def test_answers_that_cannot_have_an_id_have_none():
         SOUND | {"requested_metrics": ["a", None]},
         SOUND | {"push_interval_ms": None},
     ]
-    batch = pa.RecordBatch.from_pylist(answers, schema=tables.TELEMETRY_SUBSCRIPTIONS.arrow)
+    batch = pa.RecordBatch.from_pylist(answers, schema=TELEMETRY_SUBSCRIPTIONS.arrow)
     (filled,) = with_expected_id(iter([batch]))
     assert filled.schema == batch.schema
     assert filled.column("expected_subscription_id").to_pylist() == [33638279, *[None] * 6]

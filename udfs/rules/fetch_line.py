@@ -8,13 +8,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import NamedTuple
 
-from quotaflow.udfs.rules.fetch_session import (
-    Answered,
-    Asked,
-    FetchSession,
-    Held,
-    Partition,
-)
+from quotaflow.udfs.rules.fetch_session import Answered, Asked, FetchSession, Held, Partition
 
 SESSIONLESS = 0
 """The id of no session."""

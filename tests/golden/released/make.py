@@ -15,12 +15,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines import config, run, session
-from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines import config
+from quotaflow.pipelines.jobs import runner
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.migrations import SCHEMA_VERSION
 from quotaflow.schemas.table import Table, sql_type
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 # Those that read tables: the others need a cluster to start.
@@ -38,7 +42,7 @@ def schema() -> dict[str, Any]:
                 "partitioning": list(table.partitioning),
                 "clustering": list(table.clustering),
             }
-            for table in tables.TABLES.values()
+            for table in TABLES.values()
         },
     }
 
@@ -99,11 +103,11 @@ def fill(conf: config.Conf, first: int) -> None:
     """Some facts from a number on, and every job on them once."""
     warehouse = Warehouse(conf.warehouse)
     spark = session.get(config.Spark(conf=session.SHORT_LIVED))
-    warehouse.ensure(spark, tables.TABLES.values())
+    warehouse.ensure(spark, TABLES.values())
     produced = request(first, producer_id=first + 1)
-    arrive(warehouse, tables.REQUESTS, first, produced, fetch(first + 1))
-    arrive(warehouse, tables.TELEMETRY_PUSHES, first, push(first))
-    run.run(conf, JOBS, None, lambda _: None)
+    arrive(warehouse, REQUESTS, first, produced, fetch(first + 1))
+    arrive(warehouse, TELEMETRY_PUSHES, first, push(first))
+    runner.run(conf, JOBS, None, lambda _: None)
 
 
 def main() -> None:

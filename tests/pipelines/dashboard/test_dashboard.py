@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from quotaflow.pipelines import config, views
-from quotaflow.pipelines.commands import values
+from quotaflow.pipelines import config
 from quotaflow.pipelines.dashboard.__main__ import text
 from quotaflow.pipelines.dashboard.lakeview import CLUSTER, WIDTH
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
-from quotaflow.pipelines.reader import Reader, check_query
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.terminal import values
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader, check_query
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
-from ..view_filled import FILLED
-from ..view_rows import Row
-from ..view_tables import make_tables
+from ...schemas.views.filled_views import FILLED
+from ...schemas.views.view_rows import Row
+from ...schemas.views.view_tables import make_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +51,7 @@ def answers(filled: Warehouse) -> dict[str, list[Row]]:
 @pytest.fixture(scope="module")
 def in_spark(filled: Warehouse, spark: "SparkSession") -> "SparkSession":
     """A session with every table, and what each view is over them, by its name."""
-    for name in tables.TABLES:
+    for name in TABLES:
         filled.read(spark, name).createOrReplaceTempView(name)
     for name, view in views.load().items():
         # As rows: a deep view planned anew in each that reads it takes minutes.
@@ -166,7 +167,7 @@ def test_nothing_lies_over_anything_else() -> None:
 def test_queries_name_no_catalog() -> None:
     """Catalog and schema come from the bundle."""
     for question in QUESTIONS.values():
-        for name in tables.TABLES:
+        for name in TABLES:
             assert f".{name}" not in question.sql
 
 

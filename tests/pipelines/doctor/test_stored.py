@@ -7,23 +7,24 @@ import pytest
 from deltalake import write_deltalake
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.doctor import brokers, stored
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.doctor import brokers, stored_tables
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
-from ..view_tables import make_tables
+from ...schemas.views.view_tables import make_tables
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def columns(warehouse: Warehouse) -> tuple[str, str]:
-    found = {each.subject: each for each in stored.findings(Conf(warehouse=warehouse.conf), NOW)}
+    findings = stored_tables.findings(Conf(warehouse=warehouse.conf), NOW)
+    found = {each.subject: each for each in findings}
     return found["columns"].state, found["columns"].seen
 
 
 def test_every_declared_table_is_as_declared_however_nested(warehouse: Warehouse) -> None:
     make_tables(warehouse, {})
-    assert columns(warehouse) == ("ok", f"those of this version, in {len(tables.TABLES)} tables")
+    assert columns(warehouse) == ("ok", f"those of this version, in {len(TABLES)} tables")
 
 
 def test_columns_of_an_older_version_are_added_and_of_another_type_refused(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from quotaflow.pipelines.admin import Topic
-from quotaflow.pipelines.checkpoints import Checkpoint
 from quotaflow.pipelines.doctor import topics
 from quotaflow.pipelines.doctor.topics import Offsets, Reach
+from quotaflow.pipelines.kafka.admin import Topic
+from quotaflow.pipelines.streaming.checkpoints import Checkpoint
 
 TOPIC = Topic("logs", "id1", 2)
 

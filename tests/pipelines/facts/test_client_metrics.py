@@ -17,14 +17,15 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines import config, sinks, sources
+from quotaflow.pipelines import config
 from quotaflow.pipelines.facts import client_metrics, telemetry_pushes
 from quotaflow.pipelines.facts.ingest import Pushes, RequestLog
-from quotaflow.pipelines.jobs import JOBS
-from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.spans import Span
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.streaming import sinks, sources
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.streaming.time_ranges import Span
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
 from .conftest import SHIPPED, encoded, pushing
 
@@ -39,7 +40,7 @@ TOLD_BY_LOG = (
     *("principal", "client_id", "client_software_name", "client_software_version"),
     *("client_address", "client_port", "listener", "broker_id", "accepted"),
 )
-MADE = (*JOBS["ingest_request_log"].fills, tables.CLIENT_METRICS)
+MADE = (*JOBS["ingest_request_log"].fills, CLIENT_METRICS)
 BY_COLLECTOR = "AAAAAAAAAAAAAAAAAAAAAA"
 Point = tuple[Any, ...]
 

@@ -12,14 +12,16 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines import config, sinks
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config import FetchSessions
 from quotaflow.pipelines.facts.fetches import Fetches, lines
-from quotaflow.pipelines.fetch_sections import FetchSessions
-from quotaflow.pipelines.job import Setting
-from quotaflow.pipelines.jobs import JOBS
-from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.jobs.job import Setting
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.streaming import sinks
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.requests import REQUESTS
 
 from ...udfs.fetch_rows import part, request
 from ...udfs.rules.fetch_broker import Read, played
@@ -60,18 +62,18 @@ def warehouse(spark: SparkSession, tmp_path: Path) -> Callable[[str], Warehouse]
 
     def make(name: str) -> Warehouse:
         made = Warehouse(config.Warehouse(path=str(tmp_path / name)))
-        made.ensure(spark, [tables.TABLES[table] for table in MADE])
+        made.ensure(spark, [TABLES[table] for table in MADE])
         return made
 
     return make
 
 
 def frame(spark: SparkSession, rows: list[Row]) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=tables.REQUESTS.arrow))
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=REQUESTS.arrow))
 
 
 def content(spark: SparkSession, warehouse: Warehouse, table: str) -> list[str]:
-    rows = warehouse.read(spark, table).select(tables.TABLES[table].column_names)
+    rows = warehouse.read(spark, table).select(TABLES[table].column_names)
     return sorted(repr(row) for row in rows.collect())
 
 

@@ -14,10 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from quotaflow.pipelines import config
 from quotaflow.pipelines.facts import telemetry_pushes
 from quotaflow.pipelines.facts.ingest import Pushes, RequestLog
-from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import events, tables
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas import events
 from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES
 
 from .conftest import encoded, pushing
 
@@ -44,7 +45,7 @@ class Interrupted(Batch):
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
     warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
-    warehouse.ensure(spark, [tables.TABLES[name] for name in (*FILLED, "pipeline_progress")])
+    warehouse.ensure(spark, [TABLES[name] for name in (*FILLED, "pipeline_progress")])
     return warehouse
 
 

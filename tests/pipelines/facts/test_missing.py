@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.facts.backfill_batch import Missing, already_read
 from quotaflow.pipelines.facts.ingest import RequestLog
-from quotaflow.pipelines.facts.missing import Missing, already_read
-from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
 from .conftest import pushing
 
@@ -30,7 +30,7 @@ def test_only_what_is_not_there_is_added_and_a_second_run_adds_nothing(
 ) -> None:
     warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
     made = (*FILLED, "pipeline_progress")
-    warehouse.ensure(spark, [tables.TABLES[name] for name in made])
+    warehouse.ensure(spark, [TABLES[name] for name in made])
     files = [golden / "lines" / f"{api}.jsonl" for api in ("push_telemetry", "produce")]
     told = golden / "lines" / "get_telemetry_subscriptions.jsonl"
     lines = [line for file in (*files, told) for line in file.read_bytes().splitlines()[:4]]

@@ -15,13 +15,13 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import privacy, requests, telemetry_pushes
 from quotaflow.pipelines.facts.client_metrics import Points
 from quotaflow.pipelines.facts.ingest import Pushes, RequestLog
-from quotaflow.pipelines.sinks import Batch
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID
 
 from ...planted import found
-from ...udfs.otlp_made import attribute, gauge, payload, point
+from ...udfs.otlp.otlp_made import attribute, gauge, payload, point
 from .conftest import encoded, pushing
 
 pytestmark = pytest.mark.spark
@@ -126,7 +126,7 @@ def test_the_same_client_has_one_name_in_every_table_and_way_in(
     push_lines: list[dict[str, Any]],
 ) -> None:
     warehouse = Warehouse(conf.warehouse)
-    warehouse.ensure(spark, [tables.TABLES[name] for name in FILLED])
+    warehouse.ensure(spark, [TABLES[name] for name in FILLED])
     records = topic(lines(golden, push_lines[0]))
     RequestLog(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
     headers = {

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from quotaflow.pipelines.config import Ingest
 from quotaflow.pipelines.facts import requests
-from quotaflow.schemas import events, tables
+from quotaflow.schemas import events
+from quotaflow.schemas.tables.requests import REQUESTS
 
 pytestmark = pytest.mark.spark
 
@@ -373,7 +374,7 @@ def test_producer_ids(
 def test_rows_of_the_table_are_the_readable_ones(records: Callable[..., DataFrame]) -> None:
     lines = [encoded(line()), b"x", encoded(line(isForwarded=True))]
     kept = requests.select_requests(requests.parse(records(lines), Ingest(), "cluster"))
-    assert kept.columns == tables.REQUESTS.column_names
+    assert kept.columns == REQUESTS.column_names
     assert [row["source_offset"] for row in kept.collect()] == [0]
 
 

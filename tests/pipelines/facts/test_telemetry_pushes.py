@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, Row
 
 from quotaflow.pipelines.config import Ingest
 from quotaflow.pipelines.facts import quarantine, requests, telemetry_pushes
-from quotaflow.schemas import tables
-from quotaflow.udfs.codecs import Limits
+from quotaflow.schemas.tables.control import QUARANTINE
+from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.udfs.otlp.codecs import Limits
 
 from .conftest import SHIPPED, encoded, pushing
 
@@ -109,7 +110,7 @@ def test_one_unreadable_payload_costs_exactly_itself(
 
 
 def assert_quarantined(frame: DataFrame, cases: list[tuple[str, bytes | str, int, Any]]) -> None:
-    assert frame.columns == tables.QUARANTINE.column_names
+    assert frame.columns == QUARANTINE.column_names
     rows = frame.orderBy("source_offset").collect()
     assert [row["reason"] for row in rows] == [case[3] for case in cases]
     for row, (_, payload, _, _) in zip(rows, cases, strict=True):
@@ -148,9 +149,7 @@ def test_only_pushes_that_requests_keeps(topic: Topic, push_lines: Lines) -> Non
 def received(topic: Topic, records: list[tuple[bytes, dict[str, str]]], **ingest: Any) -> list[Row]:
     frame = telemetry_pushes.from_receiver(topic(records), Ingest(**ingest), "cluster")
     opened = telemetry_pushes.inspected(frame, Limits())
-    assert sorted(opened.columns) == sorted(
-        [*tables.TELEMETRY_PUSHES.column_names, "unreadable_detail"]
-    )
+    assert sorted(opened.columns) == sorted([*TELEMETRY_PUSHES.column_names, "unreadable_detail"])
     return opened.orderBy("source_offset").collect()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from quotaflow.pipelines import session
+from quotaflow.pipelines.spark import session
 
 TIMEOUT_S = 280
 

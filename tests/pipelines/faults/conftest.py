@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quotaflow.pipelines import sources
-from quotaflow.pipelines.job import Setting
+from quotaflow.pipelines.jobs.job import Setting
+from quotaflow.pipelines.streaming import sources
 
 from . import recorded
 

@@ -14,15 +14,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from quotaflow.pipelines import config, jobs, run
-from quotaflow.pipelines.commands import output
+from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError
-from quotaflow.pipelines.gaps import Gaps
-from quotaflow.pipelines.jobs import JOBS
-from quotaflow.pipelines.reader import Reader
-from quotaflow.pipelines.results.result import Result
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.jobs import registry, runner
+from quotaflow.pipelines.jobs.offset_gaps import Gaps
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from . import recorded
 
@@ -55,8 +56,8 @@ def outcome(script: str, *arguments: object) -> tuple[int, str]:
 def conf_of(file: Path) -> Conf:
     """The conf in a file; from now on jobs of this process read the recorded topic beside it."""
     recorded.replace_topic(file.parent / "topic")
-    run._check_topics = lambda *_: recorded.CLUSTER
-    run._gaps = _no_gaps
+    runner._check_topics = lambda *_: recorded.CLUSTER
+    runner._gaps = _no_gaps
     return config.load(file)
 
 
@@ -67,16 +68,16 @@ def keep_few_results() -> None:
     """
 
     def few(conf: Conf) -> tuple[Result, ...]:
-        return tuple(result for result in jobs._of_requests(conf) if result.table.name in _FEW)
+        return tuple(result for result in registry._of_requests(conf) if result.table.name in _FEW)
 
     name = "request_results"
-    JOBS[name] = replace(JOBS[name], results=few, start=partial(jobs._keep, name, few))
+    JOBS[name] = replace(JOBS[name], results=few, start=partial(registry._keep, name, few))
 
 
 def error_of(conf: Conf, names: Collection[str]) -> str | None:
     """Run these jobs once; what a run says that fails."""
     try:
-        run.run(conf, list(names), None, output.note)
+        runner.run(conf, list(names), None, output.note)
     except JobError as error:
         return str(error)
     return None

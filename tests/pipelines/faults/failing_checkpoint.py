@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from quotaflow.pipelines import session
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.spark import session
 
 from . import driver
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines import sinks
-from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.streaming import sinks
+from quotaflow.pipelines.streaming.sinks import Batch
 
 from . import driver
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from quotaflow.pipelines import config, sinks, sources
-from quotaflow.pipelines.job import Setting
-from quotaflow.pipelines.jobs import JOBS
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines import config
+from quotaflow.pipelines.jobs.job import Setting
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.streaming import sinks, sources
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
-from ..recorded import RECORDS, SHIPPED
+from ..spark.recorded import RECORDS, SHIPPED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,8 +95,8 @@ def setting(spark: "SparkSession", folder: Path, jobs: Iterable[str]) -> Setting
     )
     warehouse = Warehouse(conf.warehouse)
     names = {t.name for job in jobs for t in (*JOBS[job].fills, *JOBS[job].looks_up)}
-    names |= {JOBS[job].reads for job in jobs} & tables.TABLES.keys()
-    warehouse.ensure(spark, [tables.TABLES[name] for name in sorted(names)])
+    names |= {JOBS[job].reads for job in jobs} & TABLES.keys()
+    warehouse.ensure(spark, [TABLES[name] for name in sorted(names)])
     return Setting(spark, conf, warehouse, CLUSTER)
 
 

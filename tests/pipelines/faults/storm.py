@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import zstandard
 
-from quotaflow.udfs.codecs import COMPRESSION_NAMES, compress
+from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, compress
 
 _CODECS = COMPRESSION_NAMES[1:]
 _MIB = 1 << 20

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines import run, sources
-from quotaflow.pipelines.jobs import JOBS as JOBS_BY_NAME
+from quotaflow.pipelines.jobs import runner
+from quotaflow.pipelines.jobs.registry import JOBS as JOBS_BY_NAME
+from quotaflow.pipelines.streaming import sources
 
 from ...live.tables_read import query
 from . import clocks, driver, recorded
@@ -40,7 +41,7 @@ def unpatched(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: 
     driver.keep_few_results()
     monkeypatch.setattr(sources, "read_topic", sources.read_topic)
     for name in ("_check_topics", "_gaps"):
-        monkeypatch.setattr(run, name, getattr(run, name))
+        monkeypatch.setattr(runner, name, getattr(runner, name))
 
 
 def in_batches(lines: Numbered, batches: int = BATCHES) -> list[Numbered]:

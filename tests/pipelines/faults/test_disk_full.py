@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quotaflow.pipelines.jobs import JOBS
+from quotaflow.pipelines.jobs.registry import JOBS
 
 from ...live.tables_read import contents
 from . import recorded

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quotaflow.pipelines import jars, session
+from quotaflow.pipelines.spark import jars, session
 
 from . import recorded
 from .command import conf_file

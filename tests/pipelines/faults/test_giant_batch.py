@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines import session
+from quotaflow.pipelines.spark import session
 
 from ...live.tables_read import query
 from . import recorded, storm

@@ -12,7 +12,7 @@ from .conftest import Made, Topic
 from .driver import contents
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.job import Setting
+    from quotaflow.pipelines.jobs.job import Setting
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 

@@ -11,17 +11,17 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import planning, restoring, turn
+from quotaflow.pipelines.feedback import exclusive_section, planning, restore_run
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.desired_configs import Desired
 from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.restore import Returns
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.feedback.restore_plan import Returns
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .made_up import NOON, Clock, DictConfigs, ListJournal
-from .made_up import applying as run_of
+from .fake_configs import NOON, Clock, DictConfigs, ListJournal
+from .fake_configs import applying as run_of
 
 LATER = NOON + timedelta(hours=5)
 
@@ -41,8 +41,8 @@ class Scene:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        self.monkeypatch.setattr(turn, "cluster", self.cluster)
-        self.monkeypatch.setattr(turn, "taken", self.taken)
+        self.monkeypatch.setattr(exclusive_section, "cluster", self.cluster)
+        self.monkeypatch.setattr(exclusive_section, "taken", self.taken)
         self.monkeypatch.setattr(planning, "ledger", lambda _: self.journal.ledger)
 
     @property
@@ -54,11 +54,11 @@ class Scene:
         yield "c1", self.configs
 
     @contextmanager
-    def taken(self, *_: object) -> Iterator[turn.Turn]:
+    def taken(self, *_: object) -> Iterator[exclusive_section.Turn]:
         apply = run_of(self.configs, self.journal, f"r{self.clock()}", self.clock)
         apply.finish(self.journal.ledger)
         rows: Any = None
-        yield turn.Turn("c1", apply, self.journal.ledger, rows)
+        yield exclusive_section.Turn("c1", apply, self.journal.ledger, rows)
 
     def apply(self, *rows: Desired, dies_at: str | None = None) -> None:
         def passed(step: str) -> None:
@@ -70,11 +70,11 @@ class Scene:
             run_of(self.configs, self.journal, "r", self.clock, passed=passed).run("p", wanted)
 
     def shown(self, now: datetime = LATER, *, everything: bool = False) -> Returns:
-        return restoring.due(self.conf, now, everything=everything)
+        return restore_run.due(self.conf, now, everything=everything)
 
     def done(self, now: datetime = LATER, *, everything: bool = False) -> Returns:
         self.clock.now = now
-        return restoring.restored(self.conf, lambda _: None, everything=everything)[0]
+        return restore_run.restored(self.conf, lambda _: None, everything=everything)[0]
 
     def command(self, *words: str) -> int:
         return execute(["restore", *words, "--set", f"warehouse.path={self.conf.warehouse.path}"])

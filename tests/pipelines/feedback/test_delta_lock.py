@@ -12,7 +12,7 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import LockedError
 from quotaflow.pipelines.feedback import delta_lock
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

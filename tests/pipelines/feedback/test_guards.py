@@ -6,17 +6,17 @@ from datetime import timedelta
 import pytest
 
 from quotaflow.pipelines.feedback.change import Change, Plan
-from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.desired_configs import Desired
 from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY, Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import NOTHING, plan
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.udfs.rules.client_metrics import Client
-from quotaflow.udfs.rules.preflight import Live
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
+from quotaflow.udfs.rules.subscription_safety import Live
 
-from .made_up import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from .fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
 RATE = "leader.replication.throttled.rate"

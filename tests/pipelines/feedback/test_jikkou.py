@@ -7,7 +7,7 @@ from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
 
-from .made_up import NOON, desired
+from .fake_configs import NOON, desired
 
 RATE = "leader.replication.throttled.rate"
 

@@ -7,21 +7,22 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.cluster_state import ClusterState, UnansweredError
-from quotaflow.pipelines.feedback import frozen, ledger_rows, plan_rows, planning
+from quotaflow.pipelines.feedback import frozen_plans, plan_rows, planning
+from quotaflow.pipelines.feedback import plan_rows as ledger_rows
 from quotaflow.pipelines.feedback.change import RENEW, Plan
-from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.desired_configs import Entity
 from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 
-from ..conftest import Fill
-from ..made_cluster import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC, MadeCluster
-from .made_up import DictConfigs, ListJournal, applying, desired
+from ...delta_tables import Fill
+from ..kafka.fake_cluster import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC, MadeCluster
+from .fake_configs import DictConfigs, ListJournal, applying, desired
 
 NOW = datetime.now(UTC)
 
@@ -105,8 +106,8 @@ def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
     fill("plans", [])
 
     def keep(now: datetime, ledger: Ledger = Ledger()) -> datetime:  # noqa: B008  frozen
-        frozen.keep(conf, rows, ledger, wanted, now)  # type: ignore[arg-type]
-        return frozen.load(conf, wanted.plan_id).at
+        frozen_plans.keep(conf, rows, ledger, wanted, now)  # type: ignore[arg-type]
+        return frozen_plans.load(conf, wanted.plan_id).at
 
     assert keep(NOW) == NOW
     assert keep(NOW + timedelta(minutes=10)) == NOW
@@ -117,7 +118,7 @@ def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
     journal = ListJournal()
     applied_at = too_late + timedelta(minutes=1)
     applying(DictConfigs(), journal, clock=lambda: applied_at).run(wanted.plan_id, wanted.changes)
-    assert frozen.done_since(journal.ledger, wanted, too_late) == {
+    assert frozen_plans.done_since(journal.ledger, wanted, too_late) == {
         change.change_id for change in wanted.changes
     }
     # A clock a little behind the records' does not freeze it before them.
@@ -125,7 +126,7 @@ def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
     assert again > applied_at
     assert keep(again + timedelta(minutes=1), journal.ledger) == again
     assert rows.freezes == 3
-    thawed = frozen.load(conf, wanted.plan_id).plan
+    thawed = frozen_plans.load(conf, wanted.plan_id).plan
     assert [c.change_id for c in thawed.changes] == [c.change_id for c in wanted.changes]
 
 
@@ -133,7 +134,7 @@ def test_plans_of_one_freeze_come_back_alone(warehouse: Warehouse, fill: Fill) -
     wanted = made(desired())
     for minutes in (0, 5):
         fill("plans", list(plan_rows.rows(wanted, NOW + timedelta(minutes=minutes), "me")))
-    assert len(frozen.load(conf_of(warehouse), wanted.plan_id).plan.changes) == 1
+    assert len(frozen_plans.load(conf_of(warehouse), wanted.plan_id).plan.changes) == 1
 
 
 def test_what_is_no_more_has_no_configs() -> None:

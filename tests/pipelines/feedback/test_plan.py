@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.desired_configs import Desired
 from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
 from quotaflow.pipelines.feedback.plan import plan

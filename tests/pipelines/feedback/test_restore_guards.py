@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.cluster_state import UnansweredError
-from quotaflow.pipelines.feedback import restore
+from quotaflow.pipelines.feedback import restore_plan
 from quotaflow.pipelines.feedback.change import APPEND
-from quotaflow.pipelines.feedback.desired import Entity
+from quotaflow.pipelines.feedback.desired_configs import Entity
 from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import BEGUN, Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ..view_tables import make_tables
-from .made_up import desired, forged
+from ...schemas.views.view_tables import make_tables
+from .fake_configs import desired, forged
 from .scene import Scene
 
 KEY = "producer_byte_rate"
@@ -182,8 +182,8 @@ def test_entries_of_others_that_stay_in_a_list_are_not_judged() -> None:
     topic = Entity("c1", "topic", "t")
     record = forged(topic, LIST, "0:1,odd", "odd")
     ledger = Ledger.of([replace(record, operation=APPEND, operand="0:1")])
-    found = restore.returns(ledger.owned, {topic: {LIST: "0:1,odd"}}, {}, PLAIN)
-    assert restore.permitted(found, Bounds(), PLAIN) == found
+    found = restore_plan.returns(ledger.owned, {topic: {LIST: "0:1,odd"}}, {}, PLAIN)
+    assert restore_plan.permitted(found, Bounds(), PLAIN) == found
     assert [change.operation.operand for change in found.changes] == ["0:1"]
 
 

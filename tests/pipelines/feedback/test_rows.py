@@ -3,15 +3,16 @@
 import pyarrow as pa
 import pytest
 
-from quotaflow.pipelines.feedback import ledger_rows, plan_rows
+from quotaflow.pipelines.feedback import plan_rows
+from quotaflow.pipelines.feedback import plan_rows as ledger_rows
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired import Desired
+from quotaflow.pipelines.feedback.desired_configs import Desired
 from quotaflow.pipelines.feedback.guards import Bounds
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.schemas.control_tables import CONFIG_CHANGES, PLANS
+from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 
-from .made_up import NOON, DictConfigs, ListJournal, applying, desired
+from .fake_configs import NOON, DictConfigs, ListJournal, applying, desired
 
 LIST = "leader.replication.throttled.replicas"
 ROWS = [

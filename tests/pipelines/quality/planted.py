@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..view_rows import at
+from ...schemas.views.view_rows import at
 
 Row = dict[str, Any]
 Content = dict[str, list[Row]]

@@ -13,11 +13,11 @@ from quotaflow.pipelines.quality import pages
 from quotaflow.pipelines.quality.check import Asked, Found, check
 from quotaflow.pipelines.quality.suites import BETWEEN, NOT_NULL, Check
 from quotaflow.pipelines.quality.validation import Validation
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ..conftest import Fill
-from ..view_rows import HOSTILE
-from ..view_tables import rows
+from ...delta_tables import Fill
+from ...schemas.views.view_rows import HOSTILE
+from ...schemas.views.view_tables import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from quotaflow.pipelines import views
 from quotaflow.pipelines.quality import suites
-from quotaflow.schemas import tables
+from quotaflow.pipelines.warehouse import views
+from quotaflow.schemas.tables.catalog import TABLES
 
 from .planted import BAD, GOOD, Content, Row
 
@@ -27,14 +27,14 @@ QUERIES = {
 
 def show(spark: "SparkSession", name: str, as_name: str, rows: list[Row]) -> None:
     """Rows of a table under a name of their own."""
-    content = pa.Table.from_pylist(rows, schema=tables.TABLES[name].arrow)
+    content = pa.Table.from_pylist(rows, schema=TABLES[name].arrow)
     spark.createDataFrame(content).createOrReplaceTempView(as_name)
 
 
 def found(spark: "SparkSession", nth: int, query: str, table: str, content: Content) -> str:
     """SQL that counts what a query finds, where these tables have other rows than GOOD."""
     sql = query.format(batch=table)
-    for name in views.named(f"{sql} {table}", tables.TABLES):
+    for name in views.named(f"{sql} {table}", TABLES):
         show(spark, name, f"{name}_{nth}", content.get(name, GOOD.get(name, [])))
         sql = re.sub(rf"\b(FROM|JOIN) {name}\b(?! AS)", rf"\1 {name} AS {name}", sql)
         sql = re.sub(rf"\b(FROM|JOIN) {name}\b", rf"\1 {name}_{nth}", sql)

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines import views
 from quotaflow.pipelines.quality import suites
 from quotaflow.pipelines.quality.suites import CRITICAL, WARNING, Check
-from quotaflow.schemas import tables
+from quotaflow.pipelines.warehouse import views
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
 VALUES = {"max_clock_skew_s": 60, "max_lateness_s": 3_600}
 SUITES = suites.load(VALUES)
@@ -31,7 +32,7 @@ def test_every_table_has_a_suite_and_every_file_a_table() -> None:
     folder = resources.files("quotaflow.conf") / "expectations"
     files = {file.name.removesuffix(".yaml") for file in folder.iterdir()}
     assert files <= SUITES.keys()
-    assert SUITES.keys() == tables.TABLES.keys() - {"quality_results"}
+    assert SUITES.keys() == TABLES.keys() - {"quality_results"}
     assert all(SUITES.values())
 
 
@@ -42,12 +43,12 @@ def test_names_are_unique_and_columns_are_the_table_s(table: str) -> None:
     told = {
         column for check in checks if check.column_name for column in check.column_name.split(", ")
     }
-    assert told <= set(tables.TABLES[table].column_names)
+    assert told <= set(TABLES[table].column_names)
     assert {check.severity for check in checks} <= {CRITICAL, WARNING}
 
 
 def test_every_outcome_that_is_counted_is_expected() -> None:
-    comment = next(c.comment for c in tables.PIPELINE_PROGRESS.columns if c.name == "outcome")
+    comment = next(c.comment for c in PIPELINE_PROGRESS.columns if c.name == "outcome")
     (known,) = (c for c in SUITES["pipeline_progress"] if c.name == "outcome_known")
     assert set(known.kwargs["value_set"]) == set(re.findall(r"\w+", comment)) - {"or"}
 
@@ -58,9 +59,9 @@ def test_every_outcome_that_is_counted_is_expected() -> None:
 )
 def test_a_set_of_values_is_the_one_the_declaration_tells_of(table: str, check: Check) -> None:
     # One column may speak of the words of another.
-    comments = " ".join(column.comment for column in tables.TABLES[table].columns)
+    comments = " ".join(column.comment for column in TABLES[table].columns)
     told = set(re.findall(r"[\w-]+", comments))
-    assert set(check.kwargs["value_set"]) - told - tables.TABLES.keys() == set()
+    assert set(check.kwargs["value_set"]) - told - TABLES.keys() == set()
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from quotaflow.pipelines.quality import window
-from quotaflow.pipelines.quality.window import Extent, Last
-from quotaflow.schemas import tables
+from quotaflow.pipelines.quality import new_rows
+from quotaflow.pipelines.quality.new_rows import Extent, Last
+from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
-from ..conftest import NOON
+from ...delta_tables import NOON
 
 HOUR = timedelta(hours=1)
 
@@ -27,7 +28,7 @@ def last(*, is_critical: bool = False, until: datetime | None = NOON) -> Last:
     ],
 )
 def test_since(before: Last | None, start: datetime | None) -> None:
-    assert window.since(before, HOUR) == start
+    assert new_rows.since(before, HOUR) == start
 
 
 @pytest.mark.parametrize(
@@ -57,5 +58,5 @@ def test_until(newest: datetime | None, until: datetime) -> None:
 
 
 def test_a_client_s_clock_does_not_tell_what_is_new() -> None:
-    assert window.clock(tables.CLIENT_METRICS) == "record_time"
-    assert window.clock(tables.QUOTA_USAGE) == "event_time"
+    assert new_rows.clock(CLIENT_METRICS) == "record_time"
+    assert new_rows.clock(QUOTA_USAGE) == "event_time"

@@ -7,9 +7,9 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.report.section import Section
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ..view_tables import make_tables
+from ...schemas.views.view_tables import make_tables
 from .pages import CONTENT, hostile, scope
 
 

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
 
-from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.report.scope import Scope
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ..view_filled import FILLED
-from ..view_rows import Row, at
+from ...schemas.views.filled_views import FILLED
+from ...schemas.views.view_rows import Row, at
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NOW = NOON + timedelta(hours=2)

@@ -7,7 +7,7 @@ import pytest
 
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import Section
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .browser import Browser, browser
 from .pages import scope

@@ -5,11 +5,11 @@ from typing import Any
 from quotaflow.pipelines.report import changes
 from quotaflow.pipelines.report.section import NOW as AT_ONCE
 from quotaflow.pipelines.report.section import SOON, Section
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
-from ..view_rows import Row, at
-from ..view_tables import make_table
+from ...schemas.views.view_rows import Row, at
+from ...schemas.views.view_tables import make_table
 from .pages import scope
 
 HOUR_S = 3_600
@@ -26,7 +26,7 @@ def step(second: float, step: str, change: str = "a", **others: Any) -> Row:
 
 
 def told(warehouse: Warehouse, *rows: Row) -> Section:
-    make_table(warehouse, tables.CONFIG_CHANGES, list(rows))
+    make_table(warehouse, CONFIG_CHANGES, list(rows))
     return changes.section(scope(warehouse, now=at(2 * HOUR_S)))
 
 

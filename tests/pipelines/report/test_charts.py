@@ -9,7 +9,7 @@ import pytest
 from quotaflow.pipelines.report.bars import bars
 from quotaflow.pipelines.report.heat_map import heat_map
 from quotaflow.pipelines.report.lines import by_name, lines
-from quotaflow.pipelines.report.moments import Moment, moments
+from quotaflow.pipelines.report.timeline import Moment, moments
 
 from .pages import NOON
 

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from quotaflow.pipelines.report import planned, producer_ids
+from quotaflow.pipelines.report import plan, producer_ids
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.report import SECTIONS, sections
 from quotaflow.pipelines.report.section import Alarm, Chart, Section, grid, number, text
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .pages import NOW, Page, scope
 
@@ -53,7 +53,7 @@ def test_rows_before_the_time_asked_for_are_left_out_and_told(filled: Warehouse)
 def test_a_cluster_without_rows_is_told_what_would_bring_some(filled: Warehouse) -> None:
     # What is planned takes seconds to find, and finds nothing here.
     made = dict(SECTIONS)
-    del made[planned.TITLE]
+    del made[plan.TITLE]
     told = [section(scope(filled, "")) for section in made.values()]
     for section in told:
         said = " ".join((*section.sentences, *section.left_out))

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError
-from quotaflow.pipelines.reader import Reader
 from quotaflow.pipelines.report.scope import MOST_POINTS, chosen, clusters
-from quotaflow.pipelines.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ..conftest import Fill
-from ..view_rows import at
+from ...delta_tables import Fill
+from ...schemas.views.view_rows import at
 from .pages import NOON, scope
 
 

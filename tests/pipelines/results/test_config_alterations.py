@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from quotaflow.pipelines.incremental.result import Known
 from quotaflow.pipelines.results import config_alterations
-from quotaflow.pipelines.results.result import Known
-from quotaflow.schemas import tables
+from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 
-from .throttle_rows import (
+from .replication.throttle_rows import (
     APPEND,
     BROKER,
     DELETE,
@@ -171,7 +171,7 @@ def test_what_requests_alter(spark: SparkSession, golden: Path) -> None:
     facts = frame(spark, "requests", [row | {"cluster_id": "c"} for row in [*ASKED, *real]])
     result = config_alterations.result()
     found = result.compute(Known(result.relevant(facts)))
-    assert found.columns == tables.CONFIG_ALTERATIONS.column_names
+    assert found.columns == CONFIG_ALTERATIONS.column_names
     rows = [row.asDict() for row in found.orderBy("source_offset", "position").collect()]
     key = [tuple(row[name] for name in result.table.key) for row in rows]
     assert len(set(key)) == len(key)

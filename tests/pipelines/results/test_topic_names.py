@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from quotaflow.pipelines.incremental.result import Known
 from quotaflow.pipelines.results import topic_names
-from quotaflow.pipelines.results.result import Known
-from quotaflow.schemas import tables
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.traffic import TOPIC_NAMES
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NONE = "A" * 22
@@ -63,9 +64,9 @@ def test_names_that_brokers_told(spark: SparkSession, golden: Path) -> None:
         for api in ("METADATA", "CREATE_TOPICS")
         for text in captured(golden, api)
     ]
-    content = pa.Table.from_pylist([*TOLD, *real], schema=tables.REQUESTS.arrow)
+    content = pa.Table.from_pylist([*TOLD, *real], schema=REQUESTS.arrow)
     named = topic_names.names(Known(topic_names.result().relevant(spark.createDataFrame(content))))
-    assert named.columns == tables.TOPIC_NAMES.column_names
+    assert named.columns == TOPIC_NAMES.column_names
     rows = named.collect()
     got = {
         (

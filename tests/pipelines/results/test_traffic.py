@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from quotaflow.pipelines.incremental.result import Known
 from quotaflow.pipelines.results import traffic
-from quotaflow.pipelines.results.result import Known
-from quotaflow.schemas import tables
+from quotaflow.schemas.tables.requests import REQUESTS as REQUESTS_TABLE
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -48,7 +48,7 @@ EXPECTED = [
 
 @pytest.mark.spark
 def test_bytes_that_moved(spark: SparkSession) -> None:
-    content = pa.Table.from_pylist(REQUESTS, schema=tables.REQUESTS.arrow)
+    content = pa.Table.from_pylist(REQUESTS, schema=REQUESTS_TABLE.arrow)
     seen = traffic.result().relevant(spark.createDataFrame(content))
     rows = traffic.traffic(Known(seen)).collect()
     got = [

@@ -8,17 +8,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.results import (
-    producer_id_uses,
-    quota_charges,
-    rack_traffic,
-    replica_fetches,
-    replication_rates,
-    traffic,
-)
-from quotaflow.pipelines.results.result import Known
-from quotaflow.schemas import tables
+from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.results import traffic
+from quotaflow.pipelines.results.producer_ids import producer_id_uses
+from quotaflow.pipelines.results.quotas import quota_charges
+from quotaflow.pipelines.results.reads import rack_traffic
+from quotaflow.pipelines.results.replication import replica_fetches, replication_rates
 from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.topology import BROKERS, TOPICS
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -57,7 +55,7 @@ def filters(rows: DataFrame) -> list[str]:
 
 @pytest.mark.spark
 def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None:
-    no_topics, no_brokers = (frame(spark, of, []) for of in (tables.TOPICS, tables.BROKERS))
+    no_topics, no_brokers = (frame(spark, of, []) for of in (TOPICS, BROKERS))
     rules: dict[str, Callable[[DataFrame], DataFrame]] = {
         "traffic": lambda of: traffic.traffic(Known(traffic.result().relevant(of))),
         "rack_traffic": lambda of: rack_traffic.between_racks(
@@ -75,22 +73,22 @@ def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None
     }
     rows = [*ONCE, *(row | {"weight": 3.0} for row in WEIGHED)]
     # Of rows it has at hand Spark computes what it can while it plans.
-    weighed = frame(spark, tables.REQUESTS, rows).localCheckpoint()
-    repeated = frame(spark, tables.REQUESTS, [*ONCE, *WEIGHED, *WEIGHED, *WEIGHED])
+    weighed = frame(spark, REQUESTS, rows).localCheckpoint()
+    repeated = frame(spark, REQUESTS, [*ONCE, *WEIGHED, *WEIGHED, *WEIGHED])
     for name, rule in rules.items():
         got, expected = (sorted(map(str, rule(of).collect())) for of in (weighed, repeated))
         assert got == expected, name
         assert not any("lambda" in line for line in filters(rule(weighed))), name
-        assert got != sorted(map(str, rule(frame(spark, tables.REQUESTS, ONCE)).collect())), name
+        assert got != sorted(map(str, rule(frame(spark, REQUESTS, ONCE)).collect())), name
 
 
 @pytest.mark.spark
 def test_a_quota_that_sampled_requests_used_is_estimated(spark: SparkSession) -> None:
-    no_topics, no_brokers = (frame(spark, of, []) for of in (tables.TOPICS, tables.BROKERS))
+    no_topics, no_brokers = (frame(spark, of, []) for of in (TOPICS, BROKERS))
 
     def estimated(weight: float) -> set[tuple[str, bool]]:
         rows = [row | {"weight": weight} for row in WEIGHED[:2]]
-        charged = quota_charges.charged(frame(spark, tables.REQUESTS, rows))
+        charged = quota_charges.charged(frame(spark, REQUESTS, rows))
         found = quota_charges.charges(charged, no_topics, no_brokers, 11).collect()
         return {(r["quota_type"], r["is_estimated"]) for r in found}
 

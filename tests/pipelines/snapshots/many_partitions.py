@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from quotaflow.pipelines.cluster_state import ClusterState
+from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import sections
 from quotaflow.pipelines.snapshots.sections import Sections
 

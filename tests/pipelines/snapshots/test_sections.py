@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.cluster_state import ClusterState
+from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import configs, sections
 from quotaflow.pipelines.snapshots.sections import Sections
-from quotaflow.schemas import tables
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS, CONFIGS
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
-from ..made_cluster import (
+from ..kafka.fake_cluster import (
     BROKER,
     BY_DEFAULT,
     CLIENT_METRICS,
@@ -32,7 +33,7 @@ Row = dict[str, Any]
 def seen(made: MadeCluster, table: str, *standing: str) -> tuple[list[Row], list[tuple[Any, ...]]]:
     """Rows of a table, and its gaps as reason, of and columns."""
     asked = Sections(ClusterState(made), lambda: set(standing))
-    found = asked.seen(tables.TABLES[table])
+    found = asked.seen(TABLES[table])
     gaps = [(gap.reason, dict(gap.of), *gap.columns) for gap in found.gaps]
     return found.rows.to_pylist(), gaps
 
@@ -256,11 +257,11 @@ def test_what_is_hidden_in_facts_is_hidden_in_snapshots_too() -> None:
         ],
     )
     asked = Sections(ClusterState(made), set, (), names)
-    quotas = asked.seen(tables.CLIENT_QUOTAS).rows.to_pylist()
+    quotas = asked.seen(CLIENT_QUOTAS).rows.to_pylist()
     assert picked(quotas, "user", "client_id", "ip", "is_default_client_id") == [
         (None, names.of("client_id", "orders"), None, False),
         ("ann", None, None, True),
         (None, None, names.of("client_address", "10.1.2.3"), False),
     ]
-    (match,) = asked.seen(tables.CONFIGS).rows.to_pylist()
+    (match,) = asked.seen(CONFIGS).rows.to_pylist()
     assert match["config_value"] == f"client_id={names.of('client_id', 'orders')}"

@@ -12,19 +12,28 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.cluster_state import ClusterState
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.sinks import Batch
+from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, take
 from quotaflow.pipelines.snapshots.changes import changes
+from quotaflow.pipelines.snapshots.observations import Gap
 from quotaflow.pipelines.snapshots.sections import Sections
-from quotaflow.pipelines.snapshots.seen import Gap
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
-from quotaflow.pipelines.warehouse import Warehouse
-from quotaflow.schemas import tables
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.snapshots import (
+    CLIENT_QUOTAS,
+    CLIENT_SUBSCRIPTIONS,
+    CONFIGS,
+    TRANSACTIONAL_IDS,
+)
+from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
+from quotaflow.schemas.tables.topology import BROKERS, REPLICA_SIZES, TOPICS
 
-from ..made_cluster import (
+from ..kafka.fake_cluster import (
     CLIENT_METRICS,
     CLUSTER_AUTHORIZATION_FAILED,
     LOADING,
@@ -48,7 +57,7 @@ def at(minute: float) -> datetime:
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
     made = Warehouse(config.Warehouse(path=str(tmp_path)))
     names = {*NEEDED, "configs", "client_subscriptions"}
-    made.ensure(spark, [tables.TABLES[name] for name in names])
+    made.ensure(spark, [TABLES[name] for name in names])
     return made
 
 
@@ -78,11 +87,11 @@ def taken_of(
 
 def written(spark: SparkSession, warehouse: Warehouse, minute: int, resources: Resources) -> int:
     taken = snapshot(spark, warehouse, minute)
-    return taken_of(taken, configured(resources), [tables.CONFIGS])
+    return taken_of(taken, configured(resources), [CONFIGS])
 
 
 def history(spark: SparkSession, warehouse: Warehouse) -> list[tuple[Any, ...]]:
-    rows = warehouse.read(spark, tables.CONFIGS.name).collect()
+    rows = warehouse.read(spark, CONFIGS.name).collect()
     return sorted(
         (row.event_time.astimezone(UTC).minute, row.entity_name, row.config_key, row.config_value)
         for row in rows
@@ -91,7 +100,7 @@ def history(spark: SparkSession, warehouse: Warehouse) -> list[tuple[Any, ...]]:
 
 @pytest.mark.spark
 def test_only_what_changed_is_written(spark: SparkSession, warehouse: Warehouse) -> None:
-    warehouse.ensure(spark, [tables.TOPICS])
+    warehouse.ensure(spark, [TOPICS])
     assert written(spark, warehouse, 1, EVERY_S) == 2
     assert written(spark, warehouse, 2, EVERY_S) == 0
     assert written(spark, warehouse, 3, {"all": {"metrics": "*", "interval.ms": "500"}}) == 1
@@ -147,9 +156,9 @@ SIZES = [
     ],
 )
 def test_what_is_not_told_stays(spark: SparkSession, gaps: list[Gap], removed: int) -> None:
-    standing = frame(spark, tables.REPLICA_SIZES, SIZES)
+    standing = frame(spark, REPLICA_SIZES, SIZES)
     none = standing.limit(0)
-    found = changes(none, standing, tables.REPLICA_SIZES, at(1), gaps).collect()
+    found = changes(none, standing, REPLICA_SIZES, at(1), gaps).collect()
     assert len(found) == removed
     assert all(row.is_removed and row.size_bytes is None for row in found)
 
@@ -157,18 +166,16 @@ def test_what_is_not_told_stays(spark: SparkSession, gaps: list[Gap], removed: i
 @pytest.mark.spark
 def test_a_column_that_is_not_told_stays_as_it_stands(spark: SparkSession) -> None:
     told = {"broker_id": 1, "port": 1, "is_controller": True}
-    standing = frame(spark, tables.BROKERS, [told, told | {"broker_id": 2}])
-    seen = frame(
-        spark, tables.BROKERS, [told, told | {"broker_id": 2, "port": 9}, {"broker_id": 3}]
-    )
-    found = changes(seen.drop("is_controller"), standing, tables.BROKERS, at(1)).collect()
+    standing = frame(spark, BROKERS, [told, told | {"broker_id": 2}])
+    seen = frame(spark, BROKERS, [told, told | {"broker_id": 2, "port": 9}, {"broker_id": 3}])
+    found = changes(seen.drop("is_controller"), standing, BROKERS, at(1)).collect()
     assert sorted((row.broker_id, row.port, row.is_controller) for row in found) == [
         (2, 9, True),
         (3, None, None),
     ]
 
 
-CHOSEN = (tables.TOPICS, tables.CLIENT_QUOTAS, tables.TRANSACTIONAL_IDS)
+CHOSEN = (TOPICS, CLIENT_QUOTAS, TRANSACTIONAL_IDS)
 QUOTA = ({"user": "alice"}, {"request_percentage": 5.0})
 
 
@@ -227,7 +234,7 @@ def test_a_refusal_costs_what_it_concerns_and_is_counted(
     # A refusal tells nothing, and that there is none is told.
     assert sorted((row.batch_id, row.row_count) for row in came.collect()) == [(0, 1), (2, 0)]
     with pytest.raises(KafkaError, match=r"told nothing .* \(CLUSTER_AUTHORIZATION_FAILED\)"):
-        taken_of(snapshot(spark, warehouse, 3), refusing, [tables.CLIENT_QUOTAS])
+        taken_of(snapshot(spark, warehouse, 3), refusing, [CLIENT_QUOTAS])
 
 
 def altered(minute: float, value: float | None, **others: Any) -> dict[str, Any]:
@@ -271,8 +278,8 @@ def test_who_set_a_quota_and_when(spark: SparkSession) -> None:
         for user, (_, requests, _) in SET.items()
         for minute, value, others in requests
     ]
-    requests = spark.createDataFrame(pa.Table.from_pylist(lines, schema=tables.REQUESTS.arrow))
-    changed = frame(spark, tables.CLIENT_QUOTAS, seen)
+    requests = spark.createDataFrame(pa.Table.from_pylist(lines, schema=REQUESTS.arrow))
+    changed = frame(spark, CLIENT_QUOTAS, seen)
     rows = client_quotas.with_setter(changed, requests, NOON).collect()
     expected = {
         user: (quota, None, None) if minute is None else (quota, at(minute), "User:admin")
@@ -351,14 +358,14 @@ def test_what_resources_give_a_client_beside_what_it_got(
     resources: Resources,
     expected: list[tuple[Any, ...]],
 ) -> None:
-    schema = tables.TELEMETRY_SUBSCRIPTIONS.arrow
+    schema = TELEMETRY_SUBSCRIPTIONS.arrow
     frame = spark.createDataFrame(pa.Table.from_pylist(answers, schema=schema))
     warehouse.write(frame.write.format("delta").mode("append"), "telemetry_subscriptions")
-    warehouse.ensure(spark, [tables.TOPICS])
+    warehouse.ensure(spark, [TOPICS])
     assert written(spark, warehouse, 1, resources) == sum(map(len, resources.values()))
     for minute in (6, 7):
         asked = Sections(ClusterState(configured(resources)), set)
-        seen = asked.seen(tables.CLIENT_SUBSCRIPTIONS)
+        seen = asked.seen(CLIENT_SUBSCRIPTIONS)
         client_subscriptions.replace(snapshot(spark, warehouse, minute), seen)
     rows = warehouse.read(spark, "client_subscriptions").collect()
     names = ("subscriptions", "predicted_metrics", "predicted_interval_ms", "state")

@@ -1,7 +1,7 @@
 import pytest
 
 from quotaflow.udfs.rules.client_metrics import Client, Subscription
-from quotaflow.udfs.rules.preflight import Live, harm
+from quotaflow.udfs.rules.subscription_safety import Live, harm
 
 PRODUCER, CONSUMER = "org.apache.kafka.producer.", "org.apache.kafka.consumer."
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.udfs.rules.quota_change import raised
+from quotaflow.udfs.rules.quota import raised
 
 
 @pytest.mark.parametrize(

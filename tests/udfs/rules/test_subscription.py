@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quotaflow.udfs.rules.subscription import subscription_id
+from quotaflow.udfs.rules.client_metrics import subscription_id
 
 
 def answers(golden: Path):

@@ -1,0 +1,182 @@
+"""What the tables know of a move before it begins: sizes, what is written, what brokers carry."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from quotaflow.pipelines.config import Conf, Replication
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.kafka.reassignment_file import Wanted
+from quotaflow.pipelines.warehouse.one_cluster import one_cluster
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.udfs.rules.move_throttle import (
+    FOLLOWER,
+    LEADER,
+    SIDES,
+    Carried,
+    MoveThrottle,
+    Moving,
+    move_throttle,
+)
+
+_BUSIEST_OF, _LEARNED_IN = timedelta(minutes=10), timedelta(days=7)
+_NEWEST = (
+    "SELECT cluster_id, max(event_time) AS newest FROM replication_traffic GROUP BY cluster_id"
+)
+_REPLICAS = """
+SELECT topic, partition, broker_id, is_leader FROM current_replicas
+WHERE cluster_id = {cluster} AND topic IN ({topics})
+ORDER BY topic, partition, is_preferred DESC, broker_id
+"""
+_SIZES = """
+SELECT topic, partition, broker_id, size_bytes, is_removed, is_future FROM (
+    SELECT *, row_number() OVER (
+        PARTITION BY topic, partition, broker_id, log_dir ORDER BY event_time DESC
+    ) AS age FROM replica_sizes WHERE cluster_id = {cluster} AND topic IN ({topics})
+) AS seen WHERE age = 1 AND NOT is_removed AND NOT is_future
+"""
+# The busiest minute stands for what is written: a throttle under it would fall behind then.
+_WRITTEN = """
+SELECT topic, partition, max(bytes) / 60e0 AS written FROM (
+    SELECT coalesce(moved.topic, topic_ids.topic) AS topic, moved.partition, moved.event_time,
+        sum(moved.bytes) AS bytes
+    FROM replication_traffic AS moved
+    LEFT JOIN topic_ids
+        ON moved.cluster_id = topic_ids.cluster_id AND moved.topic_id = topic_ids.topic_id
+    WHERE moved.follower_id IS NULL AND moved.cluster_id = {cluster}
+        AND moved.event_time > {recent}
+    GROUP BY coalesce(moved.topic, topic_ids.topic), moved.partition, moved.event_time
+) AS minutes WHERE topic IN ({topics}) GROUP BY topic, partition
+"""
+_READ = """
+SELECT topic, partition, sum(bytes) / {recent_s} AS read FROM (
+    SELECT coalesce(choices.topic, topic_ids.topic) AS topic, choices.partition, choices.bytes
+    FROM preferred_replicas AS choices
+    LEFT JOIN topic_ids
+        ON choices.cluster_id = topic_ids.cluster_id AND choices.topic_id = topic_ids.topic_id
+    WHERE choices.broker_id = choices.leader_id AND choices.cluster_id = {cluster}
+        AND choices.event_time > {recent}
+) AS reads WHERE topic IN ({topics}) GROUP BY topic, partition
+"""
+# A union keeps no comments of columns, and the engine refuses one whose branches differ in them:
+# sums have none.
+_CARRIED = f"""
+WITH moved AS (
+    SELECT event_time, broker_id + 0 AS node,
+        CASE WHEN flow = 'produced' THEN '{FOLLOWER}' ELSE '{LEADER}' END AS side,
+        bytes + 0 AS bytes, bytes + 0 AS other
+    FROM rack_traffic WHERE flow <> 'replicated' AND cluster_id = {{cluster}}
+    UNION ALL
+    SELECT event_time, leader_id + 0 AS node, '{LEADER}' AS side, bytes + 0 AS bytes,
+        bytes - coalesce(leader_throttled_bytes, 0) AS other
+    FROM replication_traffic WHERE follower_id IS NOT NULL AND cluster_id = {{cluster}}
+    UNION ALL
+    SELECT event_time, follower_id + 0 AS node, '{FOLLOWER}' AS side, bytes + 0 AS bytes,
+        bytes - coalesce(follower_throttled_bytes, 0) AS other
+    FROM replication_traffic WHERE follower_id IS NOT NULL AND cluster_id = {{cluster}}
+), minutes AS (
+    SELECT node, side, event_time, sum(bytes) AS bytes, sum(other) AS other
+    FROM moved WHERE event_time > {{learned}}
+    GROUP BY node, side, event_time
+)
+SELECT node, side, max(bytes) / 60e0 AS most,
+    max(CASE WHEN event_time > {{recent}} THEN other ELSE 0 END) / 60e0 AS other
+FROM minutes GROUP BY node, side
+"""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveAdvice:
+    """The throttle of a move, up to when the tables know, and brokers whose capacity is learned."""
+
+    throttle: MoveThrottle
+    known_until: datetime
+    learned: frozenset[int]
+
+
+def advise(reader: Reader, wanted: Sequence[Wanted], conf: Conf) -> MoveAdvice:
+    """What the tables say of a reassignment. Raises ConfigError for partitions they do not know."""
+    cluster_id, newest = _newest(reader, conf.kafka.cluster_id)
+    names = {
+        "cluster": literal(cluster_id),
+        "topics": ", ".join(sorted({literal(one.topic) for one in wanted})),
+        "recent": literal(newest - _BUSIEST_OF),
+        "recent_s": f"{_BUSIEST_OF.total_seconds():.1f}e0",
+        "learned": literal(newest - _LEARNED_IN),
+    }
+    partitions = _moving(reader, wanted, names)
+    carried = reader.rows(_CARRIED.format(**names))
+    nodes = {node for of in partitions for node in (*of.replicas, *of.target)}
+    brokers = _brokers(carried, nodes, conf.replication)
+    throttle = move_throttle(partitions, brokers, conf.replication.bounds)
+    sides = {side.broker_id for side in throttle.sides}
+    learned = {node for node in sides if conf.replication.capacity(node) is None}
+    return MoveAdvice(throttle, newest + timedelta(minutes=1), frozenset(learned))
+
+
+def _newest(reader: Reader, pinned: str | None) -> tuple[str, datetime]:
+    known = {row["cluster_id"]: row["newest"] for row in reader.rows(_NEWEST)}
+    cluster_id = one_cluster(known, pinned)
+    if cluster_id is None or cluster_id not in known:
+        whose = f"of cluster {cluster_id} " if cluster_id else ""
+        raise ConfigError(f"the tables know no traffic {whose}yet: `quotaflow run --once` first")
+    return cluster_id, known[cluster_id]
+
+
+def _moving(reader: Reader, wanted: Sequence[Wanted], names: dict[str, str]) -> list[Moving]:
+    replicas, leaders = defaultdict[tuple[str, int], list[int]](list), dict[tuple[str, int], int]()
+    for row in reader.rows(_REPLICAS.format(**names)):
+        key = row["topic"], row["partition"]
+        replicas[key].append(row["broker_id"])
+        if row["is_leader"]:
+            leaders[key] = row["broker_id"]
+    sizes = {
+        (row["topic"], row["partition"], row["broker_id"]): row["size_bytes"]
+        for row in reader.rows(_SIZES.format(**names))
+    }
+    written = _by_partition(reader.rows(_WRITTEN.format(**names)), "written")
+    read = _by_partition(reader.rows(_READ.format(**names)), "read")
+    found = []
+    for one in wanted:
+        key = one.topic, one.partition
+        leader = leaders.get(key)
+        if leader is None:
+            raise ConfigError(_unknown(key, bool(replicas[key])))
+        if (*key, leader) not in sizes:
+            raise ConfigError(
+                f"the size of {key[0]}-{key[1]} at its leader {leader} is in no snapshot: "
+                "`quotaflow snapshot` asks for log dirs where it may"
+            )
+        size, now = sizes[*key, leader], tuple(replicas[key])
+        rates = written.get(key, 0.0), read.get(key, 0.0)
+        found.append(Moving(*key, leader, now, tuple(one.replicas), size, *rates))
+    return found
+
+
+def _unknown(key: tuple[str, int], has_replicas: bool) -> str:
+    name = f"{key[0]}-{key[1]}"
+    if has_replicas:
+        return f"{name} had no leader when the last snapshot was taken: it cannot be moved"
+    return f"{name} is in no snapshot: does it exist? `quotaflow snapshot` looks anew"
+
+
+def _by_partition(rows: Iterable[Row], name: str) -> dict[tuple[str, int], float]:
+    return {(row["topic"], row["partition"]): row[name] for row in rows}
+
+
+def _brokers(rows: Iterable[Row], nodes: Iterable[int], conf: Replication) -> dict[int, Carried]:
+    most, other = defaultdict[int, dict[str, float]](dict), defaultdict[int, dict[str, float]](dict)
+    for row in rows:
+        most[row["node"]][row["side"]] = row["most"]
+        other[row["node"]][row["side"]] = row["other"]
+    return {
+        node: Carried(
+            {side: conf.capacity(node) or most[node].get(side) for side in SIDES}, other[node]
+        )
+        for node in nodes
+    }

@@ -1,0 +1,162 @@
+"""What holds a client back (`quotaflow why`): its limits, who set them, what it used of them."""
+
+import difflib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from quotaflow.pipelines.errors import QuotaflowError
+from quotaflow.pipelines.warehouse.one_cluster import one_cluster
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
+
+_MOST_NAMES, _MOST_CLIENTS, _MOST_SHARERS = 10_000, 20, 5
+Row = dict[str, Any]
+
+_NEWEST = (
+    "SELECT max(event_time) AS newest FROM quota_usage "
+    "WHERE {of_cluster} AND {is_named} AND {by_then}"
+)
+_CLUSTERS = "SELECT DISTINCT cluster_id FROM quota_usage WHERE cluster_id IS NOT NULL"
+_NAMES = (
+    "SELECT DISTINCT {column} AS name FROM quota_usage WHERE {of_cluster} AND {column} IS NOT NULL "
+    f"ORDER BY name LIMIT {_MOST_NAMES}"
+)
+_CLIENTS = (
+    "SELECT principal, client_id, client_software_name, client_software_version, "
+    "count(DISTINCT client_address) AS hosts, min(client_address) AS a_host, "
+    "CAST(sum(coalesce(weight, 1)) AS BIGINT) AS requests "
+    "FROM requests WHERE {of_cluster} AND {is_named} AND {in_span} AND replica_id IS NULL "
+    "GROUP BY principal, client_id, client_software_name, client_software_version "
+    f"ORDER BY requests DESC LIMIT {_MOST_CLIENTS}"
+)
+# The window in which a kind of quota was fullest stands for it: that is what throttles. The cause
+# may be known in another: a burst over the edge of two windows fills neither.
+_LIMITS = (
+    "SELECT * FROM (SELECT *, "
+    "row_number() OVER (PARTITION BY {who} ORDER BY bucket_usage / quota DESC NULLS LAST, "
+    "usage DESC, event_time DESC, broker_id) AS fullest, "
+    "sum(request_count) OVER (PARTITION BY {who}) AS all_requests, "
+    "sum(throttled_requests) OVER (PARTITION BY {who}) AS all_throttled_requests, "
+    "sum(throttle_time_ms) OVER (PARTITION BY {who}) AS all_throttle_time_ms, "
+    "first_value(throttled_by) OVER (PARTITION BY {who} ORDER BY throttled_by IS NULL, "
+    "throttle_time_ms DESC, event_time DESC, broker_id) AS mostly_throttled_by "
+    "FROM quota_usage WHERE {of_cluster} AND {is_named} AND {in_span}) AS ranked WHERE fullest = 1 "
+    "ORDER BY all_throttle_time_ms DESC, bucket_usage / quota DESC NULLS LAST, "
+    "usage DESC, principal, client_id, quota_type"
+).replace("{who}", "principal, client_id, quota_type")
+_SHARERS = (
+    "SELECT principal, client_id, usage FROM quota_usage "
+    "WHERE {of_cluster} AND quota_type = {quota_type} AND event_time = {event_time} "
+    "AND (broker_id IS NOT DISTINCT FROM {broker_id}) AND quota_level = {quota_level} "
+    "AND (bucket_user IS NOT DISTINCT FROM {bucket_user}) "
+    "AND (bucket_client_id IS NOT DISTINCT FROM {bucket_client_id}) "
+    "ORDER BY usage DESC, principal, client_id"
+)
+_PRODUCER_IDS = (
+    "SELECT principal, broker_id, event_time, rate_per_s, quota_per_s, throttle_time_ms, "
+    "count(*) OVER (PARTITION BY principal) AS seconds FROM producer_id_rates "
+    "WHERE {of_cluster} AND {is_named} AND {in_span} AND is_violating "
+    "ORDER BY throttle_time_ms DESC LIMIT 1"
+)
+
+
+class UnknownClientError(QuotaflowError):
+    """No principal and no client id is called so; the message names the nearest that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """One kind of quota of one client in its fullest window, and who shares its bucket then."""
+
+    usage: Row
+    sharers: tuple[Row, ...]
+    more_sharers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What is known of a principal or client id in a span: rows as the tables have them."""
+
+    name: str
+    start: datetime
+    end: datetime
+    clients: tuple[Row, ...]
+    limits: tuple[Limited, ...]
+    producer_ids: Row | None
+    is_snapshot_taken: bool
+
+
+def why(
+    reader: Reader, name: str, at: datetime | None, span: timedelta, cluster_id: str | None
+) -> Why:
+    """What held back `name`, a principal (User:alice, alice) or a client id, up to `at`.
+
+    Without a time, up to the newest window it is known in; without a cluster, in the only one that
+    the tables hold. Raises UnknownClientError when there is no window by then, ConfigError when
+    there are several clusters.
+    """
+    known = [row["cluster_id"] for row in reader.rows(_CLUSTERS)]
+    cluster = one_cluster(known, cluster_id)
+    of_cluster = "true" if cluster is None else f"cluster_id = {literal(cluster)}"
+    end = _newest(reader, of_cluster, name, at)
+    start = end - span
+    in_span = f"event_time >= {literal(start)} AND event_time < {literal(end)}"
+    asked = {"of_cluster": of_cluster, "is_named": _is_named(name), "in_span": in_span}
+    limits = reader.rows(_LIMITS.format(**asked))
+    by_principal = asked | {"is_named": _is_named(name, client_id=False)}
+    producing = reader.rows(_PRODUCER_IDS.format(**by_principal))
+    return Why(
+        name=name,
+        start=start,
+        end=end,
+        clients=tuple(reader.rows(_CLIENTS.format(**asked))),
+        limits=tuple(_limited(reader, of_cluster, row) for row in limits),
+        producer_ids=producing[0] if producing else None,
+        is_snapshot_taken=_is_snapshot_taken(reader, of_cluster),
+    )
+
+
+def _is_snapshot_taken(reader: Reader, of_cluster: str) -> bool:
+    is_made = bool(reader.extent("settings").rows)
+    return is_made and bool(reader.rows(f"SELECT 1 AS n FROM settings WHERE {of_cluster} LIMIT 1"))
+
+
+def _newest(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> datetime:
+    by_then = "true" if at is None else f"event_time <= {literal(at)}"
+    sql = _NEWEST.format(of_cluster=of_cluster, is_named=_is_named(name), by_then=by_then)
+    newest: datetime | None = reader.rows(sql)[0]["newest"]
+    if newest is None:
+        raise UnknownClientError(_unknown(reader, of_cluster, name, at))
+    # The window that began then is in it too, whatever length conf gives windows.
+    return min(at, newest + timedelta(minutes=1)) if at else newest + timedelta(minutes=1)
+
+
+def _unknown(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> str:
+    asks = [_NAMES.format(of_cluster=of_cluster, column=of) for of in ("principal", "client_id")]
+    known = [row["name"] for ask in asks for row in reader.rows(ask)]
+    when = "" if at is None else f" by {at:%Y-%m-%d %H:%M:%S} UTC"
+    if name in known or f"User:{name}" in known:
+        return f"nothing is known of {name}{when}: ask for a later time, or leave --at out"
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    hint = f"did you mean {near[0]}?" if near else "quota_usage is empty"
+    return (
+        f"no principal and no client id {name}{when} ({hint}); the tables know what "
+        "`quotaflow run --once` read last"
+    )
+
+
+def _limited(reader: Reader, of_cluster: str, row: Row) -> Limited:
+    if row["quota"] is None:
+        return Limited(row, (), 0)
+    names = ("quota_type", "event_time", "broker_id", "quota_level", "bucket_user")
+    of = {name: literal(row[name]) for name in (*names, "bucket_client_id")}
+    sql = _SHARERS.format(of_cluster=of_cluster, **of)
+    sharers = reader.rows(sql)
+    return Limited(row, tuple(sharers[:_MOST_SHARERS]), max(len(sharers) - _MOST_SHARERS, 0))
+
+
+def _is_named(name: str, *, client_id: bool = True) -> str:
+    names = [name] if ":" in name else [name, f"User:{name}"]
+    of_principal = f"principal IN ({', '.join(literal(each) for each in names)})"
+    return f"({of_principal} OR client_id = {literal(name)})" if client_id else of_principal

@@ -1,0 +1,187 @@
+"""A plan as text for people and as JSON objects; what was held back; and how changes ended."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from quotaflow.pipelines.feedback.change import APPEND, DELETE, RENEW, SUBTRACT, Change, Held, Plan
+from quotaflow.pipelines.feedback.outcome import Outcome
+from quotaflow.pipelines.feedback.restore_plan import Returns
+from quotaflow.pipelines.terminal import grid, values
+
+_ROW = (
+    "cluster_id",
+    "entity_type",
+    "entity_name",
+    "entity_client_id",
+    "config_key",
+    "prior_value",
+    "reason",
+    "evidence_table",
+    "evidence_key",
+    "priority",
+)
+_COLUMNS = ["entity", "config", "now", "then", "holds", "priority"]
+_SIGNS = {APPEND: "+ ", SUBTRACT: "- "}
+
+
+def objects(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Each change as one JSON object: what and why, the value as written, command and note."""
+    return (_object(change) | {"plan_id": plan.plan_id} for change in plan.changes)
+
+
+def ended(outcomes: Iterable[Outcome]) -> Iterator[dict[str, Any]]:
+    """The same, with how each change ended and why."""
+    return (_object(o.change) | {"step": o.step, "detail": o.detail} for o in outcomes)
+
+
+def _object(change: Change) -> dict[str, Any]:
+    row = {name: getattr(change.desired, name) for name in _ROW}
+    return row | {
+        "change_id": change.change_id,
+        "purpose": change.purpose,
+        "operation": change.operation.name,
+        "operand": change.operation.operand,
+        "config_value": change.value,
+        "lease_s": change.lease_s,
+        "risk": change.risk,
+        "since": _time(change.desired.since),
+        "command": change.command,
+        "note": change.note,
+    }
+
+
+def text(plan: Plan) -> Iterator[str]:
+    """The plan for people; what a client named is shown with its control characters escaped."""
+    if not plan.changes:
+        yield "no changes wait"
+        return
+    lines, left_out = grid.draw([_cells(c) for c in plan.changes], _COLUMNS, by_worth=False)
+    yield from lines
+    if left_out:
+        yield f"no room for {', '.join(left_out)}: --json has all"
+    yield ""
+    for _, of_entity in groupby(plan.changes, key=lambda change: change.entity):
+        yield from _of_entity(list(of_entity))
+        yield ""
+
+
+def waiting(plan: Plan) -> str:
+    """How many changes wait, and how they are applied."""
+    count = len(plan.changes)
+    changes = "1 change waits" if count == 1 else f"{count} changes wait"
+    return f"{changes} in plan {plan.plan_id}."
+
+
+def _cells(change: Change) -> dict[str, Any]:
+    row = change.desired
+    return {
+        "entity": _entity(change),
+        "config": row.config_key,
+        "now": _value(row.prior_value),
+        "then": _SIGNS.get(change.operation.name, "") + _then(change),
+        "holds": _lease(change),
+        "priority": row.priority,
+    }
+
+
+def _then(change: Change) -> str:
+    if change.operation.name == RENEW:
+        return "the same, renewed"
+    if change.operation.name == DELETE:
+        return "not set"
+    return _value(change.operation.operand)
+
+
+def _of_entity(changes: list[Change]) -> Iterator[str]:
+    first = changes[0].desired
+    for change in changes:
+        yield f"{_entity(change)}: {change.desired.config_key} = {_whole(change)}"
+    for reason in dict.fromkeys(change.desired.reason for change in changes):
+        yield f"  why       {values.visible(reason)}"
+    yield f"  since     {_time(first.since)}"
+    for row in {change.desired.evidence_key: change.desired for change in changes}.values():
+        yield f"  evidence  {row.evidence_table}: {values.visible(row.evidence_key)}"
+    for risk in dict.fromkeys(change.risk for change in changes):
+        yield f"  risk      {risk}"
+    for change in changes:
+        yield from _expiry(change)
+    for line in dict.fromkeys(change.command for change in changes if change.command):
+        yield f"  command   {line}"
+    for note in sorted({change.note for change in changes if change.note}):
+        yield f"  note      {values.visible(note)}"
+
+
+def _expiry(change: Change) -> Iterator[str]:
+    if change.lease_s is not None:
+        row = change.desired
+        back = f"back to {_value(row.prior_value)}"
+        end = "renewed" if change.operation.name == RENEW else back
+        yield f"  expires   {row.config_key} after {change.lease_s} s unless renewed, {end}"
+
+
+def _whole(change: Change) -> str:
+    return "(removed)" if change.value is None else values.visible(change.value)
+
+
+def held(plan: Plan) -> Iterator[str]:
+    """What was held back, and why."""
+    for line in dict.fromkeys(_held(each) for each in plan.held):
+        yield f"not planned: {values.visible(line)}"
+
+
+def _held(each: Held) -> str:
+    return f"{each.desired.entity}: {each.why}"
+
+
+def ends(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """How each change ended, and why where it was not written."""
+    for outcome in outcomes:
+        change = outcome.change
+        what = f"{change.desired.config_key} = {_whole(change)}"
+        why = "" if outcome.detail is None else f": {values.visible(outcome.detail)}"
+        yield f"{outcome.step:10} {_entity(change)}: {what}{why}"
+
+
+def given_back(found: Returns) -> Iterator[str]:
+    """What is given back."""
+    if found.changes:
+        yield from text(Plan(found.changes, ()))
+    elif found.yielded or found.unanswered or found.held or found.refused:
+        yield "nothing can be given back"
+    else:
+        yield "nothing is to be given back: no lease is over (--all gives back what still holds)"
+
+
+def left(found: Returns) -> Iterator[str]:
+    """What is somebody else's now, what did not answer, what a guard refuses, what would harm
+    somebody, and what waits for the next run.
+    """
+    for each in found.yielded:
+        yield values.visible(f"left alone: {each.key[0]}: {each.key[1]}: {each.why}")
+    for entity, key in found.unanswered:
+        yield values.visible(f"not reached: {entity}: {key}: it waits for the next time")
+    for line in dict.fromkeys(_held(each) for each in found.held):
+        yield values.visible(f"held back: {line}")
+    for refused in found.refused:
+        entity, key = refused.key
+        yield values.visible(f"refused: {entity}: {key}: {refused.why}")
+    for line in dict.fromkeys(_held(each) for each in found.postponed):
+        yield values.visible(f"waits: {line}")
+
+
+def _entity(change: Change) -> str:
+    return values.visible(str(change.entity))
+
+
+def _value(value: str | None) -> str:
+    return "not set" if value is None else values.visible(value)
+
+
+def _lease(change: Change) -> str:
+    return "for good" if change.lease_s is None else f"{change.lease_s} s"
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

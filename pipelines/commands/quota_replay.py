@@ -1,0 +1,124 @@
+"""New producer ids of the tables, replayed under a quota: who would have waited, and how long."""
+
+import difflib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Any
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config.quotas import LEAST_IDS_PER_S, MOST_IDS_PER_S
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.udfs.rules.what_if import Outcome, Quota, replay
+
+# What one principal does on one broker shares a bucket; a burst that fits it cannot be throttled.
+_ARRIVALS = """
+WITH counted AS (
+    SELECT *, count(*) OVER (PARTITION BY cluster_id, broker_id, principal) AS ids
+    FROM producer_id_allocations
+    WHERE {where}
+)
+SELECT
+    cluster_id, broker_id, principal, source, CAST(allocated_at AS BIGINT) / 1000 AS at_ms
+FROM counted
+WHERE ids > {burst}
+ORDER BY cluster_id, principal, broker_id, source, at_ms
+"""
+_PRINCIPALS = "SELECT DISTINCT principal FROM producer_id_allocations WHERE principal IS NOT NULL"
+_BUCKET = itemgetter("cluster_id", "principal", "broker_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """What the quota would have done to one source of new ids of a principal on a broker."""
+
+    cluster_id: str
+    principal: str
+    broker_id: int
+    source: str
+    outcome: Outcome
+
+    def row(self) -> dict[str, Any]:
+        """As a row of the command's answer."""
+        about = {name: getattr(self, name) for name in ("cluster_id", "principal", "broker_id")}
+        return about | {"source": self.source} | asdict(self.outcome)
+
+
+# The last ones go first where a terminal is too narrow.
+COLUMNS = [
+    *("principal", "broker_id", "source", "ids", "throttled_ids", "throttle_time_ms"),
+    *("is_innocent", "longest_throttle_ms", "late_ms", "cluster_id"),
+]
+
+
+def waited(
+    conf: Conf, ids_per_s: float, principal: str | None, since: datetime | None
+) -> list[Waited]:
+    """Everybody who would have had to wait, who waits longest first; none when nobody would."""
+    if not LEAST_IDS_PER_S <= ids_per_s <= MOST_IDS_PER_S:
+        raise ConfigError(
+            f"--producer-ids-rate is {ids_per_s:g}, and must be between {LEAST_IDS_PER_S} and "
+            f"{MOST_IDS_PER_S} per second"
+        )
+    reader = Reader(Warehouse(conf.warehouse))
+    where = ["principal IS NOT NULL"]
+    if principal is not None:
+        text = _known(reader, principal).replace("'", "''")
+        where.append(f"principal = '{text}'")
+    if since is not None:
+        where.append(f"allocated_at >= timestamp '{since:%Y-%m-%dT%H:%M:%S.%fZ}'")
+    quota = Quota(ids_per_s, conf.producer_ids.num_windows, conf.producer_ids.window_ms)
+    found = _throttled(_arrivals(reader, " AND ".join(where), quota), quota)
+    return sorted(found, key=lambda who: (-who.outcome.throttle_time_ms, who.source))
+
+
+def summaries(found: list[Waited]) -> Iterator[str]:
+    """A line for each principal: what would have waited, and who else was punished."""
+    by_principal = attrgetter("cluster_id", "principal")
+    for (_, principal), group in groupby(sorted(found, key=by_principal), key=by_principal):
+        rows = list(group)
+        ids = sum(who.outcome.throttled_ids for who in rows)
+        waited_s = sum(who.outcome.throttle_time_ms for who in rows) / 1_000
+        sources = {who.source for who in rows}
+        innocent = sources - {who.source for who in rows if not who.outcome.is_innocent}
+        yield (
+            f"{principal}: {ids} new ids would have waited {waited_s:.1f} s in all, of "
+            f"{len(sources)} sources, {len(innocent)} of which would not have been throttled alone"
+        )
+
+
+def _arrivals(reader: Reader, where: str, quota: Quota) -> Iterator[dict[str, Any]]:
+    sql = _ARRIVALS.format(where=where, burst=quota.bucket().burst)
+    with engine_errors(sql):
+        for batch in reader.query(sql):
+            yield from batch.to_pylist()
+
+
+def _throttled(rows: Iterator[dict[str, Any]], quota: Quota) -> Iterator[Waited]:
+    for (cluster_id, principal, broker_id), group in groupby(rows, key=_BUCKET):
+        outcomes = replay(_by_source(group), quota)
+        for source, outcome in outcomes.items():
+            if outcome.throttled_ids:
+                yield Waited(cluster_id, principal, broker_id, source, outcome)
+
+
+def _by_source(rows: Iterator[dict[str, Any]]) -> Mapping[str, list[int]]:
+    arrivals = defaultdict[str, list[int]](list)
+    for row in rows:
+        arrivals[row["source"]].append(row["at_ms"])
+    return arrivals
+
+
+def _known(reader: Reader, principal: str) -> str:
+    with engine_errors(_PRINCIPALS):
+        names = reader.query(_PRINCIPALS).read_all()["principal"].to_pylist()
+    if principal in names:
+        return principal
+    near = difflib.get_close_matches(principal, names, n=1, cutoff=0.3)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise ConfigError(f"no new producer ids of {principal}{hint}")

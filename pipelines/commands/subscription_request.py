@@ -1,0 +1,195 @@
+"""What a live client would be asked for, checked before anything is written, as text and JSON."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from quotaflow.pipelines.commands import answers, client_instances
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError, KafkaError, QuotaflowError
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.kafka_configs import Connection, command
+from quotaflow.pipelines.feedback.preflight import Preflight, Resources
+from quotaflow.pipelines.kafka import admin
+from quotaflow.pipelines.kafka import client_metrics as client_metrics_admin
+from quotaflow.pipelines.terminal import values
+from quotaflow.schemas.configs import CLIENT_METRICS
+from quotaflow.schemas.metrics import JAVA, METRICS, PREFIX
+from quotaflow.udfs.rules import client_metrics, lease
+from quotaflow.udfs.rules.client_metrics import ALL, DEFAULT_INTERVAL_MS, Subscription, effective
+from quotaflow.udfs.rules.lease import Lease
+from quotaflow.udfs.rules.subscription_safety import Live
+
+# A client pushes and asks 0.5 to 1.5 intervals after it was answered the first time.
+_SLOWEST = 1.5
+
+
+class HarmError(QuotaflowError):
+    """Asking could harm a live client: nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the operator wants of which client: prefixes, how often, and from when until when."""
+
+    client: str
+    metrics: tuple[str, ...]
+    interval_ms: int
+    now: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A resource that harms nobody, whom it matches, where the answers come, and what to know."""
+
+    lease: Lease
+    lives: tuple[Live, ...]
+    cluster: admin.Cluster
+    write: str
+    take_back: str
+    notes: tuple[str, ...]
+
+
+def prepare(settings: Conf, request: Request) -> Asked:
+    """Look up the client, and what asking it would do by the resources the cluster has now.
+
+    Raises NoClientError, HarmError, KafkaError, or ConfigError for what no resource may hold.
+    """
+    properties = settings.kafka.properties
+    cluster = _cluster(settings)
+    found = client_instances.find(answers.open_reader(settings), cluster.cluster_id, request.client)
+    ids = tuple(live.client.client_instance_id or "" for live in found.lives)
+    # What a shorter prefix asks for anyway old clients would send twice.
+    wanted = [m for m in request.metrics if m not in client_metrics.covered(request.metrics)]
+    made = Lease(ids, tuple(wanted), request.interval_ms, int(request.until.timestamp()))
+    try:
+        configs = made.configs
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    standing = client_metrics_admin.read(properties)
+    harm = Preflight(standing, found.lives).harm_of({**standing, made.name: configs})
+    if harm is not None:
+        raise HarmError(f"nothing was written: client-metrics {made.name} {harm}")
+    connection = planning.connection(settings)
+    entity = Entity(cluster.cluster_id, CLIENT_METRICS, made.name)
+    return Asked(
+        lease=made,
+        lives=found.lives,
+        cluster=cluster,
+        write=command(entity, configs, connection),
+        take_back=command(entity, dict.fromkeys(configs), connection),
+        notes=(
+            *_of_client(found, request),
+            *_of_effect(found.lives, standing, made, request),
+            *_of_names(made.metrics),
+            *_left_over(cluster.cluster_id, standing, request.now, connection),
+        ),
+    )
+
+
+def text(asked: Asked) -> Iterator[str]:
+    """What would be written, for people."""
+    yield f"client-metrics {asked.lease.name}"
+    for key, value in asked.lease.configs.items():
+        yield f"  {key:12}{value}"
+    yield f"  {'until':12}{_time(asked.lease.until_s)}"
+    for live in asked.lives:
+        who = live.client
+        software = f"{who.client_software_name} {who.client_software_version}"
+        told = [who.client_instance_id, who.client_id, software, who.client_source_address]
+        yield values.visible(f"  {'matches':12}{'  '.join(part for part in told if part)}")
+    yield f"  {'command':12}{asked.write}"
+    yield f"  {'take back':12}{asked.take_back}"
+    yield "Nothing was written: --yes writes it, shows what comes, and takes it back."
+
+
+def as_object(asked: Asked) -> dict[str, Any]:
+    """The same as one JSON object."""
+    made = asked.lease
+    return {
+        "name": made.name,
+        "configs": made.configs,
+        "until": _time(made.until_s),
+        "client_instance_ids": list(made.client_instance_ids),
+        "command": asked.write,
+        "take_back_command": asked.take_back,
+    }
+
+
+def _cluster(settings: Conf) -> admin.Cluster:
+    ingest = settings.ingest
+    topics = [topic for topic in (ingest.receiver_topic, ingest.request_log_topic) if topic]
+    pinned = settings.kafka.cluster_id
+    cluster = admin.describe(settings.kafka.properties, topics, pinned)
+    if not cluster.topics:
+        raise KafkaError(
+            f"nothing could be followed: of ingest.receiver_topic and ingest.request_log_topic the "
+            f"cluster has none ({', '.join(topics) or 'both are switched off'})"
+        )
+    return cluster
+
+
+def _of_client(found: client_instances.Found, request: Request) -> Iterator[str]:
+    if found.left_out:
+        yield (
+            f"{found.left_out} more live instances of {request.client} are not asked: at most "
+            f"{client_instances.MOST} are, those heard last"
+        )
+
+
+def _of_effect(
+    lives: tuple[Live, ...], standing: Resources, made: Lease, request: Request
+) -> Iterator[str]:
+    before = [Subscription.of(name, configs) for name, configs in standing.items()]
+    after = [*before, Subscription.of(made.name, made.configs)]
+    heard_ms = max(effective(before, live.client)[1] for live in lives)
+    wait_s = round(_SLOWEST * heard_ms / 1_000)
+    yield f"clients hear of it when they push or ask next: within {wait_s} s"
+    if wait_s > (request.until - request.now).total_seconds():
+        yield "it may end before they do: make --for longer"
+    asked = {live: effective(after, live.client) for live in lives}
+    twice = {
+        pair
+        for live, (metrics, _) in asked.items()
+        if (live.client.client_software_name or "").lower() != JAVA
+        for pair in client_metrics.covered(metrics).items()
+    }
+    for longer, shorter in sorted(twice):
+        yield f"librdkafka 2.5.0 to 2.10.0 sends twice what both {shorter} and {longer} match"
+    least_ms = min(interval_ms for _, interval_ms in asked.values())
+    if least_ms < made.interval_ms:
+        most = "5 minutes at most" if made.interval_ms > DEFAULT_INTERVAL_MS else "others ask too"
+        yield f"pushes will come every {least_ms} ms: the least interval holds ({most})"
+
+
+def _of_names(metrics: tuple[str, ...]) -> Iterator[str]:
+    for prefix in metrics:
+        if prefix != ALL and not any(name.startswith(prefix) for name in METRICS):
+            # Names are compared as far as the prefix goes, which may lack what all begin with.
+            whole = prefix if prefix.startswith(PREFIX) else PREFIX + prefix
+            parts = whole.rstrip(".").count(".") + 1
+            cut = {".".join(name.split(".")[:parts]) for name in METRICS}
+            near = difflib.get_close_matches(whole.rstrip("."), sorted(cut), n=1, cutoff=0.0)
+            yield f"no metric of the catalogue begins with {prefix} (nearest: {near[0]})"
+
+
+def _left_over(
+    cluster_id: str,
+    standing: Mapping[str, Mapping[str, str]],
+    now: datetime,
+    connection: Connection,
+) -> Iterator[str]:
+    for name, configs in sorted(standing.items()):
+        ended_s = lease.until_s(name)
+        if ended_s is not None and ended_s < now.timestamp():
+            entity = Entity(cluster_id, CLIENT_METRICS, name)
+            remove = command(entity, dict.fromkeys(configs), connection)
+            yield f"left over since {_time(ended_s)}: client-metrics {name}; remove it: {remove}"
+
+
+def _time(moment_s: int) -> str:
+    return f"{datetime.fromtimestamp(moment_s, UTC):%Y-%m-%dT%H:%M:%S}Z"

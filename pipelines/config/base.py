@@ -1,0 +1,115 @@
+"""What every section of conf is made of, and the text of what is wrong with one."""
+
+import difflib
+import re
+from typing import Annotated, Any, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+Positive = Annotated[int, Field(gt=0)]
+Bound = Annotated[float, Field(allow_inf_nan=False)]
+PositiveRate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+LONGEST_LEASE_S = 30 * 86_400
+LeaseSeconds = Annotated[int, Field(ge=60, le=LONGEST_LEASE_S)]
+
+
+def _as_kafka_prints(principal: str) -> str:
+    if ":" not in principal:
+        raise ValueError(f"write User:{principal} instead of {principal}")
+    return principal
+
+
+Principal = Annotated[str, AfterValidator(_as_kafka_prints)]
+
+
+def _topic_of_kafka(name: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name) or name in {".", ".."}:
+        near = re.sub(r"[^a-zA-Z0-9._-]", "_", name)[:249]
+        right = "null for none" if near in {"", ".", ".."} else near
+        raise ValueError(f"a topic has 1 to 249 letters, digits, . _ and -: write {right}")
+    return name
+
+
+Topic = Annotated[str, AfterValidator(_topic_of_kafka)]
+
+
+def bare(user: str) -> str:
+    """The user. Raises ValueError for a principal: quotas are by the name alone."""
+    if user.startswith("User:"):
+        raise ValueError(f"write {user.removeprefix('User:')} instead of {user}")
+    return user
+
+
+def like(pattern: str, said: str) -> AfterValidator:
+    """Refuses text of another form; `said` is what to write, in words and with an example."""
+
+    def checked(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(said)
+        return text
+
+    return AfterValidator(checked)
+
+
+class Section(BaseModel):
+    """A part of conf: immutable, and strict about its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+_UNPRINTED = {("kafka",), ("privacy",), ("spark", "conf"), ("alerts", "webhook")}
+_REMOVED = {
+    "producer_ids.proxy": (
+        "it is removed, because a quota of a user slows the well-behaved clients of that user and "
+        "not the ones that create producers. Leave the key out. An operator can limit "
+        "connection_creation_rate of the source IP instead (KIP-612): see docs/producer_ids.md"
+    ),
+}
+"""Keys that earlier releases had: why they are gone, and what to do instead."""
+
+
+def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
+    """All that was found, one text each; `model` is what was validated."""
+    return [_problem(item, model) for item in error.errors(include_url=False)]
+
+
+def _problem(item: Any, model: type[BaseModel]) -> str:
+    where = ".".join(str(part) for part in item["loc"])
+    if item["type"] == "extra_forbidden" and where in _REMOVED:
+        return f"{where}: {_REMOVED[where]}"
+    if item["type"] == "extra_forbidden":
+        return f"unknown key {where}{_nearest_key(item['loc'], model)}"
+    said = str(item["msg"].removeprefix("Value error, ")) + _nearest_value(item)
+    if not where:
+        return said
+    return f"{where} = {item['input']!r}: {said}" if _printable(item) else f"{where}: {said}"
+
+
+def _printable(item: Any) -> bool:
+    # These may hold, in the wrong place, what must not be echoed.
+    is_plain = isinstance(item["input"], str | int | float | bool)
+    return is_plain and item["loc"][:1] not in _UNPRINTED and item["loc"][:2] not in _UNPRINTED
+
+
+def _nearest_value(item: Any) -> str:
+    """Of a closed set, which pydantic names in its message."""
+    if item["type"] != "literal_error":
+        return ""
+    known = re.findall(r"'([^']+)'", item["ctx"]["expected"])
+    near = difflib.get_close_matches(str(item["input"]), known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _nearest_key(location: tuple[str | int, ...], model: Any) -> str:
+    for part in location[:-1]:
+        # A number is an item's place in a list of the models that follow.
+        model = model if isinstance(part, int) else _model(model.model_fields[part].annotation)
+    near = difflib.get_close_matches(str(location[-1]), list(model.model_fields), n=1, cutoff=0.5)
+    known = ", ".join(model.model_fields)
+    return f" (did you mean {near[0]}?)" if near else f" (known: {known})"
+
+
+def _model(annotation: Any) -> Any:
+    """The model in a list of them, or in one that may be none."""
+    return next((of for of in get_args(annotation) if hasattr(of, "model_fields")), annotation)

@@ -1,0 +1,91 @@
+"""Sections of conf about the machine: where tables and checkpoints are, and how Spark runs."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, field_validator, model_validator
+
+from quotaflow.pipelines.config.base import Section, like
+from quotaflow.pipelines.config.secrets import SHOWN_SECRET
+from quotaflow.pipelines.errors import ConfigError
+
+
+def expanded(path: str | Path, instead: str = "an absolute path") -> Path:
+    """The path with the user's home folder in place of `~`.
+
+    Raises ConfigError where the user has none, as with a container's arbitrary uid: it says to set
+    HOME, or what to set instead.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ConfigError(
+            f"{path} is in a home folder, and this user has none: set HOME, or {instead}"
+        ) from None
+
+
+def home() -> Path:
+    """Where quotaflow keeps what no conf places elsewhere: $QUOTAFLOW_HOME, else ~/.quotaflow."""
+    return expanded(os.environ.get("QUOTAFLOW_HOME") or "~/.quotaflow", "QUOTAFLOW_HOME")
+
+
+class Warehouse(Section):
+    """Where the Delta tables are: a folder, or a Unity Catalog schema; and their checkpoints.
+
+    Those of a catalog are in the volume `checkpoints` of its schema where nothing else is named.
+    """
+
+    path: str | None = None
+    catalog_schema: (
+        Annotated[str, like(r"\w+\.\w+", "write catalog.schema, such as main.quotaflow")] | None
+    ) = None
+    checkpoints: str | None = None
+
+    @field_validator("path")
+    @classmethod
+    def _a_folder(cls, path: str | None) -> str | None:
+        if path and "://" in path:
+            raise ValueError(
+                "must be a folder of this machine: tables in an object store are reached through "
+                "catalog_schema"
+            )
+        return path
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "Warehouse":
+        if self.path and self.catalog_schema:
+            raise ValueError("path and catalog_schema exclude each other: name one")
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the tables when they are not in a catalog."""
+        return expanded(self.path) if self.path else home() / "warehouse"
+
+    @property
+    def checkpoint_folder(self) -> Path:
+        """The folder that holds one checkpoint per query; in a catalog the schema's own volume."""
+        if self.checkpoints:
+            return expanded(self.checkpoints)
+        if self.catalog_schema:
+            return Path("/Volumes", *self.catalog_schema.split("."), "checkpoints")
+        return self.folder / "_checkpoints"
+
+
+class Spark(Section):
+    """Passed to the local session; on Databricks the cluster's own settings hold."""
+
+    driver_memory: Annotated[str, like(r"\d+[mg]", "write 2g or 2048m")] = "2g"
+    master: str = "local[*]"
+    conf: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("conf")
+    @classmethod
+    def _no_secrets(cls, conf: dict[str, str]) -> dict[str, str]:
+        shown = sorted(key for key in conf if SHOWN_SECRET.search(key))
+        if shown:
+            raise ValueError(
+                f"{shown[0]} would stand in the process list: put it into spark-defaults.conf"
+            )
+        return conf

@@ -1,0 +1,153 @@
+"""Secrets by reference: conf names where a secret is, only the edge that needs it looks it up."""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from quotaflow.pipelines.config.base import Section, like
+from quotaflow.pipelines.errors import ConfigError
+
+REFERENCES = _ENV, _IN_SCOPE = ("env:", "secret:")
+LOGIN_MODULES = {
+    "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+SHOWN_SECRET = re.compile(r"(?i)password|secret|access[.]?key|jaas|credential")
+"""Names of Spark's settings that hold secrets: a local session shows all settings to `ps`."""
+_SECRET_KEYS = re.compile(r"(password|secret|sasl\.jaas\.config|token|\.key$|user\.info)", re.I)
+_MODULES = {"PLAIN": "plain.PlainLoginModule", "SCRAM": "scram.ScramLoginModule"}
+
+
+def is_secret(key: str) -> bool:
+    """Whether a Kafka property of this name holds a secret."""
+    return bool(_SECRET_KEYS.search(key)) and not key.endswith((".endpoint.url", ".location"))
+
+
+def literal_secret_problem(key: str, value: str) -> str | None:
+    """Why this property may not stand in conf as it is; the value is never repeated."""
+    if not is_secret(key) or value.startswith(REFERENCES):
+        return None
+    if key == "sasl.jaas.config" and "password" not in value and "secret" not in value.lower():
+        return None
+    return f"{key} holds a secret in plain text: write env:NAME or secret:scope/key instead"
+
+
+def in_scope(values: Mapping[str, Any], scope: str) -> dict[str, Any]:
+    """Conf's values with each reference secret:key, which names no scope, as secret:scope/key."""
+
+    def scoped(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return in_scope(value, scope)
+        if isinstance(value, str) and value.startswith(_IN_SCOPE) and "/" not in value:
+            return f"{_IN_SCOPE}{scope}/{value.removeprefix(_IN_SCOPE)}"
+        return value
+
+    return {name: scoped(value) for name, value in values.items()}
+
+
+def resolve(properties: Mapping[str, str]) -> dict[str, str]:
+    """Kafka client properties with every reference looked up, ready for a client.
+
+    `sasl.username` and `sasl.password` (librdkafka's names) are turned into sasl.jaas.config.
+    Raises ConfigError naming the reference that cannot be resolved, never a value.
+    """
+    resolved = {key: look_up(key, value) for key, value in properties.items()}
+    username, password = resolved.pop("sasl.username", None), resolved.pop("sasl.password", None)
+    if (username is None) != (password is None):
+        given, missing = ("username", "password") if password is None else ("password", "username")
+        raise ConfigError(f"kafka.properties has sasl.{given} and no sasl.{missing}")
+    if username is not None and password is not None:
+        if "sasl.jaas.config" in resolved:
+            raise ConfigError("sasl.username and sasl.jaas.config exclude each other: name one")
+        # Java would take GSSAPI where none is named.
+        mechanism = resolved.setdefault("sasl.mechanism", "PLAIN")
+        resolved["sasl.jaas.config"] = _jaas(mechanism, username, password)
+    _check_login_module(resolved.get("sasl.jaas.config", ""))
+    return resolved
+
+
+def principal(properties: Mapping[str, str]) -> str | None:
+    """Whom brokers take this login for, where that can be told without the login itself."""
+    try:
+        resolved = resolve(properties)
+    except ConfigError:
+        # Nobody logs in here: a secret that is not at hand is none of the caller's business.
+        resolved = dict(properties)
+    username = credentials(resolved.get("sasl.jaas.config", ""))[0]
+    username = username or resolved.get("sasl.username", "")
+    return f"User:{username}" if username and not username.startswith(REFERENCES) else None
+
+
+def credentials(jaas: str) -> tuple[str, str]:
+    """Username and password of a jaas text, for clients that take them apart."""
+    found = {
+        key: re.search(rf'\b{key}\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;]+)', jaas, re.S)
+        for key in ("username", "password")
+    }
+    username, password = (_unquoted(match.group(1)) if match else "" for match in found.values())
+    return username, password
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.S) if text.startswith('"') else text
+
+
+def _jaas(mechanism: str, username: str, password: str) -> str:
+    module = _MODULES.get(mechanism.partition("-")[0])
+    if module is None:
+        raise ConfigError(
+            f"sasl.mechanism {mechanism} takes no sasl.username: {' and '.join(_MODULES)} do"
+        )
+    quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (username, password)]
+    return (
+        f"org.apache.kafka.common.security.{module} required "
+        f'username="{quoted[0]}" password="{quoted[1]}";'
+    )
+
+
+def _check_login_module(jaas: str) -> None:
+    module = (jaas.split(maxsplit=1) or [""])[0]
+    # A login module is code run inside our JVM: others are a known way in (CVE-2023-25194).
+    if module and module not in LOGIN_MODULES:
+        allowed = ", ".join(sorted(name.rsplit(".", 1)[1] for name in LOGIN_MODULES))
+        raise ConfigError(f"sasl.jaas.config names a login module that is not one of {allowed}")
+
+
+def look_up(key: str, value: str) -> str:
+    """The value of a reference, any other text as it is; `key` is what an error names.
+
+    Raises ConfigError naming a reference that cannot be resolved, never a value.
+    """
+    if value.startswith(_ENV):
+        name = value.removeprefix(_ENV)
+        if name not in os.environ:
+            raise ConfigError(f"{key}: environment variable {name} is not set")
+        return os.environ[name]
+    if value.startswith(_IN_SCOPE):
+        return _databricks_secret(key, value.removeprefix(_IN_SCOPE))
+    return value
+
+
+def _databricks_secret(key: str, reference: str) -> str:
+    scope, slash, name = reference.partition("/")
+    if not slash:
+        raise ConfigError(
+            f"{key}: secret:{reference} names no scope: write secret:scope/{scope}, or "
+            "name it in secrets.scope"
+        )
+    # Elsewhere the SDK, where it is installed, would look for a login of its own.
+    if "DATABRICKS_RUNTIME_VERSION" not in os.environ:
+        raise ConfigError(f"{key}: secret:{reference} can be read on Databricks only")
+    from databricks.sdk.runtime import dbutils  # noqa: PLC0415  only there on Databricks
+
+    return str(dbutils.secrets.get(scope, name))
+
+
+class Secrets(Section):
+    """Where secrets are on Databricks: `scope` is that of references without one (secret:key)."""
+
+    scope: (
+        Annotated[str, like(r"[\w.@-]{1,128}", "write up to 128 letters, digits, . _ @ and -")]
+        | None
+    ) = None

@@ -1,0 +1,91 @@
+"""The section of conf about upkeep: how long rows are kept, and files nobody needs any more."""
+
+import difflib
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from quotaflow.pipelines.config.base import LONGEST_LEASE_S, Positive, Section
+
+_FACTS = 30
+_RESULTS = 90
+_AUDIT = 1_095
+# Renewals of a lease are read for so long, twice the longest lease; what it holds stays anyway.
+LEAST_DAYS = {"config_changes": 2 * LONGEST_LEASE_S // 86_400}
+RETENTION_DAYS: dict[str, int | None] = {
+    "requests": _FACTS,
+    "telemetry_pushes": _FACTS,
+    "telemetry_subscriptions": _RESULTS,
+    "client_metrics": _FACTS,
+    "fetches": _FACTS,
+    "producer_id_uses": _RESULTS,
+    "producer_id_rates": _RESULTS,
+    "metric_alert_events": _AUDIT,
+    "traffic": _RESULTS,
+    "topic_names": _AUDIT,
+    "quota_usage": _RESULTS,
+    "preferred_replicas": _RESULTS,
+    "replica_offsets": _RESULTS,
+    "fetch_faults": _RESULTS,
+    "offset_lookups": _RESULTS,
+    "fetch_sizes": _RESULTS,
+    "rack_traffic": _RESULTS,
+    "replica_lag": _RESULTS,
+    "reassignment_changes": _AUDIT,
+    "config_alterations": _AUDIT,
+    "replication_traffic": _RESULTS,
+    "replication_rates": _RESULTS,
+    "replication_throttles": _RESULTS,
+    "brokers": None,
+    "topics": None,
+    "replicas": None,
+    "replica_sizes": _RESULTS,
+    "configs": None,
+    "client_quotas": None,
+    "active_producers": _RESULTS,
+    "transactional_ids": _RESULTS,
+    "settings": None,
+    "plans": _AUDIT,
+    "config_changes": _AUDIT,
+    "quarantine": _FACTS,
+    "pipeline_progress": _AUDIT,
+    "query_progress": _RESULTS,
+    "quality_results": _RESULTS,
+}
+"""Days that rows are kept where conf says nothing else; None is for good."""
+STANDING = {"fetch_sessions", "client_subscriptions", "feedback_locks"}
+"""Tables that hold what stands now, and forget by themselves."""
+
+
+class Upkeep(Section):
+    """How long rows are kept, by table and event_time, in whole days; null is for good.
+
+    Of a table of snapshots only what ceased to hold is removed. Files that no version of a table
+    needs any more are removed `vacuum_after_h` later (a week at least): whoever reads an older
+    version until then is not disturbed.
+    """
+
+    retention_days: dict[str, Positive | None] = Field(default_factory=dict)
+    vacuum_after_h: Annotated[int, Field(ge=168)] = 168
+
+    @field_validator("retention_days")
+    @classmethod
+    def _of_tables(cls, days: dict[str, int | None]) -> dict[str, int | None]:
+        for table, kept in days.items():
+            if table not in RETENTION_DAYS:
+                raise ValueError(f"no retention for {table}: {_hint(table)}")
+            least = LEAST_DAYS.get(table, 1)
+            if kept is not None and kept < least:
+                raise ValueError(f"{table} must be kept for {least} days at least, not {kept}")
+        return days
+
+    def days(self, table: str) -> int | None:
+        """How many days rows of a table are kept; None is for good."""
+        return (RETENTION_DAYS | self.retention_days).get(table)
+
+
+def _hint(table: str) -> str:
+    if table in STANDING:
+        return "it keeps only what stands now"
+    near = difflib.get_close_matches(table, RETENTION_DAYS, n=1)
+    return f"did you mean {near[0]}?" if near else f"tables are {', '.join(RETENTION_DAYS)}"

@@ -1,0 +1,45 @@
+"""What init knows of a cluster: asked of its brokers, or assumed where there is nobody to ask."""
+
+from dataclasses import dataclass
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.kafka import admin
+from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError, sender
+
+_ASSUMED_BROKERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A cluster's id, its brokers with their racks, and which of our topics there are already.
+
+    Without an id nobody was asked: so many brokers are assumed.
+    """
+
+    cluster_id: str | None
+    racks: dict[int, str | None]
+    topics: frozenset[str]
+
+    @property
+    def broker_count(self) -> int:
+        """How many brokers there are, or are assumed to be."""
+        return len(self.racks) or _ASSUMED_BROKERS
+
+
+OFFLINE = Found(None, {}, frozenset())
+
+
+def asked(conf: Conf) -> Found:
+    """What the cluster of conf says; only reads. Raises KafkaError when it does not answer."""
+    ingest = conf.ingest
+    names = [ingest.request_log_topic, ingest.receiver_topic, ingest.otlp_topic]
+    properties = conf.kafka.properties
+    cluster = admin.describe(properties, [n for n in names if n], conf.kafka.cluster_id)
+    with admin.client(properties) as client:
+        try:
+            brokers = ClusterState(sender(client)).brokers()
+        except UnansweredError as error:
+            raise KafkaError(f"the cluster did not tell its brokers: {error}") from None
+    racks = {broker["broker_id"]: broker["rack"] for broker in brokers}
+    return Found(cluster.cluster_id, racks, frozenset(cluster.topics))

@@ -1,0 +1,43 @@
+"""The cluster as doctor asks it: an admin client that waits seconds, never minutes."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
+from kafka.protocol.metadata import MetadataRequest
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.kafka import admin
+from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError, sender
+
+_WAIT_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Conf, kafka-python's client, and the same by requests of our own."""
+
+    conf: Conf
+    client: KafkaAdminClient
+    state: ClusterState
+
+    def hidden(self, topics: Iterable[str]) -> frozenset[str]:
+        """Which of these topics this login may not see, be they there or not."""
+        names = [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
+        try:
+            told = self.state.ask(request).topics if names else []
+        except UnansweredError:
+            return frozenset()
+        refused = kafka_errors.TopicAuthorizationFailedError.errno
+        return frozenset(topic.name for topic in told if topic.error_code == refused)
+
+
+@contextmanager
+def asking(conf: Conf) -> Iterator[Asked]:
+    """A client for the cluster of conf."""
+    bounds = {"request_timeout_ms": _WAIT_MS, "client_id": "quotaflow-doctor"}
+    with admin.client(conf.kafka.properties, **bounds) as client:
+        yield Asked(conf, client, ClusterState(sender(client)))

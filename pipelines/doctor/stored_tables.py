@@ -1,0 +1,108 @@
+"""What is stored: the warehouse, its tables against this version, its lock, what we wrote."""
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.doctor.finding import BAD, OK, UNCHECKED, WARNING, Finding, tried
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas import ddl
+from quotaflow.schemas.tables.catalog import TABLES
+
+_LATE = timedelta(minutes=30)
+_SPELLED = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+
+
+def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
+    """Whether tables can be written and fit, and what of ours the cluster still has."""
+    warehouse = Warehouse(conf.warehouse)
+    if warehouse.conf.catalog_schema:
+        seen = f"catalog schema {warehouse.conf.catalog_schema}: not looked into from here"
+        yield Finding("tables", UNCHECKED, seen)
+        return
+    yield _writable(warehouse.conf.folder)
+    holder = warehouse.holder()
+    yield Finding("lock", OK, f"held by {holder}" if holder else "nobody writes now")
+    reader = Reader(warehouse)
+    made = [name for name in TABLES if reader.is_made(name)]
+    if made:
+        yield tried("tables", lambda: _counted(reader, made))
+        yield _columns(reader, made)
+    else:
+        remedy = "fill them with `quotaflow run --once`"
+        yield Finding("tables", WARNING, f"none in {warehouse.conf.folder}", remedy)
+    yield from _feedback(conf, now)
+
+
+def _writable(folder: Path) -> Finding:
+    existing = next(path for path in [folder.resolve(), *folder.resolve().parents] if path.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        return Finding("warehouse", OK, f"{folder} can be written")
+    remedy = "make it writable, or name another with warehouse.path"
+    return Finding("warehouse", BAD, f"{existing} cannot be written", remedy)
+
+
+def _counted(reader: Reader, made: list[str]) -> str:
+    extents = {name: reader.extent(name) for name in made}
+    return ", ".join(f"{name} {extent.rows} rows" for name, extent in extents.items())
+
+
+def _columns(reader: Reader, made: list[str]) -> Finding:
+    """Columns of live tables against those declared in this version."""
+    lacking, wrong = list[str](), list[str]()
+    for name in made:
+        live = {column: spelled(type_) for column, type_ in reader.types(name).items()}
+        try:
+            if ddl.difference(TABLES[name], name, live):
+                lacking.append(name)
+        except ddl.IncompatibleTableError as error:
+            wrong.append(str(error).partition(":")[0])
+    if wrong:
+        remedy = "`quotaflow rebuild TABLE`, or use another warehouse"
+        return Finding("columns", BAD, "; ".join(wrong), remedy)
+    if lacking:
+        seen = f"{', '.join(lacking)} of an older version: columns are missing"
+        return Finding("columns", OK, seen, "the next `quotaflow run` adds them")
+    return Finding("columns", OK, f"those of this version, in {len(made)} tables")
+
+
+def spelled(type_: Any) -> str:
+    """A type of Delta's schema, as its JSON has it, the way Spark spells it."""
+    match type_:
+        case str():
+            return _SPELLED.get(type_, type_)
+        case {"type": "array"}:
+            return f"array<{spelled(type_['elementType'])}>"
+        case {"type": "map"}:
+            return f"map<{spelled(type_['keyType'])},{spelled(type_['valueType'])}>"
+        case Mapping():
+            inner = (f"{each['name']}:{spelled(each['type'])}" for each in type_["fields"])
+            return f"struct<{','.join(inner)}>"
+    return str(type_)
+
+
+def _feedback(conf: Conf, now: datetime) -> Iterator[Finding]:
+    """What we wrote to clusters and should have given back, and what stops us."""
+    from quotaflow.pipelines.feedback import (  # noqa: PLC0415
+        exclusive_section,
+        planning,
+        restore_plan,
+    )
+
+    stopped = exclusive_section.stopped_by_file(conf)
+    if stopped is None:
+        yield Finding("stop file", OK, f"{exclusive_section.stop_file(conf)} is not there")
+    else:
+        yield Finding("stop file", WARNING, stopped, "remove it to apply and restore again")
+    ledger = planning.ledger(conf)
+    over = restore_plan.due(ledger, now - _LATE)
+    seen = f"{len(ledger.owned)} configs held, {len(over)} past their lease"
+    if ledger.open:
+        seen += f", {len(ledger.open)} changes without a known end"
+    is_well = not over and not ledger.open
+    remedy = "" if is_well else "run `quotaflow restore --yes`, and on a schedule"
+    yield Finding("leases", OK if is_well else WARNING, seen, remedy)

@@ -1,0 +1,216 @@
+"""Writing a plan: each change recorded before and after, and read back, entity by entity.
+
+What holds however this ends, also by kill -9 between any two steps: before a config is written its
+record says so, and the next run looks at every record without an end whether its write was made.
+So nothing we wrote is ever forgotten, and nothing is written twice to another effect.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import count, groupby
+from typing import Protocol
+
+from quotaflow.pipelines.feedback.change import RENEW, Change, expires_at
+from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, REFUSED, UNDONE, Ledger, Record
+from quotaflow.pipelines.feedback.outcome import OPEN, SO_ALREADY, Outcome, found, is_made, looked
+from quotaflow.pipelines.kafka import rights
+from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+
+_READS, _PAUSE_S = 6, 0.1
+
+
+class Configs(Protocol):
+    """The cluster's dynamic configs; its methods raise UnansweredError."""
+
+    def read(self, entity: Entity) -> dict[str, str]:
+        """What is set on an entity."""
+        ...
+
+    def refusal(self, changes: Sequence[Change]) -> str | None:
+        """Why changes of one entity would not be taken."""
+
+    def write(self, changes: Sequence[Change]) -> str | None:
+        """Make changes of one entity; why they were refused."""
+
+
+class Journal(Protocol):
+    """Where records are kept."""
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Keep them, all or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """One run of apply or restore. `stopped` says why nothing more may be written; `passed` is
+    told each step as it is over."""
+
+    configs: Configs
+    journal: Journal
+    run_id: str
+    clock: Callable[[], datetime]
+    stopped: Callable[[], str | None] = lambda: None
+    passed: Callable[[str], None] = lambda _: None
+    sleep: Callable[[float], None] = time.sleep
+
+    def finish(self, ledger: Ledger) -> list[Record]:
+        """End what earlier runs left open, by what the cluster has now; returns those records.
+
+        What does not answer, or may yet be made, stays open.
+        """
+        ended = ends(self.configs, ledger, self.clock)
+        if ended:
+            self.journal.add(ended)
+            self.passed("finished")
+        return ended
+
+    def run(self, plan_id: str, changes: Sequence[Change]) -> list[Outcome]:
+        """Write changes, in their order, as far as the cluster takes them and has not moved."""
+        outcomes: list[Outcome] = []
+        writable: list[list[Change]] = []
+        for _, of in groupby(changes, key=lambda change: change.entity):
+            now, later = _parted(look(self.configs, list(of)))
+            outcomes += now
+            writable += [later] if later else []
+        self.passed("looked")
+        records = _Records(self, plan_id)
+        self.journal.add(
+            [
+                *(records.of(o.change, o.step, o.detail) for o in outcomes if o.step in _KEPT),
+                *(records.of(change, BEGUN) for of in writable for change in of),
+            ]
+        )
+        self.passed("begun")
+        for group in writable:
+            written = self._write(group)
+            self.passed("written")
+            self.journal.add([records.of(o.change, *_end(o)) for o in written if o.step != OPEN])
+            self.passed("recorded")
+            outcomes += written
+        return outcomes
+
+    def _write(self, group: Sequence[Change]) -> list[Outcome]:
+        stopped = self.stopped()
+        if stopped is not None:
+            return [Outcome(change, UNDONE, stopped) for change in group]
+        try:
+            # A moment ago it was looked at: whoever came in between must not be overwritten.
+            actual = self.configs.read(group[0].entity)
+        except UnansweredError as error:
+            return [Outcome(change, UNDONE, _unreached(error)) for change in group]
+        ended, writable = _parted([looked(change, actual) for change in group])
+        return [*ended, *(self._send(writable) if writable else [])]
+
+    def _send(self, group: Sequence[Change]) -> list[Outcome]:
+        written = [change for change in group if change.operation.name != RENEW]
+        try:
+            refusal = self.configs.write(written) if written else None
+            self.passed("sent")
+        except UnansweredError as error:
+            return [Outcome(change, OPEN, f"no answer: {error}") for change in group]
+        if refusal is not None:
+            return [Outcome(change, REFUSED, refusal) for change in group]
+        return self._read_back(group)
+
+    def _read_back(self, group: Sequence[Change]) -> list[Outcome]:
+        """Brokers learn of a change one after the other: read until it shows, for some seconds."""
+        actual: Mapping[str, str] = {}
+        for turn in range(_READS):
+            try:
+                actual = self.configs.read(group[0].entity)
+            except UnansweredError as error:
+                return [Outcome(change, OPEN, f"not read back: {error}") for change in group]
+            if all(is_made(change, actual) for change in group):
+                return [Outcome(change, DONE) for change in group]
+            self.sleep(_PAUSE_S * 2**turn)
+        shown = [(change, is_made(change, actual)) for change in group]
+        unseen = "it was taken, and does not show yet"
+        return [Outcome(c, DONE) if is_so else Outcome(c, OPEN, unseen) for c, is_so in shown]
+
+
+def ends(configs: Configs, ledger: Ledger, clock: Callable[[], datetime]) -> list[Record]:
+    """How what earlier runs left open ended, as far as the cluster tells; nothing is written."""
+    ended = []
+    for record in ledger.open:
+        try:
+            actual = configs.read(record.entity).get(record.config_key)
+        except UnansweredError:
+            continue
+        now = clock()
+        how = found(record, actual, now - ledger.ran[record.run_id], ledger.after(record))
+        if how is not None:
+            detail = f"an earlier run did not come to record it: {how[1]}"
+            ended.append(replace(record, event_time=now, step=how[0], number=-1, detail=detail))
+    return ended
+
+
+def look(configs: Configs, group: Sequence[Change]) -> list[Outcome]:
+    """Whether changes of one entity can be made, without making them: BEGUN, or why not."""
+    try:
+        actual = configs.read(group[0].entity)
+        seen = [looked(change, actual) for change in group]
+        wanted = [o.change for o in seen if o.step == BEGUN and o.change.operation.name != RENEW]
+        refusal = configs.refusal(wanted) if wanted else None
+    except UnansweredError as error:
+        return [Outcome(c, UNDONE, _unreached(error)) for c in group]
+    if refusal is None:
+        return seen
+    return [Outcome(o.change, REFUSED, refusal) if o.step == BEGUN else o for o in seen]
+
+
+def _unreached(error: UnansweredError) -> str:
+    return f"not reached: {error}{rights.hint('apply', str(error))}"
+
+
+_KEPT = (REFUSED, MOVED)
+
+
+def _parted(seen: Sequence[Outcome]) -> tuple[list[Outcome], list[Change]]:
+    """What of one entity has ended already, and what is to be written: all of it or nothing."""
+    if all(o.step in {BEGUN, SO_ALREADY} for o in seen):
+        ended = [o for o in seen if o.step == SO_ALREADY]
+        return ended, [o.change for o in seen if o.step == BEGUN]
+    why = next(o.detail for o in seen if o.step not in {BEGUN, SO_ALREADY})
+    return [Outcome(o.change, UNDONE, why) if o.step == BEGUN else o for o in seen], []
+
+
+def _end(outcome: Outcome) -> tuple[str, str | None]:
+    """The step and detail that end a begun change: what others made so meanwhile is not ours."""
+    if outcome.step == SO_ALREADY:
+        return UNDONE, "it was so before it was written"
+    return outcome.step, outcome.detail
+
+
+@dataclass(slots=True)
+class _Records:
+    """Numbers the records of one run."""
+
+    run: Apply
+    plan_id: str
+    numbers: Iterator[int] = field(default_factory=count)
+
+    def of(self, change: Change, step: str, detail: str | None = None) -> Record:
+        row, now = change.desired, self.run.clock()
+        return Record(
+            event_time=now,
+            run_id=self.run.run_id,
+            number=next(self.numbers),
+            plan_id=self.plan_id,
+            change_id=change.change_id,
+            purpose=change.purpose,
+            step=step,
+            entity=change.entity,
+            config_key=row.config_key,
+            operation=change.operation.name,
+            operand=change.operation.operand,
+            prior_value=row.prior_value,
+            config_value=change.value,
+            expires_at=expires_at(change, now),
+            reason=row.reason,
+            evidence_table=row.evidence_table,
+            evidence_key=row.evidence_key,
+            detail=detail,
+        )

@@ -1,0 +1,87 @@
+"""What a desired config stands on, and whether checks found that as it should be.
+
+A row stands on the tables of its evidence and on those they are computed from; on pipeline_progress
+too, which says that nothing was lost on the way.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.warehouse import views
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+
+Ask = Callable[[str], list[dict[str, Any]]]
+STANDING = """
+    SELECT suite, expectation, severity = 'critical' AND NOT success AS is_failing, event_time
+    FROM quality_now
+    ORDER BY suite, expectation
+"""
+
+
+def unsound(conf: Conf, ask: Ask | None, evidence: Collection[str]) -> dict[str, str]:
+    """Why a plan may not stand on these tables and views, of those on which it may not.
+
+    Without `ask` nothing was ever checked.
+    """
+    standing = ask(STANDING) if ask else []
+    failing = {row["suite"]: row for row in reversed(standing) if row["is_failing"]}
+    checked = {row["suite"] for row in standing}
+    if not failing and not conf.quality.required:
+        return {}
+    reads = _reads(conf)
+    found = {name: _why(_inputs(name, reads), failing) for name in evidence}
+    if conf.quality.required:
+        found = {name: why or _why_unchecked(name, reads, checked) for name, why in found.items()}
+    return {name: why for name, why in found.items() if why}
+
+
+def _why(inputs: Iterable[str], failing: Mapping[str, dict[str, Any]]) -> str | None:
+    bad = next((failing[name] for name in sorted(inputs) if name in failing), None)
+    if bad is None:
+        return None
+    return (
+        f"it stands on {bad['suite']}, whose check {bad['expectation']} failed at "
+        f"{bad['event_time']:%Y-%m-%d %H:%M:%S} UTC: mend that, and run quotaflow check"
+    )
+
+
+def _why_unchecked(
+    name: str, reads: Mapping[str, set[str]], checked: Collection[str]
+) -> str | None:
+    missing = sorted(_inputs(name, reads) - set(checked))
+    if not missing:
+        return None
+    return (
+        f"it stands on {missing[0]}, which was never checked, and quality.required is true: "
+        "run quotaflow check"
+    )
+
+
+def _inputs(name: str, reads: Mapping[str, set[str]]) -> frozenset[str]:
+    found: set[str] = {PIPELINE_PROGRESS.name}
+    left = set(views.needed(name)[0])
+    while left:
+        table = left.pop()
+        found.add(table)
+        left |= reads.get(table, set()) - found
+    return frozenset(found)
+
+
+def _reads(conf: Conf) -> dict[str, set[str]]:
+    """Tables that a table is computed from, by its name."""
+    from quotaflow.pipelines.jobs.registry import (  # noqa: PLC0415  pyspark; only where a check failed
+        JOBS,
+    )
+
+    found: dict[str, set[str]] = {}
+    for job in JOBS.values():
+        for result in job.results(conf) if job.results else ():
+            looked_up = {context.table.name for context in result.context}
+            found.setdefault(result.table.name, set()).update({result.facts.name}, looked_up)
+        for table in () if job.results else job.fills:
+            found.setdefault(table.name, set()).update({job.reads} & TABLES.keys())
+    # What it counts is not what it is computed from.
+    del found[PIPELINE_PROGRESS.name]
+    return found

@@ -1,0 +1,76 @@
+"""Plans frozen in the table plans: kept, and found again by id."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.feedback import plan_rows, planning
+from quotaflow.pipelines.feedback.change import Plan
+from quotaflow.pipelines.feedback.exclusive_section import Rows, later, whoami
+from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.warehouse.reader import nearest
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import PLANS
+
+_NEWEST = "SELECT plan_id FROM plans GROUP BY plan_id ORDER BY max(event_time) DESC LIMIT 20"
+_FROZEN_AT = "SELECT max(event_time) AS at FROM plans WHERE plan_id = {}"
+_NEWEST_FREEZE = """
+    SELECT *
+    FROM plans
+    WHERE plan_id = {0} AND event_time = (SELECT max(event_time) FROM plans WHERE plan_id = {0})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A plan as it was frozen, and when."""
+
+    plan: Plan
+    at: datetime
+
+
+def save(conf: Conf, plan: Plan, now: datetime, report: Callable[[str], None]) -> None:
+    """Freeze a plan, unless it is frozen and waits to be applied."""
+    warehouse = Warehouse(conf.warehouse)
+    with warehouse.lock():
+        spark = session.get(session.short_lived(conf.spark), report)
+        warehouse.ensure(spark, [PLANS])
+        keep(conf, Rows(spark, warehouse), planning.ledger(conf), plan, now)
+
+
+def keep(conf: Conf, rows: Rows, ledger: Ledger, plan: Plan, now: datetime) -> None:
+    """The same within a turn.
+
+    A plan has the id it always has, but an approval ends: what is asked for again after it was
+    applied, or after it became too old to be, is frozen anew with its new time.
+    """
+    (known,) = planning.rows(conf, _FROZEN_AT.format(literal(plan.plan_id)))
+    at = known["at"] and known["at"].astimezone(UTC)
+    max_age = timedelta(seconds=conf.plan.max_plan_age_s)
+    if at is None or now - at > max_age or done_since(ledger, plan, at):
+        after_all = later(ledger.newest, now)
+        rows.append(PLANS, list(plan_rows.rows(plan, after_all, whoami())))
+
+
+def done_since(ledger: Ledger, plan: Plan, at: datetime) -> set[str]:
+    """Which changes of a plan were written since that freeze of it: for these it is used up."""
+    times = {c.change_id: ledger.done.get((plan.plan_id, c.change_id)) for c in plan.changes}
+    return {change_id for change_id, done in times.items() if done is not None and done >= at}
+
+
+def load(conf: Conf, plan_id: str) -> Frozen:
+    """A plan as it was frozen last. Raises ConfigError where there is none of this id."""
+    is_made = planning.is_made(conf, PLANS.name)
+    rows = planning.rows(conf, _NEWEST_FREEZE.format(literal(plan_id))) if is_made else []
+    if not rows:
+        known = [row["plan_id"] for row in planning.rows(conf, _NEWEST)] if is_made else []
+        near = nearest(plan_id, known) if known else ""
+        raise ConfigError(f"no plan {plan_id} was frozen{near}: quotaflow plan --save does")
+    plan = Plan(plan_rows.changes(rows), ())
+    if plan.plan_id != plan_id:
+        raise ConfigError(f"plan {plan_id} was altered since it was frozen: plan anew")
+    return Frozen(plan, rows[0]["event_time"].astimezone(UTC))

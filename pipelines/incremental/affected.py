@@ -1,0 +1,174 @@
+"""What a micro-batch of facts touches of each result: time buckets, and what rules look up."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.incremental.result_state import Memory
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.streaming.time_ranges import Span
+from quotaflow.schemas.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_EVER = datetime.fromtimestamp(0, UTC)
+# Whole days are removed, and never the one that is not over: later spans need no look.
+_ALWAYS_KEPT = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What a batch means to one result: rows that came, buckets, and what is remembered by then."""
+
+    rows: int = 0
+    late: int = 0
+    in_buckets: Mapping[datetime, int] = field(default_factory=dict)
+    since: datetime | None = None
+    latest: tuple[datetime, str] | None = None
+    memory: Memory = field(default_factory=Memory)
+
+    def rows_before(self, spans: list[Span]) -> int:
+        """Rows that came too late for anything to be computed: their buckets are before it all."""
+        first = min((span.start for span in spans), default=None)
+        rows = self.in_buckets.items()
+        return sum(n for bucket, n in rows if first is None or bucket < first)
+
+
+def is_late(facts: "DataFrame", max_lateness_s: int) -> Column:
+    """Whether a fact was shipped too long after it happened to correct a result.
+
+    Facts that no record told, such as snapshots, are never late.
+    """
+    if "record_time" not in facts.columns:
+        return F.lit(False)
+    # Of every fact, once for each result: to add an interval goes through the calendar.
+    took_us = F.unix_micros("record_time") - F.unix_micros("event_time")
+    return took_us > max_lateness_s * 1_000_000
+
+
+def arrivals(results: Iterable[Result], facts: "DataFrame", max_lateness_s: int) -> "DataFrame":
+    """A row for each result that a fact concerns, with the `bucket` it touches: null where late.
+
+    Part of the stream's own plan, for a micro-batch that is handed on has every column read, each
+    time it is used.
+    """
+    of = [_arrival(result) for result in results]
+    late = is_late(facts, max_lateness_s)
+    return (
+        facts.select("cluster_id", "event_time", late.alias("is_late"), F.explode(F.array(*of)))
+        .where("col IS NOT NULL AND event_time IS NOT NULL")
+        .select(
+            *("cluster_id", "event_time", "is_late", "col.result"),
+            F.when(~F.col("is_late"), F.timestamp_seconds("col.bucket_s")).alias("bucket"),
+        )
+    )
+
+
+def _arrival(result: Result) -> Column:
+    second = F.unix_seconds("event_time")
+    bucket_s = second - F.pmod(second, F.lit(result.bucket_s))
+    arrival = F.struct(F.lit(result.table.name).alias("result"), bucket_s.alias("bucket_s"))
+    return F.when(result.concerns(), arrival) if result.concerns else arrival
+
+
+def by_result(arrived: "DataFrame") -> dict[str, list[Row]]:
+    """What came for each result, by its name, counted by bucket."""
+    rows = (
+        # By cluster too: Spark would sort, not hash, to find the greatest of texts.
+        arrived.groupBy("result", "cluster_id", "is_late", "bucket")
+        .agg(F.count(F.lit(1)).alias("rows"), F.max("event_time").alias("latest"))
+        .collect()
+    )
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["result"], []).append(row)
+    return found
+
+
+def touched(result: Result, rows: list[Row], news: "News", memory: Memory) -> Touched:
+    """What these counted rows, and what is new in tables it looks up, mean to one result."""
+    since, seen, latest = news.of(result, memory)
+    latest.extend((_utc(row["latest"]), row["cluster_id"]) for row in rows)
+    sinces = [time for time in (since, memory.dirty_since) if time]
+    in_buckets = dict[datetime, int]()
+    for row in rows:
+        if row["bucket"]:
+            bucket = _utc(row["bucket"])
+            in_buckets[bucket] = in_buckets.get(bucket, 0) + row["rows"]
+    return Touched(
+        rows=sum(row["rows"] for row in rows),
+        late=sum(row["rows"] for row in rows if row["is_late"]),
+        in_buckets=in_buckets,
+        since=min(sinces, default=None),
+        latest=max(latest, default=None),
+        memory=replace(memory, context_seen=seen),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What came to the tables that results look things up in, and since when facts are kept.
+
+    Each is asked once per batch.
+    """
+
+    spark: "SparkSession"
+    batch: Batch
+    _asked: dict[tuple[str, str, datetime | None], Row] = field(default_factory=dict)
+    _kept: dict[str, datetime | None] = field(default_factory=dict)
+
+    def of(
+        self, result: Result, memory: Memory
+    ) -> tuple[datetime | None, dict[str, datetime], list[tuple[datetime, str]]]:
+        """Since when new rows of a context hold, what was seen of it by now, and the newest row."""
+        sinces, seen, latest = list[datetime](), dict(memory.context_seen), []
+        for context in result.context:
+            if context.valid_from is None:
+                continue
+            name = context.table.name
+            row = self._newest(context.table, context.valid_from, seen.get(name))
+            if row["newest"] is None:
+                continue
+            # A query that begins has computed nothing yet that could be older than its context.
+            if name in seen or self.batch.batch_id:
+                is_first = context.reaches_back and name not in seen
+                sinces.append(_EVER if is_first else _utc(row["since"]))
+                latest.append((_utc(row["newest"]), row["cluster_id"]))
+            seen[name] = _utc(row["newest"])
+        return min(sinces, default=None), seen, latest
+
+    def computable(self, result: Result, spans: list[Span]) -> list[Span]:
+        """These spans without the time whose facts retention removed: what was computed stays."""
+        if not spans or spans[0].start >= datetime.now(UTC) - _ALWAYS_KEPT:
+            return spans
+        name = result.facts.name
+        if name not in self._kept:
+            self._kept[name] = self.batch.warehouse.kept_since(self.spark, name)
+        kept_since = self._kept[name]
+        return spans if kept_since is None else result.computable(spans, kept_since)
+
+    def _newest(self, table: Table, valid_from: str, seen: datetime | None) -> Row:
+        key = table.name, valid_from, seen
+        if key not in self._asked:
+            rows = self.batch.warehouse.read(self.spark, table.name)
+            # Asked before a result that reads it is computed: what comes meanwhile is new to the
+            # next batch.
+            if seen is not None:
+                rows = rows.where(F.col(table.time) > F.lit(seen))
+            self._asked[key] = rows.agg(
+                F.max(table.time).alias("newest"),
+                F.min(F.expr(valid_from)).alias("since"),
+                F.max_by("cluster_id", table.time).alias("cluster_id"),
+            ).collect()[0]
+        return self._asked[key]
+
+
+def _utc(time: datetime) -> datetime:
+    # Collected TIMESTAMPs come back in this machine's zone; without one they would be misread.
+    return time.astimezone(UTC)

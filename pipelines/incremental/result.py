@@ -1,0 +1,109 @@
+"""What a result is: the facts and the context it reads, its rule, and how far that remembers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines.streaming.time_ranges import Span, joined
+from quotaflow.schemas.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A small table a rule looks things up in; `valid_from`: SQL, from when a row of it matters.
+
+    None where a new row changes nothing that was computed before it came. With `reaches_back` the
+    first rows ever matter to what was before them too.
+    """
+
+    table: Table
+    valid_from: str | None = "event_time"
+    reaches_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a rule computes from: its facts, and its context by the names of the tables.
+
+    A sequential rule (`Result.carry_s`) gets each key's last row `before`, and the time `since`
+    which rows are asked for; both are None when everything is computed. What a rule reads more
+    than once it may `hold`: Spark would plan and compute it anew for each use.
+    """
+
+    facts: "DataFrame"
+    before: "DataFrame | None" = None
+    since: datetime | None = None
+    context: "Mapping[str, DataFrame]" = field(default_factory=dict)
+    hold: "Callable[[DataFrame], DataFrame]" = lambda frame: frame
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One result table: the facts it reads, the rule, and how far the rule remembers.
+
+    `concerns` says of which facts, all without it; `shaped` gives those as the rule reads them, and
+    keeps event_time.
+    `compute` is pure: facts to result rows. `lookback_s` is how far back facts matter to a row.
+    With `carry_s` the rule is sequential: a row needs the last one of its `carry_key` within
+    carry_s seconds, so a change runs forward; it is asked for rows from `warm_up_s` earlier on,
+    which are not kept. With `runs_forward` a change touches all that came since, and nothing is
+    carried: the rule looks up what was before it. New rows of `context` touch every bucket since
+    they hold. With `trails_s` new facts touch what was so much before them too: what its rows look
+    up may have come since. `scope` is SQL that is true for the rows of this result, where another
+    one fills the same table.
+    """
+
+    table: Table
+    facts: Table
+    bucket_s: int
+    lookback_s: int
+    shaped: "Callable[[DataFrame], DataFrame]"
+    compute: "Callable[[Known], DataFrame]"
+    concerns: "Callable[[], Column] | None" = None
+    carry_s: int = 0
+    carry_key: tuple[str, ...] = ()
+    warm_up_s: int = 0
+    runs_forward: bool = False
+    context: tuple[Context, ...] = ()
+    trails_s: int = 0
+    scope: str = "true"
+
+    def relevant(self, facts: "DataFrame") -> "DataFrame":
+        """The facts the rule reads, as it reads them."""
+        return self.shaped(facts.where(self.concerns()) if self.concerns else facts)
+
+    def spans(self, buckets: Iterable[datetime], since: datetime | None = None) -> list[Span]:
+        """The spans whose rows may change: these buckets got new facts, all those `since` may."""
+        reach = timedelta(seconds=self.bucket_s + self.lookback_s)
+        trail = timedelta(seconds=self.trails_s)
+        touched = [Span(start - trail, start + reach) for start in buckets]
+        if since is not None:
+            touched.append(Span(self.bucket(since)))
+        if touched and (self.carry_s or self.runs_forward):
+            return [Span(min(span.start for span in touched))]
+        return joined(touched)
+
+    def computable(self, spans: Iterable[Span], kept_since: datetime) -> list[Span]:
+        """What is left of spans where the facts from before `kept_since` are gone.
+
+        A row is computable where all is there that its rule may look back at; a sequential one
+        looks back at its own rows.
+        """
+        first = self.bucket(
+            kept_since + timedelta(seconds=self.warm_up_s + self.lookback_s), up=True
+        )
+        return [
+            Span(max(span.start, first), span.end)
+            for span in spans
+            if span.end is None or span.end > first
+        ]
+
+    def bucket(self, time: datetime, *, up: bool = False) -> datetime:
+        """Where the bucket of a time begins; with `up` the first one that begins no earlier."""
+        epoch_s = -int(-time.timestamp() // 1) if up else int(time.timestamp())
+        past_s = -epoch_s % self.bucket_s if up else -(epoch_s % self.bucket_s)
+        return datetime.fromtimestamp(epoch_s + past_s, UTC)

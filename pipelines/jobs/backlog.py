@@ -1,0 +1,62 @@
+"""What queries have not read yet of the tables they follow: upkeep may not take it from them."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.incremental import result_state
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.streaming import checkpoints, identity
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """A query that has not read all of a table: the first version it lacks, and when that came.
+
+    `read` is the newest version of which it has read all; None while it takes in the table it
+    began with. `since` is None where the table's log no longer tells.
+    """
+
+    job: str
+    version: int
+    since: datetime | None
+    read: int | None
+
+
+def of(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Backlog]:
+    """The queries that are behind on a table; those that never began will take it as it is."""
+    readers = [job.name for job in JOBS.values() if job.reads == table]
+    begun = {name: warehouse.checkpoint(name) for name in readers}
+    begun = {name: folder for name, folder in begun.items() if identity.is_begun(folder)}
+    if not begun:
+        return []
+    history = spark.sql(f"DESCRIBE HISTORY {warehouse.target(table)}")
+    rows = history.select("version", F.unix_millis("timestamp").alias("at_ms")).collect()
+    came = {row["version"]: datetime.fromtimestamp(row["at_ms"] / 1e3, UTC) for row in rows}
+    found = []
+    for name, folder in begun.items():
+        done = checkpoints.committed(folder)
+        at = done.delta if done else None
+        version = at.version if at else 0
+        is_whole = at is not None and at.is_whole and version > 0
+        if version <= max(came) or not is_whole:
+            since = came.get(min(version, max(came)))
+            found.append(Backlog(name, version, since, version - 1 if is_whole else None))
+    return found
+
+
+def not_computed(warehouse: Warehouse, table: str, before: datetime) -> list[str]:
+    """Results on a table whose rule failed, so that they still need facts from before a time."""
+    return [
+        f"{name} of {job.name} is not up to date since {memory.dirty_since:%Y-%m-%d %H:%M}"
+        for job in JOBS.values()
+        if job.reads == table
+        for name, memory in result_state.load(warehouse.checkpoint(job.name)).items()
+        if memory.dirty_since and memory.dirty_since < before
+    ]

@@ -1,0 +1,66 @@
+"""What a job is: one query, what it reads and fills, and what it runs in."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.streaming import checkpoints, identity, sinks, sources
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a job runs in: a session, conf, the tables, and the cluster whose topics it reads.
+
+    Without topics the one that its tables are of as far as is known: their rows know better.
+    """
+
+    spark: "SparkSession"
+    conf: Conf
+    warehouse: Warehouse
+    cluster_id: str | None
+
+    def topic(self, name: str) -> str | None:
+        """The topic conf gives a job's `topic`; None where conf switches that way in off."""
+        return getattr(self.conf.ingest, name, None)
+
+    def records(self, job: str, topic: str) -> "DataFrame":
+        """The stream of what a job reads from the topic that conf gives as `topic`."""
+        start = identity.starting_offsets(self.warehouse.checkpoint(job))
+        return sources.read_topic(self.spark, self.conf, str(self.topic(topic)), start)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One query. `topic` is the key of conf's ingest section that names the topic it reads."""
+
+    name: str
+    doc: str
+    reads: str
+    fills: tuple[Table, ...]
+    start: "Callable[[Setting, sinks.Trigger], StreamingQuery]"
+    topic: str | None = None
+    looks_up: tuple[Table, ...] = ()
+    # A result replaces what it recomputes, so that it may lose its checkpoint.
+    appends: bool = True
+    results: "Callable[[Conf], tuple[Result, ...]] | None" = None
+
+    def refresh(self, setting: Setting) -> None:
+        """Bring results up to date when no new facts came, but perhaps what they look up did."""
+        if self.results is None:
+            return
+        keeper = Keeper(self.results(setting.conf), setting.conf)
+        checkpoint = setting.warehouse.checkpoint(self.name)
+        now_ms = time.time_ns() // 1_000_000
+        query_id = checkpoints.query_id(checkpoint)
+        batch = sinks.Batch(setting.warehouse, self.name, query_id, now_ms, "/refresh")
+        keeper.refresh(setting.spark, batch)

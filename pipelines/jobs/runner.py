@@ -1,0 +1,228 @@
+"""Runs jobs: checks whose checkpoints they are, starts them, watches them, stops them cleanly."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pyspark.errors import StreamingQueryException
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import JobError, KafkaError
+from quotaflow.pipelines.incremental import result_state
+from quotaflow.pipelines.jobs import default_cluster, offset_gaps, selection
+from quotaflow.pipelines.jobs.job import Job, Setting
+from quotaflow.pipelines.jobs.offset_gaps import Gaps
+from quotaflow.pipelines.jobs.progress_log import ProgressLog
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.kafka import admin, rights
+from quotaflow.pipelines.spark import failures as failure
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.spark.spark_errors import spark_errors
+from quotaflow.pipelines.streaming import identity, sinks
+from quotaflow.pipelines.streaming.listener import listening
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.control import QUERY_PROGRESS
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Report = Callable[[str], None]
+_RETRIES = 5
+_LOOK_S = 2
+_FAILURES_FORGOTTEN_AFTER_S = 600
+
+
+def run(
+    conf: Conf,
+    names: list[str],
+    every_s: int | None,
+    report: Report,
+    *,
+    accept_new_topic: bool = False,
+    accept_lost_records: bool = False,
+) -> int:
+    """Run the named jobs or groups of them (all without names), once or every `every_s` seconds.
+
+    Returns the number of rows that came in. Raises a QuotaflowError that says what to do when a
+    checkpoint does not fit, a topic or the cluster is missing, or a job fails for good.
+    """
+    chosen = selection.jobs(names, conf)
+    conf.privacy.pseudonyms()  # a key that is missing is told before anything starts
+    warehouse = Warehouse(conf.warehouse)
+    with warehouse.lock():
+        cluster_id = _check_topics(conf, chosen, warehouse, accept_new_topic)
+        found = _gaps(conf, chosen, warehouse)
+        if found and not accept_lost_records:
+            raise found[0].refusal()
+        spark = session.get(conf.spark, report)
+        known = cluster_id or default_cluster.known(conf, warehouse, spark)
+        setting = Setting(spark, conf, warehouse, known)
+        # A job may read a table that another fills, also when that one is not run now.
+        made = {table.name for job in chosen for table in (*job.fills, *job.looks_up)}
+        made.add(QUERY_PROGRESS.name)
+        touched = made | {job.reads for job in chosen}
+        with failure.told("making the tables"):
+            warehouse.ensure(spark, [t for name, t in TABLES.items() if name in touched])
+        written = identity.batches_written(spark, warehouse)
+        for job in chosen:
+            checkpoint, batches = warehouse.checkpoint(job.name), written.get(job.name, {})
+            if job.appends:
+                identity.check_tables(checkpoint, batches, accept_new=accept_new_topic)
+            else:
+                identity.check_result(checkpoint, batches)
+        for each in found:
+            lost = offset_gaps.accept(setting, each, JOBS[each.job].fills, datetime.now(UTC))
+            report(f"{each.job}: going on behind {lost} lost records of {each.topic}")
+        with listening(spark) as listener:
+            return _Runner(setting, report, ProgressLog(setting, report, listener)).run(
+                chosen, every_s
+            )
+
+
+def _check_topics(
+    conf: Conf, chosen: list[Job], warehouse: Warehouse, accept_new: bool
+) -> str | None:
+    reads = {job.name: str(getattr(conf.ingest, job.topic)) for job in chosen if job.topic}
+    if not reads:
+        return None
+    topics = sorted(set(reads.values()))
+    cluster = admin.describe(conf.kafka.properties, topics, conf.kafka.cluster_id)
+    for job, topic in reads.items():
+        if topic not in cluster.topics:
+            key = JOBS[job].topic
+            raise KafkaError(
+                f"topic {topic} does not exist on {cluster.cluster_id}, or this login lacks Read "
+                f"on it: create it, name another in ingest.{key}, or set ingest.{key}: null"
+            )
+        now = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)
+        identity.check_topic(warehouse.checkpoint(job), now, accept_new=accept_new)
+    return cluster.cluster_id
+
+
+def _gaps(conf: Conf, jobs: list[Job], warehouse: Warehouse) -> list[Gaps]:
+    topics = {job.name: str(getattr(conf.ingest, job.topic)) for job in jobs if job.topic}
+    return offset_gaps.of_jobs(conf.kafka.properties, warehouse, topics)
+
+
+class _Runner:
+    """The queries of one run, their failures, and what they reported."""
+
+    def __init__(self, setting: Setting, report: Report, log: ProgressLog) -> None:
+        self.setting = setting
+        self.report = report
+        self.log = log
+        self.failures: dict[str, list[float]] = {}
+        self.told: set[str] = set()
+
+    def run(self, jobs: list[Job], every_s: int | None) -> int:
+        """Run jobs once, one after the other, or side by side; returns the rows that came in."""
+        try:
+            with failure.told("writing down what batches told"):
+                if every_s is not None:
+                    return self.keep_running(jobs, every_s)
+                rows = sum(self.once(job) for job in jobs)
+            failed = [line for job in jobs for line in self.not_up_to_date(job)]
+            if failed:
+                raise JobError("; ".join(failed))
+            return rows
+        finally:
+            self._write_down()
+
+    def once(self, job: Job) -> int:
+        """Run a job over what is there now; returns the rows that came in."""
+        self.report(f"{job.name}: reading {job.reads}")
+        while True:
+            query = self._start(job, sinks.ONCE)
+            try:
+                while not query.awaitTermination(_LOOK_S):
+                    self.log.take()
+            except KeyboardInterrupt:
+                _stop(query)
+                raise
+            except StreamingQueryException as error:
+                self.log.finish(job)
+                self._wait_before_retry(job, error)
+                continue
+            rows = self.log.finish(job)
+            if not rows:
+                self.log.looked(query)
+                self._refresh(job)
+            return rows
+
+    def _start(self, job: Job, trigger: sinks.Trigger) -> "StreamingQuery":
+        with failure.told(job.name):
+            query = job.start(self.setting, trigger)
+        self.log.follow(job, query)
+        return query
+
+    def _write_down(self) -> None:
+        """What was told and not written yet; a run whose session died ends with its own error."""
+        failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
+        try:
+            self.log.close()
+        except failures as error:
+            self.report(f"query_progress lacks the last batches: {failure.line(error)}")
+
+    def _refresh(self, job: Job) -> None:
+        with failure.told(job.name):
+            job.refresh(self.setting)
+
+    def not_up_to_date(self, job: Job) -> list[str]:
+        """A line for each result of a job whose rule failed last."""
+        return result_state.not_up_to_date(self.setting.warehouse.checkpoint(job.name))
+
+    def keep_running(self, jobs: list[Job], every_s: int) -> int:
+        """Run jobs side by side until one fails for good or the user stops them."""
+        trigger: sinks.Trigger = {"processingTime": f"{every_s} seconds"}
+        queries = {job.name: self._start(job, trigger) for job in jobs}
+        self.report(f"running {', '.join(queries)} every {every_s} s; Ctrl-C stops after the batch")
+        try:
+            while True:
+                time.sleep(_LOOK_S)
+                self.log.take()
+                for job in jobs:
+                    queries[job.name] = self._looked_after(job, queries[job.name], trigger)
+        finally:
+            # Each may take as long as its batch needs to be cut off: `stopTimeout` at most.
+            with ThreadPoolExecutor(len(queries), "stop") as pool:
+                list(pool.map(_stop, queries.values()))
+
+    def _looked_after(
+        self, job: Job, query: "StreamingQuery", trigger: sinks.Trigger
+    ) -> "StreamingQuery":
+        for line in self.not_up_to_date(job):
+            if line not in self.told:
+                self.told.add(line)
+                self.report(f"{job.name}: {line}")
+        if query.isActive:
+            return query
+        error = query.exception()
+        self.log.finish(job)
+        self._wait_before_retry(job, error or JobError(f"{job.name} stopped without a reason"))
+        return self._start(job, trigger)
+
+    def _wait_before_retry(self, job: Job, error: Exception) -> None:
+        recent = [
+            at
+            for at in self.failures.get(job.name, [])
+            if at > time.monotonic() - _FAILURES_FORGOTTEN_AFTER_S
+        ]
+        self.failures[job.name] = [*recent, time.monotonic()]
+        if len(recent) >= _RETRIES or not failure.is_transient(str(error)):
+            for found in _gaps(self.setting.conf, [job], self.setting.warehouse):
+                raise found.refusal() from error
+            hint = rights.hint("run", str(error))
+            raise JobError(f"{job.name} failed: {failure.line(error)}{hint}") from error
+        wait_s = 2 ** len(recent)
+        self.report(f"{job.name}: {failure.line(error)}; trying again in {wait_s} s")
+        time.sleep(wait_s)
+
+
+def _stop(query: "StreamingQuery") -> None:
+    """Stop a query, whatever it dies of meanwhile: Ctrl-C reaches its Python workers too."""
+    with suppress(*spark_errors()):
+        query.stop()

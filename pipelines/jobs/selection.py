@@ -1,0 +1,45 @@
+"""Which jobs a user means by the names of jobs and groups that `run` takes."""
+
+import difflib
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.jobs.job import Job
+from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
+
+
+def jobs(names: list[str], conf: Conf) -> list[Job]:
+    """The jobs of these names and groups (all without names) whose topics conf does not switch off.
+
+    Raises ConfigError for a name that is none, with the nearest, and for a job that is off.
+    """
+    for name in names:
+        if name not in JOBS and name not in GROUPS:
+            raise ConfigError(
+                f"no job {name}{_nearest(name)}; jobs are {', '.join(JOBS)}; "
+                f"groups are {', '.join(GROUPS)}"
+            )
+    wanted = {job for name in names for job in GROUPS.get(name, (name,))}
+    found = [job for job in JOBS.values() if not names or job.name in wanted]
+    for job in found:
+        if job.name in names:
+            refuse_off(job, conf)
+    return [job for job in found if not _is_off(job, conf)]
+
+
+def refuse_off(job: Job, conf: Conf) -> None:
+    """Raise ConfigError for a job whose topic conf switches off."""
+    if _is_off(job, conf):
+        raise ConfigError(f"{job.name} reads ingest.{job.topic}, which conf sets to null")
+
+
+def _is_off(job: Job, conf: Conf) -> bool:
+    return job.topic is not None and getattr(conf.ingest, job.topic) is None
+
+
+def _nearest(name: str) -> str:
+    fillers = [job.name for job in JOBS.values() if name in {table.name for table in job.fills}]
+    if fillers:
+        return f" (the table {name} is filled by {' and '.join(fillers)})"
+    near = difflib.get_close_matches(name, [*JOBS, *GROUPS], n=1)
+    return f" (did you mean {near[0]}?)" if near else ""

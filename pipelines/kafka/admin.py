@@ -1,0 +1,227 @@
+"""The Kafka cluster itself, asked through kafka-python: who it is and which topics it has."""
+
+import logging
+import ssl
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka import errors as kafka_errors
+from kafka.admin import OffsetSpec
+
+from quotaflow.pipelines.config import kafka, secrets
+from quotaflow.pipelines.errors import ConfigError, KafkaError
+from quotaflow.pipelines.kafka import transport_patch
+
+_TRIES = 3
+_TIMEOUT_MS = 5_000
+_REFUSED: tuple[type[Exception], ...] = (
+    kafka_errors.SaslAuthenticationFailedError,
+    kafka_errors.UnsupportedSaslMechanismError,
+    kafka_errors.ClusterAuthorizationFailedError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as the cluster knows it now; made again under its name, it has another id."""
+
+    name: str
+    topic_id: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster's id and the topics that were asked for."""
+
+    cluster_id: str
+    topics: Mapping[str, Topic]
+
+
+def describe(
+    properties: Mapping[str, str], topics: list[str], pinned: str | None = None
+) -> Cluster:
+    """Cluster id and topics; topics that do not exist are absent from the answer.
+
+    Raises KafkaError when no broker answers after a few tries, the login is refused, or the
+    cluster is not the one `pinned` by its id.
+    """
+    cluster = _retried(properties, lambda admin: _describe(admin, topics))
+    if pinned and pinned != cluster.cluster_id:
+        raise KafkaError(
+            f"this is cluster {cluster.cluster_id}, and conf's kafka.cluster_id is {pinned}"
+        )
+    return cluster
+
+
+@contextmanager
+def client(properties: Mapping[str, str], **others: Any) -> Iterator[KafkaAdminClient]:
+    """An admin client for Kafka client properties as Java takes them, `others` as kafka-python."""
+    transport_patch.heard()
+    admin = KafkaAdminClient(**options(properties) | others)
+    try:
+        yield admin
+    finally:
+        admin.close()
+
+
+def log_bounds(properties: Mapping[str, str], topic: str) -> dict[int, range]:
+    """The offsets each partition's log holds; empty when a leader does not tell now."""
+    try:
+        with client(properties) as admin:
+            (found,) = admin.describe_topics([topic])
+            partitions = [
+                TopicPartition(topic, one["partition_index"]) for one in found["partitions"]
+            ]
+            begins = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
+            ends = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+    except kafka_errors.KafkaError:
+        return {}
+    return {one.partition: range(begins[one].offset, ends[one].offset) for one in partitions}
+
+
+def offset_at(properties: Mapping[str, str], topic: str, partition: int, time_ms: int) -> int:
+    """The first offset whose record is as new as this time, else the end of the log."""
+    one = TopicPartition(topic, partition)
+    with client(properties) as admin:
+        found: int = admin.list_partition_offsets({one: time_ms})[one].offset
+        end: int = admin.list_partition_offsets({one: OffsetSpec.LATEST})[one].offset
+    return found if found >= 0 else end
+
+
+def options(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Java's client properties as kafka-python takes them, secrets looked up.
+
+    Raises ConfigError for what kafka-python has no counterpart of.
+    """
+    known = secrets.resolve(properties)
+    if "bootstrap.servers" not in known:
+        raise ConfigError(
+            "kafka.properties.bootstrap.servers is not set: write host:port,host:port"
+        )
+    for problem in kafka.problems(known):
+        raise ConfigError(f"kafka.properties: {problem}")
+    protocol = known.get("security.protocol", "PLAINTEXT").upper()
+    taken: dict[str, Any] = {
+        "bootstrap_servers": [
+            part.strip() for part in known["bootstrap.servers"].split(",") if part.strip()
+        ],
+        "security_protocol": protocol,
+        "client_id": "quotaflow-admin",
+        "bootstrap_timeout_ms": _TIMEOUT_MS,
+        "request_timeout_ms": 6 * _TIMEOUT_MS,
+    }
+    if protocol.startswith("SASL"):
+        taken |= _sasl(known)
+    if protocol.endswith("SSL"):
+        taken["ssl_context"] = _ssl(known)
+    return taken
+
+
+def _sasl(known: Mapping[str, str]) -> dict[str, Any]:
+    username, password = secrets.credentials(known.get("sasl.jaas.config", ""))
+    return {
+        "sasl_mechanism": known["sasl.mechanism"],
+        "sasl_plain_username": username,
+        "sasl_plain_password": password,
+    }
+
+
+def _ssl(known: Mapping[str, str]) -> ssl.SSLContext:
+    for store in ("truststore", "keystore"):
+        kind = known.get(f"ssl.{store}.type", "JKS")
+        if f"ssl.{store}.location" in known and kind != "PEM":
+            raise ConfigError(
+                f"ssl.{store}.type {kind} cannot be read outside Java: convert it to PEM "
+                f"(keytool, openssl) and set ssl.{store}.type: PEM"
+            )
+    if "ssl.keystore.key" in known:
+        raise ConfigError(
+            "ssl.keystore.key cannot be taken outside Java: write it and "
+            "ssl.keystore.certificate.chain to a PEM file, and set ssl.keystore.location"
+        )
+    trusted = known.get("ssl.truststore.location")
+    what = f"location {trusted}" if trusted else "certificates"
+    with _readable(f"ssl.truststore.{what}"):
+        context = ssl.create_default_context(
+            cafile=trusted, cadata=known.get("ssl.truststore.certificates")
+        )
+    context.check_hostname = known.get("ssl.endpoint.identification.algorithm", "https") != ""
+    if "ssl.keystore.location" in known:
+        # Without a password of ours OpenSSL would ask for one on the terminal.
+        password = known.get("ssl.key.password", "")
+        with _readable(f"ssl.keystore.location {known['ssl.keystore.location']}"):
+            context.load_cert_chain(known["ssl.keystore.location"], password=password)
+    return context
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # SSLError is one too
+        raise ConfigError(
+            f"{what} cannot be read: {error.strerror or error}; it must be PEM that this user may "
+            "read, and ssl.key.password that of its key"
+        ) from None
+
+
+def _describe(admin: KafkaAdminClient, topics: list[str]) -> Cluster:
+    found = admin.describe_topics(topics) if topics else []
+    known = {
+        topic["name"]: Topic(topic["name"], printed(topic["topic_id"]), len(topic["partitions"]))
+        for topic in found
+        if topic["error_code"] == 0
+    }
+    return Cluster(admin.describe_cluster()["cluster_id"], known)
+
+
+def printed(topic_id: uuid.UUID | str) -> str:
+    """A Uuid as Kafka prints it: url-safe base64 without padding."""
+    value = topic_id if isinstance(topic_id, uuid.UUID) else uuid.UUID(topic_id)
+    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def _retried(properties: Mapping[str, str], ask: Callable[[KafkaAdminClient], Cluster]) -> Cluster:
+    servers = properties.get("bootstrap.servers", "")
+    tries = 0
+    while True:
+        tries += 1
+        with _refusals() as refusals:
+            try:
+                with client(properties) as admin:
+                    return ask(admin)
+            except kafka_errors.KafkaError as error:
+                refusal = next(iter(refusals), error)
+        if isinstance(refusal, _REFUSED):
+            raise KafkaError(f"{servers} refused the login: {refusal}")
+        if tries == _TRIES:
+            raise KafkaError(
+                f"no broker of {servers} answered in {_TRIES} tries ({refusal}): is it up, "
+                "and kafka.properties right?"
+            )
+        time.sleep(2 ** (tries - 1))
+
+
+@contextmanager
+def _refusals() -> Iterator[list[Exception]]:
+    """Refused logins meanwhile: kafka-python only logs them, and then says it timed out."""
+    seen: list[Exception] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            arguments = record.args if isinstance(record.args, tuple) else ()
+            seen.extend(argument for argument in arguments if isinstance(argument, _REFUSED))
+
+    logger, listener = logging.getLogger("kafka"), Listener()
+    logger.addHandler(listener)
+    try:
+        yield seen
+    finally:
+        logger.removeHandler(listener)

@@ -1,0 +1,75 @@
+"""client-metrics resources of a cluster (KIP-714): what clients are asked to push, and by which."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
+from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
+
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.kafka import admin, rights
+from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS
+
+_KIND = ConfigResourceType.CLIENT_METRICS
+_ANSWERED = _KIND.name.lower()
+_T = TypeVar("_T")
+_CONFIGS = {key for key, config in CONFIGS.items() if config.entity_type == CLIENT_METRICS}
+
+
+def read(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Every resource by its name: metrics, interval.ms and match, as far as they are set.
+
+    Raises KafkaError when the cluster does not answer, or refuses to say.
+    """
+    return _asked(properties, "list client-metrics resources", _read)
+
+
+def write(properties: Mapping[str, str], name: str, configs: Mapping[str, str]) -> None:
+    """Set configs of one resource, and make it if there is none; others of its configs stay.
+
+    Raises KafkaError with the broker's words when it refuses.
+    """
+    _alter(properties, name, dict(configs))
+
+
+def delete(properties: Mapping[str, str], name: str) -> None:
+    """Remove one resource: without configs there is none. One that is not there is no error."""
+    # Never only what is read: a broker may not have heard yet of what was written just now.
+    known = _CONFIGS | read(properties).get(name, {}).keys()
+    _alter(properties, name, dict.fromkeys(sorted(known), (AlterConfigOp.DELETE, None)))
+
+
+def _read(client: KafkaAdminClient) -> dict[str, dict[str, str]]:
+    names = client.list_config_resources([_KIND]).get(_ANSWERED, [])
+    if not names:
+        return {}
+    found = client.describe_configs([ConfigResource(_KIND, name) for name in names])
+    return {
+        name: {key: config["value"] for key, config in configs.items()}
+        for name, configs in found[_ANSWERED].items()
+        if configs  # deleted since they were listed
+    }
+
+
+def _alter(properties: Mapping[str, str], name: str, configs: dict[str, object]) -> None:
+    resource = ConfigResource(_KIND, name, configs)
+
+    def alter(client: KafkaAdminClient) -> str:
+        # The broker's own words are better than this client's: it may know more configs.
+        said: str = client.alter_configs([resource], raise_on_unknown=False)[_ANSWERED][name]
+        return said
+
+    said = _asked(properties, f"alter client-metrics {name}", alter)
+    if said != "OK":
+        needs = rights.hint("troubleshoot", said)
+        raise KafkaError(f"the cluster refused client-metrics {name}: {said}{needs}")
+
+
+def _asked(properties: Mapping[str, str], what: str, ask: Callable[[KafkaAdminClient], _T]) -> _T:
+    try:
+        with admin.client(properties) as client:
+            return ask(client)
+    except kafka_errors.KafkaError as error:
+        needs = rights.hint("troubleshoot", str(error))
+        raise KafkaError(f"the cluster did not {what}: {error}{needs}") from None

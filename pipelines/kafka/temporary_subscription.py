@@ -1,0 +1,60 @@
+"""A client-metrics resource that stands only while somebody looks: taken back however that ends."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.kafka import client_metrics
+from quotaflow.udfs.rules.lease import Lease
+
+_SEEN_WITHIN_S = 10.0
+_TRIES = 3
+_PAUSE_S = 0.5
+
+
+@contextmanager
+def lent(
+    properties: Mapping[str, str], lease: Lease, take_back: str, said: Callable[[str], None]
+) -> Iterator[None]:
+    """Write the resource, read it back, and delete it at the end, also at that of an error.
+
+    Enter it under interrupts.noted. Where it cannot be deleted `said` is told why, and `take_back`,
+    the command that deletes it. Raises KafkaError then, and when the cluster refuses the resource.
+    """
+    problem = None
+    try:
+        client_metrics.write(properties, lease.name, lease.configs)
+        _await(properties, lease)
+        yield
+    finally:
+        # Also when writing failed: a request that was not answered may have been carried out.
+        problem = _delete(properties, lease.name)
+        if problem is not None:
+            said(
+                f"client-metrics {lease.name} may be left over ({problem}); remove it: {take_back}"
+            )
+    if problem is not None:
+        raise KafkaError(f"client-metrics {lease.name} was not deleted")
+
+
+def _await(properties: Mapping[str, str], lease: Lease) -> None:
+    deadline_s = time.monotonic() + _SEEN_WITHIN_S
+    while (seen := client_metrics.read(properties).get(lease.name)) != lease.configs:
+        if time.monotonic() > deadline_s:
+            raise KafkaError(f"client-metrics {lease.name} was written, and reads {seen}")
+        time.sleep(_PAUSE_S)
+
+
+def _delete(properties: Mapping[str, str], name: str) -> str | None:
+    """Why it could not be deleted, after some tries; None when it is."""
+    problem = ""
+    for _ in range(_TRIES):
+        try:
+            client_metrics.delete(properties, name)
+        except KafkaError as error:
+            problem = str(error)
+            time.sleep(_PAUSE_S)
+        else:
+            return None
+    return problem

@@ -1,0 +1,109 @@
+"""`quotaflow backfill`: what a topic still holds of some time, and the tables lack.
+
+Records are read by their time, in slices, and go the way that ingest takes; a row whose record is
+in its table already is left out, so that a second run adds nothing. The checkpoint of the live
+query is only looked at: what it has not read yet is its own. Rows that are added are new to the
+queries that follow those tables.
+"""
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import CheckpointError, JobError, KafkaError
+from quotaflow.pipelines.facts import ingest, telemetry_pushes
+from quotaflow.pipelines.facts.backfill_batch import Missing, already_read
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.kafka import admin
+from quotaflow.pipelines.spark import failures, session
+from quotaflow.pipelines.spark.spark_errors import spark_errors
+from quotaflow.pipelines.streaming import checkpoints, identity, sources
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.streaming.time_ranges import Span, sliced
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+JOB = "backfill"
+Report = Callable[[str], None]
+Write = Callable[["DataFrame", Batch], None]
+
+
+def jobs(conf: Conf) -> dict[str, str]:
+    """The jobs that read a topic, and the topic that conf gives them."""
+    topics = {job.name: job.topic and getattr(conf.ingest, job.topic) for job in JOBS.values()}
+    return {name: topic for name, topic in topics.items() if topic}
+
+
+def backfill(conf: Conf, name: str, span: Span, slice_s: int, report: Report) -> dict[str, int]:
+    """Add what the tables lack of a span of record time; returns the rows added, by table.
+
+    Raises CheckpointError where the live query never began: it will read its topic whole.
+    """
+    topic, warehouse = jobs(conf)[name], Warehouse(conf.warehouse)
+    with warehouse.lock():
+        cluster_id, read = _read(conf, name, topic, warehouse.checkpoint(name))
+        spark = session.get(conf.spark, report)
+        warehouse.ensure(spark, JOBS[name].fills)
+        write = _writer(name, conf, cluster_id)
+        records = partial(sources.read_topic_between, spark, conf, topic)
+        slices = sliced(span.start, span.end, datetime.now(UTC), timedelta(seconds=slice_s))
+        run_id, added = f"{JOB} {uuid.uuid4()}", dict[str, int]()
+        for number, part in enumerate(slices):
+            batch = Missing(warehouse, JOB, run_id, number)
+            try:
+                write(already_read(records(part), read), batch)
+            except spark_errors() as error:
+                raise JobError(
+                    f"{name}: {failures.line(error)}; run it again: nothing is added twice"
+                ) from error
+            for table, rows in batch.added.items():
+                added[table] = added.get(table, 0) + rows
+            report(f"{name}: {_line(batch)}, slice {number + 1} of {len(slices)}")
+        return added
+
+
+def _read(conf: Conf, name: str, topic: str, checkpoint: Path) -> tuple[str, dict[int, int]]:
+    """The cluster's id, and how far the live query has read this very topic."""
+    read = next_offsets(checkpoint, topic)
+    if not read:
+        raise CheckpointError(
+            f"{name} has read nothing of {topic} yet, and will read all of it: "
+            f"quotaflow run {name} --once"
+        )
+    cluster = admin.describe(conf.kafka.properties, [topic], conf.kafka.cluster_id)
+    if topic not in cluster.topics:
+        raise KafkaError(f"topic {topic} does not exist on {cluster.cluster_id}")
+    known = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)
+    identity.check_topic(checkpoint, known, accept_new=False)
+    return cluster.cluster_id, read
+
+
+def next_offsets(checkpoint: Path, topic: str) -> dict[int, int]:
+    """Where the live query goes on in each partition, after the batches that are done."""
+    done = checkpoints.committed(checkpoint)
+    read = (done.kafka if done else None) or {}
+    return {partition: offset for (name, partition), offset in read.items() if name == topic}
+
+
+def _writer(name: str, conf: Conf, cluster_id: str) -> Write:
+    if name == "ingest_request_log":
+        return ingest.RequestLog(conf, cluster_id).write
+    read = {
+        "ingest_receiver": telemetry_pushes.from_receiver,
+        "ingest_otlp": telemetry_pushes.from_collector,
+    }
+    return ingest.Pushes(conf, cluster_id, read[name]).write
+
+
+def _line(batch: Missing) -> str:
+    told = [
+        f"{rows} rows added to {table} ({batch.there[table]} were there)"
+        for table, rows in batch.added.items()
+    ]
+    return ", ".join(told) or "no records"

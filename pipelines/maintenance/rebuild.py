@@ -1,0 +1,183 @@
+"""`quotaflow rebuild`: a result computed again from its facts, a slice of time after the other.
+
+The rule is the one that streaming runs, over all facts of a slice, those that came late included.
+Each slice is replaced in one commit, so that an end at any point leaves whole slices behind; no
+checkpoint is read or written. Where retention removed facts, what was computed from them stays.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError, JobError, NeverMadeError
+from quotaflow.pipelines.facts import client_metrics
+from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.spark import failures, session
+from quotaflow.pipelines.spark.spark_errors import spark_errors
+from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.streaming.time_ranges import Span, sliced
+from quotaflow.pipelines.warehouse.reader import nearest
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JOB = "rebuild"
+Report = Callable[[str], None]
+Rows = Mapping[str | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be rebuilt: rows of a table from `since` on, up to `until` or the newest.
+
+    With `anyway` also those whose facts are gone, which are lost then.
+    """
+
+    table: str
+    since: datetime
+    until: datetime | None
+    slice_s: int
+    anyway: bool = False
+
+
+def results(conf: Conf) -> dict[str, list[Result]]:
+    """Every result by the name of the table it fills; several may fill one."""
+    found: dict[str, list[Result]] = {}
+    for job in JOBS.values():
+        for result in job.results(conf) if job.results else ():
+            found.setdefault(result.table.name, []).append(result)
+    return found
+
+
+def rebuild(conf: Conf, asked: Asked, report: Report) -> int:
+    """Rebuild what is asked for; returns the rows written.
+
+    Raises ConfigError for a table that follows from no facts, NeverMadeError for one not there.
+    """
+    of_table = results(conf)
+    known = sorted([*of_table, CLIENT_METRICS.name])
+    if asked.table not in known:
+        raise ConfigError(f"{asked.table} is not rebuilt from facts{nearest(asked.table, known)}")
+    warehouse = Warehouse(conf.warehouse)
+    with warehouse.lock():
+        spark = session.get(conf.spark, report)
+        if not warehouse.exists(spark, asked.table):
+            raise NeverMadeError(asked.table, warehouse.conf.folder)
+        again = Rebuild(conf, warehouse, spark, report)
+        if asked.table == CLIENT_METRICS.name:
+            _ensure(warehouse, spark, [TELEMETRY_PUSHES, CLIENT_METRICS])
+            written = again.points(asked)
+        else:
+            fills = of_table[asked.table]
+            looked_up = [context.table for result in fills for context in result.context]
+            _ensure(warehouse, spark, [t for r in fills for t in (r.facts, r.table)] + looked_up)
+            written = sum(again.result(result, asked) for result in fills)
+        for name in _read_by(of_table, asked.table):
+            report(f"{name} follows from {asked.table}: rebuild it too")
+        return written
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """Computes rows of one warehouse anew."""
+
+    conf: Conf
+    warehouse: Warehouse
+    spark: "SparkSession"
+    report: Report
+
+    def result(self, result: Result, asked: Asked) -> int:
+        """Replace the rows of one result, slice by slice; returns how many there are now."""
+        name, since = result.table.name, result.bucket(asked.since)
+        until = asked.until and result.bucket(asked.until, up=True)
+        if until and (result.carry_s or result.runs_forward):
+            self.report(f"{name}: each row follows from those before, so up to the newest")
+            until = None
+        if not asked.anyway:
+            since = self._computable_since(result, since, until)
+        size_s = max(asked.slice_s // result.bucket_s, 1) * result.bucket_s
+        spans = sliced(since, until, datetime.now(UTC), timedelta(seconds=size_s))
+        keeper = Keeper((result,), self.conf)
+        return self._each(name, spans, lambda span, of: keeper.rebuild(of, self.spark, span))
+
+    def points(self, asked: Asked) -> int:
+        """Decode again the points of payloads that were shipped in the time asked for."""
+        name, since = CLIENT_METRICS.name, asked.since
+        kept_since = self.warehouse.kept_since(self.spark, TELEMETRY_PUSHES.name)
+        if kept_since and kept_since > since and not asked.anyway:
+            self._stay(name, Span(since, kept_since), "record_time", TELEMETRY_PUSHES)
+            since = kept_since
+        size = timedelta(seconds=asked.slice_s)
+        spans = sliced(since, asked.until, datetime.now(UTC), size)
+        points = client_metrics.Points(self.conf)
+        return self._each(name, spans, lambda span, of: points.replace(self.spark, of, span))
+
+    def _each(self, name: str, spans: list[Span], replace: Callable[[Span, Batch], Rows]) -> int:
+        run_id, written = f"{JOB} {uuid.uuid4()}", Counter[str | None]()
+        for number, span in enumerate(spans):
+            try:
+                rows = replace(span, Batch(self.warehouse, JOB, run_id, number))
+            except spark_errors() as error:
+                raise JobError(
+                    f"{name}: {failures.line(error)}; all before is rebuilt: go on with --from "
+                    f"{span.start:%Y-%m-%dT%H:%M:%SZ}"
+                ) from error
+            n = sum(rows.values())
+            self.report(f"{name}: {n} rows of {told(span)}, {number + 1} of {len(spans)}")
+            written.update(rows)
+        for of, n in written.items():
+            # By its key a row of pipeline_progress is of one query: one for each cluster.
+            batch = Batch(self.warehouse, JOB, f"{run_id} {of}" if of else run_id, len(spans))
+            batch.report(self.spark, [Count("out", n, name)], of, spans[0].start)
+        return written.total()
+
+    def _computable_since(
+        self, result: Result, since: datetime, until: datetime | None
+    ) -> datetime:
+        """Since when all facts are there that rows need; what is before it stays, and is told."""
+        kept_since = self.warehouse.kept_since(self.spark, result.facts.name)
+        if kept_since is None:
+            return since
+        whole = result.computable([Span(since, until)], kept_since)
+        first = whole[0].start if whole else until
+        if first is None or first <= since:
+            return since
+        self._stay(result.table.name, Span(since, first), result.table.time, result.facts)
+        return first
+
+    def _stay(self, name: str, gone: Span, time: str, facts: Table) -> None:
+        rows = self.warehouse.read(self.spark, name).where(gone.holds(time)).count()
+        self.report(
+            f"{name}: {rows} rows of {told(gone)} stay as they are, their {facts.name} are gone "
+            "(--yes replaces them by what follows from those that are left)"
+        )
+
+
+def _ensure(warehouse: Warehouse, spark: "SparkSession", needed: list[Table]) -> None:
+    by_name = {table.name: table for table in [*needed, PIPELINE_PROGRESS]}
+    warehouse.ensure(spark, by_name.values())
+
+
+def _read_by(of_table: dict[str, list[Result]], table: str) -> list[str]:
+    """Other results that are computed from a table, or look it up."""
+    reads = {
+        name: {t.name for r in of for t in (r.facts, *(c.table for c in r.context))}
+        for name, of in of_table.items()
+    }
+    return [name for name, read in reads.items() if table in read and name != table]
+
+
+def told(span: Span) -> str:
+    """A span for people."""
+    end = f"{span.end:%Y-%m-%d %H:%M}" if span.end else "now"
+    return f"{span.start:%Y-%m-%d %H:%M} to {end}"

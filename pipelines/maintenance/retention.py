@@ -1,0 +1,141 @@
+"""Which rows of a table are too old to be kept, and their removal: counted, and never unread.
+
+Facts, results and records go by their time, in whole days. Tables of snapshots keep what holds at
+that time, however old it is; records of configs are kept while one of them tells what we hold.
+Where a query has not read such rows, all stay until it has.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.feedback import plan_rows
+from quotaflow.pipelines.feedback.change import RENEW
+from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.pipelines.jobs import backlog
+from quotaflow.pipelines.jobs.backlog import Backlog
+from quotaflow.pipelines.snapshots import changes
+from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+REMOVED = "removed"
+# By a clock that is wrong a row may be of the future for ever: it goes by when it was shipped.
+_CLOCK_SLACK = timedelta(days=1)
+
+
+def cutoff(now: datetime, days: int) -> datetime:
+    """The start of the first day that is kept."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days)
+
+
+def is_old(table: Table, before: datetime) -> str:
+    """SQL that is true for rows of a table from before a midnight."""
+    if table.partitioning:
+        return f"event_date < date'{before.date()}'"
+    old = f"{table.time} < {_timestamp(before)}"
+    if "record_time" in table.column_names:
+        old = f"({old} OR record_time < {_timestamp(before - _CLOCK_SLACK)})"
+    return old
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """Rows of a table to remove: SQL that holds for them, their number by cluster, what stays.
+
+    `stay` are rows for which `where` holds too, and which are kept; None when there are none.
+    """
+
+    table: Table
+    before: datetime
+    where: str
+    rows: dict[str | None, int]
+    stay: "DataFrame | None" = None
+
+    @property
+    def total(self) -> int:
+        """Rows to remove."""
+        return sum(self.rows.values())
+
+
+def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) -> Old:
+    """What of a table is too old."""
+    rows = batch.warehouse.read(spark, table.name)
+    if table == CONFIG_CHANGES:
+        before = min(before, _needed_since(rows) or before)
+    where = is_old(table, before)
+    if "is_removed" in table.column_names:
+        stay = changes.current(rows.where(where), table)
+        held = rows_by_cluster(stay)
+        counted = {of: n - held.get(of, 0) for of, n in rows_by_cluster(rows.where(where)).items()}
+        return Old(table, before, where, counted, stay)
+    if table == PIPELINE_PROGRESS:
+        where = f"{where} AND NOT ({_newest_of_queries(rows)})"
+    return Old(table, before, where, rows_by_cluster(rows.where(where)))
+
+
+def _needed_since(records: "DataFrame") -> datetime | None:
+    """Since when the ledger must be kept: a lease that is renewed is told by its first write."""
+    written = records.where(F.col("operation") != RENEW).toLocalIterator()
+    return Ledger.of(plan_rows.record(row.asDict()) for row in written).needed_since
+
+
+def reason_to_wait(
+    spark: "SparkSession", batch: Batch, old: Old, behind: list[Backlog]
+) -> str | None:
+    """Why old rows must stay for now: somebody has not read them, or needs them again."""
+    name = old.table.name
+    for query in behind:
+        if query.read is None or query.since is None:
+            return f"{query.job} has not read all of it: run that first"
+        target = batch.warehouse.target(name)
+        read = spark.sql(f"SELECT * FROM {target} VERSION AS OF {query.read}").where(old.where)
+        if read.count() != batch.warehouse.read(spark, name).where(old.where).count():
+            return f"{query.job} has not read what is too old: run that first"
+    return next(iter(backlog.not_computed(batch.warehouse, name, old.before)), None)
+
+
+def remove(spark: "SparkSession", batch: Batch, old: Old) -> None:
+    """Remove old rows for good. Told first, so that no end in between leaves rows untold."""
+    _report(spark, batch, old)
+    batch.warehouse.keep_since(spark, old.table.name, old.before)
+    if old.stay is not None:
+        batch.replace(old.stay, old.table, old.where)
+    else:
+        spark.sql(f"DELETE FROM {batch.warehouse.target(old.table.name)} WHERE {old.where}")
+
+
+def _report(spark: "SparkSession", batch: Batch, old: Old) -> None:
+    fixed = {
+        "event_time": old.before,
+        "job": batch.job,
+        "batch_id": batch.batch_id,
+    }
+    rows = [
+        fixed
+        | {"cluster_id": of, "query_id": f"{batch.query_id} {of}" if of else batch.query_id}
+        | Count(REMOVED, n, old.table.name, "past_retention").row()
+        for of, n in old.rows.items()
+        if n
+    ]
+    told = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
+    batch.append(frames.of(spark, told), PIPELINE_PROGRESS)
+
+
+def _newest_of_queries(progress: "DataFrame") -> str:
+    """SQL for the newest batch of each query, by which a lost checkpoint is told."""
+    newest = progress.groupBy("query_id").agg(F.max("batch_id").alias("batch_id")).collect()
+    told = [f"query_id = {literal(r['query_id'])} AND batch_id = {r['batch_id']}" for r in newest]
+    return " OR ".join(told) or "false"
+
+
+def _timestamp(time: datetime) -> str:
+    return f"timestamp'{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z'"

@@ -1,0 +1,206 @@
+"""`quotaflow upkeep`: rows too old are removed, small files put together, files of no use deleted.
+
+The order is what makes it safe: nothing that a query has not read is removed, and no file that
+one may still read is deleted. A second run finds nothing to do.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import JobError
+from quotaflow.pipelines.jobs import backlog
+from quotaflow.pipelines.jobs.backlog import Backlog
+from quotaflow.pipelines.maintenance import retention
+from quotaflow.pipelines.spark import failures, session
+from quotaflow.pipelines.spark.spark_errors import spark_errors
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Detail, Warehouse
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JOB = "upkeep"
+Report = Callable[[str], None]
+_TABLES_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tended:
+    """What upkeep did to a table, or would do: rows and files of its newest version, and its disk.
+
+    The disk holds files of older versions too; None where tables are in a catalog.
+    """
+
+    name: str
+    rows_removed: int = 0
+    files_before: int = 0
+    files_after: int | None = None
+    bytes_before: int = 0
+    bytes_after: int | None = None
+    disk_bytes_before: int | None = None
+    disk_bytes_after: int | None = None
+    note: str | None = None
+
+
+def tend(
+    conf: Conf, names: Collection[str], now: datetime, report: Report, *, dry: bool = False
+) -> list[Tended]:
+    """Look after the named tables, or all there are; `dry` only says what would be done."""
+    warehouse = Warehouse(conf.warehouse)
+    with warehouse.lock():
+        spark = session.get(session.short_lived(conf.spark), report)
+        chosen = [
+            table
+            for name, table in TABLES.items()
+            if (not names or name in names) and warehouse.exists(spark, name)
+        ]
+        if not dry and chosen:
+            warehouse.ensure(spark, [PIPELINE_PROGRESS])
+        upkeep = Upkeep(spark, conf, warehouse, now, report, dry)
+        # One after the other: each tells in pipeline_progress, which comes last itself.
+        begun = [upkeep.without_old_rows(table) for table in chosen]
+        tended = list(upkeep.compacted(begun))
+        if not names:
+            upkeep.drop_left_checkpoints()
+        return tended
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """Looks after the tables of one warehouse at one time."""
+
+    spark: "SparkSession"
+    conf: Conf
+    warehouse: Warehouse
+    now: datetime
+    report: Report
+    dry: bool = False
+
+    def without_old_rows(self, table: Table) -> "Begun":
+        """Remove what is past the table's retention, unless somebody has not read it."""
+        detail = self.warehouse.detail(self.spark, table.name)
+        behind = backlog.of(self.spark, self.warehouse, table.name)
+        begun = Begun(table, detail, self._disk_bytes(table), behind)
+        days = self.conf.upkeep.days(table.name)
+        if days is None:
+            return begun
+        batch = Batch(self.warehouse, JOB, JOB, time.time_ns() // 1_000_000, f"/{table.name}")
+        old = retention.find(self.spark, batch, table, retention.cutoff(self.now, days))
+        if not old.total:
+            return begun
+        wait = retention.reason_to_wait(self.spark, batch, old, behind)
+        if wait:
+            return replace(begun, note=f"{old.total} rows are too old and stay: {wait}")
+        if not self.dry:
+            self.report(f"{table.name}: removing {old.total} rows from before {old.before.date()}")
+            retention.remove(self.spark, batch, old)
+        return replace(begun, rows_removed=old.total)
+
+    def compacted(self, begun: "Collection[Begun]") -> Iterator[Tended]:
+        """Put files together and delete those of no use, some tables side by side."""
+        pool = ThreadPoolExecutor(_TABLES_AT_ONCE, "upkeep")
+        failed = []
+        try:
+            for each, done in [(each, pool.submit(self._compacted, each)) for each in begun]:
+                tended = done.result()
+                failed += [each.table.name] if tended is None else []
+                if tended:
+                    self._tell(tended)
+                    yield tended
+        finally:
+            pool.shutdown(cancel_futures=True)
+        if failed:
+            raise JobError(f"no upkeep of {', '.join(failed)}: see above; run it again")
+
+    def drop_left_checkpoints(self) -> None:
+        """Delete checkpoints of topics that were made again, kept until now in case of an error."""
+        for folder in sorted(self.conf.warehouse.checkpoint_folder.glob("*.old")):
+            left = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+            if left < self.now - self._vacuum_after:
+                self.report(f"{'would delete' if self.dry else 'deleting'} the checkpoint {folder}")
+                if not self.dry:
+                    shutil.rmtree(folder)
+
+    def _compacted(self, begun: "Begun") -> Tended | None:
+        try:
+            note = "; ".join(filter(None, (begun.note, self._tidied(begun)))) or None
+            after = None if self.dry else self.warehouse.detail(self.spark, begun.table.name)
+        except spark_errors() as error:
+            self.report(f"{begun.table.name}: {failures.line(error)}")
+            return None
+        return Tended(
+            name=begun.table.name,
+            rows_removed=begun.rows_removed,
+            files_before=begun.detail.files,
+            files_after=after.files if after else None,
+            bytes_before=begun.detail.size_bytes,
+            bytes_after=after.size_bytes if after else None,
+            disk_bytes_before=begun.disk_bytes,
+            disk_bytes_after=self._disk_bytes(begun.table) if after else None,
+            note=note,
+        )
+
+    def _tidied(self, begun: "Begun") -> str | None:
+        """OPTIMIZE and VACUUM; returns why one of them was left out."""
+        target = self.warehouse.target(begun.table.name)
+        # Today's partition is replaced again and again: what is put together now is in vain.
+        past = f" WHERE event_date < date'{self.now.astimezone(UTC).date()}'"
+        if not self.dry and begun.detail.files > 1:
+            self.spark.sql(f"OPTIMIZE {target}{past if begun.table.partitioning else ''}")
+        for query in begun.behind:
+            if query.since is None or query.since < self.now - self._vacuum_after:
+                since = f" since {query.since:%Y-%m-%d}" if query.since else ""
+                return f"no file deleted: {query.job} has not read version {query.version}{since}"
+        if begun.disk_bytes == begun.detail.size_bytes and not begun.rows_removed:
+            return None
+        # Also a VACUUM that finds nothing would add to the table's log.
+        vacuum = f"VACUUM {target} RETAIN {self.conf.upkeep.vacuum_after_h} HOURS"
+        files = self.spark.sql(f"{vacuum} DRY RUN").count()
+        if self.dry:
+            return f"{files} files to delete" if files else None
+        if files:
+            self.spark.sql(vacuum)
+        return None
+
+    def _tell(self, tended: Tended) -> None:
+        if tended.note:
+            self.report(f"{tended.name}: {tended.note}")
+
+    def _disk_bytes(self, table: Table) -> int | None:
+        if self.conf.warehouse.catalog_schema:
+            return None
+        files = self.warehouse.folder(table.name).rglob("*.parquet")
+        return sum(_size(file) for file in files if file.parent.name != "_delta_log")
+
+    @property
+    def _vacuum_after(self) -> timedelta:
+        return timedelta(hours=self.conf.upkeep.vacuum_after_h)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A table whose old rows are gone, as it was before, and the queries that are behind on it."""
+
+    table: Table
+    detail: Detail
+    disk_bytes: int | None
+    behind: list[Backlog]
+    rows_removed: int = 0
+    note: str | None = None
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:  # deleted since it was listed
+        return 0

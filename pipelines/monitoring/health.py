@@ -1,0 +1,163 @@
+"""How everything is, read from tables, checkpoints and the lock, without a JVM or the cluster."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import NeverMadeError
+from quotaflow.pipelines.feedback import exclusive_section, planning, restore_plan
+from quotaflow.pipelines.incremental import result_state
+from quotaflow.pipelines.monitoring import job_health
+from quotaflow.pipelines.monitoring.job_health import JobHealth, Told
+from quotaflow.pipelines.streaming import checkpoints
+from quotaflow.pipelines.streaming.checkpoints import Checkpoint
+from quotaflow.pipelines.warehouse import delta_log, views
+from quotaflow.pipelines.warehouse.delta_log import Unread
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+_QUALITY = "quality_now"
+_OPEN_ALERTS = "SELECT count(*) AS n FROM metric_alerts WHERE is_open"
+_FAILED_CHECKS = f"SELECT severity, count(*) AS n FROM {_QUALITY} WHERE NOT success GROUP BY 1"
+_NEWEST_PLAN = """
+    SELECT plan_id, event_time AS planned_at, count(*) AS changes
+    FROM plans GROUP BY plan_id, event_time ORDER BY planned_at DESC, plan_id LIMIT 1
+"""
+_BEGUN = "SELECT max(event_time) AS at FROM config_changes WHERE purpose = 'apply' AND plan_id = {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Everything at one time; `problems` are those beside the jobs' own.
+
+    `held`, `overdue`: configs we wrote and have not given back, and those whose lease is over;
+    `waiting`: changes of the newest frozen plan while nobody applied it and it may be applied.
+    """
+
+    at: datetime
+    jobs: tuple[JobHealth, ...]
+    holder: str | None
+    stop: str | None
+    held: int
+    overdue: int
+    open_alerts: int
+    plan_id: str | None
+    waiting: int
+    failed_checks: Mapping[str, int]
+    free_share: Mapping[str, float]
+    problems: tuple[str, ...]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing is past a bound of conf."""
+        return not self.problems and not any(job.problems for job in self.jobs)
+
+
+def read(conf: Conf, now: datetime) -> Health:
+    """How everything is now. Raises ConfigError for tables in a catalog, which Spark reads."""
+    reader = Reader(Warehouse(conf.warehouse))
+    ledger = planning.ledger(conf)
+    overdue = len(restore_plan.due(ledger, now)) + len(ledger.open)
+    plan_id, waiting = _waiting(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
+    checks = _rows(reader, _FAILED_CHECKS) if _QUALITY in views.load() else []
+    failed = {row["severity"]: row["n"] for row in checks}
+    free = free_shares(conf)
+    jobs = tuple(job_health.of(told, now, conf.health) for told in _jobs(reader, conf))
+    return Health(
+        at=now,
+        jobs=jobs,
+        holder=reader.warehouse.holder(),
+        stop=exclusive_section.stopped_by_file(conf),
+        held=len(ledger.owned),
+        overdue=overdue,
+        open_alerts=sum(row["n"] for row in _rows(reader, _OPEN_ALERTS)),
+        plan_id=plan_id,
+        waiting=waiting,
+        failed_checks=failed,
+        free_share=free,
+        problems=tuple(_problems(conf, jobs, overdue, failed, free)),
+    )
+
+
+def free_shares(conf: Conf) -> dict[str, float]:
+    """Share of the disk that is free, of the tables and of the checkpoints."""
+    of = conf.warehouse
+    folders = {"checkpoints": of.checkpoint_folder}
+    if not of.catalog_schema:
+        folders["tables"] = of.folder
+    return {name: _free_share(folder) for name, folder in sorted(folders.items())}
+
+
+def _free_share(folder: Path) -> float:
+    there = next(path for path in [folder.resolve(), *folder.resolve().parents] if path.exists())
+    usage = shutil.disk_usage(there)
+    return usage.free / usage.total
+
+
+def _problems(
+    conf: Conf,
+    jobs: tuple[JobHealth, ...],
+    overdue: int,
+    failed: Mapping[str, int],
+    free: Mapping[str, float],
+) -> Iterator[str]:
+    if not jobs:
+        yield f"no job ever ran on {conf.warehouse.folder}: quotaflow run --once"
+    if overdue:
+        yield f"{overdue} configs should be given back: quotaflow restore --yes, and on a schedule"
+    if failed.get("critical"):
+        yield f"{failed['critical']} critical checks fail: quotaflow show {_QUALITY}"
+    for name, share in free.items():
+        if share < conf.health.min_free_share:
+            least = f"bound: {conf.health.min_free_share:.0%}"
+            yield f"the disk of the {name} has {share:.0%} free ({least}): make room"
+
+
+def _jobs(reader: Reader, conf: Conf) -> Iterator[Told]:
+    """Every job that has a row or a checkpoint."""
+    rows = {row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_look")}
+    begun = checkpoints.load(conf.warehouse.checkpoint_folder)
+    folders = _folders(reader) if any(each.delta for each in begun.values()) else {}
+    for job in [*begun, *(name for name in rows if name not in begun)]:
+        checkpoint = begun.get(job)
+        lines = result_state.not_up_to_date(reader.warehouse.checkpoint(job))
+        yield Told(job, rows.get(job, {}), checkpoint, _unread(checkpoint, folders), tuple(lines))
+
+
+def _unread(checkpoint: Checkpoint | None, folders: Mapping[str, Path]) -> Unread | None:
+    if checkpoint is None or checkpoint.delta is None:
+        return None
+    folder = folders.get(checkpoint.delta.table_id)
+    # A table that was made again has another id: nothing of it was read.
+    return delta_log.of_table(folder, checkpoint.delta.version) if folder else Unread(is_cut=True)
+
+
+def _folders(reader: Reader) -> dict[str, Path]:
+    """Where each table is, by the id that checkpoints know it by."""
+    made = [name for name in TABLES if reader.is_made(name)]
+    return {reader.table_id(name): reader.warehouse.folder(name) for name in made}
+
+
+def _waiting(reader: Reader, oldest: datetime) -> tuple[str | None, int]:
+    plans = _rows(reader, _NEWEST_PLAN)
+    if not plans or plans[0]["planned_at"] < oldest:
+        return None, 0
+    newest = plans[0]
+    begun = _rows(reader, _BEGUN.format(literal(newest["plan_id"])))
+    if begun and begun[0]["at"] is not None and begun[0]["at"] >= newest["planned_at"]:
+        return None, 0
+    return newest["plan_id"], newest["changes"]
+
+
+def _rows(reader: Reader, sql: str) -> list[dict[str, Any]]:
+    """The answer, empty where a table was never made."""
+    try:
+        return reader.rows(sql)
+    except NeverMadeError:
+        return []

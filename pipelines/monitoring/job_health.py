@@ -1,0 +1,122 @@
+"""How one job is: what its tables and its checkpoint say, held against conf's bounds. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from quotaflow.pipelines.config import Health
+from quotaflow.pipelines.streaming.checkpoints import Checkpoint
+from quotaflow.pipelines.warehouse.delta_log import Unread
+
+SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What there is to know of a job: its row of job_health, its checkpoint, and files unread.
+
+    `not_up_to_date` are lines on results whose rule failed.
+    """
+
+    job: str
+    row: Mapping[str, Any]
+    checkpoint: Checkpoint | None = None
+    unread: Unread | None = None
+    not_up_to_date: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobHealth:
+    """One job as it is now. Rows are those of its last hour of work."""
+
+    job: str
+    last_look: datetime | None
+    last_batch: datetime | None
+    duration_ms: int | None
+    batch_id: int | None
+    rows_per_s: float | None
+    newest_event: datetime | None
+    behind_offsets: int | None
+    behind_bytes: int | None
+    behind_s: float | None
+    rows_in: int | None
+    rows_late: int | None
+    rows_quarantined: int | None
+    state_rows: int | None
+    state_bytes: int | None
+    problems: tuple[str, ...]
+
+
+def of(told: Told, now: datetime, bounds: Health) -> JobHealth:
+    """How a job is at a time."""
+    row = told.row
+    behind_s = _behind_s(told, now)
+    return JobHealth(
+        job=told.job,
+        last_look=_utc(row.get("last_look")),
+        last_batch=_utc(row.get("last_batch")),
+        duration_ms=row.get("duration_ms"),
+        batch_id=told.checkpoint.batch_id if told.checkpoint else row.get("batch_id"),
+        rows_per_s=row.get("processed_rows_per_s"),
+        newest_event=_utc(row.get("newest_event_time")),
+        behind_offsets=row.get("behind_offsets"),
+        behind_bytes=told.unread.bytes if told.unread else None,
+        behind_s=behind_s,
+        rows_in=row.get("rows_in"),
+        rows_late=row.get("rows_late"),
+        rows_quarantined=row.get("rows_quarantined"),
+        state_rows=row.get("state_rows"),
+        state_bytes=row.get("state_bytes"),
+        problems=tuple(_problems(told, behind_s, now, bounds)),
+    )
+
+
+def span(seconds: float) -> str:
+    """A time as people say it: 42 s, 42 min, 42 h or 42 d."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _behind_s(told: Told, now: datetime) -> float | None:
+    """Since when what came waits: a file that was not read, or records after the newest event."""
+    newest = _utc(told.row.get("newest_event_time"))
+    if told.unread is not None:
+        oldest_ms = told.unread.oldest_ms
+        return max(now.timestamp() - oldest_ms / 1_000, 0.0) if oldest_ms else 0.0
+    behind = told.row.get("behind_offsets")
+    if behind is None or newest is None:
+        return None
+    return max((now - newest).total_seconds(), 0.0) if behind else 0.0
+
+
+def _problems(told: Told, behind_s: float | None, now: datetime, of: Health) -> Iterator[str]:
+    yield from _silence(told, now, of.max_silence_s)
+    if behind_s is not None and behind_s > of.max_behind_s:
+        yield f"what came {span(behind_s)} ago is not read yet (bound: {span(of.max_behind_s)})"
+    if told.unread is not None and told.unread.is_cut:
+        yield "its table's log was cleaned before it was read: rows are missing, rebuild"
+    rows = told.row.get("rows_in") or 0
+    for name, bound in (("quarantined", of.max_quarantined_share), ("late", of.max_late_share)):
+        share = (told.row.get(f"rows_{name}") or 0) / rows if rows else 0
+        if share > bound:
+            yield f"{share:.1%} of its rows {name} (bound: {bound:.1%})"
+    yield from told.not_up_to_date
+
+
+def _silence(told: Told, now: datetime, most_s: int) -> Iterator[str]:
+    """Of queries and snapshots alone: other commands run when somebody wants them."""
+    if told.checkpoint is None and told.job != SNAPSHOT:
+        return
+    last = _utc(told.row.get("last_look"))
+    if last is None:
+        yield "it never told of a batch"
+    elif now - last > timedelta(seconds=most_s):
+        silent = span((now - last).total_seconds())
+        yield f"it did not look for {silent} (bound: {span(most_s)})"
+
+
+def _utc(time: datetime | None) -> datetime | None:
+    return time.astimezone(UTC) if time else None

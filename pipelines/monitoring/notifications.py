@@ -1,0 +1,192 @@
+"""What a person should hear of, by the tables: alerts, waiting plans, failed changes and checks.
+
+Texts of clients are hostile: what does not print is shown escaped, and long ones are cut.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.terminal.values import visible
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
+from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
+
+ALERT_OPENED, ALERT_CLOSED = "alert_opened", "alert_closed"
+PLAN_WAITING, CHANGE_FAILED, CHECK_FAILED = "plan_waiting", "change_failed", "check_failed"
+
+Row = Mapping[str, Any]
+_MOST_ROWS = 10_000
+_MOST_CHARS = 200
+_QUALITY = "quality_results"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing that happened: of which kind, when, in words, and its columns.
+
+    `key` is the same for the same thing, however often it is read: who gets it twice can tell.
+    """
+
+    key: str
+    kind: str
+    cluster_id: str
+    event_time: datetime
+    text: str
+    details: Mapping[str, str | int | float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table with things to hear of: which rows, what makes one the same, and what it says."""
+
+    table: str
+    where: str
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    kind: Callable[[Row], str]
+    text: Callable[[Row], str]
+
+
+def found(conf: Conf, since: datetime, until: datetime) -> list[Notice]:
+    """Everything that happened in between, oldest first: of each table the newest."""
+    notices = [notice for source in SOURCES for notice in _of(conf, source, since, until)]
+    notices += _plans(conf, since, until)
+    return sorted(notices, key=lambda notice: (notice.event_time, notice.key))
+
+
+def _of(conf: Conf, source: Source, since: datetime, until: datetime) -> Iterator[Notice]:
+    if source.table not in TABLES or not planning.is_made(conf, source.table):
+        return
+    chosen = ", ".join(dict.fromkeys(("cluster_id", "event_time", *source.key, *source.columns)))
+    sql = (
+        f"SELECT {chosen} FROM {source.table} WHERE {source.where} AND {_within(since, until)} "
+        f"ORDER BY event_time DESC LIMIT {_MOST_ROWS}"
+    )
+    for row in planning.rows(conf, sql):
+        yield _notice(row, source.kind(row), [row[name] for name in source.key], source.text(row))
+
+
+def _plans(conf: Conf, since: datetime, until: datetime) -> Iterator[Notice]:
+    """Plans that were frozen for somebody to approve, and of which nothing was written since.
+
+    Of one that was frozen anew only the last time is told.
+    """
+    if not planning.is_made(conf, PLANS.name):
+        return
+    touched: dict[str, datetime] = {}
+    if planning.is_made(conf, CONFIG_CHANGES.name):
+        sql = (
+            "SELECT plan_id, max(event_time) AS at FROM config_changes "
+            f"WHERE {_within(since, until)} GROUP BY plan_id"
+        )
+        touched = {row["plan_id"]: row["at"] for row in planning.rows(conf, sql)}
+    sql = (
+        "SELECT cluster_id, plan_id, event_time, count(*) AS changes, "
+        f"min(planned_by) AS planned_by FROM plans WHERE {_within(since, until)} "
+        f"GROUP BY cluster_id, plan_id, event_time ORDER BY event_time DESC LIMIT {_MOST_ROWS}"
+    )
+    for row in planning.rows(conf, sql):
+        frozen_at = row["event_time"]
+        if touched.get(row["plan_id"], since) < frozen_at:
+            touched[row["plan_id"]] = frozen_at
+            told = (
+                f"plan {row['plan_id']} waits: {row['changes']} changes, frozen by "
+                f"{_cut(row['planned_by'])}; quotaflow apply {row['plan_id']} shows it"
+            )
+            key = [row["plan_id"], frozen_at.astimezone(UTC).isoformat()]
+            yield _notice(row, PLAN_WAITING, key, told)
+
+
+def _within(since: datetime, until: datetime) -> str:
+    return f"event_time > {literal(since)} AND event_time <= {literal(until)}"
+
+
+def _notice(row: Row, kind: str, key: list[Any], text: str) -> Notice:
+    told = "\0".join([kind, row["cluster_id"] or "", *map(str, key)])
+    details = {
+        name: _cut(value) if isinstance(value, str) else value
+        for name, value in row.items()
+        if isinstance(value, str | int | float) or value is None
+    }
+    return Notice(
+        key=hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32],
+        kind=kind,
+        cluster_id=row["cluster_id"] or "",
+        event_time=row["event_time"],
+        text=text,
+        details=details,
+    )
+
+
+def _alert(row: Row) -> str:
+    who = f"{_cut(row['client_id'])} ({_cut(row['principal'])})"
+    unit = f" {_cut(row['unit'])}" if row["unit"] else ""
+    if row["state"] == "opened":
+        value = f"{_number(row['value'])}{unit}, bound {_number(row['bound'])}"
+        return f"alert {row['rule']} opened: {_cut(row['metric'])} of {who} is {value}"
+    worst = f"worst {_number(row['peak_value'])}{unit}"
+    return f"alert {row['rule']} closed ({row['reason']}): {_cut(row['metric'])} of {who}, {worst}"
+
+
+def _change(row: Row) -> str:
+    of = f" with client id {_cut(row['entity_client_id'])}" if row["entity_client_id"] else ""
+    entity = f"{row['entity_type']} {_cut(row['entity_name'] or 'all')}{of}"
+    value = "removed" if row["config_value"] is None else _cut(row["config_value"])
+    what = f"{entity}: {row['config_key']} = {value}"
+    return f"{row['purpose']} {row['step']}: {what}: {_cut(row['detail'])}"
+
+
+def _check(row: Row) -> str:
+    column = f" of {row['column_name']}" if row["column_name"] else ""
+    failed = f"{row['failed_rows']} of {row['checked_rows']} rows"
+    return f"critical check failed: {row['suite']}: {row['expectation']}{column}: {failed}"
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.6g}"
+
+
+def _cut(text: str | None) -> str:
+    shown = visible((text or "-")[: _MOST_CHARS + 1])
+    return shown if len(shown) <= _MOST_CHARS else f"{shown[:_MOST_CHARS]}..."
+
+
+SOURCES = (
+    Source(
+        table=METRIC_ALERT_EVENTS.name,
+        where="state IN ('opened', 'closed')",
+        key=("alert_id", "state"),
+        columns=(
+            *("rule", "reason", "metric", "value", "peak_value", "bound", "unit"),
+            *("client_instance_id", "client_id", "principal", "broker_id"),
+        ),
+        kind=lambda row: ALERT_OPENED if row["state"] == "opened" else ALERT_CLOSED,
+        text=_alert,
+    ),
+    Source(
+        table=CONFIG_CHANGES.name,
+        where="step IN ('refused', 'moved', 'undone')",
+        key=("run_id", "change_id", "step"),
+        columns=(
+            *("plan_id", "purpose", "entity_type", "entity_name", "entity_client_id"),
+            *("config_key", "config_value", "detail"),
+        ),
+        kind=lambda _: CHANGE_FAILED,
+        text=_change,
+    ),
+    Source(
+        table=_QUALITY,
+        where="success = false AND severity = 'critical'",
+        key=("run_id", "suite", "expectation", "column_name", "kind"),
+        columns=("checked_rows", "failed_rows"),
+        kind=lambda _: CHECK_FAILED,
+        text=_check,
+    ),
+)
+"""What is told of, but for plans: those are told by what was not done."""

@@ -1,0 +1,127 @@
+"""Tells a webhook what happened since it was told last: each thing at least once, never a flood."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config.alerts import Webhook
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.monitoring import notifications, sent_log, webhook
+from quotaflow.pipelines.monitoring.notifications import Notice
+from quotaflow.pipelines.monitoring.sent_log import SentLog
+from quotaflow.pipelines.monitoring.webhook import Receiver, UnreachedError
+
+_SUMMARY = "summary"
+# Slack reads these as its own markup: <!channel> calls everybody.
+_ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
+
+
+@dataclass(slots=True)
+class Told:
+    """How it ended: how many were told each, summed up, refused, and wait because of `problem`."""
+
+    each: int = 0
+    summed_up: int = 0
+    refused: list[str] = field(default_factory=list)
+    waiting: int = 0
+    problem: str | None = None
+
+
+def waiting(conf: Conf, now: datetime) -> list[Notice]:
+    """What would be told now, oldest first. Raises ConfigError where conf has no webhook."""
+    since = now - timedelta(seconds=_webhook(conf).max_age_s)
+    log = sent_log.opened(conf)
+    return [notice for notice in notifications.found(conf, since, now) if not log.has(notice.key)]
+
+
+def tell(conf: Conf, now: datetime) -> Told:
+    """Tell it: the oldest one by one, what is over the cap in one summary.
+
+    Raises ConfigError for conf that cannot be right; a webhook that fails is told in the answer.
+    """
+    wanted = _webhook(conf)
+    receiver, log = webhook.receiver(wanted), sent_log.opened(conf)
+    left = waiting(conf, now)
+    log.forget(now - timedelta(seconds=wanted.max_age_s))
+    told = Told()
+    try:
+        _one_by_one(left[: wanted.most], receiver, log, told)
+        _summed_up(left[wanted.most :], receiver, log, told)
+    except UnreachedError as error:
+        told.problem = str(error)
+    told.waiting = sum(not log.has(notice.key) for notice in left) - len(told.refused)
+    return told
+
+
+def body(notice: Notice) -> dict[str, Any]:
+    """A notice as it is posted: `text` is what Slack shows, all else is for programs."""
+    return {
+        "text": escaped(notice.text),
+        "id": notice.key,
+        "kind": notice.kind,
+        "cluster_id": notice.cluster_id,
+        "event_time": notice.event_time.astimezone(UTC).isoformat(),
+        "details": {name: _plain(value) for name, value in notice.details.items()},
+    }
+
+
+def escaped(text: str) -> str:
+    """Text without anything Slack would read as its own."""
+    for character, escape in _ESCAPES:
+        text = text.replace(character, escape)
+    return text
+
+
+def _one_by_one(these: Sequence[Notice], receiver: Receiver, log: SentLog, told: Told) -> None:
+    for notice in these:
+        problem = receiver.post(notice.key, body(notice))
+        if problem is None:
+            log.add([(notice.key, notice.event_time)])
+            told.each += 1
+        else:
+            told.refused.append(f"{notice.kind} {notice.key}: {problem}")
+
+
+def _summed_up(these: Sequence[Notice], receiver: Receiver, log: SentLog, told: Told) -> None:
+    if not these:
+        return
+    key = sha256("".join(sorted(notice.key for notice in these)).encode()).hexdigest()[:32]
+    problem = receiver.post(key, summary(key, these))
+    if problem is None:
+        log.add((notice.key, notice.event_time) for notice in these)
+        told.summed_up = len(these)
+    else:
+        told.refused.append(f"{_SUMMARY} {key}: {problem}")
+
+
+def summary(key: str, these: Sequence[Notice]) -> dict[str, Any]:
+    """One object for what is over the cap: how many of which kind, from when until when."""
+    counts: Mapping[str, int] = Counter(notice.kind for notice in these)
+    of_kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    first, last = (these[n].event_time.astimezone(UTC).isoformat() for n in (0, -1))
+    return {
+        "text": f"{len(these)} more: {of_kinds}",
+        "id": key,
+        "kind": _SUMMARY,
+        "counts": dict(sorted(counts.items())),
+        "first_event_time": first,
+        "event_time": last,
+    }
+
+
+def _plain(value: Any) -> Any:
+    # JSON has neither NaN nor infinity.
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _webhook(conf: Conf) -> Webhook:
+    if conf.alerts.webhook is None:
+        raise ConfigError(
+            "alerts.webhook is not set: write `alerts: {webhook: {url: env:NAME}}` into conf"
+        )
+    return conf.alerts.webhook

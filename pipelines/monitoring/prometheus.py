@@ -1,0 +1,222 @@
+"""Health as Prometheus metrics: for who scrapes a run, or node_exporter's textfile collector.
+
+Times are given as times, not ages, so that a pipeline that stopped shows; counters count rows of
+the current UTC day and begin anew with the next, which Prometheus takes for a restart. Labels are
+our own names: nothing a client chose.
+"""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quotaflow.pipelines import extras
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError, MissingToolError, NeverMadeError, QuotaflowError
+from quotaflow.pipelines.monitoring import health
+from quotaflow.pipelines.monitoring.job_health import JobHealth
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+_LOOPBACK = "127.0.0.1"
+_GREATEST_PORT = 65_535
+_FRESH_FOR = timedelta(seconds=15)
+_NEVER = datetime.fromtimestamp(0, UTC)
+_OUR_NAME = re.compile(r"[\w.-]{1,80}")
+_ROWS = """
+    SELECT counts.job, counts.target, counts.outcome, counts.reason, sum(counts.row_count) AS n
+    FROM pipeline_progress AS counts
+    INNER JOIN (
+        SELECT DISTINCT query_id, batch_id FROM query_progress WHERE event_time >= '{midnight}'
+    ) AS today ON counts.query_id = today.query_id AND counts.batch_id = today.batch_id
+    GROUP BY 1, 2, 3, 4
+"""
+_JOB_GAUGES = {
+    "last_look_timestamp_seconds": "When the job last asked its source for news",
+    "last_batch_timestamp_seconds": "When its last micro-batch began",
+    "last_batch_duration_seconds": "How long that took",
+    "newest_event_timestamp_seconds": "Time of the newest event it took in",
+    "processed_rows_per_second": "Rows per second of its last micro-batch",
+    "behind_offsets": "Records of its topic that were unread when its last batch began",
+    "behind_bytes": "Bytes of its table that are unread",
+    "behind_seconds": "For how long what is unread has waited",
+    "state_rows": "Rows in its state",
+    "state_bytes": "Memory its state takes",
+    "problems": "How many bounds of conf it is past, 0 when well",
+}
+
+
+@dataclass(slots=True, eq=False)
+class Metrics:
+    """A collector of prometheus_client: reads the tables when asked, at most every 15 s."""
+
+    conf: Conf
+    _kept: list[Any] = field(default_factory=list)
+    _read_at: datetime = _NEVER
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def collect(self) -> list[Any]:
+        """Every metric as it is now."""
+        now = datetime.now(UTC)
+        with self._lock:
+            if now - self._read_at >= _FRESH_FOR:
+                self._kept, self._read_at = list(families(self.conf, now)), now
+            return self._kept
+
+
+@contextmanager
+def told(conf: Conf, port: str | None, file: Path | None) -> Iterator[None]:
+    """Tell metrics meanwhile at `[host:]port`, loopback without a host, and in a file at the end.
+
+    Raises ConfigError for an address that cannot be had, a file that cannot be written, or tables
+    in a catalog, and MissingToolError without prometheus_client.
+    """
+    if port is None and file is None:
+        yield
+        return
+    registry = _registry(conf)
+    with nullcontext() if port is None else _served(registry, port):
+        try:
+            yield
+        finally:
+            if file is not None:
+                _write(registry, file)
+
+
+def _registry(conf: Conf) -> Any:
+    try:
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415  an extra
+    except ImportError:
+        raise MissingToolError(
+            f"prometheus_client is not installed: {extras.install('metrics')}"
+        ) from None
+    if conf.warehouse.catalog_schema:
+        raise ConfigError(
+            "metrics are read from the tables of a folder, and these are in the catalog "
+            f"{conf.warehouse.catalog_schema}: alert on its view job_health"
+        )
+    registry = CollectorRegistry()
+    registry.register(Metrics(conf))
+    return registry
+
+
+@contextmanager
+def _served(registry: Any, at: str) -> Iterator[None]:
+    """Answers scrapes in threads of its own."""
+    from prometheus_client import start_http_server  # noqa: PLC0415  an extra
+
+    host, _, port = at.rpartition(":")
+    if not port.isdecimal() or int(port) > _GREATEST_PORT:
+        raise ConfigError(f"--metrics-port {at}: write a port, such as 9464, or HOST:PORT")
+    try:
+        server, thread = start_http_server(int(port), addr=host or _LOOPBACK, registry=registry)
+    except OSError as error:
+        raise ConfigError(f"--metrics-port {at}: {error.strerror}: name another") from None
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _write(registry: Any, file: Path) -> None:
+    """All of it or nothing: the collector may read it at any time."""
+    from prometheus_client import write_to_textfile  # noqa: PLC0415  an extra
+
+    try:
+        write_to_textfile(str(file), registry)
+    except OSError as error:
+        raise ConfigError(f"--metrics-file {file} cannot be written: {error.strerror}") from None
+
+
+def families(conf: Conf, now: datetime) -> "Iterator[GaugeMetricFamily | CounterMetricFamily]":
+    """Every metric as tables, checkpoints and the lock have it at a time."""
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415  an extra
+
+    try:
+        read = health.read(conf, now)
+    except QuotaflowError:
+        yield GaugeMetricFamily("quotaflow_up", "1 when the tables could be read", value=0)
+        return
+    yield GaugeMetricFamily("quotaflow_up", "1 when the tables could be read", value=1)
+    for name, meaning in _JOB_GAUGES.items():
+        family = GaugeMetricFamily(f"quotaflow_job_{name}", meaning, labels=["job"])
+        for job in read.jobs:
+            value = _of_job(job)[name]
+            if value is not None:
+                family.add_metric([_own(job.job)], value)
+        yield family
+    yield _rows(conf, now)
+    for name, meaning, value in _of_all(read):
+        yield GaugeMetricFamily(f"quotaflow_{name}", meaning, value=value)
+    yield _by("checks_failing", "Quality checks that fail", "severity", read.failed_checks)
+    yield _by("disk_free_ratio", "Share of the disk that is free", "of", read.free_share)
+
+
+def _of_job(job: JobHealth) -> dict[str, float | None]:
+    return {
+        "last_look_timestamp_seconds": _seconds(job.last_look),
+        "last_batch_timestamp_seconds": _seconds(job.last_batch),
+        "last_batch_duration_seconds": job.duration_ms / 1_000 if job.duration_ms else None,
+        "newest_event_timestamp_seconds": _seconds(job.newest_event),
+        "processed_rows_per_second": job.rows_per_s,
+        "behind_offsets": job.behind_offsets,
+        "behind_bytes": job.behind_bytes,
+        "behind_seconds": job.behind_s,
+        "state_rows": job.state_rows,
+        "state_bytes": job.state_bytes,
+        "problems": len(job.problems),
+    }
+
+
+def _of_all(read: health.Health) -> Iterator[tuple[str, str, float]]:
+    yield "healthy", "1 when nothing is past a bound of conf", float(read.is_well)
+    yield "warehouse_locked", "1 while somebody writes the tables", float(read.holder is not None)
+    yield "feedback_stopped", "1 while a stop file keeps from writing", float(read.stop is not None)
+    yield "configs_held", "Configs of the cluster that are ours for now", read.held
+    yield "configs_overdue", "Configs that should have been given back", read.overdue
+    yield "alerts_open", "Open alerts on client metrics", read.open_alerts
+    yield "plan_changes_waiting", "Changes of the newest plan that nobody applied", read.waiting
+
+
+def _rows(conf: Conf, now: datetime) -> "CounterMetricFamily":
+    from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415  an extra
+
+    labels = ["job", "table", "outcome", "reason"]
+    meaning = "Rows by what became of them, of micro-batches since 00:00 UTC"
+    family = CounterMetricFamily("quotaflow_rows", meaning, labels=labels)
+    midnight = f"{now.astimezone(UTC):%Y-%m-%d}T00:00:00Z"
+    try:
+        found = Reader(Warehouse(conf.warehouse)).rows(_ROWS.format(midnight=midnight))
+    except NeverMadeError:
+        found = []
+    for row in found:
+        of = [row["job"], row["target"], row["outcome"], row["reason"]]
+        family.add_metric([_own(name) for name in of], row["n"])
+    return family
+
+
+def _by(name: str, meaning: str, label: str, values: Any) -> "GaugeMetricFamily":
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415  an extra
+
+    family = GaugeMetricFamily(f"quotaflow_{name}", meaning, labels=[label])
+    for key, value in values.items():
+        family.add_metric([_own(key)], value)
+    return family
+
+
+def _own(name: str | None) -> str:
+    """A name of ours; what is none, whoever put it into a table, is not told."""
+    return name if name and _OUR_NAME.fullmatch(name) else "" if not name else "other"
+
+
+def _seconds(time: datetime | None) -> float | None:
+    return time.timestamp() if time else None

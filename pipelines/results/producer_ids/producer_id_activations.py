@@ -1,0 +1,89 @@
+"""Activations in `producer_id_rates`: producer ids that a leader's snapshot held first (KIP-936).
+
+Stock brokers log no id of a PRODUCE request, and the KIP counts there. The first snapshot that
+holds an id at a leader is the next best: it tells that, and not when, so ids are rated over the
+time since the snapshot before. At the first snapshot of a cluster everything is new, and no rate.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+from pyspark.sql.window import Window
+
+from quotaflow.pipelines.config import ProducerIds
+from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.results.producer_ids.producer_id_tokens import MILLI, quota_milli
+from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES, PRODUCER_ID_USES
+from quotaflow.schemas.tables.snapshots import ACTIVE_PRODUCERS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# A snapshot is asked for at once, and the log that tells whose ids it saw is read when it is.
+_LOG_MAY_LAG_S = 86_400
+
+
+def result(conf: ProducerIds) -> Result:
+    """The result as the driver takes it; all of history says whether an id is new."""
+    return Result(
+        table=PRODUCER_ID_RATES,
+        facts=ACTIVE_PRODUCERS,
+        bucket_s=60,
+        lookback_s=0,
+        shaped=lambda held: held,
+        compute=partial(activations, conf=conf),
+        context=(
+            Context(ACTIVE_PRODUCERS, valid_from=None),
+            Context(PRODUCER_ID_USES, valid_from=None),
+        ),
+        trails_s=_LOG_MAY_LAG_S,
+        scope="kind = 'activation'",
+    )
+
+
+def activations(known: Known, *, conf: ProducerIds) -> "DataFrame":
+    """Changes of `active_producers` to rows of the table."""
+    held = known.context[ACTIVE_PRODUCERS.name]
+    owners = _owners(known.context[PRODUCER_ID_USES.name])
+    counted = (
+        held.where("NOT is_removed")
+        .groupBy("cluster_id", "broker_id", "producer_id")
+        .agg(F.min("event_time").alias("event_time"))
+        .join(owners, ["cluster_id", "producer_id"], "left")
+        .groupBy("cluster_id", "broker_id", "event_time", "principal")
+        .agg(F.count(F.lit(1)).alias("new_ids"))
+        .join(_intervals(held), ["cluster_id", "event_time"])
+    )
+    quota = quota_milli(conf) / MILLI
+    rate = F.col("new_ids") / F.col("interval_s")
+    return counted.withColumns(
+        {
+            "event_date": F.to_date("event_time"),
+            "event_time": F.date_trunc("second", "event_time"),
+            "kind": F.lit("activation"),
+            "sightings": F.col("new_ids"),
+            "new_ids_exact": F.col("new_ids"),
+            "rate_per_s": rate,
+            "tokens": F.lit(None).cast("double"),
+            "quota_per_s": quota,
+            "throttle_time_ms": F.lit(None).cast("bigint"),
+            "throttle_time_avg_ms": F.lit(None).cast("double"),
+            "is_violating": F.coalesce(rate > quota, F.lit(False)),
+        }
+    ).select(PRODUCER_ID_RATES.column_names)
+
+
+def _owners(uses: "DataFrame") -> "DataFrame":
+    """The principal of each id: who was given it last, else who named it last."""
+    newest = F.max_by("principal", F.struct((F.col("allocations") > 0), "last_seen"))
+    known = uses.where("producer_id IS NOT NULL AND principal IS NOT NULL")
+    return known.groupBy("cluster_id", "producer_id").agg(newest.alias("principal"))
+
+
+def _intervals(held: "DataFrame") -> "DataFrame":
+    """Seconds from each snapshot that changed something back to the one before it."""
+    times = held.select("cluster_id", "event_time").distinct()
+    before = F.lag("event_time").over(Window.partitionBy("cluster_id").orderBy("event_time"))
+    micros = F.unix_micros("event_time") - F.unix_micros(before)
+    return times.withColumn("interval_s", micros / F.lit(1e6))

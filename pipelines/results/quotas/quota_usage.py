@@ -1,0 +1,110 @@
+"""`quota_usage`: what clients use of their quotas at each broker, and what limits them (KIP-13).
+
+A window is as long as the broker measures rates over, and aligned: at its end its usage over its
+length is what Kafka's Rate gives, and a row depends on this and the window before, on nothing else.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.window import Window
+
+from quotaflow.pipelines.config import Quotas
+from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.results.quotas import quota_charges
+from quotaflow.pipelines.results.quotas.quota_charges import REQUEST_TIME
+from quotaflow.pipelines.results.quotas.quota_limits import (
+    VALID_FROM,
+    with_enforcement,
+    with_limits,
+)
+from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS, CONFIGS
+from quotaflow.schemas.tables.topology import BROKERS, TOPICS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MICROS_PER_PER_CENT = 1_000_000 / 100
+"""Of a second: a thread at work all the time is at 100 %."""
+
+
+def result(conf: Quotas) -> Result:
+    """The result as the driver takes it."""
+    return Result(
+        table=QUOTA_USAGE,
+        facts=REQUESTS,
+        bucket_s=conf.span_s,
+        lookback_s=conf.span_s,
+        concerns=quota_charges.is_charged,
+        shaped=quota_charges.charged,
+        compute=partial(usage, conf=conf),
+        context=(
+            Context(CLIENT_QUOTAS, VALID_FROM),
+            Context(CONFIGS),
+            Context(BROKERS),
+            Context(TOPICS),
+        ),
+    )
+
+
+def usage(known: Known, *, conf: Quotas) -> "DataFrame":
+    """Requests, and what is known of quotas, to rows of the table."""
+    of, span_s = known.context, conf.span_s
+    charges = quota_charges.charges(known.facts, of["topics"], of["brokers"], span_s)
+    window_end = F.timestamp_seconds(F.unix_seconds("event_time") + span_s)
+    held = with_limits(charges.withColumn("window_end", window_end), of["client_quotas"])
+    return (
+        with_enforcement(_with_cause(_with_buckets(held, span_s)), of["configs"])
+        .withColumns(
+            {
+                "event_date": F.to_date("event_time"),
+                "headroom": F.col("quota") - F.col("bucket_usage"),
+                "is_over": F.coalesce(F.col("bucket_usage") > F.col("quota"), F.lit(False)),
+            }
+        )
+        .select(QUOTA_USAGE.column_names)
+    )
+
+
+def _with_buckets(held: "DataFrame", span_s: int) -> "DataFrame":
+    """Add what the clients that share a limit used, and how full that was at the worst of late."""
+    bucket = ["cluster_id", "broker_id", "quota_type", "bucket_user", "bucket_client_id"]
+    over = Window.partitionBy(*bucket).orderBy(F.unix_seconds("event_time"))
+    now, before = (
+        F.sum("amount").over(over.rangeBetween(shift_s, shift_s)) for shift_s in (0, -span_s)
+    )
+    fullest = F.greatest("shared", F.coalesce("before", F.lit(0)))
+    return held.withColumns({"shared": now, "before": before}).withColumns(
+        {
+            "usage": _rate(F.col("amount"), span_s),
+            "bucket_usage": _rate(F.col("shared"), span_s),
+            "fullness": F.try_divide(_rate(fullest, span_s), "quota"),
+        }
+    )
+
+
+def _rate(amount: Column, span_s: int) -> Column:
+    is_time = F.col("quota_type") == REQUEST_TIME
+    return F.when(is_time, amount / (_MICROS_PER_PER_CENT * span_s)).otherwise(amount / span_s)
+
+
+def _with_cause(windows: "DataFrame") -> "DataFrame":
+    """Add the quota that seems to have throttled a client's requests at a broker.
+
+    A request is delayed by the quota of what it moves or by that of request time, by the longer
+    delay of both; and a delay is as long as a quota is exceeded.
+    """
+    client = Window.partitionBy(*quota_charges.CLIENT)
+    is_time = F.col("quota_type") == REQUEST_TIME
+    by_time = F.max(F.when(is_time, F.col("fullness"))).over(client)
+    own = F.col("fullness")
+    cause = F.when(own >= F.coalesce("by_time", own), F.col("quota_type")).when(
+        F.col("by_time").isNotNull(), F.lit(REQUEST_TIME)
+    )
+    return windows.withColumn("by_time", by_time).withColumn(
+        "throttled_by", F.when(F.col("throttled_requests") > 0, cause)
+    )

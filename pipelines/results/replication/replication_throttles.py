@@ -1,0 +1,154 @@
+"""`replication_throttles`: whether throttles of replication bite, and why not (KIP-73).
+
+All it needs of requests is in results on them, which are computed before it; so a request touches
+the same minutes of all of them.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.results.as_of import HISTORY, histories, standing, with_since
+from quotaflow.pipelines.results.replication import replica_fetches, throttle_configs
+from quotaflow.pipelines.results.replication.in_sync_replicas import with_in_isr
+from quotaflow.pipelines.results.replication.replication_traffic import BUCKET_S
+from quotaflow.pipelines.results.replication.throttle_rates import with_rate
+from quotaflow.pipelines.results.replication.throttle_reasons import with_state
+from quotaflow.pipelines.results.replication.throttled_sides import pairs, sides
+from quotaflow.pipelines.streaming.time_ranges import Span, within
+from quotaflow.schemas.tables.reassignments import REASSIGNMENT_CHANGES
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.throttles import (
+    REPLICATION_RATES,
+    REPLICATION_THROTTLES,
+    REPLICATION_TRAFFIC,
+)
+from quotaflow.schemas.tables.topology import BROKERS, REPLICAS
+from quotaflow.udfs.rules.replication_throttle import LEADER
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TABLE = REPLICATION_THROTTLES
+_TELLING = ("ALTER_PARTITION", "ALTER_PARTITION_REASSIGNMENTS")
+_BY_TIME = (REPLICATION_TRAFFIC, REPLICATION_RATES)
+"""Of these results only the minutes that are computed are read."""
+
+
+def result() -> Result:
+    """The result as the driver takes it."""
+    return Result(
+        table=_TABLE,
+        facts=REQUESTS,
+        bucket_s=BUCKET_S,
+        lookback_s=0,
+        concerns=is_telling,
+        shaped=lambda requests: requests.select("cluster_id", "event_time"),
+        compute=throttles,
+        runs_forward=True,
+        context=(
+            *replica_fetches.CONTEXT,
+            *(Context(table, valid_from=None) for table in (*_BY_TIME, REASSIGNMENT_CHANGES)),
+            Context(REPLICAS),
+            Context(BROKERS, reaches_back=True),
+        ),
+    )
+
+
+def is_telling() -> Column:
+    """Whether a request tells any of the results that this one reads."""
+    return replica_fetches.is_telling() | F.col("api").isin(*_TELLING)
+
+
+def throttles(known: Known) -> "DataFrame":
+    """Relevant requests to rows of the table."""
+    of = dict(known.context)
+    for table in _BY_TIME:
+        of[table.name] = _since(of[table.name], known)
+    minute = F.date_trunc("minute", "event_time")
+    minutes = known.facts.select("cluster_id", minute.alias("event_time")).distinct()
+    ended = minutes.withColumn("minute_end", F.col("event_time") + _minute())
+    traffic = known.hold(pairs(of["replication_traffic"]))
+    states = known.hold(throttle_configs.histories(of["config_alterations"], of["configs"]))
+    found = (
+        sides(ended, traffic, states, known)
+        .transform(with_rate, states, of["configs"], "event_time", "minute_end")
+        .where("topic IS NOT NULL OR (rate IS NOT NULL AND rate_source LIKE 'dynamic%')")
+        .transform(_with_peak, of["replication_rates"])
+        .transform(_with_other_leader, traffic)
+        .transform(_with_gone, of["brokers"])
+        .transform(with_in_isr, of["reassignment_changes"], of["replicas"])
+    )
+    return (
+        with_state(found.withColumns(_evidence())).withColumns(_kept()).select(_TABLE.column_names)
+    )
+
+
+def _since(rows: "DataFrame", known: Known) -> "DataFrame":
+    if known.since is None:
+        return rows
+    since = Span(known.since)
+    return rows.where(since.holds_date("event_date")).where(within([since], "event_time"))
+
+
+def _minute() -> Column:
+    return F.make_dt_interval(mins=F.lit(1))
+
+
+def _with_peak(found: "DataFrame", rates: "DataFrame") -> "DataFrame":
+    minute = F.date_trunc("minute", "event_time").alias("event_time")
+    peaks = rates.groupBy("cluster_id", minute, "broker_id", "side").agg(
+        F.max("throttled_rate").alias("peak")
+    )
+    joined = found.join(peaks, ["cluster_id", "event_time", "broker_id", "side"], "left")
+    return joined.withColumn("peak_rate", F.coalesce("peak", F.lit(0.0))).drop("peak")
+
+
+def _with_other_leader(found: "DataFrame", traffic: "DataFrame") -> "DataFrame":
+    partition = ["cluster_id", "event_time", "topic", "partition"]
+    led = traffic.select(*partition).distinct().withColumn("is_led", F.lit(True))
+    joined = found.join(led, partition, "left")
+    return joined.withColumn("has_other_leader", F.coalesce("is_led", F.lit(False))).drop("is_led")
+
+
+def _with_gone(found: "DataFrame", brokers: "DataFrame") -> "DataFrame":
+    """Mark brokers that no snapshot knew any more, or ever, and that did not replicate."""
+    seen = with_since(brokers)
+    is_there = F.when(~F.col("is_removed"), F.lit(True))
+    known = histories(seen, ["cluster_id", "broker_id"], is_there, "since")
+    told = seen.groupBy("cluster_id").agg(F.min("since").alias("told_since"))
+    is_gone = (
+        (F.col("told_since") < F.col("minute_end"))
+        & F.col("broker_id").isNotNull()
+        & standing("minute_end").isNull()
+        & F.col("peer_broker_id").isNull()
+    )
+    return (
+        found.join(known, ["cluster_id", "broker_id"], "left")
+        .join(F.broadcast(told), "cluster_id", "left")
+        .withColumn("is_broker_gone", F.coalesce(is_gone, F.lit(False)))
+        .drop(HISTORY, "told_since")
+    )
+
+
+def _evidence() -> dict[str, Column]:
+    lag, behind = F.col("offset_lag"), F.col("behind_fetches")
+    is_leader = F.col("side") == LEADER
+    held_back = F.when(is_leader, F.col("held_back_fetches")).otherwise(F.col("left_out_fetches"))
+    return {
+        "is_replicating": F.col("peer_broker_id").isNotNull(),
+        "is_in_sync": F.col("in_isr"),
+        "is_lagging": F.when(behind > 0, F.lit(True)).otherwise(lag > 0),
+        "held_back": F.coalesce(held_back, F.lit(0)),
+    }
+
+
+def _kept() -> dict[str, Column]:
+    return {
+        "event_date": F.to_date("event_time"),
+        "held_back_fetches": F.col("held_back"),
+        "peak_throttled_rate": F.col("peak_rate"),
+        "is_standing": F.coalesce("is_list_standing", "is_rate_standing"),
+    }

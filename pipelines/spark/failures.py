@@ -1,0 +1,60 @@
+"""What a query that failed tells: whether to start it again, and one line for the user."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from quotaflow.pipelines.errors import JobError
+from quotaflow.pipelines.spark.spark_errors import spark_errors
+
+_LINE_CHARS = 500
+_CALL = "An error occurred while calling"
+_CAUSE = "Caused by: "
+_TRANSIENT = (
+    # The cluster went away, or a leader moved.
+    "TimeoutException",
+    "DisconnectException",
+    "Failed to create new KafkaAdminClient",
+    "NotLeaderOrFollower",
+    "LeaderNotAvailable",
+    "NetworkException",
+    "BrokerNotAvailable",
+    "CoordinatorNotAvailable",
+    # A worker was killed, by the kernel for its memory perhaps.
+    "Python worker exited unexpectedly",
+    # Somebody added a column to a table that is read: a query that starts anew sees it.
+    "DELTA_SCHEMA_CHANGED",
+    # Two jobs replaced rows of one partition at once: one of them was first.
+    "DELTA_CONCURRENT",
+)
+_NO_SPACE = ("No space left on device", "Disk quota exceeded")
+
+
+def is_transient(message: str) -> bool:
+    """Whether a failed query is worth starting again as it is."""
+    return any(sign in message for sign in _TRANSIENT)
+
+
+def line(error: BaseException) -> str:
+    """What happened and its first cause, in a line."""
+    message = str(error)
+    no_space = next((words for words in _NO_SPACE if words in message), None)
+    if no_space:
+        return (
+            f"{no_space.lower()}: free some where the tables are, and where temporary files are, "
+            "then run it again; what is in the tables is whole"
+        )
+    lines = [text.strip() for text in message.splitlines() if text.strip()] or ["no message"]
+    first = lines[1].removeprefix(": ") if lines[0].startswith(_CALL) and lines[1:] else lines[0]
+    causes = [text.removeprefix(_CAUSE) for text in lines if text.startswith(_CAUSE)]
+    if causes and causes[-1] not in first:
+        first = f"{first[: _LINE_CHARS // 2]}: {causes[-1]}"
+    return first[:_LINE_CHARS]
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Within, what Spark cannot do is one JobError that begins with `what`."""
+    try:
+        yield
+    except spark_errors() as error:
+        raise JobError(f"{what} failed: {line(error)}") from error

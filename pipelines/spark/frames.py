@@ -1,0 +1,30 @@
+"""Rows at hand as a frame: the only place that hands rows to Spark."""
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from quotaflow.schemas.table import sql_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def of(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
+    """These rows, with the types of their columns, as Delta's tables have them."""
+    if rows.num_rows:
+        return spark.createDataFrame(rows)
+    # Behind Spark Connect no rows have no types, though Arrow's columns do.
+    columns = ", ".join(f"`{field.name}` {sql_type(field.type)}" for field in rows.schema)
+    return spark.createDataFrame([], columns)
+
+
+def null_safe(names: Iterable[str], left: str, right: str) -> Column:
+    """Whether the frames with these aliases agree in all of `names`; null equals null."""
+    equal = (F.col(f"{left}.{name}").eqNullSafe(F.col(f"{right}.{name}")) for name in names)
+    return reduce(and_, equal, F.lit(True))

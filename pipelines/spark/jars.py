@@ -1,0 +1,180 @@
+"""The jars Spark and the demo's brokers need: fetched once, checked against sums, kept per user.
+
+What belongs to a set stands in <set>.xml, its sha256 sums in <set>.sha256, ours in conf. Once
+fetched, a set is used without network; only sizes and times of its files are looked at.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from importlib.resources.abc import Traversable
+from importlib.util import find_spec
+from pathlib import Path
+
+from quotaflow.pipelines import extras
+from quotaflow.pipelines.config import expanded
+from quotaflow.pipelines.errors import JarError, MissingToolError
+from quotaflow.pipelines.spark.java import java
+
+Progress = Callable[[str], None]
+_CONF = "quotaflow.conf"
+_STAMP = "checked.json"
+
+
+def spark_jars(progress: Progress = lambda _: None) -> list[Path]:
+    """What pyspark lacks for Delta and Kafka, for `spark.jars`.
+
+    Raises MissingToolError without pyspark, a JDK 17+ or, the first time, a network.
+    """
+    _pyspark_jars()
+    return jar_set("spark-jars", files(_CONF), progress)
+
+
+def kafka_jars(progress: Progress = lambda _: None) -> list[Path]:
+    """A Kafka broker with its console tools: a whole class path. Raises as `spark_jars` does."""
+    return jar_set("kafka-jars", files(_CONF), progress)
+
+
+def cache_folder() -> Path:
+    """Where this user's fetched and built files are kept: $XDG_CACHE_HOME or ~/.cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or expanded("~/.cache", "XDG_CACHE_HOME")
+    return Path(base, "quotaflow")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds back other processes that would fill the same cache folder at the same time."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(folder.name + ".lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def jar_set(name: str, listed: Traversable, progress: Progress = lambda _: None) -> list[Path]:
+    """The jars of one set, whose two files are in the folder `listed`; raises as `spark_jars`."""
+    java()
+    text = (listed / f"{name}.sha256").read_text(encoding="utf-8")
+    sums = {jar: sha256 for sha256, jar in (line.split() for line in text.splitlines())}
+    folder = cache_folder() / "jars" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    if not _is_as_stamped(folder, sums):
+        with locked(folder):
+            if not (_is_as_stamped(folder, sums) or _is_intact(folder, sums)):
+                _fetch_into(folder, listed / f"{name}.xml", sums, progress)
+    return [folder / jar for jar in sums]
+
+
+def _is_as_stamped(folder: Path, sums: dict[str, str]) -> bool:
+    """Whether every jar has the size and time it had when its sum was checked."""
+    try:
+        stamp = json.loads((folder / _STAMP).read_text(encoding="utf-8"))
+        return bool(stamp == _sizes_and_times(folder, sums))
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+def _is_intact(folder: Path, sums: dict[str, str]) -> bool:
+    """Whether jars that only look changed (copied, touched) are the listed ones; stamps them."""
+    try:
+        _check(folder, sums)
+    except (FileNotFoundError, JarError):
+        return False
+    _stamp(folder, sums)
+    return True
+
+
+def _fetch_into(
+    folder: Path, module: Traversable, sums: dict[str, str], progress: Progress
+) -> None:
+    """Fill a folder of its own, then put it in place in one step: nothing is ever half there."""
+    name = module.name.removesuffix(".xml")
+    for left_over in folder.parent.glob(f".{name}-*"):
+        shutil.rmtree(left_over)
+    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder.parent) as scratch:
+        fresh = Path(scratch, "jars")
+        _run_ivy(module, Path(scratch), len(sums), progress)
+        _check(fresh, sums)
+        _stamp(fresh, sums)
+        if folder.exists():
+            folder.rename(Path(scratch, "damaged"))
+        fresh.rename(folder)
+
+
+def _run_ivy(module: Traversable, scratch: Path, total: int, progress: Progress) -> None:
+    name = module.name.removesuffix(".xml")
+    progress(f"fetching {name}, once: 0 of {total}")
+    with (
+        as_file(files(_CONF) / "ivysettings.xml") as settings,
+        as_file(module) as listed,
+    ):
+        command: list[str | Path] = [
+            *(java(), "-Xmx128m", f"-Divy.default.ivy.user.dir={scratch / 'ivy'}"),
+            *("-cp", next(_pyspark_jars().glob("ivy-*.jar")), "org.apache.ivy.Main"),
+            *("-settings", settings, "-cache", scratch / "ivy", "-ivy", listed),
+            *("-retrieve", f"{scratch}/jars/[artifact]-[revision](-[classifier]).[ext]"),
+        ]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        ) as ivy:
+            try:
+                said = _follow(ivy, name, total, progress)
+            finally:
+                ivy.kill()
+    if ivy.returncode != 0:
+        raise MissingToolError(_cannot_fetch(name, total, said))
+
+
+def _follow(ivy: subprocess.Popen[str], name: str, total: int, progress: Progress) -> list[str]:
+    said, fetched = [], 0
+    for line in ivy.stdout or ():
+        said.append(line.strip())
+        if "[SUCCESSFUL" in line:
+            fetched += 1
+            progress(f"fetching {name}, once: {fetched} of {total}")
+    ivy.wait()
+    return said
+
+
+def _cannot_fetch(name: str, total: int, said: list[str]) -> str:
+    causes = (line for line in said if "Exception" in line or "not found" in line.lower())
+    why = next(causes, said[-1] if said else "Ivy said nothing")
+    return (
+        f"cannot fetch {name} ({total} jars, needed once; later runs work offline): {why}. "
+        "Connect this machine to Maven Central (JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=... for a "
+        f"proxy), or copy {cache_folder() / 'jars'} from a machine that has it"
+    )
+
+
+def _check(folder: Path, sums: dict[str, str]) -> None:
+    for jar, expected in sums.items():
+        with (folder / jar).open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+        if found != expected:
+            raise JarError(
+                f"{jar} is not the jar that was tested: sha256 expected {expected}, found {found}; "
+                "nothing was kept. A proxy may have answered in Maven Central's place"
+            )
+
+
+def _stamp(folder: Path, sums: dict[str, str]) -> None:
+    part = folder / f"{_STAMP}.part"
+    part.write_text(json.dumps(_sizes_and_times(folder, sums)), encoding="utf-8")
+    part.rename(folder / _STAMP)
+
+
+def _sizes_and_times(folder: Path, sums: dict[str, str]) -> dict[str, list[int]]:
+    stats = {jar: (folder / jar).stat() for jar in sums}
+    return {jar: [stat.st_size, stat.st_mtime_ns] for jar, stat in stats.items()}
+
+
+def _pyspark_jars() -> Path:
+    spec = find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingToolError(f"pyspark is not installed: {extras.install('local')}")
+    return Path(spec.submodule_search_locations[0], "jars")

@@ -1,0 +1,198 @@
+"""Whose rows a checkpoint counts: its topic's id, and the tables it fills.
+
+Spark notices neither a topic that was made again under its name and has grown past the checkpoint,
+nor a checkpoint that was lost or copied; all of them would lose or double rows silently.
+"""
+
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.errors import CheckpointError
+from quotaflow.pipelines.streaming.checkpoints import newest_batch, query_id
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+# No query comes to as many batches: such a number is a time in ms, of what no micro-batch did.
+_TIMES_BEGIN = 10**11
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIdentity:
+    """The topic a checkpoint's offsets belong to; kept beside the checkpoint."""
+
+    cluster_id: str
+    topic: str
+    topic_id: str
+
+
+def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> None:
+    """Raise CheckpointError unless the checkpoint belongs to this very topic.
+
+    With `accept_new` a checkpoint of another topic is moved aside, and the topic is read from its
+    beginning; the rows read before stay.
+    """
+    file = checkpoint.with_suffix(".topic.json")
+    known = TopicIdentity(**json.loads(file.read_text("utf-8"))) if file.exists() else None
+    if is_begun(checkpoint) and known != now:
+        if not accept_new:
+            raise CheckpointError(_other_topic(checkpoint, known, now))
+        _set_aside(checkpoint)
+    if known != now:
+        _start_file(checkpoint).unlink(missing_ok=True)
+    _keep(file, json.dumps(asdict(now)))
+
+
+def cluster_ids(checkpoints: Path) -> set[str]:
+    """The clusters whose topics the checkpoints of this folder belong to."""
+    files = checkpoints.glob("*.topic.json") if checkpoints.is_dir() else ()
+    return {str(json.loads(file.read_text("utf-8"))["cluster_id"]) for file in files}
+
+
+def start_anew(checkpoint: Path, offsets: Mapping[str, Mapping[str, int]]) -> None:
+    """Move a checkpoint aside; the next query reads its topic from these offsets on."""
+    _keep(_start_file(checkpoint), json.dumps(offsets))
+    _set_aside(checkpoint)
+
+
+def starting_offsets(checkpoint: Path) -> str:
+    """Where a query that is not begun starts to read, as Spark's Kafka source takes it."""
+    file = _start_file(checkpoint)
+    return file.read_text("utf-8") if file.exists() else "earliest"
+
+
+def _start_file(checkpoint: Path) -> Path:
+    return checkpoint.with_suffix(".start.json")
+
+
+def _set_aside(checkpoint: Path) -> None:
+    name = query_id(checkpoint) if is_named(checkpoint) else "nameless"
+    aside = checkpoint.with_suffix(f".{name}.old")
+    checkpoint.rename(aside)
+    # Upkeep counts from here how long it is kept: to rename leaves its time as it was.
+    os.utime(aside)
+
+
+def _keep(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_suffix(".new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(file)
+
+
+def batches_written(spark: "SparkSession", warehouse: Warehouse) -> dict[str, dict[str, int]]:
+    """The newest micro-batch of every query that ever counted one, by job and the query's id.
+
+    pipeline_progress tells; its batches of a refresh are times in ms, and not among them.
+    """
+    if not warehouse.exists(spark, PIPELINE_PROGRESS.name):
+        return {}
+    counted = warehouse.read(spark, PIPELINE_PROGRESS.name)
+    counted = counted.where(F.col("batch_id") < _TIMES_BEGIN)
+    newest = counted.groupBy("job", "query_id").agg(F.max("batch_id").alias("batch_id"))
+    found: dict[str, dict[str, int]] = {}
+    for row in newest.collect():
+        found.setdefault(row["job"], {})[row["query_id"]] = row["batch_id"]
+    return found
+
+
+def check_tables(checkpoint: Path, batches: Mapping[str, int], *, accept_new: bool) -> None:
+    """Raise CheckpointError when the checkpoint was lost, or is an old copy.
+
+    `batches` are those of its job that tables hold, as `batches_written` gives them.
+    """
+    newest = newest_batch(checkpoint)
+    if newest < 0 and not is_named(checkpoint):
+        if batches and not accept_new and not _start_file(checkpoint).exists():
+            raise CheckpointError(
+                f"the checkpoint {checkpoint} is gone, but the tables hold what {checkpoint.name} "
+                "wrote: starting over would write every row twice. Put the checkpoint back, or "
+                "read the topic into other tables with --set warehouse.path=FOLDER"
+            )
+        return
+    if newest >= 0:
+        # From the first batch on the checkpoint tells where to read: lost, it is lost.
+        _start_file(checkpoint).unlink(missing_ok=True)
+    if not is_named(checkpoint):
+        raise CheckpointError(_nameless(checkpoint, batches, newest))
+    if old := _old_copy(checkpoint, batches):
+        raise CheckpointError(f"{old}, and going on would lose rows. Restore the newer one")
+
+
+def check_result(checkpoint: Path, batches: Mapping[str, int]) -> None:
+    """Raise CheckpointError when the checkpoint of a result, which may be lost, is so in part,
+    or is an old copy: rows would come out right, but what batches count only once a number does.
+    """
+    if is_begun(checkpoint) and not is_named(checkpoint):
+        raise CheckpointError(
+            f"the checkpoint {checkpoint} lost its file metadata: {_anew(checkpoint)}"
+        )
+    if old := _old_copy(checkpoint, batches):
+        raise CheckpointError(
+            f"{old}, and what it does would not be counted until it has passed that one. "
+            f"Restore the newer one, or {_anew(checkpoint)}"
+        )
+
+
+def _old_copy(checkpoint: Path, batches: Mapping[str, int]) -> str | None:
+    newest = newest_batch(checkpoint)
+    reached = batches.get(query_id(checkpoint), -1) if is_named(checkpoint) else -1
+    if reached <= newest:
+        return None
+    return (
+        f"the checkpoint {checkpoint} ends at batch {newest}, but the tables hold batch {reached} "
+        f"of {checkpoint.name}: it is an old copy"
+    )
+
+
+def _anew(checkpoint: Path) -> str:
+    return (
+        "remove the folder, and the job computes its results anew: "
+        f"rm -r {shlex.quote(str(checkpoint))}"
+    )
+
+
+def is_begun(checkpoint: Path) -> bool:
+    """Whether a query ever started on this checkpoint."""
+    return is_named(checkpoint) or newest_batch(checkpoint) >= 0
+
+
+def is_named(checkpoint: Path) -> bool:
+    """Whether the file is there that holds the query's id."""
+    return (checkpoint / "metadata").exists()
+
+
+def _nameless(checkpoint: Path, batches: Mapping[str, int], newest: int) -> str:
+    """A query without its id would append anew what it appended under that."""
+    file = checkpoint / "metadata"
+    lost = f"the checkpoint {checkpoint} lost its file metadata, which holds the query's id: "
+    ids = [query for query, batch in batches.items() if batch in {newest, newest - 1}]
+    if len(ids) != 1:
+        return f"{lost}put it back, or use another warehouse"
+    # As Spark wrote it to the byte: its checksum may be there still.
+    content = json.dumps({"id": ids[0]}, separators=(",", ":"))
+    return f"{lost}write it again with: printf %s {shlex.quote(content)} > {shlex.quote(str(file))}"
+
+
+def _other_topic(checkpoint: Path, known: TopicIdentity | None, now: TopicIdentity) -> str:
+    if known is None:
+        was = "nothing says which topic its offsets belong to"
+    elif known.cluster_id != now.cluster_id:
+        was = f"it belongs to cluster {known.cluster_id}, and this is {now.cluster_id}"
+    else:
+        was = f"it belongs to {known.topic} with id {known.topic_id}, and now it has {now.topic_id}"
+    return (
+        f"the checkpoint {checkpoint} does not fit topic {now.topic}: {was}. The topic was made "
+        "again, or conf names another cluster. Check that, then start from the topic's beginning "
+        "with --accept-new-topic"
+    )

@@ -1,0 +1,129 @@
+"""`query_progress`: one row per micro-batch of a query, from what Spark tells of it as JSON."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from quotaflow.pipelines.streaming.sources import CAME
+
+Row = dict[str, Any]
+
+_PHASES = {
+    "triggerExecution": "duration_ms",
+    "latestOffset": "latest_offset_ms",
+    "getBatch": "get_batch_ms",
+    "queryPlanning": "query_planning_ms",
+    "walCommit": "wal_commit_ms",
+    "addBatch": "add_batch_ms",
+    "commitOffsets": "commit_offsets_ms",
+}
+_OUTSTANDING = {"behind_files": "numFilesOutstanding", "behind_bytes": "numBytesOutstanding"}
+_STATE = {
+    "state_rows": "numRowsTotal",
+    "state_bytes": "memoryUsedBytes",
+    "late_rows": "numRowsDroppedByWatermark",
+}
+
+
+def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
+    """The row of one batch.
+
+    It is of the cluster its rows are of, where they tell, else of the one given.
+    """
+    newest = (progress.get("observedMetrics") or {}).get(CAME) or {}
+    return {
+        **_of(progress, job, newest.get("cluster_id") or cluster_id),
+        "batch_id": int(progress["batchId"]),
+        "input_rows": came(progress),
+        "input_rows_per_s": _rate(progress, "inputRowsPerSecond"),
+        "processed_rows_per_s": _rate(progress, "processedRowsPerSecond"),
+        **{_PHASES[phase]: ms for phase, ms in progress["durationMs"].items() if phase in _PHASES},
+        **_behind(progress["sources"]),
+        **_state(progress["stateOperators"]),
+    }
+
+
+def of_idle(event: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
+    """The row of a look that found nothing new."""
+    return {**_of(event, job, cluster_id), "input_rows": 0}
+
+
+def came(progress: Mapping[str, Any]) -> int:
+    """Rows that came in; behind Spark Connect only its sources tell.
+
+    Of a topic no more than the batch spans: where frames cannot be held it is read more than once.
+    """
+    return sum(_came(source) for source in progress["sources"])
+
+
+def _came(source: Mapping[str, Any]) -> int:
+    rows = int(source.get("numInputRows") or 0)
+    start, end = _offsets(source.get("startOffset")), _offsets(source.get("endOffset"))
+    if not start or not end:
+        return rows
+    return min(rows, sum(offset - start.get(of, 0) for of, offset in end.items()))
+
+
+def _of(told: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
+    return {
+        "cluster_id": cluster_id,
+        "event_time": datetime.fromisoformat(told["timestamp"]),
+        "job": job,
+        "query_id": told["id"],
+        "run_id": told["runId"],
+    }
+
+
+def _rate(progress: Mapping[str, Any], name: str) -> float | None:
+    told = [source.get(name) for source in progress["sources"]]
+    return _sum(rate if isinstance(rate, int | float) else None for rate in told)
+
+
+def _behind(sources: list[Mapping[str, Any]]) -> Row:
+    offsets = [_offsets_behind(source) for source in sources]
+    return {"behind_offsets": _sum(offsets)} | {
+        column: _sum(_whole((source.get("metrics") or {}).get(name)) for source in sources)
+        for column, name in _OUTSTANDING.items()
+    }
+
+
+def _offsets_behind(source: Mapping[str, Any]) -> int | None:
+    """Records between where the batch ends and where the topic did; None for other sources."""
+    latest, end = _offsets(source.get("latestOffset")), _offsets(source.get("endOffset"))
+    if not latest or end is None:
+        return None
+    # A partition that is new and not read from yet has no end of ours.
+    return sum(max(offset - end.get(partition, 0), 0) for partition, offset in latest.items())
+
+
+def _offsets(told: Any) -> dict[tuple[str, str], int] | None:
+    """Topic and partition -> offset; None where that is not what was told.
+
+    Classic sessions tell JSON, Connect's clients an object or, before Spark 4.2, Python's text.
+    """
+    try:
+        found = json.loads(told) if isinstance(told, str) else told
+        return {
+            (topic, partition): int(offset)
+            for topic, partitions in found.items()
+            for partition, offset in partitions.items()
+        }
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def _state(operators: list[Mapping[str, Any]]) -> Row:
+    return {
+        column: _sum(_whole(operator.get(name)) for operator in operators)
+        for column, name in _STATE.items()
+    }
+
+
+def _whole(told: Any) -> int | None:
+    return int(told) if told is not None and str(told).isdecimal() else None
+
+
+def _sum(numbers: Any) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None

@@ -1,0 +1,159 @@
+"""The only writeStream, and appends that a replayed micro-batch makes once.
+
+Delta skips an append whose (txnAppId, txnVersion) it has seen. The pair goes into the writer's
+options, never the session's conf (that swallows later writes), and the id comes from the
+checkpoint: a constant one with a deleted checkpoint would lose rows silently.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.streaming.checkpoints import drop_unnamed, newest_batch, query_id
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+Trigger = Mapping[str, bool | str]
+ONCE: Trigger = {"availableNow": True}
+# Only upkeep writes between a crash and the replay.
+_NEWEST_COMMITS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One micro-batch of one query; what it appends is appended once, replayed or not.
+
+    `part` tells apart writers that append to one table on behalf of one batch; `replayed` says
+    that an earlier run began this batch, so that some of its appends may be skipped: whoever
+    observes an append must know, for of a skipped one nothing is ever observed.
+    """
+
+    warehouse: Warehouse
+    job: str
+    query_id: str
+    batch_id: int
+    part: str = ""
+    replayed: bool = False
+
+    def append(self, frame: "DataFrame", table: Table) -> None:
+        """Append rows to a table; at most once per table and batch."""
+        self.warehouse.write(self._writer(frame, table).mode("append"), table.name)
+
+    def replace(self, frame: "DataFrame", table: Table, where: str) -> None:
+        """Put these rows in the place of those that match `where`, which they must all match."""
+        writer = self._writer(frame, table).mode("overwrite").option("replaceWhere", where)
+        self.warehouse.write(writer, table.name)
+
+    def recompute(self, frame: "DataFrame", table: Table, where: str) -> None:
+        """As `replace`, and again when it is replayed: for rows that follow from tables alone,
+        which may tell more by then.
+        """
+        rows = frame.select(table.column_names).write.format("delta").mode("overwrite")
+        self.warehouse.write(rows.option("replaceWhere", where), table.name)
+
+    def appended(self, spark: "SparkSession", table: Table) -> int | None:
+        """How many rows this batch appended to a table before it was replayed; None: not yet."""
+        if not self.replayed:
+            return None
+        target = self.warehouse.target(table.name)
+        history = spark.sql(f"DESCRIBE HISTORY {target} LIMIT {_NEWEST_COMMITS}")
+        ours = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
+        found = ours.collect()
+        return int(found[0]["operationMetrics"]["numOutputRows"]) if found else None
+
+    @property
+    def _name(self) -> str:
+        return f"{self.query_id}{self.part} {self.batch_id}"
+
+    def _writer(self, frame: "DataFrame", table: Table) -> "DataFrameWriter":
+        writer = frame.select(table.column_names).write.format("delta")
+        writer = writer.option("txnAppId", self.query_id + self.part)
+        return writer.option("txnVersion", self.batch_id).option("userMetadata", self._name)
+
+    def report(
+        self, spark: "SparkSession", counts: "list[Count]", cluster_id: str | None, time: datetime
+    ) -> None:
+        """Append what the batch counted to pipeline_progress; no cluster: nothing tells of one.
+
+        A count of no rows tells nothing, unless it says that nothing is there. What is later than
+        now is of a clock that is ahead, and must not make it look fresh.
+        """
+        fixed = {
+            "cluster_id": cluster_id,
+            # Without a zone, as Spark collects times, it is this machine's; Arrow takes it for UTC.
+            "event_time": min(time.astimezone(UTC), datetime.now(UTC)),
+            "job": self.job,
+            "query_id": self.query_id,
+            "batch_id": self.batch_id,
+        }
+        rows = [fixed | count.row() for count in counts if count.rows or count.is_nothing_there]
+        table = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
+        self.append(frames.of(spark, table), PIPELINE_PROGRESS)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Rows of a batch with one outcome.
+
+    in, out, left_out, quarantined, late, failed, lost or removed. `is_nothing_there`: somebody was
+    asked, and answered that there is none.
+    """
+
+    outcome: str
+    rows: int
+    target: str | None = None
+    reason: str | None = None
+    is_nothing_there: bool = False
+
+    def row(self) -> dict[str, object]:
+        """The count's own columns of pipeline_progress."""
+        return {
+            "target": self.target,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "row_count": self.rows,
+        }
+
+
+def rows_by_cluster(rows: "DataFrame") -> dict[str | None, int]:
+    """How many rows there are of each cluster; of none where they have no cluster_id."""
+    of = F.col("cluster_id") if "cluster_id" in rows.columns else F.lit(None).cast("string")
+    return {row["of"]: row["count"] for row in rows.groupBy(of.alias("of")).count().collect()}
+
+
+def start(
+    frame: "DataFrame",
+    job: str,
+    warehouse: Warehouse,
+    write: "Callable[[DataFrame, Batch], None]",
+    trigger: Trigger,
+) -> "StreamingQuery":
+    """Start a query that hands every micro-batch to `write`."""
+    checkpoint = warehouse.checkpoint(job)
+    begun = newest_batch(checkpoint)
+    drop_unnamed(checkpoint)
+
+    def write_batch(frame: "DataFrame", batch_id: int) -> None:
+        batch = Batch(warehouse, job, query_id(checkpoint), batch_id, replayed=batch_id <= begun)
+        write(frame, batch)
+
+    return _writer(frame, job, warehouse, trigger).foreachBatch(write_batch).start()
+
+
+def _writer(
+    frame: "DataFrame", job: str, warehouse: Warehouse, trigger: Trigger
+) -> "DataStreamWriter":
+    checkpoint = str(warehouse.checkpoint(job))
+    writer = frame.writeStream.queryName(job).option("checkpointLocation", checkpoint)
+    return writer.trigger(**trigger)  # type: ignore[arg-type]  # the stubs want one keyword each

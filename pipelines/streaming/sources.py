@@ -1,0 +1,125 @@
+"""The only readStream: Kafka topics and Delta tables; and a topic's records of some time."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.config import Conf, Kafka, secrets
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.streaming.time_ranges import Span
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas import events
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CAME = "came"
+"""Observed metric of queries that read a table: the cluster_id of the newest row of a batch."""
+
+RECORDS_PER_TASK = 50_000
+"""Most records of a topic that one task reads: seconds of work, so that no core waits for long."""
+
+_JAAS = "sasl.jaas.config"
+# Spark sets these itself and refuses them from a user.
+_RESERVED = {
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "group.id",
+    "interceptor.classes",
+    "key.deserializer",
+    "key.serializer",
+    "value.deserializer",
+    "value.serializer",
+}
+
+
+def read_topic(
+    spark: "SparkSession", conf: Conf, topic: str, starting_offsets: str = "earliest"
+) -> "DataFrame":
+    """Records of a topic with headers, bounded per micro-batch.
+
+    `starting_offsets` counts for a query that is not begun.
+    """
+    return (
+        spark.readStream.format("kafka")
+        .options(**_reading(conf, topic))
+        .option("startingOffsets", starting_offsets)
+        .option("maxOffsetsPerTrigger", conf.ingest.max_offsets_per_trigger)
+        .load()
+        .transform(with_sane_time)
+    )
+
+
+def read_topic_between(spark: "SparkSession", conf: Conf, topic: str, span: Span) -> "DataFrame":
+    """Records of a topic that were written in a span of time, as Kafka stamps them, once.
+
+    Between two spans that touch no record is lost or told twice: both end at the same offsets.
+    """
+    reader = (
+        spark.read.format("kafka")
+        .options(**_reading(conf, topic))
+        .option("startingTimestamp", _millis(span.start))
+        .option("startingOffsetsByTimestampStrategy", "latest")
+    )
+    if span.end is not None:
+        reader = reader.option("endingTimestamp", _millis(span.end))
+    return with_sane_time(reader.load())
+
+
+def with_sane_time(records: "DataFrame") -> "DataFrame":
+    """No record is before 1970 or later than the year 2100, whatever its producer stamped.
+
+    Microseconds for milliseconds, or less than nothing, are years that Python has no datetime for.
+    """
+    first, last = (F.timestamp_millis(F.lit(ms)) for ms in (0, events.YEAR_2100_MS))
+    sane = F.greatest(first, F.least(last, "timestamp"))
+    return records.withColumn("timestamp", F.when(F.col("timestamp").isNotNull(), sane))
+
+
+def _reading(conf: Conf, topic: str) -> dict[str, str]:
+    """Options of every reader of a topic."""
+    return kafka_options(conf.kafka) | {
+        "subscribe": topic,
+        "failOnDataLoss": "true",
+        "includeHeaders": "true",
+        "maxRecordsPerPartition": str(RECORDS_PER_TASK),
+    }
+
+
+def _millis(time: datetime) -> str:
+    return str(round(time.timestamp() * 1_000))
+
+
+def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: str) -> "DataFrame":
+    """Rows appended to a table, bounded per micro-batch; rewrites by upkeep are skipped.
+
+    Tells of which cluster they are under the name CAME (an observed metric of the query).
+    """
+    reader = (
+        spark.readStream.format("delta")
+        .option("skipChangeCommits", "true")
+        .option("maxBytesPerTrigger", conf.results.max_bytes_per_trigger)
+    )
+    if conf.warehouse.catalog_schema:
+        rows = reader.table(warehouse.target(table))
+    else:
+        rows = reader.load(str(warehouse.folder(table)))
+    return rows.observe(CAME, F.max_by("cluster_id", "event_time").alias("cluster_id"))
+
+
+def kafka_options(kafka: Kafka) -> dict[str, str]:
+    """Kafka client properties as options of Spark's Kafka source, secrets looked up.
+
+    Handed to the reader only, never to Spark's conf: that is shown in its UI and event log.
+    """
+    reserved = sorted(_RESERVED & kafka.properties.keys())
+    if reserved:
+        raise ConfigError(
+            f"kafka.properties.{reserved[0]} is set by Spark's Kafka source: leave it out"
+        )
+    # Our own consumers must not push telemetry into the topic they read.
+    known = {"enable.metrics.push": "false"} | secrets.resolve(kafka.properties)
+    if _JAAS in known:
+        known[_JAAS] = kafka.login_module_prefix + known[_JAAS]
+    return {f"kafka.{key}": value for key, value in known.items()}

@@ -1,0 +1,61 @@
+"""What Spark keeps of a query that reads a topic: how far it came, and whether it was cut off."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from quotaflow.pipelines.streaming.checkpoints import newest_batch
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Where a query goes on: the next offset of each partition, and when that was planned (ms).
+
+    `cut_off` is the micro-batch that was begun and not committed, with the offsets it was to end
+    at; None where the last one was.
+    """
+
+    offsets: Mapping[int, int]
+    planned_ms: int = 0
+    cut_off: int | None = None
+    cut_off_ends: Mapping[int, int] | None = None
+
+
+def reached(checkpoint: Path, topic: str) -> Reached | None:
+    """How far a checkpoint's query has read a topic.
+
+    None before its first micro-batch, and where Spark tells it in a way we do not know.
+    """
+    try:
+        return _reached(checkpoint, topic)
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _reached(checkpoint: Path, topic: str) -> Reached | None:
+    newest = newest_batch(checkpoint)
+    if newest < 0:
+        return None
+    ends, planned_ms = _planned(checkpoint / "offsets" / str(newest), topic)
+    if (checkpoint / "commits" / str(newest)).exists():
+        return Reached(ends, planned_ms)
+    if newest:
+        begins, planned_ms = _planned(checkpoint / "offsets" / str(newest - 1), topic)
+    else:
+        begins = _offsets((checkpoint / "sources" / "0" / "0").read_bytes().decode(), topic)
+    return Reached(begins, planned_ms, newest, ends)
+
+
+def _planned(file: Path, topic: str) -> tuple[Mapping[int, int], int]:
+    """The offsets one file of Spark's log of them ends at, and when it was written."""
+    text = file.read_text(encoding="utf-8")
+    _version, metadata, *_sources = text.splitlines()
+    return _offsets(text, topic), int(json.loads(metadata)["batchTimestampMs"])
+
+
+def _offsets(text: str, topic: str) -> Mapping[int, int]:
+    """What a line such as {"topic":{"0":12}} says; the topic may be named as a key of metadata."""
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    (found,) = [line[topic] for line in lines if topic in line][-1:]
+    return {int(partition): int(offset) for partition, offset in found.items()}

@@ -1,0 +1,100 @@
+"""What commands write: rows to stdout as a table, JSON or CSV; everything else to stderr."""
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+import typer
+
+from quotaflow.pipelines.terminal import grid, values
+
+MOST_ROWS_ON_TERMINAL = 1_000
+
+
+def write(
+    rows: Iterable[dict[str, Any]],
+    names: Sequence[str],
+    *,
+    as_json: bool = False,
+    as_csv: bool = False,
+    by_worth: bool = True,
+) -> None:
+    """Print rows in the format asked for; without one, as a table that fits the terminal."""
+    if as_json:
+        lines(values.json_line(row) for row in rows)
+    elif as_csv:
+        lines(_csv(rows, names))
+    else:
+        _table(rows, names, by_worth=by_worth)
+
+
+def lines(texts: Iterable[str]) -> None:
+    """Print lines to stdout; quietly no more of them once nobody reads on (`| head`).
+
+    What else the command does, and its exit code, stay as they are.
+    """
+    _printed(texts)
+
+
+def lines_while_read(texts: Iterable[str]) -> None:
+    """As `lines`, of what comes until somebody stops it: ends the command once nobody reads on."""
+    if not _printed(texts):
+        raise typer.Exit(0)
+
+
+def _printed(texts: Iterable[str]) -> bool:
+    try:
+        for text in texts:
+            sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at exit: there must be somewhere to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
+
+
+def note(text: str) -> None:
+    """Tell the person at the terminal, apart from what a program may read on stdout.
+
+    Nobody need be there any more: work, and giving back above all, goes on.
+    """
+    with suppress(OSError):
+        typer.echo(values.visible(text), err=True)
+
+
+def error(text: str) -> None:
+    """One line that says what went wrong."""
+    prefix = typer.style("error:", fg=typer.colors.RED, bold=True)
+    with suppress(OSError):
+        typer.echo(f"{prefix} {values.visible(' '.join(text.split()))}", err=True)
+
+
+def _csv(rows: Iterable[dict[str, Any]], names: Sequence[str]) -> Iterator[str]:
+    yield _csv_line(names)
+    for row in rows:
+        yield _csv_line([values.csv_cell(row.get(name)) for name in names])
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue()
+
+
+def _table(rows: Iterable[dict[str, Any]], names: Sequence[str], *, by_worth: bool) -> None:
+    held = list(islice(rows, MOST_ROWS_ON_TERMINAL + 1))
+    shown = held[:MOST_ROWS_ON_TERMINAL]
+    drawn, left_out = grid.draw(shown, names, by_worth=by_worth)
+    lines(drawn)
+    if left_out:
+        note(f"no room for {', '.join(left_out)}: --json has every column")
+    if len(held) > len(shown):
+        note(f"only the first {len(shown)} rows are shown: --json and --csv have all")
+    if not held:
+        note("no rows")

@@ -1,0 +1,76 @@
+"""SQL views analysts use, one file each in schemas/views, in what Spark and DataFusion share.
+
+Two functions they do not share are written as Spark has them: unix_millis(column) and
+unix_micros(column), of a column that holds microseconds as every Delta table's does.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.view import View, parse, split
+
+_TEXT = re.compile(r"'(?:[^']|'')*'")
+_IN_DATAFUSION = {
+    re.compile(r"\bunix_millis\(([\w.]+)\)"): r"CAST(floor(CAST(\1 AS BIGINT) / 1e3) AS BIGINT)",
+    re.compile(r"\bunix_micros\(([\w.]+)\)"): r"CAST(\1 AS BIGINT)",
+}
+
+
+@cache
+def load() -> Mapping[str, View]:
+    """Every view by name, each after the views it reads. Raises ViewHeadError."""
+    files = sorted(_files(resources.files("quotaflow.schemas.views")), key=lambda file: file.name)
+    parts = {
+        file.name.removesuffix(".sql"): split(file.read_text(encoding="utf-8")) for file in files
+    }
+    reads = {name: set(named(sql, parts)) - {name} for name, (_, sql) in parts.items()}
+    described = {
+        table.name: {column.name: column.comment for column in table.columns}
+        for table in TABLES.values()
+    }
+    found: dict[str, View] = {}
+    for name in TopologicalSorter(reads).static_order():
+        head, sql = parts[name]
+        sources = {source: described[source] for source in named(sql, described)}
+        found[name] = parse(name, head, sql, sources)
+        described[name] = {column.name: column.comment for column in found[name].columns}
+    return found
+
+
+def _files(folder: Traversable) -> Iterator[Traversable]:
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _files(each)
+        elif each.name.endswith(".sql"):
+            yield each
+
+
+def create_in_datafusion(view: View) -> str:
+    """CREATE VIEW in DataFusion's SQL, for a session that has the tables under their names."""
+    text = f"CREATE OR REPLACE VIEW {view.name} AS\n{view.sql}"
+    for spark, datafusion in _IN_DATAFUSION.items():
+        text = spark.sub(datafusion, text)
+    return text
+
+
+def named(sql: str, names: Mapping[str, object]) -> list[str]:
+    """Which of `names` stand as words in a SQL text (not in its strings), in their own order."""
+    words = set(re.findall(r"\w+", _TEXT.sub("", sql).lower()))
+    return [name for name in names if name in words]
+
+
+def needed(sql: str) -> tuple[list[str], list[str]]:
+    """Tables and views that a query names, and those that its views need, in order of need."""
+    known = load()
+    wanted = set(named(sql, known))
+    for name in reversed(list(known)):
+        if name in wanted:
+            wanted.update(named(known[name].sql, known))
+    in_order = [name for name in known if name in wanted]
+    everything = " ".join([sql, *(known[name].sql for name in in_order)])
+    return named(everything, TABLES), in_order

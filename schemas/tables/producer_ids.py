@@ -1,0 +1,102 @@
+"""Tables about producer ids (KIP-936): who was given which, and how many new ones came."""
+
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, MINUTE, PRODUCER_ID
+from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
+
+PRODUCER_ID_RATES = Table(
+    name="producer_id_rates",
+    comment=(
+        "New producer ids per principal, broker and second (KIP-936). Open loop: nobody was "
+        "throttled. Aligned time: the broker's own figures may differ by one sample"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        Column("event_time", TIMESTAMP, "start of the aligned second"),
+        Column(
+            "broker_id",
+            INT,
+            "broker that counted: the one that answered; for activations the partition's leader",
+        ),
+        Column(
+            "principal",
+            STRING,
+            "principal, as Kafka prints it; null for activations of ids of unknown owner",
+        ),
+        Column(
+            "kind",
+            STRING,
+            "allocation: ids handed out or used in transactions, by the second; activation: ids a "
+            "leader held for the first time, by the snapshot. Never to be added up",
+        ),
+        Column("sightings", LONG, "producer ids seen in this second, repeats included"),
+        Column("new_ids", LONG, "ids the timed Bloom filter had not seen"),
+        Column("new_ids_exact", LONG, "ids new by exact count, beside the filter's"),
+        Column(
+            "rate_per_s",
+            DOUBLE,
+            "new_ids over the aligned windows ending here / their span; for activations, over the "
+            "time since the snapshot before, null at the first",
+        ),
+        Column(
+            "tokens",
+            DOUBLE,
+            "token bucket: quota x windows x size at most; may be negative; null for activations",
+        ),
+        Column("quota_per_s", DOUBLE, "producer_ids_rate this principal is held to, from conf"),
+        Column(
+            "throttle_time_ms",
+            LONG,
+            "-tokens / quota in ms, 0 while tokens are left; null for activations",
+        ),
+        Column(
+            "throttle_time_avg_ms",
+            DOUBLE,
+            "mean of the throttle times told over the windows ending here, one for each second "
+            "with new ids over the quota; 0 where none was told (the KIP's throttle-time)",
+        ),
+        Column("is_violating", BOOLEAN, "tokens below zero; for activations, rate over quota"),
+    ),
+    key=("cluster_id", "event_time", "broker_id", "principal", "kind"),
+    time="event_time",
+    partitioning=("event_date", "kind"),
+)
+
+PRODUCER_ID_USES = Table(
+    name="producer_id_uses",
+    comment=(
+        "One row per minute, broker, client and producer id: the id was given to the client or "
+        "named by its transactional requests. A row without an id counts what a client that was "
+        "given one in this minute produced: stock brokers log no id of a PRODUCE request"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        Column("broker_id", INT, "broker that answered"),
+        *CLIENT[:5],
+        Column(
+            "client_pattern",
+            STRING,
+            "client_id with * for numbers and random parts: what instances of one program share",
+        ),
+        Column("transactional_id", STRING, "transactional.id, null for idempotent producers"),
+        PRODUCER_ID,
+        Column("producer_epoch", INT, "its greatest epoch in this minute"),
+        Column("first_seen", TIMESTAMP, "first such request"),
+        Column("last_seen", TIMESTAMP, "last such request"),
+        Column("requests", LONG, "such requests, PRODUCE among them"),
+        Column("allocations", LONG, "answers of INIT_PRODUCER_ID among them"),
+        Column("produce_requests", LONG, "PRODUCE requests among them"),
+    ),
+    key=(
+        "cluster_id",
+        "event_time",
+        "broker_id",
+        *(column.name for column in CLIENT[:5]),
+        "transactional_id",
+        "producer_id",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)

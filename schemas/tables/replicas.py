@@ -1,0 +1,156 @@
+"""`preferred_replicas`: whom consumers read from, and who is nearer (KIP-392)."""
+
+import pyarrow as pa
+
+from quotaflow.schemas.columns import (
+    CLIENT,
+    CLUSTER_ID,
+    EVENT_DATE,
+    MINUTE,
+    PARTITION,
+    TOPIC,
+    TOPIC_ID,
+)
+from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, Column, Table
+
+PREFERRED_REPLICAS = Table(
+    name="preferred_replicas",
+    comment=(
+        "Which broker each consumer read a partition from, which one it should have been told, and "
+        "which one is nearest (KIP-392), one row per minute, consumer, partition and broker; of "
+        "answers with records or with a preferred replica. Leaders, in-sync replicas, racks and "
+        "configs are those of the last snapshot by then, of the first one for what was before it"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        *CLIENT[:2],
+        Column("client_rack", STRING, "client.rack, or the rack conf's racks give its address"),
+        Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the consumer told none"),
+        TOPIC_ID,
+        TOPIC,
+        PARTITION,
+        Column("broker_id", INT, "broker that answered"),
+        Column("broker_rack", STRING, "broker.rack of it"),
+        Column("api_version", INT, "least version of the FETCHes; under 11 they tell no rack"),
+        Column("fetches", LONG, "answers with records"),
+        Column("bytes", LONG, "record bytes in them, as compressed by the producer"),
+        Column("redirects", LONG, "answers that named a preferred replica, and hold no records"),
+        Column("named_replica", INT, "the last one named"),
+        Column("leader_id", INT, "broker that leads the partition"),
+        Column("leader_rack", STRING, "broker.rack of the leader"),
+        Column(
+            "expected_replica",
+            INT,
+            "broker the leader should send the consumer to by its replica.selector.class and the "
+            "client.rack told, the leader itself included; null: not known, see eligibility",
+        ),
+        Column(
+            "expected_reason",
+            STRING,
+            "why: no_selector, selector_unknown (a class of somebody's own), no_client_rack, "
+            "leader_in_rack, follower_in_rack, no_replica_in_rack or not_eligible_in_rack (those "
+            "there are out of sync or offline); null: not known",
+        ),
+        Column(
+            "recommended_replica",
+            INT,
+            "broker to read from if the selector were Kafka's RackAwareReplicaSelector and the "
+            "consumer told client_rack",
+        ),
+        Column("recommended_reason", STRING, "why, in the words of expected_reason"),
+        Column(
+            "eligible_replicas",
+            pa.list_(INT),
+            "followers in client_rack that are in sync and online, of which Kafka names the one "
+            "that holds most; null unless recommended_reason is follower_in_rack",
+        ),
+        Column(
+            "cross_rack_bytes",
+            LONG,
+            "bytes, where client_rack and broker_rack differ; null: one of them is not known",
+        ),
+        Column(
+            "avoidable_bytes",
+            LONG,
+            "those of them that recommended_replica would have kept in the rack; null: not known",
+        ),
+        Column(
+            "hw_lag",
+            LONG,
+            "highest high watermark the leader told anybody in the minute, less the highest this "
+            "broker told this consumer; null: it is the leader, or the leader told none",
+        ),
+        Column(
+            "eligibility",
+            STRING,
+            "known; offsets_unknown: several replicas of the rack are in sync, and which of them "
+            "holds most is in no log; or what no snapshot had told by then: replicas_unknown, "
+            "leader_unknown, selector_unseen, racks_unknown",
+        ),
+        Column(
+            "is_before_snapshot",
+            BOOLEAN,
+            "the minute was before the first snapshot; null: replicas_unknown",
+        ),
+    ),
+    key=(
+        "cluster_id",
+        "event_time",
+        "principal",
+        "client_id",
+        "client_rack",
+        "is_rack_inferred",
+        "topic_id",
+        "topic",
+        "partition",
+        "broker_id",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
+RACK_TRAFFIC = Table(
+    name="rack_traffic",
+    comment=(
+        "Record bytes between racks, one row per minute, flow, broker and rack of the other side. "
+        "Racks of brokers are those of the last snapshot by then, of the first one before it"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        Column(
+            "flow",
+            STRING,
+            "produced, consumed, or replicated (read by a follower from the leader)",
+        ),
+        Column(
+            "client_rack",
+            STRING,
+            "rack of the other side: a consumer's client.rack, the broker.rack of a follower, else "
+            "the rack conf's racks give the client's address; null: not known",
+        ),
+        Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the client told none"),
+        Column("broker_id", INT, "broker that took or gave the records"),
+        Column("broker_rack", STRING, "broker.rack of it"),
+        Column("requests", LONG, "requests with records"),
+        Column("bytes", LONG, "record bytes, as compressed by the producer"),
+        Column(
+            "cross_rack_bytes",
+            LONG,
+            "bytes, where client_rack and broker_rack differ; null: one of them is not known",
+        ),
+    ),
+    key=(
+        "cluster_id",
+        "event_time",
+        "flow",
+        "client_rack",
+        "is_rack_inferred",
+        "broker_id",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)

@@ -1,0 +1,63 @@
+"""Tables of what requests add up to: traffic per client and topic, and the names of topics."""
+
+from quotaflow.schemas.columns import CLUSTER_ID, EVENT_DATE, MINUTE, TOPIC, TOPIC_ID
+from quotaflow.schemas.table import INT, LONG, STRING, Column, Table
+
+TRAFFIC = Table(
+    name="traffic",
+    comment=(
+        "Record bytes that clients produced and consumed, one row per minute, client, broker and "
+        "topic; of what moved only, refused partitions and followers left out"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        Column("broker_id", INT, "broker that took or gave the bytes"),
+        Column("principal", STRING, "principal, as Kafka prints it"),
+        Column("client_id", STRING, "client.id as the client gave it: untrusted text"),
+        Column("direction", STRING, "produced or consumed"),
+        Column("topic", STRING, "topic, where the request named it"),
+        Column("topic_id", STRING, "id of the topic, where the request named that instead"),
+        Column("client_rack", STRING, "client.rack of a consumer that told it (KIP-392)"),
+        Column("bytes", LONG, "record bytes, as compressed by the producer"),
+    ),
+    key=(
+        "cluster_id",
+        "event_time",
+        "broker_id",
+        "principal",
+        "client_id",
+        "direction",
+        "topic",
+        "topic_id",
+        "client_rack",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)
+
+TOPIC_NAMES = Table(
+    name="topic_names",
+    comment=(
+        "Which topic ids brokers told clients for which topics, one row per minute and id (view "
+        "topic_ids): METADATA and CREATE_TOPICS name topics by both, also those that came and went "
+        "between two snapshots"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        TOPIC_ID,
+        TOPIC,
+        Column(
+            "requests",
+            LONG,
+            "requests that told it; where topic_id is null those whose topics are not known, since "
+            "their body was capped",
+        ),
+    ),
+    key=("cluster_id", "event_time", "topic_id"),
+    time="event_time",
+    partitioning=("event_date",),
+)

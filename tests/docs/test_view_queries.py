@@ -1,0 +1,66 @@
+"""docs/*.md: every query in them runs as it stands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+from ..schemas.views.filled_views import FILLED
+from ..schemas.views.view_rows import Row
+from ..schemas.views.view_tables import make_tables, rows
+
+DOCS = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
+}
+
+
+def blocks(kind: str) -> list[str]:
+    """What stands in the fenced blocks of a kind, in all pages."""
+    fenced = re.compile(rf"^```{kind}\n(.*?)^```$", re.M | re.S)
+    return [text for page in DOCS.values() for text in fenced.findall(page)]
+
+
+def made(folder: Path, content: dict[str, list[Row]]) -> Warehouse:
+    warehouse = Warehouse(config.Warehouse(path=str(folder)))
+    make_tables(warehouse, content)
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    return made(tmp_path_factory.mktemp("empty"), {})
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    return made(tmp_path_factory.mktemp("filled"), FILLED)
+
+
+@pytest.mark.parametrize("query", blocks("sql"))
+def test_a_query_of_a_page_runs_empty_and_filled(
+    query: str, empty: Warehouse, filled: Warehouse
+) -> None:
+    assert rows(empty, query) == []
+    assert rows(filled, query)
+
+
+@pytest.mark.parametrize("page", DOCS)
+def test_a_page_asks_only_what_is_there(page: str) -> None:
+    text = DOCS[page]
+    asked = set(re.findall(r"^FROM (\w+)", text, re.M))
+    known = re.findall(r"^```(?:sql|yaml|\nquotaflow )", text, re.M)
+    assert len(known) == text.count("```") / 2
+    assert asked <= views.load().keys() | TABLES.keys()
+
+
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_a_conf_of_a_page_is_valid(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "conf.yaml"
+    file.write_text(text)
+    assert config.load(file) != config.Conf()

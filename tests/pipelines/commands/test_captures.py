@@ -1,0 +1,94 @@
+"""decode and parse: captured files through the pipeline's own code."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+
+
+def points(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, object]]:
+    assert execute(["decode", *words]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    return [json.loads(line, parse_constant=pytest.fail) for line in lines]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_every_codec_gives_the_points_of_the_payload(
+    capsys: pytest.CaptureFixture[str], golden: Path, codec: str
+) -> None:
+    plain = points(capsys, str(golden / "otlp/java-cons-bob.data.bin"))
+    packed = golden / f"otlp/java-cons-bob.codec.{codec}"
+    assert points(capsys, str(packed), "--codec", codec) == plain
+    assert len(plain) > 100
+    assert list(plain[0]) == CLIENT_METRICS.column_names
+
+
+def test_a_payload_may_come_on_stdin(
+    capsys: pytest.CaptureFixture[str], golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payload = (golden / "otlp/rdk-idem-alice.data.bin").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(payload), encoding="utf-8"))
+    assert points(capsys, "-") == points(capsys, str(golden / "otlp/rdk-idem-alice.data.bin"))
+
+
+def test_an_empty_payload_is_legal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    assert points(capsys, str(tmp_path / "empty")) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param([], "not_otlp", id="compressed and not said so"),
+        pytest.param(["--codec", "gzip"], "corrupt_payload", id="another codec"),
+        pytest.param(
+            ["--codec", "zstd", "--set", "payloads.max_decoded_bytes=100"],
+            "payload_too_large",
+            id="a bound of conf",
+        ),
+        pytest.param(["--set", "ingest.max_line_bytes=10"], "max_line_bytes = 10", id="a big file"),
+    ],
+)
+def test_an_unreadable_payload_is_one_error_with_its_reason(
+    capsys: pytest.CaptureFixture[str], golden: Path, words: list[str], said: str
+) -> None:
+    assert execute(["decode", str(golden / "otlp/java-cons-bob.codec.zstd"), *words]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_lines_become_rows_and_unreadable_ones_reasons(
+    capsys: pytest.CaptureFixture[str], golden: Path, tmp_path: Path
+) -> None:
+    bare = (golden / "lines/produce.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    stock = f"[2026-11-21 01:01:01,000] DEBUG Completed request:{bare} (kafka.request.logger)"
+    envelope = f'{{"ts":1795219200000,"broker":2,"r":{bare}}}'
+    forwarded = bare.replace('"isForwarded":false', '"isForwarded":true')
+    long = "x" * 60_000
+    file = tmp_path / "request.log"
+    lines = [bare, stock, envelope, "garbage", long, '{"a":1}', forwarded]
+    file.write_text("\r\n".join(lines), encoding="utf-8")
+    assert execute(["parse", str(file), "--set", "ingest.max_line_bytes=50000"]) == 1
+    told = capsys.readouterr()
+    rows = [json.loads(line) for line in told.out.splitlines()]
+    assert [row["source_offset"] for row in rows] == [1, 2, 3]
+    assert {row["api"] for row in rows} == {"PRODUCE"}
+    assert list(rows[0]) == REQUESTS.column_names
+    assert (rows[2]["broker_id"], rows[2]["event_time"]) == (2, "2026-11-21T00:00:00.000000Z")
+    bad = [json.loads(line) for line in told.err.splitlines() if line.startswith('{"line"')]
+    assert [(b["line"], b["reason"]) for b in bad] == [
+        (4, "not_json"),
+        (5, "line_too_long"),
+        (6, "not_a_request_line"),
+    ]
+    assert "7 lines: 3 rows, 3 unreadable, 1 left out (1 forwarded_copy)" in told.err

@@ -1,0 +1,110 @@
+"""check from the command line."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.quality import check
+from quotaflow.pipelines.quality.check import Asked, Found
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import NOON
+
+Check = Callable[..., Found]
+
+
+def result(severity: str, *, success: bool) -> dict[str, Any]:
+    row = {"event_time": NOON, "run_id": "r", "suite": "requests", "expectation": severity}
+    return row | {"severity": severity, "success": success, "details": "keys are unique"}
+
+
+def run(warehouse: Warehouse, *words: str) -> int:
+    return execute(["check", "--set", f"warehouse.path={warehouse.conf.folder}", *words])
+
+
+@pytest.fixture
+def finds(monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse) -> Callable[..., list[Asked]]:
+    """What a check is to find; what it was asked comes into the list that is returned."""
+
+    def of(*rows: dict[str, Any]) -> list[Asked]:
+        asked: list[Asked] = []
+
+        def found(_conf: object, of: Asked, *_: object) -> Found:
+            asked.append(of)
+            return Found(rows, warehouse.conf.folder / "index.html" if rows else None)
+
+        monkeypatch.setattr(check, "check", found)
+        return asked
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("severity", "success", "code", "said"),
+    [
+        pytest.param("critical", False, 1, "1 critical and 0 others not met", id="critical"),
+        pytest.param("warning", False, 0, "0 critical and 1 others not met", id="a warning"),
+        pytest.param("critical", True, 0, "0 critical and 0 others not met", id="all is well"),
+    ],
+)
+def test_the_exit_code_says_whether_something_critical_failed(
+    capsys: pytest.CaptureFixture[str],
+    finds: Callable[..., list[Asked]],
+    warehouse: Warehouse,
+    *,
+    severity: str,
+    success: bool,
+    code: int,
+    said: str,
+) -> None:
+    finds(result(severity, success=success))
+    assert run(warehouse) == code
+    told = capsys.readouterr()
+    assert said in told.err
+    assert ("requests" in told.out) is not success
+
+
+def test_json_has_all_that_was_checked(
+    capsys: pytest.CaptureFixture[str], finds: Callable[..., list[Asked]], warehouse: Warehouse
+) -> None:
+    asked = finds(result("critical", success=True), result("warning", success=False))
+    assert run(warehouse, "--json", "--table", "requests", "--since", "2026-11-21T12:00:00Z") == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["success"] for line in lines] == [True, False]
+    assert (asked[0].names, asked[0].since) == (["requests"], NOON)
+
+
+def test_nothing_new_is_said(
+    capsys: pytest.CaptureFixture[str], finds: Callable[..., list[Asked]], warehouse: Warehouse
+) -> None:
+    finds()
+    assert run(warehouse) == 0
+    assert "nothing is new since the last check" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--table", "request"), "no table request is checked (did you mean requests?)"),
+        (("--table", "quality_results"), "no table quality_results is checked"),
+        (("--json", "--csv"), "--json and --csv exclude each other"),
+        (("--since", "yesterday"), "--since 'yesterday': write how long ago"),
+    ],
+)
+def test_wrong_use_is_told(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, words: tuple[str, ...], said: str
+) -> None:
+    assert run(warehouse, *words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_the_extra_it_says_how_to_get_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse
+) -> None:
+    monkeypatch.setitem(sys.modules, "great_expectations", None)
+    assert run(warehouse) == 1
+    assert "-py3-none-any.whl[quality]'" in capsys.readouterr().err

@@ -1,0 +1,179 @@
+"""How the command line is used: errors in one line with the nearest right word, and exit codes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.__main__ import app, execute
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.terminal import output
+
+QUOTAFLOW = [sys.executable, "-m", "quotaflow.pipelines"]
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty home, so that no conf or table of this machine is looked at."""
+    monkeypatch.setenv("QUOTAFLOW_HOME", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        pytest.param("shwo requests", 2, "Did you mean 'show'", id="a command"),
+        pytest.param("show requests --limt 3", 2, "--limit", id="an option"),
+        pytest.param("show", 2, "Missing argument 'TABLE'", id="no argument"),
+        pytest.param("show requets", 2, "did you mean requests?", id="a table"),
+        pytest.param("ddl requets", 2, "did you mean requests?", id="a table of ddl"),
+        pytest.param(
+            "show requests --limit 0",
+            2,
+            "Invalid value '0' for '--limit': Input should be greater than or equal to 1",
+            id="no rows wanted",
+        ),
+        pytest.param(
+            "what-if --producer-ids-rate abc", 2, "'abc' for '--producer-ids-rate'", id="no rate"
+        ),
+        pytest.param("capture --broker 1 --broker x", 2, "'x' for '--broker'", id="no broker"),
+        pytest.param("show requests --since soon", 2, "--since 'soon'", id="no time"),
+        pytest.param("show requests --since 999999999d", 2, "before any time", id="far ago"),
+        pytest.param("show requests --json --csv", 2, "exclude each other", id="two formats"),
+        pytest.param("show desired_configs --since 1h", 1, "was never made", id="a view"),
+        pytest.param(
+            "show requests", 1, "quotaflow run ingest_request_log --once", id="never made"
+        ),
+        pytest.param("sql select", 1, "error:", id="half a query"),
+        pytest.param("sql drop", 2, "only queries", id="no query"),
+        pytest.param("run", 2, "exactly one of --once and --every", id="how often"),
+        pytest.param("run --once --every 10s", 2, "exactly one of", id="both"),
+        pytest.param("run --every 10", 2, "write 10s, 5m", id="no duration"),
+        pytest.param("run --every 0s", 2, "write 10s, 5m", id="no time at all"),
+        pytest.param("run client_metric --once", 2, "did you mean client_metrics?", id="a job"),
+        pytest.param("run factz --once", 2, "did you mean facts?", id="a group of jobs"),
+        pytest.param(
+            "run factz --once", 2, "groups are facts, results", id="what groups there are"
+        ),
+        pytest.param(
+            "run ingest_otlp --once",
+            2,
+            "ingest_otlp reads ingest.otlp_topic, which conf sets to null",
+            id="a job that is off",
+        ),
+        pytest.param(
+            "backfill ingest_otlp --from 2d",
+            2,
+            "ingest_otlp reads ingest.otlp_topic, which conf sets to null",
+            id="a job that is off, of backfill",
+        ),
+        pytest.param(
+            "backfill ingest_recever --from 2d", 2, "did you mean ingest_receiver?", id="backfill"
+        ),
+        pytest.param(
+            "backfill fetches --from 2d", 2, "no job fetches reads a topic", id="of no topic"
+        ),
+        pytest.param("tables --set warehouse.pth=x", 2, "did you mean path?", id="a key"),
+        pytest.param("tables --conf nowhere.yaml", 2, "cannot read conf nowhere.yaml", id="a file"),
+        pytest.param("decode nowhere", 2, "cannot read nowhere", id="a capture"),
+        pytest.param("decode nowhere --codec zst", 2, "did you mean zstd?", id="a codec"),
+        pytest.param(
+            "decode nowhere --codec 7z", 2, "one of none gzip snappy lz4 zstd", id="no codec"
+        ),
+    ],
+)
+def test_wrong_use_is_one_line_and_an_exit_code(
+    capsys: pytest.CaptureFixture[str], line: str, code: int, said: str
+) -> None:
+    assert execute(line.split()) == code
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err
+    assert told.err.count("\n") == 1
+    assert told.err.startswith("error: ")
+
+
+def test_an_error_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    output.error(str(KafkaError("b\x1b[2J\nc")))
+    assert capsys.readouterr().err == "error: b\\x1b[2J c\n"
+
+
+@pytest.mark.parametrize("command", [command.name for command in app().registered_commands])
+def test_every_command_says_what_it_does_and_gives_an_example(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert execute([command, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert f"Example: quotaflow {command}" in told
+
+
+def test_nothing_asked_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    execute([])
+    said = capsys.readouterr()
+    assert "Usage: quotaflow" in said.out + said.err
+
+
+def test_the_help_has_every_exit_code_the_docs_have(capsys: pytest.CaptureFixture[str]) -> None:
+    execute(["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    docs = " ".join((ROOT / "docs" / "commands.md").read_text("utf-8").split())
+    told = docs[docs.index("Exit codes: ") :].partition(". ")[0]
+    assert told.endswith("130 Ctrl-C")
+    assert told in said
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
+        "execute(['show', '--help'])\n"
+        "print(sorted({'pyarrow', 'pyspark', 'deltalake', 'kafka', 'yaml'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.endswith("\n[]\n")
+
+
+def test_jobs_are_listed_with_what_they_read_and_fill(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["jobs", "--csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "name,meaning,reads,fills"
+    assert any(line.startswith("request_results,") for line in lines)
+
+
+def test_ctrl_c_ends_cleanly() -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    command = [*QUOTAFLOW, "decode", "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        time.sleep(3)  # until it waits for its input
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines() == [b"stopped"]
+
+
+@pytest.mark.parametrize(("command", "extra"), [("jobs", "local"), ("demo", "demo")])
+def test_a_package_of_an_extra_that_is_missing_is_named(command: str, extra: str) -> None:
+    code = (
+        "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
+        "sys.modules['pyspark'] = None\n"
+        f"sys.exit(10 + execute([{command!r}]))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert said.returncode == 11
+    assert said.stderr.startswith("error: pyspark")
+    assert f"-py3-none-any.whl[{extra}]'" in said.stderr
+
+
+def test_the_help_does_without_what_another_command_lacks() -> None:
+    code = (
+        "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
+        "sys.modules['pyspark'] = None\nsys.exit(execute(['--help']))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "show" in said.stdout

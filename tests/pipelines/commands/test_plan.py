@@ -1,0 +1,267 @@
+"""plan and doctor from the command line."""
+
+import json
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.kafka import admin
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import NOON, violation
+from ...schemas.views.view_rows import HOSTILE, Row, fresh, setting, throttled
+from ...schemas.views.view_tables import make_tables
+
+HALF_AN_HOUR = timedelta(minutes=30)
+
+
+def seen_now(content: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """The tables with facts and a snapshot of this moment: older ones freeze a plan."""
+    return content | {"pipeline_progress": fresh(datetime.now(UTC))}
+
+
+def plan(warehouse: Warehouse, *words: str) -> int:
+    return execute(["plan", "--set", f"warehouse.path={warehouse.conf.folder}", *words])
+
+
+def test_changes_wait_with_exit_code_three(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    of_late = datetime.now(UTC) - HALF_AN_HOUR
+    principals = ("User:mallory", "User:broker", "User:o'b\x1b[2J")
+    rates = [violation(principal, of_late) for principal in principals]
+    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    assert plan(warehouse) == 3
+    told = capsys.readouterr()
+    assert "2 changes wait in plan " in told.err
+    assert "Nothing was applied" in told.err
+    assert "--entity-name mallory --add-config producer_ids_rate=1.5" in told.out
+    assert "not planned: user broker in cluster c1: excluded" in told.err
+    assert all(line.isprintable() for line in (told.out + told.err).splitlines())
+
+
+def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
+    of_late = datetime.now(UTC) - HALF_AN_HOUR
+    rates = [violation(f"User:{number}-{'x' * 200}", of_late) for number in range(100)]
+    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
+    place = f"--set {path} --set plan.fewest=100"
+    line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines plan --json {place}"
+    piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
+    said = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
+    assert said.returncode == 3
+    assert "100 changes wait" in said.stderr
+
+
+def test_json_is_one_object_a_change_and_the_same_again(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    rates = [violation(f"User:{name}", datetime.now(UTC) - HALF_AN_HOUR) for name in "cab"]
+    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    texts = []
+    for _ in range(2):
+        assert plan(warehouse, "--json", "--set", "kafka.cluster_id=c1") in {0, 3}
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert [json.loads(line)["entity_name"] for line in texts[0].splitlines()] == list("abc")
+
+
+def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    """Not in a warehouse of a release that planned one either, while its lease still holds."""
+    of_late = datetime.now(UTC) - HALF_AN_HOUR
+    used = {"cluster_id": "c1", "broker_id": 1, "principal": "User:mallory", "usage": 8.23}
+    used |= {"event_time": of_late, "event_date": of_late.date(), "client_id": "m"}
+    probed = setting("probe.producer_ids_rate", "refused: 42 Invalid configuration key")
+    began = of_late + timedelta(minutes=10)
+    lease = {"cluster_id": "c1", "run_id": "r", "plan_id": "p", "change_id": "1", "step": "done"}
+    lease |= {"event_time": began, "number": 1, "purpose": "apply", "operation": "SET"}
+    lease |= {"entity_type": "user", "entity_name": "mallory", "config_key": "request_percentage"}
+    lease |= {"config_value": "2.02", "operand": "2.02", "reason": "", "evidence_key": ""}
+    lease |= {"expires_at": began + timedelta(hours=1), "evidence_table": "producer_id_proxies"}
+    content = {
+        "producer_id_rates": [violation("User:mallory", of_late)],
+        "quota_usage": [used | {"quota_type": "request_percentage"}],
+        "settings": [probed, setting("producer_ids.proxy", "request_percentage")],
+        "config_changes": [lease],
+    }
+    make_tables(warehouse, seen_now(content))
+    assert plan(warehouse) == 0
+    told = capsys.readouterr()
+    assert told.out == "no changes wait\n"
+    assert "this cluster refuses producer_ids_rate: 42 Invalid configuration key" in told.err
+    assert "request_percentage" not in told.err
+
+
+CAPACITY = setting("replication.capacity_bytes_per_s", 1e8)
+RATE = "leader.replication.throttled.rate"
+
+
+def test_a_rate_of_replication_is_planned_where_conf_says_so(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    managed = setting("replication.manage", "True")
+    throttles = [throttled(3_600), throttled(3_600, broker_id=2, rate_set_by="User:" + HOSTILE)]
+    content = {"replication_throttles": throttles, "settings": [CAPACITY, managed]}
+    make_tables(warehouse, seen_now(content))
+    assert plan(warehouse) == 3
+    told = capsys.readouterr().out
+    assert f"broker 1 in cluster c1: {RATE} = 4000000" in told
+    assert f"--entity-type brokers --entity-name 1 --add-config {RATE}=4000000" in told
+    assert "and 2.0 MB/s stand, set by User:admin" in told
+    assert f"  expires   {RATE} after 3600 s unless renewed, back to 2000000" in told
+    assert all(line.isprintable() for line in told.splitlines())
+    plan(warehouse, "--json")
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (first["lease_s"], first["prior_value"]) == (3_600, "2000000")
+    assert "withheld" not in first
+
+
+def test_what_is_not_planned_of_replication_is_told(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    idle = {"topic": "u", "is_moving": False, "in_isr": True, "offset_lag": 0}
+    left = throttled(3_600, broker_id=2, list_set_by="User:" + HOSTILE, **idle)
+    content = {"replication_throttles": [throttled(3_600), left], "settings": [CAPACITY]}
+    make_tables(warehouse, seen_now(content))
+    assert plan(warehouse) == 0
+    told = capsys.readouterr().err
+    assert "broker 1 in cluster c1: replication.manage of conf is false; 4.0 MB/s fit" in told
+    assert "topic u in cluster c1: left over, but set by somebody before the request log" in told
+    assert all(line.isprintable() for line in told.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("age_s", "why"),
+    [
+        ((1_000, 0, 0, 0), "the age of the request log is 1000 s, and plan.max_input_age_s is 900"),
+        ((0, 1_000, 0, 0), "the age of the results is 1000 s"),
+        ((0, 0, 1_000, 1_000), "the age of the last snapshot is 1000 s"),
+        ((0, 0, 1_000, 0), "the age of the last snapshot is 1000 s"),
+        ((0, 0, 0, 1_000), "the age of the last snapshot is 1000 s"),
+        ((0, 0, 0, None), "nothing tells the age of the last snapshot"),
+        ((None, 0, 0, 0), "nothing tells the age of the request log"),
+    ],
+    ids=["log", "results", "snapshot", "configs", "quotas", "quotas never told", "log never read"],
+)
+def test_a_plan_on_old_tables_is_frozen(
+    capsys: pytest.CaptureFixture[str],
+    warehouse: Warehouse,
+    age_s: tuple[int | None, ...],
+    why: str,
+) -> None:
+    content = seen_now(
+        {"producer_id_rates": [violation("User:mallory", datetime.now(UTC) - HALF_AN_HOUR)]}
+    )
+    progress = zip(content["pipeline_progress"], age_s, strict=True)
+    aged = [
+        row | {"event_time": row["event_time"] - timedelta(seconds=age)}
+        for row, age in progress
+        if age is not None
+    ]
+    now = datetime.now(UTC)
+    newer = {"cluster_id": "c2", "event_time": now, "outcome": "in", "row_count": 1}
+    aged += [
+        newer | {"job": row["job"], "target": row["target"]} for row in content["pipeline_progress"]
+    ]
+    # Telemetry goes on, and another cluster's jobs: neither tells of this one's requests.
+    aged.append(newer | {"cluster_id": "c1", "job": "client_metrics"})
+    # Nor do a snapshot of another table, and one that was refused quotas.
+    taken = newer | {"cluster_id": "c1", "job": "snapshot"}
+    aged.append(taken | {"target": "topics"})
+    aged.append(taken | {"target": "client_quotas", "outcome": "left_out"})
+    make_tables(warehouse, content | {"pipeline_progress": aged})
+    assert plan(warehouse, "--set", "kafka.cluster_id=c1") == 0
+    assert why in capsys.readouterr().err
+
+
+def test_who_stopped_is_not_asked_to_be_held_for_ever(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    ago = datetime.now(UTC) - timedelta(seconds=3_601)
+    make_tables(warehouse, seen_now({"producer_id_rates": [violation("User:mallory", ago)]}))
+    assert plan(warehouse) == 0
+    assert capsys.readouterr().out == "no changes wait\n"
+
+
+def test_no_changes_are_exit_code_zero(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    rates = [violation("User:a", NOON, is_violating=False)]
+    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    assert plan(warehouse) == 0
+    assert capsys.readouterr().out == "no changes wait\n"
+
+
+def test_a_plan_needs_its_table(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
+    assert plan(warehouse) == 1
+    assert "was never made" in capsys.readouterr().err
+
+
+def test_the_login_of_conf_is_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    login = {"sasl.username": "quotaflow", "sasl.password": "env:QF_UNSET"}
+    conf = config.Conf(kafka=config.Kafka(properties=login))
+    assert "User:quotaflow" in planning.bounds(conf).excluded_principals
+    monkeypatch.setenv("QF_UNSET", "x")
+    assert "User:quotaflow" in planning.bounds(conf).excluded_principals
+
+
+def test_doctor_finds_a_cluster_that_does_not_answer(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(*_: object) -> admin.Cluster:
+        raise KafkaError("no broker of b:9092 answered in 4 tries (timeout): is the cluster up?")
+
+    monkeypatch.setattr(admin, "describe", nobody)
+    with warehouse.lock():
+        words = ["--json", "--set", f"warehouse.path={warehouse.conf.folder}"]
+        assert execute(["doctor", *words]) == 1
+    found = {row["subject"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert found["cluster"]["state"] == "bad"
+    assert found["cluster"]["remedy"] == "is the cluster up?"
+    assert "held by process" in found["lock"]["seen"]
+    assert found["tables"]["state"] == "warning"
+    assert (found["stop file"]["state"], found["leases"]["state"]) == ("ok", "ok")
+    assert "lock" in found
+    assert "rights to run" not in found
+
+
+def test_doctor_finds_leases_nobody_ends_and_a_stop_file(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ago = datetime.now(UTC) - timedelta(hours=2)
+    change = {"cluster_id": "c1", "run_id": "r", "plan_id": "p", "purpose": "apply"}
+    change |= {"entity_type": "user", "config_key": "producer_byte_rate", "operation": "SET"}
+    change |= {"config_value": "5", "operand": "5", "expires_at": ago + timedelta(hours=1)}
+    change |= {"event_time": ago, "reason": "", "evidence_table": "", "evidence_key": ""}
+    done = change | {"entity_name": "a", "change_id": "1", "step": "done", "number": 1}
+    begun = change | {"entity_name": "b", "change_id": "2", "step": "begun", "number": 2}
+    make_tables(warehouse, {"config_changes": [done, begun]})
+    (warehouse.conf.folder / "STOP").touch()
+
+    def nobody(*_: object) -> admin.Cluster:
+        raise KafkaError("nobody: is the cluster up?")
+
+    monkeypatch.setattr(admin, "describe", nobody)
+    execute(["doctor", "--json", "--set", f"warehouse.path={warehouse.conf.folder}"])
+    found = {row["subject"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert "is there" in found["stop file"]["seen"]
+    assert found["leases"]["seen"] == (
+        "1 configs held, 1 past their lease, 1 changes without a known end"
+    )
+
+
+def test_advice_on_racks_and_fetches_changes_nothing_by_itself() -> None:
+    known = views.load()
+    reads = views.named(known["desired_configs"].sql, known)
+    assert not {"replica_advice", "client_racks", "fetch_advice"} & set(reads)
+    assert "replication_asks" in reads

@@ -1,0 +1,380 @@
+"""capture from the command line: what it switches, what it shows, and that it gives back."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.errors import KafkaError, LockedError
+from quotaflow.pipelines.feedback import exclusive_section, planning
+from quotaflow.pipelines.feedback.change import Change
+from quotaflow.pipelines.feedback.change_writer import Apply
+from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, YIELDED, Record
+from quotaflow.pipelines.kafka import admin, tail
+from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...schemas.views.view_rows import at
+from ...schemas.views.view_tables import make_tables
+from ..feedback.fake_configs import DictConfigs, ListJournal
+
+LOGGER = "kafka.request.logger"
+TOPIC = "broker_request_logs"
+
+
+def broker(broker_id: int) -> Entity:
+    return Entity("c1", "broker-logger", str(broker_id))
+
+
+@dataclass
+class Brokers(DictConfigs):
+    """Brokers that each know the level of their own loggers."""
+
+    @property
+    def state(self) -> Any:
+        ids = [
+            int(entity.entity_name or 0) for entity in {**self.configs, **dict.fromkeys(self.away)}
+        ]
+        told = [{"broker_id": broker_id, "is_fenced": False} for broker_id in ids]
+        return SimpleNamespace(brokers=lambda: told)
+
+    def levels(self) -> dict[str | None, str]:
+        return {entity.entity_name: of[LOGGER] for entity, of in self.configs.items()}
+
+
+@dataclass
+class Command:
+    """The command at work on brokers of the test's own; `locked`: whose turns are refused."""
+
+    configs: Brokers
+    warehouse: Warehouse
+    capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+    journal: ListJournal = field(default_factory=ListJournal)
+    turns: int = 0
+    locked_from: int = 99
+    locked_by: Exception = field(
+        default_factory=lambda: LockedError("the folder is being written by process 7")
+    )
+
+    def __post_init__(self) -> None:
+        topics = {TOPIC: admin.Topic(TOPIC, "id", 3)}
+        described = lambda *_: admin.Cluster("c1", topics)  # noqa: E731
+        self.monkeypatch.setattr(admin, "describe", described)
+        self.monkeypatch.setattr(exclusive_section, "cluster", self.cluster)
+        self.monkeypatch.setattr(exclusive_section, "taken", self.taken)
+        self.monkeypatch.setattr(planning, "ledger", lambda _: self.journal.ledger)
+
+    @contextmanager
+    def cluster(self, _: object) -> Iterator[tuple[str, Brokers]]:
+        yield "c1", self.configs
+
+    @contextmanager
+    def taken(self, _: object, __: object, *hooks: Any) -> Iterator[exclusive_section.Turn]:
+        self.turns += 1
+        if self.turns >= self.locked_from:
+            raise self.locked_by
+        stopped = hooks[0] if hooks else lambda: None
+        apply = Apply(
+            self.configs,
+            self.journal,
+            f"r{self.turns}",
+            lambda: datetime.now(UTC),
+            stopped=stopped,
+            sleep=lambda _: None,
+        )
+        apply.finish(self.journal.ledger)
+        rows: Any = None
+        yield exclusive_section.Turn("c1", apply, self.journal.ledger, rows)
+
+    def __call__(self, *words: str, records: tuple[Any, ...] = (), ends: bool = True) -> int:
+        where = ["--set", f"warehouse.path={self.warehouse.conf.folder}"]
+        waiting = [list(records)]
+
+        def poll() -> list[Any]:
+            if waiting:
+                return waiting.pop()
+            if not ends:
+                raise KafkaError("the topic is gone")
+            os.kill(os.getpid(), signal.SIGINT)
+            return []
+
+        @contextmanager
+        def opened(_: object, partitions: dict[str, int]) -> Iterator[Callable[[], Any]]:
+            assert partitions == {TOPIC: 3}
+            yield poll
+
+        with self.monkeypatch.context() as patch:
+            patch.setattr(tail, "opened", opened)
+            return execute(["capture", *where, *words])
+
+    def said(self) -> tuple[str, str]:
+        told = self.capsys.readouterr()
+        assert "Traceback" not in told.err
+        return told.out, told.err
+
+
+@pytest.fixture
+def run(
+    warehouse: Warehouse, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Command:
+    levels = {1: "INFO", 2: "DEBUG", 3: "WARN"}
+    configs = Brokers({broker(of): {LOGGER: level} for of, level in levels.items()})
+    return Command(configs, warehouse, capsys, monkeypatch)
+
+
+def record(text: str, **others: Any) -> Any:
+    return SimpleNamespace(**({"value": text.encode(), "headers": [], "key": None} | others))
+
+
+def line(broker_id: int, api: str) -> str:
+    return (
+        f'{{"ts":1,"broker":{broker_id},"r":{{"requestHeader":{{"requestApiKeyName":"{api}"}}}}}}'
+    )
+
+
+def test_without_yes_it_only_says_what_it_would_set(run: Command) -> None:
+    assert run() == 0
+    out, err = run.said()
+    assert "INFO, DEBUG for the capture, INFO again at its end" in out
+    assert "DEBUG: it logs already, and goes on" in out
+    assert "unknown: no line of it was ingested yet" in out
+    assert (
+        "--entity-type broker-loggers --entity-name 1 --add-config kafka.request.logger=DEBUG"
+        in out
+    )
+    assert "--entity-name 3 --add-config kafka.request.logger=WARN" in out
+    assert "Nothing was written" in err
+    assert run.configs.writes == 0
+
+
+def test_what_is_to_be_expected_is_what_was_logged_last(run: Command) -> None:
+    kept = [{"cluster_id": "c1", "event_time": at(9), "broker_id": 1, "api": "FETCH"}] * 30
+    later = [{"cluster_id": "c1", "event_time": at(12), "broker_id": 3, "api": "FETCH"}] * 3
+    make_tables(run.warehouse, {"requests": [*kept, *later]})
+    assert run("--json") == 0
+    found = {row["broker_id"]: row for row in map(json.loads, run.said()[0].splitlines())}
+    span_s = (at(12) - at(9)).total_seconds()
+    assert found[1]["expected_lines_per_s"] == round(30 / span_s, 1)
+    assert found[1]["expected_bytes_per_s"] == round(30 / span_s * 1_100)
+    assert (found[2]["expected_lines_per_s"], found[2]["command"]) == (None, None)
+    assert found[1]["level_then"] == "DEBUG"
+
+
+def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command) -> None:
+    came = [record(line(1, "PRODUCE")), record(line(3, "FETCH")), record(line(2, "FETCH"))]
+    bare = record('{"requestHeader":{"requestApiKeyName":"FETCH"}}', key=b"3")
+    stock = record("[x] DEBUG Completed request:{}", headers=[("broker_id", b"1")])
+    odd = [record("\x1b[2J"), record(""), record(line(9, "FETCH")), record("", key=b"\xff")]
+    assert run("--yes", records=(*came, bare, stock, *odd)) == 130
+    _, err = run.said()
+    assert "broker 1: 2 lines" in err
+    assert "broker 3: 2 lines" in err
+    assert "unnamed broker: 3 lines" in err
+    assert "1 lines of other brokers or APIs came too" in err
+    assert "most lines: unknown 4, FETCH 3, PRODUCE 1" in err
+    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+    steps = [(r.entity.entity_name, r.step, r.config_value) for r in run.journal.records]
+    assert steps == [
+        ("1", BEGUN, "DEBUG"),
+        ("3", BEGUN, "DEBUG"),
+        ("1", DONE, "DEBUG"),
+        ("3", DONE, "DEBUG"),
+        ("1", BEGUN, "INFO"),
+        ("3", BEGUN, "WARN"),
+        ("1", DONE, "INFO"),
+        ("3", DONE, "WARN"),
+    ]
+    assert run.journal.ledger.owned == {}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_one_broker_and_one_api(run: Command) -> None:
+    came = (record(line(1, "PRODUCE")), record(line(1, "FETCH")), record(line(3, "PRODUCE")))
+    assert run("--broker", "1", "--api", "produce", "--yes", records=came) == 130
+    _, err = run.said()
+    assert "broker 1: 1 lines" in err
+    assert "2 lines of other brokers or APIs came too" in err
+    assert [r.entity.entity_name for r in run.journal.records if r.step == DONE] == ["1", "1"]
+
+
+def test_a_failure_while_it_follows_gives_back(run: Command) -> None:
+    assert run("--yes", ends=False) == 1
+    assert "error: the topic is gone" in run.said()[1]
+    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+
+
+def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Command) -> None:
+    reads = run.configs.read
+
+    def read(entity: Entity) -> dict[str, str]:
+        if run.turns == 2:
+            run.configs.configs[broker(3)] = {LOGGER: "WARN"}
+        return reads(entity)
+
+    run.monkeypatch.setattr(run.configs, "read", read)
+    assert run("--yes") == 130
+    assert "it is WARN now, and we wrote DEBUG" in run.said()[1]
+    assert [r.step for r in run.journal.records if r.step == YIELDED] == [YIELDED]
+    assert run.journal.ledger.owned == {}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        LockedError("the folder is being written by process 7"),
+        Py4JNetworkError("Answer from Java side is empty"),
+        OSError(28, "No space left on device"),
+    ],
+    ids=["another process writes tables", "the JVM is gone", "the disk is full"],
+)
+def test_what_cannot_be_recorded_is_given_back_all_the_same(run: Command, error: Exception) -> None:
+    run.locked_from, run.locked_by = 2, error
+    assert run("--yes") == 130
+    assert "given back without a record" in run.said()[1]
+    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+    # The journal holds it still, and the next restore finds that it is so.
+    assert {key[0] for key in run.journal.ledger.owned} == {broker(1), broker(3)}
+
+
+@pytest.mark.parametrize("later", ["the disk has room again", "the disk stays full"])
+def test_what_was_written_and_not_recorded_is_given_back(run: Command, later: str) -> None:
+    adds, full = run.journal.add, OSError(28, "No space left on device")
+    if later == "the disk stays full":
+        run.locked_from, run.locked_by = 2, full
+
+    def add(records: Sequence[Record]) -> None:
+        if run.turns == 1 and any(record.step == DONE for record in records):
+            raise full
+        adds(records)
+
+    run.monkeypatch.setattr(run.journal, "add", add)
+    assert run("--yes") == 1
+    told = run.said()[1]
+    assert "no space left on device" in told.lower()
+    assert "not every level was given back" not in told
+    assert run.configs.writes == 2, "broker 1 was switched on, and back; broker 3 was never asked"
+    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+
+
+def test_levels_come_back_when_nobody_can_be_told(run: Command) -> None:
+    def echo(*_: object, **__: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    run.monkeypatch.setattr(output.typer, "echo", echo)
+    assert run("--yes") == 130
+    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+
+
+def test_a_broker_that_never_answered_is_told_with_its_command(run: Command) -> None:
+    writes = run.configs.write
+
+    def write(changes: Sequence[Change]) -> str | None:
+        refusal = writes(changes)
+        if changes[0].entity == broker(1):
+            run.configs.away = {broker(1)}
+            raise UnansweredError("[Error 7] RequestTimedOutError")
+        return refusal
+
+    run.monkeypatch.setattr(run.configs, "write", write)
+    assert run("--yes") == 1
+    _, err = run.said()
+    assert "--entity-name 1 --add-config kafka.request.logger=INFO" in err
+    assert "not every level was given back" in err
+    assert run.configs.levels() == {"1": "DEBUG", "2": "DEBUG", "3": "WARN"}
+
+
+def test_a_broker_that_refuses_ends_it_and_the_others_go_back(run: Command) -> None:
+    run.configs.refuses = {broker(3): "29 CLUSTER_AUTHORIZATION_FAILED"}
+    assert run("--yes") == 1
+    _, err = run.said()
+    assert "29 CLUSTER_AUTHORIZATION_FAILED" in err
+    assert "not every request log was switched on" in err
+    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+
+
+def test_what_cannot_be_given_back_is_told_with_its_command(run: Command) -> None:
+    reads = run.configs.read
+    gone = broker(1)
+
+    def read(entity: Entity) -> dict[str, str]:
+        if run.turns == 2:
+            run.configs.away = {gone}
+        return reads(entity)
+
+    run.monkeypatch.setattr(run.configs, "read", read)
+    assert run("--yes") == 1
+    _, err = run.said()
+    assert "kafka.request.logger=INFO" in err
+    assert {key[0] for key in run.journal.ledger.owned} == {gone}
+
+
+@pytest.mark.parametrize("level", ["OFF", "AUDIT"], ids=["off", "one of log4j2's own making"])
+def test_a_level_that_kafka_takes_from_nobody_is_left_as_it_is(run: Command, level: str) -> None:
+    run.configs.configs[broker(1)] = {LOGGER: level}
+    told = f"{level}, which Kafka lets nobody set: it could not be given back"
+    remedy = "--entity-name 1 --add-config kafka.request.logger=FATAL"
+    assert run() == 0
+    out, _ = run.said()
+    assert told in out
+    assert remedy in out
+    assert "--entity-name 1 --add-config kafka.request.logger=DEBUG" not in out
+    assert f"kafka.request.logger={level}" not in out
+    assert run("--json") == 0
+    first = json.loads(run.said()[0].splitlines()[0])
+    assert (first["level"], first["level_then"], first["command"]) == (level, level, None)
+    assert first["take_back_command"] is None
+    assert remedy in first["remedy_command"]
+    assert run("--yes") == 130
+    _, err = run.said()
+    assert told in err
+    assert remedy in err
+    assert run.configs.levels() == {"1": level, "2": "DEBUG", "3": "WARN"}
+    assert {r.entity for r in run.journal.records} == {broker(3)}
+
+
+def test_where_no_broker_can_be_switched_nothing_is_followed(run: Command) -> None:
+    run.configs.configs[broker(1)] = {LOGGER: "OFF"}
+    assert run("--broker", "1", "--yes") == 1
+    _, err = run.said()
+    assert "not every request log was switched on: the lines above say why" in err
+    assert "following" not in err
+    assert run.configs.writes == 0
+
+
+def test_a_level_of_everything_logs_already(run: Command) -> None:
+    run.configs.configs[broker(1)] = {LOGGER: "ALL"}
+    assert run() == 0
+    assert "ALL: it logs already, and goes on" in run.said()[0]
+    assert run("--broker", "1", "--yes", records=(record(line(1, "FETCH")),)) == 130
+    assert "broker 1: 1 lines" in run.said()[1]
+    assert run.configs.writes == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        pytest.param(["--for", "9s"], 2, "--for 9s must be 10 to 86400 s", id="too short"),
+        pytest.param(["--for", "2d"], 2, "10 to 86400 s", id="too long"),
+        pytest.param(["--broker", "7"], 2, "no broker 7 is up: those that are: 1, 2, 3", id="who"),
+        pytest.param(["--api", "PRODUC"], 2, "did you mean PRODUCE?", id="no such API"),
+        pytest.param(
+            ["--yes", "--set", "ingest.request_log_topic=null"], 2, "is null", id="no topic"
+        ),
+    ],
+)
+def test_what_cannot_be_is_one_error(run: Command, words: list[str], code: int, said: str) -> None:
+    assert run(*words) == code
+    assert said in run.said()[1]
+    assert run.configs.writes == 0

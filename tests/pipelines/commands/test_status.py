@@ -1,0 +1,195 @@
+"""status from the command line, and the same figures as Prometheus reads them."""
+
+import json
+import socket
+import urllib.request
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.commands import status
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.monitoring import health, prometheus
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...schemas.views.view_rows import HOSTILE, batch, counted
+from ...schemas.views.view_tables import make_tables
+from ..streaming.test_checkpoints import checkpoint
+
+NOW = datetime.now(UTC)
+ROOMY = "health.min_free_share=0.0"
+
+
+def tell(warehouse: Warehouse, *, quarantined: int = 0, ago_s: int = 10) -> None:
+    """A warehouse whose jobs worked a while ago, and left three files unread."""
+    at = NOW - timedelta(seconds=ago_s)
+    facts = {"event_time": at, "behind_offsets": 0, "state_rows": 4}
+    out = {"target": "requests", "event_time": at}
+    make_tables(
+        warehouse,
+        {
+            "query_progress": [batch(0, 3, **facts), batch(0, 5, "results", event_time=at)],
+            "pipeline_progress": [
+                counted(0, 3, "out", 10, **out),
+                counted(0, 3, "quarantined", quarantined, reason="not_json", **out),
+                counted(0, 3, "left_out", 1, reason=HOSTILE, target=None, event_time=at),
+            ],
+        },
+    )
+    folder = warehouse.conf.checkpoint_folder
+    checkpoint(folder, "facts", {"logs": {"0": 1}}, batch_id=3)
+    source = {"reservoirId": Reader(warehouse).table_id("requests"), "reservoirVersion": 0}
+    checkpoint(folder, "results", source, batch_id=5)
+
+
+def call(warehouse: Warehouse, *words: str) -> int:
+    return execute(["status", "--set", f"warehouse.path={warehouse.conf.folder}", *words])
+
+
+def test_all_is_well(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
+    tell(warehouse)
+    assert call(warehouse, "--set", ROOMY) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("all is well\n")
+    assert "writes now      nobody" in said
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"quarantined": 3}, "! facts: 30.0% of its rows quarantined (bound: 1.0%)"),
+        ({"ago_s": 7_300}, "! results: it did not look for 2 h (bound: 30 min)"),
+    ],
+    ids=["quarantine", "silence"],
+)
+def test_what_is_past_a_bound_is_said_and_cron_told(
+    told: dict[str, int],
+    expected: str,
+    capsys: pytest.CaptureFixture[str],
+    warehouse: Warehouse,
+) -> None:
+    tell(warehouse, **told)
+    assert call(warehouse, "--set", ROOMY) == 1
+    assert expected in capsys.readouterr().out.splitlines()
+
+
+def test_everything_as_json(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
+    tell(warehouse)
+    with warehouse.lock():
+        assert call(warehouse, "--json", "--set", ROOMY) == 0
+    said = json.loads(capsys.readouterr().out)
+    jobs = {job["job"]: job for job in said["jobs"]}
+    assert said["is_well"]
+    assert said["holder"].startswith("process ")
+    assert (jobs["facts"]["batch_id"], jobs["facts"]["state_rows"]) == (3, 4)
+    assert (jobs["facts"]["rows_in"], jobs["facts"]["behind_s"]) == (10, 0.0)
+    assert (jobs["results"]["behind_bytes"], jobs["results"]["behind_s"]) == (0, 0.0)
+    assert jobs["facts"]["last_look"].endswith("Z")
+
+
+def test_a_warehouse_nothing_ran_on_is_not_well(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    assert call(warehouse, "--set", ROOMY) == 1
+    assert "! no job ever ran on" in capsys.readouterr().out
+
+
+def test_a_full_disk_and_a_stop_file_are_told(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    tell(warehouse)
+    (warehouse.conf.folder / "STOP").touch()
+    assert call(warehouse, "--set", "health.min_free_share=1.0") == 1
+    said = capsys.readouterr().out
+    assert "! the disk of the tables has" in said
+    assert "STOP is there, nothing is written" in said
+
+
+def test_tables_in_a_catalog_are_read_by_spark(capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--set", "warehouse.catalog_schema=a.b", "--set", "warehouse.checkpoints=/c"]
+    assert execute(["status", *place]) == 2
+    assert "quotaflow sql --spark" in capsys.readouterr().err
+
+
+def test_what_is_redrawn_is_text_whatever_it_holds(warehouse: Warehouse) -> None:
+    tell(warehouse)
+    conf = Conf(warehouse=warehouse.conf)
+    found = health.read(conf, NOW)
+    hostile = replace(found, problems=("[red]\x1b[31m" + HOSTILE,))
+    shown = status._text(hostile)
+    assert "[red]" in shown.plain
+    assert "\x1b" not in shown.plain
+    assert not shown.spans
+
+
+def scraped(text: str) -> dict[tuple[Any, ...], float]:
+    """Value by the metric's name and its labels in the order of their names."""
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_prometheus_scrapes_what_status_says(warehouse: Warehouse) -> None:
+    tell(warehouse, quarantined=3)
+    conf = Conf(warehouse=warehouse.conf)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with prometheus.told(conf, str(port), None):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            found = scraped(answer.read().decode())
+        with (
+            pytest.raises(ConfigError, match="Address already in use"),
+            prometheus.told(conf, f"127.0.0.1:{port}", None),
+        ):
+            pass
+    assert found["quotaflow_up",] == 1
+    assert found["quotaflow_job_problems", "facts"] == 1
+    assert found["quotaflow_job_behind_offsets", "facts"] == 0
+    at = found["quotaflow_job_last_batch_timestamp_seconds", "facts"]
+    assert at == pytest.approx(NOW.timestamp() - 10, abs=1)
+    rows = {labels: n for labels, n in found.items() if labels[0] == "quotaflow_rows_total"}
+    if NOW.hour or NOW.minute:
+        name = "quotaflow_rows_total"
+        assert rows == {
+            (name, "facts", "out", "", "requests"): 10,
+            (name, "facts", "quarantined", "not_json", "requests"): 3,
+            (name, "facts", "left_out", "other", ""): 1,
+        }
+
+
+def test_a_run_that_ends_leaves_a_file_for_node_exporter(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    file = tmp_path / "quotaflow.prom"
+    with prometheus.told(Conf(warehouse=warehouse.conf), None, file):
+        assert not file.exists()
+    assert scraped(file.read_text(encoding="utf-8"))["quotaflow_healthy",] == 0
+    assert list(tmp_path.glob("*.prom*")) == [file]
+
+
+@pytest.mark.parametrize("port", ["http", "", "70000", "127.0.0.1:"])
+def test_a_port_that_is_none_is_refused(
+    port: str, capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    words = ["--once", "--metrics-port", port, "--set", f"warehouse.path={warehouse.conf.folder}"]
+    assert execute(["run", *words]) == 2
+    assert "write a port, such as 9464" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_said(warehouse: Warehouse, tmp_path: Path) -> None:
+    file = tmp_path / "none" / "q.prom"
+    with (
+        pytest.raises(ConfigError, match="cannot be written"),
+        prometheus.told(Conf(warehouse=warehouse.conf), None, file),
+    ):
+        pass

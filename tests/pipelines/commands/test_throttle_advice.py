@@ -1,0 +1,203 @@
+"""`quotaflow throttle-advice`: what a move asks of brokers, by what the tables know of them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.advice import move_advice
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...schemas.views.view_rows import Row, at, choice, crossed
+from ...schemas.views.view_tables import make_tables, rows
+
+MB = 1_000_000
+SEEN = {"cluster_id": "c1", "event_time": at(-600), "is_removed": False}
+AT = {"topic": "bulk", "partition": 0}
+Advise = Callable[..., tuple[int, str, str]]
+
+
+def replica(broker_id: int, **others: Any) -> Row:
+    row = SEEN | AT | {"topic_id": "t1", "broker_id": broker_id, "is_leader": broker_id == 1}
+    return row | {"is_preferred": broker_id == 1, "is_in_sync": True, "is_offline": False} | others
+
+
+def size(broker_id: int, mega: int, **others: Any) -> Row:
+    row = SEEN | AT | {"broker_id": broker_id, "log_dir": "/d", "size_bytes": mega * MB}
+    return row | {"is_future": False} | others
+
+
+def replicated(minute: int, mega_per_s: float, follower_id: int | None, **others: Any) -> Row:
+    time = at(60 * minute)
+    row = {"cluster_id": "c1", "event_time": time, "event_date": time.date(), "leader_id": 1}
+    row |= {"follower_id": follower_id, "topic_id": "t1", "topic": None, "partition": 0}
+    row |= {"bytes": round(mega_per_s * MB * 60), "fetches": 1}
+    return row | {"leader_throttled_bytes": 0, "follower_throttled_bytes": 0} | others
+
+
+def flowing(minute: int, mega_per_s: float, flow: str, broker_id: int) -> Row:
+    return crossed(60 * minute, round(mega_per_s * MB * 60), flow=flow, broker_id=broker_id)
+
+
+CONTENT = {
+    "topics": [SEEN | {"topic_id": "t1", "topic": "bulk"}],
+    "replicas": [replica(1), replica(2)],
+    "replica_sizes": [
+        size(1, 500, event_time=at(-900)),
+        size(1, 600),
+        size(2, 599),
+        size(1, 7, log_dir="/new", is_future=True),
+    ],
+    "replication_traffic": [
+        replicated(-60, 9, None),
+        replicated(0, 1, None),
+        replicated(1, 2, None),
+        replicated(1, 2, 2),
+        replicated(1, 5, 2, topic_id="t9", leader_throttled_bytes=4 * MB * 60),
+    ],
+    "rack_traffic": [
+        flowing(-60, 80, "consumed", 1),
+        flowing(0, 30, "consumed", 1),
+        flowing(1, 37, "consumed", 1),
+        flowing(1, 90, "replicated", 1),
+        flowing(1, 20, "produced", 3),
+    ],
+    "preferred_replicas": [choice(60, 60 * MB, topic="bulk", topic_id="t1")],
+}
+CAPACITY = ("--set", "replication.capacity_bytes_per_s=100000000")
+
+
+@pytest.fixture
+def advise(warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Advise:
+    """Runs the command on a move of bulk-0 over tables that hold these rows."""
+
+    def run(
+        content: dict[str, list[Row]], replicas: list[int], *arguments: str, topic: str = "bulk"
+    ) -> tuple[int, str, str]:
+        make_tables(warehouse, content)
+        file = tmp_path / "move it.json"
+        partition = AT | {"topic": topic, "replicas": replicas}
+        file.write_text(json.dumps({"version": 1, "partitions": [partition]}))
+        path = f"warehouse.path={warehouse.conf.path}"
+        code = execute(["throttle-advice", str(file), *arguments, "--set", path])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def objects(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
+    code, out, err = advise(CONTENT, [1, 3], "--json", *CAPACITY)
+    assert code == 0
+    assert objects(out) == [
+        {
+            "broker_id": 1,
+            "side": "leader",
+            "size_bytes": 600 * MB,
+            "least_bytes_per_s": 4 * MB,
+            "other_bytes_per_s": 40 * MB,
+            "most_bytes_per_s": 54 * MB,
+            "reason": "headroom",
+            "capacity": "conf",
+        },
+        {
+            "broker_id": 3,
+            "side": "follower",
+            "size_bytes": 600 * MB,
+            "least_bytes_per_s": 2 * MB,
+            "other_bytes_per_s": 22 * MB,
+            "most_bytes_per_s": round(70.2 * MB),
+            "reason": "headroom",
+            "capacity": "conf",
+        },
+    ]
+    assert "above 4,000,000 bytes/s; clients do not feel it up to 54,000,000" in err
+    assert "takes about 12 s" in err
+    assert "kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9092 --execute" in err
+    assert "move it.json' --throttle 54000000" in err
+    assert "bulk: leader.replication.throttled.replicas=0:1,0:2\n" in err
+    assert "bulk: follower.replication.throttled.replicas=0:3\n" in err
+
+
+def test_what_is_read_of_a_topic_no_snapshot_knew_counts(warehouse: Warehouse) -> None:
+    named = {"cluster_id": "c1", "event_date": at(0).date(), "event_time": at(0), "requests": 1}
+    content = {
+        "preferred_replicas": [choice(60, 60 * MB, topic=None, topic_id="t1")],
+        "topic_names": [named | {"topic_id": "t1", "topic": "bulk"}],
+    }
+    make_tables(warehouse, content)
+    names = {"cluster": "'c1'", "topics": "'bulk'", "recent": literal(at(0)), "recent_s": "600e0"}
+    (found,) = rows(warehouse, move_advice._READ.format(**names))
+    assert found == {"topic": "bulk", "partition": 0, "read": MB / 10}
+
+
+def test_without_conf_capacity_is_what_a_broker_ever_carried(advise: Advise) -> None:
+    _, out, err = advise(CONTENT, [1, 2, 3], "--json", "--set", "replication.brokers.3=100000000")
+    leader, follower = objects(out)
+    assert (leader["capacity"], follower["capacity"]) == ("learned", "conf")
+    assert leader["most_bytes_per_s"] == round(34.2 * MB)
+    assert "Capacity of brokers 1 is what they carried at most" in err
+
+
+def test_where_no_rate_fits_it_says_where_not(advise: Advise) -> None:
+    busy = {"rack_traffic": [flowing(1, 98.5, "consumed", 1)]}
+    code, _, err = advise(CONTENT | busy, [3], *CAPACITY)
+    assert code == 0
+    assert "No rate fits: at leader 1 less is left than is written" in err
+
+
+def test_another_order_copies_nothing(advise: Advise) -> None:
+    code, out, err = advise(CONTENT, [2, 1], "--json", *CAPACITY)
+    assert (code, out) == (0, "")
+    assert "Nothing is to be copied" in err
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "said"),
+    [
+        pytest.param(
+            {"replication_traffic": []}, (), "the tables know no traffic yet", id="no traffic"
+        ),
+        pytest.param(
+            {}, ("--set", "kafka.cluster_id=x"), "no traffic of cluster x yet", id="another cluster"
+        ),
+        pytest.param(
+            {"replication_traffic": [replicated(0, 1, 2, cluster_id=c) for c in ("c1", "c2")]},
+            (),
+            "hold clusters c1, c2: name one with --set kafka.cluster_id=ID",
+            id="two clusters",
+        ),
+        pytest.param({"replicas": []}, (), "bulk-0 is in no snapshot", id="no snapshot"),
+        pytest.param(
+            {"replicas": [replica(1, is_leader=False)]}, (), "bulk-0 had no leader", id="no leader"
+        ),
+        pytest.param(
+            {"replica_sizes": [size(2, 3)]}, (), "size of bulk-0 at its leader 1", id="no size"
+        ),
+        pytest.param({}, ("--json", "--csv"), "exclude each other", id="two formats"),
+        pytest.param(
+            {}, ("--set", "replication.share=2"), "replication.share = 2", id="a wrong conf"
+        ),
+    ],
+)
+def test_what_is_not_known_is_one_error(
+    advise: Advise, content: dict[str, list[Row]], arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, err = advise(CONTENT | content, [3], *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_hostile_topic_stays_text(advise: Advise) -> None:
+    code, _, err = advise(CONTENT, [3], topic="'; DROP TABLE x; --")
+    assert code == 2
+    assert "'; DROP TABLE x; ---0 is in no snapshot" in err

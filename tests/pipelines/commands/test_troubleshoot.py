@@ -1,0 +1,356 @@
+"""troubleshoot from the command line: whom it finds, what it refuses, what it shows and leaves."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.kafka import admin, client_metrics, tail, temporary_subscription
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.udfs.rules import lease
+
+from ...schemas.views.view_rows import INSTANCE, at, push
+from ...schemas.views.view_tables import make_tables
+
+ONE, TWO, GONE = "vl7CCx68Qw29SsxmLSK4Xg", "-_7CCx68Qw29SsxmLSK4Xg", "gone_x68Qw29SsxmLSK4Xg"
+CONSUMER, PRODUCER = "org.apache.kafka.consumer.", "org.apache.kafka.producer."
+RECEIVED, LOGGED = "client_telemetry", "broker_request_logs"
+OLD = {"client_software_name": "librdkafka", "client_software_version": "2.5.0"}
+MS = 1_795_219_200_000
+
+
+class Kafka:
+    """The cluster as far as the command needs one; `standing` is what its brokers hold."""
+
+    def __init__(self) -> None:
+        self.standing: dict[str, dict[str, str]] = {}
+        self.written: list[str] = []
+        self.topics = {RECEIVED: 1, LOGGED: 3}
+        self.refusals = 0
+
+    def describe(self, _properties: object, asked: list[str], _pinned: object) -> admin.Cluster:
+        known = {n: admin.Topic(n, "id", self.topics[n]) for n in asked if n in self.topics}
+        return admin.Cluster("c1", known)
+
+    def read(self, _properties: object) -> dict[str, dict[str, str]]:
+        return dict(self.standing)
+
+    def write(self, _properties: object, name: str, configs: dict[str, str]) -> None:
+        self.written.append(name)
+        self.standing[name] = configs
+
+    def delete(self, _properties: object, name: str) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise KafkaError("the brokers are away")
+        del self.standing[name]
+
+
+@pytest.fixture
+def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
+    made = Kafka()
+    monkeypatch.setattr(admin, "describe", made.describe)
+    monkeypatch.setattr(temporary_subscription, "_PAUSE_S", 0.0)
+    for name in ("read", "write", "delete"):
+        monkeypatch.setattr(client_metrics, name, getattr(made, name))
+    return made
+
+
+@dataclass
+class Command:
+    """The command at work on a cluster and tables of the test's own."""
+
+    kafka: Kafka
+    warehouse: Warehouse
+    capsys: pytest.CaptureFixture[str]
+
+    def __call__(self, *words: str) -> int:
+        where = ["--set", f"warehouse.path={self.warehouse.conf.folder}"]
+        return execute(["troubleshoot", *where, *words])
+
+    def said(self) -> tuple[str, str]:
+        """What came on stdout and stderr, none of which may steer a terminal."""
+        told = self.capsys.readouterr()
+        assert all(line.isprintable() for line in (told.out + told.err).splitlines())
+        assert "Traceback" not in told.err
+        return told.out, told.err
+
+
+@pytest.fixture
+def run(kafka: Kafka, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(kafka, warehouse, capsys)
+
+
+def clients(warehouse: Warehouse, *rows: dict[str, Any]) -> None:
+    asked = [
+        {**INSTANCE, "event_time": at(9), "error_code": 0, "push_interval_ms": 60_000} | row
+        for row in rows
+    ]
+    gone = push(5, client_instance_id=GONE, client_id="billing", terminating=True)
+    make_tables(warehouse, {"telemetry_subscriptions": asked, "telemetry_pushes": [gone]})
+
+
+def record(topic: str, value: bytes, headers: dict[str, str] | None = None) -> Any:
+    pairs = [(key, text.encode()) for key, text in (headers or {}).items()]
+    return SimpleNamespace(topic=topic, value=value, headers=pairs, timestamp=MS)
+
+
+@contextmanager
+def arriving(monkeypatch: pytest.MonkeyPatch, *records: Any) -> Iterator[None]:
+    """Records that come at once, then Ctrl-C twice."""
+    waiting = [list(records)]
+
+    def poll() -> list[Any]:
+        if waiting:
+            return waiting.pop()
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+    @contextmanager
+    def opened(_properties: object, partitions: dict[str, int]) -> Iterator[Callable[[], Any]]:
+        assert set(partitions) <= {RECEIVED, LOGGED}
+        yield poll
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tail, "opened", opened)
+        yield
+
+
+def received(golden: Path) -> Any:
+    headers = json.loads((golden / "plugin_headers.json").read_text())[0]
+    payload = (golden / "otlp/rdk-idem-alice.data.bin").read_bytes()
+    return record(RECEIVED, payload, headers | {"client_instance_id": ONE})
+
+
+def logged(golden: Path, instance: str, **others: Any) -> dict[str, Any]:
+    line = json.loads((golden / "lines/push_telemetry.jsonl").read_text().splitlines()[0])
+    line["request"]["clientInstanceId"] = instance
+    return {"ts": MS, "broker": 2, "r": line | others}
+
+
+def test_without_yes_it_only_says_what_it_would_do(run: Command) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE, "client_id": "o'b\x1b[2J"})
+    assert run("o'b\x1b[2J", "--metrics", f"{CONSUMER},{CONSUMER}fetch.") == 0
+    out, err = run.said()
+    assert f"metrics     {CONSUMER}\n" in out
+    assert "interval.ms 10000" in out
+    assert f"--add-config 'metrics=[{CONSUMER}],interval.ms=10000,match=[client_instance" in out
+    assert "--delete-config metrics,interval.ms,match" in out
+    assert f"matches     {ONE}  o'b\\x1b[2J  apache-kafka-java 4.3.1  10.0.0.7" in out
+    assert "within 450 s" in err
+    assert run.kafka.standing == {}
+
+
+def test_json_names_the_lease_and_all_live_instances_of_a_client_id(run: Command) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO})
+    assert run("orders", "--metrics", "*", "--for", "1h", "--json") == 0
+    found = json.loads(run.said()[0])
+    assert set(found["client_instance_ids"]) == {ONE, TWO}
+    assert found["configs"]["match"] in {
+        f"client_instance_id={ONE}|{TWO}",
+        f"client_instance_id={TWO}|{ONE}",
+    }
+    assert lease.until_s(found["name"])
+
+
+def test_an_instance_id_takes_that_instance_alone(run: Command) -> None:
+    clients(
+        run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO, "client_id": ONE}
+    )
+    assert run(ONE, "--metrics", "*", "--json") == 0
+    assert json.loads(run.said()[0])["client_instance_ids"] == [ONE]
+
+
+def test_at_most_twenty_instances_are_asked(run: Command) -> None:
+    clients(run.warehouse, *({"client_instance_id": f"{i:022}"} for i in range(23)))
+    assert run("orders", "--metrics", "*", "--json") == 0
+    out, err = run.said()
+    assert len(json.loads(out)["client_instance_ids"]) == 20
+    assert "3 more live instances of orders are not asked" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        pytest.param(["order"], 1, "no client order (did you mean orders?)", id="misspelt"),
+        pytest.param(["'; SELECT 1"], 1, "no client '; SELECT 1 (did", id="a text like SQL"),
+        pytest.param(["billing"], 1, "no live client billing: terminated, last seen", id="gone"),
+        pytest.param(
+            ["orders", "--interval", "100ms"], 2, "--interval 100ms must be 1 to 3600 s", id="often"
+        ),
+        pytest.param(["orders", "--interval", "2h"], 2, "1 to 3600 s", id="too seldom"),
+        pytest.param(["orders", "--for", "9s"], 2, "--for 9s must be 10 to 86400 s", id="short"),
+        pytest.param(["orders", "--for", "2d"], 2, "10 to 86400 s", id="long"),
+        pytest.param(["orders", "--metrics", "a b"], 2, "'a b' is not a prefix", id="no prefix"),
+        pytest.param(["orders", "--metrics", ""], 2, "'' is not a prefix", id="no metric"),
+        pytest.param(
+            ["orders", "--set", "ingest.receiver_topic=x", "--set", "ingest.request_log_topic=y"],
+            1,
+            "the cluster has none (x, y)",
+            id="nowhere to look",
+        ),
+    ],
+)
+def test_what_cannot_be_is_one_error_and_nothing_is_written(
+    run: Command, words: list[str], code: int, said: str
+) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE})
+    assert run("--metrics", "*", *words, "--yes") == code
+    _, told = run.said()
+    assert said in told
+    assert run.kafka.written == []
+
+
+def test_what_could_harm_the_client_is_refused(run: Command) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE, **OLD})
+    assert run(ONE, "--metrics", PRODUCER, "--yes") == 1
+    _, told = run.said()
+    assert "nothing was written" in told
+    assert "librdkafka 2.5.0 crashes" in told
+    assert run(ONE, "--metrics", f"{PRODUCER},{CONSUMER}") == 0
+    assert run.kafka.written == []
+
+
+def test_what_other_resources_do_to_it_is_told(run: Command) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE, **OLD, "client_software_version": "2.10.0"})
+    run.kafka.standing["all"] = {"metrics": f"{CONSUMER},{PRODUCER}", "interval.ms": "2000"}
+    run.kafka.standing["quotaflow-troubleshoot-x-until-5"] = {
+        "metrics": "a.",
+        "match": "client_id=x",
+    }
+    assert run(ONE, "--metrics", f"{CONSUMER}poll.,{CONSUMER}pol1.") == 0
+    _, told = run.said()
+    assert "push or ask next: within 3 s" in told
+    assert "pushes will come every 2000 ms: the least interval holds (others ask too)" in told
+    assert f"sends twice what both {CONSUMER} and {CONSUMER}poll. match" in told
+    assert (
+        f"no metric of the catalogue begins with {CONSUMER}pol1. (nearest: {CONSUMER}poll)" in told
+    )
+    assert "left over since 1970-01-01T00:00:05Z" in told
+    assert "--delete-config metrics,match" in told
+
+
+def test_points_come_once_whichever_way_and_the_resource_goes(
+    run: Command, golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO})
+    in_log = json.dumps(logged(golden, TWO)).encode()
+    stock = f"[x] DEBUG Completed request:{json.dumps(logged(golden, GONE)['r'])} (k)".encode()
+    other = record(RECEIVED, b"", {"client_instance_id": GONE})
+    once = [received(golden), record(LOGGED, in_log), record(LOGGED, stock), other]
+    with arriving(monkeypatch, *once, received(golden), record(LOGGED, in_log)):
+        assert run("orders", "--metrics", "*", "--json", "--yes") == 130
+    out, err = run.said()
+    rows = [json.loads(line, parse_constant=pytest.fail) for line in out.splitlines()]
+    assert list(rows[0]) == CLIENT_METRICS.column_names
+    assert {(r["client_instance_id"], r["principal"], r["cluster_id"]) for r in rows} == {
+        (ONE, "User:alice", "c1"),
+        (TWO, "User:bob", "c1"),
+    }
+    assert {r["broker_id"] for r in rows} == {1, 2}
+    assert f"2 pushes and {len(rows)} points came" in err
+    assert run.kafka.standing == {}
+    assert len(run.kafka.written) == 1
+
+
+def test_lines_for_people_hold_only_what_was_asked_for(
+    run: Command, golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE})
+    with arriving(monkeypatch, received(golden)):
+        assert run(ONE, "--metrics", f"{PRODUCER}connection.creation.", "--yes") == 130
+    lines = run.said()[0].splitlines()
+    assert {line.split("  ")[1].split(" = ")[0] for line in lines} == {
+        f"{PRODUCER}connection.creation.rate",
+        f"{PRODUCER}connection.creation.total",
+    }
+    assert all(line.endswith(ONE) for line in lines)
+
+
+def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
+    run: Command, golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE})
+    empty = logged(golden, ONE, response={"errorCode": 117})
+    empty["r"]["request"]["metrics"] = ""
+    texts: list[Any] = [
+        logged(golden, ONE, response={"errorCode": 89}),
+        empty,
+        logged(golden, ONE, principal=["User:x"]),
+        logged(golden, ONE, response=None),
+        logged(golden, ONE, connection="x"),
+        {"r": [ONE, "PUSH_TELEMETRY"]},
+        [ONE, "PUSH_TELEMETRY"],
+    ]
+    deep = f'"{ONE}PUSH_TELEMETRY' + "[" * 100_000
+    lines = [json.dumps(text).encode() for text in texts] + [deep.encode(), deep[1:].encode()]
+    bad = record(RECEIVED, b"\xff\x1b[2J", {"client_instance_id": ONE})
+    odd = record(RECEIVED, b"", {"client_instance_id": ONE, "broker_id": "9" * 99})
+    with arriving(monkeypatch, bad, odd, *(record(LOGGED, line) for line in lines)):
+        assert run(ONE, "--metrics", "*", "--yes") == 130
+    _, err = run.said()
+    assert f"a push of {ONE} was rejected with error 89\n" in err
+    assert f"a push of {ONE} was rejected with error 117: its subscription changed" in err
+    assert f"a push of {ONE} cannot be read: not_otlp" in err
+    assert "3 pushes and" in err
+    assert run.kafka.standing == {}
+
+
+@pytest.mark.parametrize(("refusals", "is_left"), [(2, False), (3, True)])
+def test_a_resource_that_cannot_be_deleted_is_named_with_the_command_that_does(
+    run: Command, monkeypatch: pytest.MonkeyPatch, refusals: int, is_left: bool
+) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE})
+    run.kafka.refusals = refusals
+    with arriving(monkeypatch):
+        assert run(ONE, "--metrics", "*", "--yes") == (1 if is_left else 130)
+    _, told = run.said()
+    (name,) = run.kafka.written
+    removal = f"--entity-name {name} --delete-config metrics,interval.ms,match"
+    assert (removal in told) == is_left
+    assert (name in run.kafka.standing) == is_left
+
+
+def test_a_failure_while_it_follows_takes_the_resource_back(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def opened(*_: object) -> Iterator[Callable[[], Any]]:
+        def poll() -> Any:
+            raise KafkaError("the topic is gone")
+
+        yield poll
+
+    clients(run.warehouse, {"client_instance_id": ONE})
+    monkeypatch.setattr(tail, "opened", opened)
+    assert run(ONE, "--metrics", "*", "--yes") == 1
+    assert "error: the topic is gone" in run.said()[1]
+    assert run.kafka.standing == {}
+    assert len(run.kafka.written) == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_a_broker_refuses_is_told_and_nothing_is_left(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise KafkaError("the cluster refused client-metrics x: no")
+
+    clients(run.warehouse, {"client_instance_id": ONE})
+    monkeypatch.setattr(client_metrics, "write", refuse)
+    monkeypatch.setattr(client_metrics, "delete", lambda *_: None)
+    with arriving(monkeypatch):
+        assert run(ONE, "--metrics", "*", "--yes") == 1
+    assert "error: the cluster refused client-metrics x: no" in run.said()[1]
+    assert run.kafka.standing == {}

@@ -1,0 +1,91 @@
+"""what-if from the command line: new ids of the tables under a quota they did not have."""
+
+import json
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...schemas.views.view_rows import HOSTILE, Row, use
+from ...schemas.views.view_tables import make_tables
+
+LOOP = [use(n / 10, n, client_pattern="loop-*") for n in range(200)]
+CALM = [use(n, 1_000 + n, client_pattern="calm", client_address="10.0.0.8") for n in range(5)]
+FEW = [use(n, 2_000 + n, principal="User:bob") for n in range(5)]
+
+
+def what_if(warehouse: Warehouse, rows: list[Row], *words: str) -> int:
+    make_tables(warehouse, {"producer_id_uses": rows})
+    return execute(["what-if", "--set", f"warehouse.path={warehouse.conf.folder}", *words])
+
+
+def answered(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_who_waits_and_who_waits_for_others(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    assert what_if(warehouse, LOOP + CALM + FEW, "--producer-ids-rate", "0.5", "--json") == 0
+    loop, calm = answered(capsys)
+    assert (loop["source"], loop["ids"], loop["is_innocent"]) == ("loop-* at 10.0.0.7", 200, False)
+    assert loop["throttled_ids"] > 190
+    assert (calm["source"], calm["is_innocent"]) == ("calm at 10.0.0.8", True)
+
+
+def test_it_is_said_in_a_line(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
+    assert what_if(warehouse, LOOP + CALM, "--producer-ids-rate", "0.5") == 0
+    told = capsys.readouterr()
+    assert "loop-* at 10.0.0.7" in told.out
+    assert "of 2 sources, 1 of which would not have been throttled alone" in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "principals"),
+    [
+        pytest.param(["100"], [], id="nobody at a high rate"),
+        pytest.param(["0.1", "--principal", "User:bob"], ["User:bob"], id="one principal"),
+        pytest.param(["0.1"], ["User:alice", "User:alice", "User:bob"], id="all"),
+        pytest.param(["0.1", "--since", "2026-11-21T13:00:00Z"], [], id="nothing came since"),
+    ],
+)
+def test_which_principals_are_told_of(
+    words: list[str],
+    principals: list[str],
+    capsys: pytest.CaptureFixture[str],
+    warehouse: Warehouse,
+) -> None:
+    assert what_if(warehouse, LOOP + CALM + FEW, "--json", "--producer-ids-rate", *words) == 0
+    assert sorted(row["principal"] for row in answered(capsys)) == principals
+
+
+def test_hostile_names_are_shown_harmless(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    name = "User:" + HOSTILE
+    rows = [row | {"principal": name, "client_pattern": HOSTILE} for row in LOOP]
+    assert what_if(warehouse, rows, "--producer-ids-rate", "1", "--principal", name) == 0
+    told = capsys.readouterr()
+    assert all(line.isprintable() for line in (told.out + told.err).splitlines())
+    assert "DROP TABLE" in told.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(["0"], "--producer-ids-rate is 0, and must be between 0.001 and", id="zero"),
+        pytest.param(["nan"], "--producer-ids-rate is nan, and must be between", id="no number"),
+        pytest.param(
+            ["1", "--principal", "alice"],
+            "no new producer ids of alice (did you mean User:alice?)",
+            id="a principal by half",
+        ),
+    ],
+)
+def test_wrong_use_is_told(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    assert what_if(warehouse, LOOP, "--producer-ids-rate", *words) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,217 @@
+"""What holds a client back, as `quotaflow why` tells it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import violation
+from ...schemas.views.filled_views import FILLED
+from ...schemas.views.view_rows import HOSTILE, Row, at, request
+from ...schemas.views.view_tables import make_tables
+
+DAVE = {"principal": "User:dave", "client_id": "exports"}
+Why = Callable[..., tuple[int, str, str]]
+
+
+def used(second: float, usage: float, limit: float | None = 20_000.0, **others: Any) -> Row:
+    """A window of a client's bytes, held by a quota of its user."""
+    row = {
+        "cluster_id": "c1",
+        "event_date": at(second).date(),
+        "event_time": at(second),
+        "broker_id": 2,
+        "quota_type": "producer_byte_rate",
+        "usage": usage,
+        "is_estimated": False,
+        "request_count": 10,
+        "throttled_requests": 0,
+        "throttle_time_ms": 0.0,
+        "quota_level": 3 if limit else None,
+        "quota": limit,
+        "bucket_user": "dave" if limit else None,
+        "bucket_usage": usage,
+        "enforcement": "stock",
+    }
+    return row | DAVE | others
+
+
+def throttled(second: float, usage: float, **others: Any) -> Row:
+    row = {"throttled_requests": 8, "throttle_time_ms": 9_000.0}
+    return used(second, usage, **(row | {"throttled_by": "producer_byte_rate"} | others))
+
+
+@pytest.fixture
+def why(warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> Why:
+    """Runs the command over tables that hold these rows."""
+
+    def run(content: dict[str, list[Row]], *arguments: str) -> tuple[int, str, str]:
+        if content:
+            make_tables(warehouse, content)
+        code = execute(["why", *arguments, "--set", f"warehouse.path={warehouse.conf.path}"])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why) -> None:
+    rows = [
+        throttled(0, 19_000.0),
+        throttled(11, 63_000.0),
+        used(22, 15_000.0, quota_type="consumer_byte_rate", quota=None, quota_level=None),
+    ]
+    requests = [request(5, "PRODUCE", **DAVE, client_software_name="librdkafka")]
+    code, out, _ = why({"quota_usage": rows, "requests": requests}, "dave")
+    assert code == 0
+    assert "exports: 16 of 20 requests charged to producer_byte_rate were throttled" in out
+    assert "18,000 ms in all, most likely by its producer_byte_rate" in out
+    assert "user dave may use 20,000 bytes/s of producer_byte_rate at each broker" in out
+    assert "at 12:00:11 UTC its bucket used 63,000 at broker 2 (315%)" in out
+    assert "--entity-type users --entity-name dave --add-config producer_byte_rate=40000" in out
+    assert "User:dave as exports: librdkafka 4.3.1 on 10.0.0.7, 1 requests" in out
+
+
+def test_a_burst_over_the_edge_of_two_windows_is_told_its_cause(why: Why) -> None:
+    _, out, _ = why({"quota_usage": [used(0, 16_000.0), throttled(11, 12_000.0)]}, "dave")
+    assert "8 of 20 requests" in out
+    assert "most likely by its producer_byte_rate" in out
+    assert "(80%)" in out
+    assert "--entity-type users --entity-name dave --add-config producer_byte_rate=" in out
+
+
+def test_what_request_time_throttled_is_not_laid_on_the_bytes(why: Why) -> None:
+    rows = [used(0, 16_000.0), throttled(11, 12_000.0, throttled_by="request_percentage")]
+    _, out, _ = why({"quota_usage": rows}, "dave")
+    assert "most likely by its request_percentage" in out
+    assert "--add-config" not in out
+
+
+def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
+    shared = {"bucket_usage": 20_500.0, "quota_level": 6}
+    rows = [
+        throttled(0, 2_000.0, **shared),
+        *(used(0, 1_000.0 + n, client_id=f"other-{n}", **shared) for n in range(7)),
+        used(0, 5.0, principal="User:bob", client_id="b", bucket_user="bob", quota_level=6),
+    ]
+    _, out, _ = why({"quota_usage": rows}, "exports")
+    assert "the default user may use 20,000 bytes/s" in out
+    assert "It shares that bucket with User:dave as other-6 (1,006), " in out
+    assert "and 3 more." in out
+    assert "--entity-type users --entity-default --add-config" in out
+    assert "bob" not in out
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        pytest.param(
+            [used(0, 15_000.0)],
+            ["(75%)", "Nothing throttled it in this time."],
+            id="under its limit",
+        ),
+        pytest.param(
+            [used(0, 15_000.0, None)],
+            ["Which client quotas bind it is not known: `quotaflow snapshot`"],
+            id="without a quota, when no snapshot was taken",
+        ),
+        pytest.param(
+            [throttled(0, 15_000.0, limit=None, throttled_by=None)],
+            ["by a quota no snapshot knows of"],
+            id="throttled by what nobody knows",
+        ),
+        pytest.param(
+            [used(0, 25_000.0, enforcement="callback")],
+            ["not enforced by stock rules"],
+            id="a quota callback class",
+        ),
+        pytest.param(
+            [used(0, 30.0, 50.0, quota_type="request_percentage", is_estimated=True)],
+            ["its bucket used about 30 at broker 2 (60%)"],
+            id="an estimate says so",
+        ),
+    ],
+)
+def test_what_is_said(why: Why, rows: list[Row], said: list[str]) -> None:
+    _, out, _ = why({"quota_usage": rows}, "User:dave")
+    assert [text for text in said if text not in out] == []
+
+
+def test_only_the_span_that_is_asked_for_counts(why: Why) -> None:
+    rows = [throttled(-3_600, 60_000.0), used(0, 10.0)]
+    _, out, _ = why({"quota_usage": rows}, "dave")
+    assert "Nothing throttled it" in out
+    _, out, _ = why({}, "dave", "--at", "2026-11-21T11:30:00Z")
+    assert "8 of 10 requests" in out
+    _, out, _ = why({}, "dave", "--for", "2h")
+    assert "8 of 20 requests" in out
+
+
+def test_violations_of_the_producer_id_quota_are_told(why: Why) -> None:
+    content = {"quota_usage": [used(0, 1.0)], "producer_id_rates": [violation("User:dave", at(3))]}
+    _, out, _ = why(content, "dave")
+    assert "dave took new producer ids at 12.3 per second at broker 1, and conf allows 1.5" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        pytest.param(["davee"], 1, "did you mean dave?", id="misspelt"),
+        pytest.param(
+            ["dave", "--at", "2020-01-01"], 1, "nothing is known of dave by 2020", id="too early"
+        ),
+        pytest.param(["dave", "--at", "soon"], 2, "--at 'soon': write how long ago", id="no time"),
+        pytest.param(["dave", "--for", "0s"], 2, "'0s' is no duration", id="no span"),
+        pytest.param(["x'; DROP TABLE y; --"], 1, "no principal and no client id", id="hostile"),
+    ],
+)
+def test_wrong_use_is_one_clear_error(why: Why, arguments: list[str], code: int, said: str) -> None:
+    got, out, err = why({"quota_usage": [used(0, 1.0, client_id="dave")]}, *arguments)
+    assert (got, out) == (code, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_clusters_are_not_mixed(why: Why) -> None:
+    rows = [
+        used(0, 100.0, 1_000.0),
+        throttled(0, 50.0, limit=50.0, cluster_id="c2", bucket_usage=60.0),
+        used(0, 10.0, 50.0, cluster_id="c2", principal="User:erin"),
+    ]
+    requests = [request(0, "PRODUCE", **DAVE | {"cluster_id": of}) for of in ("c1", "c2", "c2")]
+    code, out, err = why({"quota_usage": rows, "requests": requests}, "dave")
+    assert (code, out) == (2, "")
+    assert "the tables hold clusters c1, c2: name one with --set kafka.cluster_id=ID" in err
+    code, out, _ = why({}, "dave", "--set", "kafka.cluster_id=c1")
+    assert code == 0
+    assert "Nothing throttled it in this time." in out
+    assert "1 requests" in out
+    code, out, _ = why({}, "dave", "--set", "kafka.cluster_id=c2")
+    assert "8 of 10 requests" in out
+    assert "User:erin" not in why({}, "dave", "--set", "kafka.cluster_id=c1")[1]
+    code, _, err = why({}, "erin", "--set", "kafka.cluster_id=c1")
+    assert code == 1
+    assert "did you mean" in err
+
+
+def test_hostile_names_stay_text(why: Why) -> None:
+    rows = [throttled(0, 63_000.0, client_id=HOSTILE, bucket_user=HOSTILE)]
+    code, out, _ = why({"quota_usage": rows}, "dave")
+    assert code == 0
+    assert "\u202e" not in out
+    code, out, _ = why({}, HOSTILE, "--json")
+    objects = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert objects[-1]["client_id"] == HOSTILE
+    assert objects[-1]["set_for"] == f"user {HOSTILE}"
+
+
+def test_once_a_snapshot_was_taken_no_quota_is_said_to_be_none(why: Why) -> None:
+    _, out, _ = why(
+        {"quota_usage": [used(0, 15_000.0, None)], "settings": FILLED["settings"]}, "dave"
+    )
+    assert "Nothing throttled it in this time. No client quota binds it." in out

@@ -1,0 +1,365 @@
+"""Conf: strict keys, every problem at once, and --set in its forms."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config.alerts import Webhook
+from quotaflow.pipelines.config.plan import Manager
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.spark import jars
+from quotaflow.pipelines.warehouse import views
+
+
+def load(tmp_path: Path, text: str, *pairs: str) -> config.Conf:
+    file = tmp_path / "conf.yaml"
+    file.write_text(text, encoding="utf-8")
+    return config.load(file, list(pairs))
+
+
+def test_the_packaged_conf_is_valid_and_all_defaults() -> None:
+    conf = config.load()
+    assert conf.model_copy(update={"kafka": config.Kafka()}) == config.Conf()
+    assert list(conf.kafka.properties) == ["bootstrap.servers"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "warehouse:\n", "kafka:\n  properties:\nwarehouse:\n"],
+    ids=["none", "null", "both"],
+)
+def test_sections_whose_lines_are_commented_out_are_defaults(tmp_path: Path, text: str) -> None:
+    if "properties" in text:
+        with pytest.raises(ConfigError, match=r"kafka\.properties"):
+            load(tmp_path, text)
+    else:
+        assert load(tmp_path, text) == config.Conf()
+
+
+def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
+    text = "ingest: {max_line_bytes: 0, shipper: [a]}\nresults: {settle_s: ten}\nwarehous: {}\n"
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path, text)
+    said = str(raised.value)
+    assert "ingest.max_line_bytes = 0: Input should be greater than 0" in said
+    assert "unknown key ingest.shipper (did you mean shippers?)" in said
+    assert "results.settle_s = 'ten': Input should be a valid integer" in said
+    assert "unknown key warehous (did you mean warehouse?)" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{rules: [{name: a, hold: 3}]}", r"unknown key alerts.rules.0.hold \(did you mean hold_s"),
+        ("{webhook: {url: env:X, mots: 3}}", r"alerts.webhook.mots \(did you mean most\?\)"),
+        ("{webhook: {url: env:X, zz: 3}}", r"alerts.webhook.zz \(known: url, "),
+    ],
+)
+def test_an_unknown_key_is_named_wherever_it_stands(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load(tmp_path, f"alerts: {text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("kafka: [", "line 1", id="no YAML"),
+        pytest.param("- a", "must hold sections", id="a list"),
+        pytest.param("kafka: text", "kafka: Input should be a valid dict", id="a section of text"),
+        pytest.param(
+            "kafka: {properties: {sasl.password: hunter2}}", "plain text", id="a literal secret"
+        ),
+        pytest.param(
+            "kafka: {properties: {client.id: }}", "client.id has no value", id="an empty property"
+        ),
+        pytest.param("warehouse: {path: s3://b/x}", "folder of this machine", id="an object store"),
+        pytest.param("warehouse: {path: /a, catalog_schema: a.b}", "exclude each other", id="two"),
+        pytest.param(
+            "warehouse: {catalog_schema: a}",
+            r"catalog_schema = 'a': write catalog.schema, such as main.quotaflow",
+            id="no schema",
+        ),
+        pytest.param(
+            "spark: {driver_memory: 2GB}", "'2GB': write 2g or 2048m", id="a size Java lacks"
+        ),
+        pytest.param("prices: {currency: euro}", "'euro': write three letters", id="no currency"),
+        pytest.param("kafka: {login_module_prefix: evil.}", "kafkashaded.", id="another prefix"),
+        pytest.param(
+            "producer_ids: {quotas: {'User:a': 1}}", "write a instead of User:a", id="User:"
+        ),
+        pytest.param(
+            "quotas: {advised_users: [a, 'User:b']}",
+            "quotas.advised_users.1 = 'User:b': write b instead of User:b",
+            id="User: in a list",
+        ),
+        pytest.param(
+            "quotas: {advised_users: [a, '*']}",
+            r"\* is all users: write \['\*'\]",
+            id="all and one",
+        ),
+        pytest.param("quotas: {advised_users: ['']}", "advised_users.0 = ''", id="nobody"),
+        pytest.param(
+            "plan: {tolerated_managers: [strimzii]}",
+            r"tolerated_managers.0 = 'strimzii': .*\(did you mean strimzi\?\)",
+            id="no program",
+        ),
+        pytest.param(
+            "producer_ids: {proxy: request_percentage}",
+            r"producer_ids\.proxy: it is removed.* slows the well-behaved clients of that user and "
+            r"not .*connection_creation_rate of the source IP .*KIP-612.*docs/producer_ids\.md",
+            id="a removed key",
+        ),
+        pytest.param("producer_ids: {proxy: none}", "Leave the key out", id="its old default"),
+        pytest.param("producer_ids: {quotas: {a: .inf}}", "finite", id="no finite rate"),
+        pytest.param("racks: {10.1.2.3/16: a}", "write 10.1.0.0/16 instead", id="bits of a host"),
+        pytest.param("racks: {az-b: a}", "no network such as 10.1.0.0/16", id="no network"),
+        pytest.param("racks: {10.0.0.1: a, 10.0.0.1/32: b}", "there twice", id="a network twice"),
+        pytest.param("racks: {10.0.0.1: ''}", "at least 1 character", id="a rack without a name"),
+        pytest.param("plan: {excluded_principals: [b]}", "write User:b instead of b", id="bare"),
+        pytest.param(
+            "replication: {clean_up_principals: [b]}", "write User:b instead of b", id="bare too"
+        ),
+        pytest.param("kafka: {principal: b}", "write User:b instead of b", id="bare again"),
+        pytest.param(
+            "alerts: {webhook: {url: 'https://hooks.example/hunter2'}}",
+            "alerts.webhook.url: write env:NAME or secret:scope/key",
+            id="a literal address of a webhook",
+        ),
+        pytest.param("alerts: {webhook: hunter2}", "alerts.webhook", id="a webhook of text"),
+        pytest.param("privacy: hunter2", "privacy", id="a key in the place of its section"),
+        pytest.param(
+            "spark: {conf: {spark.hadoop.fs.s3a.secret.key: hunter2}}",
+            "in the process list",
+            id="a secret of Spark's",
+        ),
+        pytest.param("privacy: {key: hunter2}", "plain text", id="a literal key"),
+        pytest.param("privacy: {key: [hunter2]}", "privacy.key", id="a key that is no text"),
+        pytest.param("privacy: {columns: [topic]}", "privacy.columns.0", id="no such column"),
+        pytest.param(
+            "privacy: {key_id: K 1}", "privacy.key_id: write up to 16", id="an odd id of a key"
+        ),
+        pytest.param(
+            "privacy: {key: 'env:K'}\nracks: {10.0.0.0/8: a}",
+            "racks are told by addresses, which privacy.columns hides",
+            id="racks of hidden addresses",
+        ),
+        pytest.param("replication: {p99_rise: 0.5}", "greater than or equal to 1", id="a fall"),
+    ],
+)
+def test_what_cannot_be_right_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as raised:
+        load(tmp_path, text)
+    assert "hunter2" not in str(raised.value)
+    assert "Value error" not in str(raised.value)
+
+
+@pytest.mark.parametrize("topic", ["request_log_topic", "receiver_topic", "otlp_topic"])
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("''", "write null for none"),
+        ("..", "write null for none"),
+        ("a b", "write a_b"),
+        (f"{'x' * 250}", f"write {'x' * 249}"),
+        ("größe", "write gr__e"),
+    ],
+    ids=["empty", "a folder", "a space", "too long", "other letters"],
+)
+def test_a_topic_has_a_name_that_kafka_takes(
+    tmp_path: Path, topic: str, name: str, right: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path, f"ingest: {{{topic}: {name}}}")
+    assert f"ingest.{topic} = '{name.strip(chr(39))}': a topic has 1 to 249 " in str(raised.value)
+    assert str(raised.value).endswith(right)
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-1", "...", "x" * 249])
+def test_what_kafka_takes_as_a_topic_is_taken(tmp_path: Path, name: str) -> None:
+    assert load(tmp_path, f"ingest: {{otlp_topic: {name}}}").ingest.otlp_topic == name
+
+
+def test_managers_that_may_be_tolerated_are_the_kinds_that_are_told() -> None:
+    sql = views.load()["co_managers"].sql
+    kinds = re.findall(r"(?:THEN|ELSE) '(.+?)'|'(.+?)' AS kind", sql)
+    assert {then or literal for then, literal in kinds} == set(get_args(Manager))
+
+
+def test_a_broken_line_is_named_and_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="line 3") as raised:
+        load(tmp_path, "kafka:\n  hunter2: [hunter2\n  a: b\n")
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("pair", "section", "value"),
+    [
+        ("warehouse.path=/data", "warehouse", {"path": "/data"}),
+        ("warehouse.path=", "warehouse", {"path": None}),
+        ("ingest.shippers=[a, b]", "ingest", {"shippers": ["a", "b"]}),
+        ("ingest.receiver_topic=null", "ingest", {"receiver_topic": None}),
+        ("producer_ids.quotas.alice=2.5", "producer_ids", {"quotas": {"alice": 2.5}}),
+        ("producer_ids.quotas.a.b=2", "producer_ids", {"quotas": {"a.b": 2.0}}),
+        ("upkeep.retention_days.requests=14", "upkeep", {"retention_days": {"requests": 14}}),
+        ("alerts.webhook.url=env:X", "alerts", {"webhook": Webhook(url="env:X")}),
+        ("kafka.properties.client.id=0123", "kafka", {"properties": {"client.id": "0123"}}),
+        ("kafka.properties.x=a: [b", "kafka", {"properties": {"x": "a: [b"}}),
+        ("kafka.properties={x: yes}", "kafka", {"properties": {"x": "true"}}),
+        ("spark.conf.spark.ui.enabled=true", "spark", {"conf": {"spark.ui.enabled": "true"}}),
+    ],
+)
+def test_set_changes_one_value(
+    tmp_path: Path, pair: str, section: str, value: dict[str, object]
+) -> None:
+    loaded = getattr(load(tmp_path, "", pair), section)
+    assert {name: getattr(loaded, name) for name in value} == value
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        pytest.param("warehouse", "write section.key=value", id="no value"),
+        pytest.param("warehouse=/x", "write section.key=value", id="no key"),
+        pytest.param("warehouse.path=[", "is not YAML", id="no YAML"),
+        pytest.param("nope.x=1", "unknown key nope", id="no such section"),
+        pytest.param("results.settle=1", "did you mean settle_s", id="no such key"),
+        pytest.param("kafka.properties.sasl.password=hunter2", "plain text", id="a secret"),
+    ],
+)
+def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as raised:
+        load(tmp_path, "", pair)
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        pytest.param([], "{file}: plan.lease_s = 5: Input", id="the file's"),
+        pytest.param(
+            ["plan.lease_s=60", "plan.fewest=0"], "--set: plan.fewest = 0: Input", id="of --set"
+        ),
+        pytest.param(
+            ["plan.fewest=0"],
+            "{file}: plan.lease_s = 5: .*60; --set: plan.fewest = 0: Input",
+            id="of both",
+        ),
+        pytest.param(
+            ["plan.lease_s=60", "warehouse.catalog_schema=a.b"],
+            "--set: warehouse: path and catalog_schema exclude each other",
+            id="what does not go with the file's",
+        ),
+        pytest.param(
+            ["plan.lease_s=60", "results.settle=1"],
+            "--set: unknown key results.settle",
+            id="a key",
+        ),
+    ],
+)
+def test_an_error_names_what_the_value_came_from(
+    tmp_path: Path, pairs: list[str], said: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path, "plan: {lease_s: 5}\nwarehouse: {path: /a}", *pairs)
+    assert re.match(said.format(file=re.escape(str(tmp_path / "conf.yaml"))), str(raised.value))
+
+
+@pytest.mark.parametrize("key", ["plan.lease_s", "replication.lease_s"])
+@pytest.mark.parametrize(("value", "bound"), [(59, 60), (2_592_001, 2_592_000)])
+def test_a_lease_is_within_what_upkeep_keeps(
+    tmp_path: Path, key: str, value: int, bound: int
+) -> None:
+    with pytest.raises(ConfigError, match=rf"{key} = {value}: .* equal to {bound}$"):
+        load(tmp_path, "", f"{key}={value}")
+
+
+@pytest.mark.parametrize("text", ["kafka: text", "kafka: {properties: text}"])
+def test_set_into_what_holds_no_keys_is_one_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="must hold keys and values"):
+        load(tmp_path, text, "kafka.properties.client.id=x")
+
+
+def test_an_empty_home_variable_is_as_if_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUOTAFLOW_HOME", "")
+    assert config.home() == Path.home() / ".quotaflow"
+
+
+@pytest.mark.parametrize(
+    ("find", "instead"),
+    [
+        pytest.param(config.home, "QUOTAFLOW_HOME", id="tables"),
+        pytest.param(jars.cache_folder, "XDG_CACHE_HOME", id="cache"),
+        pytest.param(
+            lambda: config.Warehouse(path="~/tables").folder, "an absolute path", id="named in conf"
+        ),
+    ],
+)
+def test_a_user_without_a_home_is_one_error(
+    monkeypatch: pytest.MonkeyPatch, find: Callable[[], Path], instead: str
+) -> None:
+    for name in ("HOME", "QUOTAFLOW_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    with pytest.raises(ConfigError, match=f"set HOME, or {instead}$"):
+        find()
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [(None, "environment variable PRIVACY_TEST_KEY is not set"), ("hunter2", "at least 32 are")],
+    ids=["unset", "short"],
+)
+def test_a_key_that_protects_nothing_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: str | None, said: str
+) -> None:
+    if key is not None:
+        monkeypatch.setenv("PRIVACY_TEST_KEY", key)
+    privacy = load(tmp_path, "privacy: {key: 'env:PRIVACY_TEST_KEY'}").privacy
+    with pytest.raises(ConfigError, match=said) as raised:
+        privacy.pseudonyms()
+    assert "hunter2" not in str(raised.value)
+
+
+def test_racks_go_with_hidden_client_ids(tmp_path: Path) -> None:
+    text = "privacy: {key: 'env:K', columns: [client_id]}\nracks: {10.0.0.0/8: a}"
+    assert load(tmp_path, text).privacy.hides("client_id")
+    assert not load(tmp_path, "").privacy.hides("client_id")
+
+
+SECRETS = """
+secrets: {scope: prod}
+kafka: {properties: {sasl.username: q, sasl.password: secret:pw, ssl.key.password: secret:a/b}}
+privacy: {key: secret:names}
+alerts: {webhook: {url: secret:hook}}
+quotas: {advised_users: [secret:agent]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pairs", "scope"),
+    [
+        pytest.param([], "prod", id="of the file"),
+        pytest.param(["secrets.scope=dev_you"], "dev_you", id="of a pair"),
+    ],
+)
+def test_a_reference_without_a_scope_is_in_the_scope_of_conf(
+    tmp_path: Path, pairs: list[str], scope: str
+) -> None:
+    file = tmp_path / "conf.yaml"
+    file.write_text(SECRETS, encoding="utf-8")
+    conf = config.load(file, pairs)
+    assert conf.alerts.webhook is not None
+    assert conf.kafka.properties["sasl.password"] == f"secret:{scope}/pw"
+    assert conf.kafka.properties["ssl.key.password"] == "secret:a/b"
+    assert conf.privacy.key == f"secret:{scope}/names"
+    assert conf.alerts.webhook.url == f"secret:{scope}/hook"
+    assert conf.quotas.advised_users == ["secret:agent"]
+
+
+def test_a_scope_that_databricks_could_not_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"secrets\.scope.*letters, digits"):
+        load(tmp_path, "secrets: {scope: a/b}")

@@ -1,0 +1,130 @@
+"""A cluster that is a dictionary, and a journal that is a list, for rules that need no broker."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from quotaflow.pipelines.feedback.change import APPEND, APPLY, DELETE, SET, SUBTRACT, Change, parts
+from quotaflow.pipelines.feedback.change_writer import Apply
+from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
+from quotaflow.pipelines.feedback.ledger import DONE, Ledger, Record
+from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def desired(name: str = "mallory", **others: object) -> Desired:
+    """A row that asks for a quota of a user."""
+    row = {
+        "cluster_id": "c1",
+        "entity_type": "user",
+        "entity_name": name,
+        "config_key": "producer_byte_rate",
+        "config_value": "1000",
+        "prior_value": None,
+        "reason": "because",
+        "evidence_table": "producer_id_rates",
+        "evidence_key": f"principal=User:{name}",
+        "since": NOON - timedelta(hours=1),
+        "priority": 10,
+    }
+    return Desired(**(row | others))  # type: ignore[arg-type]
+
+
+def forged(entity: Entity, key: str, value: str | None, prior: str | None) -> Record:
+    """A record of a write that nobody made, whose lease is over at noon."""
+    return Record(
+        event_time=NOON - timedelta(hours=1),
+        run_id=f"{entity}{key}",
+        number=0,
+        plan_id="forged",
+        change_id="forged",
+        purpose=APPLY,
+        step=DONE,
+        entity=entity,
+        config_key=key,
+        operation=SET,
+        operand=value,
+        prior_value=prior,
+        config_value=value,
+        expires_at=NOON,
+        reason="because",
+        evidence_table="producer_id_rates",
+        evidence_key="principal=User:x",
+    )
+
+
+@dataclass
+class DictConfigs:
+    """Configs by entity; `refuses` says why it takes none of an entity's, `away` who is silent."""
+
+    configs: dict[Entity, dict[str, str]] = field(default_factory=dict)
+    refuses: dict[Entity, str] = field(default_factory=dict)
+    away: set[Entity] = field(default_factory=set)
+    writes: int = 0
+
+    def read(self, entity: Entity) -> dict[str, str]:
+        if entity in self.away:
+            raise UnansweredError("[Error 7] RequestTimedOutError")
+        return dict(self.configs.get(entity, {}))
+
+    def refusal(self, changes: Sequence[Change]) -> str | None:
+        return self.refuses.get(changes[0].entity)
+
+    def write(self, changes: Sequence[Change]) -> str | None:
+        entity = changes[0].entity
+        if entity in self.refuses:
+            return self.refuses[entity]
+        self.writes += 1
+        of = self.configs.setdefault(entity, {})
+        for change in changes:
+            self._alter(of, change)
+        return None
+
+    def _alter(self, of: dict[str, str], change: Change) -> None:
+        key, operand = change.desired.config_key, change.operation.operand or ""
+        if change.operation.name == DELETE:
+            of.pop(key, None)
+        elif change.operation.name == APPEND:
+            of[key] = ",".join(dict.fromkeys([*parts(of.get(key)), *parts(operand)]))
+        elif change.operation.name == SUBTRACT:
+            of[key] = ",".join(p for p in parts(of.get(key)) if p not in parts(operand))
+        else:
+            of[key] = operand
+
+
+@dataclass
+class ListJournal:
+    """Records in the order they were kept."""
+
+    records: list[Record] = field(default_factory=list)
+
+    def add(self, records: Sequence[Record]) -> None:
+        self.records += records
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger.of(self.records)
+
+
+@dataclass
+class Clock:
+    """Each look at it is a millisecond later."""
+
+    now: datetime = NOON
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(milliseconds=1)
+        return self.now
+
+
+def applying(
+    configs: DictConfigs,
+    journal: ListJournal,
+    run_id: str = "r1",
+    clock: Callable[[], datetime] | None = None,
+    **others: object,
+) -> Apply:
+    """Applies without waiting."""
+    of = {"sleep": lambda _: None} | others
+    return Apply(configs, journal, run_id, clock or Clock(), **of)  # type: ignore[arg-type]

@@ -1,0 +1,117 @@
+"""What a plan may stand on, by what checks found."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config import Quality
+from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.feedback import apply_run, evidence_checks, planning
+from quotaflow.pipelines.feedback.frozen_plans import Frozen
+from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import NOON
+from ...schemas.views.view_tables import make_tables
+from .fake_configs import desired
+
+CONF = config.Conf()
+REQUIRED = config.Conf(quality=Quality(required=True))
+
+
+def result(suite: str, *, success: bool = True, after_s: int = 0, **others: Any) -> dict[str, Any]:
+    """A row of quality_results."""
+    row = {"event_time": NOON + timedelta(seconds=after_s), "run_id": f"r{after_s}"}
+    row |= {"suite": suite, "expectation": "key_unique", "severity": "critical"}
+    return row | {"success": success} | others
+
+
+def unsound(
+    warehouse: Warehouse, conf: config.Conf, results: list[dict[str, Any]], *evidence: str
+) -> dict[str, str]:
+    make_tables(warehouse, {"quality_results": results})
+    here = conf.model_copy(update={"warehouse": warehouse.conf})
+    return planning.unsound(here, set(evidence))
+
+
+@pytest.mark.parametrize(
+    ("failed", "evidence", "stops"),
+    [
+        pytest.param("producer_id_rates", "producer_id_rates", True, id="the evidence itself"),
+        pytest.param("requests", "producer_id_rates", True, id="what it is computed from"),
+        pytest.param("requests", "throttle_sizing", True, id="what a view's tables are"),
+        pytest.param("telemetry_pushes", "metric_alerts", True, id="over two hops"),
+        pytest.param("pipeline_progress", "current_configs", True, id="rows may be lost"),
+        pytest.param("client_metrics", "producer_id_rates", False, id="something else"),
+        pytest.param("plans", "producer_id_rates", False, id="what nothing is computed from"),
+    ],
+)
+def test_a_critical_failure_stops_what_stands_on_it(
+    warehouse: Warehouse, failed: str, evidence: str, stops: bool
+) -> None:
+    found = unsound(warehouse, CONF, [result(failed, success=False)], evidence)
+    why = f"stands on {failed}, whose check key_unique failed at 2026-11-21 12:00:00 UTC"
+    assert [why in text for text in found.values()] == [True] * stops
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        pytest.param([], id="never checked"),
+        pytest.param([result("requests")], id="as it should be"),
+        pytest.param([result("requests", success=False, severity="warning")], id="a warning"),
+        pytest.param(
+            [result("requests", success=False), result("requests", after_s=60)],
+            id="a later run passed",
+        ),
+        pytest.param(
+            [
+                result("requests", success=False),
+                result("requests", after_s=60, expectation="another"),
+            ],
+            id="the check that failed is there no more",
+        ),
+    ],
+)
+def test_else_nothing_is_stopped(warehouse: Warehouse, results: list[dict[str, Any]]) -> None:
+    assert unsound(warehouse, CONF, results, "producer_id_rates") == {}
+
+
+def test_conf_may_ask_that_all_was_checked(warehouse: Warehouse) -> None:
+    (why,) = unsound(warehouse, REQUIRED, [], "topics").values()
+    assert "stands on pipeline_progress, which was never checked" in why
+    assert "quality.required" in why
+
+
+def test_with_all_checked_it_goes_on() -> None:
+    standing = [
+        {"suite": name, "expectation": "e", "is_failing": False, "event_time": NOON}
+        for name in ("topics", "pipeline_progress")
+    ]
+    assert evidence_checks.unsound(REQUIRED, lambda _: standing, {"topics"}) == {}
+    assert "topics" in evidence_checks.unsound(REQUIRED, None, {"topics"})
+
+
+def test_a_plan_names_the_check_and_keeps_the_rest() -> None:
+    bounds = Bounds(unsound={"producer_id_rates": "it stands on requests, whose check failed"})
+    other = desired("b", evidence_table="quota_advice")
+    made = plan([desired(), other], NOON, bounds, Connection("b:9092"))
+    assert [change.entity.entity_name for change in made.changes] == ["b"]
+    assert [held.why for held in made.held] == ["it stands on requests, whose check failed"]
+
+
+def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
+    make_tables(warehouse, {"quality_results": [result("requests", success=False)]})
+    here = CONF.model_copy(update={"warehouse": warehouse.conf})
+    made = plan([desired()], NOON, Bounds(), Connection("b:9092"))
+    with pytest.raises(FeedbackError, match="of producer_id_rates, it stands on requests, whose"):
+        apply_run.tried(here, Frozen(made, NOON), NOON)
+
+
+def test_results_never_made_are_no_failure(warehouse: Warehouse) -> None:
+    here = CONF.model_copy(update={"warehouse": warehouse.conf})
+    assert planning.unsound(here, {"producer_id_rates"}) == {}

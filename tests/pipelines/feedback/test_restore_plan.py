@@ -1,0 +1,241 @@
+"""What is given back, what waits, and what is somebody else's now."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from quotaflow.pipelines.feedback import other_writers, restore_plan
+from quotaflow.pipelines.feedback.change import Operation
+from quotaflow.pipelines.feedback.guards import SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.pipelines.feedback.plan import plan
+
+from .fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+
+PLAIN = Connection("b:9092")
+KEY = "producer_byte_rate"
+LIST = "leader.replication.throttled.replicas"
+MALLORY = desired().entity
+EVE = restore_plan.Setter("User:eve", "SET", "1000")
+SET_BY_EVE = {
+    "cluster_id": "c1",
+    "entity_type": "topic",
+    "entity_name": "t",
+    "entity_client_id": None,
+    "config_key": LIST,
+    "principal": "User:eve",
+    "client_id": "adminclient-1",
+    "operation": "SET",
+    "config_value": "0:1,1:2",
+}
+LATER = NOON + timedelta(seconds=601)
+
+
+def written(configs: DictConfigs, *rows: object) -> Ledger:
+    """The ledger once these rows are applied at noon, for ten minutes."""
+    journal = ListJournal()
+    wanted = plan(rows, NOON, Bounds(lease_s=600), PLAIN).changes  # type: ignore[arg-type]
+    applying(configs, journal).run("p1", wanted)
+    return journal.ledger
+
+
+def returned(
+    configs: DictConfigs,
+    ledger: Ledger,
+    now: datetime = LATER,
+    by: restore_plan.Setter | None = None,
+) -> restore_plan.Returns:
+    owned = restore_plan.due(ledger, now)
+    actual = {entity: configs.read(entity) for entity, _ in owned}
+    return restore_plan.returns(owned, actual, dict.fromkeys(owned, by) if by else {}, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("prior", "operation", "command"),
+    [
+        (None, "DELETE", f"--delete-config {KEY}"),
+        ("5000", "SET", f"--add-config {KEY}=5000"),
+    ],
+)
+def test_what_stood_before_comes_back(prior: str | None, operation: str, command: str) -> None:
+    configs = DictConfigs({MALLORY: {} if prior is None else {KEY: prior}})
+    row = desired(config_value="2500", prior_value=prior)
+    (change,) = returned(configs, written(configs, row)).changes
+    assert (change.operation.name, change.value, change.purpose) == (operation, prior, "restore")
+    assert change.command.endswith(f"--entity-name mallory {command}")
+    assert change.desired.reason == "given back what plan p1 wrote: because"
+
+
+def test_a_lease_holds_until_its_end() -> None:
+    configs = DictConfigs()
+    ledger = written(configs, desired())
+    (owned,) = ledger.owned.values()
+    assert owned.expires_at is not None
+    assert restore_plan.due(ledger, owned.expires_at - timedelta(microseconds=1)) == {}
+    assert len(restore_plan.due(ledger, owned.expires_at)) == 1
+    assert len(restore_plan.due(ledger, NOON, everything=True)) == 1
+
+
+@pytest.mark.parametrize(
+    ("now", "by", "why"),
+    [
+        ({KEY: "7"}, None, "it is 7 now, and we wrote 1000"),
+        ({}, EVE, "it is not set now, and we wrote 1000, set by User:eve"),
+        ({KEY: "1000"}, EVE, "it is as we wrote it, set by User:eve since"),
+    ],
+    ids=["another value", "removed", "the same, but meant by somebody else"],
+)
+def test_somebody_else_s_later_change_stays(
+    now: dict[str, str], by: restore_plan.Setter | None, why: str
+) -> None:
+    configs = DictConfigs()
+    ledger = written(configs, desired())
+    configs.configs[MALLORY] = now
+    found = returned(configs, ledger, by=by)
+    assert (found.changes, [each.why for each in found.yielded]) == ((), [why])
+
+
+def test_who_does_not_answer_waits() -> None:
+    configs = DictConfigs()
+    ledger = written(configs, desired())
+    found = restore_plan.returns(restore_plan.due(ledger, LATER), {}, {}, PLAIN)
+    assert (found.changes, found.yielded, found.unanswered) == ((), (), ((MALLORY, KEY),))
+
+
+@pytest.mark.parametrize(
+    ("before", "since", "operation", "operand"),
+    [
+        (None, "0:1,1:2", "DELETE", None),
+        ("7:7", "7:7,0:1,1:2", "SUBTRACT", "0:1,1:2"),
+        (None, "0:1,1:2,8:8", "SUBTRACT", "0:1,1:2"),
+        ("7:7", "7:7,1:2", "SUBTRACT", "1:2"),
+    ],
+    ids=["all are ours", "others before", "others since", "one is gone already"],
+)
+def test_of_a_list_our_entries_go_and_others_stay(
+    before: str | None, since: str, operation: str, operand: str | None
+) -> None:
+    wanted = ",".join(filter(None, [before, "0:1,1:2"]))
+    of = {"entity_type": "topic", "config_key": LIST, "config_value": wanted}
+    row = desired("t", **of, prior_value=before)
+    configs = DictConfigs({row.entity: {} if before is None else {LIST: before}})
+    ledger = written(configs, row)
+    configs.configs[row.entity][LIST] = since
+    (change,) = returned(configs, ledger).changes
+    assert (change.operation.name, change.operation.operand) == (operation, operand)
+
+
+@pytest.mark.parametrize(
+    ("operation", "operand", "taken"),
+    [
+        ("SET", "0:1,1:2,8:8", None),
+        ("SET", "1:2,8:8", "0:1"),
+        ("SET", None, None),
+        ("APPEND", "8:8", "0:1,1:2"),
+        ("APPEND", "0:1,8:8", "1:2"),
+        ("SUBTRACT", "9:9", "0:1,1:2"),
+    ],
+    ids=["all named", "one named", "not shown", "others' added", "one is theirs too", "theirs go"],
+)
+def test_entries_that_somebody_else_named_since_are_theirs(
+    operation: str, operand: str | None, taken: str | None
+) -> None:
+    """A move that set the list whole has throttles of its own on replicas that were ours."""
+    of = {"entity_type": "topic", "config_key": LIST, "config_value": "0:1,1:2"}
+    row = desired("t", **of)
+    configs = DictConfigs({row.entity: {}})
+    ledger = written(configs, row)
+    configs.configs[row.entity][LIST] = "0:1,1:2,8:8"
+    found = returned(configs, ledger, by=restore_plan.Setter("User:eve", operation, operand))
+    assert [(c.operation.name, c.operation.operand) for c in found.changes] == (
+        [] if taken is None else [("SUBTRACT", taken)]
+    )
+    assert [each.why for each in found.yielded] == (
+        ["its entries that were ours are there, set by User:eve since"] if taken is None else []
+    )
+
+
+def test_an_entry_somebody_else_named_between_two_writes_of_ours_stays() -> None:
+    """Their move set the list whole; that we added to it later makes none of it ours."""
+    of = {"entity_type": "topic", "config_key": LIST}
+    configs, journal, clock = DictConfigs(), ListJournal(), Clock()
+    topic = desired("t", **of).entity
+    for value, prior in (("0:1", None), ("0:1,1:2,2:3", "0:1,1:2")):
+        seen = Bounds(lease_s=600, inputs_at={SNAPSHOT: clock.now})
+        row = desired("t", **of, config_value=value, prior_value=prior)
+        wanted = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
+        applying(configs, journal, f"r{value}", clock).run("p", wanted)
+        clock.now += timedelta(hours=1)
+        configs.configs[topic][LIST] = "0:1,1:2" if prior is None else "0:1,1:2,2:3"
+        clock.now += timedelta(hours=1)
+    (held,) = journal.ledger.owned.values()
+    named = {entry: at.hour for entry, at in held.named.items()}
+    assert named == {"0:1": 12, "2:3": 14}
+    moving = {**SET_BY_EVE, "altered_at": NOON + timedelta(hours=1)}
+    by = other_writers.setters(lambda _: [moving], {}, None, {(topic, LIST): held.named})
+    found = returned(configs, journal.ledger, clock.now, by[topic, LIST])
+    assert [c.operation for c in found.changes] == [Operation("SUBTRACT", "2:3")]
+
+
+def test_an_entry_that_we_named_anew_is_ours_since_then() -> None:
+    of = {"entity_type": "topic", "config_key": LIST}
+    configs, journal, clock = DictConfigs(), ListJournal(), Clock()
+    for _ in range(2):
+        row = desired("t", **of, config_value="0:1")
+        wanted = plan([row], clock.now, Bounds(inputs_at={SNAPSHOT: clock.now}), PLAIN).changes
+        applying(configs, journal, f"r{clock.now}", clock).run("p", wanted)
+        configs.configs.clear()
+        clock.now += timedelta(hours=1)
+    (held,) = journal.ledger.owned.values()
+    assert {entry: at.hour for entry, at in held.named.items()} == {"0:1": 13}
+
+
+def test_entries_that_are_gone_are_nobody_s_to_give_back() -> None:
+    of = {"entity_type": "topic", "config_key": LIST, "config_value": "0:1"}
+    row = desired("t", **of)
+    configs = DictConfigs({row.entity: {}})
+    ledger = written(configs, row)
+    configs.configs[row.entity] = {LIST: "7:7"}
+    found = returned(configs, ledger)
+    assert found.changes == ()
+    assert "none of its entries that were ours" in found.yielded[0].why
+
+
+def test_what_was_removed_is_not_given_back() -> None:
+    row = desired(config_value=None, prior_value="5")
+    configs = DictConfigs({MALLORY: {KEY: "5"}})
+    assert restore_plan.due(written(configs, row), LATER, everything=True) == {}
+
+
+def test_a_resource_somebody_changed_a_part_of_is_theirs_whole() -> None:
+    of = {"entity_type": "client-metrics"}
+    rows = [
+        desired("r", config_key="metrics", config_value="org.a.", **of),
+        desired("r", config_key="interval.ms", config_value="60000", **of),
+    ]
+    configs = DictConfigs()
+    ledger = written(configs, *rows)
+    configs.configs[rows[0].entity]["interval.ms"] = "1000"
+    found = returned(configs, ledger)
+    assert found.changes == ()
+    assert {each.key[1] for each in found.yielded} == {"metrics", "interval.ms"}
+
+
+def test_a_resource_is_given_back_whole_once_the_last_of_its_leases_is_over() -> None:
+    """Without its match a resource asks every client."""
+    keys = {"metrics": "org.a.", "interval.ms": "60000", "match": "client_instance_id=" + "A" * 22}
+    rows = [
+        desired("r", config_key=key, config_value=value, entity_type="client-metrics")
+        for key, value in keys.items()
+    ]
+    ledger = written(DictConfigs(), *rows)
+    later = {
+        key: replace(of, expires_at=LATER + timedelta(seconds=600)) if key[1] != "match" else of
+        for key, of in ledger.owned.items()
+    }
+    renewed = replace(ledger, owned=later)
+    assert restore_plan.due(renewed, LATER) == {}
+    assert len(restore_plan.due(renewed, LATER + timedelta(seconds=600))) == 3
+    assert len(restore_plan.due(renewed, NOON, everything=True)) == 3

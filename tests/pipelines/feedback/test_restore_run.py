@@ -1,0 +1,219 @@
+"""restore against a cluster: what it shows is what it does, and no live client is harmed by it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.feedback import apply_run, planning
+from quotaflow.pipelines.feedback.change import SET, Operation, Plan
+from quotaflow.pipelines.feedback.desired_configs import Desired
+from quotaflow.pipelines.feedback.frozen_plans import Frozen
+from quotaflow.pipelines.feedback.preflight import Preflight
+from quotaflow.pipelines.feedback.restore_plan import Returns
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.udfs.rules.client_metrics import Client
+from quotaflow.udfs.rules.subscription_safety import Live
+
+from ...schemas.views.view_tables import make_tables
+from .fake_configs import NOON, desired
+from .scene import Scene, planned
+
+KEY = "producer_byte_rate"
+MALLORY = desired().entity
+
+
+def told(found: Returns) -> list[tuple[str, str, str | None]]:
+    return [(c.entity.entity_name or "", c.operation.name, c.value) for c in found.changes]
+
+
+@pytest.fixture
+def scene(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    return Scene(warehouse, monkeypatch)
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize("dies_at", ["begun", "sent", "written", "recorded"])
+def test_what_a_killed_apply_left_is_shown_as_it_is_given_back(
+    scene: Scene, dies_at: str, everything: bool
+) -> None:
+    scene.apply(desired(), dies_at=dies_at)
+    records = list(scene.journal.records)
+    shown = scene.shown(everything=everything)
+    assert scene.journal.records == records
+    assert told(shown) == ([] if dies_at == "begun" else [("mallory", "DELETE", None)])
+    assert told(scene.done(everything=everything)) == told(shown)
+    assert (scene.configs.configs.get(MALLORY, {}), scene.journal.ledger.owned) == ({}, {})
+
+
+def test_what_a_killed_apply_left_is_shown_once_its_lease_is_over(scene: Scene) -> None:
+    scene.apply(desired(), dies_at="sent")
+    before = NOON + timedelta(seconds=599)
+    assert told(scene.shown(before)) == []
+    assert told(scene.shown(before, everything=True)) == [("mallory", "DELETE", None)]
+    assert told(scene.shown(NOON + timedelta(seconds=601))) == [("mallory", "DELETE", None)]
+
+
+def test_what_somebody_else_set_since_an_apply_was_killed_is_not_shown(scene: Scene) -> None:
+    scene.apply(desired(), dies_at="sent")
+    scene.configs.configs[MALLORY] = {KEY: "7"}
+    assert scene.shown(everything=True) == Returns((), ())
+    assert told(scene.done(everything=True)) == []
+    assert scene.configs.configs[MALLORY] == {KEY: "7"}
+
+
+TIME = "request_percentage"
+PROXY = {"config_key": TIME, "evidence_table": "producer_id_proxies"}
+"""A quota that an earlier release planned: no view of this one asks for it."""
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        pytest.param({}, ("mallory", "DELETE", None), id="none"),
+        pytest.param({TIME: "50.0"}, ("mallory", "SET", "50.0"), id="an operator's"),
+    ],
+)
+def test_what_no_view_asks_for_any_more_is_given_back_after_its_lease(
+    scene: Scene, before: dict[str, str], expected: tuple[str, str, str | None]
+) -> None:
+    scene.configs.configs[MALLORY] = dict(before)
+    scene.apply(desired(**PROXY, config_value="25.0", prior_value=before.get(TIME)))
+    assert scene.configs.configs[MALLORY] == {TIME: "25.0"}
+    make_tables(scene.warehouse, {})
+    assert told(scene.shown(NOON)) == []
+    assert told(scene.shown()) == [expected]
+    assert told(scene.done()) == [expected]
+    assert (scene.configs.configs[MALLORY], scene.journal.ledger.owned) == (before, {})
+
+
+def test_a_plan_that_an_earlier_release_froze_on_a_removed_view_is_not_applied(
+    scene: Scene,
+) -> None:
+    make_tables(scene.warehouse, {})
+    wanted = Frozen(planned([desired(**PROXY), desired("eve")]), NOON)
+    with pytest.raises(FeedbackError, match="on producer_id_proxies, which this release does not"):
+        apply_run.tried(scene.conf, wanted, NOON)
+    with pytest.raises(FeedbackError, match="plan anew"):
+        apply_run.applied(scene.conf, replace(wanted, at=datetime.now(UTC)), lambda _: None)
+    assert (scene.configs.writes, scene.journal.records) == (0, [])
+
+
+ID = "A" * 22
+OLD = Live(Client(ID, "p", "librdkafka", "2.5.0", "h"), "producer")
+# The old producer is asked for what it has by ours alone, and crashes without that.
+CONSUMERS_ONLY = {"corp": {"metrics": "org.apache.kafka.consumer."}}
+ASKED = {
+    "metrics": "org.apache.kafka.producer.",
+    "interval.ms": "1000",
+    "match": f"client_instance_id={ID}",
+}
+
+
+def asked(name: str = "quotaflow-alert-x", **others: object) -> list[Desired]:
+    of = {"entity_type": "client-metrics", "config_key": "", "config_value": None} | others
+    return [desired(name, **(of | {"config_key": k, "config_value": v})) for k, v in ASKED.items()]
+
+
+def seen(scene: Scene, *lives: Live, standing: dict[str, dict[str, str]] | None = None) -> None:
+    """What the last snapshot and telemetry tell: a snapshot before ours knows nothing of it."""
+    make_tables(scene.warehouse, {})
+    check = Preflight(CONSUMERS_ONLY if standing is None else standing, lives)
+    scene.monkeypatch.setattr(planning, "preflight", lambda *_: check)
+
+
+def test_a_resource_without_which_a_live_client_crashes_is_held_back(scene: Scene) -> None:
+    scene.apply(*asked(), desired())
+    seen(scene, OLD)
+    for found in (scene.shown(), scene.done()):
+        assert told(found) == [("mallory", "DELETE", None)]
+        (why,) = {held.why for held in found.held}
+        assert why.startswith("could harm 1 live clients: librdkafka 2.5.0 crashes")
+        assert why.endswith(
+            "--entity-name quotaflow-alert-x --delete-config interval.ms,match,metrics"
+        )
+    assert scene.configs.configs[asked()[0].entity] == ASKED
+    assert len(scene.journal.ledger.owned) == 3
+
+
+@pytest.mark.parametrize(
+    ("lives", "standing"),
+    [
+        ((), None),
+        ((Live(Client(ID, "p", "librdkafka", "2.10.1", "h"), "producer"),), None),
+        ((OLD,), {}),
+        ((OLD,), {"corp": {"metrics": "org.apache.kafka.producer."}}),
+    ],
+    ids=["who is gone", "who is mended", "nothing is asked any more", "what stands suits it"],
+)
+def test_a_resource_that_harms_nobody_goes(
+    scene: Scene, lives: tuple[Live, ...], standing: dict[str, dict[str, str]] | None
+) -> None:
+    scene.apply(*asked())
+    seen(scene, *lives, standing=standing)
+    assert scene.done().held == ()
+    assert scene.configs.configs[asked()[0].entity] == {}
+
+
+def test_of_two_resources_the_last_that_keeps_a_client_alive_stays(scene: Scene) -> None:
+    scene.apply(*asked("a"), *asked("b"))
+    seen(scene, OLD)
+    found = scene.done()
+    assert {name for name, *_ in told(found)} == {"a"}
+    assert {held.desired.entity_name for held in found.held} == {"b"}
+
+
+def test_where_nobody_is_known_to_live_a_resource_goes(scene: Scene) -> None:
+    """Tables that were never made tell of no client, and must not keep a lease from ending."""
+    scene.apply(*asked())
+    assert (scene.done().held, scene.configs.configs[asked()[0].entity]) == ((), {})
+
+
+def test_the_command_says_why_it_holds_back(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene.apply(*asked())
+    seen(scene, OLD)
+    for words in (("--all",), ("--all", "--yes")):
+        assert scene.command(*words) == 1
+        out, err = capsys.readouterr()
+        assert out == "nothing can be given back\n"
+        assert err.count("held back: client-metrics quotaflow-alert-x in cluster c1: could") == 1
+        assert "3 configs must be given back, and are held back" in err
+
+
+def test_the_command_shows_what_a_killed_apply_left(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene.apply(desired(), dies_at="sent")
+    assert scene.command("--all") == 3
+    assert "--delete-config producer_byte_rate" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "operand"),
+    [pytest.param("0", "0", id="the value"), pytest.param("1000", "0", id="the operand alone")],
+)
+def test_a_frozen_plan_whose_rows_somebody_altered_is_not_applied_past_its_bounds(
+    scene: Scene, value: str, operand: str
+) -> None:
+    (change,) = planned([desired()]).changes
+    altered = replace(change, value=value, operation=Operation(SET, operand))
+    make_tables(scene.warehouse, {})
+    with pytest.raises(FeedbackError, match=r"plan \w+: user mallory .* = 0 must be over 0"):
+        apply_run.tried(scene.conf, Frozen(Plan((altered,), ()), NOON), NOON)
+
+
+def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Scene) -> None:
+    """For as long as an approval holds, clients come that nobody asked about when it was made."""
+    wanted = Frozen(planned(asked()), NOON)
+    consumer = Live(Client(ID, "c", "librdkafka", "2.5.0", "h"), "consumer")
+    seen(scene, standing={})
+    assert [o.step for o in apply_run.tried(scene.conf, wanted, NOON)[1]] == ["accepted"] * 3
+    seen(scene, consumer, standing={})
+    with pytest.raises(FeedbackError, match=r"plan \w+: client-metrics quotaflow-alert-x .* could"):
+        apply_run.tried(scene.conf, wanted, NOON)
+    with pytest.raises(FeedbackError, match="could harm 1 live clients"):
+        apply_run.applied(scene.conf, replace(wanted, at=datetime.now(UTC)), lambda _: None)
+    assert (scene.configs.writes, scene.journal.records) == (0, [])

@@ -1,0 +1,104 @@
+"""What a topic does not hold any more of what a checkpoint has to read."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.jobs import offset_gaps
+from quotaflow.pipelines.streaming.topic_position import Reached, reached
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+TOPIC = "conf"  # a key of Spark's own, too
+JOB = "ingest"
+PLANNED_MS = 1_000
+
+
+def plan(checkpoint: Path, number: int, ends: dict[int, int], *, is_committed: bool) -> None:
+    """What Spark 4.2 keeps of a micro-batch, line by line."""
+    metadata = {"batchWatermarkMs": 0, "batchTimestampMs": PLANNED_MS + number, "conf": {"a": "b"}}
+    offsets = {TOPIC: {str(partition): end for partition, end in ends.items()}}
+    for folder in ("offsets", "commits"):
+        (checkpoint / folder).mkdir(parents=True, exist_ok=True)
+    lines = ["v1", json.dumps(metadata), json.dumps(offsets, separators=(",", ":"))]
+    (checkpoint / "offsets" / str(number)).write_text("\n".join(lines))
+    if is_committed:
+        (checkpoint / "commits" / str(number)).write_text("v1\n{}")
+
+
+def begin(checkpoint: Path, offsets: dict[int, int]) -> None:
+    """What the Kafka source keeps of where it began."""
+    file = checkpoint / "sources" / "0" / "0"
+    file.parent.mkdir(parents=True)
+    told = {TOPIC: {str(partition): offset for partition, offset in offsets.items()}}
+    file.write_text(f"\0v1\n{json.dumps(told, separators=(',', ':'))}")
+
+
+def test_a_query_that_never_planned_has_reached_nothing(tmp_path: Path) -> None:
+    assert reached(tmp_path, TOPIC) is None
+
+
+def test_a_committed_batch_is_behind_it(tmp_path: Path) -> None:
+    plan(tmp_path, 0, {0: 5}, is_committed=True)
+    plan(tmp_path, 1, {0: 9, 1: 2}, is_committed=True)
+    assert reached(tmp_path, TOPIC) == Reached({0: 9, 1: 2}, PLANNED_MS + 1)
+
+
+def test_a_batch_that_was_cut_off_is_read_again(tmp_path: Path) -> None:
+    plan(tmp_path, 0, {0: 5}, is_committed=True)
+    plan(tmp_path, 1, {0: 9}, is_committed=False)
+    assert reached(tmp_path, TOPIC) == Reached({0: 5}, PLANNED_MS, 1, {0: 9})
+
+
+def test_the_first_batch_begins_where_the_source_did(tmp_path: Path) -> None:
+    begin(tmp_path, {0: 3})
+    plan(tmp_path, 0, {0: 5}, is_committed=False)
+    assert reached(tmp_path, TOPIC) == Reached({0: 3}, PLANNED_MS, 0, {0: 5})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="torn"),
+        pytest.param('v1\n{"batchTimestampMs":1}\n{"logOffset":3}', id="another source"),
+        pytest.param('v2\n{}\n{"conf":{"0":1}}', id="a version to come"),
+    ],
+)
+def test_what_spark_tells_in_another_way_is_left_to_spark(tmp_path: Path, text: str) -> None:
+    plan(tmp_path, 0, {0: 5}, is_committed=True)
+    (tmp_path / "offsets" / "0").write_text(text)
+    assert reached(tmp_path, TOPIC) is None
+
+
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        pytest.param({0: range(10), 1: range(4, 4)}, [], id="all is there"),
+        pytest.param({0: range(9, 20), 1: range(5)}, [], id="what was read was deleted"),
+        pytest.param({0: range(9, 9), 1: range(5)}, [], id="all was read and deleted"),
+        pytest.param({1: range(5)}, [], id="a leader does not answer now"),
+        pytest.param(
+            {0: range(12, 20), 1: range(5)},
+            ["partition 0 begins at 12, so that the 3 records from 9 on", "Retention of the topic"],
+            id="retention overtook the job",
+        ),
+        pytest.param(
+            {0: range(8), 1: range(5)},
+            ["partition 0 ends at 8, and was read to 9", "unclean election"],
+            id="the log was cut back",
+        ),
+        pytest.param(
+            {0: range(12, 20), 1: range(2)},
+            ["partition 0 begins at 12", "partition 1 ends at 2, and was read to 4"],
+            id="both",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_by_partition(
+    warehouse: Warehouse, log: dict[int, range], told: list[str]
+) -> None:
+    plan(warehouse.checkpoint(JOB), 0, {0: 9, 1: 4}, is_committed=True)
+    found = offset_gaps.find(warehouse, JOB, TOPIC, log)
+    said = str(found.refusal()) if found else ""
+    assert all(words in said for words in [*told, *(["--accept-lost-records"] if told else [])])
+    assert bool(found) == bool(told)

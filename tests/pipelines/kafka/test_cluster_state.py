@@ -1,0 +1,107 @@
+"""Requests to a cluster: pages and chunks go on to their end, a refusal is told beside the rest."""
+
+from typing import Any
+
+import pytest
+from kafka import errors as kafka_errors
+
+from quotaflow.pipelines.kafka import cluster_state
+from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
+
+from .fake_cluster import (
+    BY_DEFAULT,
+    CLUSTER_AUTHORIZATION_FAILED,
+    NOT_LEADER,
+    TOPIC_AUTHORIZATION_FAILED,
+    MadeCluster,
+)
+
+
+def partitions(pages: list[list[Any]]) -> list[tuple[str, int]]:
+    return [
+        (topic.name, partition.partition_index)
+        for page in pages
+        for topic in page
+        for partition in topic.partitions
+    ]
+
+
+MANY = {f"t{n:02}": n % 7 + 1 for n in range(30)}
+ALL = [(name, index) for name, count in MANY.items() for index in range(count)]
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 5, 2_000])
+def test_pages_go_on_where_the_last_ended(page: int) -> None:
+    made = MadeCluster(topics=MANY, page=page)
+    pages = list(ClusterState(made).topic_pages())
+    assert partitions(pages) == ALL
+    assert len(pages) == -(-len(ALL) // page)
+
+
+def test_brokers_that_know_no_pages_are_asked_at_once() -> None:
+    made = MadeCluster(topics=MANY, refused={("DescribeTopicPartitions", "version"): 1})
+    assert partitions(list(ClusterState(made).topic_pages())) == ALL
+    named = list(ClusterState(made).topic_pages(name for name in ("t01", "nope")))
+    assert [(topic.name, topic.error_code) for page in named for topic in page] == [
+        ("nope", 3),
+        ("t01", 0),
+    ]
+
+
+def test_a_refused_page_is_an_error_of_its_own() -> None:
+    made = MadeCluster(refused={("DescribeClientQuotas", None): CLUSTER_AUTHORIZATION_FAILED})
+    with pytest.raises(UnansweredError, match=r"^CLUSTER_AUTHORIZATION_FAILED$"):
+        ClusterState(made).client_quotas()
+
+
+def test_one_refused_of_many_is_told_beside_the_others() -> None:
+    names = [f"t{n}" for n in range(250)]
+    made = MadeCluster(
+        configs={(2, name): [("retention.ms", "1", BY_DEFAULT)] for name in names},
+        refused={("DescribeConfigs", "t7"): TOPIC_AUTHORIZATION_FAILED},
+    )
+    answers = list(ClusterState(made).configs(cluster_state.TOPIC, names))
+    assert [answer.of for answer in answers] == names
+    assert {a.of: a.reason for a in answers if a.reason} == {"t7": "TOPIC_AUTHORIZATION_FAILED"}
+    assert made.asked == [("DescribeConfigs", None)] * 3
+
+
+def test_a_partition_that_moved_costs_only_itself() -> None:
+    asked = [("a", 0), ("b", 0), ("a", 1)]
+    made = MadeCluster(refused={("DescribeProducers", ("a", 1)): NOT_LEADER})
+    answers = {answer.of: answer.reason for answer in ClusterState(made).producers(1, asked)}
+    assert answers == {("a", 0): None, ("b", 0): None, ("a", 1): "NOT_LEADER_FOR_PARTITION"}
+
+
+def test_a_broker_that_is_silent_once_is_not_asked_again() -> None:
+    made = MadeCluster(unreachable={2})
+    state = ClusterState(made)
+    with pytest.raises(UnansweredError, match=r"^KafkaConnectionError$"):
+        state.transactions(2)
+    asked = [("t", index) for index in range(1_200)]
+    assert {answer.reason for answer in state.producers(2, asked)} == {"KafkaConnectionError"}
+    assert [answer.of for answer in state.producers(2, asked)] == asked
+    assert state.transactions(1) == []
+    assert made.asked == [("ListTransactions", 2), ("ListTransactions", 1)]
+
+
+@pytest.mark.parametrize(
+    ("failures", "answered"),
+    [(1, True), (2, False)],
+    ids=["another broker answers", "a second failure is one"],
+)
+def test_any_broker_is_tried_twice(failures: int, answered: bool) -> None:
+    made, left = MadeCluster(quotas=[({"user": "u"}, {"request_percentage": 1.0})]), [failures]
+
+    def send(request: Any, broker_id: int | None) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise kafka_errors.NodeNotReadyError
+        return made(request, broker_id)
+
+    state = ClusterState(send)
+    if answered:
+        assert len(state.client_quotas()) == 1
+    else:
+        with pytest.raises(UnansweredError, match=r"^NodeNotReadyError$"):
+            state.client_quotas()

@@ -1,0 +1,20 @@
+"""What a broker said is heard though it hung up at once."""
+
+import socket
+
+from kafka.net.transport import KafkaTCPTransport
+
+from quotaflow.pipelines.kafka import transport_patch
+
+
+def test_what_came_with_the_end_is_handed_over_before_it() -> None:
+    transport_patch.heard()
+    ours, broker = socket.socketpair()
+    with ours, broker:
+        ours.setblocking(False)
+        transport = KafkaTCPTransport(None, ours)
+        broker.sendall(b"refused")
+        broker.close()
+        assert transport._sock_recv() == (b"refused", None)
+        nothing, error = transport._sock_recv()
+        assert (nothing, str(error)) == (b"", "KafkaConnectionError: socket disconnected")

@@ -1,0 +1,223 @@
+"""`quotaflow upkeep`: what is too old goes, counted; what somebody needs stays; twice is once."""
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.config import Upkeep
+from quotaflow.pipelines.config.upkeep import RETENTION_DAYS, STANDING
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.maintenance import backfill, upkeep
+from quotaflow.pipelines.maintenance.upkeep import Tended
+from quotaflow.pipelines.streaming import checkpoints, identity
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+# After all that a test commits: files and versions have the time of this machine.
+NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) + timedelta(days=1)
+DAYS_AGO = [40, 31, 30, 29, 1, 0]
+
+
+def checkpoint(folder: Path, version: int, *, begun_with: bool = False) -> None:
+    """Leave a checkpoint as a query on a table does that has read all versions before one."""
+    offset = {
+        "reservoirId": "t",
+        "reservoirVersion": version,
+        "index": -1,
+        "isStartingVersion": begun_with,
+    }
+    for name, text in {
+        "metadata": json.dumps({"id": "q"}),
+        "offsets/0": "v1\n{}\n{}",
+        "offsets/1": f"v1\n{{}}\n{json.dumps(offset)}",
+        "offsets/2": "v1\n{}\n{}",
+        "commits/0": "v1\n{}",
+        "commits/1": "v1\n{}",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def test_how_far_a_query_has_read_is_what_it_committed(tmp_path: Path) -> None:
+    assert checkpoints.committed(tmp_path) is None
+    checkpoint(tmp_path, 7, begun_with=True)
+    done = checkpoints.committed(tmp_path)
+    assert done is not None
+    assert done.delta == checkpoints.DeltaOffset("t", 7, is_whole=False)
+    assert backfill.next_offsets(tmp_path, "logs") == {}
+    (tmp_path / "offsets" / "1").write_text('v1\n{}\n{"logs":{"0":12,"10":3}}', encoding="utf-8")
+    assert backfill.next_offsets(tmp_path, "logs") == {0: 12, 10: 3}
+    assert backfill.next_offsets(tmp_path, "others") == {}
+
+
+def test_every_table_that_grows_has_a_retention() -> None:
+    assert set(TABLES) - set(RETENTION_DAYS) == STANDING
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        pytest.param("retention_days={request: 3}", "did you mean requests?", id="a name"),
+        pytest.param("retention_days={requests: 0}", "greater than 0", id="nothing kept"),
+        pytest.param("retention_days={config_changes: 59}", "for 60 days at least", id="held"),
+        pytest.param("retention_days={fetch_sessions: 9}", "only what stands now", id="state"),
+        pytest.param("vacuum_after_h=24", "greater than or equal to 168", id="readers disturbed"),
+    ],
+)
+def test_a_retention_that_would_harm_is_refused(override: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        config.load(overrides=[f"upkeep.{override}"])
+
+
+def test_conf_changes_one_table_and_leaves_the_others() -> None:
+    conf = config.load(overrides=["upkeep.retention_days={requests: null, traffic: 7}"]).upkeep
+    assert [conf.days(name) for name in ("requests", "traffic", "fetches")] == [None, 7, 30]
+
+
+def test_an_unknown_table_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["upkeep", "requets"]) == ConfigError.exit_code
+    assert "did you mean requests?" in capsys.readouterr().err
+
+
+class Place:
+    """A warehouse a year in use: days of every kind of table, in many small files."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        section = Upkeep().model_copy(update={"vacuum_after_h": 0})
+        warehouse = config.Warehouse(path=str(folder))
+        self.conf = config.Conf(warehouse=warehouse, upkeep=section)
+        self.warehouse = Warehouse(warehouse)
+        self.told: list[str] = []
+
+    def put(self, name: str, *rows: dict[str, Any]) -> None:
+        """A commit and a file."""
+        table = TABLES[name]
+        self.warehouse.ensure(self.spark, [table])
+        content = pa.Table.from_pylist([{"cluster_id": "c"} | row for row in rows], table.arrow)
+        frame = self.spark.createDataFrame(content).coalesce(1)
+        self.warehouse.write(frame.write.format("delta").mode("append"), name)
+
+    def days(self, name: str) -> list[int]:
+        times = self.warehouse.read(self.spark, name).select("event_time").collect()
+        return sorted(((NOON - row[0].astimezone(UTC)).days for row in times), reverse=True)
+
+    def removed(self) -> dict[str, int]:
+        rows = self.warehouse.read(self.spark, "pipeline_progress").where("outcome = 'removed'")
+        return {row["target"]: row["row_count"] for row in rows.collect()}
+
+    def versions(self) -> dict[str, int]:
+        logs = self.conf.warehouse.folder.glob("*/_delta_log")
+        return {log.parent.name: len(list(log.glob("*.json"))) for log in logs}
+
+    def tend(self, *names: str, dry: bool = False) -> dict[str, Tended]:
+        self.told.clear()
+        done = upkeep.tend(self.conf, names, NOON, self.told.append, dry=dry)
+        return {tended.name: tended for tended in done}
+
+
+@pytest.fixture
+def place(spark: SparkSession, tmp_path: Path) -> Iterator[Place]:
+    # Delta itself refuses less than a week, as conf does.
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    spark.conf.set(check, "false")
+    yield Place(spark, tmp_path)
+    spark.conf.unset(check)
+
+
+def ago(days: int) -> dict[str, Any]:
+    return {"event_time": NOON - timedelta(days), "record_time": NOON - timedelta(days)}
+
+
+@pytest.mark.spark
+def test_what_is_too_old_goes_and_what_a_query_needs_stays(place: Place) -> None:
+    for days in (DAYS_AGO[:2], DAYS_AGO[2:4], DAYS_AGO[4:]):
+        place.put("requests", *(ago(day) for day in days))
+    # request_results has read no version with rows: nothing that it needs may go.
+    reader = place.warehouse.checkpoint("request_results")
+    checkpoint(reader, 1)
+    waiting = place.tend("requests")["requests"]
+    assert waiting.rows_removed == 0
+    assert "2 rows are too old and stay: request_results has not read" in (waiting.note or "")
+    assert "no file deleted: request_results has not read version 1" in (waiting.note or "")
+    assert (waiting.files_before, waiting.files_after) == (3, 1)
+
+    checkpoint(reader, 100)
+    done = place.tend("requests")["requests"]
+    assert place.days("requests") == [30, 29, 1, 0]
+    assert (done.rows_removed, done.files_after) == (2, 1)
+    assert done.disk_bytes_after == done.bytes_after
+    kept_since = place.warehouse.kept_since(place.spark, "requests")
+    assert kept_since == NOON.replace(hour=0) - timedelta(30)
+    assert place.removed() == {"requests": 2}
+    begun = place.versions()
+    assert place.tend("requests")["requests"].rows_removed == 0
+    assert place.versions() == begun, "the second run does nothing"
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+def test_snapshots_keep_what_holds_and_a_dry_run_changes_nothing(place: Place) -> None:
+    config_of = {"entity_type": "topic", "entity_name": "t", "is_removed": False}
+    was, is_, gone = ({"config_key": key} | config_of for key in ("was", "is", "gone"))
+    keep = {"upkeep": place.conf.upkeep.model_copy(update={"retention_days": {"configs": 30}})}
+    place.conf = place.conf.model_copy(update=keep)
+    place.put("configs", was | ago(50), was | ago(40), is_ | ago(50), gone | ago(60), was | ago(1))
+    place.put("configs", gone | ago(45) | {"is_removed": True})
+    place.put("pipeline_progress", *({"query_id": "q", "batch_id": n} | ago(2_000) for n in (1, 2)))
+    before = place.versions()
+    would = place.tend(dry=True)
+    assert place.versions() == before
+    assert {name: t.rows_removed for name, t in would.items()} == {
+        "configs": 3,
+        "pipeline_progress": 1,
+    }
+    place.tend()
+    assert place.days("configs") == [50, 40, 1], "what held at the time stays, however old"
+    # The newest batch of a query, by which a lost checkpoint is told, and what upkeep counted.
+    assert place.days("pipeline_progress") == [2_000, 1_095, 30]
+    assert place.removed() == {"configs": 3, "pipeline_progress": 1}
+    begun = place.versions()
+    assert {tended.rows_removed for tended in place.tend().values()} == {0}
+    assert place.versions() == begun
+
+
+@pytest.mark.spark
+def test_records_of_what_is_held_stay_however_old(place: Place) -> None:
+    of = {"entity_type": "user", "config_key": "producer_byte_rate", "purpose": "apply"}
+    of |= {"step": "done", "operation": "SET", "operand": "5", "config_value": "5", "reason": ""}
+    of |= {"number": 0, "plan_id": "p", "evidence_table": "", "evidence_key": "", "run_id": "r"}
+    back = {"entity_name": "back", "change_id": "1"}
+    held = {"entity_name": "held", "change_id": "2", "expires_at": NOON}
+    place.put("config_changes", of | back | ago(1_300) | {"expires_at": NOON})
+    place.put("config_changes", of | back | ago(1_290) | {"purpose": "restore"})
+    place.put("config_changes", of | held | ago(1_200), of | back | ago(1_199))
+    place.put("config_changes", of | held | ago(3) | {"operation": "RENEW"})
+    assert place.tend("config_changes")["config_changes"].rows_removed == 2
+    assert place.days("config_changes") == [1_200, 1_199, 3]
+
+
+@pytest.mark.spark
+def test_checkpoints_that_were_moved_aside_go_and_those_in_use_stay(place: Place) -> None:
+    folder = place.warehouse.checkpoint("ingest_request_log")
+    topic = identity.TopicIdentity("c", "logs", "id-1")
+    identity.check_topic(folder, topic, accept_new=False)
+    checkpoint(folder, 1)
+    made_again = identity.TopicIdentity("c", "logs", "id-2")
+    identity.check_topic(folder, made_again, accept_new=True)
+    checkpoint(folder, 1)
+    (old,) = folder.parent.glob("*.old")
+    for at, is_there in ((NOON + timedelta(days=1), True), (NOON - timedelta(days=1), False)):
+        os.utime(old, (at.timestamp(), at.timestamp()))
+        place.tend()
+        assert old.exists() is is_there
+    assert identity.is_begun(folder)

@@ -1,0 +1,92 @@
+"""How a job is: each bound of conf, from both sides."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.config import Health
+from quotaflow.pipelines.monitoring import job_health
+from quotaflow.pipelines.monitoring.job_health import Told
+from quotaflow.pipelines.streaming.checkpoints import Checkpoint
+from quotaflow.pipelines.warehouse.delta_log import Unread
+
+from ...delta_tables import NOON
+
+BOUNDS = Health(max_silence_s=600, max_behind_s=300)
+CHECKPOINT = Checkpoint("job", "q", 3, is_done=True, kafka=None, delta=None, topic=None)
+NOON_MS = int(NOON.timestamp() * 1_000)
+
+
+def told(job: str = "job", unread: Unread | None = None, **row: Any) -> Told:
+    looked = {"last_look": NOON, "newest_event_time": NOON} | row
+    return Told(job, looked, CHECKPOINT if job != "snapshot" else None, unread)
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        pytest.param(told(), [], id="well"),
+        pytest.param(told(last_look=NOON - timedelta(seconds=600)), [], id="looked just now"),
+        pytest.param(
+            told(last_look=NOON - timedelta(hours=3)),
+            ["it did not look for 3 h (bound: 10 min)"],
+            id="silent",
+        ),
+        pytest.param(
+            told("snapshot", last_look=NOON - timedelta(days=3)),
+            ["it did not look for 3 d (bound: 10 min)"],
+            id="no snapshot for long",
+        ),
+        pytest.param(
+            Told("upkeep", {"last_look": NOON - timedelta(days=3)}), [], id="a command by hand"
+        ),
+        pytest.param(Told("job", {}, CHECKPOINT), ["it never told of a batch"], id="never told"),
+        pytest.param(
+            told(behind_offsets=0, newest_event_time=NOON - timedelta(days=9)),
+            [],
+            id="nothing to read: however old the newest is",
+        ),
+        pytest.param(
+            told(behind_offsets=5, newest_event_time=NOON - timedelta(minutes=6)),
+            ["what came 6 min ago is not read yet (bound: 5 min)"],
+            id="records wait",
+        ),
+        pytest.param(
+            told(unread=Unread(1, 9, NOON_MS - 301_000)),
+            ["what came 5 min ago is not read yet (bound: 5 min)"],
+            id="files wait",
+        ),
+        pytest.param(told(unread=Unread(1, 9, NOON_MS - 299_000)), [], id="files wait shortly"),
+        pytest.param(
+            told(unread=Unread(is_cut=True)),
+            ["its table's log was cleaned before it was read: rows are missing, rebuild"],
+            id="files are gone",
+        ),
+        pytest.param(
+            told(rows_in=1_000, rows_quarantined=11),
+            ["1.1% of its rows quarantined (bound: 1.0%)"],
+            id="unreadable rows",
+        ),
+        pytest.param(told(rows_in=1_000, rows_quarantined=10), [], id="a few unreadable rows"),
+        pytest.param(
+            told(rows_in=100, rows_late=6), ["6.0% of its rows late (bound: 5.0%)"], id="late rows"
+        ),
+        pytest.param(told(rows_in=0, rows_late=None), [], id="no rows"),
+    ],
+)
+def test_a_job_past_a_bound_says_which(of: Told, expected: list[str]) -> None:
+    assert list(job_health.of(of, NOON, BOUNDS).problems) == expected
+
+
+def test_a_result_whose_rule_failed_is_told() -> None:
+    failed = Told("job", {"last_look": NOON}, CHECKPOINT, not_up_to_date=("traffic is not",))
+    assert job_health.of(failed, NOON, BOUNDS).problems == ("traffic is not",)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0.4, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (200_000, "2 d")],
+)
+def test_a_span_is_said_in_its_own_unit(seconds: float, expected: str) -> None:
+    assert job_health.span(seconds) == expected

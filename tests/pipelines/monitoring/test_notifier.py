@@ -1,0 +1,437 @@
+"""notify against a real HTTP server: told at least once, no flood, and nowhere else."""
+
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.commands import log_switch
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.monitoring import notifications, notifier, sent_log, webhook
+from quotaflow.pipelines.monitoring.notifications import Notice
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+from ...schemas.views.view_rows import CLIENT, HOSTILE, at
+from ...schemas.views.view_tables import make_tables
+
+NOW = at(3_600)
+PATH = "/services/T000/TOPSECRET"
+
+
+@dataclass
+class Server:
+    """An HTTP server of this machine: `answers` are its next statuses, then 200 for ever."""
+
+    port: int
+    answers: list[int] = field(default_factory=list)
+    came: list[tuple[str, dict[str, str], dict[str, Any]]] = field(default_factory=list)
+    before: Callable[[], None] = lambda: None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}{PATH}"
+
+    @property
+    def texts(self) -> list[str]:
+        return [body["text"] for _, _, body in self.came]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["Content-Length"]))
+            made.came.append((self.path, dict(self.headers), json.loads(content)))
+            made.before()
+            status = made.answers.pop(0) if made.answers else 200
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", f"http://localhost:{made.port}/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made = Server(http.server_address[1])
+    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    http.shutdown()
+    thread.join()
+    http.server_close()
+
+
+@pytest.fixture
+def conf(warehouse: Warehouse, server: Server, monkeypatch: pytest.MonkeyPatch) -> Conf:
+    monkeypatch.setenv("HOOK", server.url)
+    monkeypatch.setattr(webhook, "_BACKOFF_S", 0.0)
+    return config.load(overrides=overrides(warehouse))
+
+
+def overrides(warehouse: Warehouse, **of: Any) -> list[str]:
+    wanted = {"url": "env:HOOK", "timeout_s": 1.0} | of
+    return [f"warehouse.path={warehouse.conf.folder}", f"alerts.webhook={json.dumps(wanted)}"]
+
+
+def alert(second: float, state: str = "opened", **others: Any) -> dict[str, Any]:
+    row = {
+        **CLIENT,
+        "event_date": at(second).date(),
+        "event_time": at(second),
+        "alert_id": f"a{second}",
+        "rule": "queue-time",
+        "state": state,
+        "metric": "org.apache.kafka.producer.record.queue.time.avg",
+        "value": 6_000.0,
+        "peak_value": 7_000.5,
+        "bound": 5_000.0,
+        "unit": "ms",
+    }
+    return row | others
+
+
+def change(second: float, step: str, **others: Any) -> dict[str, Any]:
+    row = {
+        "event_time": at(second),
+        "run_id": "r1",
+        "number": 0,
+        "plan_id": "p1",
+        "change_id": f"c{second}",
+        "purpose": "apply",
+        "step": step,
+        "cluster_id": "c1",
+        "entity_type": "user",
+        "entity_name": "mallory",
+        "config_key": "producer_byte_rate",
+        "config_value": "1000",
+        "detail": "42 no",
+    }
+    return row | others
+
+
+def planned(second: float, plan_id: str) -> dict[str, Any]:
+    of = {"cluster_id": "c1", "plan_id": plan_id, "number": 0, "planned_by": "ops@host"}
+    return of | {"event_time": at(second)}
+
+
+def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Server) -> None:
+    closed = alert(9, "closed", alert_id="a1", reason="cleared")
+    standing, ahead = alert(5, "standing"), alert(9_999, "closed", alert_id="a1")
+    make_tables(
+        Warehouse(conf.warehouse),
+        {
+            "metric_alert_events": [alert(1), standing, closed, ahead, alert(-90_000)],
+            "config_changes": [change(3, "refused"), change(4, "done"), change(2, "begun")],
+            "plans": [planned(1.5, "p1"), planned(7, "p2"), planned(7, "p2")],
+        },
+    )
+    told = notifier.tell(conf, NOW)
+    assert (told.each, told.waiting, told.problem) == (4, 0, None)
+    who = "org.apache.kafka.producer.record.queue.time.avg of orders (User:alice)"
+    assert server.texts == [
+        f"alert queue-time opened: {who} is 6000 ms, bound 5000",
+        "apply refused: user mallory: producer_byte_rate = 1000: 42 no",
+        "plan p2 waits: 2 changes, frozen by ops@host; quotaflow apply p2 shows it",
+        f"alert queue-time closed (cleared): {who}, worst 7000.5 ms",
+    ]
+    path, headers, body = server.came[0]
+    assert (path, headers["Idempotency-Key"]) == (PATH, body["id"])
+    assert (body["kind"], body["cluster_id"]) == ("alert_opened", "c1")
+    assert body["details"]["client_id"] == "orders"
+    assert notifier.tell(conf, NOW).each == 0
+    assert len(server.came) == 4
+
+
+def test_a_plan_frozen_anew_is_told_again_and_once(conf: Conf, server: Server) -> None:
+    tables = {
+        "config_changes": [change(3, "done"), change(8, "done", plan_id="p3")],
+        "plans": [planned(1, "p1"), planned(1, "p2"), planned(7, "p3")],
+    }
+    make_tables(Warehouse(conf.warehouse), tables)
+    assert notifier.tell(conf, NOW).each == 1
+    again = tables | {"plans": [*tables["plans"], planned(5, "p1"), planned(6, "p1")]}
+    of = conf.model_copy(
+        update={"warehouse": config.Warehouse(path=f"{conf.warehouse.folder}-later")}
+    )
+    make_tables(Warehouse(of.warehouse), again)
+    keys = {notice.key: notice.text for notice in notifier.waiting(of, NOW)}
+    assert sorted(text.partition(" waits")[0] for text in keys.values()) == ["plan p1", "plan p2"]
+    assert len(server.came) == 1
+
+
+def test_a_recompute_that_moves_an_alert_is_no_news(conf: Conf) -> None:
+    made = alert(1)
+    before, after = made, made | {"event_time": at(2), "value": 1.0}
+    keys = set()
+    for number, row in enumerate((before, after)):
+        folder = Path(conf.warehouse.folder) / str(number)
+        of = conf.model_copy(update={"warehouse": config.Warehouse(path=str(folder))})
+        make_tables(Warehouse(of.warehouse), {"metric_alert_events": [row]})
+        keys |= {notice.key for notice in notifier.waiting(of, NOW)}
+    assert len(keys) == 1
+
+
+@pytest.mark.parametrize("source", notifications.SOURCES, ids=lambda source: source.table)
+def test_what_is_read_of_a_table_is_there(source: notifications.Source) -> None:
+    table = TABLES.get(source.table)
+    known = table.column_names if table else []
+    assert table is None or {"cluster_id", *source.key, *source.columns} <= set(known)
+
+
+def made(count: int) -> list[Notice]:
+    return [
+        Notice(f"k{n}", "alert_opened", "c1", at(n), f"alert {n}", {"value": float("nan")})
+        for n in range(count)
+    ]
+
+
+@pytest.fixture
+def happened(monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
+    """What the tables tell, without tables."""
+    these: list[Notice] = []
+    monkeypatch.setattr(notifications, "found", lambda *_: list(these))
+    return these
+
+
+def test_what_is_over_the_cap_is_summed_up_and_not_told_later(
+    conf: Conf, server: Server, happened: list[Notice]
+) -> None:
+    happened += made(25)
+    told = notifier.tell(conf, NOW)
+    assert (told.each, told.summed_up, len(server.came)) == (20, 5, 21)
+    _, _, last = server.came[-1]
+    assert last["text"] == "5 more: 5 alert_opened"
+    assert last["counts"] == {"alert_opened": 5}
+    assert server.came[0][2]["details"] == {"value": "nan"}
+    assert notifier.tell(conf, NOW).each == 0
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([500, 503], id="it comes back"),
+        pytest.param([429, 200, 502], id="too many"),
+    ],
+)
+def test_an_answer_that_may_change_is_tried_again(
+    conf: Conf, server: Server, happened: list[Notice], answers: list[int]
+) -> None:
+    happened += made(3)
+    server.answers = list(answers)
+    assert notifier.tell(conf, NOW).each == 3
+    assert len(server.came) == 5
+    keys = [headers["Idempotency-Key"] for _, headers, _ in server.came]
+    assert len(set(keys)) == 3
+
+
+def test_what_was_not_told_waits_and_is_told_once_it_can_be(
+    conf: Conf, server: Server, happened: list[Notice]
+) -> None:
+    happened += made(3)
+    server.answers = [200, 500, 500, 500]
+    told = notifier.tell(conf, NOW)
+    assert (told.each, told.waiting) == (1, 2)
+    assert told.problem == "the webhook answered 500 each time"
+    told = notifier.tell(conf, NOW)
+    assert (told.each, told.waiting, told.problem) == (2, 0, None)
+
+
+def test_what_it_refuses_costs_nobody_else_and_is_counted(
+    conf: Conf, server: Server, happened: list[Notice]
+) -> None:
+    happened += made(3)
+    server.answers = [200, 400]
+    told = notifier.tell(conf, NOW)
+    assert (told.each, told.refused, told.waiting) == (2, ["alert_opened k1: it answered 400"], 0)
+
+
+def test_it_goes_nowhere_else(conf: Conf, server: Server, happened: list[Notice]) -> None:
+    happened += made(1)
+    server.answers = [302]
+    told = notifier.tell(conf, NOW)
+    assert "a redirect is not followed" in str(told.problem)
+    assert [path for path, _, _ in server.came] == [PATH]
+
+
+@pytest.mark.usefixtures("conf")
+def test_one_that_hangs_ends_after_its_timeout(
+    warehouse: Warehouse, server: Server, happened: list[Notice]
+) -> None:
+    happened += made(2)
+    let_go = threading.Event()
+    server.before = lambda: bool(let_go.wait(20)) and None
+    quick = config.load(overrides=overrides(warehouse, timeout_s=0.2, tries=2))
+    begun = time.monotonic()
+    told = notifier.tell(quick, NOW)
+    let_go.set()
+    assert time.monotonic() - begun < 5
+    assert told.problem == "the webhook was not reached: ReadTimeoutError"
+    assert (told.each, told.waiting) == (0, 2)
+
+
+def test_a_crash_after_it_was_told_tells_it_again_under_the_same_key(
+    conf: Conf, server: Server, happened: list[Notice], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened += made(2)
+
+    replace = os.replace
+
+    def crash(*files: Path) -> None:
+        if server.came:
+            raise KeyboardInterrupt
+        replace(*files)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", crash)
+        with pytest.raises(KeyboardInterrupt):
+            notifier.tell(conf, NOW)
+    assert notifier.tell(conf, NOW).each == 2
+    assert [headers["Idempotency-Key"] for _, headers, _ in server.came] == ["k0", "k0", "k1"]
+
+
+def test_what_is_too_old_to_be_told_is_forgotten(conf: Conf, happened: list[Notice]) -> None:
+    happened += made(2)
+    notifier.tell(conf, NOW)
+    assert len(sent_log.opened(conf).times) == 2
+    happened.clear()
+    notifier.tell(conf, at(0) + timedelta(seconds=86_400))
+    assert len(sent_log.opened(conf).times) == 1
+
+
+def test_text_of_a_client_steers_nobody(conf: Conf, server: Server) -> None:
+    hostile = f"<!channel> & {HOSTILE}\x1b[2J" + "x" * 10_000
+    rows = [alert(1, client_id=hostile, principal="User:<http://x|y>", attributes=[])]
+    make_tables(Warehouse(conf.warehouse), {"metric_alert_events": rows})
+    notifier.tell(conf, NOW)
+    ((_, _, body),) = server.came
+    assert "&lt;!channel&gt; &amp; " in body["text"]
+    assert not set(body["text"]) & set("<>\x1b\n\u202e")
+    assert len(json.dumps(body)) < 2_000
+
+
+@pytest.mark.usefixtures("conf")
+def test_the_address_is_in_no_message(
+    server: Server,
+    happened: list[Notice],
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    warehouse: Warehouse,
+) -> None:
+    happened += made(1)
+    caplog.set_level(logging.DEBUG)
+    options = [word for pair in overrides(warehouse, tries=2) for word in ("--set", pair)]
+    for answers, code in (([500, 500], 1), ([302], 1), ([400], 1), ([200], 0)):
+        server.answers = answers
+        assert execute(["notify", *options]) == code
+    assert execute(["notify", "--dry-run", *options]) == 0
+    said = "".join(capsys.readouterr())
+    assert "1 told" in said
+    assert "TOPSECRET" not in said + caplog.text
+    kept = [path.read_text() for path in Path(warehouse.conf.folder).rglob("*.json")]
+    assert "TOPSECRET" not in "".join(kept)
+
+
+def test_a_closed_port_is_told_without_its_name(
+    warehouse: Warehouse, happened: list[Notice], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened += made(1)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("HOOK", f"http://127.0.0.1:{free.getsockname()[1]}/x")
+        quick = config.load(overrides=overrides(warehouse, tries=1))
+        told = notifier.tell(quick, NOW)
+    assert told.problem == "the webhook was not reached: NewConnectionError"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://hooks.example.com/TOPSECRET", "plain http: only https"),
+        ("http://127.0.0.1.evil.example/TOPSECRET", "plain http"),
+        ("ftp://127.0.0.1/TOPSECRET", "does not refer to an address"),
+        ("TOPSECRET", "does not refer to an address"),
+        ("https://me:TOPSECRET@host/x", "an address with a login in it"),
+        ("https://[TOPSECRET", "does not refer to an address"),
+    ],
+)
+def test_an_address_that_may_not_be_used_is_refused_unseen(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, url: str, said: str
+) -> None:
+    monkeypatch.setenv("HOOK", url)
+    with pytest.raises(ConfigError, match=said) as caught:
+        notifier.tell(config.load(overrides=overrides(warehouse)), NOW)
+    assert "TOPSECRET" not in str(caught.value)
+
+
+def test_an_address_in_plain_text_is_no_conf(warehouse: Warehouse) -> None:
+    with pytest.raises(ConfigError, match=r"alerts\.webhook\.url"):
+        config.load(overrides=overrides(warehouse, url="https://hooks.example.com/x"))
+
+
+def test_without_a_webhook_it_says_what_to_write(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["notify"]) == 2
+    assert "alerts.webhook is not set" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["[1]", "{", '{"k": 3}', '{"k": "yesterday"}'])
+def test_a_torn_log_is_named(conf: Conf, content: str) -> None:
+    sent_log.opened(conf).file.write_text(content)
+    with pytest.raises(ConfigError, match="is not what notify wrote: remove it"):
+        notifier.waiting(conf, datetime.now(UTC))
+
+
+def test_a_log_that_cannot_be_written_ends_it_before_anything_is_told(
+    conf: Conf, server: Server, happened: list[Notice]
+) -> None:
+    happened += made(2)
+    in_the_way = sent_log.opened(conf).file.with_suffix(".new")
+    in_the_way.mkdir()
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"cannot keep .*sent.json.* Is a directory"):
+            notifier.tell(conf, NOW)
+    assert server.came == []
+    in_the_way.rmdir()
+    assert notifier.tell(conf, NOW).each == 2
+
+
+@pytest.mark.spark
+def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = {
+        "metric_alert_events": [alert(1), alert(2, "closed", client_id=HOSTILE)],
+        "config_changes": [change(3, "refused")],
+        "plans": [planned(1.5, "p1"), planned(7, "p2")],
+        "requests": [{"cluster_id": "c1", "event_time": at(n), "broker_id": 1} for n in (1, 31)],
+    }
+    for name, rows in made_up.items():
+        content = pa.Table.from_pylist(rows, schema=TABLES[name].arrow)
+        spark.createDataFrame(content).createOrReplaceTempView(name)
+    try:
+        monkeypatch.setattr(planning, "is_made", lambda _, name: name in made_up)
+        monkeypatch.setattr(planning, "rows", lambda _, sql: spark.sql(sql).toArrow().to_pylist())
+        found = notifications.found(config.Conf(), at(0), NOW)
+        kinds = ["alert_opened", "alert_closed", "change_failed", "plan_waiting"]
+        assert [notice.kind for notice in found] == kinds
+        volume = log_switch.expected(config.Conf(), "c1")
+        assert volume.lines_per_s == {1: 2 / 30}
+    finally:
+        for name in made_up:
+            spark.catalog.dropTempView(name)

@@ -1,0 +1,124 @@
+"""Requests and quotas as tables hold them, by hand and made up."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from quotaflow.pipelines.config import Quotas
+from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.results.quotas import quota_usage
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED
+
+SPAN_S = 11
+START = datetime.fromtimestamp(1_795_262_403, UTC)  # a multiple of 11 s since the epoch
+KINDS = ["producer_byte_rate", "consumer_byte_rate", "request_percentage"]
+APIS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
+Row = dict[str, Any]
+Context = dict[str, list[Row]]
+
+
+def at(second: float) -> datetime:
+    """A time that many seconds after the start of a window."""
+    return START + timedelta(seconds=second)
+
+
+def request(second: float, api: str, **others: Any) -> Row:
+    """A request of alice that broker 1 completed."""
+    row = {
+        "cluster_id": "c",
+        "broker_id": 1,
+        "principal": "User:alice",
+        "client_id": "orders",
+        "event_time": at(second),
+        "record_time": at(second),
+        "api": api,
+        "local_time_ms": 0.0,
+        "throttle_time_ms": 0.0,
+    }
+    return row | others
+
+
+def of_bytes(*sizes: int) -> Row:
+    """Partitions of these sizes."""
+    return {"partitions": [{"topic": "t", "partition": n, "bytes": s} for n, s in enumerate(sizes)]}
+
+
+def quota(second: float, key: str, value: float | None, **entity: Any) -> Row:
+    """A row of client_quotas; no value: removed."""
+    row = {
+        "cluster_id": "c",
+        "event_time": at(second),
+        "is_default_user": False,
+        "is_default_client_id": False,
+        "is_default_ip": False,
+        "config_key": key,
+        "quota": value,
+        "is_removed": value is None,
+    }
+    return row | entity
+
+
+def frame(spark: SparkSession, name: str, rows: list[Row]) -> DataFrame:
+    """Rows as the table of that name."""
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=TABLES[name].arrow))
+
+
+def known(spark: SparkSession, facts: list[Row], context: Context) -> Known:
+    """All that the rule reads; tables not given are empty."""
+    seen = quota_usage.result(Quotas()).relevant(frame(spark, "requests", facts))
+    return Known(seen, context={n: frame(spark, n, context.get(n, [])) for n in CONTEXT})
+
+
+CONTEXT = [context.table.name for context in quota_usage.result(Quotas()).context]
+
+
+# Clusters, and how many of the most specific levels nobody set a quota on.
+CLUSTERS = {"all": 0, "some": 3, "few": 6}
+
+
+def made_up_quotas(dice: random.Random) -> list[Row]:
+    """Quotas of every level, set, changed and removed before, in and after windows."""
+    rows, identities = [], set[tuple[Any, ...]]()
+    for _ in range(200):
+        cluster_id, first = dice.choice(list(CLUSTERS.items()))
+        of_user, of_client_id = dice.choice(LEVELS[first:])
+        user = dice.choice(["alice", "bob", "CN=x:y,O=ü"]) if of_user == NAMED else None
+        client_id = dice.choice(["orders", "clicks"]) if of_client_id == NAMED else None
+        entity: Row = {
+            "user": user,
+            "is_default_user": of_user == DEFAULT,
+            "client_id": client_id,
+            "is_default_client_id": of_client_id == DEFAULT,
+        }
+        key = dice.choice(KINDS)
+        second = dice.choice([-100, 0, 3, 11, 14, 22, 25, 40, 44, 50, 99])
+        if (identity := (cluster_id, *entity.values(), key, second)) in identities:
+            continue
+        identities.add(identity)
+        value = dice.choice([None, 0.5, 100.0, 1e4, 1e9])
+        set_at = dice.choice([None, at(second - 0.25)])
+        entity |= {"cluster_id": cluster_id, "set_at": set_at}
+        rows.append(quota(second, key, value, **entity))
+    return rows
+
+
+def made_up_requests(dice: random.Random) -> list[Row]:
+    """Requests of some clients over six windows."""
+    return [
+        request(
+            dice.randrange(66_000) / 1_000,
+            dice.choice(["PRODUCE", "FETCH", "METADATA"]),
+            cluster_id=dice.choice(list(CLUSTERS)),
+            broker_id=dice.choice([1, 2]),
+            principal=f"User:{dice.choice(['alice', 'bob', 'CN=x:y,O=ü'])}",
+            client_id=dice.choice(["orders", "clicks", "other", "", None]),
+            local_time_ms=dice.choice([None, 0.001, 12.345, 800.0]),
+            throttle_time_ms=dice.choice([None, 0.0, 0.0, 1.5, 900.0]),
+            **of_bytes(*(dice.randrange(3_000) for _ in range(dice.randrange(4)))),
+        )
+        for _ in range(3_000)
+    ]

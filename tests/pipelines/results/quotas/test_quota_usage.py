@@ -1,0 +1,343 @@
+"""Usage of client quotas in SQL against the rules in Python: many clients in one frame."""
+
+import json
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from quotaflow.pipelines.config import Quotas
+from quotaflow.pipelines.results.quotas import quota_usage
+from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.udfs.rules.quota import Entity, Limit, effective
+
+from .quota_rows import (
+    APIS,
+    SPAN_S,
+    START,
+    Context,
+    Row,
+    at,
+    known,
+    made_up_quotas,
+    made_up_requests,
+    of_bytes,
+    quota,
+    request,
+)
+
+
+def computed(spark: SparkSession, facts: list[Row], context: Context) -> list[Row]:
+    frame = quota_usage.usage(known(spark, facts, context), conf=Quotas())
+    assert frame.columns == QUOTA_USAGE.column_names
+    rows = [
+        row.asDict() | {"event_time": row["event_time"].astimezone(UTC)} for row in frame.collect()
+    ]
+    keys = [tuple(row[name] for name in QUOTA_USAGE.key) for row in rows]
+    assert len(set(keys)) == len(keys)
+    return rows
+
+
+def picked(rows: list[Row], quota_type: str, *names: str) -> list[tuple[Any, ...]]:
+    """Some columns of the rows of a kind, by time, broker and client."""
+    of_kind = [row for row in rows if row["quota_type"] == quota_type]
+    by = ("event_time", "broker_id", "principal", "client_id")
+    of_kind.sort(key=lambda row: tuple((row[name] is not None, row[name]) for name in by))
+    return [tuple(row[name] for name in names) for row in of_kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The rules over rows of client_quotas: which quota holds a client at a time."""
+
+    rows: list[Row]
+
+    def limit(
+        self, cluster_id: str, quota_type: str, user: str, client_id: str, time: datetime
+    ) -> Limit | None:
+        quotas = dict[Entity, float]()
+        for row in sorted(self.rows, key=lambda row: row["event_time"]):
+            is_of = (row["cluster_id"], row["config_key"]) == (cluster_id, quota_type)
+            if is_of and (row["set_at"] or row["event_time"]) < time:
+                names = ("user", "is_default_user", "client_id", "is_default_client_id")
+                entity = Entity(**{name: row[name] for name in names})
+                quotas.pop(entity, None)
+                if not row["is_removed"]:
+                    quotas[entity] = row["quota"]
+        return effective(quotas, user, client_id)
+
+
+def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
+    """What the rules say, request by request: usage, limit, bucket, and the window's end."""
+    rows: dict[tuple[Any, ...], Row] = defaultdict(lambda: {"usage": 0.0, "request_count": 0})
+    for fact in facts:
+        window = (fact["event_time"] - START) // timedelta(seconds=SPAN_S) * SPAN_S
+        of = (fact["cluster_id"], fact["broker_id"], fact["principal"], fact["client_id"] or "")
+        key = (at(window), *of)
+        moved = APIS.get(fact["api"])
+        if moved:
+            rows[*key, moved]["usage"] += sum(p["bytes"] for p in fact["partitions"]) / SPAN_S
+        percent = (fact["local_time_ms"] or 0) / 10 / SPAN_S
+        rows[*key, "request_percentage"]["usage"] += percent
+        rows[*key, moved or "request_percentage"]["request_count"] += 1
+    standing, shared = Standing(quotas), defaultdict[tuple[Any, ...], float](float)
+    for (time, cluster_id, broker, principal, client_id, kind), row in rows.items():
+        user = principal.partition(":")[2]
+        limit = standing.limit(cluster_id, kind, user, client_id, time + timedelta(seconds=SPAN_S))
+        row["quota_level"] = limit.level if limit else None
+        row["quota"] = limit.quota if limit else None
+        row["bucket_user"] = limit.bucket_user if limit else user
+        row["bucket_client_id"] = limit.bucket_client_id if limit else client_id
+        row["bucket"] = (
+            time,
+            cluster_id,
+            broker,
+            kind,
+            row["bucket_user"],
+            row["bucket_client_id"],
+        )
+        shared[row["bucket"]] += row["usage"]
+    for row in rows.values():
+        row["bucket_usage"] = shared[row.pop("bucket")]
+        if row["quota"] is not None:
+            row["headroom"] = row["quota"] - row["bucket_usage"]
+            row["is_over"] = row["headroom"] < 0
+    return dict(rows)
+
+
+def limit_at_start(quotas: list[Row], of: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Level and quota that the rules say held a client when its window began."""
+    start, cluster_id, _, principal, client_id, kind = of
+    user, time = principal.partition(":")[2], start + timedelta(microseconds=1)
+    limit = Standing(quotas).limit(cluster_id, kind, user, client_id, time)
+    return (limit.level, limit.quota) if limit else (None, None)
+
+
+def limit_of(row: Row) -> tuple[Any, ...]:
+    return row["quota_level"], row["quota"]
+
+
+@pytest.mark.spark
+def test_sql_says_what_the_rules_say(spark: SparkSession) -> None:
+    dice = random.Random(5)
+    facts, quotas = made_up_requests(dice), made_up_quotas(dice)
+    rows = computed(spark, facts, {"client_quotas": quotas})
+    key = ("event_time", "cluster_id", "broker_id", "principal", "client_id", "quota_type")
+    got = {tuple(row[name] for name in key): row for row in rows}
+    rules = expected(facts, quotas)
+    assert got.keys() == rules.keys()
+    differing = []
+    for of, row in got.items():
+        numbers = {name: x for name, x in rules[of].items() if isinstance(x, float)}
+        told = {name: row[name] for name in rules[of]}
+        if told | numbers != rules[of] or {n: told[n] for n in numbers} != pytest.approx(numbers):
+            differing.append((of, told, rules[of]))
+    assert differing == []
+    changed = {of for of, row in got.items() if row["is_quota_changed"]}
+    assert {of for of in got if limit_at_start(quotas, of) != limit_of(got[of])} <= changed
+    assert len(changed) < len(got) / 2
+    assert {row["quota_level"] for row in rows} == {None, *range(1, 9)}
+    assert sum(row["request_count"] for row in rows) == len(facts)
+    told_ms = sum(fact["throttle_time_ms"] or 0 for fact in facts)
+    assert sum(row["throttle_time_ms"] for row in rows) == told_ms
+
+
+SLOW = {"throttle_time_ms": 250.0}
+CAUSES = [
+    # 110 kB in a window: full at 10 kB/s, and an idle thread.
+    request(1, "PRODUCE", **of_bytes(60_000, 50_000)),
+    # Throttled in the next window by what was before it.
+    request(12, "PRODUCE", **of_bytes(100), **SLOW),
+    # A second of a thread is 9 % of 11 s: over 5 %, while the bytes are few.
+    request(34, "PRODUCE", local_time_ms=1_000.0, **of_bytes(100), **SLOW),
+    request(35, "METADATA", **SLOW),
+    request(35, "FETCH", **SLOW),
+    request(35, "PRODUCE", principal="User:nobody knows a quota of", **SLOW),
+]
+CAUSING = [
+    quota(-5, "producer_byte_rate", 10_000.0, user="alice"),
+    quota(-5, "request_percentage", 5.0, user="alice"),
+]
+
+CHANGED = [
+    request(11 * window + 1, "PRODUCE", client_id=client_id, **of_bytes(11))
+    for window in range(4)
+    for client_id in ("orders", "clicks")
+]
+CHANGES = [
+    quota(-5, "producer_byte_rate", 100.0, user="alice"),
+    quota(40, "producer_byte_rate", 50.0, user="alice", client_id="orders", set_at=at(15)),
+    quota(50, "producer_byte_rate", None, user="alice", client_id="orders", set_at=at(30)),
+]
+
+
+def body(**parts: Any) -> Row:
+    return {"body": json.dumps({"request": {}, "response": {}} | parts)}
+
+
+OLD = {"topics": [{"name": "old", "numPartitions": 5, "assignments": []}]}
+CREATED = [
+    {"name": "a", "errorCode": 0, "numPartitions": 3},
+    {"name": "b", "errorCode": 0, "numPartitions": 4},
+    {"name": "there", "errorCode": 36, "numPartitions": -1},
+    {"name": "throttled", "errorCode": 89, "numPartitions": -1},
+]
+GROW = {"topics": [{"name": "a", "count": 10}, {"name": "unknown", "count": 7}]}
+GREW = [{"name": "a", "errorCode": 0}, {"name": "unknown", "errorCode": 0}]
+DELETED = [{"name": "a", "errorCode": 0}, {"name": "b", "errorCode": 3}]
+MUTATIONS = [
+    request(1, "CREATE_TOPICS", throttle_time_ms=40.0, **body(response={"topics": CREATED})),
+    # Before version 5 only the request says how many.
+    request(
+        2, "CREATE_TOPICS", **body(request=OLD, response={"topics": [GREW[0] | {"name": "old"}]})
+    ),
+    request(12, "CREATE_PARTITIONS", **body(request=GROW, response={"results": GREW})),
+    request(23, "DELETE_TOPICS", broker_id=2, **body(response={"responses": DELETED})),
+    request(34, "DELETE_TOPICS", **body(response={"responses": []})),
+    request(45, "CREATE_TOPICS", body='{"omitted_bytes":300000}'),
+]
+
+
+def topic(second: float, name: str, count: int) -> Row:
+    about = {"cluster_id": "c", "event_time": at(second), "topic": name, "topic_id": name}
+    return about | {"partition_count": count, "is_removed": False}
+
+
+def broker(second: float, broker_id: int, *, is_controller: bool) -> Row:
+    row = {"cluster_id": "c", "event_time": at(second), "broker_id": broker_id}
+    return row | {"is_controller": is_controller, "is_removed": False}
+
+
+MUTATED: Context = {
+    "topics": [topic(5, "a", 3), topic(20, "a", 10), topic(40, "a", 99)],
+    "brokers": [
+        broker(11, 3, is_controller=True),
+        broker(11, 2, is_controller=False),
+        broker(30, 3, is_controller=False),
+        broker(30, 2, is_controller=True),
+    ],
+    "client_quotas": [quota(-5, "controller_mutation_rate", 1.0, user="alice")],
+}
+
+
+def config(second: float, broker_id: int, key: str, value: str | None) -> Row:
+    about = {"cluster_id": "c", "entity_type": "broker", "entity_name": str(broker_id)}
+    change = {"config_key": key, "config_value": value, "is_removed": False}
+    return about | change | {"event_time": at(second)}
+
+
+CALLBACK = "client.quota.callback.class"
+DECIDED = [
+    request(second, "METADATA", broker_id=broker_id)
+    for second in (1, 12, 56)
+    for broker_id in (1, 2, 3)
+]
+DECIDING = [
+    config(12, 1, "log.dirs", "x"),
+    config(12, 2, CALLBACK, "com.example.Quotas"),
+    config(50, 2, CALLBACK, None),
+    config(12, 3, CALLBACK, None),
+    config(1, 1, CALLBACK, "of a topic") | {"entity_type": "topic"},
+    config(1, 1, CALLBACK, "of no broker") | {"entity_name": "default"},
+]
+
+COUNTED = [
+    request(1, "PRODUCE", **of_bytes(1_100)),
+    request(1, "FETCH", replica_id=2, local_time_ms=5.0, **of_bytes(7)),
+    request(1, "FETCH", principal=None, **of_bytes(7)),
+    request(1, "PRODUCE", client_id=None, partitions=[{"topic": "t", "bytes": None}]),
+]
+
+CASES: dict[str, tuple[list[Row], Context]] = {
+    "cause": (CAUSES, {"client_quotas": CAUSING}),
+    "change": (CHANGED, {"client_quotas": CHANGES}),
+    "mutations": (MUTATIONS, MUTATED),
+    "enforcement": (DECIDED, {"configs": DECIDING}),
+    "counted": (COUNTED, {}),
+}
+
+
+@pytest.fixture(scope="module")
+def of_case(spark: SparkSession) -> dict[str, list[Row]]:
+    """Rows of each case, all computed in one frame: a case is a cluster."""
+    facts = [row | {"cluster_id": case} for case, (rows, _) in CASES.items() for row in rows]
+    context = defaultdict[str, list[Row]](list)
+    for case, (_, of) in CASES.items():
+        for name, rows in of.items():
+            context[name] += [row | {"cluster_id": case} for row in rows]
+    found = defaultdict[str, list[Row]](list)
+    for row in computed(spark, facts, context):
+        found[row["cluster_id"]].append(row)
+    return found
+
+
+@pytest.mark.spark
+def test_what_throttled_a_client(of_case: dict[str, list[Row]]) -> None:
+    names = ("throttled_by", "throttled_requests", "throttle_time_ms")
+    alice = [row for row in of_case["cause"] if row["principal"] == "User:alice"]
+    assert picked(alice, "producer_byte_rate", *names) == [
+        (None, 0, 0.0),
+        ("producer_byte_rate", 1, 250.0),
+        ("request_percentage", 1, 250.0),
+    ]
+    assert picked(alice, "request_percentage", *names)[2:] == [("request_percentage", 1, 250.0)]
+    assert picked(alice, "consumer_byte_rate", *names) == [("request_percentage", 1, 250.0)]
+    others = [row for row in of_case["cause"] if row["principal"] != "User:alice"]
+    assert picked(others, "producer_byte_rate", *names) == [(None, 1, 250.0)]
+
+
+@pytest.mark.spark
+def test_a_window_in_which_the_limit_changed_says_so(of_case: dict[str, list[Row]]) -> None:
+    names = ("client_id", "quota", "is_quota_changed")
+    told = picked(of_case["change"], "producer_byte_rate", *names)
+    assert [row[1:] for row in told if row[0] == "orders"] == [
+        (100.0, False),
+        (50.0, True),
+        (100.0, True),
+        (100.0, False),
+    ]
+    assert {row[1:] for row in told if row[0] == "clicks"} == {(100.0, False)}
+
+
+@pytest.mark.spark
+def test_mutations_are_partitions_charged_by_the_controller(of_case: dict[str, list[Row]]) -> None:
+    names = ("usage", "broker_id", "request_count", "throttled_by", "is_over", "is_estimated")
+    told = picked(of_case["mutations"], "controller_mutation_rate", *names)
+    assert [(round(usage * SPAN_S), *others) for usage, *others in told] == [
+        (3 + 4 + 5, None, 2, "controller_mutation_rate", True, False),
+        (7 + 1, 3, 1, None, False, True),
+        (10, 3, 1, None, False, False),
+        (0, 2, 1, None, False, False),
+        (0, 2, 1, None, False, True),
+    ]
+    times = picked(of_case["mutations"], "request_percentage", "broker_id", "request_count")
+    assert times == [(1, 0), (1, 0), (2, 0), (1, 0), (1, 0)]
+
+
+@pytest.mark.spark
+def test_whoever_decides_on_quotas_is_told(of_case: dict[str, list[Row]]) -> None:
+    told = picked(of_case["enforcement"], "request_percentage", "broker_id", "enforcement")
+    assert told == [
+        *((n, "unknown") for n in (1, 2, 3)),
+        *((1, "stock"), (2, "callback"), (3, "stock")),
+        *((n, "stock") for n in (1, 2, 3)),
+    ]
+
+
+@pytest.mark.spark
+def test_what_counts_against_client_quotas(of_case: dict[str, list[Row]]) -> None:
+    names = ("client_id", "usage", "bucket_user", "bucket_client_id", "quota", "is_over")
+    assert picked(of_case["counted"], "producer_byte_rate", *names) == [
+        ("", 0.0, "alice", "", None, False),
+        ("orders", 100.0, "alice", "orders", None, False),
+    ]
+    assert picked(of_case["counted"], "consumer_byte_rate", *names) == []
+
+
+def test_the_driver_is_told_the_window() -> None:
+    result = quota_usage.result(Quotas(num_windows=3, window_ms=2_000))
+    assert (result.bucket_s, result.lookback_s) == (6, 6)

@@ -1,0 +1,119 @@
+"""Offsets looked up and epochs checked, in bodies whole and capped."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.results.reads import offset_lookups
+from quotaflow.schemas.tables.read_faults import OFFSET_LOOKUPS
+from quotaflow.schemas.tables.requests import REQUESTS
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+LIST, EPOCH = "LIST_OFFSETS", "OFFSET_FOR_LEADER_EPOCH"
+Asked = dict[int, tuple[int, int, int]]
+"""By partition: timestamp asked, error code and offset answered."""
+
+
+def request(second: float, api: str, body: str | None) -> dict[str, Any]:
+    time = NOON + timedelta(seconds=second)
+    row = {"cluster_id": "c", "event_time": time, "record_time": time, "broker_id": 1}
+    return row | {"api": api, "body": body, "principal": "User:alice", "client_id": "reader"}
+
+
+def listed(second: float, replica_id: int = -1, **topics: Asked) -> dict[str, Any]:
+    """LIST_OFFSETS, answered in another order than asked."""
+    asked = [
+        {"name": name, "partitions": [{"partitionIndex": p, "timestamp": t} for p, (t, _, _) in of]}
+        for name, partitions in topics.items()
+        for of in [partitions.items()]
+    ]
+    answered = [
+        {
+            "name": name,
+            "partitions": [
+                {"partitionIndex": p, "errorCode": code, "timestamp": -1, "offset": offset}
+                for p, (_, code, offset) in reversed(partitions.items())
+            ],
+        }
+        for name, partitions in reversed(topics.items())
+    ]
+    told = {"request": {"replicaId": replica_id, "topics": asked}}
+    return request(second, LIST, json.dumps(told | {"response": {"topics": answered}}))
+
+
+def checked(second: float, asked: int, code: int, epoch: int, end: int) -> dict[str, Any]:
+    """OFFSET_FOR_LEADER_EPOCH of partition 0: the epoch asked, what was answered."""
+    q = {"partition": 0, "currentLeaderEpoch": 9, "leaderEpoch": asked}
+    a = {"errorCode": code, "partition": 0, "leaderEpoch": epoch, "endOffset": end}
+    body = {
+        "request": {"replicaId": -1, "topics": [{"topic": "t", "partitions": [q]}]},
+        "response": {"throttleTimeMs": 0, "topics": [{"topic": "t", "partitions": [a]}]},
+    }
+    return request(second, EPOCH, json.dumps(body))
+
+
+FACTS = [
+    listed(1, t={0: (-1, 0, 50), 1: (-2, 0, 3)}, other={0: (1_700_000_000_000, 0, 7)}),
+    listed(2, t={0: (-1, 0, 40)}),
+    listed(3, t={0: (-1, 6, -1)}),
+    listed(4, t={0: (1_700_000_000_000, 0, -1), 2: (-3, 0, 9), 3: (-77, 35, -1)}),
+    listed(5, 2, t={0: (-4, 0, 8)}),
+    listed(61, t={0: (-1, 0, 60)}),
+    checked(6, 4, 0, 4, 50),
+    checked(7, 4, 0, 3, 45),
+    checked(8, 4, 0, -1, -1),
+    checked(9, 4, 74, -1, -1),
+    request(10, LIST, '{"omitted_bytes":300000}'),
+    request(11, LIST, None),
+    request(12, LIST, '{"request":{"topics":[{"name":"t","partitions":'
+                      '[{"partitionIndex":9,"timestamp":-1}]}]},"response":null}'),
+    request(13, LIST, '{"request":{"topics":[]},"response":{"topics":[]}}'),
+    request(14, "METADATA", '{"request":{"topics":[]}}'),
+]  # fmt: skip
+NAMES = ("replica_id", "api", "topic", "partition", "position", "error_code")
+VALUES = ("requests", "last_offset", "diverged_answers")
+EXPECTED = {
+    (0, None, LIST, "t", 0, "latest", 0): (2, 40, 0),
+    (0, None, LIST, "t", 0, "latest", 6): (1, None, 0),
+    (0, None, LIST, "t", 1, "earliest", 0): (1, 3, 0),
+    (0, None, LIST, "other", 0, "by_timestamp", 0): (1, 7, 0),
+    (0, None, LIST, "t", 0, "by_timestamp", 0): (1, None, 0),
+    (0, None, LIST, "t", 2, "max_timestamp", 0): (1, 9, 0),
+    (0, None, LIST, "t", 3, "unknown", 35): (1, None, 0),
+    (0, 2, LIST, "t", 0, "earliest_local", 0): (1, 8, 0),
+    (1, None, LIST, "t", 0, "latest", 0): (1, 60, 0),
+    (0, None, EPOCH, "t", 0, "epoch_end", 0): (3, 45, 2),
+    (0, None, EPOCH, "t", 0, "epoch_end", 74): (1, None, 0),
+    (0, None, LIST, None, None, None, None): (2, None, 0),
+    (0, None, LIST, "t", 9, "latest", None): (1, None, 0),
+}
+
+
+@pytest.mark.spark
+def test_what_was_looked_up(spark: SparkSession, golden: Path) -> None:
+    lines = (golden / "lines" / "slice_envelope_n1.jsonl").read_text(encoding="utf-8").splitlines()
+    told = [line["r"] for line in map(json.loads, lines) if f'"{LIST}"' in json.dumps(line)]
+    real = [request(120, LIST, json.dumps(line)) for line in told]
+    content = pa.Table.from_pylist([*FACTS, *real], schema=REQUESTS.arrow)
+    found = offset_lookups.lookups(
+        Known(offset_lookups.result().relevant(spark.createDataFrame(content)))
+    )
+    assert found.columns == OFFSET_LOOKUPS.column_names
+    rows = found.collect()
+    got = {
+        (
+            (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),
+            *(row[name] for name in NAMES),
+        ): tuple(row[name] for name in VALUES)
+        for row in rows
+    }
+    assert len(got) == len(rows)
+    captured = {key: row for key, row in got.items() if key[0] == 2}
+    assert captured == {(2, None, LIST, "broker_request_logs", 0, "latest", 0): (1, 3_304, 0)}
+    assert {key: row for key, row in got.items() if key[0] < 2} == EXPECTED

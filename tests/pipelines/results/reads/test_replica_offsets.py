@@ -1,0 +1,76 @@
+"""Where replicas stood, by what they told themselves and as followers."""
+
+from datetime import UTC, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.results.reads import replica_offsets
+from quotaflow.schemas.tables.fetches import FETCHES
+from quotaflow.schemas.tables.read_faults import REPLICA_OFFSETS
+from quotaflow.schemas.tables.topology import TOPICS
+
+from .replica_rows import BEFORE, NOON, Row, fetch, frame, of, seen
+
+TOLD = {"log_start_offset": 5, "high_watermark": 100}
+FOLLOWER = {"replica_id": 2, "principal": "User:broker"}
+FACTS = [
+    fetch(1, 1, of(9, **TOLD), of(0, **TOLD, partition=1)),
+    fetch(2, 1, of(9, **TOLD | {"high_watermark": 90, "log_start_offset": 4})),
+    # A follower tells where its log ends, an error or not; what an error answers is not told.
+    fetch(3, 1, of(9, **TOLD, fetch_offset=70, follower_log_start_offset=2), **FOLLOWER),
+    fetch(4, 1, of(0, **TOLD, fetch_offset=110), **FOLLOWER),
+    fetch(5, 1, of(None, error_code=6, high_watermark=-1, fetch_offset=60), **FOLLOWER),
+    fetch(6, 2, of(None, error_code=1, high_watermark=-1, log_start_offset=-1, fetch_offset=3)),
+    # An old client knows topics by name, and no log starts; the next minute is another row.
+    fetch(7, 1, of(9, topic="orders", topic_id=None, log_start_offset=-1, high_watermark=101)),
+    fetch(61, 2, of(9, **TOLD | {"log_start_offset": 8})),
+]
+NOTHING = dict.fromkeys(REPLICA_OFFSETS.column_names[6:])
+COUNTS = ("answers", "answers_to_followers", "follower_fetches")
+
+
+def counts(*values: int) -> Row:
+    return dict(zip(COUNTS, values, strict=True))
+
+
+def bounds(name: str, least: int, greatest: int) -> Row:
+    return {f"min_{name}": least, f"max_{name}": greatest}
+
+
+EXPECTED: dict[tuple[int, int, int], Row] = {
+    (0, 0, 1): counts(5, 2, 0)
+    | bounds("log_start_offset", 4, 5)
+    | bounds("high_watermark", 90, 101),
+    (0, 1, 1): counts(1, 0, 0)
+    | bounds("log_start_offset", 5, 5)
+    | bounds("high_watermark", 100, 100),
+    (0, 0, 2): counts(0, 0, 3)
+    | bounds("log_start_offset", 2, 2)
+    | bounds("log_end_offset", 60, 110),
+    (1, 0, 2): counts(1, 0, 0)
+    | bounds("log_start_offset", 8, 8)
+    | bounds("high_watermark", 100, 100),
+}
+
+
+@pytest.mark.spark
+def test_where_replicas_stood(spark: SparkSession) -> None:
+    result = replica_offsets.result()
+    cluster: dict[str, Any] = {"cluster_id": "c"}
+    topic = seen(BEFORE, topic_id="id1", topic="orders") | cluster
+    facts = frame(spark, FETCHES.arrow, [row | cluster for row in FACTS])
+    known = Known(result.relevant(facts), context={"topics": frame(spark, TOPICS.arrow, [topic])})
+    stood = result.compute(known)
+    assert stood.columns == result.table.column_names
+    rows = {}
+    for row in stood.collect():
+        minute = (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1)
+        key = minute, row["partition"], row["broker_id"]
+        assert key not in rows
+        assert (row["topic_id"], row["topic"]) == ("id1", "orders")
+        rows[key] = {name: row[name] for name in NOTHING if name != "broker_id"}
+    unset = {name: None for name in NOTHING if name != "broker_id"}
+    assert rows == {key: unset | row for key, row in EXPECTED.items()}

@@ -1,0 +1,50 @@
+"""What Spark's Kafka source is given: properties with their secrets, and nothing it sets itself."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from quotaflow.pipelines.config import Kafka
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.streaming import sources
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCRAM = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "u", "sasl.password": "env:SOURCE_PW"}
+
+
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_PW", "pw")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "begins"),
+    [
+        pytest.param("", "org.apache.kafka.common.", id="Kafka's own names"),
+        pytest.param("kafkashaded.", "kafkashaded.org.apache.kafka.common.", id="shaded"),
+    ],
+)
+def test_a_login_module_is_named_as_this_spark_has_it(prefix: str, begins: str) -> None:
+    kafka = Kafka.model_validate({"properties": SCRAM, "login_module_prefix": prefix})
+    assert sources.kafka_options(kafka)["kafka.sasl.jaas.config"].startswith(begins)
+
+
+def test_our_consumers_push_no_telemetry_into_what_they_read() -> None:
+    assert sources.kafka_options(Kafka()) == {"kafka.enable.metrics.push": "false"}
+
+
+def test_what_spark_sets_itself_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"group\.id is set by Spark"):
+        sources.kafka_options(Kafka(properties={"group.id": "x"}))
+
+
+@pytest.mark.spark
+def test_no_record_is_earlier_or_later_than_a_time_can_be(spark: "SparkSession") -> None:
+    stamped = spark.sql(
+        "SELECT timestamp_millis(ms) AS timestamp "
+        "FROM VALUES (1795219200000), (1795219200000000), (-62200000000000) AS stamped(ms)"
+    )
+    told = sources.with_sane_time(stamped).selectExpr("unix_millis(timestamp) AS at").collect()
+    assert sorted(row["at"] for row in told) == [0, 1_795_219_200_000, 4_102_444_800_000]

@@ -1,0 +1,167 @@
+"""Which time a batch of facts touches, as spans: no Spark needed."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.pipelines.incremental.affected import Touched
+from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.streaming.time_ranges import Span, joined, sliced
+from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
+from quotaflow.schemas.tables.requests import REQUESTS
+
+START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
+
+
+def result(carry_s: int = 0) -> Result:
+    """Buckets of 10 s, and a rule that remembers 30 s."""
+    facts, table = REQUESTS, PRODUCER_ID_RATES
+    return Result(table, facts, 10, 30, lambda f: f, lambda known: known.facts, carry_s=carry_s)
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def ends(spans: Iterable[Span]) -> list[tuple[float, float | None]]:
+    def since_start(time: datetime) -> float:
+        return (time - START).total_seconds()
+
+    return [(since_start(s.start), since_start(s.end) if s.end else None) for s in spans]
+
+
+@pytest.mark.parametrize(
+    ("starts", "expected"),
+    [
+        pytest.param([0], [(0, 40)], id="a bucket reaches as far as the rule remembers it"),
+        pytest.param([0, 10], [(0, 50)], id="overlapping spans are one"),
+        pytest.param([0, 40], [(0, 80)], id="so are touching ones"),
+        pytest.param([0, 50], [(0, 40), (50, 90)], id="a gap is not recomputed"),
+        pytest.param([50, 0, 10], [(0, 90)], id="buckets may come in any order"),
+        pytest.param([0, 0], [(0, 40)], id="late and timely rows of one bucket"),
+    ],
+)
+def test_spans(starts: list[float], expected: list[tuple[float, float]]) -> None:
+    assert ends(result().spans(map(at, starts))) == expected
+
+
+def test_a_sequential_result_runs_from_the_first_touched_bucket_to_the_end() -> None:
+    assert ends(result(carry_s=60).spans(map(at, [50, 20]))) == [(20, None)]
+    forward = replace(result(), runs_forward=True)
+    assert ends(forward.spans(map(at, [50, 20]))) == [(20, None)]
+    assert forward.spans([]) == []
+
+
+def test_a_result_that_trails_computes_again_what_was_a_while_before() -> None:
+    trailing = replace(result(), trails_s=30)
+    assert ends(trailing.spans(map(at, [50, 200]))) == [(20, 90), (170, 240)]
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=120))
+def test_joined_spans_cover_all_are_few_and_stay_apart(starts: list[int]) -> None:
+    spans = result().spans(map(at, starts))
+    assert len(spans) <= 32
+    pairs = ends(spans)
+    assert all((a[1] or 0) < b[0] for a, b in pairwise(pairs))
+    for start in starts:
+        assert any(low <= start and start + 40 <= (high or 0) for low, high in pairs)
+
+
+def test_the_nearest_spans_are_joined_first_when_there_are_too_many() -> None:
+    starts = [100 * i for i in range(33)] + [3_255]
+    pairs = ends(result().spans(map(at, starts)))
+    assert len(pairs) == 32
+    # 3200..3240 and 3255..3295 are 15 s apart, the others 60 s: those two, then the first two.
+    assert (pairs[0], pairs[-1]) == ((0, 140), (3_200, 3_295))
+
+
+def test_a_span_without_an_end_swallows_what_follows() -> None:
+    assert ends(joined([Span(at(500), at(600)), Span(at(0))])) == [(0, None)]
+
+
+def test_what_holds_since_a_time_touches_all_that_follows_its_bucket() -> None:
+    assert ends(result().spans([at(0), at(200)], at(105))) == [(0, 40), (100, None)]
+    assert ends(result(carry_s=60).spans([at(50)], at(25))) == [(20, None)]
+    assert result().spans([]) == []
+
+
+@pytest.mark.parametrize(
+    ("span", "time", "date"),
+    [
+        pytest.param(
+            Span(at(0)),
+            "t >= timestamp'2026-11-21 23:58:00.000000Z'",
+            "d >= date'2026-11-21'",
+            id="open",
+        ),
+        pytest.param(
+            Span(at(0), at(120)),
+            "(t >= timestamp'2026-11-21 23:58:00.000000Z' "
+            "AND t < timestamp'2026-11-22 00:00:00.000000Z')",
+            "(d >= date'2026-11-21' AND d <= date'2026-11-22')",
+            id="up to midnight",
+        ),
+    ],
+)
+def test_spans_in_sql(span: Span, time: str, date: str) -> None:
+    assert (span.holds("t"), span.holds_date("d")) == (time, date)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "until", "expected"),
+    [
+        pytest.param(0, 20, 99, [(0, 10), (10, 20)], id="whole slices"),
+        pytest.param(0, 15, 99, [(0, 10), (10, 15)], id="the last one is shorter"),
+        pytest.param(0, 5, 99, [(0, 5)], id="less than one"),
+        pytest.param(9, 9, 99, [], id="nothing"),
+        pytest.param(9, 5, 99, [], id="less than nothing"),
+        pytest.param(0, None, 15, [(0, 10), (10, None)], id="open at its end"),
+        pytest.param(0, None, 3, [(0, None)], id="open, and less than one"),
+        pytest.param(9, None, 3, [(9, None)], id="open, from a time to come"),
+    ],
+)
+def test_slices_cover_the_time_from_start_to_end(
+    start: int, end: int | None, until: int, expected: list[tuple[float, float | None]]
+) -> None:
+    stop = None if end is None else at(end)
+    slices = sliced(at(start), stop, at(until), timedelta(seconds=10))
+    assert ends(slices) == expected
+
+
+@pytest.mark.parametrize(
+    ("kept_since", "spans", "expected"),
+    [
+        pytest.param(0, [(0, 20)], [], id="the rule looks back to what is gone"),
+        pytest.param(0, [(0, 90)], [(30, 90)], id="from where it looks back to what is kept"),
+        pytest.param(1, [(0, 90)], [(40, 90)], id="whole buckets"),
+        pytest.param(0, [(0, 20), (30, 40)], [(30, 40)], id="only what is before is left out"),
+        pytest.param(0, [(20, None)], [(30, None)], id="open at its end"),
+        pytest.param(-90, [(0, 40)], [(0, 40)], id="all is kept"),
+    ],
+)
+def test_what_retention_took_the_facts_of_is_not_computed(
+    kept_since: int, spans: list[tuple[int, int | None]], expected: list[tuple[int, int | None]]
+) -> None:
+    given = [Span(at(start), None if end is None else at(end)) for start, end in spans]
+    assert ends(result().computable(given, at(kept_since))) == expected
+
+
+@given(st.integers(-(10**9), 10**9), st.booleans())
+def test_a_bucket_begins_where_the_window_of_its_facts_does(milliseconds: int, up: bool) -> None:
+    time = START + timedelta(milliseconds=milliseconds)
+    bucket = result().bucket(time, up=up)
+    assert bucket.timestamp() % 10 == 0
+    past = (time - bucket).total_seconds()
+    assert -10 < past <= 0 if up else 0 <= past < 10
+
+
+def test_facts_before_all_that_is_computed_are_counted() -> None:
+    touched = Touched(in_buckets={at(0): 3, at(10): 4, at(20): 5})
+    assert touched.rows_before([Span(at(10), at(20)), Span(at(20))]) == 3
+    assert touched.rows_before([]) == 12
+    assert Touched().rows_before([]) == 0

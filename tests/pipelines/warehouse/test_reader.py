@@ -1,0 +1,217 @@
+"""Reading Delta tables without a JVM, and refusing what is no query."""
+
+import subprocess
+import sys
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QuotaflowError
+from quotaflow.pipelines.jobs import fillers
+from quotaflow.pipelines.warehouse.reader import QueryError, Reader, check_query, engine_errors
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.requests import REQUESTS
+
+from ...delta_tables import NOON, Fill, violation
+from ...schemas.views.view_rows import config as set_config
+from ...schemas.views.view_tables import make_tables
+
+
+def answer(reader: Reader, sql: str) -> list[dict[str, Any]]:
+    with engine_errors(sql):
+        return list(reader.query(sql).read_all().to_pylist())
+
+
+def test_columns_come_in_the_declared_order_whatever_the_live_one(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    fill("requests", [{"event_time": NOON}])
+    assert Reader(warehouse).columns("requests") == REQUESTS.column_names
+
+
+def test_the_extent_counts_rows_of_every_file_and_finds_the_newest(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    for seconds in (0, 5, 2):
+        fill("quarantine", [{"event_time": NOON + timedelta(seconds=seconds)}])
+    extent = Reader(warehouse).extent("quarantine")
+    newest_us = int(NOON.timestamp() + 5) * 1_000_000
+    assert (extent.rows, extent.last_event_time_us) == (3, newest_us)
+    assert extent.size_bytes is not None
+    assert extent.size_bytes > 0
+
+
+def test_a_join_on_one_of_two_columns_of_a_name_finds_its_row(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    fill("topics", [{"topic": "a", "topic_id": "x"}])
+    fill("replicas", [{"topic": "x"}])
+    both = (
+        "SELECT topics.topic, old.topic FROM topics LEFT JOIN replicas AS old "
+        "ON topics.topic_id = old.topic GROUP BY topics.topic, old.topic"
+    )
+    sql = f"SELECT 1 AS found FROM replicas AS new JOIN ({both}) ON new.topic = old.topic"
+    assert answer(Reader(warehouse), sql) == [{"found": 1}]
+
+
+def test_a_table_that_was_never_made_has_no_extent(warehouse: Warehouse) -> None:
+    extent = Reader(warehouse).extent("requests")
+    assert (extent.rows, extent.last_event_time_us, extent.size_bytes) == (None, None, None)
+
+
+def test_a_table_that_was_never_made_is_named_with_the_job_that_fills_it(
+    warehouse: Warehouse,
+) -> None:
+    with pytest.raises(NeverMadeError, match=r"requests was never made in ") as raised:
+        answer(Reader(warehouse), "SELECT * FROM requests")
+    assert fillers.hint(raised.value.table).startswith(
+        "`quotaflow run ingest_request_log --once` fills it; or name another place"
+    )
+
+
+def test_a_view_over_a_missing_table_names_that_table(warehouse: Warehouse) -> None:
+    with pytest.raises(NeverMadeError, match=r"configs was never made") as raised:
+        answer(Reader(warehouse), "SELECT * FROM current_configs")
+    assert fillers.hint(raised.value.table).startswith("`quotaflow snapshot` fills it")
+
+
+def test_nobody_is_told_to_apply_so_that_a_plan_can_be_read(warehouse: Warehouse) -> None:
+    with pytest.raises(NeverMadeError, match=r"config_changes was never made") as raised:
+        answer(Reader(warehouse), "SELECT * FROM config_changes")
+    assert fillers.hint(raised.value.table).startswith("`quotaflow snapshot` makes it")
+
+
+def test_a_view_brings_its_tables_with_it(warehouse: Warehouse, fill: Fill) -> None:
+    fill("configs", [set_config(0, "metrics", "*")])
+    rows = answer(Reader(warehouse), "SELECT entity_name FROM current_configs")
+    assert rows == [{"entity_name": "all"}]
+
+
+def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -> None:
+    worst = violation("User:eve", NOON, throttle_time_ms=9_000, broker_id=2, rate_per_s=20.0)
+    rates = [
+        violation("User:eve", NOON - timedelta(seconds=9)),
+        violation("User:eve", NOON - timedelta(seconds=9), broker_id=3),
+        worst,
+        violation("User:eve", NOON, is_violating=False, broker_id=3, throttle_time_ms=99_000),
+        violation("Group:eve", NOON),
+    ]
+    make_tables(warehouse, {"producer_id_rates": rates})
+    (row,) = answer(Reader(warehouse), "SELECT * FROM desired_configs")
+    assert row == {
+        "cluster_id": "c1",
+        "entity_type": "user",
+        "entity_name": "eve",
+        "config_key": "producer_ids_rate",
+        "config_value": "1.5",
+        "prior_value": None,
+        "reason": (
+            "User:eve took new producer ids at 20.000 per second on broker 2, its quota is 1.500: "
+            "over it for 2 s, at worst by a throttle of 9000 ms"
+        ),
+        "evidence_table": "producer_id_rates",
+        "evidence_key": "principal=User:eve broker_id=2 kind=allocation",
+        "since": NOON - timedelta(seconds=9),
+        "priority": 10,
+        "withheld": None,
+        "valid_s": None,
+        "only_renews": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        pytest.param(
+            "SELECT * FROM reqests", r"no table reqests \(did you mean requests", id="table"
+        ),
+        pytest.param("SELECT princpal FROM requests", "did you mean principal", id="column"),
+        pytest.param("SELECT (", "SQL error", id="no SQL"),
+        pytest.param("SELECT 1 / 0", "Divide by zero", id="fails only while it is read"),
+        pytest.param("SELECT 1; SELECT 2", "single SQL statement", id="two statements"),
+        pytest.param("SELECT * FROM read_csv('/etc/hosts')", "not found", id="no file functions"),
+        pytest.param("SELECT * FROM '/etc/hosts'", "no table", id="no files by name"),
+    ],
+)
+def test_a_query_that_cannot_be_answered_is_one_clear_line(
+    warehouse: Warehouse, fill: Fill, sql: str, said: str
+) -> None:
+    fill("requests", [{"event_time": NOON}])
+    with pytest.raises(QueryError, match=said) as raised:
+        answer(Reader(warehouse), sql)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY (SELECT 1) TO '/tmp/x.csv'",
+        "CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '/etc/hosts'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '/tmp/x.csv'",
+        "-- SELECT\nDROP TABLE requests",
+        "/* SELECT */ DELETE FROM requests",
+        "WITH x AS (SELECT 1) INSERT OVERWRITE DIRECTORY '/tmp/x' USING csv SELECT * FROM x",
+        "WITH x AS (SELECT 1) FROM x INSERT /**/ INTO requests SELECT *",
+        "WITH x AS (SELECT 1) DELETE FROM delta.`/w/requests`",
+        "with x as (select 1) update delta.`/w/plans` set plan_id = 'x'",
+        "WITH x AS (SELECT 1) MERGE INTO plans USING x ON true WHEN MATCHED THEN DELETE",
+        "WITH x AS (SELECT '\\') INSERT INTO plans SELECT '",
+        "SET datafusion.x = 1",
+        "selected",
+        "",
+    ],
+)
+def test_what_is_no_query_is_refused_before_any_engine_sees_it(sql: str) -> None:
+    with pytest.raises(ConfigError, match="only queries"):
+        check_query(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select 1",
+        " -- why\n/* x */ (SELECT 1)",
+        "WITH x AS (SELECT 1) TABLE x",
+        "SELECT 'insert into', \"delete from\", `merge into` -- update x set y",
+        "SELECT 'it''s \"', insert, last_update FROM x WHERE api = 'delete from'",
+    ],
+)
+def test_queries_pass_whatever_stands_before_them(sql: str) -> None:
+    check_query(sql)
+
+
+def test_a_query_in_another_encoding_is_one_error() -> None:
+    as_python_reads_an_argument = b"SELECT '\xe9'".decode("utf-8", "surrogateescape")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        check_query(as_python_reads_an_argument)
+
+
+def test_a_catalog_is_not_read_without_spark() -> None:
+    conf = config.Warehouse(catalog_schema="main.kafka", checkpoints="/Volumes/x")
+    with pytest.raises(ConfigError, match="sql --spark"):
+        Reader(Warehouse(conf))
+
+
+def test_a_damaged_table_is_an_error_and_no_traceback(warehouse: Warehouse, fill: Fill) -> None:
+    fill("requests", [{"event_time": NOON}])
+    (next((warehouse.folder("requests") / "_delta_log").glob("*.json"))).write_text("{broken")
+    with pytest.raises(QuotaflowError):
+        answer(Reader(warehouse), "SELECT * FROM requests")
+
+
+def test_a_process_that_read_a_table_ends_by_itself(warehouse: Warehouse, fill: Fill) -> None:
+    fill("requests", [{"event_time": NOON}])
+    code = (
+        "from quotaflow.pipelines import config\n"
+        "from quotaflow.pipelines.warehouse import reader, warehouse\n"
+        f"w = warehouse.Warehouse(config.Warehouse(path={str(warehouse.conf.folder)!r}))\n"
+        "reader.Reader(w).query('SELECT * FROM requests').read_all()\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
+
+
+def test_a_with_may_bear_the_name_of_a_table_that_was_never_made(warehouse: Warehouse) -> None:
+    rows = answer(Reader(warehouse), "WITH brokers AS (SELECT 1 AS n) SELECT n FROM brokers")
+    assert rows == [{"n": 1}]

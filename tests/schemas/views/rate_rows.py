@@ -1,0 +1,49 @@
+"""What the rate of a replication throttle is decided from, as tables tell it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import Row, at, replicated, setting, throttled
+from .view_tables import by_case, make_tables, rows
+
+NOW = 3_600
+MOVES = [throttled(NOW), throttled(NOW, side="follower", broker_id=2, peer_broker_id=1)]
+DEMAND = "SELECT * FROM replication_demand"
+BySide = dict[tuple[int, str], Row]
+"""Of each broker and side, as "leader", its row."""
+CAPACITY = setting("replication.capacity_bytes_per_s", 1e8)
+
+
+def produced(second: float, size: int, **others: Any) -> Row:
+    """A minute of what clients wrote into partition 0 of orders, in bytes per second."""
+    return replicated(second, 1, None, bytes=60 * size, **others)
+
+
+def sent(second: float, size: int, **others: Any) -> Row:
+    """A minute of what broker 1 sent consumers, in bytes per second."""
+    minute = at(second // 60 * 60)
+    row = {"cluster_id": "c1", "event_date": minute.date(), "event_time": minute}
+    row |= {"flow": "consumed", "broker_id": 1, "requests": 1, "is_rack_inferred": False}
+    return row | {"bytes": 60 * size} | others
+
+
+def demand(warehouse: Warehouse, **content: list[Row]) -> BySide:
+    """Rows by broker and side, of a move from broker 1 to 2 unless others are told."""
+    make_tables(warehouse, {"replication_throttles": MOVES} | content)
+    return _by_side(rows(warehouse, DEMAND))
+
+
+def demands(folder: Path, cases: Mapping[str, dict[str, list[Row]]]) -> dict[str, BySide]:
+    """The same of each case, by one query."""
+    content = {case: {"replication_throttles": MOVES} | told for case, told in cases.items()}
+    found = by_case(folder, content, DEMAND)
+    return {case: _by_side(of) for case, of in found.items()}
+
+
+def _by_side(found: list[Row]) -> BySide:
+    told = {(row["broker_id"], row["side"]): row for row in found}
+    assert len(told) == len(found)
+    return told

@@ -1,0 +1,53 @@
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import FAR_AHEAD, LONG_AGO, alert
+from .view_tables import make_tables, picked, rows
+
+ONE = "SELECT is_open, opened_at, closed_at, reason, duration_ms, peak_value FROM metric_alerts"
+
+
+def at(second: float) -> datetime:
+    return LONG_AGO + timedelta(seconds=second)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param(
+            [alert(200, "opened")], (True, at(200), None, None, 200_000, 7_000.0), id="opened"
+        ),
+        pytest.param(
+            [alert(200, "opened"), alert(3_600, "standing", peak_value=9_000.0)],
+            (True, at(200), None, None, 3_600_000, 9_000.0),
+            id="standing",
+        ),
+        pytest.param(
+            [alert(200, "opened"), alert(300, "closed", reason="cleared")],
+            (False, at(200), at(300), "cleared", 300_000, 7_000.0),
+            id="cleared",
+        ),
+        pytest.param(
+            [alert(200, "opened"), alert(0, "closed", reason="stale", event_time=FAR_AHEAD)],
+            (True, at(200), None, None, 200_000, 7_000.0),
+            id="stale, told ahead of its time",
+        ),
+        pytest.param(
+            [alert(200, "opened"), alert(900, "closed", reason="stale")],
+            (False, at(200), at(900), "stale", 900_000, 7_000.0),
+            id="stale",
+        ),
+    ],
+)
+def test_one_alert(
+    warehouse: Warehouse,
+    events: list[dict[str, Any]],
+    expected: tuple[bool, datetime, datetime | None, str | None, int, float],
+) -> None:
+    make_tables(warehouse, {"metric_alert_events": events})
+    names = ("is_open", "opened_at", "closed_at", "reason", "duration_ms", "peak_value")
+    assert picked(rows(warehouse, ONE), *names) == [expected]

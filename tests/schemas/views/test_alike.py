@@ -1,0 +1,100 @@
+"""Every view, on tables as jobs make them: both engines take it and give the same rows."""
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from quotaflow.pipelines.feedback import evidence_checks, other_writers, plan_rows, planning
+from quotaflow.pipelines.terminal import values
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas import ddl
+from quotaflow.schemas.tables.catalog import TABLES
+
+from .filled_views import FILLED
+from .view_tables import make_tables, rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+ASKED_BY_PLANS = (
+    planning.NEWEST.format("true"),
+    planning.ENTITIES.format("cluster_id = 'c1'"),
+    other_writers.WRITERS,
+    other_writers.MANAGERS.format("cluster_id = 'c1'"),
+    plan_rows.SELECT,
+    evidence_checks.STANDING,
+)
+WITH = re.compile(r"^(?:WITH )?(\w+) AS \($", re.MULTILINE)
+
+
+def lines(batches: "pa.RecordBatchReader") -> list[str]:
+    return sorted(values.json_line(row) for row in values.rows(batches))
+
+
+def test_no_with_bears_the_name_of_a_table_or_view() -> None:
+    # It would be taken for one that the view reads, and so must be made first.
+    taken = {*TABLES, *views.load()}
+    withs = {(v.name, w) for v in views.load().values() for w in WITH.findall(v.sql)}
+    assert {(view, name) for view, name in withs if name in taken} == set()
+    assert len(withs) > 50
+
+
+def test_every_view_of_empty_tables_is_empty(warehouse: Warehouse) -> None:
+    make_tables(warehouse, {})
+    assert {name: rows(warehouse, f"SELECT * FROM {name}") for name in views.load()} == {
+        name: [] for name in views.load()
+    }
+
+
+def test_every_view_of_filled_tables_has_rows(warehouse: Warehouse) -> None:
+    make_tables(warehouse, FILLED)
+    assert [name for name in views.load() if not rows(warehouse, f"SELECT * FROM {name}")] == []
+
+
+@pytest.mark.spark
+def test_every_view_has_the_same_described_columns_in_spark(
+    warehouse: Warehouse, spark: "SparkSession"
+) -> None:
+    make_tables(warehouse, {})
+    for table in TABLES.values():
+        spark.createDataFrame([], table.sql_schema).createOrReplaceTempView(table.name)
+    reader = Reader(warehouse)
+    for name, view in views.load().items():
+        analyzed = spark.sql(view.sql).schema
+        # Views that read this one take none of its plan: deep ones would take minutes.
+        spark.createDataFrame([], analyzed).createOrReplaceTempView(f"{name}_analyzed")
+        text = ddl.create_view(replace(view, sql=f"SELECT * FROM {name}_analyzed"))
+        spark.sql(text.replace(" VIEW ", " TEMPORARY VIEW ", 1))
+        created = spark.table(name).schema
+        assert reader.columns(name) == analyzed.names == created.names
+        assert [field.metadata["comment"] for field in created] == [
+            column.comment for column in view.columns
+        ]
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+def test_every_view_answers_alike_in_spark(warehouse: Warehouse, spark: "SparkSession") -> None:
+    make_tables(warehouse, FILLED)
+    for name in TABLES:
+        warehouse.read(spark, name).createOrReplaceTempView(name)
+    reader = Reader(warehouse)
+    different = {}
+    for name, view in views.load().items():
+        within = spark.sql(view.sql).toArrow()
+        # Views that read this one read its rows: planned anew in each, deep ones take minutes.
+        spark.createDataFrame(within).createOrReplaceTempView(name)
+        without = reader.query(f"SELECT * FROM {name}")
+        assert without.schema.names == within.schema.names
+        pair = lines(without), lines(within.to_reader())
+        if pair[0] != pair[1]:
+            different[name] = pair
+    for sql in ASKED_BY_PLANS:
+        within = spark.sql(sql).toArrow()
+        assert lines(reader.query(sql)) == lines(within.to_reader()), sql
+    assert different == {}

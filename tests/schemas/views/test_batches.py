@@ -1,0 +1,94 @@
+"""Views of the pipeline's own working: a batch counts once, and every job that ran is there."""
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import at, batch, counted
+from .view_tables import make_tables, picked, rows
+
+PROGRESS = {
+    "query_progress": [
+        batch(0, 0),
+        batch(9, 0, run_id="replayed"),
+        batch(60, 1, behind_offsets=3),
+        batch(90, None),
+        batch(4_000, 2, behind_offsets=0),
+        batch(4_060, None),
+        batch(10, 0, "results", behind_offsets=None, behind_bytes=5),
+        # As the first release told of what it read from tables.
+        batch(20, 1, "results", behind_offsets=None, behind_bytes=6, cluster_id="unknown"),
+        batch(15, 0, "upgraded", cluster_id="unknown"),
+        batch(25, 1, "upgraded"),
+        batch(30, 0, "never counted", cluster_id="unknown"),
+    ],
+    "pipeline_progress": [
+        counted(-4, 0, "in", 10),
+        counted(-4, 0, "out", 7, target="requests"),
+        counted(-4, 0, "out", 1, target="telemetry_pushes"),
+        counted(-4, 0, "left_out", 2, reason="raft"),
+        counted(-4, 0, "quarantined", 1, reason="not_json"),
+        # Of four rows some concern two results.
+        counted(3_990, 2, "late", 1, target="traffic", reason="past_max_lateness"),
+        counted(3_990, 2, "late", 3, target="traffic", reason="past_retention"),
+        counted(3_990, 2, "late", 3, target="quota_usage", reason="past_max_lateness"),
+        counted(3_990, 2, "failed", 6, target="traffic", reason="SparkRuntimeException"),
+        counted(3_990, 2, "failed", 5, target="quota_usage", reason="SparkRuntimeException"),
+        counted(5, 0, "out", 3, job="results", query_id="q-results"),
+        counted(6, 0, "out", 3, job="upgraded", query_id="q-upgraded", cluster_id="unknown"),
+        counted(7, 1, "out", 3, job="upgraded", query_id="q-upgraded"),
+        counted(70, 1, "out", 3, job="snapshot", query_id="s"),
+    ],
+}
+
+
+def test_a_replayed_batch_is_one_and_has_what_became_of_its_rows(warehouse: Warehouse) -> None:
+    make_tables(warehouse, PROGRESS)
+    found = rows(warehouse, "SELECT * FROM batches WHERE job = 'facts' ORDER BY batch_id")
+    assert picked(found, "batch_id", "run_id", "rows_in") == [
+        (0, "replayed", 10),
+        (1, "r1", 10),
+        (2, "r1", 10),
+    ]
+    assert picked(found, "rows_out", "rows_left_out", "rows_quarantined", "rows_late") == [
+        (8, 2, 1, 0),
+        (None, None, None, None),
+        (0, 0, 0, 4),
+    ]
+    assert picked(found, "rows_failed") == [(0,), (None,), (6,)]
+    assert picked(found, "newest_event_age_s") == [(9 + 2 + 4,), (None,), (12,)]
+
+
+def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_work(
+    warehouse: Warehouse,
+) -> None:
+    make_tables(warehouse, PROGRESS)
+    found = rows(warehouse, "SELECT * FROM job_health ORDER BY job")
+    assert picked(found, "job", "last_look", "last_batch", "newest_event_time") == [
+        ("facts", at(4_060), at(4_000), at(3_990)),
+        ("never counted", at(30), at(30), None),
+        ("results", at(20), at(20), at(5)),
+        ("snapshot", at(70), None, at(70)),
+        ("upgraded", at(25), at(25), at(7)),
+    ]
+    facts = found[0]
+    assert picked([facts], "batch_id", "behind_offsets", "batches", "rows_in") == [(2, 0, 1, 10)]
+    assert picked([facts], "rows_late", "rows_quarantined") == [(4, 0)]
+    assert picked(found, "cluster_id", "behind_bytes", "batches") == [
+        ("c1", None, 1),
+        ("unknown", None, 1),
+        ("c1", 6, 2),
+        ("c1", None, None),
+        ("c1", None, 2),
+    ]
+
+
+def test_batches_of_one_query_may_be_of_several_clusters(warehouse: Warehouse) -> None:
+    told = [batch(n, n, cluster_id=of) for n, of in enumerate(("c1", "c2", "c1"))]
+    counts = [counted(-n, n, "out", 1, cluster_id=of) for n, of in enumerate(("c1", "c2", "c1"))]
+    make_tables(warehouse, {"query_progress": told, "pipeline_progress": counts})
+    found = rows(warehouse, "SELECT * FROM batches ORDER BY batch_id")
+    assert picked(found, "cluster_id") == [("c1",), ("c2",), ("c1",)]
+    found = rows(warehouse, "SELECT * FROM job_health ORDER BY cluster_id")
+    assert picked(found, "cluster_id", "batches", "newest_event_time") == [
+        ("c1", 2, at(0)),
+        ("c2", 1, at(-1)),
+    ]

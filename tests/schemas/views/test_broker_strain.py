@@ -1,0 +1,180 @@
+"""Whether clients suffer from a throttle of replication that is too high."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .rate_rows import CAPACITY, NOW, BySide, demand, demands, sent
+from .view_rows import Row, at, reassigned, replicated, request, setting, throttled
+from .view_tables import rows
+
+
+def answered(minute: int, total_ms: float, count: int = 30, **others: Any) -> list[Row]:
+    """PRODUCEs of a minute before the last one (0), all as slow."""
+    second = NOW - 60 * minute
+    row = request(second, "PRODUCE", total_time_ms=total_ms)
+    return [row | others for _ in range(count)]
+
+
+FETCH = {"api": "FETCH", "remote_time_ms": 0.0}
+QUIET = [row for n in range(3, 30) for row in answered(n, 20.0)]
+QUIET_FETCHES = [row | FETCH for row in QUIET]
+
+
+SLOW = QUIET + answered(0, 1_100.0) + answered(1, 1_100.0) + answered(2, 1_100.0)
+ANSWERED: dict[str, tuple[list[Row], bool]] = {
+    "as usual": (QUIET + answered(0, 30.0) + answered(1, 30.0), True),
+    "two minutes": (QUIET + answered(0, 1_100.0) + answered(1, 1_100.0), False),
+    "one minute is none": (QUIET + answered(0, 1_100.0), True),
+    "nor two apart": (QUIET + answered(0, 1_100.0) + answered(2, 1_100.0), True),
+    "it is over": (QUIET + answered(3, 1_100.0) + answered(4, 1_100.0), True),
+    "too few to tell": (QUIET + answered(0, 1_100.0, 19) + answered(1, 1_100.0, 19), True),
+    "it is always so": ([row for n in range(30) for row in answered(n, 1_100.0)], True),
+    "one in two hundred": (
+        [row for n in range(2) for row in [*answered(n, 20.0, 199), *answered(n, 9e3, 1)]] + QUIET,
+        True,
+    ),
+    "at another broker": (
+        QUIET + answered(0, 1_100.0, broker_id=2) + answered(1, 1_100.0, broker_id=2),
+        True,
+    ),
+    "followers are no clients": (
+        QUIET + answered(0, 1_100.0, replica_id=3) + answered(1, 1_100.0, replica_id=3),
+        True,
+    ),
+    "consumers wait for the broker": (
+        QUIET_FETCHES + answered(0, 600.0, **FETCH) + answered(1, 600.0, **FETCH),
+        False,
+    ),
+    "consumers wait for records": (
+        QUIET_FETCHES
+        + [row | {"remote_time_ms": 599.0} for row in answered(0, 600.0, **FETCH)]
+        + [row | {"remote_time_ms": 599.0} for row in answered(1, 600.0, **FETCH)],
+        True,
+    ),
+}
+BORNE: dict[str, tuple[list[Row], bool]] = {
+    "without conf": ([], False),
+    "a higher limit": ([setting("replication.produce_p99_ms", 1_200)], True),
+    "a higher rise": ([setting("replication.p99_rise", 60.0)], True),
+}
+
+
+@pytest.fixture(scope="module")
+def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BySide]:
+    cases = {case: {"requests": asked_for} for case, (asked_for, _) in ANSWERED.items()}
+    cases |= {
+        case: {"requests": SLOW, "settings": settings} for case, (settings, _) in BORNE.items()
+    }
+    return demands(tmp_path_factory.mktemp("demand"), cases)
+
+
+@pytest.mark.parametrize("case", ANSWERED)
+def test_whether_clients_are_well(demanded: dict[str, BySide], case: str) -> None:
+    assert demanded[case][1, "leader"]["are_clients_well"] == ANSWERED[case][-1]
+
+
+@pytest.mark.parametrize("case", BORNE)
+def test_conf_says_what_clients_bear(demanded: dict[str, BySide], case: str) -> None:
+    assert demanded[case][1, "leader"]["are_clients_well"] == BORNE[case][-1]
+
+
+def test_what_clients_bore_before_the_rate_was_changed_says_nothing_of_it(
+    warehouse: Warehouse,
+) -> None:
+    found = demand(
+        warehouse, requests=SLOW, replication_throttles=[throttled(NOW, rate_set_at=at(NOW + 1))]
+    )
+    assert found[1, "leader"]["are_clients_well"]
+
+
+def test_while_clients_suffer_what_a_broker_carries_is_too_much(warehouse: Warehouse) -> None:
+    held = {"leader_throttled_bytes": 600}
+    found = demand(
+        warehouse,
+        settings=[CAPACITY],
+        requests=SLOW,
+        rack_traffic=[sent(NOW - 60 * n, 1_000 + n) for n in range(5)],
+        replication_traffic=[replicated(NOW - 60 * n, 1, 2, bytes=600, **held) for n in (0, 1, 3)],
+    )[1, "leader"]
+    assert (found["capacity_bytes_per_s"], found["capacity_source"]) == (1_011.0, "felt")
+
+
+IN_SYNC = {"topic_id": "t1", "topic": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "least", "is_well"),
+    [
+        pytest.param([(NOW - 50, 2)], "2", False, id="down to its least"),
+        pytest.param([(NOW - 50, 1)], "2", False, id="under its least"),
+        pytest.param([(NOW - 50, 2)], "1", True, id="more than its least"),
+        pytest.param([(NOW - 300, 2)], "2", True, id="a while ago"),
+        pytest.param([(NOW - 900, 1), (NOW - 50, 2)], "2", True, id="it grows again"),
+    ],
+)
+def test_partitions_at_their_least_in_sync_replicas(
+    warehouse: Warehouse, changes: list[tuple[int, int]], least: str, is_well: bool
+) -> None:
+    replica = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
+    replica |= {"partition": 0, "is_in_sync": True, "is_removed": False}
+    least_of = {"cluster_id": "c1", "event_time": at(0), "is_removed": False} | {
+        "entity_type": "topic",
+        "entity_name": "orders",
+        "config_key": "min.insync.replicas",
+        "config_value": least,
+    }
+    told = [
+        reassigned(second, "in_sync", n, **IN_SYNC)
+        for second, count in changes
+        for n in range(1, count + 1)
+    ]
+    found = demand(
+        warehouse,
+        replicas=[replica | {"broker_id": n} for n in (1, 2, 3)],
+        topics=[
+            {name: replica[name] for name in ("cluster_id", "event_time", "topic_id", "topic")}
+            | {"is_removed": False}
+        ],
+        configs=[
+            least_of,
+            least_of | {"entity_type": "broker", "entity_name": "1"} | {"config_value": "3"},
+        ],
+        reassignment_changes=told,
+    )
+    assert [row["are_clients_well"] for row in found.values()] == [is_well, is_well]
+
+
+NAMED = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
+JOINED = [reassigned(NOW - 200, "in_sync", n, **IN_SYNC) for n in (1, 2)]
+LEFT = reassigned(NOW - 50, "in_sync", 2, **IN_SYNC)
+SEEN = NAMED | {"event_time": at(NOW - 50), "partition": 0, "is_removed": False}
+
+
+@pytest.mark.parametrize(
+    ("changes", "replicas", "shrunk"),
+    [
+        pytest.param([*JOINED, LEFT], [], 2, id="one fell out, by the log alone"),
+        pytest.param(
+            [*JOINED, LEFT, reassigned(NOW - 300, "requested", 2)],
+            [],
+            0,
+            id="a move took away what it was to",
+        ),
+        pytest.param([LEFT], [], 0, id="how many there were before is not known"),
+        pytest.param(
+            JOINED,
+            [SEEN | {"broker_id": n, "is_in_sync": n == 2} for n in (1, 2)],
+            0,
+            id="a snapshot does not know when",
+        ),
+    ],
+)
+def test_a_partition_shrinks_where_it_should_have_more(
+    warehouse: Warehouse, changes: list[Row], replicas: list[Row], shrunk: int
+) -> None:
+    names = [NAMED | {"is_removed": False}]
+    demand(warehouse, topics=names, replicas=replicas, reassignment_changes=changes)
+    assert len(rows(warehouse, "SELECT * FROM min_isr_shrinks")) == shrunk

@@ -1,0 +1,163 @@
+"""What clients say of themselves beside what brokers logged of them."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import Fill
+from .view_rows import HOSTILE, INFINITE, NAN, Row, gauge, request
+from .view_tables import picked, rows
+
+
+def latency(second: float, stat: str, value: float, kind: str = "producer", **others: Any) -> Row:
+    place = {"node_id": 1, "node_kind": "broker"}
+    return gauge(second, f"{kind}.node.request.latency.{stat}", value, **(place | others))
+
+
+@pytest.fixture
+def asked(warehouse: Warehouse, fill: Fill) -> Any:
+    """Fills both tables and asks one view."""
+
+    def answer(view: str, points: list[Row], requests: list[Row]) -> list[Row]:
+        fill("client_metrics", points)
+        fill("requests", requests)
+        return rows(warehouse, f"SELECT * FROM {view} ORDER BY minute, api, client_instance_id")
+
+    return answer
+
+
+LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_avg_ms", "network_avg_ms")
+
+
+@pytest.mark.parametrize(
+    ("points", "requests", "expected"),
+    [
+        pytest.param(
+            [latency(5, "avg", 8), latency(5, "max", 20), latency(15, "avg", 10)],
+            [request(1, "PRODUCE", total_time_ms=2.0), request(59, "PRODUCE", total_time_ms=4.0)],
+            [(9, 20, 3, 6)],
+            id="both sides of a minute",
+        ),
+        pytest.param(
+            [latency(5, "avg", 8), latency(65, "avg", 10)],
+            [request(61, "PRODUCE")],
+            [(8, None, None, None), (10, None, 2, 8)],
+            id="each minute apart",
+        ),
+        pytest.param(
+            [latency(5, "avg", NAN), latency(6, "avg", 8), latency(7, "avg", INFINITE)],
+            [],
+            [(8, None, None, None)],
+            id="no number is no latency",
+        ),
+        pytest.param(
+            [latency(5, "avg", 0, client_software_name="librdkafka")],
+            [],
+            [],
+            id="librdkafka's 0 is no samples",
+        ),
+        pytest.param([latency(5, "avg", 0)], [], [(0, None, None, None)], id="a fast Java client"),
+        pytest.param(
+            [latency(5, "avg", 8, "consumer")],
+            [request(5, "FETCH"), request(6, "FETCH", replica_id=3, total_time_ms=500.0)],
+            [(8, None, 2, 6)],
+            id="followers are no consumers",
+        ),
+        pytest.param(
+            [latency(5, "avg", 8)],
+            [request(5, "FETCH"), request(5, "PRODUCE", broker_id=2), request(5, "METADATA")],
+            [(8, None, None, None)],
+            id="another api and another broker",
+        ),
+        pytest.param(
+            [latency(5, "avg", 8, node_kind="coordinator"), latency(5, "avg", 8, node_id=None)],
+            [],
+            [(8, None, None, None)],
+            id="a coordinator's connection is left out",
+        ),
+        pytest.param(
+            [latency(5, "avg", 8, client_id=None)],
+            [request(5, "PRODUCE", client_id=None)],
+            [(8, None, 2, 6)],
+            id="a client without a client.id",
+        ),
+        pytest.param(
+            [latency(5, "avg", 8, client_id=HOSTILE)],
+            [request(5, "PRODUCE", client_id=HOSTILE), request(5, "PRODUCE", client_id="other")],
+            [(8, None, 2, 6)],
+            id="hostile text is data",
+        ),
+    ],
+)
+def test_latency(
+    asked: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
+) -> None:
+    assert picked(asked("client_latency", points, requests), *LATENCY) == expected
+
+
+def test_latency_tells_nodes_kinds_and_instances_apart(asked: Any) -> None:
+    found = asked(
+        "client_latency",
+        [
+            latency(5, "avg", 8),
+            latency(5, "avg", 9, client_instance_id="i2"),
+            latency(5, "avg", 7, "consumer", node_id=2),
+        ],
+        [request(5, "PRODUCE"), request(6, "PRODUCE")],
+    )
+    names = ("api", "broker_id", "client_instance_id", "latency_avg_ms", "broker_requests")
+    assert picked(found, *names) == [
+        ("FETCH", 2, "i1", 7, None),
+        ("PRODUCE", 1, "i1", 8, 2),
+        ("PRODUCE", 1, "i2", 9, 2),
+    ]
+
+
+def throttle(second: float, value: float, **others: Any) -> Row:
+    return gauge(second, "producer.produce.throttle.time.max", value, **others)
+
+
+@pytest.mark.parametrize(
+    ("points", "requests", "expected"),
+    [
+        pytest.param(
+            [throttle(5, 30), throttle(15, 50), throttle(25, NAN)],
+            [
+                request(1, "PRODUCE", throttle_time_ms=50.0),
+                request(2, "PRODUCE", throttle_time_ms=30.0, broker_id=2),
+                request(3, "PRODUCE"),
+            ],
+            [("i1", "PRODUCE", 50, 80, 2, 3)],
+            id="both know of it, over all brokers",
+        ),
+        pytest.param(
+            [throttle(5, 0)],
+            [],
+            [("i1", "PRODUCE", 0, None, None, None)],
+            id="only the client tells",
+        ),
+        pytest.param(
+            [],
+            [request(1, "FETCH", throttle_time_ms=9.0), request(1, "PRODUCE")],
+            [(None, "FETCH", None, 9, 1, 1)],
+            id="only the broker tells, and only of throttling",
+        ),
+        pytest.param(
+            [gauge(5, "consumer.fetch.manager.fetch.throttle.time.max", 4)],
+            [request(1, "FETCH", throttle_time_ms=4.0), request(1, "FETCH", replica_id=2)],
+            [("i1", "FETCH", 4, 4, 1, 1)],
+            id="a consumer",
+        ),
+        pytest.param([throttle(5, NAN)], [request(1, "PRODUCE")], [], id="nothing to tell"),
+    ],
+)
+def test_throttle(
+    asked: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
+) -> None:
+    found = asked("client_throttle", points, requests)
+    of_broker = ("broker_throttle_time_ms", "broker_throttled_requests", "broker_requests")
+    names = ("client_instance_id", "api", "throttle_time_max_ms", *of_broker)
+    assert picked(found, *names) == expected
+    assert {row["principal"] for row in found} <= {"User:alice"}

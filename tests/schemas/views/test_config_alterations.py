@@ -1,0 +1,227 @@
+"""Who altered which config last, and which other programs alter configs or move replicas."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import HOSTILE, Row, altered, at, config, limited, reassigned, setting
+from .view_tables import make_tables, picked, rows
+
+LEADERS = "leader.replication.throttled.replicas"
+RATE = "leader.replication.throttled.rate"
+PRODUCED = "producer_byte_rate"
+US = "User:us"
+OURS = [setting("own_principal", US)]
+
+
+def emptied(second: float, **others: Any) -> Row:
+    """All configs of a topic deleted, with the topic."""
+    return altered(second, "", None, config_key=None, api="DELETE_TOPICS", **others)
+
+
+def last(second: float, operation: str, value: str | None, **others: Any) -> Row:
+    """What is told of the last alteration."""
+    row = {"altered_at": at(second), "operation": operation, "config_value": value}
+    return row | {"principal": "User:admin", "is_own": False, "is_order_known": True} | others
+
+
+@pytest.mark.parametrize(
+    ("alterations", "told"),
+    [
+        pytest.param(
+            [altered(1, RATE, "5"), altered(2, RATE, "6")], last(2, "SET", "6"), id="the later"
+        ),
+        pytest.param(
+            [altered(1, RATE, "5"), altered(2, RATE, "6", error_code=42)],
+            last(1, "SET", "5"),
+            id="what was refused changed nothing",
+        ),
+        pytest.param(
+            [altered(1, RATE, "5"), altered(2, RATE, "6", error_code=None)],
+            last(1, "SET", "5"),
+            id="nobody knows what a lost answer was",
+        ),
+        pytest.param(
+            [altered(1, RATE, "5"), altered(2, RATE, None)],
+            last(2, "DELETE", None),
+            id="it was removed",
+        ),
+        pytest.param(
+            [altered(1, RATE, "5", source_offset=8), altered(1, RATE, "6", source_offset=9)],
+            last(1, "SET", "6"),
+            id="in one millisecond the log's order counts",
+        ),
+        pytest.param(
+            [altered(1, RATE, "5"), altered(1, RATE, "6", position=1)],
+            last(1, "SET", "6"),
+            id="twice in one request",
+        ),
+        pytest.param(
+            [altered(1, RATE, "5"), altered(9, RATE, "6", principal=US)],
+            last(9, "SET", "6", principal=US, is_own=True),
+            id="by this pipeline",
+        ),
+        pytest.param(
+            [altered(1, RATE, "5"), altered(5.9, RATE, "6", broker_id=2)],
+            last(5.9, "SET", "6", is_order_known=False),
+            id="through another broker, too soon for clocks to tell",
+        ),
+        pytest.param(
+            [altered(1, RATE, "5"), altered(6.1, RATE, "6", broker_id=2)],
+            last(6.1, "SET", "6"),
+            id="through another broker, late enough",
+        ),
+        pytest.param(
+            [altered(1, LEADERS, "0:1"), emptied(2)],
+            last(2, "DELETE", None),
+            id="gone with its topic",
+        ),
+        pytest.param(
+            [altered(1, LEADERS, "0:1"), emptied(2, error_code=3), emptied(3, entity_name="o")],
+            last(1, "SET", "0:1"),
+            id="another topic went, and this one was kept",
+        ),
+        pytest.param(
+            [
+                altered(1, RATE, None, config_key=None, api="ALTER_CONFIGS"),
+                altered(1, RATE, "5", api="ALTER_CONFIGS", position=1),
+            ],
+            last(1, "SET", "5"),
+            id="set by the request that deletes all else",
+        ),
+    ],
+)
+def test_the_last_alteration_of_a_config(
+    warehouse: Warehouse, alterations: list[Row], told: Row
+) -> None:
+    make_tables(warehouse, {"config_alterations": alterations, "settings": OURS})
+    (row,) = rows(warehouse, "SELECT * FROM config_writers")
+    assert {name: row[name] for name in told} == told
+
+
+def test_entities_of_quotas_are_told_apart(warehouse: Warehouse) -> None:
+    entities: list[Row] = [
+        {},
+        {"entity_name": ""},
+        {"entity_client_id": ""},
+        {"entity_client_id": "x"},
+        {"entity_type": "client-id", "entity_name": "alice"},
+        {"entity_type": "ip", "entity_name": "alice"},
+        {"entity_name": HOSTILE, "entity_client_id": HOSTILE},
+    ]
+    alterations = [
+        limited(10 * n + later, PRODUCED, str(n), **entity)
+        for n, entity in enumerate(entities)
+        for later in (0, 1)
+    ]
+    make_tables(warehouse, {"config_alterations": alterations})
+    sql = "SELECT * FROM config_writers ORDER BY altered_at"
+    names = ("entity_type", "entity_name", "entity_client_id", "altered_at", "is_own")
+    assert picked(rows(warehouse, sql), *names) == [
+        (
+            entity.get("entity_type", "user"),
+            entity.get("entity_name", "alice"),
+            entity.get("entity_client_id"),
+            at(10 * n + 1),
+            None,
+        )
+        for n, entity in enumerate(entities)
+    ]
+
+
+def managers(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> list[Any]:
+    make_tables(warehouse, {"settings": OURS} | content)
+    found = rows(warehouse, "SELECT * FROM co_managers ORDER BY first_seen, kind")
+    return picked(found, "kind", *names)
+
+
+@pytest.mark.parametrize(
+    ("principal", "client_id", "kind"),
+    [
+        ("User:admin", "reassign-partitions-tool", "kafka-reassign-partitions"),
+        ("User:admin", "adminclient-12", "admin_client"),
+        ("User:admin", "kp-admin", "other"),
+        ("User:admin", None, "other"),
+        ("User:cruise-control", "adminclient-1", "cruise_control"),
+        ("User:admin", "Kafka_Cruise_Control-1", "cruise_control"),
+        ("User:CN=c-entity-topic-operator,O=io.strimzi", "adminclient-1", "strimzi"),
+        ("User:to", "strimzi-topic-operator-3a5f", "strimzi"),
+        ("User:CN=c-cruise-control,O=io.strimzi", "adminclient-1", "cruise_control"),
+        ("User:infra", "terraform-provider-kafka", "terraform"),
+        ("User:jikkou", "adminclient-1", "jikkou"),
+        ("User:julie-ops", "adminclient-1", "julie"),
+        ("User:julie", "adminclient-1", "admin_client"),
+        ("User:a", "topicctl@host (github.com/segmentio/kafka-go)", "topicctl"),
+        ("User:autothrottle", "rdkafka", "autothrottle"),
+        (HOSTILE, HOSTILE, "other"),
+    ],
+)
+def test_a_program_is_told_by_its_names(
+    warehouse: Warehouse, principal: str, client_id: str | None, kind: str
+) -> None:
+    who = {"principal": principal, "client_id": client_id}
+    content = {"config_alterations": [altered(1, RATE, "5", **who)]}
+    assert managers(warehouse, content, "principal", "client_id") == [(kind, principal, client_id)]
+
+
+def test_what_a_program_alters_and_when(warehouse: Warehouse) -> None:
+    content = {
+        "config_alterations": [
+            altered(1, LEADERS, "0:1"),
+            altered(2, RATE, "5"),
+            altered(2, RATE, "5", principal=US),
+            altered(9, RATE, "6", error_code=42),
+            altered(9, "retention.ms", "6", api="CREATE_TOPICS"),
+            emptied(9),
+            limited(20, PRODUCED, "5"),
+            limited(30, PRODUCED, None, error_code=None),
+            limited(31, "", None, entity_type=None, config_key=None, error_code=None),
+        ],
+        "reassignment_changes": [
+            reassigned(3, "requested", 2),
+            reassigned(4, "cancelled", None, error_code=85),
+            reassigned(5, "in_sync", 2),
+            reassigned(6, "requested", 2, principal=US),
+        ],
+    }
+    names = ("entity_types", "alterations", "evidence", "first_seen", "last_seen")
+    both = "ALTER_PARTITION_REASSIGNMENTS,INCREMENTAL_ALTER_CONFIGS"
+    assert managers(warehouse, content, *names) == [
+        ("kafka-reassign-partitions", "broker,replicas,topic", 3, both, at(1), at(3)),
+        ("admin_client", "user", 3, "ALTER_CLIENT_QUOTAS", at(20), at(31)),
+    ]
+
+
+def test_traces_of_programs_that_a_snapshot_found(warehouse: Warehouse) -> None:
+    names = ("__CruiseControlMetrics", "__KafkaCruiseControlModelTrainingSamples", "orders")
+    names += ("strimzi.cruisecontrol.metrics", "__strimzi_store_topic", "CruiseControl")
+    topics = [
+        {"cluster_id": "c1", "event_time": at(n), "topic_id": f"t{n}", "topic": name}
+        | {"is_removed": False}
+        for n, name in enumerate(names)
+    ]
+    gone = topics[1] | {"event_time": at(60), "is_removed": True}
+    callback = {"entity_type": "broker", "config_value": "com.x.Callback"}
+    configs = [
+        config(n, "client.quota.callback.class", None, entity_name=name, is_removed=False, **of)
+        for n, name, of in ((70, "1", callback), (71, "2", callback), (72, "3", {}))
+    ]
+    content = {"topics": [*topics, gone], "configs": configs}
+    columns = ("evidence", "entity_types", "first_seen", "last_seen", "principal", "alterations")
+    assert managers(warehouse, content, *columns) == [
+        ("cruise_control", f"topic {names[0]}", None, at(0), None, None, None),
+        ("cruise_control", f"topic {names[1]}", None, at(1), at(60), None, None),
+        ("cruise_control", f"topic {names[3]}", None, at(3), None, None, None),
+        ("strimzi", f"topic {names[4]}", None, at(4), None, None, None),
+        (
+            *("quota_callback", "client.quota.callback.class = com.x.Callback", "user"),
+            *(at(70), None, None, None),
+        ),
+    ]
+
+
+def test_without_a_known_login_everybody_is_another(warehouse: Warehouse) -> None:
+    content = {"config_alterations": [altered(1, RATE, "5", principal=US)], "settings": []}
+    assert managers(warehouse, content, "principal") == [("kafka-reassign-partitions", US)]

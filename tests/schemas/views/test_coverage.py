@@ -1,0 +1,347 @@
+"""Coverage of client instances from their contacts: what was asked, what came, how it ended."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import NOON, Fill
+
+DAY_S = 86_400
+WHO = {
+    "cluster_id": "c1",
+    "client_instance_id": "i1",
+    "principal": "User:alice",
+    "client_id": "orders",
+    "client_software_name": "apache-kafka-java",
+    "client_software_version": "4.3.1",
+    "client_address": "10.0.0.7",
+    "broker_id": 1,
+}
+
+
+def at(second: float) -> datetime:
+    return NOON + timedelta(seconds=second)
+
+
+def push(second: float, **others: Any) -> dict[str, Any]:
+    row = {
+        **WHO,
+        "event_time": at(second),
+        "accepted": True,
+        "error_code": 0,
+        "terminating": False,
+        "payload_sha256": f"sha{second}",
+        "route": "request_log",
+        "source_topic": "log",
+        "source_partition": 0,
+        "source_offset": round(second * 1000),
+    }
+    return row | others
+
+
+def rejected(second: float, error_code: int, **others: Any) -> dict[str, Any]:
+    return push(second, accepted=False, error_code=error_code, **others)
+
+
+def asked(second: float, interval_s: int = 10, **others: Any) -> dict[str, Any]:
+    answer = {"error_code": 0, "push_interval_ms": interval_s * 1_000, "requested_metrics": ["*"]}
+    return {**WHO, "event_time": at(second), **answer} | others
+
+
+def another(second: float) -> dict[str, Any]:
+    """Another client's contact: time goes on."""
+    return asked(second, client_instance_id="other")
+
+
+def asked_for_nothing(second: float) -> dict[str, Any]:
+    """No subscription matches the client: it is to ask again in five minutes, and not to push."""
+    return asked(second, interval_s=300, requested_metrics=[])
+
+
+def told(second: float, interval_s: int) -> dict[str, Any]:
+    """A push as the receiver tells it, with the interval the broker knew then."""
+    interval_ms = interval_s * 1_000
+    return push(second, route="receiver", error_code=None, push_interval_ms=interval_ms)
+
+
+def removed(before_day: int, **others: Any) -> dict[str, Any]:
+    """What upkeep tells of rows past their retention."""
+    row = {
+        "cluster_id": "c1",
+        "event_time": at(before_day * DAY_S),
+        "job": "upkeep",
+        "query_id": "upkeep c1",
+        "batch_id": 1,
+        "target": "telemetry_pushes",
+        "outcome": "removed",
+        "reason": "past_retention",
+        "row_count": 10,
+    }
+    return row | others
+
+
+@pytest.fixture
+def covered(warehouse: Warehouse, fill: Fill) -> Any:
+    def rows(
+        pushes: list[dict[str, Any]],
+        answers: list[dict[str, Any]],
+        removals: Sequence[dict[str, Any]] = (),
+    ) -> list[dict[str, Any]]:
+        fill("telemetry_pushes", pushes)
+        fill("telemetry_subscriptions", answers)
+        fill("pipeline_progress", [*removals])
+        sql = "SELECT * FROM client_coverage WHERE client_instance_id = 'i1'"
+        return Reader(warehouse).rows(sql)
+
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("pushes", "answers", "expected"),
+    [
+        pytest.param(
+            [push(10), push(20.4), push(31)],
+            [asked(0)],
+            {"state": "active", "accepted_pushes": 3, "missing_pushes": 0, "missing_share": 0.0},
+            id="each push a little late",
+        ),
+        pytest.param(
+            [push(10), push(40)],
+            [asked(0)],
+            {"expected_pushes": 4, "missing_pushes": 2, "missing_share": 0.5},
+            id="two pushes that never came",
+        ),
+        pytest.param(
+            [push(10)],
+            [asked(0), another(40)],
+            {"state": "vanished", "expected_pushes": 4, "missing_pushes": 3},
+            id="silent since",
+        ),
+        pytest.param(
+            [push(10), push(12, terminating=True)],
+            [asked(0), another(500)],
+            {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 0},
+            id="took its leave",
+        ),
+        pytest.param(
+            [push(10), push(45, terminating=True)],
+            [asked(0), another(500)],
+            {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 3},
+            id="silent before it took its leave",
+        ),
+        pytest.param(
+            [push(10), rejected(20, 87)],
+            [asked(0), another(500)],
+            {"state": "cut_off", "rejected_pushes": 1, "missing_pushes": 0},
+            id="told to stop",
+        ),
+        pytest.param(
+            [push(10), rejected(20, 87), push(30)],
+            [asked(0), another(40)],
+            {"state": "active", "rejected_pushes": 1, "missing_pushes": 1},
+            id="went on all the same",
+        ),
+        pytest.param(
+            [rejected(20, 89)],
+            [asked(0), another(30)],
+            {"state": "active", "expected_pushes": 0, "missing_share": None},
+            id="only throttled so far",
+        ),
+        pytest.param(
+            [],
+            [asked(0), another(500)],
+            {"state": "never_pushed", "asks": 1, "missing_pushes": 0},
+            id="asked and never heard of again",
+        ),
+        pytest.param(
+            [push(10), push(20), push(50), push(80)],
+            [asked(0), asked(21, interval_s=30), another(90)],
+            {"state": "active", "push_interval_ms": 30_000, "missing_pushes": 0},
+            id="another interval on the way",
+        ),
+        pytest.param(
+            [push(300), push(600), rejected(900, 117), push(910), push(920), push(930)],
+            [asked(0, interval_s=300), asked(900)],
+            {"push_interval_ms": 10_000, "expected_pushes": 6, "missing_pushes": 1},
+            id="a shorter interval: only the push that was rejected is missing",
+        ),
+        pytest.param(
+            [push(10), push(511)],
+            [asked(0), asked(211, interval_s=300)],
+            {"push_interval_ms": 300_000, "missing_pushes": 20},
+            id="silent before a longer interval",
+        ),
+        pytest.param(
+            [push(10), push(45, terminating=True)],
+            [asked(0), asked(40, interval_s=300)],
+            {"state": "terminated", "missing_pushes": 3},
+            id="silent before a longer interval, and took its leave in it",
+        ),
+        pytest.param(
+            [push(80), push(90), rejected(100, 117), push(3710), push(3720)],
+            [asked(0), *(asked_for_nothing(s) for s in range(100, 3700, 300)), asked(3700)],
+            {"state": "active", "accepted_pushes": 4, "missing_pushes": 1},
+            id="asked for nothing for an hour",
+        ),
+        pytest.param(
+            [push(10)],
+            [asked(0), asked_for_nothing(20), another(7200)],
+            {"state": "vanished", "missing_pushes": 0},
+            id="asked for nothing, and silent since",
+        ),
+        pytest.param(
+            [push(10)],
+            [asked(0), asked(3600), another(7200)],
+            {"state": "vanished", "missing_pushes": 719},
+            id="silent since, though it asked once more",
+        ),
+        pytest.param(
+            [push(10)],
+            [asked(s) for s in (0, *range(11, 71))],
+            {"state": "active", "missing_pushes": 6},
+            id="asks and asks, and pushes no more",
+        ),
+        pytest.param(
+            [push(10), push(10.1, route="receiver", payload_sha256="sha10"), push(20)],
+            [asked(0)],
+            {"accepted_pushes": 2, "missing_pushes": 0},
+            id="a push by two ways",
+        ),
+        pytest.param(
+            [push(10, payload_sha256="e"), push(20, payload_sha256="e")],
+            [asked(0)],
+            {"accepted_pushes": 2, "missing_pushes": 0},
+            id="two empty pushes",
+        ),
+        pytest.param(
+            [told(10, 10), told(20, 10), told(40, 10)],
+            [],
+            {"accepted_pushes": 3, "missing_pushes": 1, "push_interval_ms": 10_000},
+            id="by the receiver alone",
+        ),
+        pytest.param(
+            [told(300, 300), told(600, 300), told(910, 10), told(920, 10), told(1220, 300)],
+            [],
+            {"accepted_pushes": 5, "missing_pushes": 0, "push_interval_ms": 300_000},
+            id="by the receiver alone, which does not tell when another interval began",
+        ),
+        pytest.param(
+            [push(10), push(20, broker_id=3)],
+            [asked(0, broker_id=2)],
+            {"broker_ids": [1, 2, 3], "first_push": at(10), "last_push": at(20)},
+            id="several brokers",
+        ),
+        pytest.param(
+            [push(10), push(20)],
+            [],
+            {"state": "active", "push_interval_ms": None, "missing_pushes": 0},
+            id="nobody knows the interval",
+        ),
+    ],
+)
+def test_coverage(
+    covered: Any,
+    pushes: list[dict[str, Any]],
+    answers: list[dict[str, Any]],
+    expected: dict[str, Any],
+) -> None:
+    (row,) = covered(pushes, answers)
+    assert {name: row[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("pushes", "days", "removals", "states"),
+    [
+        pytest.param([], [-40], [removed(-30)], [], id="if it pushed, all of that is gone"),
+        pytest.param([], [-40], [removed(-30), removed(-45)], [], id="the last removal counts"),
+        pytest.param([], [-20], [removed(-30)], ["never_pushed"], id="its pushes would be there"),
+        pytest.param([], [-40, -20], [removed(-30)], ["vanished"], id="its first days may be gone"),
+        pytest.param(
+            [push(-29 * DAY_S, terminating=True)],
+            [-40],
+            [removed(-30)],
+            ["terminated"],
+            id="its last push is there",
+        ),
+        pytest.param(
+            [],
+            [-40],
+            [removed(-30, cluster_id="c2"), removed(-30, target="client_metrics")],
+            ["never_pushed"],
+            id="another cluster's are gone, and points",
+        ),
+    ],
+)
+def test_nothing_is_said_of_pushes_that_upkeep_may_have_removed(
+    covered: Any,
+    pushes: list[dict[str, Any]],
+    days: list[int],
+    removals: list[dict[str, Any]],
+    states: list[str],
+) -> None:
+    rows = covered(pushes, [*(asked(day * DAY_S) for day in days), another(0)], removals)
+    assert [row["state"] for row in rows] == states
+
+
+def test_batches_of_a_collector_are_no_client(warehouse: Warehouse, fill: Fill) -> None:
+    fill("telemetry_pushes", [push(1, client_instance_id=None, route="otlp")])
+    fill("telemetry_subscriptions", [])
+    fill("pipeline_progress", [])
+    assert Reader(warehouse).query("SELECT * FROM client_coverage").read_all().num_rows == 0
+
+
+def point(second: float, start: float, **others: Any) -> dict[str, Any]:
+    row = {
+        "cluster_id": "c1",
+        "client_instance_id": "i1",
+        "event_time": at(second),
+        "start_time": at(start),
+        "series_id": 1,
+        "metric": "m",
+        "kind": "sum",
+        "temporality": "delta",
+        "value": 1.0,
+        "accepted": True,
+        "payload_sha256": f"sha{second}",
+    }
+    return row | others
+
+
+@pytest.mark.parametrize(
+    ("accepted_span", "recovered"),
+    [
+        pytest.param((30, 20), 1, id="the next point begins where the lost one ended"),
+        pytest.param((30, 10), 0, id="the next point holds the lost one too"),
+    ],
+)
+def test_a_rejected_delta_is_recovered_where_no_accepted_one_holds_it(
+    warehouse: Warehouse, fill: Fill, accepted_span: tuple[float, float], recovered: int
+) -> None:
+    fill("telemetry_pushes", [push(10), rejected(20, 89), push(30)])
+    second, start = accepted_span
+    fill("client_metrics", [point(10, 0), point(20, 10, accepted=False), point(second, start)])
+    (row,) = Reader(warehouse).query("SELECT * FROM telemetry_rejections").read_all().to_pylist()
+    assert (row["error_code"], row["pushes"], row["delta_points"]) == (89, 1, 1)
+    assert row["recovered_points"] == recovered
+
+
+def test_points_of_a_payload_rejected_twice_count_once(warehouse: Warehouse, fill: Fill) -> None:
+    fill("telemetry_pushes", [rejected(20 + n, 89, payload_sha256="sha20") for n in (0, 1)])
+    fill("client_metrics", [point(20, 10, accepted=False)])
+    (row,) = Reader(warehouse).query("SELECT * FROM telemetry_rejections").read_all().to_pylist()
+    assert (row["pushes"], row["delta_points"], row["recovered_points"]) == (2, 1, 1)
+
+
+def test_of_pushes_in_one_millisecond_the_accepted_one_is_the_first(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    fill("telemetry_pushes", [rejected(10, 89, payload_sha256="b"), push(10)])
+    fill("telemetry_subscriptions", [asked(0)])
+    sql = "SELECT error_code, previous_push FROM telemetry_contacts WHERE is_push = 1 ORDER BY 1"
+    rows = Reader(warehouse).query(sql).read_all().to_pylist()
+    assert [tuple(row.values()) for row in rows] == [(0, None), (89, at(10))]

@@ -1,0 +1,88 @@
+"""Which settings would let clients fetch better, and what they would change."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import Row, fetched
+from .view_tables import make_tables, picked, rows
+
+MIB = 2**20
+NAMES = ("advice", "current_value", "recommended_value", "fetches_per_s", "expected_fetches_per_s")
+
+
+def batches(*sizes: int) -> list[Row]:
+    """largest_oversized of these."""
+    return [{"bytes": size, "topic": "orders", "partition": 0} for size in sizes]
+
+
+def advised(warehouse: Warehouse, sizes: list[Row]) -> list[tuple[Any, ...]]:
+    make_tables(warehouse, {"fetch_sizes": sizes})
+    return picked(rows(warehouse, "SELECT * FROM fetch_advice ORDER BY advice"), *NAMES)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        pytest.param([fetched(0, 60, 60 * 5_000)], None, id="all is well"),
+        pytest.param(
+            [fetched(0, 60, MIB, oversized_batches=2, largest_oversized=batches(900_000, 70_000))],
+            ("raise_max_partition_fetch_bytes", 2**16, 900_000, 1.0, 1.0),
+            id="a batch larger than its partition may bring, in an answer of several",
+        ),
+        pytest.param(
+            [fetched(0, 60, 60 * MIB, max_bytes_fetches=45, starved_fetches=9)],
+            ("raise_fetch_max_bytes", MIB, 2 * MIB, 1.0, 0.625),
+            id="full answers that leave partitions out",
+        ),
+        pytest.param(
+            [fetched(0, 60, 60 * MIB, max_bytes_fetches=60)],
+            None,
+            id="full answers that leave nothing out",
+        ),
+        pytest.param(
+            [fetched(0, 600, 60_000)],
+            ("raise_fetch_min_bytes", 1, 500, 10.0, 2.0),
+            id="many small answers",
+        ),
+        pytest.param(
+            [fetched(0, 600, 60_000, wait_timeout_fetches=500)],
+            None,
+            id="few small answers, and many empty ones",
+        ),
+        pytest.param([fetched(0, 600, 60_000, min_bytes=500)], None, id="min_bytes is set"),
+        pytest.param(
+            [fetched(0, 60, 60 * MIB, bound_bytes=400 * MIB, max_response_bytes=10 * MIB)],
+            ("lower_max_partition_fetch_bytes", 2**16, 3_277, 1.0, 1.0),
+            id="memory that is never needed",
+        ),
+        pytest.param(
+            [fetched(0, 60, 60 * MIB, filled_fetches=20, starved_fetches=20, first_partitions=1)],
+            ("rotate_partitions", None, None, 1.0, 1.0),
+            id="one partition is always the first",
+        ),
+        pytest.param(
+            [fetched(0, 60, 60 * MIB, replica_id=2, max_bytes_fetches=60)],
+            ("raise_replica_fetch_response_max_bytes", MIB, 2 * MIB, 1.0, 0.5),
+            id="a follower that is always full",
+        ),
+    ],
+)
+def test_one_setting_is_advised(
+    warehouse: Warehouse, sizes: list[Row], expected: tuple[Any, ...] | None
+) -> None:
+    assert advised(warehouse, sizes) == ([expected] if expected else [])
+
+
+def test_memory_adds_up_over_brokers(warehouse: Warehouse) -> None:
+    sizes = [
+        fetched(0, 60, 60 * MIB, broker_id=n, bound_bytes=100 * MIB, max_response_bytes=MIB)
+        for n in (1, 2, 3)
+    ]
+    make_tables(warehouse, {"fetch_sizes": sizes})
+    sql = "SELECT bound_bytes, seen_bytes, brokers FROM fetch_advice"
+    assert picked(rows(warehouse, sql), "bound_bytes", "seen_bytes", "brokers") == [
+        (300 * MIB, 3 * MIB, 3)
+    ]

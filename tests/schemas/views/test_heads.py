@@ -1,0 +1,48 @@
+"""Heads of views: they describe exactly the columns a view has, and their kinds are true."""
+
+from dataclasses import replace
+
+import pytest
+
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+from .view_tables import make_table
+
+
+def reads(name: str) -> set[str]:
+    """Views that a view reads."""
+    known = views.load()
+    return set(views.named(known[name].sql, known)) - {name}
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param(1, id="tables with their columns as declared"),
+        # Columns added later are last in a live table, and CREATE VIEW names columns by place.
+        pytest.param(-1, id="tables with their columns in another order"),
+    ],
+)
+def test_a_head_describes_the_columns_of_its_view(warehouse: Warehouse, order: int) -> None:
+    for table in TABLES.values():
+        make_table(warehouse, replace(table, columns=table.columns[::order]), [])
+    reader = Reader(warehouse)
+    described = {
+        name: [column.name for column in view.columns] for name, view in views.load().items()
+    }
+    assert described == {name: reader.columns(name) for name in described}
+
+
+def test_a_staging_view_reads_tables_and_staging_views_only() -> None:
+    known = views.load()
+    staging = {name for name, view in known.items() if view.kind == "staging"}
+    assert {name: reads(name) - staging for name in staging} == {name: set() for name in staging}
+
+
+def test_an_intermediate_view_is_read_by_another_one() -> None:
+    known = views.load()
+    read = set().union(*(reads(name) for name in known))
+    assert {name for name, view in known.items() if view.kind == "intermediate"} <= read

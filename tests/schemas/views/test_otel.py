@@ -1,0 +1,194 @@
+"""The shapes of OTLP metrics tables over client_metrics."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import NOON, Fill
+from .view_rows import Row, at, cumulative, delta, gauge
+from .view_tables import rows
+
+NOON_NS = int(NOON.timestamp()) * 10**9
+STRUCTS = ("gauge", "sum", "histogram", "exponential_histogram", "summary")
+V2_ONLY = ["record_id", "time", "date", "service_name", "start_time_unix_nano", "time_unix_nano"]
+SHARED = ["name", "description", "unit", "metric_type", *STRUCTS, "metadata", "resource"]
+SHARED += ["resource_schema_url", "instrumentation_scope", "metric_schema_url"]
+
+HISTOGRAM = {
+    "histogram_count": 3,
+    "histogram_sum": 6.0,
+    "histogram_min": 1.0,
+    "histogram_max": 3.0,
+    "flags": 0,
+    "temporality": "cumulative",
+}
+
+
+def one(warehouse: Warehouse, view: str) -> Row:
+    (row,) = rows(warehouse, f"SELECT * FROM {view}")
+    return row
+
+
+def test_a_gauge_in_the_second_shape(warehouse: Warehouse, fill: Fill) -> None:
+    said = {"attributes": {"node_id": "node-1"}, "resource": {"service.name": "o'b\\"}, "flags": 0}
+    fill("client_metrics", [gauge(1.000001, "x.avg", 2.5, unit="ms", scope_name="s", **said)])
+    row = one(warehouse, "otel_metrics")
+    assert list(row) == V2_ONLY + SHARED
+    assert row.pop("record_id").startswith("01795262401000001-")
+    assert row == {
+        "time": at(1.000001),
+        "date": date(2026, 11, 21),
+        "service_name": "o'b\\",
+        "start_time_unix_nano": None,
+        "time_unix_nano": NOON_NS + 1_000_001_000,
+        "name": "org.apache.kafka.x.avg",
+        "description": None,
+        "unit": "ms",
+        "metric_type": "gauge",
+        "gauge": {
+            "value": 2.5,
+            "exemplars": None,
+            "attributes": [("node_id", "node-1")],
+            "flags": 0,
+        },
+        "sum": None,
+        "histogram": None,
+        "exponential_histogram": None,
+        "summary": None,
+        "metadata": None,
+        "resource": {
+            "attributes": [("service.name", "o'b\\")],
+            "dropped_attributes_count": 0,
+        },
+        "resource_schema_url": None,
+        "instrumentation_scope": {
+            "name": "s",
+            "version": None,
+            "attributes": None,
+            "dropped_attributes_count": None,
+        },
+        "metric_schema_url": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("point", "temporality"),
+    [
+        pytest.param(delta(2, 1, 4), "AGGREGATION_TEMPORALITY_DELTA", id="delta"),
+        pytest.param(cumulative(2, 1, 4), "AGGREGATION_TEMPORALITY_CUMULATIVE", id="cumulative"),
+        pytest.param(
+            delta(2, 1, 4, temporality=None), "AGGREGATION_TEMPORALITY_UNSPECIFIED", id="neither"
+        ),
+    ],
+)
+def test_a_sum_names_its_temporality_as_the_enum(
+    warehouse: Warehouse, fill: Fill, point: Row, temporality: str
+) -> None:
+    fill("client_metrics", [point])
+    row = one(warehouse, "otel_metrics")
+    assert row["sum"]["aggregation_temporality"] == temporality
+    assert (row["sum"]["value"], row["sum"]["is_monotonic"]) == (4, True)
+    assert row["start_time_unix_nano"] == NOON_NS + 10**9
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        pytest.param(
+            {"kind": "histogram", "histogram_bounds": [1.5], "histogram_bucket_counts": [1, 2]},
+            {"count": 3, "sum": 6.0, "bucket_counts": [1, 2], "explicit_bounds": [1.5], "max": 3.0},
+            id="a histogram",
+        ),
+        pytest.param(
+            {
+                "kind": "exponential_histogram",
+                "exponential_scale": 2,
+                "exponential_zero_count": 1,
+                "exponential_positive": {"offset": 1, "bucket_counts": [2]},
+            },
+            {
+                "scale": 2,
+                "zero_count": 1,
+                "positive_bucket": {"offset": 1, "bucket_counts": [2]},
+                "negative_bucket": None,
+                "aggregation_temporality": "AGGREGATION_TEMPORALITY_CUMULATIVE",
+            },
+            id="an exponential histogram",
+        ),
+        pytest.param(
+            {"kind": "summary", "quantiles": [{"quantile": 0.5, "value": 2.0}]},
+            {"count": 3, "sum": 6.0, "quantile_values": [{"quantile": 0.5, "value": 2.0}]},
+            id="a summary",
+        ),
+    ],
+)
+@pytest.mark.parametrize("view", ["otel_metrics", "otel_metrics_v1"])
+def test_only_the_struct_of_its_kind_is_there(
+    warehouse: Warehouse,
+    fill: Fill,
+    view: str,
+    columns: dict[str, Any],
+    expected: dict[str, Any],
+) -> None:
+    fill("client_metrics", [gauge(1, "x", 0.0, **HISTOGRAM, **columns)])
+    row, kind = one(warehouse, view), columns["kind"]
+    assert [name for name in STRUCTS if row[name] is not None] == [kind]
+    assert {name: row[kind][name] for name in expected} == expected
+
+
+def test_the_first_shape_has_times_within(warehouse: Warehouse, fill: Fill) -> None:
+    fill("client_metrics", [delta(2, 1, 4)])
+    row = one(warehouse, "otel_metrics_v1")
+    assert list(row) == SHARED
+    times = {"start_time_unix_nano": NOON_NS + 10**9, "time_unix_nano": NOON_NS + 2 * 10**9}
+    assert list(row["sum"])[:2] == list(times)
+    assert times.items() <= row["sum"].items()
+
+
+def test_ids_stay_the_same_tell_points_apart_and_sort_by_time(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    points = [
+        delta(10, 0, 1),
+        delta(9, 0, 1),
+        delta(10, 5, 1),
+        delta(10, 0, 1, series_id=7),
+        delta(10, 0, 1, payload_sha256="other"),
+        delta(10, 0, 1, cluster_id="c2"),
+    ]
+    query = "SELECT record_id, time FROM otel_metrics ORDER BY record_id"
+    fill("client_metrics", points)
+    found = rows(warehouse, query)
+    assert len({row["record_id"] for row in found}) == len(points)
+    assert [row["time"] for row in found] == sorted(row["time"] for row in found)
+    fill("client_metrics", points)
+    assert {row["record_id"] for row in rows(warehouse, query)} == {
+        row["record_id"] for row in found
+    }
+
+
+def test_what_a_broker_refused_is_left_out(warehouse: Warehouse, fill: Fill) -> None:
+    fill("client_metrics", [delta(10, 0, 1), delta(20, 10, 1, accepted=False)])
+    assert one(warehouse, "otel_metrics")["time"] == at(10)
+
+
+@pytest.mark.parametrize(
+    ("dropped", "expected"),
+    [("12", 12), ("", 0), ("12x", 0), ("-1", 0), ("9999999999", 0), (None, 0)],
+)
+def test_a_hostile_count_of_dropped_attributes_is_none(
+    warehouse: Warehouse, fill: Fill, dropped: str | None, expected: int
+) -> None:
+    fill("client_metrics", [gauge(1, "x", 1, resource={"otel.dropped_attributes_count": dropped})])
+    assert one(warehouse, "otel_metrics")["resource"]["dropped_attributes_count"] == expected
+
+
+def test_a_time_without_nanoseconds_is_null(warehouse: Warehouse, fill: Fill) -> None:
+    far = NOON.replace(year=2500)
+    fill("client_metrics", [delta(1, 0, 1, event_time=far)])
+    row = one(warehouse, "otel_metrics")
+    assert (row["time"], row["time_unix_nano"]) == (far, None)
+    assert row["start_time_unix_nano"] == NOON_NS

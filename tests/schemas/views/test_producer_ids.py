@@ -1,0 +1,360 @@
+"""Whose producer ids are, what caused a burst of them, and what is advised (KIP-936)."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import LONG_AGO, Row, active, at, config, counted, use
+from .view_tables import make_tables, picked, rows
+
+DAY_S = 86_400
+ALICE, BOB = {"principal": "User:alice"}, {"principal": "User:bob"}
+
+
+def uses(*lives: Iterable[Row]) -> dict[str, list[Row]]:
+    return {"producer_id_uses": [row for life in lives for row in life]}
+
+
+def lives(
+    count: int,
+    apart_s: float = 1.0,
+    produce_requests: int = 1,
+    client_id: str = "app",
+    *,
+    address: str = "10.0.0.1",
+    transactional_id: str | None = None,
+    used_s: float = 0.0,
+    first_id: int = 0,
+) -> list[Row]:
+    """Producers of one program one after another; * in a name stands for their number."""
+    made = []
+    for n in range(count):
+        number, second = first_id + n, n * apart_s
+        who = {"client_id": client_id.replace("*", str(number)), "client_address": address}
+        who["client_pattern"] = client_id
+        tx = transactional_id and transactional_id.replace("*", str(number))
+        made.append(use(second, number, transactional_id=tx, last_seen=at(second + used_s), **who))
+        if produce_requests:
+            work = {"requests": produce_requests, "produce_requests": produce_requests}
+            made.append(use(second, None, **who, **work))
+    return made
+
+
+def fleet(hosts: int, each: int, apart_s: float, **others: object) -> list[Row]:
+    """The same program on many hosts, at once."""
+    return [
+        row
+        for host in range(hosts)
+        for row in lives(
+            *(each, apart_s),
+            client_id=f"orders-{host}-*",
+            address=f"10.0.1.{host}",
+            first_id=1_000 * host,
+            **others,  # type: ignore[arg-type]
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("made", "cause"),
+    [
+        pytest.param(lives(20, 0.2), "producer_per_batch", id="a producer for every batch"),
+        pytest.param(
+            lives(40, 0.2, 2, "producer-*"), "producer_per_batch", id="Java numbers its producers"
+        ),
+        pytest.param(
+            lives(20, 10.0, 1), "producer_per_batch", id="a probe that sends one record and goes"
+        ),
+        pytest.param(lives(12, 0.5, 0), "restart_loop", id="dies before it writes"),
+        pytest.param(lives(12, 20.0, 500), "restart_loop", id="works for a while, then dies"),
+        pytest.param(
+            lives(30, 1.0, 0, "producer-sink-*", transactional_id="sink-0-*"),
+            "transactional_id_churn",
+            id="new transactional ids per checkpoint",
+        ),
+        pytest.param(
+            fleet(6, 20, 1.0, transactional_id="sink-*"),
+            "transactional_id_churn",
+            id="on many task managers",
+        ),
+        pytest.param(fleet(30, 1, 0.0), "deploy_burst", id="a deploy on thirty hosts"),
+        pytest.param(
+            fleet(6, 12, 0.1, transactional_id="tx-*", used_s=60.0),
+            "deploy_burst",
+            id="each host starts a dozen transactional producers at once",
+        ),
+        pytest.param(
+            lives(12, 2.5, 600, "orders-*"), "deploy_burst", id="producers begun when first needed"
+        ),
+        pytest.param(
+            lives(12, 2.5, 600, "tx-*", transactional_id="t-*", used_s=100.0),
+            "deploy_burst",
+            id="transactional ones too, which go on",
+        ),
+        pytest.param(lives(20, 0.05, 0), "unknown", id="ids faster than processes restart, unused"),
+        pytest.param(lives(20, 1.0, 10), "unknown", id="neither a batch each nor a life's work"),
+        pytest.param(lives(12, 2.5, 2, "slow-*"), "unknown", id="a dozen slow producers on a host"),
+    ],
+)
+def test_a_burst_has_a_cause(made: list[Row], cause: str, warehouse: Warehouse) -> None:
+    make_tables(warehouse, uses(made))
+    (burst,) = rows(warehouse, "SELECT * FROM producer_id_bursts")
+    assert (burst["cause"], burst["ids"]) == (cause, sum(row["allocations"] for row in made))
+    accused = {"transactional_id_churn", "producer_per_batch", "restart_loop"}
+    assert burst["is_accused"] == (cause in accused)
+    assert burst["evidence"].startswith(f"{burst['ids']} new ids of {burst['clients']} clients on ")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(lives(9), id="nine ids"),
+        pytest.param(lives(50, 31.0), id="fifty, each half a minute after the last"),
+        pytest.param(
+            [row | {"producer_id": 7} for row in lives(50, produce_requests=0)],
+            id="one transactional id begun fifty times: the same producer id",
+        ),
+        pytest.param(
+            [row | {"allocations": 0} for row in lives(50, produce_requests=0)],
+            id="ids that were named and not given",
+        ),
+        pytest.param(
+            [row | {"principal": f"User:u{i}"} for i, row in enumerate(lives(50))],
+            id="fifty principals",
+        ),
+    ],
+)
+def test_what_is_no_burst(made: list[Row], warehouse: Warehouse) -> None:
+    make_tables(warehouse, uses(made))
+    assert rows(warehouse, "SELECT * FROM producer_id_bursts") == []
+
+
+def test_bursts_of_a_principal_are_told_apart(warehouse: Warehouse) -> None:
+    late = [
+        row
+        | {"producer_id": row["producer_id"] + 500}
+        | {name: row[name] + timedelta(hours=1) for name in ("first_seen", "last_seen")}
+        for row in lives(12, 0.1, 0)
+    ]
+    make_tables(warehouse, uses(lives(20, 0.2), late))
+    found = rows(warehouse, "SELECT * FROM producer_id_bursts ORDER BY began")
+    assert picked(found, "cause", "ids") == [("producer_per_batch", 20), ("unknown", 12)]
+
+
+def test_the_source_of_a_burst_is_named_among_others(warehouse: Warehouse) -> None:
+    others = lives(3, 1.0, client_id="calm-*", address="10.0.0.2", first_id=800)
+    make_tables(warehouse, uses(lives(20, 0.2), others))
+    (burst,) = rows(warehouse, "SELECT * FROM producer_id_bursts")
+    told = ("cause", "source", "source_ids", "sources", "median_gap_ms", "requests_per_id")
+    assert picked([burst], *told) == [("producer_per_batch", "app at 10.0.0.1", 20, 2, 200.0, 1.0)]
+    assert "20 by app at 10.0.0.1 under 1 client ids, 200 ms apart" in burst["evidence"]
+
+
+def test_an_id_belongs_to_whom_it_was_given_to_last(warehouse: Warehouse) -> None:
+    named = {"allocations": 0, "transactional_id": "t"}
+    make_tables(
+        warehouse,
+        uses(
+            [
+                use(0, 1, **ALICE),
+                use(10, 1, **BOB),
+                use(20, 1, **named, principal="User:mallory"),
+                use(0, 2, **named),
+            ]
+        )
+        | {"active_producers": [active(60, 3)]},
+    )
+    found = rows(warehouse, "SELECT * FROM producer_ids ORDER BY producer_id")
+    assert picked(found, "producer_id", "principal", "is_owner_known") == [
+        (1, "User:bob", True),
+        (2, "User:alice", True),
+        (3, None, False),
+    ]
+    assert picked(found, "first_seen", "last_seen")[0] == (at(0), at(20))
+    (first, *_) = rows(warehouse, "SELECT * FROM producer_id_allocations ORDER BY producer_id")
+    assert (first["principal"], first["last_used_at"]) == ("User:alice", at(20))
+
+
+EXPIRES = config(0, "producer.id.expiration.ms", "600000", entity_type="broker", entity_name="1")
+
+
+@pytest.mark.parametrize(
+    ("held", "state", "leaders", "partitions"),
+    [
+        pytest.param([], "allocated", None, None, id="no leader ever held it"),
+        pytest.param([active(400, 1, wrote_s=390)], "active", [1], ["t-0"], id="it wrote lately"),
+        pytest.param([active(400, 1, wrote_s=50)], "idle", [1], ["t-0"], id="it wrote earlier"),
+        pytest.param(
+            [active(900, 1, wrote_s=50)], "expired", [1], ["t-0"], id="so long ago that it expired"
+        ),
+        pytest.param(
+            [active(900, 1, wrote_s=50, current_transaction_start_offset=7)],
+            *("idle", [1], ["t-0"]),
+            id="but for an open transaction",
+        ),
+        pytest.param(
+            [active(100, 1), active(400, 1, is_removed=True)],
+            *("expired", None, None),
+            id="its leader holds it no more",
+        ),
+        pytest.param(
+            [
+                active(100, 1, partition=1),
+                active(400, 1, wrote_s=390, partition=2, broker_id=2),
+                active(400, 1, is_removed=True, partition=1),
+                active(400, 1, wrote_s=300, topic="s"),
+            ],
+            *("active", [1, 2], ["s-0", "t-2"]),
+            id="on several leaders, no more on one",
+        ),
+    ],
+)
+def test_the_state_of_an_id_is_that_of_the_last_snapshot(
+    held: list[Row],
+    state: str,
+    leaders: list[int] | None,
+    partitions: list[str] | None,
+    warehouse: Warehouse,
+) -> None:
+    content = uses([use(0, 1)]) | {"active_producers": [*held, active(400, 99)]}
+    make_tables(warehouse, content | {"configs": [EXPIRES]})
+    (found,) = rows(warehouse, "SELECT * FROM producer_ids WHERE producer_id = 1")
+    assert (found["state"], found["expiration_ms"]) == (state, 600_000)
+    assert (found["leaders"], found["partitions"]) == (leaders, partitions)
+
+
+def test_a_snapshot_that_found_nothing_new_tells_too(warehouse: Warehouse) -> None:
+    taken = counted(900, 0, "in", 2, job="snapshot", target="active_producers")
+    of_others = counted(9_000, 1, "in", 2, job="snapshot", target="topics")
+    refused = counted(950, 0, "left_out", 2, job="snapshot", target="active_producers")
+    held = [active(100, 7, wrote_s=90), active(400, 7, wrote_s=390)]
+    make_tables(
+        warehouse, {"active_producers": held, "pipeline_progress": [taken, of_others, refused]}
+    )
+    (found,) = rows(warehouse, "SELECT * FROM producer_ids")
+    assert (found["state"], found["snapshot_time"]) == ("idle", at(900))
+    assert (found["first_seen"], found["last_seen"]) == (at(100), at(390))
+
+
+def rate(second: float, rate_per_s: float, **others: object) -> Row:
+    row: Row = {
+        **{"cluster_id": "c1", "principal": "User:alice", "broker_id": 1, "kind": "allocation"},
+        **{"event_date": at(second).date(), "event_time": at(second), "new_ids": 1},
+        **{"rate_per_s": rate_per_s, "quota_per_s": 1.5, "throttle_time_ms": 0},
+        "is_violating": False,
+    }
+    return row | others
+
+
+def test_the_recommended_rate_holds_the_ordinary_work(warehouse: Warehouse) -> None:
+    ordinary = [rate(-1_000 - n, 0.1 + (n == 0) * 0.4) for n in range(200)]
+    burst = [rate(n, 4.0, is_violating=True) for n in range(30)]
+    on_another = [rate(-500, 0.05, broker_id=2), rate(-500, 90.0, broker_id=2, kind="activation")]
+    content = {"producer_id_rates": ordinary + burst + on_another}
+    make_tables(warehouse, content | uses(lives(20, 0.2)))
+    (advice,) = rows(warehouse, "SELECT * FROM producer_id_advice")
+    told = ("cause", "is_accused", "p99_rate_per_s", "peak_rate_per_s", "recommended_rate_per_s")
+    assert picked([advice], *told) == [("producer_per_batch", True, 0.1, 0.5, 0.5)]
+    assert advice["recommended_by"] == "peak of ordinary seconds"
+    assert (advice["new_ids"], advice["max_rate_per_s"], advice["other_sources"]) == (231, 4.0, 0)
+
+
+def test_who_did_nothing_but_burst_is_recommended_what_conf_says(warehouse: Warehouse) -> None:
+    content = {"producer_id_rates": [rate(n, 4.0) for n in range(30)]}
+    make_tables(warehouse, content | uses(lives(20, 0.2)))
+    (advice,) = rows(warehouse, "SELECT * FROM producer_id_advice")
+    assert picked([advice], "recommended_rate_per_s", "peak_rate_per_s") == [(1.5, None)]
+    assert advice["recommended_by"].startswith("conf: ")
+
+
+def test_who_never_burst_is_accused_of_nothing(warehouse: Warehouse) -> None:
+    content = {"producer_id_rates": [rate(n, 0.2) for n in range(30)]}
+    make_tables(warehouse, content)
+    (advice,) = rows(warehouse, "SELECT * FROM producer_id_advice")
+    told = ("cause", "is_accused", "bursts", "other_sources", "recommended_rate_per_s")
+    assert picked([advice], *told) == [(None, False, 0, None, 0.24)]
+
+
+def test_a_deploy_is_not_planned_against(warehouse: Warehouse) -> None:
+    over = {"is_violating": True, "throttle_time_ms": 9_000}
+    rates = [
+        rate(0, 4.0, **over),
+        rate(0, 4.0, **over, **BOB),
+        rate(0, 4.0, **over, principal="User:x"),
+    ]
+    deploy = [row | BOB for row in fleet(30, 1, 0.0)]
+    make_tables(warehouse, {"producer_id_rates": rates} | uses(lives(20, 0.2), deploy))
+    found = rows(warehouse, "SELECT * FROM desired_configs ORDER BY entity_name, config_key")
+    assert picked(found, "entity_name", "config_key", "config_value") == [
+        ("alice", "producer_ids_rate", "1.5"),
+        ("x", "producer_ids_rate", "1.5"),
+    ]
+    assert found[0]["reason"].endswith("cause: producer_per_batch, by app at 10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("now", "ever", "causes"),
+    [
+        pytest.param(
+            lives(20, 0.2), fleet(30, 1, 0.0), ["producer_per_batch"], id="a deploy before"
+        ),
+        pytest.param(fleet(30, 1, 0.0), lives(20, 0.2), [], id="a deploy now, and a loop before"),
+        pytest.param([], fleet(30, 1, 0.0), [None], id="nothing tells why"),
+    ],
+)
+def test_only_what_caused_a_violation_speaks_of_it(
+    warehouse: Warehouse, now: list[Row], ever: list[Row], causes: list[str | None]
+) -> None:
+    before = [earlier(row) for row in ever]
+    content = {"producer_id_rates": [rate(0, 4.0, is_violating=True, throttle_time_ms=9_000)]}
+    make_tables(warehouse, content | uses(now, before))
+    found = rows(warehouse, "SELECT * FROM recent_violations")
+    assert [row["cause"] for row in found] == causes
+    asked = rows(warehouse, "SELECT * FROM desired_configs")
+    assert len(asked) == len(causes)
+
+
+def earlier(row: Row) -> Row:
+    """The same an hour before, and of ids of its own."""
+    moved = {key: row[key] - timedelta(hours=1) for key in row if isinstance(row[key], datetime)}
+    number = row["producer_id"]
+    return row | moved | {"producer_id": None if number is None else number + 1_000_000}
+
+
+def test_heap_is_forecast_from_what_comes_and_how_long_it_stays(warehouse: Warehouse) -> None:
+    held = [active(0, n) for n in range(10)] + [active(100, 1_000 + n) for n in range(500)]
+    held += [active(100, 5, topic="u"), active(100, 9, is_removed=True)]
+    make_tables(warehouse, {"active_producers": held} | uses([use(0, 5)]))
+    (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")
+    told = ("entries", "ids", "ids_of_unknown_owner", "entries_per_s", "heap_bytes")
+    assert picked([heap], *told) == [(510, 509, 508, 5.01, 216_240)]
+    assert heap["forecast_entries"] == 432_864
+    assert heap["recommended_expiration_ms"] == int(64 * 1024 * 1024 / (5.01 * 424) * 1_000)
+    assert heap["formula"] == "5.010 new entries/s x 86400 s x 424 bytes, at least the 510 held now"
+
+
+def test_ids_that_another_broker_leads_now_are_not_new(warehouse: Warehouse) -> None:
+    held = [active(0, n) for n in range(10)] + [active(100, n, is_removed=True) for n in range(10)]
+    held += [active(100, n, broker_id=2) for n in range(10)]
+    make_tables(warehouse, {"active_producers": held})
+    heaps = rows(warehouse, "SELECT * FROM producer_id_heap ORDER BY broker_id")
+    told = ("broker_id", "entries", "entries_per_s", "forecast_entries")
+    assert picked(heaps, *told) == [(2, 10, 0.0, 10)]
+
+
+def test_snapshots_that_found_nothing_new_took_time_all_the_same(warehouse: Warehouse) -> None:
+    held = [active(0, 1), *(active(60, n) for n in range(2, 302))]
+    quiet = counted(6_000, 0, "in", 301, job="snapshot", target="active_producers")
+    make_tables(warehouse, {"active_producers": held, "pipeline_progress": [quiet]})
+    (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")
+    assert picked([heap], "entries_per_s", "snapshot_time") == [(0.05, at(6_000))]
+
+
+def test_heap_that_fits_needs_no_advice(warehouse: Warehouse) -> None:
+    make_tables(warehouse, {"active_producers": [active(0, 1)]})
+    (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")
+    assert picked([heap], "entries_per_s", "recommended_expiration_ms") == [(None, None)]
+    assert heap["snapshot_time"] > LONG_AGO

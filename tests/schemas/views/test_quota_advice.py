@@ -1,0 +1,311 @@
+"""Which quotas their use suggests, and which of them conf lets be asked for."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import Fill
+from .view_rows import Row, at, fetched, quota, setting
+from .view_tables import by_case, make_tables, picked, rows
+
+ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over_windows")
+
+
+def used(second: float, usage: float, **others: Any) -> Row:
+    """A window of bytes that alice produced at a broker, held by no quota."""
+    row = {
+        "cluster_id": "c1",
+        "event_date": at(second).date(),
+        "event_time": at(second),
+        "broker_id": 1,
+        "principal": "User:alice",
+        "client_id": "orders",
+        "quota_type": "producer_byte_rate",
+        "usage": usage,
+        "throttled_requests": 0,
+    }
+    return row | others
+
+
+def held(second: float, usage: float, limit: float, **others: Any) -> Row:
+    return used(second, usage, **({"quota_level": 3, "quota": limit} | others))
+
+
+def throttled(second: float, usage: float, limit: float, **others: Any) -> Row:
+    return held(second, usage, limit, throttled_requests=3, **others)
+
+
+def in_windows(count: int, *made: Row) -> list[Row]:
+    """These rows in each of so many windows."""
+    return [row | {"event_time": at(n)} for n in range(count) for row in made]
+
+
+OWN = {"client_id": "etl", "quota_level": 1}
+"""A client id for which its user has a quota: none of the user alone holds it."""
+
+ALTERED_BY = ("config_changes", "config_alterations", "client_quotas")
+
+DEFAULT_ID = OWN | {"quota_level": 2}
+
+
+@pytest.fixture
+def told(fill: Fill) -> Fill:
+    """Fills the tables the views read; those not named are empty."""
+    for name in ("quota_usage", "settings", *ALTERED_BY, "fetch_sizes"):
+        fill(name, [])
+    return fill
+
+
+@pytest.mark.parametrize(
+    ("windows", "expected"),
+    [
+        pytest.param(
+            [used(n, 100.0) for n in range(10)],
+            [("alice", "set", 125.0, 10, 0, 0)],
+            id="what is used, and a quarter",
+        ),
+        pytest.param(
+            [*(used(n, 100.0) for n in range(199)), used(999, 9_000.0)],
+            [("alice", "set", 125.0, 200, 0, 1)],
+            id="a peak of one window in two hundred does not count",
+        ),
+        pytest.param(
+            [used(0, 100.0), used(0, 60.0, client_id="other"), used(0, 10.0, broker_id=2)],
+            [("alice", "set", 200.0, 2, 0, 0)],
+            id="clients of a user add up at a broker, and the busiest broker counts",
+        ),
+        pytest.param(
+            [held(0, 30.0, 100.0)], [("alice", "keep", 100.0, 1, 0, 0)], id="room enough: kept"
+        ),
+        pytest.param(
+            [throttled(n, 99.0, 100.0) for n in range(4)],
+            [("alice", "raise", 125.0, 4, 4, 0)],
+            id="throttled: a quarter more",
+        ),
+        pytest.param(
+            [throttled(n, 300.0, 100.0) for n in range(4)],
+            [("alice", "raise", 200.0, 4, 4, 4)],
+            id="never more than double",
+        ),
+        pytest.param(
+            [throttled(n, 99.0, 100.0, throttled_by="request_percentage") for n in range(4)],
+            [("alice", "keep", 100.0, 4, 0, 0)],
+            id="throttled by another kind of quota: kept",
+        ),
+        pytest.param(
+            in_windows(
+                4,
+                held(0, 9.0, 10.0, quota_type="request_percentage"),
+                used(0, 0.0, throttled_requests=3, throttled_by="request_percentage"),
+            ),
+            [("alice", "raise", 12.5, 4, 4, 0)],
+            id="what it held back of what it produced counts for the quota of request time",
+        ),
+        pytest.param(
+            [throttled(0, 99.0, 100.0), *(held(n, 50.0, 100.0) for n in range(1, 20))],
+            [("alice", "keep", 100.0, 20, 1, 0)],
+            id="throttled now and then: kept",
+        ),
+        pytest.param(
+            [
+                *(throttled(n, 99.0, 100.0) for n in range(40)),
+                *(held(n, 99.0, 125.0) for n in range(40, 50)),
+            ],
+            [("alice", "keep", 125.0, 50, 0, 0)],
+            id="what an earlier quota throttled tells nothing of the one in force",
+        ),
+        pytest.param(
+            [held(0, 99.0, 100.0), throttled(1, 99.0, 125.0)],
+            [("alice", "keep", 125.0, 2, 1, 0)],
+            id="one window of a new quota says little",
+        ),
+        pytest.param(
+            [held(0, 50.0, 100.0), used(11, 50.0)],
+            [("alice", "set", 63.0, 2, 0, 0)],
+            id="the quota of the newest window is the one in force; bytes are whole",
+        ),
+        pytest.param(
+            in_windows(4, throttled(0, 99.0, 100.0, **OWN), held(0, 200.0, 500.0)),
+            [("alice", "keep", 500.0, 4, 0, 0)],
+            id="what a quota of one of its client ids held back counts for that quota alone",
+        ),
+        pytest.param(
+            in_windows(4, held(0, 800.0, 1_000.0, **OWN), throttled(0, 500.0, 500.0)),
+            [("alice", "raise", 625.0, 4, 4, 0)],
+            id="neither its limit nor its use counts",
+        ),
+        pytest.param(
+            in_windows(
+                4,
+                throttled(0, 99.0, 100.0, **OWN, throttled_by="request_percentage"),
+                held(0, 9.0, 10.0, **OWN, quota_type="request_percentage"),
+                held(0, 2.0, 10.0, quota_type="request_percentage"),
+                held(0, 50.0, 100.0),
+            ),
+            [("alice", "keep", 100.0, 4, 0, 0), ("alice", "keep", 10.0, 4, 0, 0)],
+            id="nor what it held back of another kind",
+        ),
+        pytest.param(
+            in_windows(4, throttled(0, 99.0, 100.0, **DEFAULT_ID), used(0, 0.0)),
+            [],
+            id="a user all of whose client ids have one has no row",
+        ),
+        pytest.param(
+            [used(-8 * 86_400, 9_000.0), used(0, 100.0)],
+            [("alice", "set", 125.0, 1, 0, 0)],
+            id="what is older than a week is forgotten",
+        ),
+    ],
+)
+def test_quota_advice(
+    warehouse: Warehouse, told: Fill, windows: list[Row], expected: list[tuple[Any, ...]]
+) -> None:
+    told("quota_usage", windows)
+    found = rows(warehouse, "SELECT * FROM quota_advice ORDER BY quota_type")
+    assert picked(found, *ADVICE) == expected
+
+
+def test_percentile_and_headroom_are_those_of_conf(warehouse: Warehouse, told: Fill) -> None:
+    told("settings", [setting("quotas.percentile", 0.5), setting("quotas.headroom", 1.0)])
+    told("quota_usage", [used(n, 10.0 * n, quota_type="request_percentage") for n in range(1, 5)])
+    (row,) = rows(warehouse, "SELECT * FROM quota_advice")
+    assert (row["percentile_usage"], row["recommended"], row["over_windows"]) == (20.0, 40.0, 0)
+
+
+CERTIFIED = {"principal": "User:CN=a,O=b"}
+
+
+@pytest.mark.parametrize(
+    ("advised", "others", "asked"),
+    [
+        pytest.param("", {}, [], id="nobody is named"),
+        pytest.param("bob\nalice", {}, ["alice"], id="named"),
+        pytest.param("*", {}, ["alice"], id="all"),
+        pytest.param("alic", {}, [], id="a part of a name is no name"),
+        pytest.param("*", {"quota_level": 6, "quota": 1.0}, [], id="a default holds it"),
+        pytest.param("*", {"quota_level": 7, "quota": 1.0}, [], id="one of its client id holds it"),
+        pytest.param("*", {"quota_level": 3, "quota": 1e9}, ["alice"], id="its own holds it: kept"),
+        pytest.param("bob\nCN=a,O=b", CERTIFIED, ["CN=a,O=b"], id="one of a certificate"),
+        pytest.param("CN=a", CERTIFIED, [], id="a part of one"),
+        pytest.param("a\nb", {"principal": "User:a\nb"}, [], id="a name like two"),
+        pytest.param("*", CERTIFIED, ["CN=a,O=b"], id="all, also certificates"),
+    ],
+)
+def test_only_what_conf_names_is_asked_for(
+    warehouse: Warehouse, told: Fill, advised: str, others: Row, asked: list[str]
+) -> None:
+    told("settings", [setting("quotas.advised_users", advised)])
+    told("quota_usage", [used(0, 100.0, **others)])
+    found = rows(warehouse, "SELECT * FROM quota_asks")
+    assert [row["entity_name"] for row in found] == asked
+
+
+@pytest.mark.parametrize(
+    ("windows", "asked"),
+    [
+        pytest.param(
+            [used(0, 9.0, broker_id=2, quota_level=7, quota=10.0), used(0, 100.0, client_id="b")],
+            [],
+            id="one of its client ids, at another broker, has a quota that this would undo",
+        ),
+        pytest.param(
+            [used(0, 9.0, quota_level=8, quota=10.0), used(11, 100.0, client_id="b")],
+            [],
+            id="or had one in an earlier window",
+        ),
+        pytest.param(
+            [used(0, 9.0, quota_level=7, quota=10.0), held(11, 100.0, 200.0)],
+            ["alice"],
+            id="its own took the place of that",
+        ),
+        pytest.param(
+            [held(0, 100.0, 200.0), used(11, 100.0)], ["alice"], id="its own was taken off"
+        ),
+    ],
+)
+def test_no_quota_of_client_ids_is_replaced(
+    warehouse: Warehouse, told: Fill, windows: list[Row], asked: list[str]
+) -> None:
+    told("settings", [setting("quotas.advised_users", "*")])
+    told("quota_usage", windows)
+    found = rows(warehouse, "SELECT * FROM quota_asks")
+    assert [row["entity_name"] for row in found] == asked
+
+
+EXCLUSIONS: dict[str, tuple[dict[str, list[Row]], list[str]]] = {
+    "nobody is excluded": ({}, ["alice"]),
+    "conf excludes another": ({"settings": [setting("excluded.User:alic", "own")]}, ["alice"]),
+    "conf excludes it": ({"settings": [setting("excluded.User:alice", "own")]}, []),
+    "conf did once": (
+        {
+            "settings": [
+                setting("excluded.User:alice", "own"),
+                setting("excluded.User:alice", None, 60, is_removed=True),
+            ]
+        },
+        ["alice"],
+    ),
+    "it fetches as a consumer": ({"fetch_sizes": [fetched(0, 1, 1)]}, ["alice"]),
+    "it fetches as a follower: a broker": ({"fetch_sizes": [fetched(0, 1, 1, replica_id=2)]}, []),
+}
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    """The advice of each case of EXCLUSIONS."""
+    cases = {
+        case: {"quota_usage": [used(0, 100.0)], **more} for case, (more, _) in EXCLUSIONS.items()
+    }
+    return by_case(tmp_path_factory.mktemp("excluded"), cases, "SELECT * FROM quota_advice")
+
+
+@pytest.mark.parametrize("case", EXCLUSIONS)
+def test_no_advice_names_whom_a_quota_must_not_slow(left: dict[str, list[Row]], case: str) -> None:
+    assert [row["user"] for row in left[case]] == EXCLUSIONS[case][1]
+
+
+UNLIMITED = float(2**63 - 1)
+"""Long.MAX, the usual way to say so."""
+
+
+@pytest.mark.parametrize(
+    ("standing", "windows", "asked"),
+    [
+        pytest.param(None, [], [("125", None, False)], id="none is set: asked for"),
+        pytest.param(
+            100.0,
+            [throttled(99, 99.0, 100.0), throttled(100, 99.0, 100.0)],
+            [("125", "100", False)],
+            id="raised a day after it was set",
+        ),
+        pytest.param(125.0, [held(99, 9.0, 125.0)], [("125", "125", True)], id="goes on"),
+        pytest.param(
+            100.0,
+            [throttled(n, 99.0, 100.0) for n in (98, 99)],
+            [("100", "100", True)],
+            id="a second earlier it waits, and goes on",
+        ),
+        pytest.param(None, [held(99, 9.0, 125.0)], [], id="was taken off since"),
+        pytest.param(
+            UNLIMITED,
+            [held(99, 9.0, UNLIMITED)],
+            [("9223372036854775808", "9223372036854775808", True)],
+            id="unlimited",
+        ),
+    ],
+)
+def test_a_quota_that_fits_is_asked_for_as_it_stands(
+    warehouse: Warehouse, standing: float | None, windows: list[Row], asked: list[tuple[Any, ...]]
+) -> None:
+    content = {
+        "settings": [setting("quotas.advised_users", "alice")],
+        "quota_usage": [*(used(n, 100.0) for n in range(10)), *windows],
+        "client_quotas": [quota(-86_300, "producer_byte_rate", standing, user="alice")]
+        if standing
+        else [],
+    }
+    make_tables(warehouse, content)
+    found = rows(warehouse, "SELECT * FROM desired_configs")
+    assert picked(found, "config_value", "prior_value", "only_renews") == asked

@@ -1,0 +1,211 @@
+"""How often a quota is raised when plans are made and applied one after the other."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.feedback import plan_rows, restore_plan
+from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
+from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import CONFIG_CHANGES
+from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
+
+from ...delta_tables import NOON
+from ...pipelines.feedback.fake_configs import Clock, DictConfigs, ListJournal, applying
+from .view_rows import Row, at, limited, quota, setting, used
+from .view_tables import by_case, make_table, make_tables, picked, rows
+
+KEY = "producer_byte_rate"
+ALICE = Entity("c1", "user", "alice")
+FIRST = 1_000_000.0
+PLAIN = Connection("b:9092")
+EVERY = timedelta(minutes=10)
+SETTLED = timedelta(minutes=1)
+"""How far tables are behind when a plan is made."""
+
+
+@dataclass
+class Loop:
+    """Plans, apply and restore on a cluster that is a dictionary, for alice, who always uses all
+    that her quota allows and is throttled in each window.
+    """
+
+    warehouse: Warehouse
+    configs: DictConfigs = field(default_factory=lambda: DictConfigs({ALICE: {KEY: "1000000"}}))
+    journal: ListJournal = field(default_factory=ListJournal)
+    quotas: list[Row] = field(default_factory=list)
+    windows: list[Row] = field(default_factory=list)
+    raises: list[datetime] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        settings = [setting("quotas.advised_users", "alice", -3 * 86_400)]
+        make_tables(self.warehouse, {"settings": settings})
+        self.quotas = [quota(-3 * 86_400, KEY, FIRST, user="alice")]
+
+    @property
+    def standing(self) -> float:
+        return float(self.configs.configs[ALICE][KEY])
+
+    def cycle(self, now: datetime, *, has_plan: bool) -> None:
+        """Ten minutes of traffic, what the job plan and an operator do, and a snapshot."""
+        for nth in range(10):
+            second = (now - SETTLED - NOON) / timedelta(seconds=1) - 55 * (9 - nth)
+            held = {"quota": self.standing, "throttled_requests": 3, "client_id": "orders"}
+            self.windows.append(used(second, KEY, self.standing, **held))
+        clock = Clock(now)
+        self._give_back(clock)
+        if has_plan:
+            self._raise(clock)
+        if self.standing != self.quotas[-1]["quota"]:
+            second = (now + SETTLED - NOON) / timedelta(seconds=1)
+            self.quotas.append(quota(second, KEY, self.standing, user="alice"))
+
+    def _give_back(self, clock: Clock) -> None:
+        owned = restore_plan.due(self.journal.ledger, clock.now)
+        actual = {entity: self.configs.read(entity) for entity, _ in owned}
+        back = restore_plan.returns(owned, actual, {}, PLAIN)
+        applying(self.configs, self.journal, f"back {clock.now}", clock).run("", back.changes)
+
+    def _raise(self, clock: Clock) -> None:
+        before = self.standing
+        inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), clock.now)
+        made = plan(
+            self._desired(), clock.now, Bounds(inputs_at=inputs), PLAIN, self.journal.ledger
+        )
+        applying(self.configs, self.journal, f"raise {clock.now}", clock).run("p", made.changes)
+        if self.standing > before:
+            self.raises.append(clock.now)
+
+    def _desired(self) -> list[Desired]:
+        written = [plan_rows.row(record, "us") for record in self.journal.records]
+        for table, content in (
+            (CONFIG_CHANGES, written),
+            (CLIENT_QUOTAS, self.quotas),
+            (QUOTA_USAGE, self.windows),
+        ):
+            make_table(self.warehouse, table, content)
+        # What desired_configs makes of these rows, which takes 20 times as long to plan.
+        return [self._asked(row) for row in rows(self.warehouse, "SELECT * FROM quota_asks")]
+
+    def _asked(self, row: Row) -> Desired:
+        is_raise = row["advice"] == "raise"
+        value = row["recommended"] if is_raise else self.quotas[-1]["quota"]
+        of_row = (row["cluster_id"], "user", row["entity_name"], row["config_key"])
+        values = (str(int(value)), str(int(self.quotas[-1]["quota"])))
+        why = (row["advice"], "quota_advice", "user=alice", row["since"], 30)
+        return Desired(*of_row, *values, *why, only_renews=not is_raise)
+
+
+def always(_: timedelta) -> bool:
+    return True
+
+
+def lapses(since: timedelta) -> bool:
+    """No plan for a while after the first, so that the lease of what it raised ends."""
+    return not EVERY <= since < timedelta(minutes=80)
+
+
+@pytest.mark.parametrize(
+    ("has_plan", "quota_at_end"),
+    [
+        pytest.param(always, 1_250_000.0, id="a plan in each cycle"),
+        pytest.param(lapses, FIRST, id="a raise whose lease ended is not made again"),
+    ],
+)
+def test_a_quota_is_raised_once_a_day(
+    warehouse: Warehouse, has_plan: Callable[[timedelta], bool], quota_at_end: float
+) -> None:
+    loop = Loop(warehouse)
+    for nth in range(12):
+        loop.cycle(NOON + nth * EVERY, has_plan=has_plan(nth * EVERY))
+    assert loop.raises == [pytest.approx(NOON, abs=timedelta(seconds=1))]
+    assert loop.standing == quota_at_end
+
+
+DAY = 86_400
+THROTTLED = [
+    used(DAY + n, KEY, 99.0, quota=100.0, throttled_requests=3, client_id="orders")
+    for n in range(4)
+]
+"""Its newest window is three seconds after a day."""
+
+
+def changed(second: float, step: str = "done", **others: Any) -> Row:
+    """A record of a quota of alice that this pipeline wrote."""
+    row = {
+        "cluster_id": "c1",
+        "event_time": at(second),
+        "purpose": "apply",
+        "step": step,
+        "entity_type": "user",
+        "entity_name": "alice",
+        "config_key": KEY,
+        "operation": "SET",
+    }
+    return row | others
+
+
+ALTERATIONS: dict[str, tuple[str, Row | None, str]] = {
+    "nobody altered it": ("config_changes", None, "raise"),
+    "a plan did, within a day": ("config_changes", changed(4), "wait"),
+    "a plan did, a day ago": ("config_changes", changed(3), "raise"),
+    "a plan did, after the newest window": ("config_changes", changed(DAY + 60), "wait"),
+    "restore did": ("config_changes", changed(60, purpose="restore"), "wait"),
+    "a plan may have: nobody knows the end": ("config_changes", changed(60, "begun"), "wait"),
+    "a broker refused it": ("config_changes", changed(60, "refused"), "raise"),
+    "its lease was renewed": ("config_changes", changed(60, operation="RENEW"), "raise"),
+    "another kind of quota": (
+        "config_changes",
+        changed(60, config_key="consumer_byte_rate"),
+        "raise",
+    ),
+    "one of a client id of its": ("config_changes", changed(60, entity_client_id="b"), "raise"),
+    "another user's": ("config_changes", changed(60, entity_name="bob"), "raise"),
+    "an operator did": ("config_alterations", limited(60, KEY, "100"), "wait"),
+    "an operator was refused": (
+        "config_alterations",
+        limited(60, KEY, "100", error_code=29),
+        "raise",
+    ),
+    "a snapshot found it new": (
+        "client_quotas",
+        quota(60, KEY, 100.0, user="alice"),
+        "wait",
+    ),
+    "a snapshot found it, and the log tells when it was set": (
+        "client_quotas",
+        quota(60, KEY, 100.0, user="alice", set_at=at(-60)),
+        "raise",
+    ),
+    "a snapshot found one of a client id": (
+        "client_quotas",
+        quota(60, KEY, 100.0, user="alice", is_default_client_id=True),
+        "raise",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def advised(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    """The advice of each case of ALTERATIONS."""
+    cases = {
+        case: {"quota_usage": THROTTLED, table: [row] if row else []}
+        for case, (table, row, _) in ALTERATIONS.items()
+    }
+    return by_case(tmp_path_factory.mktemp("altered"), cases, "SELECT * FROM quota_advice")
+
+
+@pytest.mark.parametrize("case", ALTERATIONS)
+def test_a_raise_waits_until_a_day_after_the_quota_was_altered(
+    advised: dict[str, list[Row]], case: str
+) -> None:
+    advice = ALTERATIONS[case][2]
+    recommended = {"raise": 125.0, "wait": 100.0}[advice]
+    assert picked(advised[case], "advice", "recommended") == [(advice, recommended)]

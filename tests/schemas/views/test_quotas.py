@@ -1,0 +1,58 @@
+"""Views of quota usage: who is nearest a quota, and what throttled whom."""
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import Fill
+from .view_rows import used
+from .view_tables import picked, rows
+
+
+def test_headroom_is_that_of_the_worst_window_of_the_last_hour(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    shared = {"client_id": "clicks", "bucket_usage": 1_500.0, "headroom": -500.0, "is_over": True}
+    content = [
+        used(-3_600, "producer_byte_rate", 9_000.0),
+        used(-3_589, "producer_byte_rate", 100.0),
+        used(0, "producer_byte_rate", 700.0, **shared | {"client_id": "orders"}),
+        used(0, "producer_byte_rate", 800.0, **shared),
+        used(0, "producer_byte_rate", 400.0, broker_id=2),
+        used(0, "producer_byte_rate", 5e9, quota=None, headroom=None),
+        # Another cluster's hour is its own.
+        used(-9_000, "producer_byte_rate", 10.0, cluster_id="c2", enforcement="callback"),
+    ]
+    fill("quota_usage", content)
+    found = rows(warehouse, "SELECT * FROM quota_headroom ORDER BY cluster_id, broker_id")
+    names = ("broker_id", "peak_usage", "headroom", "peak_share", "windows", "windows_over")
+    assert picked(found, *names, "client_ids", "enforcement") == [
+        (1, 1_500.0, -500.0, 1.5, 2, 1, 2, "stock"),
+        (2, 400.0, 600.0, 0.4, 1, 0, 1, "stock"),
+        (1, 10.0, 990.0, 0.01, 1, 0, 1, "callback"),
+    ]
+
+
+def test_throttled_time_is_summed_by_the_quota_that_did_it(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    held = {"throttled_requests": 2, "throttle_time_ms": 30.0}
+    content = [
+        used(0, "producer_byte_rate", 1.0, throttled_by="producer_byte_rate", **held),
+        used(11, "producer_byte_rate", 1.0, throttled_by="request_percentage", **held),
+        used(22, "producer_byte_rate", 1.0, broker_id=2, throttled_by="request_percentage", **held),
+        used(3_600, "producer_byte_rate", 1.0, **held),
+        used(33, "producer_byte_rate", 1.0),
+    ]
+    fill("quota_usage", content)
+    found = rows(warehouse, "SELECT * FROM throttled_clients ORDER BY hour, throttled_by")
+    names = (
+        "throttled_by",
+        "throttled_requests",
+        "request_count",
+        "throttle_time_ms",
+        "broker_count",
+    )
+    assert picked(found, *names) == [
+        ("producer_byte_rate", 2, 10, 30.0, 1),
+        ("request_percentage", 4, 20, 60.0, 2),
+        (None, 2, 10, 30.0, 1),
+    ]

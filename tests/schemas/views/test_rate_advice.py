@@ -1,0 +1,228 @@
+"""The rate a replication throttle should have: the rule in SQL, and what it is decided from."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.udfs.rules.throttle_rate import Bounds, Demand, Standing, advised
+
+from .rate_rows import CAPACITY, MOVES, NOW, BySide, demand, demands, produced, sent
+from .view_rows import Row, at, replicated, setting, throttled
+from .view_tables import make_tables, picked, rows
+
+MB = 1e6
+LONG_S = 10_000.0
+HELD = {"leader_throttled_bytes": 6_000, "follower_throttled_bytes": 6_000}
+EVERY = [
+    throttled(NOW, listed="wildcard"),
+    throttled(NOW - 60, listed="wildcard", partition=1),
+]
+TRUTH: list[tuple[Demand, Standing | None]] = [
+    (Demand(100 * MB, 40 * MB, 5 * MB), None),
+    (Demand(100 * MB, 96 * MB, 3.8 * MB), None),
+    (Demand(100 * MB, 98.95 * MB, 0), None),
+    (Demand(None, 0, 0), Standing(5 * MB, LONG_S)),
+    (Demand(100 * MB, 98 * MB, 3 * MB), Standing(5 * MB, LONG_S)),
+    (Demand(100 * MB, 40 * MB, 5 * MB), Standing(50 * MB, LONG_S)),
+    (Demand(100 * MB, 40 * MB, 5 * MB), Standing(10 * MB, LONG_S)),
+    (Demand(100 * MB, 40 * MB, 5 * MB), Standing(20 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 30 * MB, are_clients_well=False), Standing(20 * MB, 60)),
+    (Demand(100 * MB, 90 * MB, 5 * MB, are_clients_well=False), Standing(40 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 5 * MB, are_clients_well=False), Standing(5 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_well=False), Standing(5 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_well=False), None),
+]
+
+
+def made_up(dice: random.Random) -> tuple[Demand, Standing | None, Bounds]:
+    """A case like no real one: numbers meet each other's bounds more often."""
+    few = [0.0, 0.5, 0.9, 1.0, 2.0, 4.0, 5.0, 10.0, 90.0, 100.0]
+    rates = [MB * dice.choice([*few, dice.uniform(0, 120)]) for _ in range(4)]
+    capacity = None if dice.random() < 0.05 else 2 * rates[0]
+    since_s = dice.choice([0.0, 179.0, 180.0, LONG_S])
+    bounds = dice.choice([Bounds(), Bounds(1.0, 0.0, 1.5, 60.0), Bounds(0.5, 0.5, 10.0, 1.0)])
+    stands = rates[3] > 0 and dice.random() < 0.9
+    standing = Standing(rates[3], since_s) if stands else None
+    return Demand(capacity, rates[1], rates[2] / 4, dice.random() < 0.7), standing, bounds
+
+
+def asked(n: int, demand: Demand, standing: Standing | None, bounds: Bounds) -> Row:
+    """The case as a row of replication_demand; what was set long ago was set at no known time."""
+    row: Row = {"broker_id": n, "capacity_bytes_per_s": demand.capacity}
+    row |= {"other_bytes_per_s": demand.other, "floor_bytes_per_s": demand.floor}
+    row |= {"rate": standing.rate if standing else None, "since_s": None}
+    row |= {"are_clients_well": demand.are_clients_well}
+    if standing and standing.since_s < LONG_S:
+        row["since_s"] = standing.since_s
+    row |= {"share": bounds.share, "hysteresis": bounds.hysteresis}
+    return row | {"most_step": bounds.most_step, "hold_s": bounds.hold_s}
+
+
+def test_sql_says_what_the_rule_says(warehouse: Warehouse) -> None:
+    dice = random.Random(73)
+    cases = [(*case, Bounds()) for case in TRUTH] + [made_up(dice) for _ in range(5_000)]
+    make_tables(warehouse, {})
+    content = pa.Table.from_pylist(
+        [asked(n, *case) for n, case in enumerate(cases)], schema=demand_schema(warehouse)
+    )
+    folder = warehouse.folder("demand_of_test")
+    write_deltalake(folder, content)
+    builder = QueryBuilder().register("replication_demand", DeltaTable(folder))
+    query = views.load()["replication_rate_advice"].sql
+    found = pa.RecordBatchReader.from_stream(builder.execute(query)).read_all().to_pylist()
+    told = Counter[str]()
+    for row in found:
+        expected = advised(*cases[row["broker_id"]])
+        assert (row["recommended"], row["reason"]) == (expected.rate, expected.reason), row
+        told[row["reason"]] += 1
+    assert len(found) == len(cases)
+    assert len(told) == 9
+    assert min(told.values()) > 50
+
+
+def demand_schema(warehouse: Warehouse) -> pa.Schema:
+    """Columns of replication_demand, with the types that the engine gives them."""
+    empty = Reader(warehouse).query("SELECT * FROM replication_demand").read_all()
+    return pa.schema([(field.name, field.type) for field in empty.schema])
+
+
+CAPACITIES: dict[str, tuple[list[Row], list[Row], tuple[Any, ...]]] = {
+    "nobody knows": ([], [], (None, None)),
+    "of all brokers": ([CAPACITY], [], (100 * MB, "conf")),
+    "of this broker": (
+        [CAPACITY, setting("replication.brokers.1", 7 * MB)],
+        [],
+        (7 * MB, "conf"),
+    ),
+    "the most it ever sent": (
+        [setting("replication.capacity_bytes_per_s", None)],
+        [sent(NOW - 86_400, 900), sent(NOW, 100), sent(NOW, 50)],
+        (900.0, "learned"),
+    ),
+    "forgotten": ([], [sent(NOW - 8 * 86_400, 900), sent(NOW, 100)], (100.0, "learned")),
+    "what it took is apart": ([], [sent(NOW, 9, flow="produced")], (None, None)),
+}
+FLOORS: dict[str, tuple[list[Row], tuple[float, float]]] = {
+    "the busiest minute of what is written": (MOVES, (70.0, 70.0)),
+    "followers in sync are charged too": (
+        [*MOVES, throttled(NOW, peer_broker_id=3, in_isr=True, offset_lag=0)],
+        (140.0, 70.0),
+    ),
+    "partitions add up, whomever a follower reads them from": (
+        [
+            *MOVES,
+            throttled(NOW, partition=1),
+            throttled(NOW, partition=1, side="follower", broker_id=2, peer_broker_id=1),
+            throttled(NOW - 60, partition=1, side="follower", broker_id=2, peer_broker_id=3),
+        ],
+        (75.0, 75.0),
+    ),
+    "one that * holds, and that was quiet in the last minute": (
+        [*EVERY, *MOVES[1:]],
+        (75.0, 70.0),
+    ),
+    "no longer listed": (
+        [throttled(NOW - 60), throttled(NOW, is_standing=False), *MOVES[1:]],
+        (0.0, 70.0),
+    ),
+    "no list holds it": ([throttled(NOW, listed="unlisted"), *MOVES[1:]], (0.0, 70.0)),
+    "nobody reads from it": (
+        [throttled(NOW, peer_broker_id=None, reason="not_replicating"), *MOVES[1:]],
+        (0.0, 70.0),
+    ),
+}
+WRITTEN = [
+    *(produced(NOW - 60, 70), produced(NOW, 30), produced(NOW - 600, 900)),
+    *(produced(NOW, 5, partition=1), produced(NOW, 3, topic=None, topic_id="t9")),
+]
+STANDING: dict[str, tuple[list[Row], tuple[Any, ...]]] = {
+    "set long ago": ([throttled(NOW)], (2e6, 3_660.0, "User:admin")),
+    "set before the log began": (
+        [throttled(NOW, rate_set_at=None, rate_set_by=None)],
+        (2e6, None, None),
+    ),
+    "a rate in a file": ([throttled(NOW, rate_source="static")], (None, None, None)),
+    "removed a minute ago": (
+        [throttled(NOW - 60), throttled(NOW, rate=None, rate_source="unset")],
+        (None, None, None),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BySide]:
+    cases = {
+        case: {"settings": settings, "rack_traffic": traffic}
+        for case, (settings, traffic, _) in CAPACITIES.items()
+    }
+    cases |= {
+        case: {"replication_throttles": throttles, "replication_traffic": WRITTEN}
+        for case, (throttles, _) in FLOORS.items()
+    }
+    cases |= {
+        case: {"replication_throttles": throttles} for case, (throttles, _) in STANDING.items()
+    }
+    return demands(tmp_path_factory.mktemp("demand"), cases)
+
+
+@pytest.mark.parametrize("case", CAPACITIES)
+def test_what_a_broker_can_carry(demanded: dict[str, BySide], case: str) -> None:
+    found = demanded[case][1, "leader"]
+    assert (found["capacity_bytes_per_s"], found["capacity_source"]) == CAPACITIES[case][-1]
+
+
+def test_other_traffic_is_that_of_the_busiest_of_ten_minutes_and_after_the_move(
+    warehouse: Warehouse,
+) -> None:
+    found = demand(
+        warehouse,
+        rack_traffic=[sent(NOW - 600, 9_000), sent(NOW - 540, 300), sent(NOW, 200)],
+        replication_traffic=[
+            produced(NOW, 10),
+            replicated(NOW, 1, 2, bytes=60_000, **HELD),
+            replicated(NOW, 1, 3, bytes=6_000),
+        ],
+    )
+    assert found[1, "leader"]["other_bytes_per_s"] == (200 + 900 + 100) + 10
+    assert found[2, "follower"]["other_bytes_per_s"] == 900 + 10
+
+
+@pytest.mark.parametrize("case", FLOORS)
+def test_the_least_that_must_pass(demanded: dict[str, BySide], case: str) -> None:
+    leader, follower = demanded[case][1, "leader"], demanded[case][2, "follower"]
+    assert (leader["floor_bytes_per_s"], follower["floor_bytes_per_s"]) == FLOORS[case][-1]
+
+
+def test_a_topic_that_is_named_by_id_alone_is_written_too(warehouse: Warehouse) -> None:
+    name = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
+    traffic = [produced(NOW, 70, topic=None)]
+    found = demand(warehouse, replication_traffic=traffic, topics=[name | {"is_removed": False}])
+    assert found[1, "leader"]["floor_bytes_per_s"] == 70.0
+
+
+@pytest.mark.parametrize("case", STANDING)
+def test_the_rate_that_stands(demanded: dict[str, BySide], case: str) -> None:
+    (found,) = demanded[case].values()
+    assert (found["rate"], found["since_s"], found["rate_set_by"]) == STANDING[case][-1]
+
+
+def test_only_brokers_of_the_last_hour_with_a_list_or_a_move_are_told(warehouse: Warehouse) -> None:
+    alone = {"topic": None, "partition": None, "listed": "unlisted", "is_moving": False}
+    throttles = [
+        throttled(NOW, broker_id=1),
+        throttled(60, broker_id=2),
+        throttled(0, broker_id=3),
+        throttled(NOW, broker_id=4, **alone),
+        throttled(NOW, broker_id=None, partition=None, listed="wildcard"),
+        throttled(NOW, broker_id=1, cluster_id="c2"),
+    ]
+    make_tables(warehouse, {"replication_throttles": throttles})
+    found = rows(warehouse, "SELECT * FROM replication_demand ORDER BY cluster_id, broker_id")
+    assert picked(found, "cluster_id", "broker_id") == [("c1", 1), ("c1", 2), ("c2", 1)]

@@ -1,0 +1,45 @@
+"""Rates of sums: an increase over the time it took, or nothing."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import Fill
+from .view_rows import Row, cumulative, delta
+from .view_tables import picked, rows
+
+RATES = "SELECT * FROM metric_rates ORDER BY series_id, event_time"
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        pytest.param(
+            [delta(10, 0, 30), delta(14, 10, 8)], [(10_000, 3), (4_000, 2)], id="of deltas"
+        ),
+        pytest.param(
+            [delta(10, 0, 3), delta(30, 20, 40)],
+            [(10_000, 0.3), (10_000, 4)],
+            id="a gap is no part of a delta's span",
+        ),
+        pytest.param(
+            [cumulative(10, 0, 30), cumulative(14, 0, 38)],
+            [(None, None), (4_000, 2)],
+            id="of cumulative values, the first unknown",
+        ),
+        pytest.param([delta(10, 10, 5)], [(0, None)], id="no time is no infinite rate"),
+        pytest.param([delta(10, 12, 5)], [(-2_000, None)], id="a clock that went back"),
+        pytest.param([delta(10, None, 5)], [(None, None)], id="an unknown start"),
+        pytest.param(
+            [delta(10, 9.999999, 1e299)], [(0.001, 1e305)], id="the greatest is still finite"
+        ),
+    ],
+)
+def test_rates(
+    warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
+) -> None:
+    fill("client_metrics", points)
+    found = picked(rows(warehouse, RATES), "span_ms", "rate_per_s")
+    assert [tuple(pytest.approx(number) for number in pair) for pair in expected] == found

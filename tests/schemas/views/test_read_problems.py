@@ -1,0 +1,235 @@
+"""Who cannot read as it should, what lasts, and what to do about it."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import HOSTILE, Row, at, choice, fault, lookup, stood
+from .view_tables import make_tables, picked, rows
+
+OLD_JAVA = {"client_software_version": "3.3.2"}
+LOOP = fault(0, "redirect_loop", 5, broker_id=1, named_replica=2)
+
+
+def lagging(*lags: int | None, start: int = 0, **others: Any) -> list[Row]:
+    """What a consumer read of follower 2 in minutes one after the other."""
+    return [
+        choice(60 * n, 8, broker_id=2, hw_lag=lag, **others) for n, lag in enumerate(lags, start)
+    ]
+
+
+def read(warehouse: Warehouse, view: str, content: dict[str, list[Row]], *names: str) -> list[Any]:
+    make_tables(warehouse, content)
+    return picked(rows(warehouse, f"SELECT * FROM {view}"), *names)
+
+
+@pytest.mark.parametrize(
+    ("faults", "expected"),
+    [
+        pytest.param(
+            [fault(0, "offset_too_small", held_by_leader=1)],
+            ("align_log_starts", 2),
+            id="the leader holds what the follower deleted",
+        ),
+        pytest.param(
+            [fault(0, "offset_too_small", held_by_leader=0)],
+            ("extend_retention", 2),
+            id="deleted everywhere",
+        ),
+        pytest.param(
+            [fault(0, "offset_too_small", held_by_leader=None)],
+            (None, None),
+            id="nobody knows what the leader holds",
+        ),
+        pytest.param(
+            [
+                fault(0, "offset_too_small", 9, held_by_leader=0),
+                fault(0, "out_of_range_spin", 9, broker_id=3),
+            ],
+            ("update_client", 3),
+            id="it does not reset",
+        ),
+        pytest.param([LOOP], ("update_client", 1), id="it does not go where it is sent"),
+        pytest.param(
+            [LOOP, fault(0, "unavailable_offset", 4)],
+            ("check_replication", 2),
+            id="it goes, and is refused",
+        ),
+        pytest.param([fault(0, "offset_too_large")], ("check_offsets", 2), id="past the end"),
+        pytest.param(
+            [fault(0, "unavailable_offset"), fault(60, "unavailable_offset", 9, broker_id=3)],
+            ("check_replication", 3),
+            id="the worse of two followers",
+        ),
+        pytest.param([fault(0, "uncommitted_offset", 9)], (None, None), id="some times too early"),
+        pytest.param(
+            [fault(60 * n, "uncommitted_offset", 5) for n in range(2)],
+            ("check_replication", 2),
+            id="often too early",
+        ),
+        pytest.param(
+            [fault(60 * n, "not_leader_or_follower", 5) for n in range(2)],
+            ("refresh_metadata", 2),
+            id="not told of a new leader",
+        ),
+        pytest.param([fault(0, "kafka_storage_error", 99)], (None, None), id="another error"),
+    ],
+)
+def test_advice_goes_by_the_worst(
+    warehouse: Warehouse, faults: list[Row], expected: tuple[str | None, int | None]
+) -> None:
+    content = {"fetch_faults": faults}
+    assert read(warehouse, "read_problems", content, "advice", "broker_id") == [expected]
+
+
+COUNTS = {
+    "uncommitted_answers": 1,
+    "unavailable_answers": 2,
+    "too_small_answers": 3,
+    "too_large_answers": 4,
+    "unknown_answers": 5,
+    "redirect_loop_answers": 6,
+    "spin_answers": 7,
+    "stale_metadata_answers": 8,
+    "other_error_answers": 9,
+    "resets": 10,
+    "diverged_answers": 11,
+    "lagging_minutes": 2,
+    "held_by_leader": 3,
+}
+KINDS = (
+    *("uncommitted_offset", "unavailable_offset", "offset_too_small", "offset_too_large"),
+    *("out_of_range_unknown", "redirect_loop", "out_of_range_spin", "unknown_leader_epoch"),
+    "corrupt_message",
+)
+
+
+def test_a_client_has_one_row_for_a_topic_however_that_is_named(warehouse: Warehouse) -> None:
+    content = {
+        "fetch_faults": [
+            fault(0, kind, n, held_by_leader=3, topic=None if n % 2 else "orders")
+            for n, kind in enumerate(KINDS, 1)
+        ],
+        "topics": [{"cluster_id": "c1", "topic_id": "t1", "topic": "orders"}],
+        "offset_lookups": [
+            lookup(60, "earliest", 3, requests=10),
+            lookup(0, "epoch_end", 3, requests=40, diverged_answers=11),
+            lookup(0, "epoch_end", 3, requests=40),
+        ],
+        "preferred_replicas": lagging(1, 2, 3, 4, 5),
+    }
+    (found,) = read(warehouse, "read_problems", content, *COUNTS)
+    assert found == tuple(COUNTS.values())
+
+
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [
+        ("3.3.2", "update_client"),
+        ("3.4.0", "check_replication"),
+        ("7.3.1-ccs", "update_client"),
+        ("7.4.0-ce", "check_replication"),
+        ("x", "check_replication"),
+    ],
+)
+def test_old_java_clients_stay_on_a_lagging_follower(
+    warehouse: Warehouse, version: str, advice: str
+) -> None:
+    content = {
+        "fetch_faults": [fault(0, "uncommitted_offset", client_software_version=version)],
+        "preferred_replicas": lagging(1, 2, 3, 4),
+    }
+    names = ("advice", "broker_id", "stays_on_lagging_follower")
+    assert read(warehouse, "read_problems", content, *names) == [(advice, 2, True)]
+
+
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        pytest.param(lagging(1, 2, 3, 4), [(1, 4)], id="four minutes, each worse"),
+        pytest.param(lagging(1, 2, 3, 4, 9, 9), [(2, 9)], id="and another"),
+        pytest.param(lagging(1, 2, 3, 3, 4, 5), [], id="it holds in between"),
+        pytest.param(lagging(1, 2, 3), [], id="not for long"),
+        pytest.param(lagging(1, 2) + lagging(3, 4, start=3), [], id="a minute is missing"),
+        pytest.param(lagging(None, None, None, None, None), [], id="nobody knows"),
+        pytest.param(lagging(1, 2, 3, 4, fetches=0, redirects=1), [], id="nothing was read"),
+        pytest.param(
+            [*lagging(1, 2, 3, 4), *lagging(1, 2, 3, 4, client_rack="az-c")],
+            [(1, 4)],
+            id="one client in two racks",
+        ),
+    ],
+)
+def test_who_stays_on_a_follower_that_lags_ever_more(
+    warehouse: Warehouse, choices: list[Row], expected: list[Any]
+) -> None:
+    content = {"preferred_replicas": choices}
+    assert read(warehouse, "lagging_reads", content, "lagging_minutes", "max_hw_lag") == expected
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "others", "expected"),
+    [
+        pytest.param(0, {}, [("offset_too_small", 5, 3)], id="in the same minute"),
+        pytest.param(60, {}, [("offset_too_small", 5, 3)], id="in the next minute"),
+        pytest.param(120, {}, [], id="too late"),
+        pytest.param(-60, {}, [], id="before"),
+        pytest.param(0, {"error_code": 6}, [], id="in vain"),
+        pytest.param(0, {"client_id": "other"}, [], id="by somebody else"),
+        pytest.param(0, {"partition": 1}, [], id="of another partition"),
+        pytest.param(0, {"replica_id": 3}, [], id="by a follower"),
+        pytest.param(0, {"position": "by_timestamp"}, [], id="of a time"),
+    ],
+)
+def test_a_reset_follows_what_was_out_of_range(
+    warehouse: Warehouse, asked_s: float, others: Row, expected: list[Any]
+) -> None:
+    content = {
+        "fetch_faults": [fault(0, "offset_too_small")],
+        "offset_lookups": [lookup(asked_s, "earliest", 3) | others],
+    }
+    names = ("fault", "refused_offset", "reset_offset")
+    assert read(warehouse, "offset_resets", content, *names) == expected
+
+
+STARTS = ("broker_id", "other_broker_id", "missing_offsets", "since", "readers")
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param([stood(0, 1, 7), stood(600, 2, 3)], [(1, 2, 4, at(0), 1)], id="ten minutes"),
+        pytest.param([stood(0, 1, 7), stood(540, 2, 3)], [], id="nine minutes"),
+        pytest.param([stood(0, 1, 7), stood(600, 2, 7)], [], id="it came after"),
+        pytest.param([stood(600, 1, 7), stood(0, 2, 3)], [], id="untold since"),
+        pytest.param(
+            [stood(0, 1, 7), stood(300, 1, 9), stood(600, 2, 3), stood(700, 1, 12)],
+            [(1, 2, 9, at(0), 1)],
+            id="the newest starts, since the first difference",
+        ),
+        pytest.param(
+            [stood(0, 1, 7), stood(600, 2, 3), stood(600, 3, 5)],
+            [(1, 2, 4, at(0), 1)],
+            id="against the one that starts first",
+        ),
+        pytest.param([stood(0, 1, 7), stood(600, 2, 3, partition=1)], [], id="of two partitions"),
+        pytest.param([stood(0, 1, 7), stood(600, 2, 3), stood(90_000, 5, 1)], [], id="long ago"),
+    ],
+)
+def test_log_starts_that_stay_apart(
+    warehouse: Warehouse, told: list[Row], expected: list[Any]
+) -> None:
+    content = {
+        "replica_offsets": told,
+        "preferred_replicas": [choice(0, 8), choice(60, 8), choice(0, 8, broker_id=9)],
+    }
+    assert read(warehouse, "log_start_divergence", content, *STARTS) == expected
+
+
+def test_names_of_clients_are_kept_as_they_are(warehouse: Warehouse) -> None:
+    hostile = {"client_id": HOSTILE, "principal": None, "topic": HOSTILE, "topic_id": None}
+    content = {"fetch_faults": [fault(0, "offset_too_large") | hostile]}
+    names = ("client_id", "topic", "principal", "broker_id")
+    assert read(warehouse, "read_problems", content, *names) == [(HOSTILE, HOSTILE, None, 2)]

@@ -1,0 +1,263 @@
+"""Moves of replicas: how far each is, what came and what is left, and those that never end."""
+
+from math import sqrt
+from statistics import stdev
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import Row, altered, at, behind, moved, reassigned
+from .view_tables import make_tables, picked, rows
+
+PARTITION = {"topic_id": "t1", "topic": None, "partition": 0}
+NAMED = {"cluster_id": "c1", "event_time": at(-600), "topic_id": "t1", "topic": "orders"}
+NAMES = [NAMED | {"is_removed": False}]
+
+
+def found(warehouse: Warehouse, content: dict[str, list[Row]]) -> dict[int, Row]:
+    """Rows of `reassignments` by replica, where topics are named by a snapshot."""
+    make_tables(warehouse, {"topics": NAMES} | content)
+    told = rows(warehouse, "SELECT * FROM reassignments")
+    assert len({row["replica_id"] for row in told}) == len(told)
+    return {row["replica_id"]: row for row in told}
+
+
+def falling(spans: int, left: int, per_span: int, **others: Any) -> list[Row]:
+    """Ten seconds after ten seconds, so many offsets nearer, of a hundred bytes each."""
+    return [
+        behind(10 * n, 3, left - per_span * n, 1_000 + per_span * n, 100 * per_span) | others
+        for n in range(spans)
+    ]
+
+
+REQUESTED = [reassigned(0, "requested", n, place=n - 2) for n in (2, 3)]
+HELD = {"cluster_id": "c1", "event_time": at(-60), "topic_id": "t1", "topic": "orders"} | {
+    "partition": 0,
+    "is_removed": False,
+    "is_in_sync": True,
+    "is_offline": False,
+    "is_leader": True,
+}
+
+
+def test_a_move_tells_what_is_left_and_how_long_it_takes(warehouse: Warehouse) -> None:
+    row = found(
+        warehouse,
+        {
+            "reassignment_changes": REQUESTED,
+            "replicas": [HELD | {"broker_id": 2}],
+            "replica_lag": falling(6, 10_000, 1_000),
+        },
+    )
+    assert (row[2]["state"], row[3]["state"]) == ("in_place", "moving")
+    assert (row[3]["requested_by"], row[3]["leader_id"]) == ("User:admin", 1)
+    assert (row[3]["offsets_left"], row[3]["bytes_left"]) == (5_000, 500_000)
+    assert row[3]["bytes_per_s"] == pytest.approx(12_000)
+    assert (row[3]["eta_s"], row[3]["eta_error_s"]) == (
+        pytest.approx(50),
+        pytest.approx(0, abs=1e-3),
+    )
+    assert row[3]["written_bytes_per_s"] == pytest.approx(0)
+
+
+def test_what_an_uneven_pace_is_worth_is_told(warehouse: Warehouse) -> None:
+    left = [10_000, 9_500, 7_800, 7_200, 5_600, 5_000]
+    lag = [behind(10 * n, 3, lag, 11_000 - lag, 50_000) for n, lag in enumerate(left)]
+    row = found(warehouse, {"reassignment_changes": REQUESTED, "replica_lag": lag})[3]
+    assert row["eta_s"] == pytest.approx(47.5, rel=0.1)
+    steps = [500, 1_700, 600, 1_600, 600]
+    error = 2 * stdev(steps) * sqrt(5 * (5 / 5 + 1))
+    assert row["eta_error_s"] == pytest.approx(row["eta_s"] * error / 5_000)
+
+
+@pytest.mark.parametrize(
+    ("content", "state"),
+    [
+        pytest.param({}, "waiting", id="asked for just now"),
+        pytest.param({"replica_lag": falling(3, 900, 100)}, "moving", id="records come"),
+        pytest.param(
+            {"replica_lag": falling(6, 900, -50)}, "never_converges", id="what is left grows"
+        ),
+        pytest.param({"replica_lag": falling(3, 900, -50)}, "moving", id="too soon to tell"),
+        pytest.param(
+            {"replica_lag": falling(3, 900, 100), "traffic": [moved(120, 1)]},
+            "stuck",
+            id="others move, it does not",
+        ),
+        pytest.param({"traffic": [moved(120, 1)]}, "stuck", id="it never began"),
+        pytest.param(
+            {"replica_lag": falling(3, 900, 100, replica_id=9), "traffic": [moved(0, 1)]},
+            "waiting",
+            id="another one lags",
+        ),
+        pytest.param(
+            {"replica_lag": [*falling(5, 900, -50), *falling(20, 2_000, 100)[8:]]},
+            "moving",
+            id="it fell behind, and comes nearer since",
+        ),
+        pytest.param(
+            {"replica_lag": [*falling(3, 2_000, 100), *falling(19, 2_000, 100)[16:]]},
+            "moving",
+            id="a gap of two minutes in the log",
+        ),
+        pytest.param(
+            {"replica_lag": [behind(10 * n - 5, 3, 900 - n, n, 100) for n in range(4)]},
+            "moving",
+            id="the leader's clock is five seconds late",
+        ),
+        pytest.param(
+            {"replica_lag": falling(3, 900, 100), "traffic": [moved(34, 1)]},
+            "moving",
+            id="another broker's clock is five seconds early",
+        ),
+    ],
+)
+def test_how_a_move_goes(warehouse: Warehouse, content: dict[str, list[Row]], state: str) -> None:
+    assert found(warehouse, content | {"reassignment_changes": REQUESTED})[3]["state"] == state
+
+
+SLOW_THEN_FAST = [*falling(7, 200, -160), *falling(12, 1_900, 100)[7:]]
+RATE, LIST = "leader.replication.throttled.rate", "follower.replication.throttled.replicas"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param(altered(58, RATE, "9000000"), ("moving", 80), id="of its leader"),
+        pytest.param(
+            altered(58, RATE, "9000000", entity_name="3"), ("moving", 80), id="of its follower"
+        ),
+        pytest.param(
+            altered(58, RATE, None, entity_name=""), ("moving", 80), id="of all, taken away"
+        ),
+        pytest.param(altered(58, LIST, "0:3"), ("moving", 80), id="of its list"),
+        pytest.param(altered(95, RATE, "9000000"), ("moving", None), id="only just"),
+        pytest.param(
+            altered(58, RATE, "9000000", error_code=42), ("never_converges", None), id="refused"
+        ),
+        pytest.param(
+            altered(58, RATE, "9000000", entity_name="9"),
+            ("never_converges", None),
+            id="of another broker",
+        ),
+        pytest.param(
+            altered(58, LIST, "0:3", entity_name="payments"),
+            ("never_converges", None),
+            id="of another topic",
+        ),
+    ],
+)
+def test_the_pace_is_that_since_its_throttle_was_altered(
+    warehouse: Warehouse, change: Row, expected: tuple[Any, ...]
+) -> None:
+    content = {"reassignment_changes": REQUESTED, "replica_lag": SLOW_THEN_FAST}
+    row = found(warehouse, content | {"config_alterations": [change]})[3]
+    assert (row["state"], row["eta_s"] and round(row["eta_s"])) == expected
+    assert row["offsets_left"] == SLOW_THEN_FAST[-1]["lag"]
+
+
+@pytest.mark.parametrize(
+    ("later", "state"),
+    [
+        pytest.param([reassigned(9, "in_sync", 3, **PARTITION)], "done", id="it joined"),
+        pytest.param(
+            [reassigned(9, "in_sync", 3, **PARTITION, error_code=108)],
+            "done",
+            id="it joined, and leads",
+        ),
+        pytest.param(
+            [reassigned(9, "in_sync", 3, **PARTITION, error_code=97)],
+            "moving",
+            id="its leader was refused",
+        ),
+        pytest.param(
+            [reassigned(9, "in_sync", 3, **(PARTITION | {"partition": 1}))],
+            "moving",
+            id="of another partition",
+        ),
+        pytest.param([reassigned(9, "cancelled", None)], "cancelled", id="it was called off"),
+        pytest.param(
+            [reassigned(9, "cancelled", None, error_code=85)], "moving", id="nothing to call off"
+        ),
+        pytest.param(
+            [reassigned(-9, "in_sync", 3, **PARTITION)], "moving", id="it was in sync once"
+        ),
+    ],
+)
+def test_how_a_move_ends(warehouse: Warehouse, later: list[Row], state: str) -> None:
+    content = {
+        "reassignment_changes": [*REQUESTED, *later],
+        "replica_lag": falling(3, 900, 100),
+    }
+    assert found(warehouse, content)[3]["state"] == state
+
+
+def test_the_last_request_counts(warehouse: Warehouse) -> None:
+    told = found(
+        warehouse,
+        {
+            "reassignment_changes": [
+                *REQUESTED,
+                reassigned(30, "requested", 4),
+                reassigned(40, "requested", 5, error_code=39),
+                reassigned(50, "capped", None, topic=None, partition=None),
+            ]
+        },
+    )
+    assert set(told) == {4}
+
+
+def test_the_log_alone_is_enough(warehouse: Warehouse) -> None:
+    name = {"cluster_id": "c1", "event_date": at(0).date(), "event_time": at(0), "requests": 1}
+    content = {
+        "topics": [],
+        "topic_names": [name | {"topic_id": "t1", "topic": "orders"}],
+        "reassignment_changes": REQUESTED,
+        "replica_lag": falling(6, 10_000, 1_000),
+    }
+    told = found(warehouse, content)
+    assert (told[2]["state"], told[3]["state"]) == ("stuck", "moving")
+
+
+def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went(
+    warehouse: Warehouse,
+) -> None:
+    joined = reassigned(39, "in_sync", 3, **PARTITION)
+    before = behind(-100, 3, 5, 0, 100)
+    lags = [*falling(2, 10_000, 1_000), behind(20, 3, 4_000, 7_000, 500_000)]
+    content = {"reassignment_changes": [*REQUESTED, joined], "replica_lag": [before, *lags]}
+    make_tables(warehouse, {"topics": NAMES} | content)
+    told = rows(warehouse, "SELECT * FROM move_progress ORDER BY event_time")
+    names = ("replica_id", "offsets_left", "bytes_per_s", "eta_s", "took_s")
+    assert picked(told, *names) == [
+        (3, 10_000, None, None, 30),
+        (3, 9_000, 10_000, 90, 20),
+        (3, 4_000, 50_000, 8, 10),
+    ]
+    per_offset = (100_000 + 100_000 + 500_000) * (2 / 3) / 6_000
+    assert told[-1]["bytes_left"] == pytest.approx(4_000 * per_offset)
+    assert {row["requested_by"] for row in told} == {"User:admin"}
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        pytest.param([behind(3_600, 3, 500, 90_000, 10_000_000)], id="an hour later"),
+        pytest.param([behind(31, 3, 500, 90_000, 10_000_000)], id="in the seconds it joined in"),
+    ],
+)
+def test_what_it_falls_behind_once_it_joined_is_no_part_of_its_move(
+    warehouse: Warehouse, later: list[Row]
+) -> None:
+    changes = [*REQUESTED, reassigned(39, "in_sync", 3, **PARTITION)]
+    lags = [*falling(3, 3_000, 1_000), *later]
+    make_tables(warehouse, {"topics": NAMES, "reassignment_changes": changes, "replica_lag": lags})
+    told = rows(warehouse, "SELECT * FROM move_progress ORDER BY event_time")
+    assert picked(told, "offsets_left", "eta_s", "took_s") == [
+        (3_000, None, 30),
+        (2_000, 20, 20),
+        (1_000, 10, 10),
+    ]
+    assert [row["bytes_left"] for row in told] == pytest.approx([300_000, 200_000, 100_000])

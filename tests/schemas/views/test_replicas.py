@@ -1,0 +1,194 @@
+"""What would keep consumers' bytes in their rack, and how many those are."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import HOSTILE, Row, at, choice, crossed, moved, setting
+from .view_tables import make_tables, picked, rows
+
+HALF_HOUR_S = 1_800
+TARGET = ("advice", "principal", "client_id", "client_rack", "topic", "partition", "broker_id")
+ALICE = ("User:alice", "orders", "az-b")
+
+
+def advised(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> list[Any]:
+    make_tables(warehouse, content)
+    query = "SELECT * FROM replica_advice ORDER BY advice, client_rack, topic, broker_id"
+    return picked(rows(warehouse, query), *names)
+
+
+def broker(broker_id: int, rack: str | None) -> Row:
+    row = {"cluster_id": "c1", "event_time": at(-60), "is_removed": False}
+    return row | {"broker_id": broker_id, "rack": rack}
+
+
+NO_SELECTOR = {"expected_reason": "no_selector"}
+INFERRED = {"is_rack_inferred": True, "expected_reason": "no_client_rack"}
+NOBODY_THERE = {"recommended_reason": "no_replica_in_rack", "avoidable_bytes": 0}
+NEAR = {"broker_id": 2, "broker_rack": "az-b", "cross_rack_bytes": 0, "avoidable_bytes": 0}
+# Readers next to the leader outweigh those elsewhere, so that it had better stay.
+STAY = choice(0, 9_000, client_rack="az-a", client_id="x", cross_rack_bytes=0, avoidable_bytes=0)
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        pytest.param([choice(0, 8, **NEAR)], None, id="from its rack"),
+        pytest.param([choice(0, 8)], ("check_client", *ALICE, None, None, None), id="not followed"),
+        pytest.param(
+            [choice(0, 8, **INFERRED)],
+            ("set_client_rack", *ALICE, None, None, None),
+            id="a consumer that tells no rack",
+        ),
+        pytest.param(
+            [choice(0, 8, api_version=8, **INFERRED)],
+            ("update_client", *ALICE, None, None, None),
+            id="a consumer that can tell none",
+        ),
+        pytest.param(
+            [choice(0, 8, **NO_SELECTOR)],
+            ("set_selector", None, None, None, None, None, 1),
+            id="a leader that names nobody",
+        ),
+        pytest.param(
+            [choice(0, 8, **NOBODY_THERE)],
+            ("place_replica", None, None, "az-b", "orders", None, None),
+            id="no replica in its rack",
+        ),
+        pytest.param(
+            [choice(0, 8, broker_id=9, broker_rack=None, cross_rack_bytes=None)],
+            ("set_broker_rack", None, None, None, None, None, 9),
+            id="a broker without a rack",
+        ),
+        pytest.param(
+            [choice(0, 8, expected_reason="not_eligible_in_rack", avoidable_bytes=0)],
+            None,
+            id="a replica that is out of sync comes back by itself",
+        ),
+        pytest.param(
+            [choice(0, 8, client_rack=None, cross_rack_bytes=None, avoidable_bytes=None)],
+            None,
+            id="nobody knows where it is",
+        ),
+    ],
+)
+def test_each_byte_that_crosses_has_one_step(
+    warehouse: Warehouse, read: list[Row], expected: tuple[Any, ...] | None
+) -> None:
+    content = {"preferred_replicas": [*read, STAY], "brokers": [broker(1, "a"), broker(9, None)]}
+    assert advised(warehouse, content, *TARGET) == ([expected] if expected else [])
+
+
+RATES = ("saved_bytes_per_hour", "replica_bytes_per_hour", "saved_cost_per_hour", "currency")
+
+
+def test_savings_are_per_hour_and_a_new_replica_costs_what_is_produced(
+    warehouse: Warehouse,
+) -> None:
+    gib = 2**30
+    content = {
+        "preferred_replicas": [
+            choice(0, gib, **NOBODY_THERE),
+            choice(HALF_HOUR_S - 60, gib, **NOBODY_THERE),
+            choice(-86_400, gib, **NOBODY_THERE),
+            STAY,
+        ],
+        "traffic": [
+            moved(0, gib, topic_id="t1"),
+            moved(-3_600, gib, topic_id="t1"),
+            moved(0, 7, topic_id="t2"),
+            moved(0, 7, topic_id="t1", direction="consumed"),
+        ],
+        "settings": [
+            setting("prices.currency", "EUR"),
+            setting("prices.cross_rack_per_gib", 8.0),
+        ],
+        "topics": [{"cluster_id": "c1", "topic_id": "t1", "topic": "orders"}],
+    }
+    assert advised(warehouse, content, *RATES) == [(4.0 * gib, 2.0 * gib, 16.0, "EUR")]
+
+
+MOVED = [
+    choice(0, 100, client_id="x"),
+    choice(0, 70, client_rack="az-c", client_id="y"),
+    choice(0, 30, client_rack="az-a", client_id="z", cross_rack_bytes=0, avoidable_bytes=0),
+    choice(0, 900, **NEAR),
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        pytest.param(MOVED, [("az-b", "orders", 0, 1, 70.0 * 60)], id="most is read elsewhere"),
+        pytest.param([*MOVED, STAY], [], id="most is read where it is"),
+        pytest.param(
+            [*MOVED, choice(60, 8, leader_id=2, **NEAR)], [], id="another broker leads meanwhile"
+        ),
+    ],
+)
+def test_a_leader_is_better_where_most_is_read_from_it(
+    warehouse: Warehouse, read: list[Row], expected: list[Any]
+) -> None:
+    content = {"preferred_replicas": read}
+    names = ("advice", "client_rack", "topic", "partition", "broker_id", "saved_bytes_per_hour")
+    told = advised(warehouse, content, *names)
+    assert [row[1:] for row in told if row[0] == "move_leader"] == expected
+
+
+def test_topics_are_named_by_whoever_told(warehouse: Warehouse) -> None:
+    named = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date()}
+    content = {
+        "preferred_replicas": [choice(0, 8, topic=None, **NOBODY_THERE), STAY],
+        "topic_names": [named | {"topic_id": "t1", "topic": HOSTILE}],
+    }
+    assert advised(warehouse, content, "topic") == [(HOSTILE,)]
+
+
+LOAD = ("broker_id", "rack", "bytes", "follower_bytes", "unknown_bytes", "replicated_bytes")
+WHAT_IF = ("broker_id", "recommended_bytes", "recommended_skew", "spread_bytes", "spread_skew")
+
+
+def loads(warehouse: Warehouse, read: list[Row]) -> dict[int, Row]:
+    """Rows of `read_load` by broker, bytes per hour under their short names."""
+    brokers = [broker(1, "az-a"), broker(2, "az-b"), broker(3, "az-b"), broker(4, "az-c")]
+    replicated = crossed(0, 60, flow="replicated", broker_id=1)
+    content = {"preferred_replicas": read, "brokers": brokers, "rack_traffic": [replicated]}
+    make_tables(warehouse, content)
+    return {
+        row["broker_id"]: {name.removesuffix("_per_hour"): row[name] for name in row}
+        for row in rows(warehouse, "SELECT * FROM read_load")
+    }
+
+
+def test_load_is_told_as_it_is_as_recommended_and_as_spread(warehouse: Warehouse) -> None:
+    both = {"recommended_replica": 3, "eligible_replicas": [2, 3]}
+    told = loads(
+        warehouse,
+        [
+            choice(0, 80, **both),
+            choice(0, 20, broker_id=2, client_id="near", **both),
+            choice(59 * 60, 7, client_id="x", recommended_replica=None, eligible_replicas=None),
+        ],
+    )
+    as_it_is = {id_: tuple(row[name] for name in LOAD[1:]) for id_, row in told.items()}
+    assert as_it_is == {
+        1: ("az-a", 87, 0, 7, 60),
+        2: ("az-b", 20, 20, 0, 0),
+        3: ("az-b", 0, 0, 0, 0),
+        4: ("az-c", 0, 0, 0, 0),
+    }
+    what_if = {id_: tuple(row[name] for name in WHAT_IF[1:]) for id_, row in told.items()}
+    assert what_if == {
+        1: (7, 1, 7, 1),
+        2: (0, 0, 50, 1),
+        3: (100, 2, 50, 1),
+        4: (0, None, 0, None),
+    }
+
+
+def test_load_counts_a_broker_that_is_gone(warehouse: Warehouse) -> None:
+    told = loads(warehouse, [choice(59 * 60, 8, broker_id=9), choice(0, 8)])
+    assert (told[9]["rack"], told[9]["bytes"], told[2]["recommended_bytes"]) == (None, 8, 16)

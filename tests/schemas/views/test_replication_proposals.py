@@ -1,0 +1,204 @@
+"""Which rates of replication throttles a plan may ask for, and why not the others."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.config import Conf, Replication
+from quotaflow.pipelines.snapshots import settings
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import Fill
+from .rate_rows import CAPACITY, NOW, sent
+from .view_rows import Row, at, setting, throttled
+from .view_tables import by_case, make_tables, picked, rows
+
+LEADER_RATE = "leader.replication.throttled.rate"
+MANAGED = [CAPACITY, setting("replication.manage", "True")]
+IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": False}
+
+
+RATES: dict[str, tuple[Row, list[Row], tuple[Any, ...], str | None]] = {
+    "half of the way up": ({}, MANAGED, ("4000000", "2000000", 25), None),
+    "a list alone, and a move": (
+        {"rate": None, "rate_source": "unset"},
+        MANAGED,
+        ("90000000", None, 25),
+        None,
+    ),
+    "what stands is the default of all brokers": (
+        {"rate_source": "dynamic_default"},
+        MANAGED,
+        ("4000000", None, 25),
+        None,
+    ),
+    "too low: that is urgent": ({"rate": 5e5}, MANAGED, ("2000000", "500000", 5), None),
+    "unasked for": (
+        {},
+        [CAPACITY],
+        ("4000000", "2000000", 25),
+        "replication.manage of conf is false; 4.0 MB/s fit, by step_bound: of 100.0 MB/s "
+        "(conf) other traffic takes 0.0, what it holds is written at 0.0, and 2.0 MB/s stand, "
+        "set by User:admin",
+    ),
+    "nobody knows the capacity": (
+        {},
+        MANAGED[1:],
+        (None, "2000000", 25),
+        "no capacity in conf (replication), and no traffic it could be learned from",
+    ),
+    "too little is left": (
+        {},
+        [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]],
+        (None, "2000000", 25),
+        "what its lists hold, or 1 MB/s, is more than what is left of it: move fewer at once",
+    ),
+    "changed just now": (
+        {"rate_set_at": at(NOW)},
+        MANAGED,
+        ("2000000", "2000000", 25),
+        "its rate was changed so short a time ago that nobody sees yet what that did",
+    ),
+    "no list": (
+        {"listed": "unlisted"},
+        MANAGED,
+        ("4000000", "2000000", 25),
+        "no list names its replicas, and a rate alone does nothing; 4.0 MB/s fit, by "
+        "step_bound: of 100.0 MB/s (conf) other traffic takes 0.0, what it holds is written "
+        "at 0.0, and 2.0 MB/s stand, set by User:admin",
+    ),
+}
+NOTHING: dict[str, Row] = {
+    "nothing is moved or behind": IDLE,
+    "no rate and no move": {"rate": None, "rate_source": "unset", "is_moving": False},
+    "taken away in the minute in which the move ended": {"is_standing": False},
+}
+NEAR_ENOUGH: dict[str, tuple[list[Row], Row, list[tuple[str, str, None]]]] = {
+    "so that its lease goes on": (MANAGED, {"rate": 85e6}, [("85000000", "85000000", None)]),
+    "not managed": ([CAPACITY], {"rate": 85e6}, []),
+    "of all brokers": (MANAGED, {"rate": 85e6, "rate_source": "dynamic_default"}, []),
+}
+UNKNOWN: dict[str, tuple[Row, list[Row]]] = {
+    "nobody knows it, and it is not managed": ({}, []),
+    "nobody knows it, and it is of all brokers": ({"rate_source": "dynamic_default"}, MANAGED[1:]),
+    "nobody knows it, and nothing is moved": ({"is_moving": False, "in_isr": False}, MANAGED[1:]),
+}
+JUST_SET: Row = {"rate_set_at": at(NOW - 300), "list_set_at": at(NOW - 300)}
+
+
+@pytest.fixture(scope="module")
+def asks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    cases = {case: (throttle, conf) for case, (throttle, conf, _, _) in RATES.items()}
+    cases |= UNKNOWN
+    cases |= {case: (JUST_SET | throttle, MANAGED) for case, throttle in NOTHING.items()}
+    cases |= {case: (JUST_SET | of, conf) for case, (conf, of, _) in NEAR_ENOUGH.items()}
+    content = {
+        case: {"replication_throttles": [throttled(NOW, **throttle)], "settings": conf}
+        for case, (throttle, conf) in cases.items()
+    }
+    sql = "SELECT * FROM replication_asks ORDER BY entity_type, entity_name"
+    return by_case(tmp_path_factory.mktemp("asks"), content, sql)
+
+
+@pytest.mark.parametrize("case", RATES)
+def test_which_rate_is_asked_for(asks: dict[str, list[Row]], case: str) -> None:
+    *_, expected, withheld = RATES[case]
+    row = asks[case][0]
+    assert picked([row], "entity_type", "entity_name", "config_key") == [
+        ("broker", "1", LEADER_RATE)
+    ]
+    assert (row["config_value"], row["prior_value"], row["priority"]) == expected
+    assert row["withheld"] == withheld
+    assert row["valid_s"] == 3_600
+    assert row["evidence_key"] == "broker_id=1 side=leader"
+
+
+@pytest.mark.parametrize(
+    ("case", "goes_on"),
+    [
+        ("nobody knows the capacity", True),
+        ("too little is left", True),
+        ("changed just now", True),
+        ("half of the way up", False),
+        ("no list", False),
+        ("unasked for", False),
+        ("nobody knows it, and it is not managed", False),
+        ("nobody knows it, and it is of all brokers", False),
+        ("nobody knows it, and nothing is moved", False),
+    ],
+)
+def test_what_stands_goes_on_while_no_better_rate_is_known(
+    asks: dict[str, list[Row]], case: str, goes_on: bool
+) -> None:
+    assert asks[case][0]["only_renews"] is goes_on
+
+
+@pytest.mark.parametrize("case", NOTHING)
+def test_nothing_is_asked_for_where_nothing_need_change(
+    asks: dict[str, list[Row]], case: str
+) -> None:
+    assert asks[case] == []
+
+
+@pytest.mark.parametrize("case", NEAR_ENOUGH)
+def test_a_rate_near_enough_is_asked_for_as_it_stands(
+    asks: dict[str, list[Row]], case: str
+) -> None:
+    asked = NEAR_ENOUGH[case][-1]
+    assert picked(asks[case], "config_value", "prior_value", "withheld") == asked
+
+
+def test_a_capacity_that_is_only_learned_may_be_more(warehouse: Warehouse) -> None:
+    content = {"replication_throttles": [throttled(NOW)], "rack_traffic": [sent(NOW, 9)]}
+    make_tables(warehouse, content | {"settings": MANAGED[1:]})
+    (row,) = rows(warehouse, "SELECT * FROM replication_asks")
+    assert row["withheld"].endswith(
+        "move fewer at once, or tell conf its capacity: it is the most it ever carried so far"
+    )
+
+
+SLOW = [
+    {"cluster_id": "c1", "api": "PRODUCE", "broker_id": 1, "event_time": at(NOW - 60 * n)}
+    | {"total_time_ms": 2_000.0 if n < 2 else 10.0}
+    for n in range(9)
+    for _ in range(20)
+]
+SUFFERING = (
+    "; clients suffer: p99 of PRODUCE 2000 ms, usually 10, of FETCH - ms, usually -, "
+    "partitions down to their min.insync.replicas 0"
+)
+
+
+def test_the_reason_says_how_clients_suffer(warehouse: Warehouse) -> None:
+    content = {"replication_throttles": [throttled(NOW, rate=8e6)], "settings": MANAGED}
+    make_tables(warehouse, content | {"requests": SLOW})
+    (row,) = rows(warehouse, "SELECT * FROM desired_configs")
+    assert (row["config_value"], row["priority"]) == ("4000000", 5)
+    assert row["reason"].startswith("clients_suffer: of 100.0 MB/s (conf)")
+    assert row["reason"].endswith(SUFFERING)
+
+
+def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
+    of = [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]]
+    content = {"replication_throttles": [throttled(NOW)], "settings": of}
+    make_tables(warehouse, content | {"requests": SLOW})
+    (row,) = rows(warehouse, "SELECT * FROM replication_asks")
+    assert (row["config_value"], row["priority"]) == (None, 5)
+    assert row["reason"].startswith("floor_exceeds_capacity_and_clients_suffer: of 0.9 MB/s")
+    assert row["withheld"] == (
+        "what its lists hold, or 1 MB/s, is more than what is left of it: move fewer at once"
+        + SUFFERING
+    )
+
+
+def test_without_a_snapshot_bounds_are_those_of_no_conf(warehouse: Warehouse, fill: Fill) -> None:
+    make_tables(warehouse, {"replication_throttles": [throttled(NOW)]})
+    replication = Replication(manage=True, lease_s=60, capacity_bytes_per_s=5e6)
+    found = rows(warehouse, "SELECT * FROM replication_bounds")
+    for second, conf in enumerate([Conf(), Conf(replication=replication)]):
+        seen = {"cluster_id": "c1", "event_time": at(second), "is_removed": False}
+        fill("settings", [seen | row for row in settings.of_conf(conf)])
+        found += rows(warehouse, "SELECT * FROM replication_bounds")
+    assert found[0] == found[1]
+    names = ("is_managed", "lease_s", "capacity_bytes_per_s")
+    assert picked(found[1:], *names) == [(False, 3_600, None), (True, 60, 5e6)]

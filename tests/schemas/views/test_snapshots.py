@@ -1,0 +1,69 @@
+"""Views over what snapshots saw: each state from when to when, and what stands now."""
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import at, quota
+from .view_tables import make_tables, picked, rows
+
+SEEN = {"cluster_id": "c1", "is_removed": False}
+TOPIC = SEEN | {"topic_id": "t1", "topic": "orders", "partition_count": 1}
+
+
+def test_a_quota_holds_from_when_it_was_set_where_that_is_known(warehouse: Warehouse) -> None:
+    key = "producer_byte_rate"
+    found = [
+        quota(0, key, 1.0, user="alice"),
+        quota(60, key, 2.0, user="alice", set_at=at(45), set_by="User:admin"),
+        quota(120, key, None, user="alice", set_at=at(100), set_by="User:admin"),
+        quota(180, key, 3.0, user="alice"),
+        quota(0, key, 9.0, is_default_user=True),
+    ]
+    make_tables(warehouse, {"client_quotas": found})
+    names = ("user", "quota", "set_by", "valid_from", "valid_to")
+    history = rows(warehouse, "SELECT * FROM client_quota_history ORDER BY user, valid_from")
+    assert picked(history, *names) == [
+        ("alice", 1.0, None, at(0), at(45)),
+        ("alice", 2.0, "User:admin", at(45), at(100)),
+        ("alice", 3.0, None, at(180), None),
+        (None, 9.0, None, at(0), None),
+    ]
+    current = rows(warehouse, "SELECT * FROM current_client_quotas ORDER BY quota")
+    assert picked(current, "user", "is_default_user", "quota") == [
+        ("alice", False, 3.0),
+        (None, True, 9.0),
+    ]
+
+
+def test_a_topic_made_again_is_another(warehouse: Warehouse) -> None:
+    found = [
+        TOPIC | {"event_time": at(0)},
+        TOPIC | {"event_time": at(60), "partition_count": 3},
+        TOPIC | {"event_time": at(120), "is_removed": True},
+        TOPIC | {"event_time": at(120), "topic_id": "t2"},
+    ]
+    make_tables(warehouse, {"topics": found})
+    history = rows(warehouse, "SELECT * FROM topic_history ORDER BY valid_from")
+    assert picked(history, "topic_id", "partition_count", "valid_from", "valid_to") == [
+        ("t1", 1, at(0), at(60)),
+        ("t1", 3, at(60), at(120)),
+        ("t2", 1, at(120), None),
+    ]
+    assert picked(rows(warehouse, "SELECT * FROM current_topics"), "topic_id") == [("t2",)]
+
+
+def test_a_replica_and_a_broker_as_of_a_time(warehouse: Warehouse) -> None:
+    replica = TOPIC | {"partition": 0, "broker_id": 1, "event_time": at(0), "is_leader": True}
+    del replica["partition_count"]
+    broker = SEEN | {"broker_id": 1, "event_time": at(0), "rack": "az-a"}
+    content = {
+        "replicas": [replica, replica | {"event_time": at(60), "is_leader": False}],
+        "brokers": [broker, broker | {"event_time": at(30), "is_removed": True}],
+    }
+    make_tables(warehouse, content)
+    moment = "TIMESTAMP '2026-11-21T12:00:45Z'"
+    stood = f"valid_from <= {moment} AND (valid_to IS NULL OR valid_to > {moment})"
+    as_of = f"SELECT * FROM {{}} WHERE {stood}"
+    assert picked(rows(warehouse, as_of.format("replica_history")), "is_leader") == [(True,)]
+    assert rows(warehouse, as_of.format("broker_history")) == []
+    assert picked(rows(warehouse, "SELECT * FROM current_replicas"), "is_leader") == [(False,)]
+    assert rows(warehouse, "SELECT * FROM current_brokers") == []

@@ -1,0 +1,166 @@
+"""What open alerts ask of clients, and what configured resources give them."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import INSTANCE, LONG_AGO, alert, at, config, push
+from .view_tables import make_tables, picked, rows
+
+ID = "vl7CCx68Qw29SsxmLSK4Xg"
+ASK = {"ask_metrics": "a.,b.", "ask_interval_ms": 10_000, "bound": 5e3, "metric": "a.x"}
+NAME = "quotaflow-alert-slow"
+
+
+def live(client_instance_id: str = ID, **others: Any) -> dict[str, Any]:
+    """A client that asked just now."""
+    answer = {"event_time": at(0), "error_code": 0, "push_interval_ms": 10_000}
+    return {**INSTANCE, "client_instance_id": client_instance_id} | answer | others
+
+
+def opened(client_instance_id: str | None = ID, **others: Any) -> dict[str, Any]:
+    key = {"alert_id": client_instance_id or "a", "client_instance_id": client_instance_id}
+    return alert(200, "opened") | key | ASK | others
+
+
+def desired(warehouse: Warehouse, **content: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    make_tables(warehouse, content)
+    return rows(warehouse, "SELECT * FROM desired_configs ORDER BY entity_name, config_key")
+
+
+def test_an_open_alert_asks_its_client_for_more(warehouse: Warehouse) -> None:
+    found = desired(warehouse, metric_alert_events=[opened()], telemetry_subscriptions=[live()])
+    assert picked(found, "entity_type", "entity_name", "config_key", "config_value") == [
+        ("client-metrics", NAME, "interval.ms", "10000"),
+        ("client-metrics", NAME, "match", f"client_instance_id={ID}"),
+        ("client-metrics", NAME, "metrics", "a.,b."),
+    ]
+    assert {row["prior_value"] for row in found} == {None}
+    assert {row["since"] for row in found} == {opened()["event_time"]}
+
+
+def test_alerts_of_one_rule_share_one_subscription(warehouse: Warehouse) -> None:
+    found = desired(
+        warehouse,
+        metric_alert_events=[opened("b"), opened("a"), opened("a", alert_id="another series")],
+        telemetry_subscriptions=[live("a"), live("b")],
+    )
+    assert found[1]["config_value"] == "client_instance_id=a|b"
+    said = "open for 2 clients: a.x is past 5000.0; asks them, and only them, for more: about 0.2 "
+    assert said + "pushes and an unknown number of bytes per second" in found[1]["reason"]
+
+
+def test_a_subscription_is_forecast_before_it_is_written(warehouse: Warehouse) -> None:
+    sizes = {"a": (100, 300), "b": (1_000,)}
+    make_tables(
+        warehouse,
+        {
+            "metric_alert_events": [opened("a"), opened("b")],
+            "telemetry_subscriptions": [live("a"), live("b")],
+            "telemetry_pushes": [
+                push(number, client_instance_id=of, wire_bytes=size, payload_sha256=f"{of}{size}")
+                for of, of_client in sizes.items()
+                for number, size in enumerate(of_client)
+            ],
+        },
+    )
+    (ask,) = rows(warehouse, "SELECT * FROM subscription_asks")
+    assert (ask["pushes_per_s"], ask["wire_bytes_per_s"]) == (0.2, 120.0)
+
+
+@pytest.mark.parametrize(
+    ("event", "client"),
+    [
+        pytest.param(opened(ask_metrics=None), live(), id="a rule that asks for nothing"),
+        pytest.param(opened(client_instance_id=None), live(), id="a client without an instance"),
+        pytest.param(opened(), live("another"), id="a client no broker knows"),
+        pytest.param(opened(cluster_id="c2"), live(), id="another cluster's"),
+        pytest.param(opened(state="closed", reason="cleared"), live(), id="an alert that ended"),
+    ],
+)
+def test_nothing_is_asked_of(
+    warehouse: Warehouse, event: dict[str, Any], client: dict[str, Any]
+) -> None:
+    content = {"metric_alert_events": [event], "telemetry_subscriptions": [client]}
+    make_tables(warehouse, content)
+    assert rows(warehouse, "SELECT * FROM subscription_asks") == []
+
+
+def test_the_end_of_the_alerts_takes_the_subscription_back(warehouse: Warehouse) -> None:
+    standing = [config(0, key, value, entity_name=NAME) for key, value in (("metrics", "a."),)]
+    lease = "quotaflow-troubleshoot-x-until-9"
+    others = [config(0, "metrics", "b.", entity_name=name) for name in ("theirs", lease)]
+    found = desired(warehouse, configs=standing + others)
+    names = ("entity_name", "config_key", "config_value", "prior_value")
+    assert picked(found, *names) == [(NAME, "metrics", None, "a."), (lease, "metrics", None, "b.")]
+
+
+def test_what_stands_already_is_the_prior_value(warehouse: Warehouse) -> None:
+    found = desired(
+        warehouse,
+        metric_alert_events=[opened()],
+        telemetry_subscriptions=[live()],
+        configs=[config(0, "interval.ms", "10000", entity_name=NAME)],
+    )
+    assert picked(found, "config_key", "prior_value") == [
+        ("interval.ms", "10000"),
+        ("match", None),
+        ("metrics", None),
+    ]
+
+
+def test_a_config_holds_from_snapshot_to_snapshot(warehouse: Warehouse) -> None:
+    make_tables(
+        warehouse,
+        {
+            "configs": [
+                config(0, "metrics", "a."),
+                config(60, "metrics", "b."),
+                config(90, "metrics", None),
+            ]
+        },
+    )
+    history = rows(warehouse, "SELECT * FROM config_history ORDER BY valid_from")
+    assert picked(history, "config_value", "valid_from", "valid_to") == [
+        ("a.", at(0), at(60)),
+        ("b.", at(60), at(90)),
+    ]
+    assert rows(warehouse, "SELECT * FROM current_configs") == []
+
+
+def test_a_subscription_and_whom_it_matches(warehouse: Warehouse) -> None:
+    given = [
+        {"subscriptions": ["all"], "state": "as_predicted"},
+        {"subscriptions": ["all", "b"], "state": "differs"},
+        {"subscriptions": [], "state": "pending"},
+    ]
+    clients = [live(f"i{number}", **row) for number, row in enumerate(given)]
+    configs = [
+        config(0, "interval.ms", "900000"),
+        config(0, "metrics", "a."),
+        config(0, "match", "client_id=o.*"),
+        config(0, "metrics", "*", entity_name="nobody"),
+    ]
+    make_tables(warehouse, {"client_subscriptions": clients, "configs": configs})
+    found = rows(warehouse, "SELECT * FROM metric_subscriptions ORDER BY subscription")
+    names = ("subscription", "metrics", "interval_ms", "interval_in_effect_ms", "match")
+    assert picked(found, *names) == [
+        ("all", "a.", 900_000, 300_000, "client_id=o.*"),
+        ("nobody", "*", None, None, None),
+    ]
+    counted = picked(found, "matched_clients", "pending", "unlike_predicted")
+    assert counted == [(2, 0, 1), (0, 0, 0)]
+
+
+def test_alerts_of_long_ago_still_open_are_asked_first(warehouse: Warehouse) -> None:
+    make_tables(
+        warehouse,
+        {
+            "metric_alert_events": [opened(), opened("b", event_time=LONG_AGO)],
+            "telemetry_subscriptions": [live(), live("b")],
+        },
+    )
+    (ask,) = rows(warehouse, "SELECT * FROM subscription_asks")
+    assert (ask["since"], ask["clients"], ask["left_out"]) == (LONG_AGO, 2, 0)

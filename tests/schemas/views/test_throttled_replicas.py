@@ -1,0 +1,152 @@
+"""Lists of throttled replicas that do not name what is moved, and what a plan adds to them."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .rate_rows import NOW, produced
+from .view_rows import HOSTILE, Row, altered, setting, throttled
+from .view_tables import make_tables, picked, rows
+
+LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
+MANAGED = setting("replication.manage", "True")
+BY_US = setting("replication.clean_up.User:us", "own")
+IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": False}
+
+
+def unlisted(second: float = NOW, **others: Any) -> Row:
+    """Moved without an entry: follower 2 reads partition 1 of orders from broker 1."""
+    return throttled(
+        second, **{"listed": "unlisted", "partition": 1, "reason": "rate_without_list"} | others
+    )
+
+
+def reading(partition: int, **others: Any) -> Row:
+    """The other side of it."""
+    follower = {"side": "follower", "broker_id": 2, "peer_broker_id": 1}
+    return unlisted(partition=partition, **follower | others)
+
+
+def asks(warehouse: Warehouse, throttles: list[Row], **content: list[Row]) -> list[Row]:
+    make_tables(warehouse, {"settings": [MANAGED]} | content | {"replication_throttles": throttles})
+    return rows(warehouse, "SELECT * FROM throttled_replica_asks ORDER BY entity_name, config_key")
+
+
+@pytest.mark.parametrize(
+    ("throttles", "expected"),
+    [
+        pytest.param(
+            [throttled(NOW), unlisted()],
+            [(LEADERS, "0:1,1:1", "0:1")],
+            id="beside what the list names",
+        ),
+        pytest.param([unlisted()], [(LEADERS, "1:1", None)], id="there is no list yet"),
+        pytest.param(
+            [unlisted(), unlisted(peer_broker_id=3), reading(1), reading(2, broker_id=3)],
+            [(FOLLOWERS, "1:2,2:3", None), (LEADERS, "1:1", None)],
+            id="both sides, each entry once",
+        ),
+        pytest.param(
+            [throttled(NOW), unlisted(rate=None, rate_source="unset")], [], id="no rate stands"
+        ),
+        pytest.param([unlisted(rate_source="static")], [], id="a rate that has no effect"),
+        pytest.param(
+            [unlisted(NOW - 60), throttled(NOW)], [], id="by now it is named, or has come"
+        ),
+        pytest.param([unlisted(is_moving=False)], [], id="behind, and not moved"),
+        pytest.param([unlisted(is_standing=False)], [], id="the rate was taken away since"),
+        pytest.param(
+            [unlisted(listed=None, reason="list_unknown")], [], id="nobody told of its lists"
+        ),
+        pytest.param(
+            [throttled(NOW, listed="wildcard"), unlisted()], [], id="nothing is added to *"
+        ),
+    ],
+)
+def test_what_a_list_is_to_name(
+    warehouse: Warehouse, throttles: list[Row], expected: list[tuple[Any, ...]]
+) -> None:
+    found = asks(warehouse, throttles)
+    assert picked(found, "config_key", "config_value", "prior_value") == expected
+    assert {row["withheld"] for row in found} <= {None}
+
+
+def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
+    about = {"topic": HOSTILE}
+    throttles = [unlisted(NOW - 600, **about), unlisted(**about), unlisted(partition=2, **about)]
+    (row,) = asks(warehouse, throttles)
+    assert row["since"] == throttles[0]["event_time"]
+    assert (row["priority"], row["valid_s"], row["entity_name"]) == (25, 604_800, HOSTILE)
+    assert row["reason"] == (
+        "replicas that are moved and that it does not name: 2; they take what they can get, though "
+        "a rate of 2.0 MB/s stands"
+    )
+    assert row["evidence_key"] == f"finding=moved_unlisted topic={HOSTILE} side=leader"
+    found = rows(warehouse, "SELECT * FROM throttle_checks WHERE finding = 'moved_unlisted'")
+    assert picked(found, "topic", "side", "replicas") == [(HOSTILE, "leader", 2)]
+
+
+@pytest.mark.parametrize(
+    ("throttles", "content", "withheld"),
+    [
+        pytest.param(
+            [unlisted()], {"settings": []}, "replication.manage of conf is false", id="unasked for"
+        ),
+        pytest.param(
+            [throttled(NOW, list_malformed="0-1"), unlisted()],
+            {},
+            "its list holds entries that mean nothing: set it anew by hand",
+            id="malformed",
+        ),
+        pytest.param(
+            [throttled(NOW), unlisted(), unlisted(peer_broker_id=3)],
+            {
+                "replication_traffic": [
+                    produced(NOW, 1_000_000),
+                    produced(NOW, 500_000, partition=1),
+                ]
+            },
+            "the rate that stands is no more than what is written into all it would hold then, "
+            "2.0 MB/s: raise it first, or the move never ends",
+            id="as much is written for its followers as may pass",
+        ),
+        pytest.param(
+            [throttled(NOW, side="follower", broker_id=2, peer_broker_id=1), reading(1)],
+            {
+                "replication_traffic": [
+                    produced(NOW, 1_000_000),
+                    produced(NOW, 999_999, partition=1),
+                ]
+            },
+            None,
+            id="a little less is",
+        ),
+    ],
+)
+def test_what_is_withheld_and_why(
+    warehouse: Warehouse, throttles: list[Row], content: dict[str, list[Row]], withheld: str | None
+) -> None:
+    (row,) = asks(warehouse, throttles, **content)
+    assert row["withheld"] == withheld
+    assert row["config_value"].endswith(("1:1", "1:2"))
+    assert row["only_renews"] is (withheld or "").startswith("the rate that stands")
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        pytest.param([], (None, "0:1"), id="what it names came long ago: left over"),
+        pytest.param([unlisted()], ("0:1,1:1", "0:1"), id="it is to grow: not left over"),
+    ],
+)
+def test_a_list_that_is_to_grow_is_not_left_over(
+    warehouse: Warehouse, more: list[Row], expected: tuple[Any, ...]
+) -> None:
+    old = throttled(NOW, list_set_by="User:us", **IDLE)
+    change = altered(1, LEADERS, "0:1", principal="User:us")
+    told = {"settings": [MANAGED, BY_US], "config_alterations": [change]}
+    make_tables(warehouse, told | {"replication_throttles": [old, *more]})
+    (row,) = rows(warehouse, "SELECT * FROM desired_configs WHERE entity_type = 'topic'")
+    assert (row["config_value"], row["prior_value"]) == expected

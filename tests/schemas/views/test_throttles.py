@@ -1,0 +1,312 @@
+"""What is wrong with throttles of replication, their sizing, and who did what to them."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .view_rows import HOSTILE, Row, altered, at, reassigned, replicated, setting, throttled
+from .view_tables import make_tables, picked, rows
+
+MIB = 2**20
+TO_ORDERS = ("leader.replication.throttled.replicas", "0:1")
+IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": False}
+RATE: Row = IDLE | {"topic": None, "partition": None, "peer_broker_id": None, "in_isr": None}
+RATE |= {"listed": "unlisted", "reason": "rate_without_list", "offset_lag": None}
+RATE |= {"list_set_at": None, "list_set_by": None}
+UNTOLD: Row = {"list_set_at": None, "list_set_by": None}
+
+
+def found(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> list[Any]:
+    make_tables(warehouse, content)
+    sql = "SELECT * FROM throttle_checks ORDER BY finding, topic, side, broker_id"
+    return picked(rows(warehouse, sql), "finding", *names)
+
+
+@pytest.mark.parametrize(
+    ("throttles", "expected"),
+    [
+        pytest.param([throttled(60)], [], id="a move that is held back: nothing is wrong"),
+        pytest.param(
+            [throttled(60, is_standing=False, reason="list_without_rate")],
+            [],
+            id="it was taken away in its last minute",
+        ),
+        pytest.param(
+            [throttled(60, rate=None, rate_source="unset", reason="list_without_rate")],
+            [("list_without_rate", "orders", 1, 1)],
+            id="a list alone",
+        ),
+        pytest.param(
+            [throttled(60, rate_source="static", reason="static_rate_ignored")],
+            [("static_rate_ignored", "orders", 1, 1)],
+            id="a rate in a file",
+        ),
+        pytest.param(
+            [throttled(60, listed="unlisted", reason="rate_without_list")],
+            [("moved_unlisted", "orders", 1, 1)],
+            id="moved, and no list holds it",
+        ),
+        pytest.param(
+            [throttled(60, rate=999_999.0), throttled(60, rate=999_999.0, partition=1)],
+            [("rate_below_1_mb", None, 1, 2)],
+            id="too low for brokers to measure, told once",
+        ),
+        pytest.param(
+            [throttled(60, listed="wildcard"), throttled(60, listed="wildcard", partition=1)],
+            [("wildcard_list", "orders", None, 2)],
+            id="all replicas",
+        ),
+        pytest.param(
+            [throttled(60, broker_id=None, reason="no_throttle", list_malformed="0-1")],
+            [("malformed_list", "orders", None, 1)],
+            id="as the KIP's text has it",
+        ),
+        pytest.param(
+            [throttled(60, broker_id=9, reason="broker_gone", in_isr=None)],
+            [("broker_gone", "orders", 9, 1)],
+            id="a broker that vanished",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_throttle(
+    warehouse: Warehouse, throttles: list[Row], expected: list[Any]
+) -> None:
+    names = ("topic", "broker_id", "replicas")
+    assert found(warehouse, {"replication_throttles": throttles}, *names) == expected
+
+
+NOW = [replicated(3_600, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("throttles", "settings", "expected"),
+    [
+        pytest.param(
+            [throttled(3_600, **IDLE)],
+            [],
+            [("left_over_list", 3_600.0, "User:admin"), ("left_over_rate", 3_600.0, "User:admin")],
+            id="nothing moves any more",
+        ),
+        pytest.param(
+            [throttled(3_600, **IDLE, **UNTOLD)],
+            [],
+            [("left_over_list", None, None), ("left_over_rate", 3_600.0, "User:admin")],
+            id="set before the log began",
+        ),
+        pytest.param([throttled(3_600, **IDLE), throttled(3_060)], [], [], id="it moved of late"),
+        pytest.param(
+            [throttled(3_600, **IDLE), throttled(3_060)],
+            [setting("replication.left_over_s", 300)],
+            [("left_over_list", 3_600.0, "User:admin"), ("left_over_rate", 3_600.0, "User:admin")],
+            id="of late is less by conf",
+        ),
+        pytest.param(
+            [throttled(3_600, **IDLE | {"list_set_at": at(3_500), "rate_set_at": at(3_500)})],
+            [],
+            [],
+            id="about to be used",
+        ),
+        pytest.param(
+            [throttled(3_600, **IDLE | {"offset_lag": 7})], [], [], id="a replica catches up"
+        ),
+        pytest.param([throttled(3_540, **IDLE)], [], [], id="gone since"),
+        pytest.param(
+            [throttled(3_600), throttled(3_600, **RATE | {"broker_id": 2})],
+            [],
+            [],
+            id="rates of all brokers that a move needs, on both sides",
+        ),
+        pytest.param(
+            [throttled(3_600, **RATE)],
+            [],
+            [
+                ("left_over_rate", 3_600.0, "User:admin"),
+                ("rate_without_list", 3_600.0, "User:admin"),
+            ],
+            id="a rate with no list",
+        ),
+    ],
+)
+def test_what_is_left_over(
+    warehouse: Warehouse, throttles: list[Row], settings: list[Row], expected: list[Any]
+) -> None:
+    content = {"replication_throttles": throttles, "settings": settings}
+    got = found(warehouse, content | {"replication_traffic": NOW}, "age_s", "set_by")
+    assert got == expected
+
+
+def broker_config(key: str, value: str) -> Row:
+    row = {"cluster_id": "c1", "event_time": at(0), "entity_type": "broker", "is_removed": False}
+    return row | {"entity_name": "1", "config_key": key, "config_value": value}
+
+
+@pytest.mark.parametrize(
+    ("rate", "configs", "settings", "expected"),
+    [
+        pytest.param(
+            1_500_000.0,
+            [],
+            [],
+            (10 * MIB, True, 6.990506666666667, True, 16_500_000, "quota"),
+            id="as Kafka ships it",
+        ),
+        pytest.param(
+            900_000.0,
+            [broker_config("replica.fetch.response.max.bytes", "10485760")],
+            [],
+            (10 * MIB, False, 11.650844444444445, False, 9_900_000, "quota"),
+            id="the rate is too low for such answers",
+        ),
+        pytest.param(
+            2_000_000.0,
+            [
+                broker_config("replica.fetch.response.max.bytes", "1000000"),
+                broker_config("replication.quota.window.num", "5"),
+                broker_config("replication.quota.window.size.seconds", "2"),
+            ],
+            [setting("replication.network_bytes_per_s", 3e6)],
+            (1_000_000, False, 1.0, True, 10_000_000, "network"),
+            id="the network is less than all quotas",
+        ),
+    ],
+)
+def test_how_large_answers_may_be(
+    warehouse: Warehouse,
+    rate: float,
+    configs: list[Row],
+    settings: list[Row],
+    expected: tuple[Any, ...],
+) -> None:
+    content = {
+        "replication_throttles": [throttled(60, rate=rate)],
+        "replication_traffic": [replicated(60, 1, 2), replicated(60, 3, 1)],
+        "configs": configs,
+        "settings": settings,
+    }
+    make_tables(warehouse, content)
+    names = ("response_max_bytes", "is_assumed", "answers_s", "is_fitting")
+    names += ("largest_response_max_bytes", "bounded_by")
+    got = picked(rows(warehouse, "SELECT * FROM throttle_sizing"), *names)
+    assert got == [expected]
+    large = "SELECT detail FROM throttle_checks WHERE finding = 'response_too_large'"
+    said = "10485760 bytes, at most 9900000 by the quota"
+    assert picked(rows(warehouse, large), "detail") == ([] if expected[3] else [(said,)])
+
+
+def there(second: float, *brokers: int, is_removed: bool = False) -> list[Row]:
+    """Brokers as a snapshot saw them."""
+    row = {"cluster_id": "c1", "event_time": at(second), "is_removed": is_removed}
+    return [row | {"broker_id": n} for n in brokers]
+
+
+MONTH_AGO = -20 * 86_400
+LEFT = [replicated(MONTH_AGO, n, 1) for n in (7, 8, 9)]
+
+
+@pytest.mark.parametrize(
+    ("traffic", "brokers", "expected"),
+    [
+        pytest.param([], [], 3, id="by traffic alone"),
+        pytest.param(LEFT, [], 6, id="by traffic alone nobody is known to have gone"),
+        pytest.param([replicated(60, 1, None)], [], 3, id="what clients wrote has no follower"),
+        pytest.param(
+            [replicated(60, 1, None) | {"leader_id": None}], [], 3, id="nor is it known who led"
+        ),
+        pytest.param(
+            LEFT,
+            [*there(0, 1, 2, 3), *there(MONTH_AGO + 86_400, 7, 8, 9, is_removed=True)],
+            3,
+            id="three that are gone",
+        ),
+        pytest.param(LEFT, there(0, 1, 2, 3), 3, id="gone before the first snapshot"),
+        pytest.param([], there(0, 1, 2, 3, 4), 4, id="one that moves nothing"),
+        pytest.param([replicated(0, 1, 5)], there(-600, 1, 2, 3), 4, id="one snapshots miss yet"),
+    ],
+)
+def test_brokers_that_are_there_answer(
+    warehouse: Warehouse, traffic: list[Row], brokers: list[Row], expected: int
+) -> None:
+    content = {
+        "replication_throttles": [throttled(60)],
+        "replication_traffic": [replicated(60, 1, 2), replicated(60, 3, 1), *traffic],
+        "settings": [setting("replication.network_bytes_per_s", 3e6)],
+        "brokers": brokers,
+    }
+    make_tables(warehouse, content)
+    names = ("brokers", "answers_s", "is_fitting", "largest_response_max_bytes")
+    got = picked(rows(warehouse, "SELECT * FROM throttle_sizing"), *names)
+    assert got == [(expected, expected * 10 * MIB / 3e6, expected == 3, 33_000_000 // expected)]
+
+
+def test_who_did_what_and_in_which_order(warehouse: Warehouse) -> None:
+    content = {
+        "config_alterations": [
+            altered(0, *TO_ORDERS),
+            altered(10, *TO_ORDERS, principal="User:" + HOSTILE, operation="APPEND"),
+            altered(13, TO_ORDERS[0], None, broker_id=2),
+            altered(14, TO_ORDERS[0], "0-1", error_code=40, broker_id=3),
+            altered(60, "", None, config_key=None, api="DELETE_TOPICS"),
+            altered(60, "", None, config_key=None, api="DELETE_TOPICS", entity_name="other"),
+            altered(
+                61, "leader.replication.throttled.rate", None, config_key=None, api="ALTER_CONFIGS"
+            ),
+            altered(61, "leader.replication.throttled.rate", "5", api="ALTER_CONFIGS", position=1),
+        ],
+        "reassignment_changes": [
+            reassigned(5, "requested", 3, place=0),
+            reassigned(5, "requested", 2, place=1),
+            reassigned(50, "in_sync", 3),
+            reassigned(55, "cancelled", None),
+        ],
+    }
+    make_tables(warehouse, content)
+    names = ("change", "value", "is_done", "is_order_known")
+    sql = "SELECT * FROM throttle_timeline ORDER BY event_time, config_key"
+    assert picked(rows(warehouse, sql), *names) == [
+        ("SET", "0:1", True, True),
+        ("requested", "2,3", True, True),
+        ("APPEND", "0:1", True, False),
+        ("DELETE", None, True, False),
+        ("SET", "0-1", False, True),
+        ("cancelled", None, True, True),
+        ("DELETE", None, True, True),
+        ("DELETE", None, True, True),
+        ("SET", "5", True, True),
+        ("DELETE", None, True, True),
+    ]
+
+
+def test_load_of_pairs_of_brokers_and_what_the_kip_measures(warehouse: Warehouse) -> None:
+    held = {"leader_throttled_bytes": 6_000, "behind_fetches": 3, "offset_lag": 5}
+    rate = {"cluster_id": "c1", "event_date": at(0).date(), "broker_id": 1, "bytes": 600}
+    content = {
+        "replication_traffic": [
+            replicated(0, 1, 2, **held),
+            replicated(0, 1, 2, partition=1, bytes=600),
+            replicated(60, 1, 2),
+            replicated(0, 2, 1, bytes=60),
+            replicated(0, 1, None, bytes=1_200),
+        ],
+        "replication_rates": [
+            rate | {"event_time": at(n), "side": "leader", "throttled_rate": float(n)}
+            for n in (5, 7, 6)
+        ],
+    }
+    make_tables(warehouse, content)
+    pairs = "SELECT * FROM replication_by_broker_pair ORDER BY leader_id"
+    names = ("leader_id", "follower_id", "bytes", "leader_throttled_bytes", "peak_bytes_per_s")
+    assert picked(rows(warehouse, pairs), *names, "partitions", "partitions_behind") == [
+        (1, 2, 12_600, 6_000, 110.0, 2, 1),
+        (2, 1, 60, 0, 1.0, 1, 0),
+    ]
+    metrics = "SELECT * FROM replication_metrics ORDER BY event_time, broker_id"
+    measured = ("broker_id", "leader_replication_throttled_rate", "partition_bytes_in_rate")
+    measured += ("replicated_bytes_in_rate", "sum_replica_lag")
+    assert picked(rows(warehouse, metrics), *measured) == [
+        (1, 7.0, 20.0, 1.0, 5),
+        (2, 0.0, 0.0, 110.0, 0),
+        (1, 0.0, 0.0, 0.0, 0),
+        (2, 0.0, 0.0, 100.0, None),
+    ]

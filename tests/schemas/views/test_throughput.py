@@ -1,0 +1,123 @@
+"""What clients send and consume, and which software they are."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import Fill
+from .view_rows import CLIENT, HOSTILE, SENT, Row, at, cumulative, delta, gauge, request
+from .view_tables import picked, rows
+
+BYTES = "producer.topic.byte.total"
+IN = "consumer.fetch.manager.records.consumed.total"
+BYTES_IN = "consumer.fetch.manager.bytes.consumed.total"
+SHARED_IN = "consumer.share.fetch.manager.bytes.consumed.total"
+
+
+def counter(
+    second: float, start: float, metric: str, value: float, topic: str | None = None
+) -> Row:
+    return delta(second, start, value, metric, topic=topic)
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        pytest.param(
+            [
+                counter(30, 0, SENT, 5),
+                counter(30, 0, BYTES, 100, "a"),
+                counter(30, 0, BYTES, 10, "b"),
+                counter(40, 30, BYTES, 1, "b"),
+            ],
+            [(5, 111, None, None, 40_000)],
+            id="bytes over all topics",
+        ),
+        pytest.param(
+            [
+                counter(30, 0, IN, 5),
+                counter(30, 0, IN, 5, "a"),
+                counter(30, 0, BYTES_IN, 50),
+                counter(30, 0, BYTES_IN, 50, "a"),
+            ],
+            [(None, None, 5, 50, 30_000)],
+            id="what a consumer tells per topic again counts once",
+        ),
+        pytest.param(
+            [counter(30, 0, SENT, 5), counter(70, 30, SENT, 6)],
+            [(5, None, None, None, 30_000), (6, None, None, None, 40_000)],
+            id="in the minute its push ended",
+        ),
+        pytest.param(
+            [counter(30, 0, SHARED_IN, 7)], [(None, None, None, 7, 30_000)], id="a share consumer"
+        ),
+        pytest.param(
+            [cumulative(10, 0, 100), cumulative(70, 0, 103)],
+            [(0, None, None, None, None), (3, None, None, None, 60_000)],
+            id="cumulative counters",
+        ),
+        pytest.param(
+            [
+                *(counter(10, 0, SENT, 5), counter(50, 40, SENT, 5)),
+                *(counter(10, 0, BYTES, 70, "a"), counter(50, 40, BYTES, 70, "a")),
+                counter(50, 40, BYTES, 1, "b"),
+            ],
+            [(10, 141, None, None, 20_000)],
+            id="a push between was lost, and its time with it",
+        ),
+        pytest.param(
+            [counter(10, 0, SENT, 5), counter(70, 65, SENT, 5)],
+            [(5, None, None, None, 10_000), (5, None, None, None, 5_000)],
+            id="one at the minute's edge was",
+        ),
+        pytest.param([gauge(30, "producer.record.send.rate", 1)], [], id="no counter"),
+    ],
+)
+def test_throughput(
+    warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
+) -> None:
+    fill("client_metrics", points)
+    found = rows(warehouse, "SELECT * FROM client_throughput ORDER BY minute")
+    names = ("records_sent", "bytes_sent", "records_consumed", "bytes_consumed", "span_ms")
+    assert picked(found, *names) == expected
+
+
+def test_versions_in_use(warehouse: Warehouse, fill: Fill) -> None:
+    old = {"client_software_name": "librdkafka", "client_software_version": "2.5.0"}
+    silent = {"client_software_name": None, "client_software_version": None}
+    fill(
+        "requests",
+        [
+            request(1, "PRODUCE"),
+            request(9, "FETCH", principal="User:bob", client_id=HOSTILE),
+            request(5, "METADATA", client_address="10.0.0.8"),
+            request(3, "PRODUCE", **old),
+            request(4, "PRODUCE", **silent),
+            request(2, "API_VERSIONS", **silent),
+            request(2, "FETCH", replica_id=2, **silent),
+        ],
+    )
+    instances = ["i1", "i2", "i1"]
+    fill("telemetry_subscriptions", [{**CLIENT, "client_instance_id": i} for i in instances])
+    found = rows(warehouse, "SELECT * FROM client_versions ORDER BY client_software_name")
+    java, librdkafka, unknown = found
+    assert java == {
+        "cluster_id": "c1",
+        "client_software_name": "apache-kafka-java",
+        "client_software_version": "4.3.1",
+        "principals": ["User:alice", "User:bob"],
+        "principal_count": 2,
+        "client_ids": 2,
+        "client_addresses": 2,
+        "request_count": 3,
+        "first_seen": at(1),
+        "last_seen": at(9),
+        "telemetry_instances": 2,
+    }
+    assert (librdkafka["client_software_version"], librdkafka["telemetry_instances"]) == (
+        "2.5.0",
+        0,
+    )
+    assert (unknown["client_software_name"], unknown["request_count"]) == ("unknown", 1)

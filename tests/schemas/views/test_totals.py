@@ -1,0 +1,228 @@
+"""Totals of sums: whatever a client or a broker does to them, each count counts once."""
+
+from itertools import count
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import Fill
+from .view_rows import INFINITE, NAN, Row, at, cumulative, delta, gauge
+from .view_tables import picked, rows
+
+TOTALS = "SELECT * FROM metric_totals ORDER BY series_id, event_time"
+_NUMBERS = count(1)
+FLAGS = ("is_gap", "is_overlap", "is_reset", "is_negative", "is_recovered")
+
+
+def flags(row: Row) -> str:
+    return " ".join(name.removeprefix("is_") for name in FLAGS if row[name])
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        pytest.param(
+            [delta(10, 0, 3), delta(20, 10, 4)],
+            [(3, 3, ""), (4, 7, "")],
+            id="deltas add up",
+        ),
+        pytest.param(
+            [delta(20, 10, 4), delta(30, 20, 5), delta(10, 0, 3)],
+            [(3, 3, ""), (4, 7, ""), (5, 12, "")],
+            id="late ones take their place",
+        ),
+        pytest.param(
+            [delta(10, 0, 3), delta(10, 0, 3, payload_sha256="other route"), delta(20, 10, 4)],
+            [(3, 3, ""), (4, 7, "")],
+            id="a point that came twice counts once",
+        ),
+        pytest.param(
+            [delta(10, 0, 3), delta(30, 20, 4)],
+            [(3, 3, ""), (4, 7, "gap")],
+            id="a delta that never came leaves a gap",
+        ),
+        pytest.param(
+            [delta(10, 0, 3), delta(20, 10.001, 4), delta(30, 20.002, 5)],
+            [(3, 3, ""), (4, 7, ""), (5, 12, "gap")],
+            id="a gap begins beyond one millisecond",
+        ),
+        pytest.param(
+            [delta(10, 0, 3), delta(20, 5, 4)],
+            [(3, 3, ""), (4, 7, "overlap")],
+            id="a delta that begins inside the one before",
+        ),
+        pytest.param(
+            [delta(10, 0, 3), delta(20, 10, -2)],
+            [(3, 3, ""), (-2, 1, "negative")],
+            id="a WindowedCount falls and that is no reset",
+        ),
+        pytest.param(
+            [delta(10, None, 3), delta(20, None, 4)],
+            [(3, 3, ""), (4, 7, "")],
+            id="no start is no gap",
+        ),
+        pytest.param(
+            [delta(10, 0, 3), delta(20, 10, NAN), delta(30, 20, INFINITE), delta(40, 30, 1)],
+            [(3, 3, ""), (1, 4, "gap")],
+            id="numbers no total survives are left out",
+        ),
+        pytest.param(
+            [cumulative(10, 0, 30), cumulative(20, 0, 34), cumulative(30, 0, 40)],
+            [(0, 0, ""), (4, 4, ""), (6, 10, "")],
+            id="cumulative values count from the first on",
+        ),
+        pytest.param(
+            [cumulative(10, 0, 30), cumulative(20, 0, 5), cumulative(30, 0, 7)],
+            [(0, 0, ""), (5, 5, "reset"), (2, 7, "")],
+            id="a cumulative value that fell began anew",
+        ),
+        pytest.param(
+            [cumulative(10, 0, 30), cumulative(20, 15, 35)],
+            [(0, 0, ""), (35, 35, "gap reset")],
+            id="another start is a reset whatever the value",
+        ),
+        pytest.param(
+            [cumulative(10, None, 30), cumulative(20, None, 34), cumulative(30, None, 1)],
+            [(0, 0, ""), (4, 4, ""), (1, 5, "reset")],
+            id="cumulative values without a start",
+        ),
+        pytest.param(
+            [cumulative(10, 0, 30, is_monotonic=False), cumulative(20, 0, 5, is_monotonic=False)],
+            [(0, 0, ""), (-25, -25, "negative")],
+            id="what may fall is not reset by falling",
+        ),
+        pytest.param(
+            [cumulative(10, 0, 30), cumulative(20, 0, 34, accepted=False), cumulative(30, 0, 40)],
+            [(0, 0, ""), (4, 4, ""), (6, 10, "")],
+            id="a cumulative value holds whoever refused it",
+        ),
+    ],
+)
+def test_totals(
+    warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
+) -> None:
+    fill("client_metrics", points)
+    found = rows(warehouse, TOTALS)
+    assert [(row["increase"], row["total"], flags(row)) for row in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        pytest.param(
+            [delta(10, 0, 3), delta(20, 10, 4, accepted=False), delta(30, 20, 5)],
+            [(3, ""), (7, "recovered"), (12, "")],
+            id="nobody else told of its span",
+        ),
+        pytest.param(
+            [delta(10, 0, 3), delta(20, 10, 4, accepted=False), delta(30, 10, 9)],
+            [(3, ""), (12, "")],
+            id="the next accepted delta holds it",
+        ),
+        pytest.param(
+            [delta(10, 0, 3), delta(9, 5, 2, accepted=False), delta(20, 10, 4)],
+            [(3, ""), (7, "")],
+            id="an accepted delta after it in time holds it",
+        ),
+        pytest.param(
+            [delta(20, 10, 4, accepted=False), delta(20, 10, 4), delta(10, 0, 3)],
+            [(3, ""), (7, "")],
+            id="the same point was accepted",
+        ),
+        pytest.param(
+            [delta(10, 0, 3, accepted=False), delta(20, 0, 7, accepted=False), delta(30, 20, 1)],
+            [(7, "recovered"), (8, "")],
+            id="a client that keeps its delta until it is taken",
+        ),
+        pytest.param(
+            [delta(10, 0, 3, accepted=False), delta(20, 10, 4, accepted=False)],
+            [(3, "recovered"), (7, "recovered")],
+            id="a client that is always refused",
+        ),
+        pytest.param(
+            [delta(10, 0, 3), delta(20, None, 4, accepted=False), delta(30, 20, 5)],
+            [(3, ""), (8, "gap")],
+            id="nobody knows its span",
+        ),
+    ],
+)
+def test_a_rejected_delta_counts_only_where_nothing_covers_it(
+    warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
+) -> None:
+    fill("client_metrics", points)
+    assert [(row["total"], flags(row)) for row in rows(warehouse, TOTALS)] == expected
+
+
+def test_a_restarted_client_and_other_clusters_are_series_of_their_own(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    again = {"client_instance_id": "i2", "series_id": 2}
+    fill(
+        "client_metrics",
+        [
+            delta(10, 0, 3, series_id=1),
+            delta(30, 25, 4, **again),
+            delta(40, 30, 5, **again),
+            delta(10, 0, 9, series_id=1, cluster_id="c2"),
+            gauge(50, "producer.record.send.rate", 1.0),
+        ],
+    )
+    found = rows(warehouse, "SELECT * FROM metric_totals ORDER BY cluster_id, event_time")
+    names = ("cluster_id", "client_instance_id", "total", "is_gap")
+    assert picked(found, *names) == [
+        ("c1", "i1", 3, False),
+        ("c1", "i2", 4, False),
+        ("c1", "i2", 9, False),
+        ("c2", "i1", 9, False),
+    ]
+
+
+def test_a_gap_says_how_long_it_is(warehouse: Warehouse, fill: Fill) -> None:
+    fill("client_metrics", [delta(10, 0, 3), delta(30, 20.0005, 4), delta(40, 30, 1)])
+    found = rows(warehouse, TOTALS)
+    assert picked(found, "gap_ms", "last_event_time") == [
+        (None, None),
+        (10_000.5, at(10)),
+        (None, at(30)),
+    ]
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    increases=st.lists(st.integers(0, 1_000), min_size=1, max_size=12),
+    restarts=st.sets(st.integers(1, 11)),
+    shuffled=st.randoms(use_true_random=False),
+)
+def test_deltas_and_cumulative_values_of_one_client_agree(
+    warehouse: Warehouse,
+    fill: Fill,
+    increases: list[int],
+    restarts: set[int],
+    shuffled: Random,
+) -> None:
+    """Wherever the process restarts, only the first cumulative value's own count is unknown."""
+    points, value, start, cluster = list[Row](), 0, 0, f"c{next(_NUMBERS)}"
+    for second, increase in enumerate(increases):
+        value, start = (increase, second) if second in restarts else (value + increase, start)
+        told = {"cluster_id": cluster}
+        points.append(delta(second + 1, second, increase, series_id=1, **told))
+        points.append(cumulative(second + 1, start, value, series_id=2, **told))
+    shuffled.shuffle(points)
+    fill("client_metrics", points)
+    sums = "SELECT sum(increase) AS increase, max(total) AS total FROM metric_totals"
+    found = rows(
+        warehouse,
+        f"{sums} WHERE cluster_id = '{cluster}' GROUP BY series_id ORDER BY series_id",
+    )
+    expected = [sum(increases), sum(increases[1:])]
+    assert picked(found, "increase", "total") == [(total, total) for total in expected]

@@ -1,0 +1,146 @@
+"""Who moves how many bytes, across which racks, and what that costs."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.snapshots import settings
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import Fill
+from .view_rows import Row, at, moved, setting
+from .view_tables import picked, rows
+
+GIB = 2**30
+DAY_S = 86_400
+
+
+def broker(second: float, broker_id: int, rack: str | None, **others: Any) -> Row:
+    row = {"cluster_id": "c1", "event_time": at(second), "broker_id": broker_id, "rack": rack}
+    return row | {"is_removed": False} | others
+
+
+def read(second: float, size: int, rack: str | None, **others: Any) -> Row:
+    return moved(second, size, **({"direction": "consumed", "client_rack": rack} | others))
+
+
+@pytest.fixture
+def told(fill: Fill) -> Fill:
+    """Fills any of the tables the views read; those not named are empty."""
+    for name in ("traffic", "brokers", "topics", "topic_names", "settings"):
+        fill(name, [])
+    return fill
+
+
+HOUR = ("bytes", "cross_rack_bytes", "unknown_rack_bytes", "cross_rack_share")
+
+
+@pytest.mark.parametrize(
+    ("traffic", "expected"),
+    [
+        pytest.param([read(5, 8, "a")], (8, 0, 0, 0.0), id="within its rack"),
+        pytest.param([read(5, 8, "b")], (8, 8, 0, 1.0), id="from another rack"),
+        pytest.param([read(5, 8, None)], (8, 0, 8, None), id="a consumer that told no rack"),
+        pytest.param([moved(5, 8)], (8, 0, 8, None), id="producers tell none"),
+        pytest.param(
+            [read(5, 8, "a", broker_id=3)], (8, 0, 8, None), id="a broker no snapshot knows"
+        ),
+        pytest.param(
+            [read(5, 6, "b"), read(6, 2, "a"), read(7, 2, None)],
+            (10, 6, 2, 0.75),
+            id="the share is of what is known",
+        ),
+        pytest.param([read(-50, 8, "b")], (8, 8, 0, 1.0), id="before the first snapshot"),
+        pytest.param([read(3_600 * 2, 8, "b")], (8, 0, 0, 0.0), id="after a broker moved"),
+    ],
+)
+def test_bytes_that_cross_racks(
+    warehouse: Warehouse, told: Fill, traffic: list[Row], expected: tuple[Any, ...]
+) -> None:
+    told("brokers", [broker(0, 1, "a"), broker(3_700, 1, "b"), broker(0, 2, "b")])
+    told("traffic", traffic)
+    assert picked(rows(warehouse, "SELECT * FROM traffic_by_hour"), *HOUR) == [expected]
+
+
+def test_topics_are_named_by_whoever_told_and_unnamed_ones_kept_apart(
+    warehouse: Warehouse, told: Fill
+) -> None:
+    named = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
+    told("topics", [named | {"is_removed": False}, named | {"is_removed": True}])
+    day = {"event_date": at(0).date()}
+    told("topic_names", [named | day | {"topic_id": "t4"}, named | day | {"topic_id": None}])
+    told(
+        "traffic",
+        [
+            moved(1, 1),
+            moved(2, 2, topic="orders", topic_id=None),
+            moved(3, 4, topic_id="t2"),
+            moved(4, 8, topic_id="t3"),
+            moved(5, 16, direction="consumed"),
+            moved(3_605, 32),
+            moved(3_606, 64, topic_id="t4"),
+        ],
+    )
+    query = "SELECT * FROM traffic_by_hour ORDER BY bytes"
+    assert picked(rows(warehouse, query), "topic", "unnamed_topic_id", "direction", "bytes") == [
+        ("orders", None, "produced", 3),
+        (None, "t2", "produced", 4),
+        (None, "t3", "produced", 8),
+        ("orders", None, "consumed", 16),
+        ("orders", None, "produced", 96),
+    ]
+
+
+def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top(
+    warehouse: Warehouse, told: Fill
+) -> None:
+    told("brokers", [broker(0, 1, "a")])
+    told(
+        "settings",
+        [
+            setting("prices.produced_per_gib", 5.0),
+            setting("prices.produced_per_gib", 1.0, 60),
+            setting("prices.consumed_per_gib", 2.0),
+            setting("prices.cross_rack_per_gib", 8.0),
+            setting("prices.currency", "EUR"),
+        ],
+    )
+    told("traffic", [moved(1, GIB), read(1, GIB // 2, "b"), read(2, GIB, "a")])
+    query = "SELECT * FROM traffic_by_hour ORDER BY direction"
+    assert picked(rows(warehouse, query), "direction", "cost", "currency") == [
+        ("consumed", 7.0, "EUR"),
+        ("produced", 1.0, "EUR"),
+    ]
+
+
+def test_top_talkers_are_ranked_by_day(warehouse: Warehouse, told: Fill) -> None:
+    told(
+        "traffic",
+        [
+            moved(1, 10),
+            read(2, 20, None),
+            moved(3, 60, principal="User:bob"),
+            moved(4, 10, client_id="other"),
+            moved(DAY_S, 7),
+        ],
+    )
+    query = "SELECT * FROM top_talkers ORDER BY day, talker_rank"
+    names = ("talker_rank", "principal", "client_id", "produced_bytes", "consumed_bytes", "share")
+    assert picked(rows(warehouse, query), *names) == [
+        (1, "User:bob", "orders", 60, 0, 0.6),
+        (2, "User:alice", "orders", 10, 20, 0.3),
+        (3, "User:alice", "other", 10, 0, 0.1),
+        (1, "User:alice", "orders", 7, 0, 1.0),
+    ]
+
+
+def test_prices_and_racks_of_conf_are_settings() -> None:
+    prices = ["prices.currency=EUR", "prices.cross_rack_per_gib=0.02"]
+    conf = config.load(overrides=[*prices, "racks.10.1.0.0/16=az-b"])
+    assert conf.racks == {"10.1.0.0/16": "az-b"}
+    said = {row["setting"]: row["setting_value"] for row in settings.of_conf(conf)}
+    assert said["prices.currency"] == "EUR"
+    assert said["racks.10.1.0.0/16"] == "az-b"
+    assert said["quotas.advised_users"] == ""
+    assert (said["prices.cross_rack_per_gib"], said["prices.produced_per_gib"]) == ("0.02", "0.0")

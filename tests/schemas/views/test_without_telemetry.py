@@ -1,0 +1,63 @@
+"""Clients that never asked for a telemetry subscription, and why."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import Fill
+from .view_rows import INSTANCE, at, request
+
+CLIENT = {"principal": "User:alice", "client_id": "orders"}
+
+
+def software(name: str | None, version: str | None) -> dict[str, Any]:
+    return CLIENT | {"client_software_name": name, "client_software_version": version}
+
+
+@pytest.mark.parametrize(
+    ("client", "reason"),
+    [
+        (software("apache-kafka-java", "3.6.2"), "too_old"),
+        (software("apache-kafka-java", "3.7.0"), "switched_off"),
+        (software("apache-kafka-java", "4.3.1"), "switched_off"),
+        (software("apache-kafka-java", "3.10.0"), "switched_off"),
+        (software("apache-kafka-java", "7.6.1-ccs"), "too_old"),
+        (software("apache-kafka-java", "5.5.1-ce"), "too_old"),
+        (software("apache-kafka-java", "7.7.0-ccs"), "switched_off"),
+        (software("apache-kafka-java", "8.0.0-ce"), "switched_off"),
+        (software("librdkafka", "2.4.0"), "too_old"),
+        (software("librdkafka", "2.10.1"), "switched_off"),
+        (software("confluent-kafka-python", "2.16.1-rdkafka-2.4.9"), "too_old"),
+        (software("confluent-kafka-python", "2.3.0-rdkafka-2.16.0"), "switched_off"),
+        (software("sarama", "1.46.0"), "other_software"),
+        (software("apache-kafka-java", "unknown"), "other_software"),
+        (software(None, None), "other_software"),
+    ],
+)
+def test_a_client_that_never_asked(
+    warehouse: Warehouse, fill: Fill, client: dict[str, Any], reason: str
+) -> None:
+    fill("requests", [request(1, "PRODUCE", **client), request(2, "METADATA", **client)])
+    fill("telemetry_subscriptions", [])
+    fill("telemetry_pushes", [])
+    found = Reader(warehouse).query("SELECT * FROM clients_without_telemetry").read_all()
+    (row,) = found.to_pylist()
+    assert (row["reason"], row["requests"]) == (reason, 1)
+    assert {name: row[name] for name in client} == client
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("apache-kafka-java", "4.3.1"), (None, None), ("sarama", "1.46.0")]
+)
+def test_who_asked_is_not_among_them(
+    warehouse: Warehouse, fill: Fill, name: str | None, version: str | None
+) -> None:
+    client = software(name, version)
+    fill("requests", [request(1, "FETCH", **client), request(1, "FETCH", replica_id=2)])
+    fill("telemetry_subscriptions", [{**INSTANCE, "event_time": at(1), "error_code": 0, **client}])
+    fill("telemetry_pushes", [])
+    found = Reader(warehouse).query("SELECT * FROM clients_without_telemetry").read_all()
+    assert found.num_rows == 0

@@ -1,0 +1,81 @@
+"""Tables of a warehouse with the rows of a test, and what a query says of them, without a JVM."""
+
+import atexit
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES
+
+from .view_rows import Row
+
+
+def rows(warehouse: Warehouse, sql: str) -> list[Row]:
+    """The answer without a JVM."""
+    with engine_errors(sql):
+        return [dict(row) for row in Reader(warehouse).query(sql).read_all().to_pylist()]
+
+
+def picked(found: list[Row], *names: str) -> list[tuple[Any, ...]]:
+    """Some columns of each row."""
+    return [tuple(row[name] for name in names) for row in found]
+
+
+def by_case(
+    folder: Path, cases: Mapping[str, dict[str, list[Row]]], sql: str
+) -> dict[str, list[Row]]:
+    """Rows of a query over each case, the content of its tables: a query is planned once for all.
+
+    Each case is a cluster of its own, so that one that reaches into another's shows too.
+    """
+    warehouse = Warehouse(config.Warehouse(path=str(folder)))
+    content = defaultdict[str, list[Row]](list)
+    for case, told in cases.items():
+        for table, lines in told.items():
+            content[table] += [row | {"cluster_id": case} for row in lines]
+    make_tables(warehouse, content)
+    found: dict[str, list[Row]] = {case: [] for case in cases}
+    for row in rows(warehouse, sql):
+        found[row["cluster_id"]].append(row)
+    return found
+
+
+def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
+    """Every table, with the comments that jobs give columns, holding these rows."""
+    assert content.keys() <= TABLES.keys()
+    shutil.copytree(_empty_tables(), warehouse.conf.folder, dirs_exist_ok=True)
+    for name, told in content.items():
+        make_table(warehouse, TABLES[name], told)
+
+
+@cache
+def _empty_tables() -> Path:
+    """A folder of all tables without rows: to copy it takes a thirtieth of making them anew."""
+    folder = Path(tempfile.mkdtemp(prefix="quotaflow-empty-"))
+    atexit.register(shutil.rmtree, folder)
+    for table in TABLES.values():
+        make_table(Warehouse(config.Warehouse(path=str(folder))), table, [])
+    return folder
+
+
+def make_table(warehouse: Warehouse, table: Table, content: list[Row]) -> None:
+    """One table alone, whatever it held before."""
+    described = pa.schema(
+        pa.field(column.name, column.type, metadata={"comment": column.comment})
+        for column in table.columns
+    )
+    arrow = pa.Table.from_pylist(content, schema=described)
+    partitions = list(table.partitioning) or None
+    folder = warehouse.folder(table.name)
+    write_deltalake(folder, arrow, partition_by=partitions, mode="overwrite")

@@ -1,0 +1,94 @@
+"""Attributes: any value as text, bounded, and one name for what clients name differently."""
+
+import pytest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
+
+from quotaflow.udfs.otlp.attributes import Place, Tags, node, tags
+from quotaflow.udfs.otlp.codecs import Limits
+
+LIMITS = Limits()
+
+
+def array(*values):
+    return AnyValue(array_value=ArrayValue(values=values))
+
+
+def text(value, limits=LIMITS):
+    ((_, shown),) = tags([KeyValue(key="k", value=value)], limits)
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        pytest.param(AnyValue(string_value="az-a"), "az-a", id="text as it is"),
+        pytest.param(AnyValue(string_value=""), "", id="empty text"),
+        pytest.param(AnyValue(), None, id="no value"),
+        pytest.param(AnyValue(bool_value=True), "true", id="boolean"),
+        pytest.param(AnyValue(int_value=-1), "-1", id="integer"),
+        pytest.param(AnyValue(double_value=0.1), "0.1", id="double"),
+        pytest.param(AnyValue(double_value=float("nan")), "NaN", id="not a number"),
+        pytest.param(AnyValue(bytes_value=b"\x00\xff"), "AP8=", id="bytes as base64"),
+        pytest.param(
+            array(AnyValue(int_value=1), AnyValue(string_value="é"), array()),
+            '[1,"é",[]]',
+            id="array as JSON",
+        ),
+        pytest.param(
+            AnyValue(
+                kvlist_value=KeyValueList(
+                    values=[
+                        KeyValue(key="b", value=AnyValue(bytes_value=b"\xff")),
+                        KeyValue(key="n"),
+                    ]
+                )
+            ),
+            '{"b":"/w==","n":null}',
+            id="map as JSON, in the order sent",
+        ),
+    ],
+)
+def test_values_as_text(value, shown):
+    assert text(value) == shown
+
+
+def test_nesting_past_the_limit_is_marked():
+    assert text(array(array(array())), Limits(nesting=2)) == '[["…"]]'
+
+
+def test_long_json_is_cut_and_marked():
+    assert text(array(*[AnyValue(int_value=7)] * 9), Limits(string_chars=5)) == "[7,7…"
+
+
+def test_the_last_of_a_repeated_key_wins_and_keys_are_sorted():
+    sent = [("b", "1"), ("a", "2"), ("b", "3")]
+    pairs = [KeyValue(key=key, value=AnyValue(string_value=value)) for key, value in sent]
+    assert tags(pairs, LIMITS) == (("a", "2"), ("b", "3"))
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        pytest.param("node-2", (2, "broker"), id="Java, a broker"),
+        pytest.param("node-0", (0, "broker"), id="Java, broker 0"),
+        pytest.param("node--1", (None, "bootstrap"), id="Java, first bootstrap address"),
+        pytest.param("node--3", (None, "bootstrap"), id="Java, third bootstrap address"),
+        pytest.param("node-2147483646", (1, "coordinator"), id="Java, coordinator on broker 1"),
+        pytest.param("node-2147483647", (0, "coordinator"), id="Java, coordinator on broker 0"),
+        pytest.param("3", (3, "broker"), id="librdkafka, a broker"),
+        pytest.param("-1", (None, None), id="librdkafka, a bootstrap address or a coordinator"),
+        pytest.param("node-", (None, None), id="no number"),
+        pytest.param("node-9999999999", (None, None), id="no INT"),
+        pytest.param("node-٣", (None, None), id="digits that are not ASCII"),
+        pytest.param(None, (None, None), id="not sent"),
+    ],
+)
+def test_nodes(sent, expected):
+    assert node(sent) == expected
+
+
+def test_place_of_either_client():
+    java = (("node_id", "node-2"), ("partition", "7"), ("topic", "orders"))
+    assert Tags(java).place == Place("orders", 7, 2, "broker")
+    assert Tags([("node.id", "2")]).place == Place(None, None, 2, "broker")
+    assert Tags([("partition", "seven"), ("topic", "")]).place == Place(None, None, None, None)

@@ -1,0 +1,79 @@
+"""The decoder against its slow twin: on real payloads, made-up ones, and both of them damaged."""
+
+import random
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.otlp.codecs import Limits
+
+from . import otlp_messages, otlp_twin
+
+LIMITS = Limits()
+TIGHT = Limits(points=4, attributes=2, string_chars=5, nesting=1)
+SAMPLES = ("java-cons-bob", "java-prod-alice", "rdk-cons-carol", "rdk-idem-alice")
+SLOW = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+@pytest.fixture(scope="module")
+def samples(golden):
+    return [(golden / f"otlp/{name}.data.bin").read_bytes() for name in SAMPLES]
+
+
+def decoded(payloads, limits):
+    """[(rows, None) or (None, reason)] per payload, and `check` must say the same."""
+    arrays = pa.array(payloads, pa.binary()), pa.array(["none"] * len(payloads))
+    (run,) = decode.decode(*arrays, limits)
+    assert decode.check(*arrays, limits).equals(run.status)
+    found = [([], None) if r is None else (None, r) for r in run.status.column(2).to_pylist()]
+    for parent, row in zip(run.parent.to_pylist(), run.points.to_pylist(), strict=True):
+        found[parent][0].append(row)
+    return found
+
+
+def assert_same(payloads, limits=LIMITS):
+    for payload, found in zip(payloads, decoded(payloads, limits), strict=True):
+        expected = otlp_twin.decode(payload, limits)
+        assert otlp_twin.comparable(list(found)) == otlp_twin.comparable(list(expected))
+
+
+@pytest.mark.parametrize("times", [1, 5], ids=["one by one", "by layout"])
+def test_real_payloads(samples, times):
+    assert_same(samples * times)
+
+
+@SLOW
+@given(otlp_messages.messages(), st.sampled_from([LIMITS, TIGHT]), st.sampled_from([1, 5]))
+def test_every_form_of_metric(message, limits, times):
+    assert_same([message.SerializeToString()] * times, limits)
+
+
+@SLOW
+@given(otlp_messages.messages(), st.randoms(use_true_random=False))
+def test_damaged_messages_between_whole_ones(message, chance):
+    whole = message.SerializeToString()
+    assert_same([whole, *(damaged(whole, chance) for _ in range(5)), whole])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_real_payloads_cost_only_themselves(samples, seed):
+    chance = random.Random(seed)
+    whole = samples[seed % len(samples)]
+    assert_same([whole] * 3 + [damaged(whole, chance) for _ in range(8)] + [whole])
+
+
+def damaged(payload, chance):
+    """Bytes changed, taken out, put in twice, or cut off at the end."""
+    data = bytearray(payload)
+    for _ in range(chance.choice([1, 1, 2, 5])):
+        at, size = chance.randrange(len(data) + 1), chance.randrange(1, 30)
+        piece = data[at : at + size]
+        data[at : at + size] = chance.choice(
+            [bytes([chance.randrange(256)]) + piece[1:], b"", piece + piece, piece[::-1]]
+        )
+    return bytes(data[: chance.choice([None, None, chance.randrange(len(data) + 1)])])

@@ -1,0 +1,79 @@
+"""Layouts: usual encodings have one, everything unusual is left to protobuf."""
+
+import pytest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
+
+from quotaflow.udfs.otlp.layout import Form, layout
+
+TOPIC = KeyValue(key="topic", value=AnyValue(string_value="orders"))
+POINT = otlp.NumberDataPoint(
+    start_time_unix_nano=1, time_unix_nano=2, as_double=3.0, attributes=[TOPIC], flags=1
+)
+
+
+def gauge(*points, **fields):
+    return otlp.Metric(name="m", gauge=otlp.Gauge(data_points=points), **fields).SerializeToString()
+
+
+def test_where_things_lie():
+    encoded = gauge(POINT, description="d", unit="ms")
+    (slot,) = layout(encoded).slots
+    header = layout(encoded).header
+
+    def part(span):
+        return encoded[span.start : span.stop]
+
+    assert part(header) == otlp.Metric(name="m", description="d", unit="ms").SerializeToString()
+    assert part(slot.start) == (1).to_bytes(8, "little")
+    assert part(slot.time) == (2).to_bytes(8, "little")
+    assert part(slot.attributes) == otlp.NumberDataPoint(attributes=[TOPIC]).SerializeToString()
+    assert slot.form == Form("gauge", flags=1, number="double")
+
+
+def test_the_mask_covers_all_but_numbers_and_names():
+    first = gauge(POINT)
+    second = gauge(otlp.NumberDataPoint(time_unix_nano=9, as_double=-1.0, attributes=[TOPIC]))
+    assert layout(first).mask != layout(second).mask
+    other = otlp.NumberDataPoint()
+    other.CopyFrom(POINT)
+    other.as_double = -5.5
+    mask, both = layout(first).mask, zip(first, gauge(other), strict=True)
+    assert all(a == b for (a, b), fixed in zip(both, mask, strict=True) if fixed)
+
+
+def test_sums_and_several_points():
+    data = otlp.Sum(data_points=[POINT, POINT], aggregation_temporality=1, is_monotonic=True)
+    found = layout(otlp.Metric(name="m", sum=data).SerializeToString())
+    assert [slot.form for slot in found.slots] == [Form("sum", 1, True, 1, "double")] * 2
+
+
+EXEMPLARS = otlp.NumberDataPoint(exemplars=[otlp.Exemplar()])
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(otlp.Metric(name="m").SerializeToString(), id="no data"),
+        pytest.param(gauge(), id="no points"),
+        pytest.param(gauge(EXEMPLARS), id="exemplars"),
+        pytest.param(gauge(*[POINT] * 65), id="very many points"),
+        pytest.param(
+            otlp.Metric(summary=otlp.Summary()).SerializeToString(), id="another kind of metric"
+        ),
+        pytest.param(gauge(POINT) + gauge(POINT), id="a gauge that comes twice"),
+        pytest.param(gauge(POINT) + b"\x0a\x01n", id="a name after the data"),
+        pytest.param(b"\x40\x01" + gauge(POINT), id="an unknown field"),
+        pytest.param(b"\x2a\x0b\x0a\x09\x21" + bytes(7), id="a number cut off"),
+        pytest.param(b"\x2a\x16\x0a\x14" + (b"\x19" + bytes(8)) * 2 + b"\x40\x00", id="time twice"),
+        pytest.param(
+            b"\x2a\x14\x0a\x12\x21" + bytes(8) + b"\x31" + bytes(8), id="a double and an integer"
+        ),
+        pytest.param(b"\x2a\x80\x80\x80\x80\x00", id="a length of five bytes"),
+        pytest.param(b"\x2a\xff", id="a length cut off"),
+        pytest.param(b"\xaa\x00\x00", id="a tag of two bytes"),
+    ],
+)
+def test_what_is_left_to_protobuf(encoded):
+    assert layout(encoded) is None

@@ -1,0 +1,83 @@
+"""A series keeps its id from push to push, and no two series share one."""
+
+import pyarrow as pa
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, Sum
+
+from quotaflow.udfs.otlp import batch as otlp_batch
+from quotaflow.udfs.otlp.codecs import Limits
+from quotaflow.udfs.otlp.series import series_ids
+
+from .otlp_made import attribute, gauge, payload, point
+
+MEMBER_1 = [attribute("member_id", string_value="one")]
+MEMBER_2 = [attribute("member_id", string_value="two")]
+
+
+def tagged(*tags):
+    return point(attributes=[attribute(key, string_value=value) for key, value in tags])
+
+
+def ids(*metrics, instance="i1", resource=()):
+    batch = otlp_batch.read([payload(*metrics, resource=resource)], {}, Limits())
+    rows = batch.keep.nonzero()[0]
+    return series_ids(batch, rows, pa.array([instance] * len(rows), pa.string())).to_pylist()
+
+
+def test_a_series_id_is_what_it_was():
+    """Written down: tables hold ids, so this number may never change."""
+    assert ids(gauge(tagged(("topic", "orders")))) == [-1169906075950667553]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(
+            ids(gauge(tagged(("a", "1"), ("b", "2")))),
+            ids(gauge(tagged(("b", "2"), ("a", "1")))),
+            id="attributes in another order",
+        ),
+        pytest.param(
+            ids(gauge(point()), resource=MEMBER_1),
+            ids(gauge(point()), resource=MEMBER_2),
+            id="a client that rejoined its group",
+        ),
+        pytest.param(
+            ids(gauge(point(as_int=1))),
+            ids(gauge(point(as_double=2.5, time_unix_nano=9))),
+            id="another value at another time",
+        ),
+        pytest.param(
+            ids(gauge(point(), name="n"), gauge(point()))[1:],
+            ids(gauge(point())),
+            id="beside others or alone",
+        ),
+    ],
+)
+def test_the_same_series(one, other):
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(ids(gauge(point(), name="n")), id="another metric"),
+        pytest.param(ids(gauge(point()), instance="i2"), id="another instance"),
+        pytest.param(ids(gauge(tagged(("m", "")))), id="an attribute"),
+        pytest.param(ids(Metric(name="m", sum=Sum(data_points=[point()]))), id="another kind"),
+        pytest.param(ids(gauge(point()), instance=None), id="no instance"),
+    ],
+)
+def test_another_series(other):
+    assert other != ids(gauge(point()))
+
+
+def test_texts_do_not_run_into_each_other():
+    pairs = [("ab", "c"), ("a", "bc"), ("a", "b"), ("", "abc")]
+    found = [ids(gauge(tagged(pair))) for pair in pairs]
+    assert len({i for (i,) in found}) == len(pairs)
+
+
+def test_without_an_instance_the_resource_tells_series_apart():
+    one, other = (ids(gauge(point()), instance=None, resource=r) for r in (MEMBER_1, MEMBER_2))
+    assert one != other

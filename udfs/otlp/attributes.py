@@ -1,0 +1,150 @@
+"""Attributes as text, and the names clients give one thing brought to one.
+
+Java and librdkafka differ: node_id "node-2" against node.id 2, group_member_id against member_id
+(KIP-714 leaves the spelling to the client). Values that are no strings become their JSON text,
+bytes become base64.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from operator import itemgetter
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+
+from quotaflow.udfs.digest import digest
+from quotaflow.udfs.otlp.codecs import Limits
+
+CUT_MARK = "…"
+DROPPED = "otel.dropped_attributes_count"
+
+_INT_MAX = 2**31 - 1
+_INT_CHARS = len(str(-_INT_MAX))
+_LEAST_COORDINATOR = 2**30
+_Json = str | bool | int | float | None | list["_Json"] | dict[str, "_Json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a point is about: topic and partition, or the node (broker) it was measured at."""
+
+    topic: str | None = None
+    partition: int | None = None
+    node_id: int | None = None
+    node_kind: str | None = None
+
+
+class Tags(tuple[tuple[str, str | None], ...]):
+    """Attributes by key, sorted; a null value is one the client named and did not set.
+
+    What follows from a set is worked out once, for clients push the same sets again and again.
+    """
+
+    @cached_property
+    def place(self) -> Place:
+        """Topic, partition and node of a point, whichever client wrote it."""
+        values = dict(self)
+        node_id, node_kind = node(values.get("node_id") or values.get("node.id"))
+        partition = whole_number(values.get("partition"))
+        return Place(values.get("topic") or None, partition, node_id, node_kind)
+
+    @cached_property
+    def digest(self) -> int:
+        """64 bits that stand for the set."""
+        return digest(text for tag in self for text in tag)
+
+    @cached_property
+    def characters(self) -> int:
+        """How long its texts are together."""
+        return sum(len(key) + len(value or "") for key, value in self)
+
+
+def cut(text: str, limits: Limits) -> str:
+    """The text, or as much as the limit allows with `…` as its last character."""
+    if len(text) <= limits.string_chars:
+        return text
+    return text[: limits.string_chars - 1] + CUT_MARK
+
+
+def tags(attributes: Sequence[KeyValue], limits: Limits) -> Tags:
+    """Attributes as text by key: the last of a repeated key wins, as in a map.
+
+    Those over the limit are left out and counted in `otel.dropped_attributes_count`, the name
+    OpenTelemetry gives that count where it has no field.
+    """
+    first_ones = islice(attributes, limits.attributes)
+    kept = {cut(kv.key, limits): _text(kv.value, limits) for kv in first_ones}
+    if (dropped := len(attributes) - limits.attributes) > 0:
+        kept[DROPPED] = str(dropped)
+    return Tags(sorted(kept.items(), key=_key) if len(kept) > 1 else kept.items())
+
+
+_key = itemgetter(0)
+
+
+def _text(value: AnyValue, limits: Limits) -> str | None:
+    kind = value.WhichOneof("value")
+    if kind == "string_value":
+        return cut(value.string_value, limits)
+    if kind == "bytes_value":
+        return cut(base64.b64encode(value.bytes_value).decode(), limits)
+    plain = _json(value, limits.nesting)
+    if plain is None:
+        return None
+    return cut(json.dumps(plain, ensure_ascii=False, separators=(",", ":")), limits)
+
+
+def _json(value: AnyValue, depth: int) -> _Json:
+    """A nested value for JSON; below `depth` levels `…` stands for what is there."""
+    kind = value.WhichOneof("value")
+    if kind in ("array_value", "kvlist_value") and not depth:
+        return CUT_MARK
+    if kind == "array_value":
+        return [_json(item, depth - 1) for item in value.array_value.values]
+    if kind == "kvlist_value":
+        return {kv.key: _json(kv.value, depth - 1) for kv in value.kvlist_value.values}
+    if kind == "bytes_value":
+        return base64.b64encode(value.bytes_value).decode()
+    if kind in ("string_value", "bool_value", "int_value", "double_value"):
+        scalar: _Json = getattr(value, kind)
+        return scalar
+    return None
+
+
+def first(values: Mapping[str, str | None], *keys: str) -> str | None:
+    """The value of the first key that says something; clients send empty text for nothing."""
+    for key in keys:
+        if text := values.get(key):
+            return text
+    return None
+
+
+def node(text: str | None) -> tuple[int | None, str | None]:
+    """Broker id and what was named: a broker, a bootstrap address, or a coordinator connection.
+
+    Java's NetworkClient numbers bootstrap addresses -1, -2, ... and gives the connection to a
+    group coordinator the id Integer.MAX_VALUE - broker id; a bootstrap address has no broker id.
+    librdkafka says -1 of bootstrap addresses and of coordinator connections alike.
+    """
+    number = whole_number(text.removeprefix("node-")) if text else None
+    if text is None or number is None:
+        return None, None
+    if number < 0:
+        return None, "bootstrap" if text.startswith("node-") else None
+    if number >= _LEAST_COORDINATOR:
+        return _INT_MAX - number, "coordinator"
+    return number, "broker"
+
+
+def whole_number(text: str | None) -> int | None:
+    """A decimal number that fits an INT, as clients print ids; anything else is none."""
+    if not text or len(text) > _INT_CHARS:
+        return None
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    number = int(text)
+    return number if -_INT_MAX <= number <= _INT_MAX else None

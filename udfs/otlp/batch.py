@@ -1,0 +1,151 @@
+"""A batch of decompressed payloads judged: which points stand, which payloads cannot be read."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from quotaflow.udfs.malloc import keep_freed
+from quotaflow.udfs.otlp import payloads as otlp_payloads
+from quotaflow.udfs.otlp import points as otlp_points
+from quotaflow.udfs.otlp.attributes import Tags, cut, tags
+from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
+from quotaflow.udfs.otlp.numbers import Codes
+from quotaflow.udfs.otlp.payloads import Ints, Unreadable, not_otlp, over
+from quotaflow.udfs.otlp.points import Points
+
+Flags = npt.NDArray[np.bool_]
+_KEY_SPACE = 1 << 62
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The points of a batch: each with its payload, resource and scope by number.
+
+    `keep` is false for points of unreadable payloads and for duplicates; `flat_bytes` is the text
+    a point brings along once it stands in a row of its own.
+    """
+
+    points: Points
+    payload: Ints
+    resource: Ints
+    scope: Ints
+    resources: list[Tags]
+    scopes: list[tuple[str, str]]
+    keep: Flags
+    flat_bytes: Ints
+
+
+def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Batch:
+    """Read every payload; the reason of each that cannot be read goes to `unreadable`."""
+    keep_freed()
+    metrics = otlp_payloads.split(payloads, unreadable, limits)
+    points = otlp_points.read(metrics, unreadable, limits)
+    numbers = points.numbers
+    payload, resource, scope = (
+        column[numbers.metric] for column in (metrics.payload, metrics.resource, metrics.scope)
+    )
+    resource, resources = _renumbered(
+        resource, [tags(sent.attributes, limits) for sent in metrics.resources]
+    )
+    scope, scopes = _renumbered(
+        scope, [(cut(sent.name, limits), cut(sent.version, limits)) for sent in metrics.scopes]
+    )
+    flat_bytes = _flat_bytes(points, resource, resources, scope, scopes)
+    _refuse_unnamed(points, payload, unreadable)
+    _refuse_over(payload, flat_bytes, unreadable, limits)
+    keep = _first_of_each(points, payload, resource, scope)
+    if unreadable:
+        keep &= ~np.isin(payload, list(unreadable))
+    return Batch(points, payload, resource, scope, resources, scopes, keep, flat_bytes)
+
+
+def _renumbered(numbers: Ints, sent: list[T]) -> tuple[Ints, list[T]]:
+    """The numbers when those that say the same have one: bytes differ where meaning does not."""
+    distinct: dict[T, int] = {}
+    codes = np.array([distinct.setdefault(said, len(distinct)) for said in sent], np.int64)
+    return codes[numbers], list(distinct)
+
+
+def _flat_bytes(
+    points: Points,
+    resource: Ints,
+    resources: list[Tags],
+    scope: Ints,
+    scopes: list[tuple[str, str]],
+) -> Ints:
+    numbers, names = points.numbers, points.names
+    return (
+        _sizes([sum(map(len, header)) for header in names.headers])[numbers.header]
+        + _sizes([attributes.characters for attributes in names.attributes])[numbers.attributes]
+        + _sizes([attributes.characters for attributes in resources])[resource]
+        + _sizes([sum(map(len, names)) for names in scopes])[scope]
+    )
+
+
+def _sizes(sizes: list[int]) -> Ints:
+    return np.array(sizes, np.int64)
+
+
+def _refuse_unnamed(points: Points, payload: Ints, unreadable: Unreadable) -> None:
+    """OTLP requires a name: points without one are bytes that parse by accident."""
+    unnamed = [number for (name, _), number in points.names.headers.items() if not name]
+    if unnamed:
+        for index in np.unique(payload[np.isin(points.numbers.header, unnamed)]):
+            unreadable.setdefault(int(index), not_otlp("a data point of a metric without a name"))
+
+
+def _refuse_over(payload: Ints, flat_bytes: Ints, unreadable: Unreadable, limits: Limits) -> None:
+    counts = np.bincount(payload)
+    for index in np.flatnonzero(counts > limits.points):
+        unreadable.setdefault(int(index), over("points", limits.points))
+    sizes = np.bincount(payload, weights=flat_bytes)
+    for index in np.flatnonzero(sizes > limits.flat_bytes):
+        detail = f"{sizes[index]:.0f} bytes of text in rows, at most {limits.flat_bytes}"
+        unreadable.setdefault(int(index), UnreadableError("rows_over_limit", detail))
+
+
+def _first_of_each(points: Points, payload: Ints, resource: Ints, scope: Ints) -> Flags:
+    """False where the payload already holds a point of that series, start, time and number.
+
+    librdkafka 2.5.0 to 2.10.0 sends a metric once per subscribed prefix that matches it. It also
+    tells several connections by one node.id, -1: their numbers tell them apart.
+    """
+    numbers, names = points.numbers, points.names
+    # Zero, as either kind of number, and no number at all have the same bits.
+    told_apart = [(form.kind, form.number) for form in names.forms]
+    kinds = {pair: number for number, pair in enumerate(told_apart)}
+    kind = np.array([kinds[pair] for pair in told_apart], np.int64)[numbers.form]
+    series = _combined(payload, resource, scope, numbers.header, numbers.attributes, kind)
+    keep = np.ones(len(series), np.bool_)
+    in_order = np.sort(series)
+    if not (repeated := in_order[1:][in_order[1:] == in_order[:-1]]).size:
+        return keep
+    again = np.flatnonzero(np.isin(series, repeated))
+    told = (series, numbers.start_ns, numbers.time_ns, numbers.bits)
+    points_of = [_dense(column[again]) for column in told]
+    _, first = np.unique(_combined(*points_of), return_index=True)
+    keep[again] = False
+    keep[again[first]] = True
+    return keep
+
+
+def _combined(*columns: Ints | Codes) -> Ints:
+    """One number per row, equal where all columns are equal."""
+    key = columns[0].astype(np.int64)
+    space = int(key.max(initial=0)) + 1
+    for column in columns[1:]:
+        width = int(column.max(initial=0)) + 1
+        if space * width > _KEY_SPACE:
+            key = _dense(key)
+            space = int(key.max(initial=0)) + 1
+        key, space = key * width + column, space * width
+    return key
+
+
+def _dense(column: Ints | npt.NDArray[np.uint64]) -> Ints:
+    codes: Ints = pa.array(column).dictionary_encode().indices.to_numpy().astype(np.int64)
+    return codes

@@ -1,0 +1,158 @@
+"""Points as flat Arrow columns: the columns of POINT and the normalised ones of client_metrics."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotaflow.schemas import metrics as catalogue
+from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, POINT
+from quotaflow.udfs.otlp.attributes import Place, Tags, first
+from quotaflow.udfs.otlp.batch import Batch
+from quotaflow.udfs.otlp.exact import NS_PER_US
+from quotaflow.udfs.otlp.numbers import Numbers, Unsigned
+from quotaflow.udfs.otlp.payloads import Ints
+
+_MANY = 1 << 17
+_TEMPORALITIES = {1: "delta", 2: "cumulative"}
+_CLIENT_KEYS = {
+    "group_id": ("group_id",),
+    "group_instance_id": ("group_instance_id",),
+    "member_id": ("member_id", "group_member_id"),
+    "transactional_id": ("transactional_id",),
+    "application_id": ("application_id",),
+    "client_rack": ("client_rack",),
+}
+_PLACE_KEYS = {"topic", "partition", "node_id", "node.id"}
+_PLACE_TYPES = {"topic": STRING, "partition": INT, "node_id": INT, "node_kind": STRING}
+_POINT_TYPES = {column.name: column.type for column in POINT}
+
+SCHEMA = pa.schema(
+    [CLIENT_METRICS.arrow.field(name) for name in (*_POINT_TYPES, *_PLACE_TYPES, *_CLIENT_KEYS)]
+)
+"""The columns of one decoded point, in the order of client_metrics."""
+
+
+def points(batch: Batch, rows: Ints) -> pa.RecordBatch:
+    """The points at `rows`, which are in order, with the columns of SCHEMA."""
+    numbers, resource, scope = batch.points.numbers, batch.resource, batch.scope
+    if len(rows) < len(batch.keep):
+        names = Numbers.__dataclass_fields__
+        numbers = Numbers(**{name: getattr(numbers, name)[rows] for name in names})
+        resource, scope = resource[rows], scope[rows]
+    columns = {
+        "event_time": _timestamps(numbers.time_ns),
+        "start_time": _timestamps(numbers.start_ns),
+        **_names(batch, numbers),
+        **_values(batch, numbers),
+        **_rare(batch, rows),
+        **_clients(batch, numbers, resource),
+        **_scopes(batch, scope),
+    }
+    return pa.RecordBatch.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def _timestamps(ns: Unsigned) -> Any:
+    """Microseconds of UTC; 0 is OTLP's 'not set'. Every unsigned 64-bit time fits (year 2554)."""
+    us = (ns // np.uint64(NS_PER_US)).view(np.int64)
+    return pa.array(us, mask=ns == 0).view(TIMESTAMP)
+
+
+def _take(distinct: Iterable[Any], type_: pa.DataType, numbers: Any) -> Any:
+    """A column of values that are few and numbered."""
+    values = pa.array(list(distinct), type_)
+    if values.null_count == len(values):
+        return _nulls(len(numbers), type_)
+    return values.take(numbers)
+
+
+def _nulls(count: int, type_: pa.DataType) -> Any:
+    """A column of nulls; a third of the columns mostly are, so they share memory made once."""
+    return _many_nulls(type_)[:count] if count <= _MANY else pa.nulls(count, type_)
+
+
+@cache
+def _many_nulls(type_: pa.DataType) -> Any:
+    return pa.nulls(_MANY, type_)
+
+
+def _names(batch: Batch, numbers: Numbers) -> dict[str, Any]:
+    names = batch.points.names
+    header, form = pa.array(numbers.header), pa.array(numbers.form)
+    units = (unit or catalogue.unit_of(name) for name, unit in names.headers)
+    known = (name in catalogue.METRICS for name, _ in names.headers)
+    temporalities = [_TEMPORALITIES.get(form.temporality) for form in names.forms]
+    return {
+        "metric": _take((name for name, _ in names.headers), STRING, header),
+        "unit": _take(units, STRING, header),
+        "in_catalogue": _take(known, BOOLEAN, header),
+        "kind": _take((form.kind for form in names.forms), STRING, form),
+        "temporality": _take(temporalities, STRING, form),
+        "is_monotonic": _take((form.is_monotonic for form in names.forms), BOOLEAN, form),
+        "flags": _take((form.flags for form in names.forms), INT, form),
+    }
+
+
+def _values(batch: Batch, numbers: Numbers) -> dict[str, Any]:
+    """The number as a double, and beside it exactly where it is an integer."""
+    kinds = np.array([form.number or "" for form in batch.points.names.forms], "U6")
+    is_int, is_none = (kinds == "int")[numbers.form], (kinds == "")[numbers.form]
+    integers = numbers.bits.view(np.int64)
+    value = np.where(is_int, integers.astype(np.float64), numbers.bits.view(np.float64))
+    return {
+        "value": pa.array(value, DOUBLE, mask=is_none),
+        "value_int": pa.array(integers, LONG, mask=~is_int),
+    }
+
+
+def _rare(batch: Batch, rows: Ints) -> dict[str, Any]:
+    """Columns of histograms, summaries and exemplars: null but where a point has them."""
+    rare = batch.points.rare
+    found = [(i, rare[row]) for i, row in enumerate(rows.tolist()) if row in rare] if rare else []
+    places = np.full(len(rows), len(found))
+    places[[i for i, _ in found]] = np.arange(len(found))
+    indices = pa.array(places)
+    return {
+        name: _take([*(row.get(name) for _, row in found), None], _POINT_TYPES[name], indices)
+        for name in _RARE_NAMES
+    }
+
+
+_RARE_NAMES = [
+    name
+    for name in _POINT_TYPES
+    if name.startswith(("histogram_", "exponential_")) or name in ("quantiles", "exemplars")
+]
+
+
+def _clients(batch: Batch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
+    """Attributes and resource as maps, and what they say about place and client."""
+    sets: Sequence[Tags] = list(batch.points.names.attributes)
+    attributes, resources = pa.array(numbers.attributes), pa.array(resource)
+    by_resource = [dict(tags) for tags in batch.resources]
+    own_keys = {key for tags in sets for key, _ in tags}
+    places = [tags.place for tags in sets] if own_keys & _PLACE_KEYS else [Place()] * len(sets)
+    found = {
+        "attributes": _take(sets, _POINT_TYPES["attributes"], attributes),
+        "resource": _take(batch.resources, _POINT_TYPES["resource"], resources),
+    }
+    for name, type_ in _PLACE_TYPES.items():
+        found[name] = _take((getattr(at, name) for at in places), type_, attributes)
+    for name, keys in _CLIENT_KEYS.items():
+        found[name] = _take((first(values, *keys) for values in by_resource), STRING, resources)
+        if own_keys.intersection(keys):
+            own = _take((first(dict(tags), *keys) for tags in sets), STRING, attributes)
+            found[name] = pc.coalesce(found[name], own)
+    return found
+
+
+def _scopes(batch: Batch, scope: Ints) -> dict[str, Any]:
+    scopes = pa.array(scope)
+    return {
+        "scope_name": _take((name or None for name, _ in batch.scopes), STRING, scopes),
+        "scope_version": _take((version or None for _, version in batch.scopes), STRING, scopes),
+    }

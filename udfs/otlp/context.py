@@ -1,0 +1,74 @@
+"""Who pushed a point, for batches of a Collector: their resources say it, not their Kafka record.
+
+The names are those of the receiver's headers (broker/TelemetryReceiver.java), which an exporter
+adds to the resource of what a client pushed. Whoever may write to such a topic may claim anything.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.udfs.otlp.attributes import Tags, whole_number
+from quotaflow.udfs.otlp.batch import Batch
+from quotaflow.udfs.otlp.payloads import Ints
+
+_KEYS = {
+    "client_instance_id": "client_instance_id",
+    "principal": "principal",
+    "client_id": "client_id",
+    "client_software_name": "client_software_name",
+    "client_software_version": "client_software_version",
+    "client_address": "client_source_address",
+    "client_port": "client_source_port",
+    "listener": "listener",
+    "broker_id": "broker_id",
+}
+"""Column of client_metrics -> key in the resource."""
+
+_OTHER_HEADERS = frozenset(
+    {
+        "content_type",
+        "terminating",
+        "security_protocol",
+        "request_version",
+        "push_interval_ms",
+        "connection_id",
+    }
+)
+
+
+def from_resources(batch: Batch, rows: Ints, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of `known` (push columns, and `resource`) for the points at `rows`.
+
+    Points of a push with a client instance keep what they have. The others take what their
+    resource says, and that leaves their resource: the same push by another route has it not.
+    """
+    instances = known["client_instance_id"]
+    if not instances.null_count:
+        return {}
+    unknown = instances.is_null()
+    resource = pa.array(batch.resource[rows])
+    said = [dict(tags) for tags in batch.resources]
+    filled = {
+        name: pc.if_else(unknown, _column(name, [v.get(key) for v in said]).take(resource), column)
+        for name, key in _KEYS.items()
+        for column in [known[name]]
+    }
+    type_ = CLIENT_METRICS.arrow.field("resource").type
+    left = pa.array([_without_context(tags) for tags in batch.resources], type_).take(resource)
+    return filled | {"resource": pc.if_else(unknown, left, known["resource"])}
+
+
+def _column(name: str, texts: list[str | None]) -> Any:
+    type_ = CLIENT_METRICS.arrow.field(name).type
+    if pa.types.is_integer(type_):
+        return pa.array([whole_number(text) for text in texts], type_)
+    return pa.array([text or None for text in texts], type_)
+
+
+def _without_context(tags: Tags) -> Tags:
+    context = _OTHER_HEADERS.union(_KEYS.values())
+    return Tags(tag for tag in tags if tag[0] not in context)

@@ -1,0 +1,182 @@
+"""OTLP metrics from payload bytes to flat columns, a batch at a time: failure is a value.
+
+The same reading serves the check at ingest and the decoding, so a payload is readable exactly when
+it decodes. One unreadable payload costs that payload and nothing else.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotaflow.schemas.table import LONG, STRING, TIMESTAMP
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.udfs.otlp import batch as otlp_batch
+from quotaflow.udfs.otlp import columns as otlp_columns
+from quotaflow.udfs.otlp import context
+from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, decompress
+from quotaflow.udfs.otlp.payloads import Ints, Unreadable
+from quotaflow.udfs.otlp.series import series_ids
+
+Batches = Iterator[pa.RecordBatch]
+MapBatches = Callable[[Batches], Batches]
+
+_RUN_BYTES = 4 << 20
+_BATCH_BYTES = 32 << 20
+_ROW_BYTES = 300
+
+STATUS = pa.schema(
+    [
+        pa.field("decoded_bytes", LONG),
+        pa.field("payload_sha256", STRING),
+        pa.field("unreadable_reason", STRING),
+        pa.field("unreadable_detail", STRING),
+    ]
+)
+"""What is known of a payload before its points: decoded_bytes is null where it is unreadable,
+payload_sha256 only where it could not even be decompressed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A run of payloads decoded: the status of each, and the points of the readable ones.
+
+    `parent` is the index, among all payloads given, of the one each point came in.
+    """
+
+    status: pa.RecordBatch
+    points: pa.RecordBatch
+    parent: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Consecutive payloads decompressed; one that could not be stands as no bytes."""
+
+    first: int
+    decoded: list[bytes]
+    unreadable: Unreadable
+    corrupt: frozenset[int]
+
+    def status(self) -> pa.RecordBatch:
+        """One row per payload, in order; call it when all that can be unreadable is known."""
+        found = [self.unreadable.get(i) for i in range(len(self.decoded))]
+        rows = list(zip(self.decoded, found, strict=True))
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array([None if error else len(data) for data, error in rows], LONG),
+                pa.array([self._sha256(i) for i in range(len(rows))], STRING),
+                pa.array([error.reason if error else None for _, error in rows], STRING),
+                pa.array([error.detail if error else None for _, error in rows], STRING),
+            ],
+            schema=STATUS,
+        )
+
+    def _sha256(self, index: int) -> str | None:
+        if index in self.corrupt:
+            return None
+        return hashlib.sha256(self.decoded[index]).hexdigest()
+
+
+def decode(payloads: Any, compressions: Any, limits: Limits) -> Iterator[Decoded]:
+    """Decode arrays of payloads and codec names, in runs of bounded size.
+
+    A point comes once per payload (series, start and time), with the columns of
+    `otlp_columns.SCHEMA`. Time 0 is null; NaN and infinities are kept.
+    """
+    for run in _runs(payloads, compressions, limits):
+        batch = otlp_batch.read(run.decoded, run.unreadable, limits)
+        rows = np.flatnonzero(batch.keep)
+        parent = pa.array(run.first + batch.payload[rows])
+        yield Decoded(run.status(), otlp_columns.points(batch, rows), parent)
+
+
+def check(payloads: Any, compressions: Any, limits: Limits) -> pa.RecordBatch:
+    """The status of every payload as `decode` gives it, without making columns of its points."""
+    statuses = [STATUS.empty_table()]
+    for run in _runs(payloads, compressions, limits):
+        otlp_batch.read(run.decoded, run.unreadable, limits)
+        statuses.append(pa.Table.from_batches([run.status()]))
+    columns = pa.concat_tables(statuses).combine_chunks().columns
+    return pa.RecordBatch.from_arrays([pa.concat_arrays(c.chunks) for c in columns], schema=STATUS)
+
+
+def inspect_pushes(limits: Limits) -> MapBatches:
+    """For mapInArrow at ingest: adds the columns of STATUS to batches that hold `compression`
+    and `payload`; those already there under such a name are replaced, the others pass through.
+    """
+
+    def inspect(batches: Batches) -> Batches:
+        for batch in batches:
+            status = check(batch.column("payload"), batch.column("compression"), limits)
+            kept = {n: batch.column(n) for n in batch.schema.names if n not in STATUS.names}
+            yield pa.RecordBatch.from_pydict(
+                kept | {name: status.column(name) for name in STATUS.names}
+            )
+
+    return inspect
+
+
+def decode_pushes(limits: Limits) -> MapBatches:
+    """For mapInArrow: rows of telemetry_pushes to rows of client_metrics.
+
+    Unreadable payloads, quarantined at ingest, give no rows. A point that was sent without a time
+    takes that of its push; one in a push without a client instance takes whom its resource names.
+    Batches are cut by bytes: payloads expand 10 to 25 times.
+    """
+
+    def decode_all(batches: Batches) -> Batches:
+        for batch in batches:
+            for run in _runs(batch.column("payload"), batch.column("compression"), limits):
+                yield from _client_metrics(batch, run, limits)
+
+    return decode_all
+
+
+def _client_metrics(pushes: pa.RecordBatch, run: _Run, limits: Limits) -> Batches:
+    schema = CLIENT_METRICS.arrow
+    batch = otlp_batch.read(run.decoded, run.unreadable, limits)
+    rows = np.flatnonzero(batch.keep)
+    for part in _parts(rows, batch.flat_bytes[rows]):
+        points = otlp_columns.points(batch, part)
+        parent = pa.array(run.first + batch.payload[part])
+        columns = {name: points.column(name) for name in points.schema.names}
+        # Only what the table keeps is repeated for every point: never the payload.
+        of_push = [name for name in schema.names if name not in columns and name != "series_id"]
+        columns |= {name: pushes.column(name).take(parent) for name in of_push}
+        columns |= context.from_resources(batch, part, columns)
+        columns["series_id"] = series_ids(batch, part, columns["client_instance_id"])
+        push_time = pushes.column("event_time").take(parent).cast(TIMESTAMP)
+        columns["event_time"] = pc.coalesce(columns["event_time"], push_time)
+        yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _parts(rows: Ints, flat_bytes: Ints) -> Iterator[Ints]:
+    """The rows cut into runs of about as many bytes, none of them empty."""
+    if len(rows):
+        bytes_before = np.cumsum(flat_bytes + _ROW_BYTES)
+        cuts = np.flatnonzero(np.diff(bytes_before // _BATCH_BYTES)) + 1
+        yield from np.split(rows, cuts)
+
+
+def _runs(payloads: Any, compressions: Any, limits: Limits) -> Iterator[_Run]:
+    """Payloads decompressed, cut where their bytes pass a bound; a null payload is an empty one."""
+    first, size, decoded, unreadable = 0, 0, list[bytes](), Unreadable()
+    pairs = zip(payloads.to_pylist(), compressions.to_pylist(), strict=True)
+    for index, (payload, compression) in enumerate(pairs):
+        data = b""
+        try:
+            data = decompress(payload or b"", compression or "", limits)
+        except UnreadableError as error:
+            unreadable[index - first] = error
+        decoded.append(data)
+        size += len(data)
+        if size > _RUN_BYTES:
+            yield _Run(first, decoded, unreadable, frozenset(unreadable))
+            first, size, decoded, unreadable = index + 1, 0, [], {}
+    if decoded:
+        yield _Run(first, decoded, unreadable, frozenset(unreadable))

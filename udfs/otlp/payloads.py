@@ -1,0 +1,183 @@
+"""Payloads taken apart: the resources, scopes and metrics they hold, and who cannot be read."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.metrics.v1 import metrics_pb2
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
+from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
+from quotaflow.udfs.otlp.count import more_messages_than
+from quotaflow.udfs.otlp.descriptor import payload_class, payload_handler
+
+Ints = npt.NDArray[np.int64]
+Unreadable = dict[int, UnreadableError]
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Every metric of a batch of payloads as bytes, with where it came from.
+
+    `resource` and `scope` number the distinct ones in `resources` and `scopes`.
+    """
+
+    metrics: pa.BinaryArray
+    payload: Ints
+    resource: Ints
+    scope: Ints
+    resources: list[Resource]
+    scopes: list[InstrumentationScope]
+
+
+def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Metrics:
+    """Take every readable payload apart; who is not OTLP or too much goes to `unreadable`."""
+    read = _parsed(payloads, unreadable, limits)
+    try:
+        metrics = _taken_apart(read, unreadable, limits)
+    except _CrowdedError as crowded:
+        for i in crowded.payloads:
+            unreadable[i] = over("resources, scopes or metrics", limits.points)
+            read[i] = b""
+        return split(read, unreadable, limits)
+    except DecodeError:
+        for i, payload in enumerate(read):
+            read[i] = _read(metrics_pb2.MetricsData, i, payload, unreadable)
+        return split(read, unreadable, limits)
+    _refuse_empty(read, metrics, unreadable)
+    return metrics
+
+
+def _taken_apart(read: list[bytes], unreadable: Unreadable, limits: Limits) -> Metrics:
+    try:
+        return _split(read, limits)
+    except ValueError:
+        merged = [_canonical(i, payload, unreadable) for i, payload in enumerate(read)]
+        return _split(merged, limits)
+
+
+def not_otlp(detail: object) -> UnreadableError:
+    """Bytes that are no OTLP metrics, with what protobuf said."""
+    return UnreadableError("not_otlp", str(detail))
+
+
+def over(what: str, most: int) -> UnreadableError:
+    """More than what may be made of one payload."""
+    return UnreadableError("points_over_limit", f"more than {most} {what}")
+
+
+class _CrowdedError(Exception):
+    """These payloads hold more resources, scopes or metrics than a payload may hold points."""
+
+    def __init__(self, payloads: list[int]) -> None:
+        super().__init__(payloads)
+        self.payloads = payloads
+
+
+def _parsed(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> list[bytes]:
+    """The payloads, with nothing in the place of those that protobuf cannot or must not read."""
+    read, parse = list(payloads), payload_class().FromString
+    for index, payload in enumerate(payloads):
+        if more_messages_than(limits.messages, payload):
+            unreadable[index], read[index] = over("messages", limits.messages), b""
+            continue
+        try:
+            parse(payload)
+        except DecodeError as error:
+            unreadable[index], read[index] = not_otlp(error), b""
+    return read
+
+
+def _read(kind: type[Message], index: int, payload: bytes, unreadable: Unreadable) -> bytes:
+    """The payload if protobuf can read it as `kind`, else nothing and the reason noted."""
+    try:
+        kind().MergeFromString(payload)
+    except DecodeError as error:
+        unreadable[index] = not_otlp(error)
+        return b""
+    return payload
+
+
+def _canonical(index: int, payload: bytes, unreadable: Unreadable) -> bytes:
+    """The same message with what came twice merged and unknown fields left out."""
+    message = metrics_pb2.MetricsData()
+    message.MergeFromString(_read(metrics_pb2.MetricsData, index, payload, unreadable))
+    message.DiscardUnknownFields()
+    return message.SerializeToString()
+
+
+def _split(payloads: list[bytes], limits: Limits) -> Metrics:
+    rows = payload_handler().array_to_record_batch(_binary(payloads)).column(0)
+    payload, resource_metrics = _unnest(rows)
+    resource, resources = _numbered(resource_metrics.field("resource"))
+    parent, scope_metrics = _unnest(resource_metrics.field("scope_metrics"))
+    scope, scopes = _numbered(scope_metrics.field("scope"))
+    scope_parent, metrics = _unnest(scope_metrics.field("metrics"))
+    of_resource = parent[scope_parent]
+    _refuse_crowded(limits, payload, payload[parent], payload[of_resource])
+    return Metrics(
+        metrics,
+        payload[of_resource],
+        resource[of_resource],
+        scope[scope_parent],
+        [Resource.FromString(encoded) for encoded in resources],
+        [InstrumentationScope.FromString(encoded) for encoded in scopes],
+    )
+
+
+def _refuse_crowded(limits: Limits, *levels: Ints) -> None:
+    """Each level names the payload of every resource, scope or metric: before any is an object."""
+    counts = (np.bincount(of_level) for of_level in levels)
+    crowded = {int(i) for each in counts for i in np.flatnonzero(each > limits.points)}
+    if crowded:
+        raise _CrowdedError(sorted(crowded))
+
+
+def _binary(payloads: list[bytes]) -> pa.BinaryArray:
+    """The payloads as an Arrow array: joined at once, which is faster than one by one."""
+    offsets = np.zeros(len(payloads) + 1, np.int32)
+    np.cumsum(_sizes(payloads), out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(payloads))]
+    return pa.Array.from_buffers(pa.binary(), len(payloads), buffers)
+
+
+def _sizes(payloads: list[bytes]) -> Ints:
+    return np.fromiter(map(len, payloads), np.int64, len(payloads))
+
+
+def _unnest(lists: Any) -> tuple[Ints, Any]:
+    """The index of the list each value is in, and the values."""
+    counts = np.diff(lists.offsets.to_numpy())
+    return np.repeat(np.arange(len(lists)), counts), lists.values
+
+
+def _numbered(lists: Any) -> tuple[Ints, list[bytes]]:
+    """The number of each list's only value among the distinct ones; an absent value is empty."""
+    counts = np.diff(lists.offsets.to_numpy())
+    if counts.max(initial=0) > 1:
+        raise ValueError("a field came twice: protobuf merges such, columns cannot")
+    encoded = lists.values.dictionary_encode()
+    numbers = np.full(len(lists), len(encoded.dictionary))
+    numbers[counts == 1] = encoded.indices.to_numpy()
+    return numbers, [*encoded.dictionary.to_pylist(), b""]
+
+
+def _refuse_empty(payloads: list[bytes], metrics: Metrics, unreadable: Unreadable) -> None:
+    """A payload of bytes without a metric must at least have the shape of OTLP."""
+    counts = np.bincount(metrics.payload, minlength=len(payloads))
+    for index in map(int, np.flatnonzero(counts == 0)):
+        if _read(metrics_pb2.MetricsData, index, payloads[index], unreadable):
+            message = metrics_pb2.MetricsData.FromString(payloads[index])
+            if not message.resource_metrics or _has_unknown(message):
+                unreadable[index] = not_otlp("no metric, and fields that OTLP does not have")
+
+
+def _has_unknown(message: metrics_pb2.MetricsData) -> bool:
+    scopes = (scope for resource in message.resource_metrics for scope in resource.scope_metrics)
+    levels: tuple[Message, ...] = (message, *message.resource_metrics, *scopes)
+    return any(len(UnknownFieldSet(level)) for level in levels)
