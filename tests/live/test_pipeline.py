@@ -118,18 +118,6 @@ def test_who_burst_stands_out_in_the_rates_and_a_deploy_not_in_the_plan(filled: 
     assert wanted == [{**expected, "entity_name": user} for user in users]
 
 
-def test_the_quota_of_dave_is_too_small_so_that_the_plan_of_the_demo_raises_it(
-    filled: Path,
-) -> None:
-    (advice,) = query(
-        filled,
-        "SELECT advice, recommended, quota FROM quota_advice "
-        "WHERE user = 'dave' AND quota_type = 'producer_byte_rate'",
-    )
-    assert advice["advice"] == "raise"
-    assert 1.1 * advice["quota"] <= advice["recommended"] <= 2 * advice["quota"]
-
-
 @pytest.mark.parametrize(
     "client_id", ["rdk-orders-alice", "rdk-payments-bob", "rdk-orders-carol", "rdk-exports-dave"]
 )
