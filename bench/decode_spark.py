@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.pipelines.config import Spark
+from quotaflow.pipelines.config import SparkSection
 from quotaflow.pipelines.spark import session
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode as otlp
@@ -89,7 +89,7 @@ def best_s(run: Callable[[], None]) -> float:
 
 def measure(count: int) -> dict[str, float]:
     """Points per second of each way."""
-    spark = session.get(Spark(master="local[2]", driver_memory="3g"))
+    spark = session.get(SparkSection(master="local[2]", driver_memory="3g"))
     folder = Path(tempfile.mkdtemp(prefix="quotaflow-bench-"))
     try:
         pq.write_table(pushes(count), folder / "pushes.parquet", row_group_size=1_000)

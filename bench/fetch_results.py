@@ -30,7 +30,7 @@ from rich.table import Table
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.facts import fetches
-from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.results.reads import fetch_sizes, preferred_replicas
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch
@@ -110,7 +110,7 @@ def _requests(columns: dict[str, pa.Array], count: int) -> pa.Table:
 
 def run(spark: SparkSession, folder: Path, lines: int, partitions: int) -> Case:
     """One micro-batch of both jobs over a new warehouse."""
-    conf = config.Conf(warehouse=config.Warehouse(path=str(folder)))
+    conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder)))
     warehouse = Warehouse(conf.warehouse)
     count = fill(warehouse, lines, partitions)
     warehouse.ensure(spark, list(FILLED))
@@ -120,7 +120,7 @@ def run(spark: SparkSession, folder: Path, lines: int, partitions: int) -> Case:
     fetches_s = _seconds(lambda: follow.write(asked, Batch(warehouse, "f", "f", 0)))
     results = (preferred_replicas.result({}), fetch_sizes.result(conf.quotas))
     fetched = warehouse.read(spark, FETCHES.name)
-    keeper = Keeper(results, conf)
+    keeper = ResultMaintainer(results, conf)
     arrived = keeper.arrivals(fetched)
     results_s = _seconds(lambda: keeper.write(arrived, Batch(warehouse, "r", "r", 0)))
     rows = [warehouse.read(spark, r.table.name).count() for r in results]
@@ -155,7 +155,7 @@ def measure(lines: int, turns: int) -> dict[str, Case]:
         "20 partitions, a tenth of the lines": (lines // TIMES_AS_MANY, 20),
         "200 partitions": (lines, 200),
     }
-    spark = session.get(config.Spark(master="local[2]", driver_memory="4g"))
+    spark = session.get(config.SparkSection(master="local[2]", driver_memory="4g"))
     try:
         found: dict[str, list[Case]] = {case: [] for case in cases}
         for _ in range(turns + 1):

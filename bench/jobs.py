@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.jobs.job import Setting
+from quotaflow.pipelines.jobs.job import JobEnvironment
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming import sinks, sources
@@ -115,7 +115,7 @@ def costs(spark: "SparkSession", folder: Path, count: int) -> dict[str, float]:
         conf = config.load(overrides=[f"warehouse.path={name}", "ingest.receiver_topic=null"])
         warehouse = Warehouse(conf.warehouse)
         warehouse.ensure(spark, TABLES.values())
-        setting, took = Setting(spark, conf, warehouse, "cluster"), {}
+        setting, took = JobEnvironment(spark, conf, warehouse, "cluster"), {}
         for job in MEASURED:
             before_s = cpu_s()
             JOBS[job].start(setting, sinks.ONCE).awaitTermination()
@@ -125,7 +125,7 @@ def costs(spark: "SparkSession", folder: Path, count: int) -> dict[str, float]:
 
 def measure(count: int, master: str) -> dict[str, dict[str, float]]:
     """CPU seconds a run costs whatever it reads, and per million lines, by job."""
-    spark = session.get(config.Spark(master=master, driver_memory="4g"))
+    spark = session.get(config.SparkSection(master=master, driver_memory="4g"))
     try:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

@@ -19,7 +19,7 @@ import yaml
 from confluent_kafka import Producer
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -39,11 +39,11 @@ _BEFORE = timedelta(days=1)
 
 
 @contextmanager
-def setting(clients: int) -> Iterator[tuple[Cluster, Path]]:
+def setting(clients: int) -> Iterator[tuple[LocalCluster, Path]]:
     """A cluster of one broker and the conf file of a warehouse that knows the made-up cluster."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with Cluster(folder / "cluster", nodes=1) as cluster:
+        with LocalCluster(folder / "cluster", nodes=1) as cluster:
             properties = cluster.client_properties("admin")
             os.environ[_JAAS] = properties.pop("sasl.jaas.config")
             conf = {
@@ -62,7 +62,7 @@ def setting(clients: int) -> Iterator[tuple[Cluster, Path]]:
             yield cluster, file
 
 
-def send(cluster: Cluster, lines: Iterator[bytes], per_s: int | None = None) -> int:
+def send(cluster: LocalCluster, lines: Iterator[bytes], per_s: int | None = None) -> int:
     """Lines to the topic, as fast as they go or at a pace; returns how many the broker has."""
     failed: list[str] = []
     login = cluster.librdkafka_properties("admin")

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.facts import requests
-from quotaflow.pipelines.facts.ingest import RequestLog
+from quotaflow.pipelines.facts.ingest import RequestLogIngest
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -112,10 +112,10 @@ def to_nowhere(frame: DataFrame) -> None:
 
 def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
     """What is measured; each takes the number of its turn."""
-    conf = config.Conf(warehouse=config.Warehouse(path=str(folder / "warehouse")))
+    conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder / "warehouse")))
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(spark, TABLES.values())
-    log = RequestLog(conf, "cluster")
+    log = RequestLogIngest(conf, "cluster")
 
     def records() -> DataFrame:
         return spark.read.parquet(str(folder / "lines"))
@@ -137,7 +137,7 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
 
 def measure(lines: int, turns: int) -> dict[str, float]:
     """Lines per second of each way: the best turn after one to warm up."""
-    spark = session.get(config.Spark(master="local[2]", driver_memory="4g"))
+    spark = session.get(config.SparkSection(master="local[2]", driver_memory="4g"))
     try:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

@@ -25,8 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import ProducerIds
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.config import ProducerIdsSection
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.producer_ids import producer_id_rates
 from quotaflow.pipelines.spark import session
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -68,8 +68,10 @@ def write_facts(folder: Path, events: int, principals: int) -> None:
 def run(spark: SparkSession, folder: Path) -> float:
     """Seconds from facts to rates."""
     start = time.perf_counter()
-    seen = producer_id_rates.result(ProducerIds()).relevant(spark.read.parquet(str(folder)))
-    rates = producer_id_rates.rates(Known(seen), conf=ProducerIds())
+    seen = producer_id_rates.result(ProducerIdsSection()).relevant_facts(
+        spark.read.parquet(str(folder))
+    )
+    rates = producer_id_rates.rates(RuleInputs(seen), conf=ProducerIdsSection())
     rates.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - start
 
@@ -78,7 +80,7 @@ def run_stateful(spark: SparkSession, folder: Path) -> float:
     """Seconds from facts to counts per second, with the filters in state."""
     start = time.perf_counter()
     stream = spark.readStream.schema(REQUESTS.sql_schema).parquet(str(folder))
-    seen = producer_id_rates.result(ProducerIds()).relevant(stream).groupBy(*KEY)
+    seen = producer_id_rates.result(ProducerIdsSection()).relevant_facts(stream).groupBy(*KEY)
     counts = seen.applyInPandasWithState(_count, COUNTED, "seen BINARY", "append", "NoTimeout")
     with tempfile.TemporaryDirectory() as checkpoint:
         writer = counts.writeStream.format("noop").option("checkpointLocation", checkpoint)
@@ -89,7 +91,7 @@ def run_stateful(spark: SparkSession, folder: Path) -> float:
 def _count(
     _key: object, frames: Iterator[pd.DataFrame], state: GroupState
 ) -> Iterator[pd.DataFrame]:
-    conf = ProducerIds()
+    conf = ProducerIdsSection()
     bounds = conf.filter_items, conf.filter_false_positive_rate, conf.filter_window_ms
     seen = pickle.loads(state.get[0]) if state.exists else TimedBloomFilter(*bounds)
     rows = pd.concat(frames).sort_values("event_ms")
@@ -108,7 +110,7 @@ def measure(events: int, turns: int) -> dict[str, float]:
         PRINCIPALS[1],
     )
     cases[STATEFUL] = events, PRINCIPALS[0]
-    spark = session.get(config.Spark(master="local[2]", driver_memory="4g"))
+    spark = session.get(config.SparkSection(master="local[2]", driver_memory="4g"))
     try:
         with tempfile.TemporaryDirectory() as name:
             folders = {case: Path(name) / str(i) for i, case in enumerate(cases)}

@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.results.producer_ids import producer_id_rates, producer_id_uses
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch
@@ -84,11 +84,11 @@ def follow(
     spark: SparkSession, folder: Path, batches: int, count: int, every_s: int
 ) -> Iterator[Cost]:
     """Let batches come, as fast as they are done with or one every `every_s` seconds."""
-    conf = config.Conf(warehouse=config.Warehouse(path=str(folder)))
+    conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder)))
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(spark, [REQUESTS, PIPELINE_PROGRESS, *FILLED])
     results = (producer_id_uses.result(), producer_id_rates.result(conf.producer_ids))
-    keeper = Keeper(results, conf)
+    keeper = ResultMaintainer(results, conf)
     began = time.monotonic()
     for number in range(batches):
         facts = spark.createDataFrame(events(number, count))
@@ -98,7 +98,7 @@ def follow(
         time.sleep(max(0.0, began + (number + 1) * every_s - time.monotonic()))
 
 
-def _cost(spark: SparkSession, keeper: Keeper, facts: DataFrame, batch: Batch) -> Cost:
+def _cost(spark: SparkSession, keeper: ResultMaintainer, facts: DataFrame, batch: Batch) -> Cost:
     jvm = _jvm()
     read_before, start = jvm.io_counters().read_chars, time.perf_counter()
     keeper.write(keeper.arrivals(facts), batch)
@@ -186,7 +186,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=0, help="seconds from one to the next")
     options = parser.parse_args()
     # One compiler alone: it has settled after some batches, and what grows shows.
-    quick = config.Spark(master="local[2]", driver_memory="2g", conf=session.ONE_COMPILER)
+    quick = config.SparkSection(master="local[2]", driver_memory="2g", conf=session.ONE_COMPILER)
     spark, costs = session.get(quick), list[Cost]()
     try:
         with tempfile.TemporaryDirectory() as name:

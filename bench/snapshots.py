@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 
 PARTITIONS, TOPICS_AT_ONCE = 3, 50
 GOAL_S = 60
@@ -25,7 +25,7 @@ JAAS = "BENCH_JAAS"
 RUNS = ("the first", "one without changes", "client_quotas alone")
 
 
-def make_topics(cluster: Cluster, topics: int, replicas: int) -> None:
+def make_topics(cluster: LocalCluster, topics: int, replicas: int) -> None:
     """Topics of three partitions, some at a time: brokers take few of them in one request."""
     names = [f"many-{n:05}" for n in range(topics)]
     for first in range(0, topics, TOPICS_AT_ONCE):
@@ -47,7 +47,7 @@ def took_s(properties: Mapping[str, str], warehouse: Path, *names: str) -> float
 
 def measure(topics: int, replicas: int) -> dict[str, float]:
     """Seconds of each run."""
-    with tempfile.TemporaryDirectory() as name, Cluster(Path(name) / "cluster") as cluster:
+    with tempfile.TemporaryDirectory() as name, LocalCluster(Path(name) / "cluster") as cluster:
         make_topics(cluster, topics, replicas)
         properties, warehouse = cluster.client_properties("admin"), Path(name) / "warehouse"
         chosen: tuple[tuple[str, ...], ...] = ((), (), ("client_quotas",))

@@ -75,7 +75,7 @@ class BrokerProcess:
         said = self._log() + self._console()
         return "Address already in use" in said or "Port already in use" in said
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """The first errors it logged, else its last lines, for an error message."""
         lines = (self._log() + self._console()).splitlines()
         errors = [line for line in lines if _ERROR.search(line)]

@@ -23,7 +23,7 @@ flushed by then, so it is given this long."""
 _ATTEMPTS = 3
 
 
-class Brokers:
+class BrokerGroup:
     """Combined KRaft nodes below `folder`; ports are drawn anew when one was taken meanwhile."""
 
     def __init__(self, folder: Path, node_ids: Collection[int], credentials: Credentials) -> None:
@@ -69,7 +69,7 @@ class Brokers:
             for node_id in list(waiting):
                 process = self[node_id]
                 if not process.is_running:
-                    raise KafkaError(f"broker {node_id} ended: {process.last_words()}")
+                    raise KafkaError(f"broker {node_id} ended: {process.last_output()}")
                 if process.has_started():
                     waiting.remove(node_id)
             if time.monotonic() > deadline:

@@ -21,7 +21,7 @@ from kafka.errors import KafkaError as ClientError
 
 from quotaflow.demo import java_classes
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC, rack
-from quotaflow.demo.brokers import START_TIMEOUT_S, Brokers
+from quotaflow.demo.brokers import START_TIMEOUT_S, BrokerGroup
 from quotaflow.demo.credentials import CLIENTS, SCRAM_USER, Credentials, mechanism, write_private
 from quotaflow.demo.jvm import Jvm
 from quotaflow.demo.ports import LOOPBACK
@@ -32,7 +32,7 @@ MAX_NODES = 9
 _PREFERRED = 0
 
 
-class Cluster:
+class LocalCluster:
     """Started by `with`, stopped at its end; the folder stays, with logs, data and passwords.
 
     Everything listens on 127.0.0.1 alone. JMX has no login there: any user of this machine could
@@ -48,7 +48,7 @@ class Cluster:
         self.racks = {node_id: rack(node_id) for node_id in range(1, nodes + 1)}
         self._progress = progress
         self._credentials = Credentials()
-        self._brokers = Brokers(self.folder, self.racks, self._credentials)
+        self._brokers = BrokerGroup(self.folder, self.racks, self._credentials)
 
     def __enter__(self) -> Self:
         try:

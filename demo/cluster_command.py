@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from quotaflow.demo.cluster import MAX_NODES, Cluster
+from quotaflow.demo.cluster import MAX_NODES, LocalCluster
 from quotaflow.demo.credentials import CLIENTS
 from quotaflow.demo.ports import LOOPBACK
 from quotaflow.pipelines.errors import KafkaError, QuotaflowError
@@ -23,7 +23,7 @@ def main(
         signal.signal(ending, signal.default_int_handler)
     console = Console(stderr=True)
     try:
-        with Cluster(folder, nodes, progress=console.print) as cluster:
+        with LocalCluster(folder, nodes, progress=console.print) as cluster:
             console.print(_how_to_reach(cluster), soft_wrap=True)
             while len(cluster.pids) == nodes:
                 time.sleep(0.5)
@@ -36,7 +36,7 @@ def main(
         console.print("stopped")
 
 
-def _how_to_reach(cluster: Cluster) -> str:
+def _how_to_reach(cluster: LocalCluster) -> str:
     users = ", ".join(CLIENTS)
     return "\n".join(
         [

@@ -137,7 +137,7 @@ def demo(
     from quotaflow.demo import story  # noqa: PLC0415
 
     console = Console(stderr=True, highlight=False)
-    report, place = story.tell(seed, scale, _clock(console))
+    report, place = story.play(seed, scale, _clock(console))
     for arguments in _SHOWN:
         _run(console, [*arguments, *place], allowed=(0,))
     _run(console, ["plan", *place], allowed=(0, _PLAN_WAITS))

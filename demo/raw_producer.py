@@ -10,7 +10,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.errors import KafkaError
 
 _SASL_HANDSHAKE, _SASL_AUTHENTICATE, _INIT_PRODUCER_ID = 17, 36, 22
@@ -27,7 +27,7 @@ class RawProducer:
     """One login with SASL PLAIN at one broker; `init` may be asked again and again."""
 
     def __init__(
-        self, cluster: Cluster, user: str, client_id: str, broker: int = 0, host: str = ""
+        self, cluster: LocalCluster, user: str, client_id: str, broker: int = 0, host: str = ""
     ) -> None:
         """Connect to the `broker`-th bootstrap server, from the address `host` if it is given."""
         address, port = cluster.bootstrap_servers.split(",")[broker].rsplit(":", 1)

@@ -68,7 +68,7 @@ class RotatedLog:
 
     def lines(self) -> Iterator[bytes | None]:
         """Lines since the last look, up to what the files hold now; None is one over the limit."""
-        newest = self._look()
+        newest = self._poll()
         for inode, part in sorted(self._parts.items(), key=lambda item: item[1].written_ns):
             yield from part.lines(self._limit_bytes)
             if newest not in (None, inode) and (part.tail or part.is_too_long):
@@ -81,7 +81,7 @@ class RotatedLog:
             part.handle.close()
         self._parts.clear()
 
-    def _look(self) -> int | None:
+    def _poll(self) -> int | None:
         """Open the parts not yet known; the inode that carries the log's own name, if any."""
         inodes = [self._open(path) for path in (self._path, *self._rotated_names())]
         newest = inodes[0]

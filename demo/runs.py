@@ -13,7 +13,7 @@ _MARK = ".running"
 
 
 @contextmanager
-def new(home: Path) -> Iterator[Path]:
+def new_run(home: Path) -> Iterator[Path]:
     """A folder for one run, marked as in use; removed as a whole when the run does not finish."""
     folder = home / "demo" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     folder.mkdir(parents=True)

@@ -137,7 +137,7 @@ class Shipper:
         self._logs = {id_: RotatedLog(path, max_line_bytes) for id_, path in files.items()}
         self._counts: Counter[str] = Counter()
         self._drains: SimpleQueue[tuple[float, Future[int]]] = SimpleQueue()
-        self._is_wanted = Event()
+        self._is_running = Event()
         self._is_closing = False
         self._thread = ThreadPoolExecutor(1, "shipper")
 
@@ -152,7 +152,7 @@ class Shipper:
         trace: TracebackType | None,
     ) -> None:
         self._is_closing = True
-        self._is_wanted.set()
+        self._is_running.set()
         # Where brokers are gone, a line may wait for room that never comes.
         wait([self._loop], _CLOSE_TIMEOUT_S)
         self._sink.give_up()
@@ -173,7 +173,7 @@ class Shipper:
         """Return once every line written up to this call has been acked or counted otherwise."""
         drained: Future[int] = Future()
         self._drains.put((timeout_s, drained))
-        self._is_wanted.set()
+        self._is_running.set()
         either: set[Future[Any]] = {drained, self._loop}
         wait(either, timeout_s, FIRST_COMPLETED)
         if self._loop.done():
@@ -184,14 +184,14 @@ class Shipper:
 
     def _run(self) -> None:
         while not self._is_closing:
-            self._is_wanted.wait(_LOOK_EVERY_S)
-            self._is_wanted.clear()
-            asked = self._asked()
+            self._is_running.wait(_LOOK_EVERY_S)
+            self._is_running.clear()
+            asked = self._drain_requested()
             self._ship()
             for timeout_s, drained in asked:
                 drained.set_result(self._sink.flush(timeout_s))
 
-    def _asked(self) -> list[tuple[float, Future[int]]]:
+    def _drain_requested(self) -> list[tuple[float, Future[int]]]:
         asked = []
         try:
             while True:

@@ -10,12 +10,12 @@ from confluent_kafka import Producer
 
 from quotaflow.demo import runs, traffic
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import Alerts, Quotas
-from quotaflow.pipelines.config.alerts import Alert
+from quotaflow.pipelines.config import AlertsSection, QuotasSection
+from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.pipelines.snapshots import take
@@ -23,13 +23,13 @@ from quotaflow.pipelines.spark import session
 
 _JAAS = "QUOTAFLOW_DEMO_JAAS"
 # The default rule takes minutes; dave's quota holds his producer back for longer than this at once.
-_ALERTS = Alerts(
+_ALERTS = AlertsSection(
     rules=[
-        Alert(
+        AlertRule(
             name="throttled",
             metric="org.apache.kafka.producer.produce.throttle.time.avg",
             above=100.0,
-            hold_s=3,
+            for_s=3,
             stale_s=60,
         )
     ]
@@ -38,7 +38,7 @@ _ALERTS = Alerts(
 Say = Callable[[str], None]
 
 
-def tell(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, ...]]:
+def play(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, ...]]:
     """Run it all in a folder of its own, and leave the tables where every command looks.
 
     Returns what the clients did, and the options by which commands find the tables: none, unless
@@ -47,7 +47,7 @@ def tell(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, .
     # Brokers that are still loading make librdkafka warn, and it tries again by itself.
     logging.getLogger("quotaflow.demo").setLevel(logging.ERROR)
     home = config.home()
-    with runs.new(home) as folder:
+    with runs.new_run(home) as folder:
         warehouse = folder / "warehouse"
         report = _fill(folder / "cluster", warehouse, seed, scale, say)
         # Its passwords and data are of no use once the brokers are gone.
@@ -57,27 +57,27 @@ def tell(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, .
     return report, () if is_published else ("--set", f"warehouse.path={warehouse}")
 
 
-def conf_of(cluster: Cluster, warehouse: Path) -> config.Conf:
+def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
     """The default conf, pointed at a demo cluster; its login goes through the environment."""
     properties = cluster.client_properties("admin")
     os.environ[_JAAS] = properties.pop("sasl.jaas.config")
     properties["sasl.jaas.config"] = f"env:{_JAAS}"
     return config.load().model_copy(
         update={
-            "kafka": config.Kafka(properties=properties, cluster_id=cluster.cluster_id),
-            "warehouse": config.Warehouse(path=str(warehouse)),
+            "kafka": config.KafkaSection(properties=properties, cluster_id=cluster.cluster_id),
+            "warehouse": config.WarehouseSection(path=str(warehouse)),
             "alerts": _ALERTS,
             # The quota of dave is too small for his exports: the plan raises it.
-            "quotas": Quotas(advised_users=["dave"]),
+            "quotas": QuotasSection(advised_users=["dave"]),
             # As if this machine stood in the first rack, and with it all clients that tell none.
             "racks": {"127.0.0.1/32": "az-a"},
-            "spark": config.Spark(conf=session.SHORT_LIVED),
+            "spark": config.SparkSection(conf=session.SHORT_LIVED),
         }
     )
 
 
 def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> TrafficReport:
-    with Cluster(folder, progress=say) as cluster:
+    with LocalCluster(folder, progress=say) as cluster:
         login = cluster.librdkafka_properties("shipper")
         with Shipper(login, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
             report = traffic.run(cluster, seed, scale, say)
@@ -99,7 +99,7 @@ def in_two(conf: config.Conf) -> tuple[list[str], list[str]]:
     return facts, results
 
 
-def _ship_torn_line(cluster: Cluster) -> None:
+def _ship_torn_line(cluster: LocalCluster) -> None:
     """What a careless shipper does: half a line, so that quarantine has something to show."""
     broker_id, path = min(cluster.request_logs.items())
     with path.open("rb") as log:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from quotaflow.demo import traffic_clients, traffic_configs, traffic_ids, traffic_java
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.traffic_report import ClientReport, ConfigCall, Move, TrafficReport
 from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.errors import ConfigError
@@ -46,7 +46,7 @@ TOPICS: dict[str, dict[str, Any]] = {
 
 
 def run(
-    cluster: Cluster,
+    cluster: LocalCluster,
     seed: int = 0,
     scale: float = 1.0,
     progress: Callable[[str], None] = lambda _: None,
@@ -82,7 +82,7 @@ def run(
     )
 
 
-def _prepare(cluster: Cluster) -> tuple[dict[str, str], ConfigCall]:
+def _prepare(cluster: LocalCluster) -> tuple[dict[str, str], ConfigCall]:
     """Topics and their ids, dave's quota, and a subscription to every client's metrics."""
     with cluster.admin() as admin:
         topic_ids = traffic_configs.make_topics(admin, TOPICS)

@@ -13,7 +13,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.admin import DescribeConfigsRequest, client_quotas
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.traffic_report import ConfigCall, Move
 from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.errors import KafkaError
@@ -45,7 +45,7 @@ def make_topics(admin: KafkaAdminClient, topics: Mapping[str, Mapping[str, Any]]
     raise KafkaError(f"not all of {', '.join(topics)} were there after {_TOPICS_TIMEOUT_S:g} s")
 
 
-def subscribe(admin: KafkaAdminClient, cluster: Cluster, name: str) -> None:
+def subscribe(admin: KafkaAdminClient, cluster: LocalCluster, name: str) -> None:
     """Ask every client for every metric each second, and wait until every broker knows.
 
     A client that asks too early is told to come back in five minutes.

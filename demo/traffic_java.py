@@ -80,7 +80,7 @@ class JavaClient:
             if lines is not None:
                 self._feed(process, lines)
             self._await_end(process)
-        return self._said(output, process.returncode)
+        return self._output_text(output, process.returncode)
 
     def _feed(self, process: "subprocess.Popen[bytes]", lines: Iterable[bytes]) -> None:
         assert process.stdin is not None
@@ -101,7 +101,7 @@ class JavaClient:
         finally:
             process.kill()
 
-    def _said(self, output: Path, exit_code: int) -> str:
+    def _output_text(self, output: Path, exit_code: int) -> str:
         text = output.read_text(encoding="utf-8", errors="replace")
         if exit_code != 0 and not self._stage.stop.is_set():
             raise KafkaError(f"{self._client_id} failed ({exit_code}): {text.strip()[-1000:]}")

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from random import Random
 from threading import Event
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Where clients run, for how long at their pace, and the sign to stop early."""
 
-    cluster: Cluster
+    cluster: LocalCluster
     seed: int
     duration_s: float
     stop: Event = field(default_factory=Event)

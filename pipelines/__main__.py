@@ -36,7 +36,12 @@ from quotaflow.pipelines.spark.spark_errors import bridge_errors, jvm_ended
 from quotaflow.pipelines.terminal import output
 
 INTERRUPTED = 130
-_TOLD: tuple[type[Exception], ...] = (QuotaflowError, ModuleNotFoundError, TyperException, OSError)
+_REPORTED: tuple[type[Exception], ...] = (
+    QuotaflowError,
+    ModuleNotFoundError,
+    TyperException,
+    OSError,
+)
 # Packages above this one, such as the demo, add their commands here: this one may not import them.
 ENTRY_POINTS = "quotaflow.commands"
 
@@ -105,7 +110,7 @@ def execute(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         output.note("stopped")
         return INTERRUPTED
-    except _TOLD + bridge_errors() as error:
+    except _REPORTED + bridge_errors() as error:
         line = jvm_ended() or _line(error, arguments)
         if line is None:
             raise

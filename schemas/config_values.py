@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class NumberValue:
     """A number over `over` and at most `most`; `whole` ones are written without a fraction."""
 
     unit: str
-    over: float
-    most: float
+    above: float
+    max: float
     whole: bool = False
 
     def canonical(self, key: str, value: str) -> str:
@@ -20,8 +20,8 @@ class Number:
             number = float(value)
         except ValueError:
             raise ValueError(f"{key} = {value!r} is not a number") from None
-        if not (math.isfinite(number) and self.over < number <= self.most):
-            bounds = f"over {self.over:g} and at most {self.most:g} {self.unit}"
+        if not (math.isfinite(number) and self.above < number <= self.max):
+            bounds = f"over {self.above:g} and at most {self.max:g} {self.unit}"
             raise ValueError(f"{key} = {value} must be {bounds}")
         if self.whole and number != int(number):
             raise ValueError(f"{key} = {value} must be whole {self.unit}")
@@ -38,20 +38,20 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListValue:
     """A LIST config: parts between commas, each of one form that no tool can misread."""
 
     form: str
     means: str
-    most_chars: int = 30_000
+    max_chars: int = 30_000
 
     def canonical(self, key: str, value: str) -> str:
         """The parts as they stand; ValueError names the one that is not of the form."""
         wrong = [part for part in value.split(",") if not re.fullmatch(self.form, part)]
         if wrong:
             raise ValueError(f"{key} = {wrong[0][:60]!r} is not {self.means}")
-        if len(value) > self.most_chars:
-            raise ValueError(f"{key} has {len(value)} characters, at most {self.most_chars} fit")
+        if len(value) > self.max_chars:
+            raise ValueError(f"{key} has {len(value)} characters, at most {self.max_chars} fit")
         return value
 
     def plain(self, value: str) -> str:
@@ -60,7 +60,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class EnumValue:
     """One of so many words."""
 
     words: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quotaflow.schemas.config_values import Listed, Number, OneOf
+from quotaflow.schemas.config_values import EnumValue, ListValue, NumberValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Config:
     key: str
     entity_type: str
     comment: str
-    values: Number | Listed | OneOf
+    values: NumberValue | ListValue | EnumValue
     refusal: str | None = None
     of_client_ids: bool = False
 
@@ -37,7 +37,7 @@ class Config:
     @property
     def is_list(self) -> bool:
         """Kafka splits its value at commas."""
-        return isinstance(self.values, Listed)
+        return isinstance(self.values, ListValue)
 
 
 USER, CLIENT_ID = "user", "client-id"
@@ -60,7 +60,7 @@ PRODUCER_IDS_RATE = Config(
     key="producer_ids_rate",
     entity_type=USER,
     comment="new producer ids a user may bring to one broker (KIP-936)",
-    values=Number("producer ids per second and broker", 0, 1_000_000),
+    values=NumberValue("producer ids per second and broker", 0, 1_000_000),
     refusal="42 Invalid configuration key producer_ids_rate",
 )
 # Kafka's QuotaConfigs: byte rates are LONG there, percentages DOUBLE.
@@ -68,21 +68,21 @@ PRODUCER_BYTE_RATE = Config(
     key="producer_byte_rate",
     entity_type=USER,
     comment="bytes a user may produce to one broker (KIP-13)",
-    values=Number("bytes per second and broker", 0, 2**53, whole=True),
+    values=NumberValue("bytes per second and broker", 0, 2**53, whole=True),
     of_client_ids=True,
 )
 CONSUMER_BYTE_RATE = Config(
     key="consumer_byte_rate",
     entity_type=USER,
     comment="bytes a user may fetch from one broker (KIP-13)",
-    values=Number("bytes per second and broker", 0, 2**53, whole=True),
+    values=NumberValue("bytes per second and broker", 0, 2**53, whole=True),
     of_client_ids=True,
 )
 REQUEST_PERCENTAGE = Config(
     key="request_percentage",
     entity_type=USER,
     comment="time of one broker's threads a user may take (KIP-124)",
-    values=Number("per cent of one thread", 0, 1_000_000),
+    values=NumberValue("per cent of one thread", 0, 1_000_000),
     of_client_ids=True,
 )
 # Kafka's ClientMetricsConfigs: the interval's bounds, and patterns of which only these are written.
@@ -90,19 +90,19 @@ METRICS = Config(
     key="metrics",
     entity_type=CLIENT_METRICS,
     comment="prefixes of the metrics that are asked for (KIP-714)",
-    values=Listed(r"\*|[\w.-]+", "a prefix of metric names"),
+    values=ListValue(r"\*|[\w.-]+", "a prefix of metric names"),
 )
 INTERVAL_MS = Config(
     key="interval.ms",
     entity_type=CLIENT_METRICS,
     comment="how often they are to be pushed (KIP-714)",
-    values=Number("ms", 99, 3_600_000, whole=True),
+    values=NumberValue("ms", 99, 3_600_000, whole=True),
 )
 MATCH = Config(
     key="match",
     entity_type=CLIENT_METRICS,
     comment="which client instances are asked (KIP-714)",
-    values=Listed(
+    values=ListValue(
         r"client_instance_id=[\w-]{22}(\|[\w-]{22})*", "client_instance_id= and ids with | between"
     ),
 )
@@ -112,7 +112,7 @@ LEADER_RATE, FOLLOWER_RATE = (
         key=f"{side}.replication.throttled.rate",
         entity_type=BROKER,
         comment=f"bytes that may be {done} of replicas that a list names (KIP-73)",
-        values=Number("bytes per second", 999_999, 2**53, whole=True),
+        values=NumberValue("bytes per second", 999_999, 2**53, whole=True),
     )
     for side, done in (("leader", "sent"), ("follower", "taken"))
 )
@@ -121,7 +121,7 @@ LEADER_REPLICAS, FOLLOWER_REPLICAS = (
         key=f"{side}.replication.throttled.replicas",
         entity_type=TOPIC,
         comment=f"replicas that are throttled as {side}s (KIP-73)",
-        values=Listed(r"[0-9]+:[0-9]+", "partition:broker"),
+        values=ListValue(r"[0-9]+:[0-9]+", "partition:broker"),
     )
     for side in ("leader", "follower")
 )
@@ -130,7 +130,7 @@ REQUEST_LOGGER = Config(
     key="kafka.request.logger",
     entity_type=BROKER_LOGGER,
     comment="level of a broker's request log (KIP-412)",
-    values=OneOf(("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")),
+    values=EnumValue(("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")),
 )
 LOGGING_LEVELS = ("DEBUG", "TRACE", "ALL")
 """Levels at which a broker writes its request log; ALL is log4j2's, and Kafka sets it not."""

@@ -36,7 +36,7 @@ def create(table: Table, target: str) -> str:
         f"  `{column.name}` {sql_type(column.type)} COMMENT {quoted(column.comment)}"
         for column in table.columns
     )
-    stated = _PROPERTIES | {"delta.dataSkippingStatsColumns": ",".join(_looked_up_by(table))}
+    stated = _PROPERTIES | {"delta.dataSkippingStatsColumns": ",".join(_lookup_key(table))}
     properties = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in stated.items())
     return (
         f"CREATE TABLE IF NOT EXISTS {target} (\n{columns}\n)\nUSING delta\n"
@@ -81,7 +81,7 @@ def _layout(table: Table) -> str:
     return f"CLUSTER BY ({', '.join(table.clustering)})\n" if table.clustering else ""
 
 
-def _looked_up_by(table: Table) -> list[str]:
+def _lookup_key(table: Table) -> list[str]:
     """Columns whose bounds are kept of each file: of all, they take a tenth of what ingest does.
 
     Delta takes none of a type without an order, and of a partition it has the value.

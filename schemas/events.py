@@ -11,7 +11,7 @@ STOCK_PATTERN = r"(?s)\A(?>.*?Completed request:(?=\{))(\{.*\})"
 """A line of Kafka's own layout, and the request in it; looked for once, where it begins first."""
 YEAR_2100_MS = 4_102_444_800_000
 """Epoch milliseconds past which no time is one: Spark's reach further than Python's."""
-MOST_TIME_MS = 1e9
+MAX_TIME_MS = 1e9
 """Eleven days: no request takes as long, so that sums of what requests took stay numbers."""
 TIMES = (
     *("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs"),

@@ -21,7 +21,7 @@ JAVA, LIBRDKAFKA = "apache-kafka-java", "librdkafka"
 _PER_STAT = {"rate": "/s", "rate.per.hour": "/h"}
 _SUMS = {"total", "sum"}
 _BARE = {"-", "sum"}
-_TOLD = {
+_STAT_MEANINGS = {
     "rate": ": per second",
     "rate.per.hour": ": per hour",
     "total": ": sum",
@@ -72,7 +72,7 @@ def _family(row: dict[str, str]) -> Iterator[Metric]:
                     kind="sum" if stat in _SUMS else "gauge",
                     clients=tuple(client for client, told in by_client.items() if stat in told),
                     kip=row["kip"] or None,
-                    meaning=row["meaning"] + _TOLD.get(stat, ""),
+                    meaning=row["meaning"] + _STAT_MEANINGS.get(stat, ""),
                 )
 
 

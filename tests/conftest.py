@@ -37,6 +37,6 @@ def golden() -> Path:
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     """The session jobs use, with two cores."""
-    spark = session.get(config.Spark(driver_memory="3g", conf=session.SHORT_LIVED))
+    spark = session.get(config.SparkSection(driver_memory="3g", conf=session.SHORT_LIVED))
     yield spark
     spark.stop()

@@ -20,7 +20,7 @@ Fill = Callable[[str, list[dict[str, Any]]], None]
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
     """A warehouse in an empty folder."""
-    return Warehouse(config.Warehouse(path=str(tmp_path / "warehouse")))
+    return Warehouse(config.WarehouseSection(path=str(tmp_path / "warehouse")))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, LONG, STRING
 from quotaflow.udfs.key_runs import Key, key_at, key_runs
-from quotaflow.udfs.rules.alert import Breach, Event, Rule, State, end, step
+from quotaflow.udfs.rules.alert import AlertState, Breach, Event, ThresholdRule, end, step
 
 KEY = ("cluster_id", "rule", "series_id")
 ORDER = (*KEY, "event_ms", "is_carried", "value")
@@ -35,14 +35,14 @@ EVENT = pa.schema(
 )
 
 # A rule that left conf no longer says when its alerts end: they go stale within the hour.
-_RETIRED = Rule("retired", bound=0, clear=0, hold_ms=0, stale_ms=3_600_000)
+_RETIRED = ThresholdRule("retired", bound=0, clear=0, for_ms=0, stale_ms=3_600_000)
 
 _Batches = Iterator[pa.RecordBatch]
 _Row = tuple[pa.RecordBatch, int]
-_Told = list[tuple[Event, _Row]]
+_Event = list[tuple[Event, _Row]]
 
 
-def find_alerts(rules: Mapping[str, Rule]) -> Callable[[_Batches], _Batches]:
+def find_alerts(rules: Mapping[str, ThresholdRule]) -> Callable[[_Batches], _Batches]:
     """A function for mapInArrow: READINGS and EVENT sorted by ORDER in, events out.
 
     In readings the columns of EVENT are null; a row of `is_carried` is an event told before, and
@@ -53,10 +53,10 @@ def find_alerts(rules: Mapping[str, Rule]) -> Callable[[_Batches], _Batches]:
     return partial(_find, rules)
 
 
-def _find(rules: Mapping[str, Rule], batches: _Batches) -> _Batches:
+def _find(rules: Mapping[str, ThresholdRule], batches: _Batches) -> _Batches:
     walk: _Walk | None = None
     for batch in batches:
-        told: _Told = []
+        told: _Event = []
         for start, stop in key_runs(batch, KEY):
             key = key_at(batch, KEY, start)
             if walk is None or key != walk.key:
@@ -72,13 +72,13 @@ class _Walk:
     """One series under one rule: the breach it is in, and its last reading."""
 
     key: Key
-    rule: Rule
+    rule: ThresholdRule
     breach: Breach | None = None
     last_ms: int | None = None
     last: _Row | None = None
 
-    def follow(self, rows: pa.RecordBatch) -> _Told:
-        told: _Told = []
+    def follow(self, rows: pa.RecordBatch) -> _Event:
+        told: _Event = []
         names = ("event_ms", "value", "is_carried")
         columns = (rows.column(name).to_pylist() for name in names)
         for at, (time_ms, value, is_carried) in enumerate(zip(*columns, strict=True)):
@@ -95,29 +95,29 @@ class _Walk:
             self.last_ms, self.last = time_ms, row
         return told
 
-    def ended(self) -> _Told:
+    def ended(self) -> _Event:
         return [(event, self.last) for event in end(self.rule, self.breach) if self.last]
 
 
 def _carried(row: pa.RecordBatch, time_ms: int) -> Breach | None:
     said = {name: row.column(name)[0].as_py() for name in EVENT.names}
-    if said["state"] == State.CLOSED:
+    if said["state"] == AlertState.CLOSED:
         return None
     return Breach(said["first_breach_ms"], time_ms, said["peak_value"], said["points"], time_ms)
 
 
-def _rows(told: _Told) -> _Batches:
+def _rows(told: _Event) -> _Batches:
     if not told:
         return
     rows = pa.concat_batches([rows.slice(at, 1) for _, (rows, at) in told])
-    said = [_said(event) for event, _ in told]
+    said = [_event_row(event) for event, _ in told]
     columns = {name: rows.column(name) for name in rows.schema.names}
     columns["event_ms"] = pa.array([event.time_ms for event, _ in told], LONG)
     columns |= {f.name: pa.array([one[f.name] for one in said], f.type) for f in EVENT}
     yield pa.RecordBatch.from_pydict(columns)
 
 
-def _said(event: Event) -> dict[str, object]:
+def _event_row(event: Event) -> dict[str, object]:
     breach = event.breach
     return {
         "state": event.state,

@@ -35,14 +35,14 @@ def predict(subscriptions: Sequence[Subscription]) -> Callable[[_Batches], _Batc
 def _predict(subscriptions: Sequence[Subscription], batches: _Batches) -> _Batches:
     for batch in batches:
         names = (batch.column(name).to_pylist() for name in _CLIENT)
-        rows = [_of(subscriptions, Client(*known)) for known in zip(*names, strict=True)]
+        rows = [_predicted(subscriptions, Client(*known)) for known in zip(*names, strict=True)]
         predicted = pa.RecordBatch.from_pylist(rows, schema=PREDICTED)
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns |= {name: predicted.column(name) for name in PREDICTED.names}
         yield pa.RecordBatch.from_pydict(columns)
 
 
-def _of(subscriptions: Sequence[Subscription], client: Client) -> dict[str, object]:
+def _predicted(subscriptions: Sequence[Subscription], client: Client) -> dict[str, object]:
     metrics, interval_ms = effective(subscriptions, client)
     return {
         "subscriptions": sorted(s.name for s in subscriptions if matches(s, client)),

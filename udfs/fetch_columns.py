@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas.table import INT, LONG, STRING
 from quotaflow.schemas.tables import fetches
-from quotaflow.udfs.rules.fetch_line import Followed, Line, SessionState
+from quotaflow.udfs.rules.fetch_line import FetchLine, FollowedLine, SessionState
 
 _Ints = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.bool_]
@@ -20,7 +20,7 @@ Partition = tuple[str | None, str | None, int]
 _NO_EPOCH = -1
 
 
-class Lines:
+class LineColumns:
     """The lines of a batch, and their partitions side by side.
 
     Versions of FETCH that know no sessions leave their columns null: such a fetch has none.
@@ -38,14 +38,14 @@ class Lines:
         self.response_bytes = _sums(sizes, self.lengths)
         self._batch = batch
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[FetchLine]:
         """Each line as the rules take it."""
         batch, limits = self._batch, integers(self._batch.column("max_bytes"), -1)
         is_filled = (limits > 0) & (self.response_bytes >= limits)
         forgotten = batch.column("forgotten")
-        asked, answered = self._asked_and_answered()
+        asked, answered = self._requested_and_answered()
         return map(
-            Line,
+            FetchLine,
             integers(batch.column("event_time"), 0).tolist(),
             integers(batch.column("session_id"), 0).tolist(),
             integers(batch.column("session_epoch"), _NO_EPOCH).tolist(),
@@ -57,25 +57,25 @@ class Lines:
             answered,
         )
 
-    def _asked_and_answered(self) -> Iterator[Iterator[list[Any]]]:
+    def _requested_and_answered(self) -> Iterator[Iterator[list[Any]]]:
         asked, answered = self.in_request, self.in_response
         requests = zip(
             compress(names(self.partitions), asked.tolist()),
-            self._of("fetch_offset", asked),
-            self._of("partition_max_bytes", asked),
+            self._column("fetch_offset", asked),
+            self._column("partition_max_bytes", asked),
             strict=True,
         )
         responses = zip(
             compress(names(self.partitions), answered.tolist()),
             self.bytes[answered].tolist(),
             self._end_offsets()[answered].tolist(),
-            self._of("error_code", answered, 0),
+            self._column("error_code", answered, 0),
             strict=True,
         )
         yield cut(requests, _sums(asked, self.lengths))
         yield cut(responses, _sums(answered, self.lengths))
 
-    def _of(self, name: str, chosen: _Flags, null: int = -1) -> list[int]:
+    def _column(self, name: str, chosen: _Flags, null: int = -1) -> list[int]:
         values: list[int] = integers(self.partitions.field(name), null)[chosen].tolist()
         return values
 
@@ -98,28 +98,30 @@ class Lines:
         return of_lines
 
 
-def columns(lines: Lines, chosen: Sequence[int], found: list[Followed]) -> dict[str, pa.Array]:
+def columns(
+    lines: LineColumns, chosen: Sequence[int], followed: list[FollowedLine]
+) -> dict[str, pa.Array]:
     """The columns of `fetches` that the rules fill, for the chosen lines."""
     is_chosen = np.zeros(len(lines.lengths), dtype=bool)
     is_chosen[chosen] = True
     return {
-        "session_state": pa.array([one.state for one in found], STRING),
-        "session_partitions": pa.array([one.asked_count for one in found], INT),
+        "session_state": pa.array([one.state for one in followed], STRING),
+        "session_partitions": pa.array([one.requested_count for one in followed], INT),
         "response_bytes": pa.array(lines.response_bytes[is_chosen], LONG),
-        "partitions": _fetched(lines, is_chosen, found),
-        "starved": _starved(found),
+        "partitions": _fetched(lines, is_chosen, followed),
+        "starved": _starved(followed),
     }
 
 
-def _fetched(lines: Lines, is_chosen: _Flags, found: list[Followed]) -> pa.Array:
+def _fetched(lines: LineColumns, is_chosen: _Flags, found: list[FollowedLine]) -> pa.Array:
     answered = lines.in_response & lines.of_lines(is_chosen)
     is_full, is_held = np.zeros_like(is_chosen), np.zeros_like(is_chosen)
     is_full[is_chosen] = [one.state is SessionState.FULL for one in found]
-    is_held[is_chosen] = [one.held is not None for one in found]
+    is_held[is_chosen] = [one.positions is not None for one in found]
     places = np.where(lines.in_request & lines.of_lines(is_full), lines.places(), -1)[answered]
     offsets = integers(lines.partitions.field("fetch_offset"), -1)[answered]
     limits = integers(lines.partitions.field("partition_max_bytes"), -1)[answered]
-    held = chain.from_iterable(one.held for one in found if one.held)
+    held = chain.from_iterable(one.positions for one in found if one.positions)
     triples = np.fromiter(chain.from_iterable(held), np.int64).reshape(-1, 3)
     mine = lines.of_lines(is_held)[answered]
     places[mine], offsets[mine], limits[mine] = triples.T
@@ -129,7 +131,7 @@ def _fetched(lines: Lines, is_chosen: _Flags, found: list[Followed]) -> pa.Array
         "partition_max_bytes": pa.array(limits, LONG, mask=limits < 0),
     }
     mask = pa.array(answered)
-    fields = list(fetches.FETCHED)
+    fields = list(fetches.FETCHED_PARTITION)
     arrays = [
         known[f.name] if f.name in known else lines.partitions.field(f.name).filter(mask)
         for f in fields
@@ -140,15 +142,15 @@ def _fetched(lines: Lines, is_chosen: _Flags, found: list[Followed]) -> pa.Array
     )
 
 
-def _starved(found: list[Followed]) -> pa.Array:
+def _starved(found: list[FollowedLine]) -> pa.Array:
     keys = list(chain.from_iterable(one.starved for one in found))
-    is_unknown = [one.asked_count is None for one in found]
+    is_unknown = [one.requested_count is None for one in found]
     offsets = offsets_of([len(one.starved) for one in found])
-    values = named(keys, fetches.STARVED, {})
+    values = partition_structs(keys, fetches.STARVED_PARTITION, {})
     return pa.ListArray.from_arrays(offsets, values, mask=pa.array(is_unknown))
 
 
-def named(
+def partition_structs(
     keys: Sequence[Any], struct: pa.StructType, others: Mapping[str, Sequence[int]]
 ) -> pa.StructArray:
     """Structs of partitions by their keys, and further fields."""

@@ -11,18 +11,18 @@ import pyarrow as pa
 from quotaflow.schemas.table import LONG, STRING, sql_type
 from quotaflow.schemas.tables import fetches, requests
 from quotaflow.udfs.fetch_columns import (
-    Lines,
+    LineColumns,
     columns,
     cut,
     integers,
     lengths,
-    named,
     names,
     offsets_of,
+    partition_structs,
 )
 from quotaflow.udfs.key_runs import Key, key_at, key_runs
-from quotaflow.udfs.rules.fetch_line import FULL_EPOCHS, Followed, follow
-from quotaflow.udfs.rules.fetch_session import FetchSession, Kept
+from quotaflow.udfs.rules.fetch_line import FULL_EPOCHS, FollowedLine, follow
+from quotaflow.udfs.rules.fetch_session import CachedPartition, FetchSession
 
 KEY = ("cluster_id", "broker_id", "session")
 SESSION, FETCH, END = "session", "fetch", "end"
@@ -95,11 +95,11 @@ class _Walk:
 
     def follow(self, batch: pa.RecordBatch) -> _Batches:
         """The lines of a batch, then the sessions whose last line it holds."""
-        lines, kinds = Lines(batch), batch.column("kind").to_pylist()
+        lines, kinds = LineColumns(batch), batch.column("kind").to_pylist()
         told = iter(lines)
         restored = _restored(batch) if SESSION in kinds else []
         chosen: list[int] = []
-        found: list[Followed] = []
+        found: list[FollowedLine] = []
         for start, stop in key_runs(batch, KEY):
             key = key_at(batch, KEY, start)
             if key != self.key:
@@ -139,7 +139,7 @@ def _restored(batch: pa.RecordBatch) -> list[FetchSession]:
     values = lists.flatten()
     numbers = ("fetch_offset", "partition_max_bytes", "end_offset")
     each = (integers(values.field(name), -1).tolist() for name in numbers)
-    held = cut(map(Kept, names(values), *each), lengths(lists))
+    held = cut(map(CachedPartition, names(values), *each), lengths(lists))
     return [
         FetchSession.restored(began_us, last_us, next_epoch, kept if is_known else None)
         for began_us, last_us, next_epoch, kept, is_known in zip(
@@ -154,7 +154,7 @@ def _restored(batch: pa.RecordBatch) -> list[FetchSession]:
 
 
 def _fetches(
-    batch: pa.RecordBatch, lines: Lines, chosen: list[int], found: list[Followed]
+    batch: pa.RecordBatch, lines: LineColumns, chosen: list[int], found: list[FollowedLine]
 ) -> pa.RecordBatch:
     mine = batch if len(chosen) == batch.num_rows else batch.take(pa.array(chosen))
     given = {name: mine.column(name) for name in PASSED}
@@ -180,19 +180,19 @@ def _sessions(left: list[_Left]) -> pa.RecordBatch:
         "kind": [SESSION] * len(left),
     }
     given = {name: pa.array(values, FOLLOWED.field(name).type) for name, values in told.items()}
-    return _batch(given | {"held": _held(sessions)}, len(left))
+    return _batch(given | {"held": _cached_partitions(sessions)}, len(left))
 
 
-def _held(sessions: list[FetchSession]) -> pa.Array:
-    held = [one.held() for one in sessions]
+def _cached_partitions(sessions: list[FetchSession]) -> pa.Array:
+    held = [one.cached_partitions() for one in sessions]
     kept = [one for each in held for one in each]
     numbers = {
         "fetch_offset": [one.fetch_offset for one in kept],
         "partition_max_bytes": [one.max_bytes for one in kept],
         "end_offset": [one.end_offset for one in kept],
     }
-    values = named([one.partition for one in kept], fetches.HELD, numbers)
-    is_lost = pa.array([not one.is_known for one in sessions])
+    values = partition_structs([one.partition for one in kept], fetches.CACHED_PARTITION, numbers)
+    is_lost = pa.array([not one.is_valid for one in sessions])
     return pa.ListArray.from_arrays(offsets_of([len(one) for one in held]), values, mask=is_lost)
 
 

@@ -19,7 +19,7 @@ from quotaflow.udfs.rules.request_body import hidden_body
 
 Batches = Iterator[pa.RecordBatch]
 MapBatches = Callable[[Batches], Batches]
-Told = Callable[[str, str], str]
+Replacement = Callable[[str, str], str]
 """What is kept of the text under a key."""
 UNHIDDEN = "cannot_be_hidden"
 """Reason of a payload that is readable, but could not be written anew with its client hidden."""
@@ -30,7 +30,9 @@ def hide_columns(pseudonyms: Pseudonyms) -> MapBatches:
 
     def hide(batches: Batches) -> Batches:
         for batch in batches:
-            changed = {name: _each(batch, name, partial(pseudonyms.of, name)) for name in COLUMNS}
+            changed = {
+                name: _each(batch, name, partial(pseudonyms.pseudonym, name)) for name in COLUMNS
+            }
             changed["connection_id"] = _each(batch, "connection_id", pseudonyms.connection_id)
             if "body" in batch.schema.names:
                 changed["body"] = _bodies(batch, pseudonyms)
@@ -122,7 +124,7 @@ def _attributes(data: MetricsData) -> Iterator[Iterable[KeyValue]]:
                         yield exemplar.filtered_attributes
 
 
-def _hide_scopes(data: MetricsData, told: Told) -> None:
+def _hide_scopes(data: MetricsData, told: Replacement) -> None:
     for of_resource in data.resource_metrics:
         for of_scope in of_resource.scope_metrics:
             name = of_scope.scope.name
@@ -130,12 +132,12 @@ def _hide_scopes(data: MetricsData, told: Told) -> None:
                 of_scope.scope.name = hidden
 
 
-def _hide_all(attributes: Iterable[KeyValue], told: Told) -> None:
+def _hide_all(attributes: Iterable[KeyValue], told: Replacement) -> None:
     for attribute in attributes:
         _hide(attribute.key, attribute.value, told)
 
 
-def _hide(key: str, value: AnyValue, told: Told) -> None:
+def _hide(key: str, value: AnyValue, told: Replacement) -> None:
     kind = value.WhichOneof("value")
     if kind == "string_value":
         text = value.string_value
@@ -151,6 +153,6 @@ def _hide(key: str, value: AnyValue, told: Told) -> None:
 def _text(pseudonyms: Pseudonyms, hidden: Plain, key: str, text: str) -> str:
     """A text without its client's own names: it is one if it has the same pseudonym."""
     for column in pseudonyms.hidden:
-        if (pseudonym := pseudonyms.of(column, text)) == hidden[column]:
+        if (pseudonym := pseudonyms.pseudonym(column, text)) == hidden[column]:
             return pseudonym
     return pseudonyms.tag(key, text)

@@ -9,13 +9,13 @@ from quotaflow.schemas.table import INT
 from quotaflow.udfs.rules.client_metrics import subscription_id
 
 EXPECTED = "expected_subscription_id"
-_OF = ("error_code", "requested_metrics", "push_interval_ms", "client_instance_id")
+_INPUT_COLUMNS = ("error_code", "requested_metrics", "push_interval_ms", "client_instance_id")
 
 
 def with_expected_id(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """For mapInArrow: fills EXPECTED, null where an answer was an error or names no instance."""
     for batch in batches:
-        asked = zip(*(batch.column(name).to_pylist() for name in _OF), strict=True)
+        asked = zip(*(batch.column(name).to_pylist() for name in _INPUT_COLUMNS), strict=True)
         at = batch.schema.get_field_index(EXPECTED)
         yield batch.set_column(at, EXPECTED, pa.array(starmap(_expected, asked), INT))
 

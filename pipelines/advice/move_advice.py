@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from quotaflow.pipelines.config import Conf, Replication
+from quotaflow.pipelines.config import Conf, ReplicationSection
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.kafka.reassignment_file import Wanted
+from quotaflow.pipelines.kafka.reassignment_file import TargetReplicas
 from quotaflow.pipelines.warehouse.one_cluster import one_cluster
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -16,9 +16,9 @@ from quotaflow.udfs.rules.move_throttle import (
     FOLLOWER,
     LEADER,
     SIDES,
-    Carried,
+    BrokerLoad,
     MoveThrottle,
-    Moving,
+    PartitionMove,
     move_throttle,
 )
 
@@ -95,25 +95,25 @@ class MoveAdvice:
     """The throttle of a move, up to when the tables know, and brokers whose capacity is learned."""
 
     throttle: MoveThrottle
-    known_until: datetime
-    learned: frozenset[int]
+    as_of: datetime
+    estimated_brokers: frozenset[int]
 
 
-def advise(reader: Reader, wanted: Sequence[Wanted], conf: Conf) -> MoveAdvice:
+def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> MoveAdvice:
     """What the tables say of a reassignment. Raises ConfigError for partitions they do not know."""
     cluster_id, newest = _newest(reader, conf.kafka.cluster_id)
     names = {
         "cluster": literal(cluster_id),
-        "topics": ", ".join(sorted({literal(one.topic) for one in wanted})),
+        "topics": ", ".join(sorted({literal(one.topic) for one in targets})),
         "recent": literal(newest - _BUSIEST_OF),
         "recent_s": f"{_BUSIEST_OF.total_seconds():.1f}e0",
         "learned": literal(newest - _LEARNED_IN),
     }
-    partitions = _moving(reader, wanted, names)
+    partitions = _moving(reader, targets, names)
     carried = reader.rows(_CARRIED.format(**names))
     nodes = {node for of in partitions for node in (*of.replicas, *of.target)}
     brokers = _brokers(carried, nodes, conf.replication)
-    throttle = move_throttle(partitions, brokers, conf.replication.bounds)
+    throttle = move_throttle(partitions, brokers, conf.replication.rate_policy)
     sides = {side.broker_id for side in throttle.sides}
     learned = {node for node in sides if conf.replication.capacity(node) is None}
     return MoveAdvice(throttle, newest + timedelta(minutes=1), frozenset(learned))
@@ -128,7 +128,9 @@ def _newest(reader: Reader, pinned: str | None) -> tuple[str, datetime]:
     return cluster_id, known[cluster_id]
 
 
-def _moving(reader: Reader, wanted: Sequence[Wanted], names: dict[str, str]) -> list[Moving]:
+def _moving(
+    reader: Reader, wanted: Sequence[TargetReplicas], names: dict[str, str]
+) -> list[PartitionMove]:
     replicas, leaders = defaultdict[tuple[str, int], list[int]](list), dict[tuple[str, int], int]()
     for row in reader.rows(_REPLICAS.format(**names)):
         key = row["topic"], row["partition"]
@@ -154,7 +156,7 @@ def _moving(reader: Reader, wanted: Sequence[Wanted], names: dict[str, str]) -> 
             )
         size, now = sizes[*key, leader], tuple(replicas[key])
         rates = written.get(key, 0.0), read.get(key, 0.0)
-        found.append(Moving(*key, leader, now, tuple(one.replicas), size, *rates))
+        found.append(PartitionMove(*key, leader, now, tuple(one.replicas), size, *rates))
     return found
 
 
@@ -169,13 +171,15 @@ def _by_partition(rows: Iterable[Row], name: str) -> dict[tuple[str, int], float
     return {(row["topic"], row["partition"]): row[name] for row in rows}
 
 
-def _brokers(rows: Iterable[Row], nodes: Iterable[int], conf: Replication) -> dict[int, Carried]:
+def _brokers(
+    rows: Iterable[Row], nodes: Iterable[int], conf: ReplicationSection
+) -> dict[int, BrokerLoad]:
     most, other = defaultdict[int, dict[str, float]](dict), defaultdict[int, dict[str, float]](dict)
     for row in rows:
         most[row["node"]][row["side"]] = row["most"]
         other[row["node"]][row["side"]] = row["other"]
     return {
-        node: Carried(
+        node: BrokerLoad(
             {side: conf.capacity(node) or most[node].get(side) for side in SIDES}, other[node]
         )
         for node in nodes

@@ -66,7 +66,7 @@ class UnknownClientError(QuotaflowError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limited:
+class ClientLimit:
     """One kind of quota of one client in its fullest window, and who shares its bucket then."""
 
     usage: Row
@@ -75,21 +75,21 @@ class Limited:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class ClientLimits:
     """What is known of a principal or client id in a span: rows as the tables have them."""
 
     name: str
     start: datetime
     end: datetime
     clients: tuple[Row, ...]
-    limits: tuple[Limited, ...]
+    limits: tuple[ClientLimit, ...]
     producer_ids: Row | None
     is_snapshot_taken: bool
 
 
 def why(
-    reader: Reader, name: str, at: datetime | None, span: timedelta, cluster_id: str | None
-) -> Why:
+    reader: Reader, name: str, at: datetime | None, lookback: timedelta, cluster_id: str | None
+) -> ClientLimits:
     """What held back `name`, a principal (User:alice, alice) or a client id, up to `at`.
 
     Without a time, up to the newest window it is known in; without a cluster, in the only one that
@@ -100,13 +100,13 @@ def why(
     cluster = one_cluster(known, cluster_id)
     of_cluster = "true" if cluster is None else f"cluster_id = {literal(cluster)}"
     end = _newest(reader, of_cluster, name, at)
-    start = end - span
+    start = end - lookback
     in_span = f"event_time >= {literal(start)} AND event_time < {literal(end)}"
     asked = {"of_cluster": of_cluster, "is_named": _is_named(name), "in_span": in_span}
     limits = reader.rows(_LIMITS.format(**asked))
     by_principal = asked | {"is_named": _is_named(name, client_id=False)}
     producing = reader.rows(_PRODUCER_IDS.format(**by_principal))
-    return Why(
+    return ClientLimits(
         name=name,
         start=start,
         end=end,
@@ -146,14 +146,14 @@ def _unknown(reader: Reader, of_cluster: str, name: str, at: datetime | None) ->
     )
 
 
-def _limited(reader: Reader, of_cluster: str, row: Row) -> Limited:
+def _limited(reader: Reader, of_cluster: str, row: Row) -> ClientLimit:
     if row["quota"] is None:
-        return Limited(row, (), 0)
+        return ClientLimit(row, (), 0)
     names = ("quota_type", "event_time", "broker_id", "quota_level", "bucket_user")
     of = {name: literal(row[name]) for name in (*names, "bucket_client_id")}
     sql = _SHARERS.format(of_cluster=of_cluster, **of)
     sharers = reader.rows(sql)
-    return Limited(row, tuple(sharers[:_MOST_SHARERS]), max(len(sharers) - _MOST_SHARERS, 0))
+    return ClientLimit(row, tuple(sharers[:_MOST_SHARERS]), max(len(sharers) - _MOST_SHARERS, 0))
 
 
 def _is_named(name: str, *, client_id: bool = True) -> str:

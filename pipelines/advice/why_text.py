@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from quotaflow.pipelines.advice.why import Limited, Row, Why
+from quotaflow.pipelines.advice.why import ClientLimit, ClientLimits, Row
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quota_command
-from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, Entity, raised
+from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, QuotaEntity, raised
 
 _UNITS = {
     "producer_byte_rate": "bytes/s",
@@ -15,21 +15,21 @@ _UNITS = {
 _NEARLY = 0.9
 
 
-def sentences(found: Why, connection: Connection) -> Iterator[str]:
+def sentences(limits: ClientLimits, connection: Connection) -> Iterator[str]:
     """The explanation, the most urgent first; at least one sentence."""
-    throttled = [limited for limited in found.limits if limited.usage["all_throttled_requests"]]
+    throttled = [limited for limited in limits.limits if limited.usage["all_throttled_requests"]]
     for limited in throttled:
         yield from _throttled(limited)
-    for limited in found.limits:
+    for limited in limits.limits:
         if limited.usage["quota"] is not None:
-            yield from _held(limited, connection)
-    if found.producer_ids:
-        yield _producing(found.producer_ids)
+            yield from _limit_text(limited, connection)
+    if limits.producer_ids:
+        yield _producing(limits.producer_ids)
     if not throttled:
-        yield "Nothing throttled it in this time." + _unbound(found)
+        yield "Nothing throttled it in this time." + _unbound(limits)
 
 
-def _unbound(found: Why) -> str:
+def _unbound(found: ClientLimits) -> str:
     if any(limited.usage["quota"] is not None for limited in found.limits):
         return ""
     if found.is_snapshot_taken:
@@ -37,10 +37,10 @@ def _unbound(found: Why) -> str:
     return " Which client quotas bind it is not known: `quotaflow snapshot` looks them up."
 
 
-def entity_of(row: Row) -> Entity:
+def quota_entity(row: Row) -> QuotaEntity:
     """Whom the quota in force was set for."""
     of_user, of_client_id = LEVELS[row["quota_level"] - 1]
-    return Entity(
+    return QuotaEntity(
         user=row["bucket_user"] if of_user == NAMED else None,
         is_default_user=of_user == DEFAULT,
         client_id=row["bucket_client_id"] if of_client_id == NAMED else None,
@@ -48,7 +48,7 @@ def entity_of(row: Row) -> Entity:
     )
 
 
-def named(entity: Entity) -> str:
+def entity_text(entity: QuotaEntity) -> str:
     """An entity as people say it."""
     parts = [
         f"user {entity.user}" if entity.user is not None else "",
@@ -59,30 +59,30 @@ def named(entity: Entity) -> str:
     return " with ".join(part for part in parts if part)
 
 
-def _who(row: Row) -> str:
+def _client_text(row: Row) -> str:
     client = row["client_id"]
     return f"{row['principal']} as {client}" if client else f"{row['principal']}"
 
 
-def _throttled(limited: Limited) -> Iterator[str]:
+def _throttled(limited: ClientLimit) -> Iterator[str]:
     row = limited.usage
     by = row["mostly_throttled_by"]
     cause = f"most likely by its {by}" if by else "by a quota no snapshot knows of"
     yield (
-        f"{_who(row)}: {row['all_throttled_requests']} of {row['all_requests']} requests charged "
-        f"to {row['quota_type']} were throttled, {row['all_throttle_time_ms']:,.0f} ms in all, "
+        f"{_client_text(row)}: {row['all_throttled_requests']} of {row['all_requests']} requests "
+        f"charged to {row['quota_type']} were throttled, {row['all_throttle_time_ms']:,.0f} ms in all, "
         f"{cause}."
     )
 
 
-def _held(limited: Limited, connection: Connection) -> Iterator[str]:
+def _limit_text(limited: ClientLimit, connection: Connection) -> Iterator[str]:
     row = limited.usage
-    unit, entity = _UNITS[row["quota_type"]], entity_of(row)
+    unit, entity = _UNITS[row["quota_type"]], quota_entity(row)
     share = row["bucket_usage"] / row["quota"]
     about = "about " if row["is_estimated"] else ""
     where = "the controller" if row["broker_id"] is None else f"broker {row['broker_id']}"
     yield (
-        f"{_who(row)}: {named(entity)} may use {row['quota']:,.6g} {unit} of "
+        f"{_client_text(row)}: {entity_text(entity)} may use {row['quota']:,.6g} {unit} of "
         f"{row['quota_type']} at each broker; at {row['event_time']:%H:%M:%S} UTC its bucket used "
         f"{about}{row['bucket_usage']:,.6g} at {where} ({share:.0%})."
     )
@@ -101,11 +101,11 @@ def _held(limited: Limited, connection: Connection) -> Iterator[str]:
         )
 
 
-def _shared(limited: Limited) -> Iterator[str]:
+def _shared(limited: ClientLimit) -> Iterator[str]:
     row = limited.usage
-    others = [s for s in limited.sharers if _who(s) != _who(row)]
+    others = [s for s in limited.sharers if _client_text(s) != _client_text(row)]
     if others:
-        told = ", ".join(f"{_who(s)} ({s['usage']:,.6g})" for s in others)
+        told = ", ".join(f"{_client_text(s)} ({s['usage']:,.6g})" for s in others)
         more = f" and {limited.more_sharers} more" if limited.more_sharers else ""
         yield f"It shares that bucket with {told}{more}."
 

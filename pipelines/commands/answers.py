@@ -38,12 +38,12 @@ def extents(tables_reader: Reader) -> list[dict[str, Any]]:
 
 def create_statements(name: str | None) -> Iterator[str]:
     """CREATE text of one table or view, or of all."""
-    for each in [known(name)] if name else [*TABLES, *views.load()]:
+    for each in [checked_name(name)] if name else [*TABLES, *views.load()]:
         table = TABLES.get(each)
         yield f"{ddl.create(table, each) if table else ddl.create_view(views.load()[each])};"
 
 
-def known(name: str) -> str:
+def checked_name(name: str) -> str:
     """The name, if a table or view is called so. Raises ConfigError with the nearest right one."""
     names = [*TABLES, *views.load()]
     if name in names:

@@ -13,7 +13,7 @@ from quotaflow.pipelines.terminal import output, values
 if TYPE_CHECKING:
     from quotaflow.pipelines.feedback.change import Plan
     from quotaflow.pipelines.feedback.outcome import Outcome
-    from quotaflow.pipelines.feedback.restore_plan import Returns
+    from quotaflow.pipelines.feedback.restore_plan import RestorePlan
 
 _INTERRUPTED = 130
 
@@ -66,16 +66,16 @@ def apply(
 
     wanted = None if plan_id is None else frozen_plans.load(settings, plan_id)
     if not yes:
-        made, outcomes = apply_run.tried(settings, wanted, datetime.now(UTC))
+        made, outcomes = apply_run.dry_run(settings, wanted, datetime.now(UTC))
         _show(made, outcomes, as_json=as_json)
         if made.changes:
             output.note("Nothing was written: --yes writes it.")
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
-        made, outcomes = apply_run.applied(settings, wanted, output.note, _stopped(is_over))
+        made, outcomes = apply_run.apply_plan(settings, wanted, output.note, _stopped(is_over))
         _show(made, outcomes, as_json=as_json)
-        _exit(_recorded(apply_run.problem(outcomes)), is_over())
+        _exit(_recorded(apply_run.failure_summary(outcomes)), is_over())
 
 
 def restore(
@@ -107,8 +107,8 @@ def restore(
     from quotaflow.pipelines.feedback import apply_run, restore_run  # noqa: PLC0415
 
     if not yes:
-        found = restore_run.due(settings, datetime.now(UTC), everything=everything)
-        _given_back(found, [], as_json=as_json)
+        found = restore_run.preview(settings, datetime.now(UTC), everything=everything)
+        _restored(found, [], as_json=as_json)
         missed = _missed(found)
         if missed is not None:
             raise FeedbackError(f"{missed}: nothing was written")
@@ -118,12 +118,12 @@ def restore(
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
-        found, outcomes = restore_run.restored(
+        found, outcomes = restore_run.restore_configs(
             settings, output.note, _stopped(is_over), everything=everything
         )
-        _given_back(found, outcomes, as_json=as_json)
+        _restored(found, outcomes, as_json=as_json)
         _note_steps(found)
-        problems = [_recorded(apply_run.problem(outcomes)), _missed(found)]
+        problems = [_recorded(apply_run.failure_summary(outcomes)), _missed(found)]
         _exit("; ".join(filter(None, problems)) or None, is_over())
 
 
@@ -131,36 +131,36 @@ def _show(made: "Plan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
 
     if as_json:
-        output.lines(values.json_line(each) for each in plan_text.ended(outcomes))
+        output.lines(values.json_line(each) for each in plan_text.outcome_objects(outcomes))
     else:
-        output.lines(plan_text.text(made))
-        output.lines(plan_text.ends(outcomes))
-    for line in plan_text.held(made):
+        output.lines(plan_text.plan_lines(made))
+        output.lines(plan_text.outcome_lines(outcomes))
+    for line in plan_text.blocked_lines(made):
         output.note(line)
 
 
-def _given_back(found: "Returns", outcomes: "list[Outcome]", *, as_json: bool) -> None:
+def _restored(found: "RestorePlan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
     from quotaflow.pipelines.feedback.change import Plan  # noqa: PLC0415
 
     if as_json:
-        due = plan_text.objects(Plan(found.changes, ()))
-        told = plan_text.ended(outcomes) if outcomes else due
+        due = plan_text.plan_objects(Plan(found.changes, ()))
+        told = plan_text.outcome_objects(outcomes) if outcomes else due
         output.lines(values.json_line(each) for each in told)
     else:
-        output.lines(plan_text.given_back(found))
-        output.lines(plan_text.ends(outcomes))
-    for line in plan_text.left(found):
+        output.lines(plan_text.restore_lines(found))
+        output.lines(plan_text.outcome_lines(outcomes))
+    for line in plan_text.left_alone_lines(found):
         output.note(line)
 
 
-def _missed(found: "Returns") -> str | None:
+def _missed(found: "RestorePlan") -> str | None:
     """What is to be given back and cannot be now; None where all can."""
     whys = []
     if found.unanswered:
         whys.append(f"{_configs(len(found.unanswered))} did not answer, and must be given back")
-    if found.held:
-        configs = _configs(len(found.held))
+    if found.blocked:
+        configs = _configs(len(found.blocked))
         whys.append(
             f"{configs} must be given back, and are held back: a live client could be harmed"
         )
@@ -169,7 +169,7 @@ def _missed(found: "Returns") -> str | None:
     return "; ".join(whys) or None
 
 
-def _note_steps(found: "Returns") -> None:
+def _note_steps(found: "RestorePlan") -> None:
     if found.postponed:
         output.note(
             f"{_configs(len(found.postponed))} to be given back by the next runs, so many at once "

@@ -10,7 +10,7 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.quality.check import Found
+    from quotaflow.pipelines.quality.check import CheckReport
 
 _NAMES = ["suite", "expectation", "severity", "failed_rows", "details"]
 
@@ -62,7 +62,7 @@ def check(
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.quality import check as quality  # noqa: PLC0415  imports pyspark
 
-    asked = quality.Asked(tables or [], start, docs)
+    asked = quality.CheckRequest(tables or [], start, docs)
     found = quality.check(settings, asked, now, output.note)
     _show(found, as_json=as_json, as_csv=as_csv)
     _tell(found)
@@ -70,7 +70,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _show(found: "Found", *, as_json: bool, as_csv: bool) -> None:
+def _show(found: "CheckReport", *, as_json: bool, as_csv: bool) -> None:
     import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
 
     from quotaflow.schemas.tables.quality import QUALITY_RESULTS  # noqa: PLC0415
@@ -80,10 +80,10 @@ def _show(found: "Found", *, as_json: bool, as_csv: bool) -> None:
     rows = values.rows(pa.Table.from_pylist(list(chosen), QUALITY_RESULTS.arrow).to_batches())
     if chosen or not is_for_people:
         names = _NAMES if is_for_people else QUALITY_RESULTS.column_names
-        output.write(rows, names, as_json=as_json, as_csv=as_csv, by_worth=False)
+        output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
 
 
-def _tell(found: "Found") -> None:
+def _tell(found: "CheckReport") -> None:
     if found.index is None:
         output.note("nothing is new since the last check: nothing was checked")
         return

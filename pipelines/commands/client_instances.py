@@ -8,12 +8,12 @@ from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.udfs.rules.client_metrics import Client
-from quotaflow.udfs.rules.subscription_safety import Live
+from quotaflow.udfs.rules.subscription_safety import LiveClient
 
-MOST = 20
+MAX_INSTANCES = 20
 _MOST_NAMES = 10_000
 _FRESH = "the tables know what `quotaflow run --once` read last"
-_FOUND = (
+_INSTANCES = (
     "SELECT client_instance_id, client_id, client_software_name, client_software_version, "
     "client_address, client_kind, ended, last_seen FROM client_instances "
     "WHERE cluster_id = {cluster} AND (client_instance_id = {asked} OR client_id = {asked}) "
@@ -30,35 +30,35 @@ class NoClientError(QuotaflowError):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LiveInstances:
     """Live instances, those heard last first, and how many more there are than are taken."""
 
-    lives: tuple[Live, ...]
+    clients: tuple[LiveClient, ...]
     left_out: int
 
 
-def find(reader: Reader, cluster_id: str, asked: str) -> Found:
+def find(reader: Reader, cluster_id: str, name_or_id: str) -> LiveInstances:
     """The live instance of this id, else those of this client id, at most MOST of them.
 
     Raises NoClientError when there is none.
     """
-    literals = {"cluster": literal(cluster_id), "asked": literal(asked)}
-    rows = reader.rows(_FOUND.format(**literals))
-    rows = [row for row in rows if row["client_instance_id"] == asked] or rows
+    literals = {"cluster": literal(cluster_id), "asked": literal(name_or_id)}
+    rows = reader.rows(_INSTANCES.format(**literals))
+    rows = [row for row in rows if row["client_instance_id"] == name_or_id] or rows
     live = [_live(row) for row in rows if row["ended"] is None]
     if live:
-        return Found(tuple(live[:MOST]), max(len(live) - MOST, 0))
+        return LiveInstances(tuple(live[:MAX_INSTANCES]), max(len(live) - MAX_INSTANCES, 0))
     if rows:
         seen = f"{rows[0]['ended']}, last seen {rows[0]['last_seen']:%Y-%m-%d %H:%M:%S} UTC"
-        raise NoClientError(f"no live client {asked}: {seen} ({_FRESH})")
+        raise NoClientError(f"no live client {name_or_id}: {seen} ({_FRESH})")
     names = [row["client_id"] for row in reader.rows(_NAMES.format(**literals))]
     known = [name for name in names if name]
-    near = difflib.get_close_matches(asked, known, n=1, cutoff=0.0)
+    near = difflib.get_close_matches(name_or_id, known, n=1, cutoff=0.0)
     hint = f"did you mean {near[0]}?" if near else "none is live"
-    raise NoClientError(f"no client {asked} ({hint}); {_FRESH}")
+    raise NoClientError(f"no client {name_or_id} ({hint}); {_FRESH}")
 
 
-def _live(row: dict[str, Any]) -> Live:
+def _live(row: dict[str, Any]) -> LiveClient:
     client = Client(
         client_instance_id=row["client_instance_id"],
         client_id=row["client_id"],
@@ -66,4 +66,4 @@ def _live(row: dict[str, Any]) -> Live:
         client_software_version=row["client_software_version"],
         client_source_address=row["client_address"],
     )
-    return Live(client, row["client_kind"])
+    return LiveClient(client, row["client_kind"])

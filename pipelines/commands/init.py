@@ -56,8 +56,8 @@ def init(
     settings = options.conf(conf, [*servers, *(overrides or [])])
     from quotaflow.pipelines.connect import cluster_discovery, files  # noqa: PLC0415
 
-    cluster = cluster_discovery.OFFLINE if offline else cluster_discovery.asked(settings)
-    contents = files.made(settings, cluster, datetime.now(UTC))
+    cluster = cluster_discovery.OFFLINE if offline else cluster_discovery.discover(settings)
+    contents = files.render(settings, cluster, datetime.now(UTC))
     files.write(out, contents, over=force)
     output.lines(str(out / name) for name in contents)
     if not offline:

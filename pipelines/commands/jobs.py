@@ -87,7 +87,7 @@ def run_jobs(
     from quotaflow.pipelines.jobs import runner  # noqa: PLC0415  imports pyspark
     from quotaflow.pipelines.monitoring import prometheus  # noqa: PLC0415  imports pyspark
 
-    with prometheus.told(values, metrics_port, metrics_file):
+    with prometheus.exposed(values, metrics_port, metrics_file):
         rows = runner.run(
             values,
             jobs or [],
@@ -119,4 +119,4 @@ def list_jobs(as_json: options.AsJson = False, as_csv: options.AsCsv = False) ->
         }
         for job in JOBS.values()
     ]
-    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_worth=False)
+    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)

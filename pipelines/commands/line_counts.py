@@ -16,7 +16,7 @@ _MOST_APIS = 5
 
 
 @dataclass(slots=True)
-class Arrivals:
+class LineCounts:
     """What came of these brokers and, unless empty, these APIs: since the beginning, and of late.
 
     A line that does not say its broker is of broker None.
@@ -28,7 +28,7 @@ class Arrivals:
     bytes: Counter[int | None] = field(default_factory=Counter)
     by_api: Counter[str] = field(default_factory=Counter)
     others: int = 0
-    _told: dict[int | None, tuple[int, int]] = field(default_factory=dict)
+    _reported: dict[int | None, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, record: Any) -> None:
         """Count one record of the topic."""
@@ -43,28 +43,28 @@ class Arrivals:
         self.bytes[broker_id] += len(value)
         self.by_api[api] += 1
 
-    def rates(self, span_s: float) -> Iterator[dict[str, Any]]:
+    def rates(self, duration_s: float) -> Iterator[dict[str, Any]]:
         """A row per broker: lines and bytes per second since it was last asked, span_s ago."""
         for broker_id in self._brokers():
             lines, size = self.lines[broker_id], self.bytes[broker_id]
-            lines_before, size_before = self._told.get(broker_id, (0, 0))
-            self._told[broker_id] = (lines, size)
+            lines_before, size_before = self._reported.get(broker_id, (0, 0))
+            self._reported[broker_id] = (lines, size)
             yield {
                 "broker_id": broker_id,
-                "lines_per_s": round((lines - lines_before) / span_s, 1),
-                "bytes_per_s": round((size - size_before) / span_s),
+                "lines_per_s": round((lines - lines_before) / duration_s, 1),
+                "bytes_per_s": round((size - size_before) / duration_s),
                 "lines": lines,
                 "bytes": size,
             }
 
-    def summary(self, span_s: float) -> Iterator[str]:
+    def summary(self, duration_s: float) -> Iterator[str]:
         """What came in all, for people."""
         for broker_id in self._brokers():
             lines, size = self.lines[broker_id], self.bytes[broker_id]
             if not lines:
                 yield f"broker {broker_id}: no line came: is its shipper at work?"
             else:
-                rate, kilobytes = lines / span_s, size / span_s / 1_000
+                rate, kilobytes = lines / duration_s, size / duration_s / 1_000
                 yield f"{_named(broker_id)}: {lines} lines, {rate:.1f}/s, {kilobytes:.1f} kB/s"
         if self.by_api:
             most = self.by_api.most_common(_MOST_APIS)

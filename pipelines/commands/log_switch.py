@@ -27,7 +27,7 @@ def expected(conf: Conf, cluster_id: str) -> Volume:
 
     What ingest leaves out (the brokers' own quorum, forwarded copies) comes on top.
     """
-    if not planning.is_made(conf, REQUESTS.name):
+    if not planning.table_exists(conf, REQUESTS.name):
         return Volume({})
     of = f"cluster_id = {literal(cluster_id)}"
     found = planning.rows(
@@ -82,7 +82,7 @@ def text(conf: Conf, switch: Switch, volume: Volume) -> Iterator[str]:
             yield f"  first       {each['remedy_command']}"
 
 
-def left(conf: Conf, switch: Switch) -> Iterator[str]:
+def unchanged_lines(conf: Conf, switch: Switch) -> Iterator[str]:
     """Why brokers are left as they are that do not log, each with what to do."""
     for broker_id, level in switch.levels.items():
         remedy = _remedy(conf, switch, broker_id)

@@ -37,24 +37,24 @@ def notify(
 
     now = datetime.now(UTC)
     if dry_run:
-        for notice in notifier.waiting(settings, now):
+        for notice in notifier.pending(settings, now):
             shown = notifier.body(notice)
             output.lines([values.json_line(shown) if as_json else _line(shown)])
         return
-    told = notifier.tell(settings, now)
+    told = notifier.deliver(settings, now)
     for refusal in told.refused:
         output.note(f"refused: {refusal}")
     counts = {
-        "told": told.each,
-        "summed_up": told.summed_up,
+        "told": told.sent,
+        "summed_up": told.summarized,
         "refused": len(told.refused),
         "waiting": told.waiting,
     }
     if as_json:
         output.lines([values.json_line(counts | {"problem": told.problem})])
     else:
-        summed_up = f", {told.summed_up} in one summary" if told.summed_up else ""
-        output.lines([f"{told.each} told{summed_up}"])
+        summed_up = f", {told.summarized} in one summary" if told.summarized else ""
+        output.lines([f"{told.sent} told{summed_up}"])
     if told.problem is not None:
         output.error(f"{told.problem}; {told.waiting} wait for the next time")
     if told.refused or told.problem is not None:

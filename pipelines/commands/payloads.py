@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from quotaflow.pipelines.config import Payloads
+from quotaflow.pipelines.config import PayloadsSection
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
 
 
-def points(payload: bytes, codec: str, bounds: Payloads) -> Iterator[pa.RecordBatch]:
+def points(payload: bytes, codec: str, bounds: PayloadsSection) -> Iterator[pa.RecordBatch]:
     """Its data points, with the columns of client_metrics; what only a push knows is null.
 
     Raises UnreadableError with the reason the pipeline would quarantine it for.
@@ -27,7 +27,7 @@ def points(payload: bytes, codec: str, bounds: Payloads) -> Iterator[pa.RecordBa
     return decode.decode_pushes(limits(bounds))(iter([opened]))
 
 
-def limits(bounds: Payloads) -> Limits:
+def limits(bounds: PayloadsSection) -> Limits:
     """Conf's bounds on a payload, as the decoder takes them."""
     return Limits(
         decoded_bytes=bounds.max_decoded_bytes,

@@ -61,15 +61,15 @@ def show_plan(
     if plan.changes and save:
         _save(settings, plan, now)
     if as_json:
-        output.lines(values.json_line(change) for change in plan_text.objects(plan))
+        output.lines(values.json_line(change) for change in plan_text.plan_objects(plan))
     elif jikkou:
         output.lines(yaml.documents(plan))
     else:
-        output.lines(plan_text.text(plan))
-    for line in plan_text.held(plan):
+        output.lines(plan_text.plan_lines(plan))
+    for line in plan_text.blocked_lines(plan):
         output.note(line)
     if plan.changes:
-        output.note(plan_text.waiting(plan) + " " + _next(plan, save=save))
+        output.note(plan_text.pending_line(plan) + " " + _next(plan, save=save))
         raise typer.Exit(0 if exit_zero else CHANGES_WAITING)
 
 

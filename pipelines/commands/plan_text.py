@@ -5,9 +5,17 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from quotaflow.pipelines.feedback.change import APPEND, DELETE, RENEW, SUBTRACT, Change, Held, Plan
+from quotaflow.pipelines.feedback.change import (
+    APPEND,
+    DELETE,
+    RENEW,
+    SUBTRACT,
+    BlockedChange,
+    Change,
+    Plan,
+)
 from quotaflow.pipelines.feedback.outcome import Outcome
-from quotaflow.pipelines.feedback.restore_plan import Returns
+from quotaflow.pipelines.feedback.restore_plan import RestorePlan
 from quotaflow.pipelines.terminal import grid, values
 
 _ROW = (
@@ -26,12 +34,12 @@ _COLUMNS = ["entity", "config", "now", "then", "holds", "priority"]
 _SIGNS = {APPEND: "+ ", SUBTRACT: "- "}
 
 
-def objects(plan: Plan) -> Iterator[dict[str, Any]]:
+def plan_objects(plan: Plan) -> Iterator[dict[str, Any]]:
     """Each change as one JSON object: what and why, the value as written, command and note."""
     return (_object(change) | {"plan_id": plan.plan_id} for change in plan.changes)
 
 
-def ended(outcomes: Iterable[Outcome]) -> Iterator[dict[str, Any]]:
+def outcome_objects(outcomes: Iterable[Outcome]) -> Iterator[dict[str, Any]]:
     """The same, with how each change ended and why."""
     return (_object(o.change) | {"step": o.step, "detail": o.detail} for o in outcomes)
 
@@ -52,12 +60,12 @@ def _object(change: Change) -> dict[str, Any]:
     }
 
 
-def text(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: Plan) -> Iterator[str]:
     """The plan for people; what a client named is shown with its control characters escaped."""
     if not plan.changes:
         yield "no changes wait"
         return
-    lines, left_out = grid.draw([_cells(c) for c in plan.changes], _COLUMNS, by_worth=False)
+    lines, left_out = grid.draw([_cells(c) for c in plan.changes], _COLUMNS, by_importance=False)
     yield from lines
     if left_out:
         yield f"no room for {', '.join(left_out)}: --json has all"
@@ -67,7 +75,7 @@ def text(plan: Plan) -> Iterator[str]:
         yield ""
 
 
-def waiting(plan: Plan) -> str:
+def pending_line(plan: Plan) -> str:
     """How many changes wait, and how they are applied."""
     count = len(plan.changes)
     changes = "1 change waits" if count == 1 else f"{count} changes wait"
@@ -125,17 +133,17 @@ def _whole(change: Change) -> str:
     return "(removed)" if change.value is None else values.visible(change.value)
 
 
-def held(plan: Plan) -> Iterator[str]:
+def blocked_lines(plan: Plan) -> Iterator[str]:
     """What was held back, and why."""
-    for line in dict.fromkeys(_held(each) for each in plan.held):
+    for line in dict.fromkeys(_blocked_line(each) for each in plan.blocked):
         yield f"not planned: {values.visible(line)}"
 
 
-def _held(each: Held) -> str:
-    return f"{each.desired.entity}: {each.why}"
+def _blocked_line(each: BlockedChange) -> str:
+    return f"{each.desired.entity}: {each.reason}"
 
 
-def ends(outcomes: Iterable[Outcome]) -> Iterator[str]:
+def outcome_lines(outcomes: Iterable[Outcome]) -> Iterator[str]:
     """How each change ended, and why where it was not written."""
     for outcome in outcomes:
         change = outcome.change
@@ -144,30 +152,35 @@ def ends(outcomes: Iterable[Outcome]) -> Iterator[str]:
         yield f"{outcome.step:10} {_entity(change)}: {what}{why}"
 
 
-def given_back(found: Returns) -> Iterator[str]:
+def restore_lines(restore_plan: RestorePlan) -> Iterator[str]:
     """What is given back."""
-    if found.changes:
-        yield from text(Plan(found.changes, ()))
-    elif found.yielded or found.unanswered or found.held or found.refused:
+    if restore_plan.changes:
+        yield from plan_lines(Plan(restore_plan.changes, ()))
+    elif (
+        restore_plan.yielded
+        or restore_plan.unanswered
+        or restore_plan.blocked
+        or restore_plan.refused
+    ):
         yield "nothing can be given back"
     else:
         yield "nothing is to be given back: no lease is over (--all gives back what still holds)"
 
 
-def left(found: Returns) -> Iterator[str]:
+def left_alone_lines(restore_plan: RestorePlan) -> Iterator[str]:
     """What is somebody else's now, what did not answer, what a guard refuses, what would harm
     somebody, and what waits for the next run.
     """
-    for each in found.yielded:
-        yield values.visible(f"left alone: {each.key[0]}: {each.key[1]}: {each.why}")
-    for entity, key in found.unanswered:
+    for each in restore_plan.yielded:
+        yield values.visible(f"left alone: {each.key[0]}: {each.key[1]}: {each.reason}")
+    for entity, key in restore_plan.unanswered:
         yield values.visible(f"not reached: {entity}: {key}: it waits for the next time")
-    for line in dict.fromkeys(_held(each) for each in found.held):
+    for line in dict.fromkeys(_blocked_line(each) for each in restore_plan.blocked):
         yield values.visible(f"held back: {line}")
-    for refused in found.refused:
+    for refused in restore_plan.refused:
         entity, key = refused.key
         yield values.visible(f"refused: {entity}: {key}: {refused.why}")
-    for line in dict.fromkeys(_held(each) for each in found.postponed):
+    for line in dict.fromkeys(_blocked_line(each) for each in restore_plan.postponed):
         yield values.visible(f"waits: {line}")
 
 

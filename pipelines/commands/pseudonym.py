@@ -37,4 +37,4 @@ def pseudonym(
         raise ConfigError(
             f"{column} is not hidden: privacy.columns are {', '.join(privacy.columns)}"
         )
-    output.lines([hidden.of(column, text)])
+    output.lines([hidden.pseudonym(column, text)])

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from quotaflow.pipelines.commands import payloads
-from quotaflow.pipelines.config import Ingest, Payloads
+from quotaflow.pipelines.config import IngestSection, PayloadsSection
 from quotaflow.pipelines.terminal import values
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode
@@ -40,7 +40,7 @@ _TEXTS = {
 
 
 @dataclass(slots=True)
-class Pushes:
+class CapturedPushes:
     """The pushes of these instances, each once though it may come by two ways, and their count.
 
     `metrics` are the prefixes to show; `said` is told what cannot be shown, and why.
@@ -49,9 +49,9 @@ class Pushes:
     cluster_id: str
     client_instance_ids: frozenset[str]
     metrics: tuple[str, ...]
-    ingest: Ingest
-    bounds: Payloads
-    said: Callable[[str], None]
+    ingest: IngestSection
+    bounds: PayloadsSection
+    report: Callable[[str], None]
     pushes: int = 0
     points: int = 0
     _seen: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -105,10 +105,10 @@ class Pushes:
         if not told["accepted"]:
             code = told["error_code"]
             why = ": its subscription changed, and it asks anew" if code == _CHANGED else ""
-            self.said(f"a push of {who} was rejected with error {code}{why}")
+            self.report(f"a push of {who} was rejected with error {code}{why}")
         if told["unreadable_reason"] is not None:
             why = f"{told['unreadable_reason']}: {told['unreadable_detail']}"
-            self.said(f"a push of {who} cannot be read: {why}")
+            self.report(f"a push of {who} cannot be read: {why}")
 
 
 def of_receiver(record: Any) -> Row:

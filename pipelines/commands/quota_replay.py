@@ -14,7 +14,7 @@ from quotaflow.pipelines.config.quotas import LEAST_IDS_PER_S, MOST_IDS_PER_S
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.udfs.rules.what_if import Outcome, Quota, replay
+from quotaflow.udfs.rules.what_if import ReplayOutcome, ReplayQuota, replay
 
 # What one principal does on one broker shares a bucket; a burst that fits it cannot be throttled.
 _ARRIVALS = """
@@ -34,14 +34,14 @@ _BUCKET = itemgetter("cluster_id", "principal", "broker_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
+class ThrottledSource:
     """What the quota would have done to one source of new ids of a principal on a broker."""
 
     cluster_id: str
     principal: str
     broker_id: int
     source: str
-    outcome: Outcome
+    outcome: ReplayOutcome
 
     def row(self) -> dict[str, Any]:
         """As a row of the command's answer."""
@@ -56,9 +56,9 @@ COLUMNS = [
 ]
 
 
-def waited(
+def throttled_sources(
     conf: Conf, ids_per_s: float, principal: str | None, since: datetime | None
-) -> list[Waited]:
+) -> list[ThrottledSource]:
     """Everybody who would have had to wait, who waits longest first; none when nobody would."""
     if not LEAST_IDS_PER_S <= ids_per_s <= MOST_IDS_PER_S:
         raise ConfigError(
@@ -68,43 +68,43 @@ def waited(
     reader = Reader(Warehouse(conf.warehouse))
     where = ["principal IS NOT NULL"]
     if principal is not None:
-        text = _known(reader, principal).replace("'", "''")
+        text = _checked_principal(reader, principal).replace("'", "''")
         where.append(f"principal = '{text}'")
     if since is not None:
         where.append(f"allocated_at >= timestamp '{since:%Y-%m-%dT%H:%M:%S.%fZ}'")
-    quota = Quota(ids_per_s, conf.producer_ids.num_windows, conf.producer_ids.window_ms)
+    quota = ReplayQuota(ids_per_s, conf.producer_ids.num_windows, conf.producer_ids.window_ms)
     found = _throttled(_arrivals(reader, " AND ".join(where), quota), quota)
     return sorted(found, key=lambda who: (-who.outcome.throttle_time_ms, who.source))
 
 
-def summaries(found: list[Waited]) -> Iterator[str]:
+def summaries(sources: list[ThrottledSource]) -> Iterator[str]:
     """A line for each principal: what would have waited, and who else was punished."""
     by_principal = attrgetter("cluster_id", "principal")
-    for (_, principal), group in groupby(sorted(found, key=by_principal), key=by_principal):
+    for (_, principal), group in groupby(sorted(sources, key=by_principal), key=by_principal):
         rows = list(group)
         ids = sum(who.outcome.throttled_ids for who in rows)
         waited_s = sum(who.outcome.throttle_time_ms for who in rows) / 1_000
-        sources = {who.source for who in rows}
-        innocent = sources - {who.source for who in rows if not who.outcome.is_innocent}
+        throttled = {who.source for who in rows}
+        innocent = throttled - {who.source for who in rows if not who.outcome.is_innocent}
         yield (
             f"{principal}: {ids} new ids would have waited {waited_s:.1f} s in all, of "
-            f"{len(sources)} sources, {len(innocent)} of which would not have been throttled alone"
+            f"{len(throttled)} sources; {len(innocent)} of them would not have been throttled alone"
         )
 
 
-def _arrivals(reader: Reader, where: str, quota: Quota) -> Iterator[dict[str, Any]]:
-    sql = _ARRIVALS.format(where=where, burst=quota.bucket().burst)
+def _arrivals(reader: Reader, where: str, quota: ReplayQuota) -> Iterator[dict[str, Any]]:
+    sql = _ARRIVALS.format(where=where, burst=quota.token_bucket().burst)
     with engine_errors(sql):
         for batch in reader.query(sql):
             yield from batch.to_pylist()
 
 
-def _throttled(rows: Iterator[dict[str, Any]], quota: Quota) -> Iterator[Waited]:
+def _throttled(rows: Iterator[dict[str, Any]], quota: ReplayQuota) -> Iterator[ThrottledSource]:
     for (cluster_id, principal, broker_id), group in groupby(rows, key=_BUCKET):
         outcomes = replay(_by_source(group), quota)
         for source, outcome in outcomes.items():
             if outcome.throttled_ids:
-                yield Waited(cluster_id, principal, broker_id, source, outcome)
+                yield ThrottledSource(cluster_id, principal, broker_id, source, outcome)
 
 
 def _by_source(rows: Iterator[dict[str, Any]]) -> Mapping[str, list[int]]:
@@ -114,7 +114,7 @@ def _by_source(rows: Iterator[dict[str, Any]]) -> Mapping[str, list[int]]:
     return arrivals
 
 
-def _known(reader: Reader, principal: str) -> str:
+def _checked_principal(reader: Reader, principal: str) -> str:
     with engine_errors(_PRINCIPALS):
         names = reader.query(_PRINCIPALS).read_all()["principal"].to_pylist()
     if principal in names:

@@ -61,7 +61,9 @@ def report(
     reader, now = answers.open_reader(settings), datetime.now(UTC)
     known = scope.clusters(reader)
     # Where no cluster is known yet, the one that conf pins is not either.
-    cluster_id = scope.chosen(known, cluster or (settings.kafka.cluster_id if known else None))
+    cluster_id = scope.choose_cluster(
+        known, cluster or (settings.kafka.cluster_id if known else None)
+    )
     until = min(known.get(cluster_id, now), now)
     start = options.since(since, until)
     _replace(out, html(scope.Scope(reader, cluster_id, start, until, now)))

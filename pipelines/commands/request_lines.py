@@ -53,7 +53,7 @@ class Lines:
         spark = session.get(self.conf.spark, output.note)
         cluster_id = self.conf.kafka.cluster_id or ""
         for chunk in _chunks(content, self.conf.ingest.max_line_bytes):
-            records = frames.of(spark, self._records(chunk))
+            records = frames.from_arrow(spark, self._records(chunk))
             parsed = requests.parse(records, self.conf.ingest, cluster_id).orderBy("offset")
             kept = [*REQUESTS.column_names, "reason", "left_out", "text"]
             for row in values.rows(parsed.select(kept).toArrow().to_batches()):

@@ -14,14 +14,14 @@ from quotaflow.pipelines.errors import ConfigError, FeedbackError, KafkaError
 from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.commands.line_counts import Arrivals
+    from quotaflow.pipelines.commands.line_counts import LineCounts
     from quotaflow.pipelines.config import Conf
-    from quotaflow.pipelines.feedback.request_logger import Switch, Wanted
+    from quotaflow.pipelines.feedback.request_logger import CaptureRequest, Switch
 
 FOR_S = range(10, 86_401)
 _TICK_S = 5.0
 _INTERRUPTED = 130
-_NOT_GIVEN_BACK: tuple[type[Exception], ...] = (FeedbackError, KafkaError, OSError)
+_NOT_RESTORED: tuple[type[Exception], ...] = (FeedbackError, KafkaError, OSError)
 
 Period = Annotated[str, typer.Option("--for", metavar="10m", help="How long it is on.")]
 Brokers = Annotated[
@@ -71,8 +71,8 @@ def capture(
     from quotaflow.pipelines.commands import log_switch  # noqa: PLC0415
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415  imports pyarrow
 
-    switch = request_logger.seen(settings, broker or [], for_s, datetime.now(UTC))
-    volume = log_switch.expected(settings, switch.wanted.cluster_id)
+    switch = request_logger.read_switch(settings, broker or [], for_s, datetime.now(UTC))
+    volume = log_switch.expected(settings, switch.request.cluster_id)
     if as_json and not yes:
         rows = log_switch.objects(settings, switch, volume)
         output.lines(values.json_line(row) for row in rows)
@@ -80,7 +80,7 @@ def capture(
         output.lines(log_switch.text(settings, switch, volume))
         output.note("Nothing was written: --yes switches it on, shows what comes, and gives back.")
     else:
-        _captured(settings, switch.wanted, apis, as_json=as_json)
+        _captured(settings, switch.request, apis, as_json=as_json)
 
 
 def _apis(text: str | None) -> frozenset[str]:
@@ -98,29 +98,31 @@ def _apis(text: str | None) -> frozenset[str]:
     return frozenset(names)
 
 
-def _captured(settings: "Conf", wanted: "Wanted", apis: frozenset[str], *, as_json: bool) -> None:
+def _captured(
+    settings: "Conf", wanted: "CaptureRequest", apis: frozenset[str], *, as_json: bool
+) -> None:
     from quotaflow.pipelines import interrupts  # noqa: PLC0415
     from quotaflow.pipelines.commands import log_switch, plan_text  # noqa: PLC0415
-    from quotaflow.pipelines.commands.line_counts import Arrivals  # noqa: PLC0415
+    from quotaflow.pipelines.commands.line_counts import LineCounts  # noqa: PLC0415
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
     from quotaflow.pipelines.feedback.ledger import DONE  # noqa: PLC0415
     from quotaflow.pipelines.kafka import tail  # noqa: PLC0415
 
     topic, partitions = _topic(settings)
-    arrivals = Arrivals(frozenset(wanted.broker_ids), apis)
+    arrivals = LineCounts(frozenset(wanted.broker_ids), apis)
     switches: list[Switch] = []
-    with interrupts.noted() as is_over, tail.opened(settings.kafka.properties, partitions) as poll:
+    with interrupts.noted() as is_over, tail.follow(settings.kafka.properties, partitions) as poll:
         try:
-            outcomes = request_logger.switched(
+            outcomes = request_logger.switched_on(
                 settings,
                 wanted,
                 output.note,
                 lambda: "interrupted" if is_over() else None,
-                begun=switches.append,
+                on_start=switches.append,
             )
-            for each in plan_text.ends(outcomes):
+            for each in plan_text.outcome_lines(outcomes):
                 output.note(each)
-            for each in log_switch.left(settings, switches[0]):
+            for each in log_switch.unchanged_lines(settings, switches[0]):
                 output.note(each)
             is_none_on = all(map(request_logger.is_left, switches[0].levels.values()))
             is_on = all(outcome.step == DONE for outcome in outcomes) and not is_none_on
@@ -155,7 +157,7 @@ def _topic(settings: "Conf") -> tuple[str, dict[str, int]]:
 
 
 def _follow(
-    arrivals: "Arrivals",
+    arrivals: "LineCounts",
     poll: Callable[[], list[Any]],
     for_s: int,
     is_over: Callable[[], bool],
@@ -183,17 +185,17 @@ def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
     from quotaflow.pipelines.spark import spark_errors  # noqa: PLC0415
 
     try:
-        found, outcomes = request_logger.given_back(settings, keys, output.note)
-    except _NOT_GIVEN_BACK + spark_errors.bridge_errors():
+        found, outcomes = request_logger.restore_levels(settings, keys, output.note)
+    except _NOT_RESTORED + spark_errors.bridge_errors():
         _tell_commands(settings, switch, keys)
         raise
-    for each in (*plan_text.ends(outcomes), *plan_text.left(found)):
+    for each in (*plan_text.outcome_lines(outcomes), *plan_text.left_alone_lines(found)):
         output.note(each)
     told = {o.change.desired.key for o in outcomes}
     told |= {each.key for each in found.yielded}
     # Of a broker that did not say whether it was switched on, nor now.
-    is_open = {record.key for record in planning.ledger(settings).open} & {*keys} - told
-    if apply_run.problem(outcomes) or found.unanswered or found.refused or is_open:
+    is_open = {record.key for record in planning.ledger(settings).open_records} & {*keys} - told
+    if apply_run.failure_summary(outcomes) or found.unanswered or found.refused or is_open:
         _tell_commands(settings, switch, keys)
         raise FeedbackError("not every level was given back: `quotaflow restore --all --yes` does")
 

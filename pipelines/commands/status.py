@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from quotaflow.pipelines.config import Conf
-    from quotaflow.pipelines.monitoring.health import Health
+    from quotaflow.pipelines.monitoring.health import HealthReport
     from quotaflow.pipelines.monitoring.job_health import JobHealth
 
 _WATCH_S = 5
@@ -70,7 +70,7 @@ def _watch(settings: "Conf") -> None:
             time.sleep(_WATCH_S)
 
 
-def _text(found: "Health") -> "Text":
+def _text(found: "HealthReport") -> "Text":
     from rich.text import Text  # noqa: PLC0415  only here
 
     shown = Text.from_ansi("\n".join([f"{found.at:%Y-%m-%d %H:%M:%S} UTC", *_lines(found)]))
@@ -78,9 +78,9 @@ def _text(found: "Health") -> "Text":
     return shown
 
 
-def _lines(found: "Health") -> Iterator[str]:
+def _lines(found: "HealthReport") -> Iterator[str]:
     drawn, left_out = grid.draw(
-        [_row(job, found.at) for job in found.jobs], _COLUMNS, by_worth=False
+        [_row(job, found.at) for job in found.jobs], _COLUMNS, by_importance=False
     )
     yield from drawn if found.jobs else ()
     if left_out:
@@ -88,17 +88,17 @@ def _lines(found: "Health") -> Iterator[str]:
     yield from map(values.visible, _beside(found))
 
 
-def _beside(found: "Health") -> Iterator[str]:
+def _beside(found: "HealthReport") -> Iterator[str]:
     """What is told beside the jobs' table."""
     yield ""
-    yield f"writes now      {found.holder or 'nobody'}"
-    yield f"configs held    {found.held}, {found.overdue} overdue"
+    yield f"writes now      {found.lock_holder or 'nobody'}"
+    yield f"configs held    {found.owned_configs}, {found.overdue_configs} overdue"
     yield f"alerts open     {found.open_alerts}"
     yield f"plan waiting    {_plan(found)}"
     yield f"checks failing  {_checks(found)}"
     yield f"disk free       {', '.join(f'{k} {v:.0%}' for k, v in found.free_share.items())}"
-    if found.stop:
-        yield f"stopped         {found.stop}"
+    if found.stop_reason:
+        yield f"stopped         {found.stop_reason}"
     yield ""
     yield from (f"! {job.job}: {line}" for job in found.jobs for line in job.problems)
     yield from (f"! {line}" for line in found.problems)
@@ -106,13 +106,13 @@ def _beside(found: "Health") -> Iterator[str]:
         yield "all is well"
 
 
-def _plan(found: "Health") -> str:
-    if not found.waiting:
+def _plan(found: "HealthReport") -> str:
+    if not found.pending_changes:
         return "none"
-    return f"{found.waiting} changes: quotaflow apply {found.plan_id}"
+    return f"{found.pending_changes} changes: quotaflow apply {found.plan_id}"
 
 
-def _checks(found: "Health") -> str:
+def _checks(found: "HealthReport") -> str:
     return ", ".join(f"{n} {severity}" for severity, n in found.failed_checks.items()) or "none"
 
 
@@ -133,23 +133,23 @@ def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
 
 
 def _behind(job: "JobHealth") -> str | None:
-    from quotaflow.pipelines.monitoring.job_health import span  # noqa: PLC0415  imports with health
+    from quotaflow.pipelines.monitoring.job_health import duration_text  # noqa: PLC0415  imports with health
 
     if job.behind_s is None:
         return None
     if not job.behind_s:
         return "0"
     amount = f"{job.behind_offsets} records" if job.behind_offsets else f"{job.behind_bytes} bytes"
-    return f"{amount}, {span(job.behind_s)}"
+    return f"{amount}, {duration_text(job.behind_s)}"
 
 
 def _ago(moment: datetime | None, now: datetime) -> str | None:
-    from quotaflow.pipelines.monitoring.job_health import span  # noqa: PLC0415  imports with health
+    from quotaflow.pipelines.monitoring.job_health import duration_text  # noqa: PLC0415  imports with health
 
-    return f"{span(max((now - moment).total_seconds(), 0))} ago" if moment else None
+    return f"{duration_text(max((now - moment).total_seconds(), 0))} ago" if moment else None
 
 
-def _plain(found: "Health") -> dict[str, Any]:
+def _plain(found: "HealthReport") -> dict[str, Any]:
     """As JSON's own types."""
 
     def plain(value: Any) -> Any:

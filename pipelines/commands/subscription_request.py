@@ -10,7 +10,7 @@ from quotaflow.pipelines.commands import answers, client_instances
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, KafkaError, QuotaflowError
 from quotaflow.pipelines.feedback import planning
-from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.preflight import Preflight, Resources
 from quotaflow.pipelines.kafka import admin
@@ -20,8 +20,8 @@ from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.metrics import JAVA, METRICS, PREFIX
 from quotaflow.udfs.rules import client_metrics, lease
 from quotaflow.udfs.rules.client_metrics import ALL, DEFAULT_INTERVAL_MS, Subscription, effective
-from quotaflow.udfs.rules.lease import Lease
-from quotaflow.udfs.rules.subscription_safety import Live
+from quotaflow.udfs.rules.lease import TemporarySubscription
+from quotaflow.udfs.rules.subscription_safety import LiveClient
 
 # A client pushes and asks 0.5 to 1.5 intervals after it was answered the first time.
 _SLOWEST = 1.5
@@ -32,7 +32,7 @@ class HarmError(QuotaflowError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MetricsRequest:
     """What the operator wants of which client: prefixes, how often, and from when until when."""
 
     client: str
@@ -43,18 +43,18 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreparedSubscription:
     """A resource that harms nobody, whom it matches, where the answers come, and what to know."""
 
-    lease: Lease
-    lives: tuple[Live, ...]
+    lease: TemporarySubscription
+    clients: tuple[LiveClient, ...]
     cluster: admin.Cluster
-    write: str
-    take_back: str
+    write_command: str
+    delete_command: str
     notes: tuple[str, ...]
 
 
-def prepare(settings: Conf, request: Request) -> Asked:
+def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
     """Look up the client, and what asking it would do by the resources the cluster has now.
 
     Raises NoClientError, HarmError, KafkaError, or ConfigError for what no resource may hold.
@@ -62,61 +62,63 @@ def prepare(settings: Conf, request: Request) -> Asked:
     properties = settings.kafka.properties
     cluster = _cluster(settings)
     found = client_instances.find(answers.open_reader(settings), cluster.cluster_id, request.client)
-    ids = tuple(live.client.client_instance_id or "" for live in found.lives)
+    ids = tuple(live.client.client_instance_id or "" for live in found.clients)
     # What a shorter prefix asks for anyway old clients would send twice.
     wanted = [m for m in request.metrics if m not in client_metrics.covered(request.metrics)]
-    made = Lease(ids, tuple(wanted), request.interval_ms, int(request.until.timestamp()))
+    made = TemporarySubscription(
+        ids, tuple(wanted), request.interval_ms, int(request.until.timestamp())
+    )
     try:
         configs = made.configs
     except ValueError as error:
         raise ConfigError(str(error)) from None
     standing = client_metrics_admin.read(properties)
-    harm = Preflight(standing, found.lives).harm_of({**standing, made.name: configs})
+    harm = Preflight(standing, found.clients).harm_of({**standing, made.name: configs})
     if harm is not None:
         raise HarmError(f"nothing was written: client-metrics {made.name} {harm}")
     connection = planning.connection(settings)
-    entity = Entity(cluster.cluster_id, CLIENT_METRICS, made.name)
-    return Asked(
+    entity = ConfigEntity(cluster.cluster_id, CLIENT_METRICS, made.name)
+    return PreparedSubscription(
         lease=made,
-        lives=found.lives,
+        clients=found.clients,
         cluster=cluster,
-        write=command(entity, configs, connection),
-        take_back=command(entity, dict.fromkeys(configs), connection),
+        write_command=command(entity, configs, connection),
+        delete_command=command(entity, dict.fromkeys(configs), connection),
         notes=(
             *_of_client(found, request),
-            *_of_effect(found.lives, standing, made, request),
+            *_of_effect(found.clients, standing, made, request),
             *_of_names(made.metrics),
             *_left_over(cluster.cluster_id, standing, request.now, connection),
         ),
     )
 
 
-def text(asked: Asked) -> Iterator[str]:
+def text(prepared: PreparedSubscription) -> Iterator[str]:
     """What would be written, for people."""
-    yield f"client-metrics {asked.lease.name}"
-    for key, value in asked.lease.configs.items():
+    yield f"client-metrics {prepared.lease.name}"
+    for key, value in prepared.lease.configs.items():
         yield f"  {key:12}{value}"
-    yield f"  {'until':12}{_time(asked.lease.until_s)}"
-    for live in asked.lives:
+    yield f"  {'until':12}{_time(prepared.lease.until_s)}"
+    for live in prepared.clients:
         who = live.client
         software = f"{who.client_software_name} {who.client_software_version}"
         told = [who.client_instance_id, who.client_id, software, who.client_source_address]
         yield values.visible(f"  {'matches':12}{'  '.join(part for part in told if part)}")
-    yield f"  {'command':12}{asked.write}"
-    yield f"  {'take back':12}{asked.take_back}"
+    yield f"  {'command':12}{prepared.write_command}"
+    yield f"  {'take back':12}{prepared.delete_command}"
     yield "Nothing was written: --yes writes it, shows what comes, and takes it back."
 
 
-def as_object(asked: Asked) -> dict[str, Any]:
+def as_object(prepared: PreparedSubscription) -> dict[str, Any]:
     """The same as one JSON object."""
-    made = asked.lease
+    made = prepared.lease
     return {
         "name": made.name,
         "configs": made.configs,
         "until": _time(made.until_s),
         "client_instance_ids": list(made.client_instance_ids),
-        "command": asked.write,
-        "take_back_command": asked.take_back,
+        "command": prepared.write_command,
+        "take_back_command": prepared.delete_command,
     }
 
 
@@ -133,19 +135,22 @@ def _cluster(settings: Conf) -> admin.Cluster:
     return cluster
 
 
-def _of_client(found: client_instances.Found, request: Request) -> Iterator[str]:
+def _of_client(found: client_instances.LiveInstances, request: MetricsRequest) -> Iterator[str]:
     if found.left_out:
         yield (
             f"{found.left_out} more live instances of {request.client} are not asked: at most "
-            f"{client_instances.MOST} are, those heard last"
+            f"{client_instances.MAX_INSTANCES} are, those heard last"
         )
 
 
 def _of_effect(
-    lives: tuple[Live, ...], standing: Resources, made: Lease, request: Request
+    lives: tuple[LiveClient, ...],
+    standing: Resources,
+    made: TemporarySubscription,
+    request: MetricsRequest,
 ) -> Iterator[str]:
-    before = [Subscription.of(name, configs) for name, configs in standing.items()]
-    after = [*before, Subscription.of(made.name, made.configs)]
+    before = [Subscription.from_configs(name, configs) for name, configs in standing.items()]
+    after = [*before, Subscription.from_configs(made.name, made.configs)]
     heard_ms = max(effective(before, live.client)[1] for live in lives)
     wait_s = round(_SLOWEST * heard_ms / 1_000)
     yield f"clients hear of it when they push or ask next: within {wait_s} s"
@@ -186,7 +191,7 @@ def _left_over(
     for name, configs in sorted(standing.items()):
         ended_s = lease.until_s(name)
         if ended_s is not None and ended_s < now.timestamp():
-            entity = Entity(cluster_id, CLIENT_METRICS, name)
+            entity = ConfigEntity(cluster_id, CLIENT_METRICS, name)
             remove = command(entity, dict.fromkeys(configs), connection)
             yield f"left over since {_time(ended_s)}: client-metrics {name}; remove it: {remove}"
 

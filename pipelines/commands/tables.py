@@ -35,7 +35,7 @@ def list_tables(
 
     tables_reader = answers.open_reader(options.conf(conf, overrides))
     rows = answers.extents(tables_reader)
-    output.write(rows, answers.EXTENT, as_json=as_json, as_csv=as_csv, by_worth=False)
+    output.write(rows, answers.EXTENT, as_json=as_json, as_csv=as_csv, by_importance=False)
 
 
 def show(
@@ -66,7 +66,7 @@ def show(
     options.one_format(as_json, as_csv)
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
 
-    name = answers.known(table)
+    name = answers.checked_name(table)
     most = limit if limit is not None or as_json or as_csv else answers.NEWEST_ROWS
     start = options.since(since, datetime.now(UTC)) if since else None
     tables_reader = answers.open_reader(options.conf(conf, overrides))
@@ -101,12 +101,12 @@ def sql(
     if spark:
         from quotaflow.pipelines.warehouse import spark_reader  # noqa: PLC0415  starts a JVM
 
-        limit = None if as_json or as_csv else output.MOST_ROWS_ON_TERMINAL + 1
+        limit = None if as_json or as_csv else output.MAX_ROWS_ON_TERMINAL + 1
         answer = spark_reader.query(settings, query, limit, output.note)
     else:
         answer = answers.open_reader(settings).query(query)
     names, rows = list(answer.schema.names), answers.rows(answer, query)
-    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_worth=False)
+    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
 
 
 def print_ddl(

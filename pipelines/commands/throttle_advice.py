@@ -12,7 +12,7 @@ from quotaflow.pipelines.terminal import output
 if TYPE_CHECKING:
     from quotaflow.pipelines.advice.move_advice import MoveAdvice
     from quotaflow.pipelines.feedback.kafka_configs import Connection
-    from quotaflow.udfs.rules.move_throttle import MoveThrottle, Side
+    from quotaflow.udfs.rules.move_throttle import MoveThrottle, SideDemand
 
 COLUMNS = (
     "broker_id",
@@ -62,12 +62,12 @@ def throttle_advice(
     settings, wanted = options.conf(conf, overrides), reassignment_file.read(file)
     found = move_advice.advise(answers.open_reader(settings), wanted, settings)
     rows = [_row(side, found) for side in found.throttle.sides]
-    output.write(rows, COLUMNS, as_json=as_json, as_csv=as_csv, by_worth=False)
-    for line in _said(found, file, planning.connection(settings)):
+    output.write(rows, COLUMNS, as_json=as_json, as_csv=as_csv, by_importance=False)
+    for line in _messages(found, file, planning.connection(settings)):
         output.note(line)
 
 
-def _row(side: "Side", found: "MoveAdvice") -> dict[str, Any]:
+def _row(side: "SideDemand", found: "MoveAdvice") -> dict[str, Any]:
     return {
         "broker_id": side.broker_id,
         "side": side.side,
@@ -76,17 +76,17 @@ def _row(side: "Side", found: "MoveAdvice") -> dict[str, Any]:
         "other_bytes_per_s": round(side.other),
         "most_bytes_per_s": None if side.advised.rate is None else round(side.advised.rate),
         "reason": side.advised.reason,
-        "capacity": "learned" if side.broker_id in found.learned else "conf",
+        "capacity": "learned" if side.broker_id in found.estimated_brokers else "conf",
     }
 
 
-def _said(found: "MoveAdvice", file: Path, connection: "Connection") -> Iterator[str]:
+def _messages(found: "MoveAdvice", file: Path, connection: "Connection") -> Iterator[str]:
     throttle = found.throttle
     if not throttle.sides:
         yield "Nothing is to be copied: every replica asked for is there."
         return
-    if found.learned:
-        brokers = ", ".join(map(str, sorted(found.learned)))
+    if found.estimated_brokers:
+        brokers = ", ".join(map(str, sorted(found.estimated_brokers)))
         yield (
             f"Capacity of brokers {brokers} is what they carried at most, and may be far more: "
             "set replication.capacity_bytes_per_s."
@@ -101,7 +101,7 @@ def _said(found: "MoveAdvice", file: Path, connection: "Connection") -> Iterator
 
 
 def _rates(throttle: "MoveThrottle", file: Path, connection: "Connection") -> Iterator[str]:
-    if not throttle.fits or throttle.most is None:
+    if not throttle.fits or throttle.max_rate is None:
         short = [s for s in throttle.sides if s.advised.rate is None or s.advised.rate <= s.floor]
         names = ", ".join(f"{side.side} {side.broker_id}" for side in short)
         yield (
@@ -111,9 +111,9 @@ def _rates(throttle: "MoveThrottle", file: Path, connection: "Connection") -> It
         return
     from quotaflow.pipelines.feedback.kafka_configs import reassign_command  # noqa: PLC0415
 
-    seconds = throttle.seconds(throttle.most)
+    seconds = throttle.seconds(throttle.max_rate)
     yield (
-        f"It ends at any rate above {throttle.least:,.0f} bytes/s; clients do not feel it up to "
-        f"{throttle.most:,.0f}, at which it takes about {seconds or 0.0:,.0f} s."
+        f"It ends at any rate above {throttle.min_rate:,.0f} bytes/s; clients do not feel it up to "
+        f"{throttle.max_rate:,.0f}, at which it takes about {seconds or 0.0:,.0f} s."
     )
-    yield reassign_command(str(file), throttle.most, connection)
+    yield reassign_command(str(file), throttle.max_rate, connection)

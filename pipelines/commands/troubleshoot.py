@@ -12,7 +12,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.commands.subscription_request import Asked
+    from quotaflow.pipelines.commands.subscription_request import PreparedSubscription
     from quotaflow.pipelines.config import Conf
 
 INTERVAL_S, FOR_S = range(1, 3_601), range(10, 86_401)
@@ -66,7 +66,7 @@ def troubleshoot(
 
     now = datetime.now(UTC)
     until = now + timedelta(seconds=for_s)
-    wanted = subscription_request.Request(client, prefixes, interval_s * 1_000, now, until)
+    wanted = subscription_request.MetricsRequest(client, prefixes, interval_s * 1_000, now, until)
     prepared = subscription_request.prepare(settings, wanted)
     for text in prepared.notes:
         output.note(text)
@@ -85,26 +85,30 @@ def _seconds(option: str, text: str, bounds: range, why: str) -> int:
     return found
 
 
-def _follow(settings: "Conf", prepared: "Asked", for_s: int, *, as_json: bool) -> None:
+def _follow(
+    settings: "Conf", prepared: "PreparedSubscription", for_s: int, *, as_json: bool
+) -> None:
     from quotaflow.pipelines import interrupts  # noqa: PLC0415
-    from quotaflow.pipelines.commands.pushes import Pushes  # noqa: PLC0415
+    from quotaflow.pipelines.commands.pushes import CapturedPushes  # noqa: PLC0415
     from quotaflow.pipelines.kafka import tail, temporary_subscription  # noqa: PLC0415
 
     properties, made = settings.kafka.properties, prepared.lease
-    pushes = Pushes(
+    pushes = CapturedPushes(
         cluster_id=prepared.cluster.cluster_id,
         client_instance_ids=frozenset(made.client_instance_ids),
         metrics=made.metrics,
         ingest=settings.ingest,
         bounds=settings.payloads,
-        said=output.note,
+        report=output.note,
     )
     partitions = {topic.name: topic.partitions for topic in prepared.cluster.topics.values()}
     shown: Callable[[dict[str, Any]], str] = values.json_line if as_json else line
     with interrupts.noted() as is_over:
         with (
-            tail.opened(properties, partitions) as poll,
-            temporary_subscription.lent(properties, made, prepared.take_back, output.note),
+            tail.follow(properties, partitions) as poll,
+            temporary_subscription.open_subscription(
+                properties, made, prepared.delete_command, output.note
+            ),
         ):
             output.note(f"asked by client-metrics {made.name}: Ctrl-C takes it back")
             for record in _until(poll, for_s, is_over):

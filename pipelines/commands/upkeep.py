@@ -63,10 +63,10 @@ def upkeep(
     for name in tables or []:
         if name not in TABLES:
             raise ConfigError(f"no table {name}{nearest(name, list(TABLES))}")
-    done = care.tend(settings, tables or [], datetime.now(UTC), output.note, dry=dry_run)
-    names = [field.name for field in fields(care.Tended)]
+    done = care.run_upkeep(settings, tables or [], datetime.now(UTC), output.note, dry=dry_run)
+    names = [field.name for field in fields(care.UpkeepOutcome)]
     rows = (asdict(tended) for tended in done)
-    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_worth=False)
+    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
 
 
 def rebuild(
@@ -96,7 +96,9 @@ def rebuild(
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.maintenance import rebuild as again  # noqa: PLC0415  imports pyspark
 
-    rows = again.rebuild(settings, again.Asked(table, first, last, size_s, yes), output.note)
+    rows = again.rebuild(
+        settings, again.RebuildRequest(table, first, last, size_s, yes), output.note
+    )
     output.note(f"{rows} rows written")
 
 
@@ -127,7 +129,7 @@ def backfill(
     from quotaflow.pipelines.jobs import selection  # noqa: PLC0415
     from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415
     from quotaflow.pipelines.maintenance import backfill as again  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines.streaming.time_ranges import Span  # noqa: PLC0415
+    from quotaflow.pipelines.streaming.time_ranges import TimeRange  # noqa: PLC0415
     from quotaflow.pipelines.warehouse.reader import nearest  # noqa: PLC0415
 
     known = list(again.jobs(settings))
@@ -135,7 +137,7 @@ def backfill(
         selection.refuse_off(JOBS[job], settings)
     if job not in known:
         raise ConfigError(f"no job {job} reads a topic{nearest(job, known)}")
-    added = again.backfill(settings, job, Span(first, last), size_s, output.note)
+    added = again.backfill(settings, job, TimeRange(first, last), size_s, output.note)
     output.note(f"{sum(added.values())} rows added")
     if added.get("telemetry_pushes"):
         since = f"{first:%Y-%m-%dT%H:%MZ}"

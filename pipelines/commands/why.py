@@ -9,7 +9,7 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.advice.why import Why
+    from quotaflow.pipelines.advice.why import ClientLimits
 
 _LIMIT_NAMES = (
     "client_id",
@@ -31,7 +31,7 @@ At = Annotated[
     str | None,
     typer.Option("--at", help="Up to when: 10m ago, or an ISO time; else the newest window."),
 ]
-Span = Annotated[str, typer.Option("--for", help="How far back from then: 30s, 5m, 1h.")]
+Lookback = Annotated[str, typer.Option("--for", help="How far back from then: 30s, 5m, 1h.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 def why(
     name: Name,
     at: At = None,
-    span: Span = "5m",
+    span: Lookback = "5m",
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     *,
@@ -72,10 +72,10 @@ def why(
         output.lines(values.json_line(row) for row in _objects(found, rows, told))
         return
     output.lines(_screen(found, told))
-    output.write(rows, _LIMIT_NAMES, by_worth=False)
+    output.write(rows, _LIMIT_NAMES, by_importance=False)
 
 
-def _screen(found: "Why", told: list[str]) -> list[str]:
+def _screen(found: "ClientLimits", told: list[str]) -> list[str]:
     lines = [f"{found.name}, {found.start:%Y-%m-%d %H:%M:%S} to {found.end:%H:%M:%S} UTC", ""]
     lines += [f"- {sentence}" for sentence in told]
     lines += ["", *(_client(row) for row in found.clients), ""]
@@ -90,9 +90,9 @@ def _client(row: dict[str, Any]) -> str:
 
 
 def _limit(row: dict[str, Any]) -> dict[str, Any]:
-    from quotaflow.pipelines.advice.why_text import entity_of, named  # noqa: PLC0415
+    from quotaflow.pipelines.advice.why_text import entity_text, quota_entity  # noqa: PLC0415
 
-    set_for = None if row["quota"] is None else named(entity_of(row))
+    set_for = None if row["quota"] is None else entity_text(quota_entity(row))
     shown = {name: row.get(name) for name in _LIMIT_NAMES}
     return shown | {
         "set_for": set_for,
@@ -102,6 +102,8 @@ def _limit(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _objects(found: "Why", rows: list[dict[str, Any]], told: list[str]) -> list[dict[str, Any]]:
+def _objects(
+    found: "ClientLimits", rows: list[dict[str, Any]], told: list[str]
+) -> list[dict[str, Any]]:
     span = {"name": found.name, "start": f"{found.start:%FT%TZ}", "end": f"{found.end:%FT%TZ}"}
     return [span | {"sentence": sentence} for sentence in told] + [span | row for row in rows]

@@ -1,39 +1,39 @@
 """conf/*.yaml as checked models: the sections, and what reads them."""
 
-from quotaflow.pipelines.config.alerts import Alerts
-from quotaflow.pipelines.config.checks import Health, Quality
+from quotaflow.pipelines.config.alerts import AlertsSection
+from quotaflow.pipelines.config.checks import HealthSection, QualitySection
 from quotaflow.pipelines.config.conf import Conf, load
-from quotaflow.pipelines.config.ingest import FetchSessions, Ingest, Payloads
-from quotaflow.pipelines.config.kafka import Kafka
-from quotaflow.pipelines.config.plan import Plan
-from quotaflow.pipelines.config.privacy import Privacy
-from quotaflow.pipelines.config.quotas import ProducerIds, Quotas
-from quotaflow.pipelines.config.replication import Replication
-from quotaflow.pipelines.config.results import Prices, Results
-from quotaflow.pipelines.config.runtime import Spark, Warehouse, expanded, home
+from quotaflow.pipelines.config.ingest import FetchSessionsSection, IngestSection, PayloadsSection
+from quotaflow.pipelines.config.kafka import KafkaSection
+from quotaflow.pipelines.config.plan import PlanSection
+from quotaflow.pipelines.config.privacy import PrivacySection
+from quotaflow.pipelines.config.quotas import ProducerIdsSection, QuotasSection
+from quotaflow.pipelines.config.replication import ReplicationSection
+from quotaflow.pipelines.config.results import PricesSection, ResultsSection
+from quotaflow.pipelines.config.runtime import SparkSection, WarehouseSection, expanded, home
 from quotaflow.pipelines.config.secrets import Secrets
-from quotaflow.pipelines.config.upkeep import Upkeep
+from quotaflow.pipelines.config.upkeep import UpkeepSection
 
 __all__ = [
-    "Alerts",
+    "AlertsSection",
     "Conf",
-    "FetchSessions",
-    "Health",
-    "Ingest",
-    "Kafka",
-    "Payloads",
-    "Plan",
-    "Prices",
-    "Privacy",
-    "ProducerIds",
-    "Quality",
-    "Quotas",
-    "Replication",
-    "Results",
+    "FetchSessionsSection",
+    "HealthSection",
+    "IngestSection",
+    "KafkaSection",
+    "PayloadsSection",
+    "PlanSection",
+    "PricesSection",
+    "PrivacySection",
+    "ProducerIdsSection",
+    "QualitySection",
+    "QuotasSection",
+    "ReplicationSection",
+    "ResultsSection",
     "Secrets",
-    "Spark",
-    "Upkeep",
-    "Warehouse",
+    "SparkSection",
+    "UpkeepSection",
+    "WarehouseSection",
     "expanded",
     "home",
     "load",

@@ -5,14 +5,14 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from quotaflow.pipelines.config.base import Bound, Positive, Section, like
-from quotaflow.udfs.rules.alert import Rule
+from quotaflow.pipelines.config.base import Bound, Positive, Section, matches
+from quotaflow.udfs.rules.alert import ThresholdRule
 
 # org.apache.kafka.producer. and the like: what Kafka's metric names begin with.
 _KIND = 4
 
 
-class Alert(Section):
+class AlertRule(Section):
     """When readings of clients' metrics are an alert (KIP-714).
 
     `metric` is a name, * standing for any text; `labels` are attributes the point must have. One of
@@ -23,17 +23,17 @@ class Alert(Section):
     """
 
     name: Annotated[
-        str, like(r"[\w.-]{1,64}", "write up to 64 letters, digits, . _ -, such as queue-time")
+        str, matches(r"[\w.-]{1,64}", "write up to 64 letters, digits, . _ -, such as queue-time")
     ]
     metric: str = Field(min_length=1)
     labels: dict[str, str] = Field(default_factory=dict)
     above: Bound | None = None
     below: Bound | None = None
     clear: Bound | None = None
-    hold_s: Annotated[int, Field(ge=0)] = 180
+    for_s: Annotated[int, Field(ge=0)] = 180
     stale_s: Positive = 600
-    ask_metrics: list[str] | None = None
-    ask_interval_s: Annotated[int, Field(ge=1, le=300)] = 10
+    subscribe_metrics: list[str] | None = None
+    subscribe_interval_s: Annotated[int, Field(ge=1, le=300)] = 10
 
     @field_validator("ask_metrics")
     @classmethod
@@ -46,29 +46,29 @@ class Alert(Section):
         return metrics
 
     @property
-    def asked(self) -> list[str]:
+    def subscribed_prefixes(self) -> list[str]:
         """Prefixes an open alert asks for: without ask_metrics all of the metric's own kind."""
-        if self.ask_metrics is not None:
-            return self.ask_metrics
+        if self.subscribe_metrics is not None:
+            return self.subscribe_metrics
         parts = self.metric.partition("*")[0].split(".")
         return [".".join(parts[:_KIND]) + "."] if len(parts) > _KIND else []
 
     @model_validator(mode="after")
-    def _one_bound(self) -> "Alert":
+    def _one_bound(self) -> "AlertRule":
         if (self.above is None) == (self.below is None):
             raise ValueError(f"{self.name}: give one bound, above or below")
         self.rule()
         return self
 
-    def rule(self) -> Rule:
+    def rule(self) -> ThresholdRule:
         """The rule as the walk over readings takes it."""
         bound = float(self.below if self.above is None else self.above)  # type: ignore[arg-type]
         back = -abs(bound) / 10 if self.above is not None else abs(bound) / 10
-        return Rule(
+        return ThresholdRule(
             name=self.name,
             bound=bound,
             clear=bound + back if self.clear is None else self.clear,
-            hold_ms=1_000 * self.hold_s,
+            for_ms=1_000 * self.for_s,
             stale_ms=1_000 * self.stale_s,
             is_above=self.above is not None,
         )
@@ -81,23 +81,23 @@ class Webhook(Section):
     events and sums up the rest; what happened more than `max_age_s` ago is not told any more.
     """
 
-    url: Annotated[str, like("(env|secret):.+", "write env:NAME or secret:scope/key")]
+    url: Annotated[str, matches("(env|secret):.+", "write env:NAME or secret:scope/key")]
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 10.0
     tries: Annotated[int, Field(ge=1, le=10)] = 3
-    most: Annotated[int, Field(ge=1, le=1_000)] = 20
+    max_events: Annotated[int, Field(ge=1, le=1_000)] = 20
     max_age_s: Positive = 86_400
 
 
-class Alerts(Section):
+class AlertsSection(Section):
     """What is watched in clients' metrics, and whom a webhook tells of what needs a person.
 
     The default rule is the example of KIP-714.
     """
 
     webhook: Webhook | None = None
-    rules: list[Alert] = Field(
+    rules: list[AlertRule] = Field(
         default_factory=lambda: [
-            Alert(
+            AlertRule(
                 name="producer-queue-time",
                 metric="org.apache.kafka.producer.record.queue.time.avg",
                 above=5_000.0,
@@ -107,7 +107,7 @@ class Alerts(Section):
 
     @field_validator("rules")
     @classmethod
-    def _names_differ(cls, rules: list[Alert]) -> list[Alert]:
+    def _names_differ(cls, rules: list[AlertRule]) -> list[AlertRule]:
         names = [rule.name for rule in rules]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

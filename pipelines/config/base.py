@@ -41,12 +41,12 @@ def bare(user: str) -> str:
     return user
 
 
-def like(pattern: str, said: str) -> AfterValidator:
+def matches(pattern: str, message: str) -> AfterValidator:
     """Refuses text of another form; `said` is what to write, in words and with an example."""
 
     def checked(text: str) -> str:
         if not re.fullmatch(pattern, text):
-            raise ValueError(said)
+            raise ValueError(message)
         return text
 
     return AfterValidator(checked)

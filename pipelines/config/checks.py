@@ -9,7 +9,7 @@ from quotaflow.pipelines.config.base import Positive, Section
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Health(Section):
+class HealthSection(Section):
     """From when on `quotaflow status` calls something unwell, and `doctor` warns.
 
     A job that did not look at its source for `max_silence_s`; whose facts wait unread, or whose
@@ -24,7 +24,7 @@ class Health(Section):
     min_free_share: Share = 0.1
 
 
-class Quality(Section):
+class QualitySection(Section):
     """Where `quotaflow check` writes its pages, and whether a plan needs tables that were checked.
 
     `data_docs` is a folder, beside the tables where conf names none. With `required` a plan takes

@@ -10,23 +10,23 @@ from typing import Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from quotaflow.pipelines.config.alerts import Alerts
+from quotaflow.pipelines.config.alerts import AlertsSection
 from quotaflow.pipelines.config.base import Section, problems
-from quotaflow.pipelines.config.checks import Health, Quality
-from quotaflow.pipelines.config.ingest import FetchSessions, Ingest, Payloads
-from quotaflow.pipelines.config.kafka import Kafka
+from quotaflow.pipelines.config.checks import HealthSection, QualitySection
+from quotaflow.pipelines.config.ingest import FetchSessionsSection, IngestSection, PayloadsSection
+from quotaflow.pipelines.config.kafka import KafkaSection
 from quotaflow.pipelines.config.overrides import override, read
-from quotaflow.pipelines.config.plan import Plan
-from quotaflow.pipelines.config.privacy import Privacy
-from quotaflow.pipelines.config.quotas import ProducerIds, Quotas
-from quotaflow.pipelines.config.replication import Replication
-from quotaflow.pipelines.config.results import Prices, Racks, Results
-from quotaflow.pipelines.config.runtime import Spark, Warehouse
+from quotaflow.pipelines.config.plan import PlanSection
+from quotaflow.pipelines.config.privacy import PrivacySection
+from quotaflow.pipelines.config.quotas import ProducerIdsSection, QuotasSection
+from quotaflow.pipelines.config.replication import ReplicationSection
+from quotaflow.pipelines.config.results import PricesSection, Racks, ResultsSection
+from quotaflow.pipelines.config.runtime import SparkSection, WarehouseSection
 from quotaflow.pipelines.config.secrets import (
     Secrets,
     in_scope,
 )
-from quotaflow.pipelines.config.upkeep import Upkeep
+from quotaflow.pipelines.config.upkeep import UpkeepSection
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.udfs.rules.pseudonym import ADDRESS
 
@@ -34,25 +34,25 @@ from quotaflow.udfs.rules.pseudonym import ADDRESS
 class Conf(Section):
     """Everything a job needs to know, with the defaults of each section."""
 
-    kafka: Kafka = Kafka()
+    kafka: KafkaSection = KafkaSection()
     secrets: Secrets = Secrets()
-    warehouse: Warehouse = Warehouse()
-    ingest: Ingest = Ingest()
-    payloads: Payloads = Payloads()
-    producer_ids: ProducerIds = ProducerIds()
-    quotas: Quotas = Quotas()
-    fetch_sessions: FetchSessions = FetchSessions()
-    alerts: Alerts = Alerts()
-    results: Results = Results()
-    prices: Prices = Prices()
+    warehouse: WarehouseSection = WarehouseSection()
+    ingest: IngestSection = IngestSection()
+    payloads: PayloadsSection = PayloadsSection()
+    producer_ids: ProducerIdsSection = ProducerIdsSection()
+    quotas: QuotasSection = QuotasSection()
+    fetch_sessions: FetchSessionsSection = FetchSessionsSection()
+    alerts: AlertsSection = AlertsSection()
+    results: ResultsSection = ResultsSection()
+    prices: PricesSection = PricesSection()
     racks: Racks = Field(default_factory=dict)
-    replication: Replication = Replication()
-    plan: Plan = Plan()
-    privacy: Privacy = Privacy()
-    health: Health = Health()
-    quality: Quality = Quality()
-    upkeep: Upkeep = Upkeep()
-    spark: Spark = Spark()
+    replication: ReplicationSection = ReplicationSection()
+    plan: PlanSection = PlanSection()
+    privacy: PrivacySection = PrivacySection()
+    health: HealthSection = HealthSection()
+    quality: QualitySection = QualitySection()
+    upkeep: UpkeepSection = UpkeepSection()
+    spark: SparkSection = SparkSection()
 
     @model_validator(mode="before")
     @classmethod

@@ -41,7 +41,7 @@ Sampling = Annotated[dict[str, float], AfterValidator(_checked)]
 """API -> which part of its lines is kept."""
 
 
-class FetchSessions(Section):
+class FetchSessionsSection(Section):
     """How long fetch sessions (KIP-227) are followed, and how many.
 
     One that nobody used for `idle_s` counts as gone. Of each broker's the newest
@@ -53,7 +53,7 @@ class FetchSessions(Section):
     slots_per_broker: Positive = 2_000
 
 
-class Ingest(Section):
+class IngestSection(Section):
     """What is read, and how much at once; a topic that is null is a way in switched off.
 
     `shippers` names the client ids whose own requests are left out (the recursion trap);
@@ -76,7 +76,7 @@ class Ingest(Section):
     sampling: Sampling = Field(default_factory=dict)
 
 
-class Payloads(Section):
+class PayloadsSection(Section):
     """Bounds on what one telemetry payload may cost."""
 
     max_decoded_bytes: Positive = 16 * 1024 * 1024

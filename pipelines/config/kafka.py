@@ -57,7 +57,7 @@ def _none_of(key: str, value: str, known: tuple[str, ...]) -> Iterator[str]:
         yield f"{key} {value} is none of {', '.join(known)}{hint}"
 
 
-class Kafka(Section):
+class KafkaSection(Section):
     """How to reach the cluster: any Kafka client property, secrets as env:NAME or secret:scope/key.
 
     `cluster_id` pins the cluster the conf means; a broker of another cluster is refused. A login
@@ -89,7 +89,7 @@ class Kafka(Section):
         return properties | ({"security.protocol": protocol} if protocol in PROTOCOLS else {})
 
     @model_validator(mode="after")
-    def _no_wrong_values(self) -> "Kafka":
+    def _no_wrong_values(self) -> "KafkaSection":
         literal = [p for item in self.properties.items() if (p := literal_secret_problem(*item))]
         wrong = [*literal, *problems(self.properties)]
         if wrong:

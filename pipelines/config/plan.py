@@ -22,7 +22,7 @@ Manager = Literal[
 """The kinds of programs that the view co_managers tells apart."""
 
 
-class Plan(Section):
+class PlanSection(Section):
     """What a plan never touches, and how much it may do.
 
     `excluded_principals` as Kafka prints them, such as User:broker; the login of this conf is left
@@ -41,14 +41,14 @@ class Plan(Section):
     excluded_principals: list[Principal] = Field(
         default_factory=lambda: ["User:ANONYMOUS", "User:admin", "User:broker"]
     )
-    asked_for_s: Positive = 3_600
+    violation_lookback_s: Positive = 3_600
     max_subscriptions: Positive = 50
     lease_s: LeaseSeconds = 3_600
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    most_step: Annotated[float, Field(gt=1, le=10)] = 2.0
-    hold_s: Annotated[int, Field(ge=0)] = 180
-    most_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    fewest: Positive = 3
+    max_step_factor: Annotated[float, Field(gt=1, le=10)] = 2.0
+    cooldown_s: Annotated[int, Field(ge=0)] = 180
+    max_entity_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    min_entities: Positive = 3
     max_input_age_s: Positive = 900
     max_plan_age_s: Positive = 86_400
     tolerated_managers: list[Manager] = Field(

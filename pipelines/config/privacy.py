@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from quotaflow.pipelines.config import secrets
-from quotaflow.pipelines.config.base import Section, like
+from quotaflow.pipelines.config.base import Section, matches
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.udfs.rules.pseudonym import LEAST_KEY_BYTES, Pseudonyms
+from quotaflow.udfs.rules.pseudonym import MIN_KEY_BYTES, Pseudonyms
 
 Column = Literal["client_address", "client_id"]
 
 
-class Privacy(Section):
+class PrivacySection(Section):
     """With a `key` (env:NAME or secret:scope/key) these columns hold pseudonyms, from ingest on.
 
     `key_id` stands in every pseudonym: give another with another key. Tables written before keep
@@ -21,7 +21,7 @@ class Privacy(Section):
 
     key: str | None = None
     key_id: Annotated[
-        str, like("[a-z0-9]{1,16}", "write up to 16 small letters and digits, such as k2")
+        str, matches("[a-z0-9]{1,16}", "write up to 16 small letters and digits, such as k2")
     ] = "k1"
     columns: list[Column] = Field(default=["client_address", "client_id"], min_length=1)
 
@@ -41,9 +41,9 @@ class Privacy(Section):
         if self.key is None:
             return None
         key = secrets.look_up("privacy.key", self.key).encode()
-        if len(key) < LEAST_KEY_BYTES:
+        if len(key) < MIN_KEY_BYTES:
             raise ConfigError(
-                f"privacy.key has {len(key)} bytes, at least {LEAST_KEY_BYTES} are needed: "
+                f"privacy.key has {len(key)} bytes, at least {MIN_KEY_BYTES} are needed: "
                 "take openssl rand -hex 32"
             )
         return Pseudonyms(key, self.key_id, frozenset(self.columns))

@@ -4,16 +4,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
 
-from quotaflow.pipelines.config.base import Positive, PositiveRate, Section, bare, like
+from quotaflow.pipelines.config.base import Positive, PositiveRate, Section, bare, matches
 
 # Tokens are integer thousandths: under the least they would be none, over the most sums overflow.
 LEAST_IDS_PER_S, MOST_IDS_PER_S = 0.001, 1_000_000
 _ALL = "*"
 
-_User = Annotated[str, AfterValidator(bare), like(r"[^\n]+", "write a name, in one line")]
+_User = Annotated[str, AfterValidator(bare), matches(r"[^\n]+", "write a name, in one line")]
 
 
-class ProducerIds(Section):
+class ProducerIdsSection(Section):
     """Producer-id quotas (KIP-936), which stock Kafka cannot hold, and the rule's windows.
 
     `quotas` maps a user (alice, not User:alice) to producer ids per second and broker.
@@ -34,7 +34,7 @@ class ProducerIds(Section):
         return {bare(user): rate for user, rate in quotas.items()}
 
 
-class Quotas(Section):
+class QuotasSection(Section):
     """Client quotas: their windows at the brokers, and what is advised from their use.
 
     Windows are the broker's quota.window.num and quota.window.size.seconds. A quota is advised from
@@ -57,6 +57,6 @@ class Quotas(Section):
         return users
 
     @property
-    def span_s(self) -> int:
+    def rate_period_s(self) -> int:
         """How long a rate is measured over."""
         return self.num_windows * self.window_ms // 1_000

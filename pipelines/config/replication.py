@@ -5,13 +5,13 @@ from typing import Annotated
 from pydantic import Field
 
 from quotaflow.pipelines.config.base import LeaseSeconds, Positive, PositiveRate, Principal, Section
-from quotaflow.udfs.rules.throttle_rate import Bounds
+from quotaflow.udfs.rules.throttle_rate import RatePolicy
 
 # Keys of --set are text.
 _Node = Annotated[int, Field(ge=0, strict=False)]
 
 
-class Replication(Section):
+class ReplicationSection(Section):
     """Capacity of brokers in bytes/s and direction, and how near a throttle may go to it.
 
     `brokers` are those whose capacity differs. Without one, a broker is taken to carry the most it
@@ -29,21 +29,21 @@ class Replication(Section):
     brokers: dict[_Node, PositiveRate] = Field(default_factory=dict)
     share: Annotated[float, Field(gt=0, le=1)] = 0.9
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    most_step: Annotated[float, Field(gt=1, le=10)] = 2.0
-    hold_s: Positive = 180
+    max_step_factor: Annotated[float, Field(gt=1, le=10)] = 2.0
+    cooldown_s: Positive = 180
     network_bytes_per_s: PositiveRate | None = None
-    left_over_s: Positive = 600
+    stale_throttle_s: Positive = 600
     produce_p99_ms: PositiveRate = 1_000
     fetch_p99_ms: PositiveRate = 500
-    p99_rise: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 2.0
+    p99_rise_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 2.0
     manage: bool = False
     lease_s: LeaseSeconds = 3_600
     clean_up_principals: list[Principal] = Field(default_factory=list)
 
     @property
-    def bounds(self) -> Bounds:
+    def rate_policy(self) -> RatePolicy:
         """As the rule takes them."""
-        return Bounds(self.share, self.hysteresis, self.most_step, self.hold_s)
+        return RatePolicy(self.share, self.hysteresis, self.max_step_factor, self.cooldown_s)
 
     def capacity(self, broker_id: int) -> float | None:
         """Of a broker, by conf alone."""

@@ -5,15 +5,15 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from quotaflow.pipelines.config.base import Positive, Section, like
+from quotaflow.pipelines.config.base import Positive, Section, matches
 
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Prices(Section):
+class PricesSection(Section):
     """What a GiB costs: produced, consumed, and on top of that between racks."""
 
-    currency: Annotated[str, like("[A-Z]{3}", "write three letters, such as EUR")] = "USD"
+    currency: Annotated[str, matches("[A-Z]{3}", "write three letters, such as EUR")] = "USD"
     produced_per_gib: Price = 0.0
     consumed_per_gib: Price = 0.0
     cross_rack_per_gib: Price = 0.0
@@ -38,7 +38,7 @@ Racks = Annotated[dict[str, Annotated[str, Field(min_length=1)]], AfterValidator
 """Rack by network (CIDR): of the networks that hold a client's address the narrowest counts."""
 
 
-class Results(Section):
+class ResultsSection(Section):
     """How long facts may be late and still correct a result, and when a plan may trust one."""
 
     max_lateness_s: Positive = 3_600

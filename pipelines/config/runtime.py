@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from quotaflow.pipelines.config.base import Section, like
+from quotaflow.pipelines.config.base import Section, matches
 from quotaflow.pipelines.config.secrets import SHOWN_SECRET
 from quotaflow.pipelines.errors import ConfigError
 
@@ -30,7 +30,7 @@ def home() -> Path:
     return expanded(os.environ.get("QUOTAFLOW_HOME") or "~/.quotaflow", "QUOTAFLOW_HOME")
 
 
-class Warehouse(Section):
+class WarehouseSection(Section):
     """Where the Delta tables are: a folder, or a Unity Catalog schema; and their checkpoints.
 
     Those of a catalog are in the volume `checkpoints` of its schema where nothing else is named.
@@ -38,7 +38,7 @@ class Warehouse(Section):
 
     path: str | None = None
     catalog_schema: (
-        Annotated[str, like(r"\w+\.\w+", "write catalog.schema, such as main.quotaflow")] | None
+        Annotated[str, matches(r"\w+\.\w+", "write catalog.schema, such as main.quotaflow")] | None
     ) = None
     checkpoints: str | None = None
 
@@ -53,7 +53,7 @@ class Warehouse(Section):
         return path
 
     @model_validator(mode="after")
-    def _one_place(self) -> "Warehouse":
+    def _one_place(self) -> "WarehouseSection":
         if self.path and self.catalog_schema:
             raise ValueError("path and catalog_schema exclude each other: name one")
         return self
@@ -73,10 +73,10 @@ class Warehouse(Section):
         return self.folder / "_checkpoints"
 
 
-class Spark(Section):
+class SparkSection(Section):
     """Passed to the local session; on Databricks the cluster's own settings hold."""
 
-    driver_memory: Annotated[str, like(r"\d+[mg]", "write 2g or 2048m")] = "2g"
+    driver_memory: Annotated[str, matches(r"\d+[mg]", "write 2g or 2048m")] = "2g"
     master: str = "local[*]"
     conf: dict[str, str] = Field(default_factory=dict)
 

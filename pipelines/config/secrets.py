@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from quotaflow.pipelines.config.base import Section, like
+from quotaflow.pipelines.config.base import Section, matches
 from quotaflow.pipelines.errors import ConfigError
 
 REFERENCES = _ENV, _IN_SCOPE = ("env:", "secret:")
@@ -148,6 +148,6 @@ class Secrets(Section):
     """Where secrets are on Databricks: `scope` is that of references without one (secret:key)."""
 
     scope: (
-        Annotated[str, like(r"[\w.@-]{1,128}", "write up to 128 letters, digits, . _ @ and -")]
+        Annotated[str, matches(r"[\w.@-]{1,128}", "write up to 128 letters, digits, . _ @ and -")]
         | None
     ) = None

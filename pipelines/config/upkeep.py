@@ -11,7 +11,7 @@ _FACTS = 30
 _RESULTS = 90
 _AUDIT = 1_095
 # Renewals of a lease are read for so long, twice the longest lease; what it holds stays anyway.
-LEAST_DAYS = {"config_changes": 2 * LONGEST_LEASE_S // 86_400}
+MIN_DAYS = {"config_changes": 2 * LONGEST_LEASE_S // 86_400}
 RETENTION_DAYS: dict[str, int | None] = {
     "requests": _FACTS,
     "telemetry_pushes": _FACTS,
@@ -53,11 +53,11 @@ RETENTION_DAYS: dict[str, int | None] = {
     "quality_results": _RESULTS,
 }
 """Days that rows are kept where conf says nothing else; None is for good."""
-STANDING = {"fetch_sessions", "client_subscriptions", "feedback_locks"}
+CURRENT_STATE_TABLES = {"fetch_sessions", "client_subscriptions", "feedback_locks"}
 """Tables that hold what stands now, and forget by themselves."""
 
 
-class Upkeep(Section):
+class UpkeepSection(Section):
     """How long rows are kept, by table and event_time, in whole days; null is for good.
 
     Of a table of snapshots only what ceased to hold is removed. Files that no version of a table
@@ -74,7 +74,7 @@ class Upkeep(Section):
         for table, kept in days.items():
             if table not in RETENTION_DAYS:
                 raise ValueError(f"no retention for {table}: {_hint(table)}")
-            least = LEAST_DAYS.get(table, 1)
+            least = MIN_DAYS.get(table, 1)
             if kept is not None and kept < least:
                 raise ValueError(f"{table} must be kept for {least} days at least, not {kept}")
         return days
@@ -85,7 +85,7 @@ class Upkeep(Section):
 
 
 def _hint(table: str) -> str:
-    if table in STANDING:
+    if table in CURRENT_STATE_TABLES:
         return "it keeps only what stands now"
     near = difflib.get_close_matches(table, RETENTION_DAYS, n=1)
     return f"did you mean {near[0]}?" if near else f"tables are {', '.join(RETENTION_DAYS)}"

@@ -11,7 +11,7 @@ _ASSUMED_BROKERS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Discovery:
     """A cluster's id, its brokers with their racks, and which of our topics there are already.
 
     Without an id nobody was asked: so many brokers are assumed.
@@ -27,10 +27,10 @@ class Found:
         return len(self.racks) or _ASSUMED_BROKERS
 
 
-OFFLINE = Found(None, {}, frozenset())
+OFFLINE = Discovery(None, {}, frozenset())
 
 
-def asked(conf: Conf) -> Found:
+def discover(conf: Conf) -> Discovery:
     """What the cluster of conf says; only reads. Raises KafkaError when it does not answer."""
     ingest = conf.ingest
     names = [ingest.request_log_topic, ingest.receiver_topic, ingest.otlp_topic]
@@ -42,4 +42,4 @@ def asked(conf: Conf) -> Found:
         except UnansweredError as error:
             raise KafkaError(f"the cluster did not tell its brokers: {error}") from None
     racks = {broker["broker_id"]: broker["rack"] for broker in brokers}
-    return Found(cluster.cluster_id, racks, frozenset(cluster.topics))
+    return Discovery(cluster.cluster_id, racks, frozenset(cluster.topics))

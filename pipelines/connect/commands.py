@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from quotaflow.pipelines.config import Conf, Ingest
-from quotaflow.pipelines.connect.cluster_discovery import Found
+from quotaflow.pipelines.config import Conf, IngestSection
+from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted, tool
 from quotaflow.schemas import acls
 from quotaflow.schemas.acls import CLUSTER, Acl
@@ -23,18 +23,18 @@ LOGINS: Mapping[str, tuple[str, ...]] = {
 """Variable of the script -> roles its login has: what writes to the cluster has one of its own."""
 
 
-def topics(conf: Conf, found: Found, connection: Connection) -> Iterator[str]:
+def topics(conf: Conf, discovery: Discovery, connection: Connection) -> Iterator[str]:
     """One command per topic of ours: makes it, or brings what is there to these configs."""
     for key, size in _MESSAGE_BYTES.items():
         name = getattr(conf.ingest, key)
         if name is None:
             continue
         configs = [f"max.message.bytes={size}", f"retention.ms={_TWO_DAYS_MS}"]
-        if name in found.topics:
+        if name in discovery.topics:
             words = [*tool("kafka-configs.sh", connection), "--alter", "--entity-type", "topics"]
             words += ["--entity-name", quoted(name), "--add-config", ",".join(configs)]
         else:
-            partitions = max(_FEWEST_PARTITIONS, found.broker_count)
+            partitions = max(_FEWEST_PARTITIONS, discovery.broker_count)
             words = [*tool("kafka-topics.sh", connection), "--create", "--topic", quoted(name)]
             words += ["--partitions", str(partitions), "--replication-factor", str(_REPLICAS)]
             words += [word for config in configs for word in ("--config", config)]
@@ -61,9 +61,9 @@ def _granted(login: str, of: list[Acl], connection: Connection) -> Iterator[str]
     yield f"# {command}" if first.is_optional else command
 
 
-def granted(principal: str, of: list[Acl], connection: Connection) -> str:
+def granted(principal: str, acls: list[Acl], connection: Connection) -> str:
     """The command that grants a principal these rights, all on one resource."""
-    return _grant(quoted(principal), of, connection)
+    return _grant(quoted(principal), acls, connection)
 
 
 def _grant(who: str, of: list[Acl], connection: Connection) -> str:
@@ -80,5 +80,5 @@ def _resource(acl: Acl) -> tuple[str, str, bool, bool]:
     return acl.resource_type, acl.name, acl.is_prefix, acl.is_optional
 
 
-def _names(ingest: Ingest) -> dict[str, str | None]:
+def _names(ingest: IngestSection) -> dict[str, str | None]:
     return {key: getattr(ingest, key) for key in acls.WAYS_IN}

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.connect.cluster_discovery import Found
+from quotaflow.pipelines.connect.cluster_discovery import Discovery
 
 _LOGIN = """\
     # security.protocol: SASL_SSL
@@ -35,12 +35,12 @@ _REST = """\
 """
 
 
-def text(conf: Conf, found: Found, now: datetime) -> str:
+def text(conf: Conf, discovery: Discovery, now: datetime) -> str:
     """A conf that holds what was set of `conf` and pins the cluster that was found."""
-    return "".join(_lines(conf, found, now))
+    return "".join(_lines(conf, discovery, now))
 
 
-def _lines(conf: Conf, found: Found, now: datetime) -> Iterator[str]:
+def _lines(conf: Conf, found: Discovery, now: datetime) -> Iterator[str]:
     yield f"# Made by quotaflow init at {now:%Y-%m-%d %H:%M} UTC. Secrets stand here by reference\n"
     yield "# only. What is commented out is the default; unknown keys are refused.\n"
     yield "kafka:\n"
@@ -77,7 +77,7 @@ def _others(conf: Conf) -> Iterator[str]:
         yield _yaml(given, 0)
 
 
-def _racks(conf: Conf, found: Found) -> Iterator[str]:
+def _racks(conf: Conf, found: Discovery) -> Iterator[str]:
     racks = sorted({rack for rack in found.racks.values() if rack})
     if racks and not conf.racks:
         yield f"# racks:                        # of clients that tell none; brokers': {racks}\n"

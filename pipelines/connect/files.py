@@ -7,7 +7,7 @@ from pathlib import Path
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.connect import commands, conf_file
-from quotaflow.pipelines.connect.cluster_discovery import Found
+from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.kafka_configs import quoted
@@ -21,7 +21,7 @@ _PIPELINE = "User:quotaflow"
 _EXECUTABLE, _READABLE = 0o755, 0o644
 
 
-def made(conf: Conf, found: Found, now: datetime) -> dict[str, str]:
+def render(conf: Conf, discovery: Discovery, now: datetime) -> dict[str, str]:
     """Path within the folder -> content."""
     package = resources.files("quotaflow.broker")
     names = [*_OF_BROKERS, *(_OF_RECEIVER if conf.ingest.receiver_topic else ())]
@@ -29,8 +29,8 @@ def made(conf: Conf, found: Found, now: datetime) -> dict[str, str]:
     if conf.ingest.receiver_topic:
         of_brokers["broker/server.properties"] = _server_properties(conf)
     return {
-        "conf.yaml": conf_file.text(conf, found, now),
-        "topics.sh": _topics(conf, found),
+        "conf.yaml": conf_file.text(conf, discovery, now),
+        "topics.sh": _topics(conf, discovery),
         "acls.sh": _acls(conf),
         **of_brokers,
         "NEXT.md": _next(conf),
@@ -58,7 +58,7 @@ def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> N
         raise ConfigError(f"cannot write to {folder}: {error.strerror}") from None
 
 
-def _topics(conf: Conf, found: Found) -> str:
+def _topics(conf: Conf, found: Discovery) -> str:
     lines = commands.topics(conf, found, planning.connection(conf))
     what = (
         "The topics quotaflow reads. One replica each on the cluster that is observed: followers'\n"

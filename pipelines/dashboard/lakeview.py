@@ -123,19 +123,19 @@ class Table:
     """Rows as they come; what clients named is never taken for HTML."""
 
     title: str
-    of: Dataset
+    columns_of: Dataset
     width: int = WIDTH
     height: int = 7
 
     @property
     def dataset(self) -> str:
         """The name of its dataset."""
-        return self.of.name
+        return self.columns_of.name
 
     @property
     def fields(self) -> tuple[str, ...]:
         """Of its dataset, from left to right."""
-        return self.of.columns
+        return self.columns_of.columns
 
     @property
     def json(self) -> Json:

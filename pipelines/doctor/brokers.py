@@ -8,7 +8,7 @@ from typing import Any
 from kafka import errors as kafka_errors
 from kafka.protocol import admin as requests
 
-from quotaflow.pipelines.doctor.cluster_probe import Asked
+from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
 from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.kafka_configs import tool
@@ -22,23 +22,23 @@ _NEEDS_DESCRIBE = "grant Describe on the cluster"
 _NEEDS_DESCRIBE_CONFIGS = "grant DescribeConfigs on the cluster"
 
 
-def findings(asked: Asked) -> Iterator[Finding]:
+def findings(probe: Probe) -> Iterator[Finding]:
     """What every broker must do for this pipeline."""
     try:
-        brokers = [b["broker_id"] for b in asked.state.brokers() if not b["is_fenced"]]
+        brokers = [b["broker_id"] for b in probe.state.brokers() if not b["is_fenced"]]
     except UnansweredError as error:
         yield refused("brokers", str(error), "is the cluster up?")
         return
-    told, silent = _versions(asked, brokers)
+    told, silent = _versions(probe, brokers)
     yield _reached(brokers, silent)
-    yield _version(asked, [of.broker_version_str for of in told.values()])
+    yield _version(probe, [of.broker_version_str for of in told.values()])
     yield _receiver({broker: set(of.api_versions) for broker, of in told.items()})
-    yield _subscriptions(asked)
-    yield _logging(asked, list(told))
-    yield _clock(asked)
+    yield _subscriptions(probe)
+    yield _logging(probe, list(told))
+    yield _clock(probe)
 
 
-def _versions(asked: Asked, brokers: list[int]) -> tuple[dict[int, Any], dict[int, str]]:
+def _versions(asked: Probe, brokers: list[int]) -> tuple[dict[int, Any], dict[int, str]]:
     """What each broker said to a connection of its own, and why some could not be reached."""
     told, silent = dict[int, Any](), dict[int, str]()
     for broker_id in brokers:
@@ -57,7 +57,7 @@ def _reached(brokers: list[int], silent: dict[int, str]) -> Finding:
     return Finding("brokers", BAD, seen, remedy)
 
 
-def _version(asked: Asked, versions: list[str]) -> Finding:
+def _version(asked: Probe, versions: list[str]) -> Finding:
     try:
         found = asked.client.describe_features()
     except kafka_errors.KafkaError as error:
@@ -81,7 +81,7 @@ def _receiver(apis: dict[int, set[int]]) -> Finding:
     return Finding("receiver", WARNING, f"no telemetry receiver on {_listed(without)}", remedy)
 
 
-def _subscriptions(asked: Asked) -> Finding:
+def _subscriptions(asked: Probe) -> Finding:
     try:
         names = asked.state.config_names(CLIENT_METRICS)
     except UnansweredError as error:
@@ -94,7 +94,7 @@ def _subscriptions(asked: Asked) -> Finding:
     return Finding("subscriptions", WARNING, "no client is asked for metrics", remedy)
 
 
-def _logging(asked: Asked, brokers: list[int]) -> Finding:
+def _logging(asked: Probe, brokers: list[int]) -> Finding:
     """The level of each broker's request logger, which only that broker knows."""
     levels = Counter[str]()
     off = []
@@ -102,7 +102,7 @@ def _logging(asked: Asked, brokers: list[int]) -> Finding:
         for answer in asked.state.configs(BROKER_LOGGER, [str(broker_id)], broker_id):
             if answer.reason:
                 return refused("request logger", answer.reason, _NEEDS_DESCRIBE_CONFIGS)
-            level = {c.name: c.value for c in answer.found}.get(REQUEST_LOGGER.key, "not set")
+            level = {c.name: c.value for c in answer.content}.get(REQUEST_LOGGER.key, "not set")
             levels[level] += 1
             off += [] if level in LOGGING_LEVELS else [broker_id]
     told = ", ".join(f"{level} on {n}" for level, n in sorted(levels.items()))
@@ -112,7 +112,7 @@ def _logging(asked: Asked, brokers: list[int]) -> Finding:
     return Finding("request logger", WARNING, f"{told}: off on {_listed(off)}", remedy)
 
 
-def _clock(asked: Asked) -> Finding:
+def _clock(asked: Probe) -> Finding:
     """The controller's clock against ours: it tells when it was last caught up, which is now."""
     topic = requests.DescribeQuorumRequest.TopicData
     partition = topic.PartitionData(partition_index=0)

@@ -16,14 +16,14 @@ _WAIT_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Probe:
     """Conf, kafka-python's client, and the same by requests of our own."""
 
     conf: Conf
     client: KafkaAdminClient
     state: ClusterState
 
-    def hidden(self, topics: Iterable[str]) -> frozenset[str]:
+    def unauthorized_topics(self, topics: Iterable[str]) -> frozenset[str]:
         """Which of these topics this login may not see, be they there or not."""
         names = [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
@@ -36,8 +36,8 @@ class Asked:
 
 
 @contextmanager
-def asking(conf: Conf) -> Iterator[Asked]:
+def open_probe(conf: Conf) -> Iterator[Probe]:
     """A client for the cluster of conf."""
     bounds = {"request_timeout_ms": _WAIT_MS, "client_id": "quotaflow-doctor"}
     with admin.client(conf.kafka.properties, **bounds) as client:
-        yield Asked(conf, client, ClusterState(sender(client)))
+        yield Probe(conf, client, ClusterState(sender(client)))

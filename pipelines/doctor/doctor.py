@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor import machine, stored_tables
-from quotaflow.pipelines.doctor.finding import BAD, OK, Finding, of_error
+from quotaflow.pipelines.doctor.finding import BAD, OK, Finding, from_error
 from quotaflow.pipelines.errors import QuotaflowError
 
 
@@ -19,17 +19,17 @@ def examine(conf: Conf) -> Iterator[Finding]:
 def _cluster(conf: Conf) -> Iterator[Finding]:
     # kafka-python is slow to import.
     from quotaflow.pipelines.doctor import brokers, request_log, rights, topics  # noqa: PLC0415
-    from quotaflow.pipelines.doctor.cluster_probe import asking  # noqa: PLC0415
+    from quotaflow.pipelines.doctor.cluster_probe import open_probe  # noqa: PLC0415
     from quotaflow.pipelines.kafka import admin  # noqa: PLC0415
 
     servers = conf.kafka.properties.get("bootstrap.servers", "no bootstrap.servers")
     try:
-        cluster = admin.describe(conf.kafka.properties, topics.named(conf))
+        cluster = admin.describe(conf.kafka.properties, topics.configured_topics(conf))
     except QuotaflowError as error:
-        yield of_error("cluster", error)
+        yield from_error("cluster", error)
         return
     yield _identity(conf, cluster.cluster_id, servers)
-    with asking(conf) as asked:
+    with open_probe(conf) as asked:
         yield from brokers.findings(asked)
         yield from rights.findings(asked)
         yield from topics.findings(asked, cluster)

@@ -17,19 +17,19 @@ class Finding:
 
     subject: str
     state: str
-    seen: str
+    observed: str
     remedy: str = ""
 
 
-def tried(subject: str, look: Callable[[], str]) -> Finding:
+def from_check(subject: str, check: Callable[[], str]) -> Finding:
     """What a look saw, or the error it raised."""
     try:
-        return Finding(subject, OK, look())
+        return Finding(subject, OK, check())
     except QuotaflowError as error:
-        return of_error(subject, error)
+        return from_error(subject, error)
 
 
-def of_error(subject: str, error: QuotaflowError) -> Finding:
+def from_error(subject: str, error: QuotaflowError) -> Finding:
     """Our errors end in what to do, after their last colon."""
     seen, _, remedy = str(error).rpartition(": ")
     return Finding(subject, BAD, seen or remedy, remedy if seen else "")

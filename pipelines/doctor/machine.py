@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, of_error, tried
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, from_check, from_error
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.spark import jars, java, session
@@ -22,9 +22,9 @@ _NO_ROOM = 0.02
 
 def findings(conf: Conf) -> Iterator[Finding]:
     """Whether jobs can run here at all, and how long."""
-    whose = session.whose()
+    whose = session.owner()
     if whose is None:
-        yield tried("JDK", lambda: f"{java.java()}, version {java.OLDEST} or newer")
+        yield from_check("JDK", lambda: f"{java.java()}, version {java.OLDEST} or newer")
         yield _jars()
     else:
         yield Finding("Spark", OK, whose)
@@ -54,7 +54,7 @@ def _jars() -> Finding:
     try:
         folder = jars.cache_folder() / "jars"
     except ConfigError as error:
-        return of_error("jars for Spark", error)
+        return from_error("jars for Spark", error)
     if any(folder.glob("spark-jars-*/checked.json")):
         return Finding("jars for Spark", OK, f"fetched and checked, in {folder}")
     remedy = "the first `quotaflow run` fetches them from Maven Central; later runs work offline"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quotaflow.pipelines.doctor.cluster_probe import Asked
-from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, of_error
+from quotaflow.pipelines.doctor.cluster_probe import Probe
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, from_error
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.kafka import tail
 from quotaflow.pipelines.kafka.admin import Cluster
@@ -21,7 +21,7 @@ _LAYOUT = "use broker/log4j2.yaml, and a shipper that sends one record per line"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SampledLine:
     """A record as far as doctor looks: its form, or why it is none; what it tells of its broker.
 
     `ahead_ms`: how much later its broker's clock is than when the record was sent; the other way
@@ -34,18 +34,18 @@ class Line:
     is_whole: bool = False
 
 
-def findings(asked: Asked, cluster: Cluster) -> Iterator[Finding]:
+def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
     """What the newest records of the topic are."""
-    topic = cluster.topics.get(asked.conf.ingest.request_log_topic or "")
+    topic = cluster.topics.get(probe.conf.ingest.request_log_topic or "")
     if topic is None:
         return
     partitions = {topic.name: topic.partitions}
     try:
-        found = tail.newest(asked.conf.kafka.properties, partitions, _MOST, _WITHIN_S)
+        found = tail.newest(probe.conf.kafka.properties, partitions, _MOST, _WITHIN_S)
     except QuotaflowError as error:
-        yield of_error("log lines", error)
+        yield from_error("log lines", error)
         return
-    yield from of_records(found, asked.conf.ingest.max_clock_skew_s)
+    yield from of_records(found, probe.conf.ingest.max_clock_skew_s)
 
 
 def of_records(records: Sequence[Any], most_skew_s: int) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def of_records(records: Sequence[Any], most_skew_s: int) -> Iterator[Finding]:
     yield _clocks(lines, most_skew_s)
 
 
-def line(record: Any) -> Line:
+def line(record: Any) -> SampledLine:
     """One record of the topic."""
     text = (record.value or b"").decode("utf-8", "replace")
     form = "envelope" if _ENVELOPE.match(text) else "bare"
@@ -71,13 +71,13 @@ def line(record: Any) -> Line:
         request = told["r"] if form == "envelope" else told
         is_request = isinstance(request, dict) and "requestHeader" in request
     except (ValueError, KeyError, TypeError):
-        return Line("unreadable")
+        return SampledLine("unreadable")
     if not is_request:
-        return Line("unreadable")
+        return SampledLine("unreadable")
     whole = bool(request.get("request")) and "response" in request
     at = told.get("ts") if form == "envelope" else None
     ahead = at - record.timestamp if isinstance(at, int) else None
-    return Line(form, _broker(record, told, form), ahead, whole)
+    return SampledLine(form, _broker(record, told, form), ahead, whole)
 
 
 def _broker(record: Any, told: dict[str, Any], form: str) -> str:
@@ -87,7 +87,7 @@ def _broker(record: Any, told: dict[str, Any], form: str) -> str:
     return str(known) if str(known).isdecimal() else "unknown"
 
 
-def _forms(lines: list[Line]) -> Finding:
+def _forms(lines: list[SampledLine]) -> Finding:
     forms = Counter(each.form for each in lines)
     brokers = sorted({each.broker for each in lines if each.form != "unreadable"})
     in_order = sorted(forms.items(), key=lambda each: (-each[1], each[0]))
@@ -104,7 +104,7 @@ def _forms(lines: list[Line]) -> Finding:
     return Finding("log lines", OK, seen)
 
 
-def _bodies(lines: list[Line]) -> Finding:
+def _bodies(lines: list[SampledLine]) -> Finding:
     readable = [each for each in lines if each.form != "unreadable"]
     whole = sum(each.is_whole for each in readable)
     seen = f"{whole} of {len(readable)} have request and response"
@@ -114,7 +114,7 @@ def _bodies(lines: list[Line]) -> Finding:
     return Finding("log bodies", BAD, seen, remedy)
 
 
-def _clocks(lines: list[Line], most_s: int) -> Finding:
+def _clocks(lines: list[SampledLine], most_s: int) -> Finding:
     """A clock that is ahead; one that is behind looks like a line that was shipped late."""
     ahead: dict[str, float] = {}
     for each in lines:

@@ -8,7 +8,7 @@ from kafka.protocol import admin as requests
 from kafka.protocol.metadata import MetadataRequest
 
 from quotaflow.pipelines.connect.commands import granted
-from quotaflow.pipelines.doctor.cluster_probe import Asked
+from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
 from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.kafka_configs import Connection
@@ -55,13 +55,13 @@ class Allowed:
         return None
 
 
-def findings(asked: Asked) -> Iterator[Finding]:
+def findings(probe: Probe) -> Iterator[Finding]:
     """What each role would lack with this login."""
-    names = {key: getattr(asked.conf.ingest, key) for key in acls.WAYS_IN}
-    allowed = _allowed(asked, {name for name in names.values() if name})
-    principal = asked.conf.kafka.own_principal or "User:LOGIN"
+    names = {key: getattr(probe.conf.ingest, key) for key in acls.WAYS_IN}
+    allowed = _allowed(probe, {name for name in names.values() if name})
+    principal = probe.conf.kafka.own_principal or "User:LOGIN"
     for role in _ROLES:
-        yield of_role(role, acls.needed(role, names), allowed, _how(asked, principal))
+        yield of_role(role, acls.needed(role, names), allowed, _how(probe, principal))
 
 
 def of_role(role: str, needed: tuple[Acl, ...], allowed: Allowed, how: "Granting") -> Finding:
@@ -88,10 +88,10 @@ class Granting:
     principal: str
     connection: Connection
 
-    def commands(self, lacks: list[Acl]) -> str:
+    def commands(self, missing: list[Acl]) -> str:
         """One command per resource."""
         by_resource: dict[tuple[str, str], list[Acl]] = {}
-        for acl in lacks:
+        for acl in missing:
             by_resource.setdefault((acl.resource_type, acl.name), []).append(acl)
         return " && ".join(
             granted(self.principal, of, self.connection) for of in by_resource.values()
@@ -102,18 +102,18 @@ def _named(acl: Acl) -> str:
     return f"{acl.operation} on {acl.resource_type} {acl.name}"
 
 
-def _how(asked: Asked, principal: str) -> Granting:
+def _how(asked: Probe, principal: str) -> Granting:
     return Granting(principal, planning.connection(asked.conf))
 
 
-def _allowed(asked: Asked, names: set[str]) -> Allowed:
+def _allowed(asked: Probe, names: set[str]) -> Allowed:
     topics = _of_topics(asked)
     absent = names - topics.keys()
-    absent -= asked.hidden(absent)
+    absent -= asked.unauthorized_topics(absent)
     return Allowed(_of_cluster(asked), topics, _sees_groups(asked), frozenset(absent))
 
 
-def _of_cluster(asked: Asked) -> frozenset[int] | None:
+def _of_cluster(asked: Probe) -> frozenset[int] | None:
     request = requests.DescribeClusterRequest(include_cluster_authorized_operations=True)
     try:
         told = asked.state.ask(request).authorized_operations
@@ -122,7 +122,7 @@ def _of_cluster(asked: Asked) -> frozenset[int] | None:
     return None if told is None else frozenset(map(int, told))
 
 
-def _of_topics(asked: Asked) -> dict[str, frozenset[int]]:
+def _of_topics(asked: Probe) -> dict[str, frozenset[int]]:
     """Of every topic this login sees."""
     request = MetadataRequest(
         topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=True
@@ -134,7 +134,7 @@ def _of_topics(asked: Asked) -> dict[str, frozenset[int]]:
     return {t.name: frozenset(map(int, t.authorized_operations or ())) for t in told}
 
 
-def _sees_groups(asked: Asked) -> bool | None:
+def _sees_groups(asked: Probe) -> bool | None:
     """Whether a group as Spark names them may be described; any broker refuses that it may not.
 
     Asked of no coordinator: to look for one would make Kafka's topic of offsets where it is not.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.doctor.finding import BAD, OK, UNCHECKED, WARNING, Finding, tried
+from quotaflow.pipelines.doctor.finding import BAD, OK, UNCHECKED, WARNING, Finding, from_check
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
@@ -30,7 +30,7 @@ def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
     reader = Reader(warehouse)
     made = [name for name in TABLES if reader.is_made(name)]
     if made:
-        yield tried("tables", lambda: _counted(reader, made))
+        yield from_check("tables", lambda: _counted(reader, made))
         yield _columns(reader, made)
     else:
         remedy = "fill them with `quotaflow run --once`"
@@ -93,16 +93,16 @@ def _feedback(conf: Conf, now: datetime) -> Iterator[Finding]:
         restore_plan,
     )
 
-    stopped = exclusive_section.stopped_by_file(conf)
+    stopped = exclusive_section.stop_file_reason(conf)
     if stopped is None:
         yield Finding("stop file", OK, f"{exclusive_section.stop_file(conf)} is not there")
     else:
         yield Finding("stop file", WARNING, stopped, "remove it to apply and restore again")
     ledger = planning.ledger(conf)
-    over = restore_plan.due(ledger, now - _LATE)
+    over = restore_plan.expired(ledger, now - _LATE)
     seen = f"{len(ledger.owned)} configs held, {len(over)} past their lease"
-    if ledger.open:
-        seen += f", {len(ledger.open)} changes without a known end"
-    is_well = not over and not ledger.open
+    if ledger.open_records:
+        seen += f", {len(ledger.open_records)} changes without a known end"
+    is_well = not over and not ledger.open_records
     remedy = "" if is_well else "run `quotaflow restore --yes`, and on a schedule"
     yield Finding("leases", OK if is_well else WARNING, seen, remedy)

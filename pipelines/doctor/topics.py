@@ -8,11 +8,11 @@ from kafka import errors as kafka_errors
 from kafka.admin import OffsetSpec
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.doctor.cluster_probe import Asked
+from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
 from quotaflow.pipelines.kafka.admin import Cluster, Topic
 from quotaflow.pipelines.kafka.cluster_state import TOPIC
-from quotaflow.pipelines.monitoring.job_health import span
+from quotaflow.pipelines.monitoring.job_health import duration_text
 from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
 
@@ -27,23 +27,23 @@ _RETENTION = "retention.ms"
 Offsets = Mapping[tuple[str, int], int]
 
 
-def named(conf: Conf) -> list[str]:
+def configured_topics(conf: Conf) -> list[str]:
     """The topics conf reads."""
     return [name for key in _KEYS if (name := getattr(conf.ingest, key))]
 
 
-def findings(asked: Asked, cluster: Cluster) -> Iterator[Finding]:
+def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
     """Each way in: there, ours, fed, and read in time."""
-    begun = checkpoints.load(asked.conf.warehouse.checkpoint_folder)
-    hidden = asked.hidden(set(named(asked.conf)) - cluster.topics.keys())
+    begun = checkpoints.load(probe.conf.warehouse.checkpoint_folder)
+    hidden = probe.unauthorized_topics(set(configured_topics(probe.conf)) - cluster.topics.keys())
     for key in _KEYS:
-        name = getattr(asked.conf.ingest, key)
+        name = getattr(probe.conf.ingest, key)
         topic = cluster.topics.get(name)
         yield _topic(key, name, topic, is_hidden=name in hidden)
         if topic is not None:
             checkpoint = begun.get(_JOBS[key])
             yield identity(key, cluster.cluster_id, topic, checkpoint)
-            yield _read(asked, topic, checkpoint)
+            yield _read(probe, topic, checkpoint)
 
 
 def _topic(key: str, name: str | None, topic: Topic | None, *, is_hidden: bool) -> Finding:
@@ -79,7 +79,7 @@ def identity(key: str, cluster_id: str, topic: Topic, checkpoint: Checkpoint | N
     return Finding(subject, BAD, f"belongs to {was}, not to this one", remedy)
 
 
-def _read(asked: Asked, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
+def _read(asked: Probe, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
     """What expires, or expired, before it is read; and how old the newest record is."""
     subject, now = f"records of {topic.name}", datetime.now(UTC)
     kept_ms, kept = _kept(asked, topic)
@@ -93,20 +93,24 @@ def _read(asked: Asked, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
     # No record is as young as that: all of them expire soon.
     young = {at: end[at] if offset < 0 else offset for at, offset in soon.items()}
     ours = checkpoint.kafka if checkpoint and checkpoint.kafka is not None else begin
-    age = f"newest {span(max(now.timestamp() - newest / 1_000, 0))} old" if newest > 0 else "empty"
-    return of_records(subject, f"{age}, {kept}", Reach(begin, young, end, ours))
+    age = (
+        f"newest {duration_text(max(now.timestamp() - newest / 1_000, 0))} old"
+        if newest > 0
+        else "empty"
+    )
+    return of_records(subject, f"{age}, {kept}", ReadPosition(begin, young, end, ours))
 
 
-def _kept(asked: Asked, topic: Topic) -> tuple[int, str]:
+def _kept(asked: Probe, topic: Topic) -> tuple[int, str]:
     """How long records are kept in ms, -1 for good or not told; and the same in words."""
     (answer,) = asked.state.configs(TOPIC, [topic.name])
     if answer.reason:
         return -1, f"how long they are kept is not told ({answer.reason})"
-    kept_ms = int({c.name: c.value for c in answer.found}.get(_RETENTION) or -1)
-    return kept_ms, f"kept {span(kept_ms / 1_000)}" if kept_ms > 0 else "kept for good"
+    kept_ms = int({c.name: c.value for c in answer.content}.get(_RETENTION) or -1)
+    return kept_ms, f"kept {duration_text(kept_ms / 1_000)}" if kept_ms > 0 else "kept for good"
 
 
-class Reach:
+class ReadPosition:
     """How far a topic reaches by partition, and how far it is read; sums of records between."""
 
     def __init__(self, begin: Offsets, young: Offsets, end: Offsets, ours: Offsets) -> None:
@@ -117,7 +121,7 @@ class Reach:
         self.is_past = any(read[at] > end[at] for at in begin)
 
 
-def of_records(subject: str, about: str, reach: Reach) -> Finding:
+def of_records(subject: str, about: str, reach: ReadPosition) -> Finding:
     """What becomes of records that are not read."""
     seen = f"{about}; {reach.unread} not read yet"
     if reach.is_past:
@@ -132,13 +136,13 @@ def of_records(subject: str, about: str, reach: Reach) -> Finding:
     return Finding(subject, OK, seen)
 
 
-def _offsets(asked: Asked, topic: Topic, spec: "OffsetSpec | int") -> Offsets:
+def _offsets(asked: Probe, topic: Topic, spec: "OffsetSpec | int") -> Offsets:
     partitions = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
     found = asked.client.list_partition_offsets(dict.fromkeys(partitions, spec))
     return {(at.topic, at.partition): told.offset for at, told in found.items()}
 
 
-def _newest(asked: Asked, topic: Topic) -> int:
+def _newest(asked: Probe, topic: Topic) -> int:
     """Time of the newest record in ms, -1 without any."""
     partitions = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
     spec = dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.spark.frames import null_safe
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.schemas.table import Table
@@ -26,28 +26,28 @@ def already_read(records: "DataFrame", read: dict[int, int]) -> "DataFrame":
 
 
 @dataclass(frozen=True, slots=True)
-class Missing(Batch):
+class BackfillBatch(Batch):
     """A batch that appends only rows whose record is not in the table, and counts both kinds."""
 
     added: dict[str, int] = field(default_factory=dict)
-    there: dict[str, int] = field(default_factory=dict)
+    present: dict[str, int] = field(default_factory=dict)
 
     def append(self, frame: "DataFrame", table: Table) -> None:
         """Append what the table lacks of these rows."""
         if "source_offset" not in table.column_names:
             Batch.append(self, frame, table)
             return
-        with held(frame.select(table.column_names)) as rows:
-            known = self._known(rows, table)
+        with cached(frame.select(table.column_names)) as rows:
+            known = self._existing(rows, table)
             same = null_safe(_RECORD, "new", "old")
             lacking = rows.alias("new").join(known.alias("old"), same, "left_anti")
             new = lacking.count()
             if new:
                 Batch.append(self, lacking, table)
             self.added[table.name] = new
-            self.there[table.name] = rows.count() - new
+            self.present[table.name] = rows.count() - new
 
-    def _known(self, rows: "DataFrame", table: Table) -> "DataFrame":
+    def _existing(self, rows: "DataFrame", table: Table) -> "DataFrame":
         """Which records the table has about that time: it is laid out by time, not by offset."""
         times = rows.agg(F.min(table.time).alias("oldest"), F.max(table.time).alias("newest"))
         around = times.select(F.expr(f"oldest - {_AROUND}"), F.expr(f"newest + {_AROUND}"))
@@ -60,5 +60,5 @@ class Missing(Batch):
         """Append what came, and what of it was added and was there; not what was made of it."""
         came = [count for count in counts if count.outcome in ("in", "left_out")]
         added = [Count("out", n, name) for name, n in self.added.items()]
-        there = [Count("left_out", n, name, "already_there") for name, n in self.there.items()]
+        there = [Count("left_out", n, name, "already_there") for name, n in self.present.items()]
         Batch.report(self, spark, [*came, *added, *there], cluster_id, time)

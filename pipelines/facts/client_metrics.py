@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts.ingest import payload_limits
-from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.spark.frames import null_safe
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
-from quotaflow.pipelines.streaming.time_ranges import Span, any_of, joined
+from quotaflow.pipelines.streaming.time_ranges import TimeRange, any_of, merged
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode as otlp
 from quotaflow.udfs.otlp.codecs import Limits
@@ -57,7 +57,7 @@ def decode(pushes: "DataFrame", limits: Limits) -> "DataFrame":
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class PointIngest:
     """Appends the points of each micro-batch of pushes.
 
     Where conf reads a Collector's topic too, a point that is there already is left out: a
@@ -74,21 +74,23 @@ class Points:
         if any(count.rows for count in counts):
             batch.report(pushes.sparkSession, counts, cluster_id, datetime.now(UTC))
 
-    def replace(self, spark: "SparkSession", batch: Batch, span: Span) -> dict[str | None, int]:
+    def replace(
+        self, spark: "SparkSession", batch: Batch, time_range: TimeRange
+    ) -> dict[str | None, int]:
         """Decode again what was shipped in a span; returns the number of its points by cluster.
 
         A push whose points stand outside the span, for it came another way then, is theirs. Of one
         that came on two routes within it the request log's stays.
         """
         read = partial(batch.warehouse.read, spark)
-        shipped = span.holds("record_time")
+        shipped = time_range.condition("record_time")
         pushes = read(TELEMETRY_PUSHES.name).where(f"unreadable_reason IS NULL AND {shipped}")
         stay = read(CLIENT_METRICS.name).where(f"NOT {shipped}")
         once = _without(_best_of_each(pushes), stay, _ONE_PUSH)
         points = decode(once, payload_limits(self.conf))
         if self.conf.ingest.otlp_topic is not None:
             points = _without(points.dropDuplicates(_ONE_POINT), stay, _ONE_POINT)
-        with held(points) as kept:
+        with cached(points) as kept:
             batch.replace(kept, CLIENT_METRICS, shipped)
             return rows_by_cluster(kept)
 
@@ -118,13 +120,13 @@ def _append(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]
     return [Count("out", rows, table.name)], told.get["cluster_id"]
 
 
-def spans_of(points: "DataFrame") -> list[Span]:
+def time_ranges_of(points: "DataFrame") -> list[TimeRange]:
     """The time of points, apart by day: one client whose clock is far off adds little to it."""
     day = F.floor(F.unix_seconds("event_time") / 86_400)
     ends = [F.min("us").alias("first"), F.max("us").alias("last")]
     found = points.select(day.alias("day"), F.unix_micros("event_time").alias("us"))
     days = found.groupBy("day").agg(*ends).collect()
-    return joined(Span(_at(day["first"]), _at(day["last"] + 1)) for day in days)
+    return merged(TimeRange(_at(day["first"]), _at(day["last"] + 1)) for day in days)
 
 
 def _at(us: int) -> datetime:
@@ -133,12 +135,14 @@ def _at(us: int) -> datetime:
 
 def _append_unseen(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]:
     table = CLIENT_METRICS
-    with held(points) as decoded:
+    with cached(points) as decoded:
         found = decoded.agg(F.expr(_COUNT), F.expr(_CLUSTER)).collect()[0]
         if not found["rows"]:
             return [], None
         there = batch.warehouse.read(points.sparkSession, table.name)
-        there = there.where(any_of(span.holds("event_time") for span in spans_of(decoded)))
+        there = there.where(
+            any_of(span.condition("event_time") for span in time_ranges_of(decoded))
+        )
         unseen = _without(decoded.dropDuplicates(_ONE_POINT), there, _ONE_POINT)
         (kept,), _ = _append(unseen, batch)
         same = Count("left_out", found["rows"] - kept.rows, table.name, "same_point")

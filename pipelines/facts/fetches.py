@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import FetchSessions
-from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.config import FetchSessionsSection
+from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -27,14 +27,14 @@ _EVER = "session_id IS NOT NULL"
 _OF_LINE = [name for name in fetch_sessions.ROWS.names if name in REQUESTS.column_names]
 _IS_FULL = "coalesce(session_epoch, -1) <= 0"
 _NAMED = "coalesce(session_id, 0)"
-_BEGUN = f"if({_IS_FULL}, coalesce(response_session_id, 0), 0)"
+_STARTED = f"if({_IS_FULL}, coalesce(response_session_id, 0), 0)"
 # A line belongs to the session it begins, else to the one it names; one that it ends in passing
 # must be told too.
 _SESSIONS = f"""inline(case
-when {_BEGUN} <> 0 and {_NAMED} not in (0, {_BEGUN}) then array(
-    named_struct('session', {_BEGUN}, 'kind', '{FETCH}'),
+when {_STARTED} <> 0 and {_NAMED} not in (0, {_STARTED}) then array(
+    named_struct('session', {_STARTED}, 'kind', '{FETCH}'),
     named_struct('session', {_NAMED}, 'kind', '{END}'))
-else array(named_struct('session', coalesce(nullif({_BEGUN}, 0), {_NAMED}), 'kind', '{FETCH}'))
+else array(named_struct('session', coalesce(nullif({_STARTED}, 0), {_NAMED}), 'kind', '{FETCH}'))
 end)"""
 # Lines of one session and millisecond come in the order of their epochs, its end last.
 _EPOCH = f"""case
@@ -49,15 +49,15 @@ _ALONE = "if(session = 0, source_offset, null)"
 class Fetches:
     """Appends the fetches of each micro-batch of requests, and keeps the sessions they leave."""
 
-    conf: FetchSessions
+    conf: FetchSessionsSection
 
-    def write(self, asked: "DataFrame", batch: Batch) -> None:
+    def write(self, requests: "DataFrame", batch: Batch) -> None:
         """Follow every session, append, and report what came and which sessions were dropped."""
-        spark = asked.sparkSession
+        spark = requests.sparkSession
         sessions = batch.warehouse.read(spark, FETCH_SESSIONS.name)
         with (
-            held(follow(asked, sessions, self.conf.idle_s)) as followed,
-            held(with_dropped(followed, self.conf)) as kept,
+            cached(follow(requests, sessions, self.conf.idle_s)) as followed,
+            cached(with_dropped(followed, self.conf)) as kept,
         ):
             fetched = followed.where(F.col("kind") == FETCH)
             told = fetched.agg(
@@ -81,14 +81,14 @@ def lines(requests: "DataFrame") -> "DataFrame":
     return requests.where("api = 'FETCH'").select(*_OF_LINE, F.expr(_SESSIONS))
 
 
-def follow(asked: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFrame":
+def follow(requests: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFrame":
     """Fetches, and sessions as they are after them; `kind` tells them apart.
 
     Takes what `lines` gives.
     """
     own = {"session": F.col("session_id"), "kind": F.lit(SESSION)}
     return (
-        asked.unionByName(sessions.withColumns(own), allowMissingColumns=True)
+        requests.unionByName(sessions.withColumns(own), allowMissingColumns=True)
         .repartition(*KEY, F.expr(_ALONE))
         .sortWithinPartitions(
             *KEY,
@@ -103,7 +103,7 @@ def follow(asked: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFrame
     )
 
 
-def with_dropped(followed: "DataFrame", conf: FetchSessions) -> "DataFrame":
+def with_dropped(followed: "DataFrame", conf: FetchSessionsSection) -> "DataFrame":
     """The sessions, with why one is `dropped`: null for those that are kept."""
     # A broker's clock that was ahead once must not make all its other sessions idle for so long.
     newest = (

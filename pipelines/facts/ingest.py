@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import Conf, Ingest
+from quotaflow.pipelines.config import Conf, IngestSection
 from quotaflow.pipelines.facts import (
     lines,
     privacy,
@@ -16,7 +16,7 @@ from quotaflow.pipelines.facts import (
     telemetry_pushes,
     telemetry_subscriptions,
 )
-from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.schemas.tables.control import QUARANTINE
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _ROUTED = ("PUSH_TELEMETRY", "GET_TELEMETRY_SUBSCRIPTIONS")
-ReadPushes = Callable[["DataFrame", Ingest, str], "DataFrame"]
+ReadPushes = Callable[["DataFrame", IngestSection, str], "DataFrame"]
 
 
 @dataclass(frozen=True, slots=True)
-class RequestLog:
+class RequestLogIngest:
     """Request-log topic -> requests, telemetry_pushes, telemetry_subscriptions, quarantine."""
 
     conf: Conf
@@ -46,7 +46,7 @@ class RequestLog:
     def write(self, records: "DataFrame", batch: Batch) -> None:
         """Append each line where it belongs, and count what is quarantined or left out."""
         # As they came: parsed they weigh more than it costs to parse the few once more.
-        with held(records) as kept:
+        with cached(records) as kept:
             self._write(kept, batch)
 
     def _write(self, records: "DataFrame", batch: Batch) -> None:
@@ -74,7 +74,7 @@ class RequestLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Pushes:
+class PushIngest:
     """A topic whose records hold one payload each -> telemetry_pushes, quarantine.
 
     `read` shapes its records: telemetry_pushes.from_receiver or from_collector.
@@ -127,7 +127,7 @@ def write_pushes(
     """
     limits = payload_limits(conf)
     inspected = telemetry_pushes.inspected(pushes, limits)
-    with held(privacy.with_hidden_payloads(inspected, pseudonyms, limits)) as opened:
+    with cached(privacy.with_hidden_payloads(inspected, pseudonyms, limits)) as opened:
         batch.append(opened, TELEMETRY_PUSHES)
         groups = opened.groupBy("unreadable_reason").count().collect()
         bad = {g["unreadable_reason"]: g["count"] for g in groups if g["unreadable_reason"]}
@@ -170,15 +170,15 @@ def _appended(parsed: "DataFrame", batch: Batch) -> dict[str, Any]:
     if batch.replayed:
         # Delta may skip the append, and then there is nothing to observe.
         batch.append(requests.select_requests(parsed), REQUESTS)
-        return parsed.agg(*_told()).collect()[0].asDict()
+        return parsed.agg(*_reported()).collect()[0].asDict()
     seen = Observation()
     # All that is observed is computed: what other tables take is not asked for here.
-    observed = parsed.drop("line", "value").observe(seen, *_told())
+    observed = parsed.drop("line", "value").observe(seen, *_reported())
     batch.append(requests.select_requests(observed), REQUESTS)
     return seen.get
 
 
-def _told() -> "list[Column]":
+def _reported() -> "list[Column]":
     counted = {"in": F.lit(True), "kept": _kept()}
     counted |= {reason: F.col("reason") == reason for reason in lines.REASONS}
     counted |= {reason: F.col("left_out") == reason for reason in requests.LEFT_OUT}

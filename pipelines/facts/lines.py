@@ -7,14 +7,14 @@ Kafka's stock layout `[date] DEBUG Completed request:{..} (kafka.request.logger)
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.config import IngestSection
 from quotaflow.schemas import events
 
 REASONS = ("empty_line", "line_too_long", "not_json", "not_a_request_line", "unexpected_shape")
 """Why a record is no request line."""
 
 
-def with_line(records: DataFrame, ingest: Ingest) -> DataFrame:
+def with_line(records: DataFrame, ingest: IngestSection) -> DataFrame:
     """Add `line` (the parsed envelope) and `reason`, one of REASONS or null: a request line."""
     text = F.when(F.length("value") <= ingest.max_line_bytes, F.col("value").cast("string"))
     options = {"columnNameOfCorruptRecord": events.CORRUPT}
@@ -27,7 +27,7 @@ def with_line(records: DataFrame, ingest: Ingest) -> DataFrame:
     )
 
 
-def event_time(ingest: Ingest) -> Column:
+def event_time(ingest: IngestSection) -> Column:
     """When the broker completed the request: its own clock, held to the record's plus a bound.
 
     Without a `ts` (bare and stock lines) the record's timestamp stands in: a stock line's date
@@ -71,7 +71,7 @@ def _api() -> Column:
     return F.coalesce(header["requestApiKeyName"], unknown)
 
 
-def _reason(ingest: Ingest) -> Column:
+def _reason(ingest: IngestSection) -> Column:
     corrupt = F.col(f"wrapped.{events.CORRUPT}").isNotNull()
     # Spark reads on behind some errors, and then a broken line looks like one of another shape.
     torn = corrupt & (F.col("wrapped.line.r").isNull() | ~_is_json(envelope(F.col("text"))))
@@ -91,4 +91,4 @@ def _is_absurd() -> Column:
     """Whether a request took longer than anything does, forwards or backwards, or NaN."""
     times = [F.col(f"wrapped.line.r.{name}") for name in events.TIMES]
     # NaN is greater than any number.
-    return (F.greatest(*times) > events.MOST_TIME_MS) | (F.least(*times) < -events.MOST_TIME_MS)
+    return (F.greatest(*times) > events.MAX_TIME_MS) | (F.least(*times) < -events.MAX_TIME_MS)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.config.ingest import one_of
 from quotaflow.pipelines.facts import lines
 from quotaflow.pipelines.facts.partitions import with_partitions
@@ -27,7 +27,7 @@ before Kafka 4.0 has no processor.
 """
 
 
-def parse(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
+def parse(records: DataFrame, ingest: IngestSection, cluster_id: str) -> DataFrame:
     """Every record as one row: the columns of `requests`, and beside them what routes it.
 
     `reason` says why a row is unreadable, `left_out` why it is left out on purpose; both null for
@@ -92,7 +92,7 @@ def select_requests(parsed: DataFrame) -> DataFrame:
     return parsed.where(kept).select(REQUESTS.column_names)
 
 
-def _left_out(ingest: Ingest) -> Column:
+def _left_out(ingest: IngestSection) -> Column:
     raft = F.array_contains("line.r.request.topics.topicId", events.RAFT_TOPIC_ID)
     own = F.col("line.r.requestHeader.clientId").isin(*ingest.shippers)
     return F.when(

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.facts.requests import source
 from quotaflow.schemas.table import sql_type
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
@@ -39,7 +39,7 @@ def from_requests(parsed: DataFrame) -> DataFrame:
     ).transform(_columns)
 
 
-def from_receiver(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
+def from_receiver(records: DataFrame, ingest: IngestSection, cluster_id: str) -> DataFrame:
     """Records of broker/TelemetryReceiver: payload decompressed, context in the headers."""
     return (
         _from_records(records, ingest, cluster_id, "receiver")
@@ -64,7 +64,7 @@ def from_receiver(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFr
     )
 
 
-def from_collector(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataFrame:
+def from_collector(records: DataFrame, ingest: IngestSection, cluster_id: str) -> DataFrame:
     """Records of an OpenTelemetry Collector's Kafka exporter (otlp_proto), a batch of it each.
 
     Whose points they are stands in their resources (udfs/otlp/context), not in the record.
@@ -72,7 +72,9 @@ def from_collector(records: DataFrame, ingest: Ingest, cluster_id: str) -> DataF
     return _from_records(records, ingest, cluster_id, "otlp").transform(_columns)
 
 
-def _from_records(records: DataFrame, ingest: Ingest, cluster_id: str, route: str) -> DataFrame:
+def _from_records(
+    records: DataFrame, ingest: IngestSection, cluster_id: str, route: str
+) -> DataFrame:
     """What a Kafka record with a decompressed payload as its value tells, whoever wrote it."""
     fits = F.length("value") <= ingest.max_line_bytes
     of_route = {

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.schemas.configs import (
     BROKER,
     BROKER_LOGGER,
@@ -55,7 +55,7 @@ class Change:
     holds unless it is renewed, null where it does so for good. `note` says what may refuse it.
     """
 
-    desired: Desired
+    desired: DesiredConfig
     value: str | None
     operation: Operation
     command: str
@@ -64,12 +64,12 @@ class Change:
     purpose: str = APPLY
 
     @property
-    def entity(self) -> Entity:
+    def entity(self) -> ConfigEntity:
         """Whose config it is."""
         return self.desired.entity
 
     @property
-    def written(self) -> Desired:
+    def written(self) -> DesiredConfig:
         """The row as guards look at it, with what this change brings in: what DELETE and SUBTRACT
         leave is not ours.
         """
@@ -92,11 +92,11 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class BlockedChange:
     """A desired config that is not planned, and why."""
 
-    desired: Desired
-    why: str
+    desired: DesiredConfig
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Plan:
     """Changes by priority, then by entity; and what was held back."""
 
     changes: tuple[Change, ...]
-    held: tuple[Held, ...]
+    blocked: tuple[BlockedChange, ...]
 
     @property
     def plan_id(self) -> str:
@@ -112,7 +112,7 @@ class Plan:
         return _hash([change.change_id for change in self.changes])
 
 
-def parts(value: str | None) -> list[str]:
+def list_entries(value: str | None) -> list[str]:
     """The entries of a list."""
     return [part for part in (value or "").split(",") if part]
 
@@ -128,24 +128,24 @@ def operation(key: str, prior: str | None, value: str | None) -> Operation:
     config = CONFIGS[key]
     if not config.is_list or config.entity_type != TOPIC:
         return Operation(SET, value)
-    before, after = parts(prior), parts(value)
+    before, after = list_entries(prior), list_entries(value)
     if gone := [part for part in before if part not in after]:
         return Operation(SUBTRACT, ",".join(gone))
     return Operation(APPEND, ",".join(part for part in after if part not in before))
 
 
-def done(prior: str | None, operation: Operation) -> str | None:
+def apply_operation(prior: str | None, operation: Operation) -> str | None:
     """A config once the operation is carried out."""
     if operation.name == APPEND:
-        before = parts(prior)
-        return ",".join([*before, *(p for p in parts(operation.operand) if p not in before)])
+        before = list_entries(prior)
+        return ",".join([*before, *(p for p in list_entries(operation.operand) if p not in before)])
     if operation.name == SUBTRACT:
-        gone = parts(operation.operand)
-        return ",".join(part for part in parts(prior) if part not in gone) or None
+        gone = list_entries(operation.operand)
+        return ",".join(part for part in list_entries(prior) if part not in gone) or None
     return prior if operation.name == RENEW else operation.operand
 
 
-def same(key: str, one: str | None, other: str | None) -> bool:
+def is_same_value(key: str, one: str | None, other: str | None) -> bool:
     """Whether two values of a config mean the same: 1000 is 1000.0, and lists have no order."""
     if one is None or other is None:
         return one is other
@@ -153,7 +153,7 @@ def same(key: str, one: str | None, other: str | None) -> bool:
     if config is None:  # a record may name any key
         return one == other
     if config.is_list:
-        return set(parts(one)) == set(parts(other))
+        return set(list_entries(one)) == set(list_entries(other))
     return config.plain(one) == config.plain(other)
 
 

@@ -13,9 +13,16 @@ from itertools import count, groupby
 from typing import Protocol
 
 from quotaflow.pipelines.feedback.change import RENEW, Change, expires_at
-from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, REFUSED, UNDONE, Ledger, Record
-from quotaflow.pipelines.feedback.outcome import OPEN, SO_ALREADY, Outcome, found, is_made, looked
+from quotaflow.pipelines.feedback.outcome import (
+    ALREADY_SET,
+    OPEN,
+    Outcome,
+    is_made,
+    previewed,
+    resolve,
+)
 from quotaflow.pipelines.kafka import rights
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
@@ -25,7 +32,7 @@ _READS, _PAUSE_S = 6, 0.1
 class Configs(Protocol):
     """The cluster's dynamic configs; its methods raise UnansweredError."""
 
-    def read(self, entity: Entity) -> dict[str, str]:
+    def read(self, entity: ConfigEntity) -> dict[str, str]:
         """What is set on an entity."""
         ...
 
@@ -44,7 +51,7 @@ class Journal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Apply:
+class ChangeWriter:
     """One run of apply or restore. `stopped` says why nothing more may be written; `passed` is
     told each step as it is over."""
 
@@ -52,8 +59,8 @@ class Apply:
     journal: Journal
     run_id: str
     clock: Callable[[], datetime]
-    stopped: Callable[[], str | None] = lambda: None
-    passed: Callable[[str], None] = lambda _: None
+    stop_reason: Callable[[], str | None] = lambda: None
+    on_step: Callable[[str], None] = lambda _: None
     sleep: Callable[[float], None] = time.sleep
 
     def finish(self, ledger: Ledger) -> list[Record]:
@@ -61,10 +68,10 @@ class Apply:
 
         What does not answer, or may yet be made, stays open.
         """
-        ended = ends(self.configs, ledger, self.clock)
+        ended = resolve_open(self.configs, ledger, self.clock)
         if ended:
             self.journal.add(ended)
-            self.passed("finished")
+            self.on_step("finished")
         return ended
 
     def run(self, plan_id: str, changes: Sequence[Change]) -> list[Outcome]:
@@ -72,28 +79,30 @@ class Apply:
         outcomes: list[Outcome] = []
         writable: list[list[Change]] = []
         for _, of in groupby(changes, key=lambda change: change.entity):
-            now, later = _parted(look(self.configs, list(of)))
+            now, later = _parted(preview(self.configs, list(of)))
             outcomes += now
             writable += [later] if later else []
-        self.passed("looked")
+        self.on_step("looked")
         records = _Records(self, plan_id)
         self.journal.add(
             [
-                *(records.of(o.change, o.step, o.detail) for o in outcomes if o.step in _KEPT),
-                *(records.of(change, BEGUN) for of in writable for change in of),
+                *(records.record(o.change, o.step, o.detail) for o in outcomes if o.step in _KEPT),
+                *(records.record(change, BEGUN) for of in writable for change in of),
             ]
         )
-        self.passed("begun")
+        self.on_step("begun")
         for group in writable:
             written = self._write(group)
-            self.passed("written")
-            self.journal.add([records.of(o.change, *_end(o)) for o in written if o.step != OPEN])
-            self.passed("recorded")
+            self.on_step("written")
+            self.journal.add(
+                [records.record(o.change, *_end(o)) for o in written if o.step != OPEN]
+            )
+            self.on_step("recorded")
             outcomes += written
         return outcomes
 
     def _write(self, group: Sequence[Change]) -> list[Outcome]:
-        stopped = self.stopped()
+        stopped = self.stop_reason()
         if stopped is not None:
             return [Outcome(change, UNDONE, stopped) for change in group]
         try:
@@ -101,14 +110,14 @@ class Apply:
             actual = self.configs.read(group[0].entity)
         except UnansweredError as error:
             return [Outcome(change, UNDONE, _unreached(error)) for change in group]
-        ended, writable = _parted([looked(change, actual) for change in group])
+        ended, writable = _parted([previewed(change, actual) for change in group])
         return [*ended, *(self._send(writable) if writable else [])]
 
     def _send(self, group: Sequence[Change]) -> list[Outcome]:
         written = [change for change in group if change.operation.name != RENEW]
         try:
             refusal = self.configs.write(written) if written else None
-            self.passed("sent")
+            self.on_step("sent")
         except UnansweredError as error:
             return [Outcome(change, OPEN, f"no answer: {error}") for change in group]
         if refusal is not None:
@@ -131,27 +140,32 @@ class Apply:
         return [Outcome(c, DONE) if is_so else Outcome(c, OPEN, unseen) for c, is_so in shown]
 
 
-def ends(configs: Configs, ledger: Ledger, clock: Callable[[], datetime]) -> list[Record]:
+def resolve_open(configs: Configs, ledger: Ledger, clock: Callable[[], datetime]) -> list[Record]:
     """How what earlier runs left open ended, as far as the cluster tells; nothing is written."""
     ended = []
-    for record in ledger.open:
+    for record in ledger.open_records:
         try:
             actual = configs.read(record.entity).get(record.config_key)
         except UnansweredError:
             continue
         now = clock()
-        how = found(record, actual, now - ledger.ran[record.run_id], ledger.after(record))
+        how = resolve(
+            record,
+            actual,
+            now - ledger.last_record_by_run[record.run_id],
+            ledger.later_writes(record),
+        )
         if how is not None:
             detail = f"an earlier run did not come to record it: {how[1]}"
             ended.append(replace(record, event_time=now, step=how[0], number=-1, detail=detail))
     return ended
 
 
-def look(configs: Configs, group: Sequence[Change]) -> list[Outcome]:
+def preview(configs: Configs, group: Sequence[Change]) -> list[Outcome]:
     """Whether changes of one entity can be made, without making them: BEGUN, or why not."""
     try:
         actual = configs.read(group[0].entity)
-        seen = [looked(change, actual) for change in group]
+        seen = [previewed(change, actual) for change in group]
         wanted = [o.change for o in seen if o.step == BEGUN and o.change.operation.name != RENEW]
         refusal = configs.refusal(wanted) if wanted else None
     except UnansweredError as error:
@@ -170,16 +184,16 @@ _KEPT = (REFUSED, MOVED)
 
 def _parted(seen: Sequence[Outcome]) -> tuple[list[Outcome], list[Change]]:
     """What of one entity has ended already, and what is to be written: all of it or nothing."""
-    if all(o.step in {BEGUN, SO_ALREADY} for o in seen):
-        ended = [o for o in seen if o.step == SO_ALREADY]
+    if all(o.step in {BEGUN, ALREADY_SET} for o in seen):
+        ended = [o for o in seen if o.step == ALREADY_SET]
         return ended, [o.change for o in seen if o.step == BEGUN]
-    why = next(o.detail for o in seen if o.step not in {BEGUN, SO_ALREADY})
+    why = next(o.detail for o in seen if o.step not in {BEGUN, ALREADY_SET})
     return [Outcome(o.change, UNDONE, why) if o.step == BEGUN else o for o in seen], []
 
 
 def _end(outcome: Outcome) -> tuple[str, str | None]:
     """The step and detail that end a begun change: what others made so meanwhile is not ours."""
-    if outcome.step == SO_ALREADY:
+    if outcome.step == ALREADY_SET:
         return UNDONE, "it was so before it was written"
     return outcome.step, outcome.detail
 
@@ -188,11 +202,11 @@ def _end(outcome: Outcome) -> tuple[str, str | None]:
 class _Records:
     """Numbers the records of one run."""
 
-    run: Apply
+    run: ChangeWriter
     plan_id: str
     numbers: Iterator[int] = field(default_factory=count)
 
-    def of(self, change: Change, step: str, detail: str | None = None) -> Record:
+    def record(self, change: Change, step: str, detail: str | None = None) -> Record:
         row, now = change.desired, self.run.clock()
         return Record(
             event_time=now,

@@ -17,19 +17,19 @@ from quotaflow.schemas.tables.control import FEEDBACK_LOCKS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HELD_FOR = timedelta(hours=1)
+LOCK_TTL = timedelta(hours=1)
 _LAST_WRITES = timedelta(minutes=10)
 
 
-def stopped(since: datetime, now: datetime) -> str | None:
+def expiry_reason(since: datetime, now: datetime) -> str | None:
     """Why who holds it since then may begin no write now: soon somebody else may. None: it may."""
-    if now - since < HELD_FOR - _LAST_WRITES:
+    if now - since < LOCK_TTL - _LAST_WRITES:
         return None
     return f"the lock of {since:%H:%M:%S} UTC ends soon: run it again for what is left"
 
 
 @contextmanager
-def held(
+def acquired(
     spark: "SparkSession", warehouse: Warehouse, cluster_id: str, holder: str, now: datetime
 ) -> Iterator[None]:
     """Hold the lock of a cluster; `holder` is unique to this run. Raises LockedError saying who."""
@@ -62,7 +62,7 @@ def _take(spark: "SparkSession", target: str, cluster_id: str, holder: str, now:
             MERGE INTO {target} AS known
             USING (SELECT
                 {literal(cluster_id)} AS cluster_id, {literal(holder)} AS holder,
-                {_time(now)} AS event_time, {_time(now + HELD_FOR)} AS until
+                {_time(now)} AS event_time, {_time(now + LOCK_TTL)} AS until
             ) AS ours
             ON known.cluster_id = ours.cluster_id
             WHEN MATCHED AND known.until <= {_time(now)} THEN UPDATE SET *

@@ -11,7 +11,7 @@ _BROKER_ID = re.compile("[0-9]{1,10}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class ConfigEntity:
     """What a dynamic config belongs to: a user, client id, broker, topic, client-metrics resource.
 
     Without an `entity_name` it is the default of its type. A user's `client_id` narrows a client
@@ -43,7 +43,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Desired:
+class DesiredConfig:
     """A config as results want it; without a config_value it is to be removed.
 
     `prior_value` is what the last snapshot found, or the request log told since; null where there
@@ -70,15 +70,17 @@ class Desired:
     only_renews: bool = False
 
     @property
-    def entity(self) -> Entity:
+    def entity(self) -> ConfigEntity:
         """Whom it is about."""
-        return Entity(self.cluster_id, self.entity_type, self.entity_name, self.entity_client_id)
+        return ConfigEntity(
+            self.cluster_id, self.entity_type, self.entity_name, self.entity_client_id
+        )
 
     @property
-    def key(self) -> tuple[Entity, str]:
+    def key(self) -> tuple[ConfigEntity, str]:
         """The config it is about."""
         return self.entity, self.config_key
 
 
-Group = tuple[Desired, ...]
+Group = tuple[DesiredConfig, ...]
 """The rows of one entity: they are planned together or not at all."""

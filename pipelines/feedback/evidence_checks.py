@@ -13,19 +13,19 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
 Ask = Callable[[str], list[dict[str, Any]]]
-STANDING = """
+CURRENT_CHECKS = """
     SELECT suite, expectation, severity = 'critical' AND NOT success AS is_failing, event_time
     FROM quality_now
     ORDER BY suite, expectation
 """
 
 
-def unsound(conf: Conf, ask: Ask | None, evidence: Collection[str]) -> dict[str, str]:
+def failed_checks(conf: Conf, ask: Ask | None, evidence: Collection[str]) -> dict[str, str]:
     """Why a plan may not stand on these tables and views, of those on which it may not.
 
     Without `ask` nothing was ever checked.
     """
-    standing = ask(STANDING) if ask else []
+    standing = ask(CURRENT_CHECKS) if ask else []
     failing = {row["suite"]: row for row in reversed(standing) if row["is_failing"]}
     checked = {row["suite"] for row in standing}
     if not failing and not conf.quality.required:
@@ -61,7 +61,7 @@ def _why_unchecked(
 
 def _inputs(name: str, reads: Mapping[str, set[str]]) -> frozenset[str]:
     found: set[str] = {PIPELINE_PROGRESS.name}
-    left = set(views.needed(name)[0])
+    left = set(views.dependencies(name)[0])
     while left:
         table = left.pop()
         found.add(table)
@@ -78,7 +78,7 @@ def _reads(conf: Conf) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for job in JOBS.values():
         for result in job.results(conf) if job.results else ():
-            looked_up = {context.table.name for context in result.context}
+            looked_up = {context.table.name for context in result.lookups}
             found.setdefault(result.table.name, set()).update({result.facts.name}, looked_up)
         for table in () if job.results else job.fills:
             found.setdefault(table.name, set()).update({job.reads} & TABLES.keys())

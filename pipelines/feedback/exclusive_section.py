@@ -18,7 +18,7 @@ import pyarrow as pa
 from quotaflow.pipelines.config import Conf, expanded
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback import delta_lock, plan_rows, planning
-from quotaflow.pipelines.feedback.change_writer import Apply
+from quotaflow.pipelines.feedback.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.kafka import admin
@@ -36,7 +36,7 @@ _CLOCK_SLACK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowAppender:
     """Appends rows to tables of a warehouse through Spark."""
 
     spark: "SparkSession"
@@ -44,7 +44,7 @@ class Rows:
 
     def append(self, table: Table, rows: Sequence[dict[str, Any]]) -> None:
         """One commit: all of them or none."""
-        frame = frames.of(self.spark, pa.Table.from_pylist(list(rows), schema=table.arrow))
+        frame = frames.from_arrow(self.spark, pa.Table.from_pylist(list(rows), schema=table.arrow))
         self.warehouse.write(frame.write.format("delta").mode("append"), table.name)
 
 
@@ -52,7 +52,7 @@ class Rows:
 class DeltaJournal:
     """Keeps records in the table config_changes."""
 
-    rows: Rows
+    rows: RowAppender
     run_by: str
 
     def add(self, records: Sequence[Record]) -> None:
@@ -63,17 +63,17 @@ class DeltaJournal:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ExclusiveSection:
     """What its holder has: the cluster's id, what applies changes, what was applied before."""
 
     cluster_id: str
-    apply: Apply
+    apply: ChangeWriter
     ledger: Ledger
-    rows: Rows
+    rows: RowAppender
 
 
 @contextmanager
-def cluster(conf: Conf) -> Iterator[tuple[str, LiveConfigs]]:
+def open_cluster(conf: Conf) -> Iterator[tuple[str, LiveConfigs]]:
     """The id and the dynamic configs of conf's cluster. Raises KafkaError where it is another."""
     properties = conf.kafka.properties
     cluster_id = admin.describe(properties, [], conf.kafka.cluster_id).cluster_id
@@ -82,43 +82,45 @@ def cluster(conf: Conf) -> Iterator[tuple[str, LiveConfigs]]:
 
 
 @contextmanager
-def taken(
+def acquired(
     conf: Conf,
     report: Callable[[str], None],
     stopped: Callable[[], str | None] = lambda: None,
     passed: Callable[[str], None] = lambda _: None,
-) -> Iterator[Turn]:
+) -> Iterator[ExclusiveSection]:
     """Be the only one who writes to the cluster; what earlier runs left open is ended first.
 
     Raises LockedError while somebody else writes, FeedbackError where nothing may be written.
     """
     from quotaflow.pipelines.spark import session  # noqa: PLC0415  needs pyspark
 
-    stop = stopped_by_file(conf)
+    stop = stop_file_reason(conf)
     if stop is not None:
         raise FeedbackError(stop)
     warehouse = Warehouse(conf.warehouse)
-    with warehouse.lock(), cluster(conf) as (cluster_id, configs):
+    with warehouse.lock(), open_cluster(conf) as (cluster_id, configs):
         spark = session.get(session.short_lived(conf.spark), report)
         warehouse.ensure(spark, [CONFIG_CHANGES, PLANS])
-        rows, run_id, since = Rows(spark, warehouse), uuid.uuid4().hex, datetime.now(UTC)
+        rows, run_id, since = RowAppender(spark, warehouse), uuid.uuid4().hex, datetime.now(UTC)
         with _only(conf, rows, cluster_id, run_id, since):
             ledger = planning.ledger(conf)
             check_clock(ledger, datetime.now(UTC))
-            apply = Apply(
+            apply = ChangeWriter(
                 configs,
                 DeltaJournal(rows, whoami()),
                 run_id=run_id,
-                clock=lambda: later(ledger.newest, datetime.now(UTC)),
-                stopped=lambda: stopped() or stopped_by_file(conf) or _stopped_by_lock(conf, since),
-                passed=passed,
+                clock=lambda: next_record_time(ledger.newest_at, datetime.now(UTC)),
+                stop_reason=lambda: (
+                    stopped() or stop_file_reason(conf) or _stopped_by_lock(conf, since)
+                ),
+                on_step=passed,
             )
-            if apply.finish(ours(ledger, cluster_id)):
+            if apply.finish(for_cluster(ledger, cluster_id)):
                 ledger = planning.ledger(conf)
-            yield Turn(cluster_id, apply, ours(ledger, cluster_id), rows)
+            yield ExclusiveSection(cluster_id, apply, for_cluster(ledger, cluster_id), rows)
 
 
-def later(newest: datetime | None, now: datetime) -> datetime:
+def next_record_time(newest: datetime | None, now: datetime) -> datetime:
     """When what is recorded now was: after all that was before, also where clocks differ a little.
 
     Of records of one time nobody could tell which run's came last.
@@ -127,27 +129,29 @@ def later(newest: datetime | None, now: datetime) -> datetime:
 
 
 def _only(
-    conf: Conf, rows: Rows, cluster_id: str, run_id: str, since: datetime
+    conf: Conf, rows: RowAppender, cluster_id: str, run_id: str, since: datetime
 ) -> AbstractContextManager[None]:
     """What the warehouse's own lock does for a folder."""
     if not conf.warehouse.catalog_schema:
         return nullcontext()
     holder = f"{whoami()} {run_id}"
-    return delta_lock.held(rows.spark, rows.warehouse, cluster_id, holder, since)
+    return delta_lock.acquired(rows.spark, rows.warehouse, cluster_id, holder, since)
 
 
 def _stopped_by_lock(conf: Conf, since: datetime) -> str | None:
     is_timed = conf.warehouse.catalog_schema is not None
-    return delta_lock.stopped(since, datetime.now(UTC)) if is_timed else None
+    return delta_lock.expiry_reason(since, datetime.now(UTC)) if is_timed else None
 
 
-def ours(ledger: Ledger, cluster_id: str) -> Ledger:
+def for_cluster(ledger: Ledger, cluster_id: str) -> Ledger:
     """The part of a ledger that is of one cluster."""
     return replace(
         ledger,
         owned={key: of for key, of in ledger.owned.items() if key[0].cluster_id == cluster_id},
-        last={key: of for key, of in ledger.last.items() if key[0].cluster_id == cluster_id},
-        open=tuple(of for of in ledger.open if of.entity.cluster_id == cluster_id),
+        last_writes={
+            key: of for key, of in ledger.last_writes.items() if key[0].cluster_id == cluster_id
+        },
+        open_records=tuple(of for of in ledger.open_records if of.entity.cluster_id == cluster_id),
     )
 
 
@@ -159,7 +163,7 @@ def stop_file(conf: Conf) -> Path:
     return (of.checkpoint_folder if of.catalog_schema else of.folder) / STOP_FILE
 
 
-def stopped_by_file(conf: Conf) -> str | None:
+def stop_file_reason(conf: Conf) -> str | None:
     """Why nothing may be written now; None where it may."""
     path = stop_file(conf)
     return f"{path} is there, nothing is written: remove it to go on" if path.exists() else None
@@ -167,10 +171,10 @@ def stopped_by_file(conf: Conf) -> str | None:
 
 def check_clock(ledger: Ledger, now: datetime) -> None:
     """Raise FeedbackError where the clock went back: leases would never end."""
-    if ledger.newest is not None and ledger.newest > now + _CLOCK_SLACK:
+    if ledger.newest_at is not None and ledger.newest_at > now + _CLOCK_SLACK:
         raise FeedbackError(
             f"this machine's clock says {now:%Y-%m-%d %H:%M:%S} UTC, and the newest record of "
-            f"config_changes is of {ledger.newest:%Y-%m-%d %H:%M:%S}: mend the clock"
+            f"config_changes is of {ledger.newest_at:%Y-%m-%d %H:%M:%S}: mend the clock"
         )
 
 

@@ -8,7 +8,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import plan_rows, planning
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.exclusive_section import Rows, later, whoami
+from quotaflow.pipelines.feedback.exclusive_section import RowAppender, next_record_time, whoami
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.reader import nearest
@@ -26,11 +26,11 @@ _NEWEST_FREEZE = """
 
 
 @dataclass(frozen=True, slots=True)
-class Frozen:
+class FrozenPlan:
     """A plan as it was frozen, and when."""
 
     plan: Plan
-    at: datetime
+    frozen_at: datetime
 
 
 def save(conf: Conf, plan: Plan, now: datetime, report: Callable[[str], None]) -> None:
@@ -39,10 +39,10 @@ def save(conf: Conf, plan: Plan, now: datetime, report: Callable[[str], None]) -
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
         warehouse.ensure(spark, [PLANS])
-        keep(conf, Rows(spark, warehouse), planning.ledger(conf), plan, now)
+        refreeze(conf, RowAppender(spark, warehouse), planning.ledger(conf), plan, now)
 
 
-def keep(conf: Conf, rows: Rows, ledger: Ledger, plan: Plan, now: datetime) -> None:
+def refreeze(conf: Conf, rows: RowAppender, ledger: Ledger, plan: Plan, now: datetime) -> None:
     """The same within a turn.
 
     A plan has the id it always has, but an approval ends: what is asked for again after it was
@@ -52,19 +52,19 @@ def keep(conf: Conf, rows: Rows, ledger: Ledger, plan: Plan, now: datetime) -> N
     at = known["at"] and known["at"].astimezone(UTC)
     max_age = timedelta(seconds=conf.plan.max_plan_age_s)
     if at is None or now - at > max_age or done_since(ledger, plan, at):
-        after_all = later(ledger.newest, now)
+        after_all = next_record_time(ledger.newest_at, now)
         rows.append(PLANS, list(plan_rows.rows(plan, after_all, whoami())))
 
 
 def done_since(ledger: Ledger, plan: Plan, at: datetime) -> set[str]:
     """Which changes of a plan were written since that freeze of it: for these it is used up."""
-    times = {c.change_id: ledger.done.get((plan.plan_id, c.change_id)) for c in plan.changes}
+    times = {c.change_id: ledger.done_at.get((plan.plan_id, c.change_id)) for c in plan.changes}
     return {change_id for change_id, done in times.items() if done is not None and done >= at}
 
 
-def load(conf: Conf, plan_id: str) -> Frozen:
+def load(conf: Conf, plan_id: str) -> FrozenPlan:
     """A plan as it was frozen last. Raises ConfigError where there is none of this id."""
-    is_made = planning.is_made(conf, PLANS.name)
+    is_made = planning.table_exists(conf, PLANS.name)
     rows = planning.rows(conf, _NEWEST_FREEZE.format(literal(plan_id))) if is_made else []
     if not rows:
         known = [row["plan_id"] for row in planning.rows(conf, _NEWEST)] if is_made else []
@@ -73,4 +73,4 @@ def load(conf: Conf, plan_id: str) -> Frozen:
     plan = Plan(plan_rows.changes(rows), ())
     if plan.plan_id != plan_id:
         raise ConfigError(f"plan {plan_id} was altered since it was frozen: plan anew")
-    return Frozen(plan, rows[0]["event_time"].astimezone(UTC))
+    return FrozenPlan(plan, rows[0]["event_time"].astimezone(UTC))

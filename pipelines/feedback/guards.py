@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from quotaflow.pipelines.feedback.change import RENEW, Change, Held, same
-from quotaflow.pipelines.feedback.desired_configs import Desired, Entity, Group
+from quotaflow.pipelines.feedback.change import RENEW, BlockedChange, Change, is_same_value
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig, Group
 from quotaflow.pipelines.feedback.ledger import Ledger
-from quotaflow.schemas.config_values import Number
+from quotaflow.schemas.config_values import NumberValue
 from quotaflow.schemas.configs import (
     BROKER,
     CLIENT_METRICS,
@@ -46,7 +46,7 @@ _ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class PlanPolicy:
     """What a plan or a restore may not touch, and how much it may do.
 
     `excluded_principals`: by the name Kafka prints. `refused`: configs this cluster was asked to
@@ -62,35 +62,35 @@ class Bounds:
     settle: timedelta = timedelta(0)
     cluster_id: str | None = None
     max_subscriptions: int = 50
-    refused: Mapping[str, str] = field(default_factory=dict)
+    refused_keys: Mapping[str, str] = field(default_factory=dict)
     harm: Callable[[Group], str | None] = lambda _: None
     inputs_at: Mapping[str, datetime | None] = field(default_factory=dict)
     max_input_age: timedelta = timedelta.max
-    unsound: Mapping[str, str] = field(default_factory=dict)
-    others: Mapping[str, str] = field(default_factory=dict)
-    entities: Mapping[str, int] = field(default_factory=dict)
-    most_share: float = 1.0
-    fewest: int = 3
+    failed_checks: Mapping[str, str] = field(default_factory=dict)
+    other_managers: Mapping[str, str] = field(default_factory=dict)
+    entity_counts: Mapping[str, int] = field(default_factory=dict)
+    max_entity_share: float = 1.0
+    min_entities: int = 3
     lease_s: int = 3_600
-    hold: timedelta = timedelta(0)
+    cooldown: timedelta = timedelta(0)
     hysteresis: float = 0.0
-    most_step: float = 2.0
+    max_step_factor: float = 2.0
 
-    def most_entities(self, entity_type: str) -> int | None:
+    def max_entities(self, entity_type: str) -> int | None:
         """How many entities of a type one run may change; None where their number is unknown."""
-        known = self.entities.get(entity_type)
-        return None if known is None else max(self.fewest, int(known * self.most_share))
+        known = self.entity_counts.get(entity_type)
+        return None if known is None else max(self.min_entities, int(known * self.max_entity_share))
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CurrentConfig:
     """What is known of a row's config: its value now, and what this pipeline did to it."""
 
     value: str | None
     ledger: Ledger
 
 
-def frozen(row: Desired, now: datetime, bounds: Bounds) -> str | None:
+def stale_evidence(row: DesiredConfig, now: datetime, bounds: PlanPolicy) -> str | None:
     """Why nothing may be planned on a row's evidence: what it stands on is too old, or nobody
     knows how old.
     """
@@ -101,7 +101,7 @@ def frozen(row: Desired, now: datetime, bounds: Bounds) -> str | None:
     return None
 
 
-def _age_problem(name: str, now: datetime, bounds: Bounds) -> str | None:
+def _age_problem(name: str, now: datetime, bounds: PlanPolicy) -> str | None:
     newest = bounds.inputs_at[name]
     if newest is None:
         return f"nothing tells the age of the {name}: run quotaflow run and quotaflow snapshot"
@@ -114,23 +114,25 @@ def _age_problem(name: str, now: datetime, bounds: Bounds) -> str | None:
     )
 
 
-def why_held(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
+def blocked_reason(
+    row: DesiredConfig, now: datetime, bounds: PlanPolicy, current: CurrentConfig
+) -> str | None:
     """Why this row may not be planned; None where it may."""
     return (
         write_problem(row, bounds)
-        or bounds.unsound.get(row.evidence_table)
+        or bounds.failed_checks.get(row.evidence_table)
         or _time_problem(row, now, bounds)
-        or _list_problem(row, standing)
-        or _advice_problem(row, standing)
+        or _list_problem(row, current)
+        or _advice_problem(row, current)
     )
 
 
-def write_problem(row: Desired, bounds: Bounds) -> str | None:
+def write_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     """Why a row's value may not be written, by whatever command; None where it may."""
-    return entity_problem(row, bounds) or _value_problem(row, bounds.refused)
+    return entity_problem(row, bounds) or _value_problem(row, bounds.refused_keys)
 
 
-def return_problem(row: Desired, bounds: Bounds) -> str | None:
+def return_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     """Why a row may not be written to end a lease; None where it may.
 
     Only the ledger tells what stood before, and whoever may write its table may lie. So a value
@@ -140,7 +142,7 @@ def return_problem(row: Desired, bounds: Bounds) -> str | None:
     return write_problem(row, bounds) or _prior_problem(row, bounds)
 
 
-def _prior_problem(row: Desired, bounds: Bounds) -> str | None:
+def _prior_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     if row.config_value is None:
         return None
     if row.prior_value is None:
@@ -151,16 +153,16 @@ def _prior_problem(row: Desired, bounds: Bounds) -> str | None:
     if numbers is None or CONFIGS[row.config_key].entity_type != USER:
         return None
     before, wanted = numbers
-    least = before / bounds.most_step
+    least = before / bounds.max_step_factor
     if wanted >= least:
         return None
     return (
         f"{wanted:.15g} is less than {least:.15g}, the least that may follow {before:.15g} at once "
-        f"(plan.most_step is {bounds.most_step:g})"
+        f"(plan.most_step is {bounds.max_step_factor:g})"
     )
 
 
-def config_problem(entity: Entity, config_key: str) -> str | None:
+def config_problem(entity: ConfigEntity, config_key: str) -> str | None:
     """Why nobody may write this config of such an entity; None where somebody may."""
     config = CONFIGS.get(config_key)
     if config is None or not config.binds(entity.entity_type):
@@ -171,15 +173,15 @@ def config_problem(entity: Entity, config_key: str) -> str | None:
 
 
 def within_blast_radius(
-    changes: Sequence[Change], bounds: Bounds
-) -> tuple[list[Change], list[Held]]:
+    changes: Sequence[Change], bounds: PlanPolicy
+) -> tuple[list[Change], list[BlockedChange]]:
     """As many entities of each type as one run may change, in the order of the changes."""
     kept: list[Change] = []
-    held: list[Held] = []
-    seen: dict[str, list[Entity]] = {}
+    held: list[BlockedChange] = []
+    seen: dict[str, list[ConfigEntity]] = {}
     for change in changes:
         of_type = seen.setdefault(change.entity.entity_type, [])
-        most = bounds.most_entities(change.entity.entity_type)
+        most = bounds.max_entities(change.entity.entity_type)
         is_room = most is None or len(of_type) < most or change.entity in of_type
         if change.operation.name == RENEW or is_room:
             if change.operation.name != RENEW and change.entity not in of_type:
@@ -187,11 +189,11 @@ def within_blast_radius(
             kept.append(change)
         else:
             why = f"at most {most} {change.entity.entity_type}s change at once (plan.most_share)"
-            held.append(Held(change.desired, f"{why}: it comes with the next run"))
+            held.append(BlockedChange(change.desired, f"{why}: it comes with the next run"))
     return kept, held
 
 
-def entity_problem(row: Desired, bounds: Bounds) -> str | None:
+def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     """Why nothing of this entity may be written, whatever it is; None where something may."""
     if row.entity_name in _NAMES_OF_DEFAULTS:
         return (
@@ -208,13 +210,13 @@ def entity_problem(row: Desired, bounds: Bounds) -> str | None:
         )
     if bounds.cluster_id is not None and row.cluster_id != bounds.cluster_id:
         return f"seen in cluster {row.cluster_id}, and conf means {bounds.cluster_id}"
-    other = bounds.others.get(row.entity_type)
+    other = bounds.other_managers.get(row.entity_type)
     if other is not None:
         return f"{other} manages configs of {row.entity_type}s too: plan.tolerated_managers"
     return None
 
 
-def _value_problem(row: Desired, refused: Mapping[str, str]) -> str | None:
+def _value_problem(row: DesiredConfig, refused: Mapping[str, str]) -> str | None:
     why = config_problem(row.entity, row.config_key)
     if why is not None:
         return why
@@ -228,7 +230,7 @@ def _value_problem(row: Desired, refused: Mapping[str, str]) -> str | None:
     return None
 
 
-def _time_problem(row: Desired, now: datetime, bounds: Bounds) -> str | None:
+def _time_problem(row: DesiredConfig, now: datetime, bounds: PlanPolicy) -> str | None:
     until_s = lease.until_s(row.entity_name or "") if row.entity_type == CLIENT_METRICS else None
     if until_s is not None and now.timestamp() < until_s:
         return f"its lease runs for another {until_s - int(now.timestamp())} s"
@@ -238,45 +240,49 @@ def _time_problem(row: Desired, now: datetime, bounds: Bounds) -> str | None:
     return None
 
 
-def _list_problem(row: Desired, standing: Standing) -> str | None:
+def _list_problem(row: DesiredConfig, standing: CurrentConfig) -> str | None:
     if CONFIGS[row.config_key].entity_type == TOPIC and standing.value == _ANY:
         return "the list is *, all replicas: no entry is added to that nor taken away"
     return None
 
 
-def _advice_problem(row: Desired, standing: Standing) -> str | None:
+def _advice_problem(row: DesiredConfig, standing: CurrentConfig) -> str | None:
     owned = standing.ledger.owned.get((row.entity, row.config_key))
     if owned is None or row.priority < ADVICE or owned.record.evidence_table == row.evidence_table:
         return None
     return f"{owned.record.evidence_table} set what stands, and that is first given back"
 
 
-def waits(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
+def wait_reason(
+    row: DesiredConfig, now: datetime, bounds: PlanPolicy, current: CurrentConfig
+) -> str | None:
     """Why what stands goes on for now, though something else is wanted; None where it need not.
 
     A row that may not be planned comes here only where what stands is ours and to go on.
     """
-    near = _is_near(row, standing.value, bounds)
-    return row.withheld or near or _hold(row, now, bounds, standing)
+    near = _is_near(row, current.value, bounds)
+    return row.withheld or near or _hold(row, now, bounds, current)
 
 
-def _hold(row: Desired, now: datetime, bounds: Bounds, standing: Standing) -> str | None:
+def _hold(
+    row: DesiredConfig, now: datetime, bounds: PlanPolicy, standing: CurrentConfig
+) -> str | None:
     changed_at = standing.ledger.changed_at(row.entity, row.config_key)
     if changed_at is None or row.priority <= URGENT or not _holds(row, standing):
         return None
-    left = bounds.hold - (now - changed_at)
+    left = bounds.cooldown - (now - changed_at)
     if left > timedelta(0):
         return f"changed at {changed_at:%H:%M:%S} UTC: it holds for another {left.seconds} s"
     return None
 
 
-def _holds(row: Desired, standing: Standing) -> bool:
+def _holds(row: DesiredConfig, standing: CurrentConfig) -> bool:
     """Whether a change must wait until what the last one did can be seen: of quotas and rates."""
     is_limit = CONFIGS[row.config_key].entity_type in {USER, BROKER}
-    return is_limit and not same(row.config_key, row.config_value, standing.value)
+    return is_limit and not is_same_value(row.config_key, row.config_value, standing.value)
 
 
-def _is_near(row: Desired, prior: str | None, bounds: Bounds) -> str | None:
+def _is_near(row: DesiredConfig, prior: str | None, bounds: PlanPolicy) -> str | None:
     """Why a number so near the one that stands is not worth a change."""
     numbers = _numbers(row, prior)
     if numbers is None or CONFIGS[row.config_key].entity_type != USER:
@@ -287,7 +293,7 @@ def _is_near(row: Desired, prior: str | None, bounds: Bounds) -> str | None:
     return None
 
 
-def step(row: Desired, prior: str | None, bounds: Bounds) -> str | None:
+def step(row: DesiredConfig, prior: str | None, bounds: PlanPolicy) -> str | None:
     """The value of a client quota, no further from the one that stands than a step.
 
     Rates of replication have steps of their own (replication_rate_advice), which a floor breaks.
@@ -297,15 +303,15 @@ def step(row: Desired, prior: str | None, bounds: Bounds) -> str | None:
         return row.config_value
     before, wanted = numbers
     config = CONFIGS[row.config_key]
-    assert isinstance(config.values, Number)
+    assert isinstance(config.values, NumberValue)
     # What is past all that may be written (Long.MAX) says unlimited: from there no step is small.
-    if not 0 < before <= config.values.most:
+    if not 0 < before <= config.values.max:
         return row.config_value
-    bounded = min(max(wanted, before / bounds.most_step), before * bounds.most_step)
+    bounded = min(max(wanted, before / bounds.max_step_factor), before * bounds.max_step_factor)
     return config.plain(str(int(bounded) if config.values.whole else bounded))
 
 
-def _numbers(row: Desired, prior: str | None) -> tuple[float, float] | None:
+def _numbers(row: DesiredConfig, prior: str | None) -> tuple[float, float] | None:
     if not _is_number(row) or row.config_value is None or prior is None:
         return None
     try:
@@ -314,5 +320,5 @@ def _numbers(row: Desired, prior: str | None) -> tuple[float, float] | None:
         return None
 
 
-def _is_number(row: Desired) -> bool:
-    return isinstance(CONFIGS[row.config_key].values, Number)
+def _is_number(row: DesiredConfig) -> bool:
+    return isinstance(CONFIGS[row.config_key].values, NumberValue)

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from quotaflow.pipelines.feedback.change import RENEW, Change, Plan
-from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.schemas.configs import CLIENT_ID, USER
 
 _API = "kafka.jikkou.io/v1beta2"
@@ -29,7 +29,7 @@ _KEEPS_OTHERS = (
 
 def documents(plan: Plan) -> Iterator[str]:
     """One YAML document per entity, and comments on how to apply them and what was left out."""
-    of: dict[Entity, list[Change]] = {}
+    of: dict[ConfigEntity, list[Change]] = {}
     for change in plan.changes:
         if change.operation.name != RENEW:
             of.setdefault(change.entity, []).append(change)
@@ -47,7 +47,7 @@ def documents(plan: Plan) -> Iterator[str]:
         yield f"# left out, as Jikkou has no resource for it: {left_out} changes"
 
 
-def _limits(entity: Entity, changes: list[Change]) -> dict[str, float]:
+def _limits(entity: ConfigEntity, changes: list[Change]) -> dict[str, float]:
     is_told = entity.entity_type in {USER, CLIENT_ID} and not (
         entity.entity_name is None and entity.client_id is not None
     )
@@ -58,7 +58,7 @@ def _limits(entity: Entity, changes: list[Change]) -> dict[str, float]:
     }
 
 
-def _named(entity: Entity) -> tuple[str, dict[str, Any]]:
+def _named(entity: ConfigEntity) -> tuple[str, dict[str, Any]]:
     if entity.client_id is not None:
         return "USER_CLIENT", {"user": entity.entity_name, "clientId": entity.client_id}
     of, part = ("USER", "user") if entity.entity_type == USER else ("CLIENT", "clientId")

@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.schemas.configs import CLIENT_ID, CONFIGS, ENTITY_TYPES
-from quotaflow.udfs.rules.quota import Entity as QuotaEntity
+from quotaflow.udfs.rules.quota import QuotaEntity
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Connection:
     needs_login: bool = False
 
 
-def command(entity: Entity, values: Mapping[str, str | None], connection: Connection) -> str:
+def command(entity: ConfigEntity, values: Mapping[str, str | None], connection: Connection) -> str:
     """The command line that sets these configs of one entity; those without a value are removed."""
     added = [_pair(key, value) for key, value in values.items() if value is not None]
     removed = [key for key, value in values.items() if value is None]

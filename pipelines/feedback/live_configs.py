@@ -13,7 +13,7 @@ from kafka.admin import AlterConfigOp, ConfigResourceType, ConfigSourceType
 from kafka.protocol import admin as requests
 
 from quotaflow.pipelines.feedback.change import DELETE, Change
-from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.kafka import rights
 from quotaflow.pipelines.kafka.cluster_state import UNKNOWN_TOPIC, ClusterState, UnansweredError
 from quotaflow.schemas.configs import (
@@ -49,7 +49,7 @@ class LiveConfigs:
 
     state: ClusterState
 
-    def read(self, entity: Entity) -> dict[str, str]:
+    def read(self, entity: ConfigEntity) -> dict[str, str]:
         """What is set on the entity itself, by key: neither defaults nor static configs.
 
         On a topic that was deleted, or a broker that is registered no longer, nothing is set.
@@ -83,17 +83,17 @@ class LiveConfigs:
         return refusal + rights.hint("apply", refusal)
 
 
-def _own(state: ClusterState, entity: Entity) -> dict[str, str]:
+def _own(state: ClusterState, entity: ConfigEntity) -> dict[str, str]:
     kind, name = _KINDS[entity.entity_type].value, entity.entity_name or ""
     own = _OWN_SOURCES[entity.entity_type].value
     (answer,) = state.configs(kind, [name], _node(entity))
-    if _is_gone(state, entity, answer.reason):
+    if _is_deleted(state, entity, answer.reason):
         return {}
     answer.check()
-    return {c.name: c.value or "" for c in answer.found if c.config_source == own}
+    return {c.name: c.value or "" for c in answer.content if c.config_source == own}
 
 
-def _is_gone(state: ClusterState, entity: Entity, reason: str | None) -> bool:
+def _is_deleted(state: ClusterState, entity: ConfigEntity, reason: str | None) -> bool:
     """Whether there is no such entity: what does not answer today may answer tomorrow.
 
     Before Kafka 4.0 clusters do not tell which brokers that are down are registered still.
@@ -105,7 +105,7 @@ def _is_gone(state: ClusterState, entity: Entity, reason: str | None) -> bool:
     return is_told and _node(entity) not in {broker["broker_id"] for broker in brokers}
 
 
-def _quotas(state: ClusterState, entity: Entity) -> dict[str, str]:
+def _quotas(state: ClusterState, entity: ConfigEntity) -> dict[str, str]:
     kind = requests.DescribeClientQuotasRequest
     components = [
         kind.ComponentData(
@@ -123,7 +123,7 @@ def _quotas(state: ClusterState, entity: Entity) -> dict[str, str]:
     }
 
 
-def _quota_request(entity: Entity, changes: Sequence[Change], validate_only: bool) -> Any:
+def _quota_request(entity: ConfigEntity, changes: Sequence[Change], validate_only: bool) -> Any:
     kind = requests.AlterClientQuotasRequest
     entry = kind.EntryData(
         entity=[
@@ -142,7 +142,7 @@ def _quota_request(entity: Entity, changes: Sequence[Change], validate_only: boo
     return kind(entries=[entry], validate_only=validate_only)
 
 
-def _config_request(entity: Entity, changes: Sequence[Change], validate_only: bool) -> Any:
+def _config_request(entity: ConfigEntity, changes: Sequence[Change], validate_only: bool) -> Any:
     configs = [
         (c.desired.config_key, AlterConfigOp[c.operation.name].value, c.operation.operand)
         for c in changes
@@ -153,17 +153,17 @@ def _config_request(entity: Entity, changes: Sequence[Change], validate_only: bo
     )
 
 
-def _parts(entity: Entity) -> list[tuple[str, str | None]]:
+def _parts(entity: ConfigEntity) -> list[tuple[str, str | None]]:
     """The parts of a quota's entity as Kafka names them; the default of a part has no name."""
     parts = [(entity.entity_type, entity.entity_name)]
     return parts if entity.client_id is None else [*parts, (CLIENT_ID, entity.client_id)]
 
 
-def _has_quotas(entity: Entity) -> bool:
+def _has_quotas(entity: ConfigEntity) -> bool:
     return entity.entity_type in _QUOTA_ENTITIES
 
 
-def _node(entity: Entity) -> int | None:
+def _node(entity: ConfigEntity) -> int | None:
     """A broker tells its own configs and levels, and checks what they would be set to."""
     is_one = entity.entity_type in {BROKER, BROKER_LOGGER} and entity.entity_name
     return int(entity.entity_name or 0) if is_one else None

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.feedback.change import APPEND
-from quotaflow.pipelines.feedback.desired_configs import Entity
-from quotaflow.pipelines.feedback.restore_plan import Key, Setter
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.configs import BROKER, TOPIC, USER
 
@@ -46,9 +46,9 @@ _MANAGED_BY = {
 _MANAGED_WITH = {"replicas": (BROKER, TOPIC)}
 
 
-def setters(
+def later_writers(
     rows: Rows, since: Mapping[Key, datetime], own: str | None, named: Named | None = None
-) -> dict[Key, Setter]:
+) -> dict[Key, LaterWriter]:
     """Who altered these configs later than that, as far as the request log tells.
 
     `own` is the login that asks: the view takes the one of snapshots for ours, and what writes may
@@ -64,17 +64,19 @@ def setters(
     return last | _namers(rows, named or {}, own)
 
 
-def _namers(rows: Rows, named: Named, own: str | None) -> dict[Key, Setter]:
+def _namers(rows: Rows, named: Named, own: str | None) -> dict[Key, LaterWriter]:
     """Who else named entries of these lists since we named them: the last one, with all of them."""
     times = [at for entries in named.values() for at in entries.values()]
-    found: dict[Key, Setter] = {}
+    found: dict[Key, LaterWriter] = {}
     for row in rows(NAMERS.format(literal(min(times)))) if times else []:
         key, at = _key(row), row["altered_at"].astimezone(UTC)
         ours = named.get(key, {})
-        theirs = _setter(row).names(frozenset(e for e, since in ours.items() if at > since))
+        theirs = _setter(row).claimed_entries(
+            frozenset(e for e, since in ours.items() if at > since)
+        )
         if theirs and row["principal"] != own:
-            before = found[key].names(frozenset(ours)) if key in found else frozenset()
-            found[key] = Setter(_who(row), APPEND, ",".join(sorted(theirs | before)))
+            before = found[key].claimed_entries(frozenset(ours)) if key in found else frozenset()
+            found[key] = LaterWriter(_writer(row), APPEND, ",".join(sorted(theirs | before)))
     return found
 
 
@@ -93,23 +95,23 @@ def managers(
         is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR
         if is_active and row["kind"] not in tolerated:
             for entity_type in _types(row):
-                found.setdefault(entity_type, _told(row))
+                found.setdefault(entity_type, _described(row))
     return found
 
 
 def _key(row: Mapping[str, Any]) -> Key:
     # The log has an empty name for the default of a type.
     name = row["entity_name"] or None
-    return Entity(row["cluster_id"], row["entity_type"], name, row["entity_client_id"]), row[
+    return ConfigEntity(row["cluster_id"], row["entity_type"], name, row["entity_client_id"]), row[
         "config_key"
     ]
 
 
-def _setter(row: Mapping[str, Any]) -> Setter:
-    return Setter(_who(row), row["operation"], row["config_value"])
+def _setter(row: Mapping[str, Any]) -> LaterWriter:
+    return LaterWriter(_writer(row), row["operation"], row["config_value"])
 
 
-def _who(row: Mapping[str, Any]) -> str:
+def _writer(row: Mapping[str, Any]) -> str:
     return f"{_cut(row['principal'])} ({_cut(row['client_id'])}) at {row['altered_at']:{_TIME}}"
 
 
@@ -120,7 +122,7 @@ def _types(row: Mapping[str, Any]) -> Iterable[str]:
     return [each for of in types for each in _MANAGED_WITH.get(of, (of,))]
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _described(row: Mapping[str, Any]) -> str:
     who = (
         "" if row["principal"] is None else f"{_cut(row['principal'])} ({_cut(row['client_id'])}), "
     )

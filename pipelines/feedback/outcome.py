@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from quotaflow.pipelines.feedback.change import APPEND, RENEW, SUBTRACT, Change, parts, same
+from quotaflow.pipelines.feedback.change import (
+    APPEND,
+    RENEW,
+    SUBTRACT,
+    Change,
+    is_same_value,
+    list_entries,
+)
 from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, UNDONE, Record
 from quotaflow.schemas.configs import BROKER_LOGGER
 
@@ -15,7 +22,7 @@ OPEN = "open"
 """Not a step: whether it was written is not known, and the next run finds out."""
 ACCEPTED = "accepted"
 """Not a step: brokers would take it."""
-SO_ALREADY = "so_already"
+ALREADY_SET = "so_already"
 """Not a step: somebody else wrote what was wanted."""
 MAY_LAND_FOR = timedelta(minutes=2)
 """How long after its run a write without an answer may still be made: a broker retries what it
@@ -32,45 +39,45 @@ class Outcome:
     detail: str | None = None
 
 
-def looked(change: Change, actual: Mapping[str, str]) -> Outcome:
+def previewed(change: Change, actual: Mapping[str, str]) -> Outcome:
     """Whether a change can be made on what its entity has: BEGUN, or why not."""
     key, prior = change.desired.config_key, change.desired.prior_value
     now = actual.get(key)
     if change.operation.name in {APPEND, SUBTRACT}:
         # Entries of others may come and go beside ours.
-        has = set(parts(now)) & set(parts(change.operation.operand))
+        has = set(list_entries(now)) & set(list_entries(change.operation.operand))
         if now == "*":
             return Outcome(change, MOVED, "it is * now: all replicas")
         if change.operation.name == APPEND and not has:
             return Outcome(change, BEGUN)
-        if change.operation.name == SUBTRACT and has == set(parts(change.operation.operand)):
+        if change.operation.name == SUBTRACT and has == set(list_entries(change.operation.operand)):
             return Outcome(change, BEGUN)
-    elif same(key, now, prior):
+    elif is_same_value(key, now, prior):
         return Outcome(change, BEGUN)
     if is_made(change, actual):
-        return Outcome(change, SO_ALREADY)
+        return Outcome(change, ALREADY_SET)
     return Outcome(change, MOVED, f"it is {_shown(now)} now, and was planned on {_shown(prior)}")
 
 
 def is_made(change: Change, actual: Mapping[str, str]) -> bool:
     """Whether its entity has what it wants."""
     key = change.desired.config_key
-    return _is_as_wanted(
+    return _has_value(
         key, change.operation.name, change.operation.operand, change.value, actual.get(key)
     )
 
 
-def _is_as_wanted(
+def _has_value(
     key: str, operation: str, operand: str | None, value: str | None, now: str | None
 ) -> bool:
     if operation == APPEND:
-        return set(parts(operand)) <= set(parts(now))
+        return set(list_entries(operand)) <= set(list_entries(now))
     if operation == SUBTRACT:
-        return not set(parts(operand)) & set(parts(now))
-    return same(key, now, value)
+        return not set(list_entries(operand)) & set(list_entries(now))
+    return is_same_value(key, now, value)
 
 
-def found(
+def resolve(
     record: Record, now: str | None, since: timedelta, later: Iterable[Record]
 ) -> tuple[str, str] | None:
     """How a record without an end ended, by what its config is now; None: it may yet be made.
@@ -79,15 +86,15 @@ def found(
     """
     if record.operation == RENEW:
         return UNDONE, "its lease was not renewed"
-    is_so_now = is_so(record, now)
-    is_of_later = any(is_so(of, now) and _covers(of, record) for of in later)
+    is_so_now = is_as_recorded(record, now)
+    is_of_later = any(is_as_recorded(of, now) and _covers(of, record) for of in later)
     if is_so_now and not is_of_later:
         return DONE, "it was written"
     if since < MAY_LAND_FOR and record.entity.entity_type != BROKER_LOGGER:
         return None
     if is_so_now:
         return UNDONE, "a later write of ours made it so"
-    if same(record.config_key, now, record.prior_value):
+    if is_same_value(record.config_key, now, record.prior_value):
         return UNDONE, "it was not written"
     return MOVED, f"it is {_shown(now)} now, of somebody else"
 
@@ -97,13 +104,13 @@ def _covers(later: Record, record: Record) -> bool:
     if record.operation not in {APPEND, SUBTRACT}:
         return True
     is_alike = later.operation == record.operation
-    return is_alike and set(parts(record.operand)) <= set(parts(later.operand))
+    return is_alike and set(list_entries(record.operand)) <= set(list_entries(later.operand))
 
 
-def is_so(record: Record, now: str | None) -> bool:
+def is_as_recorded(record: Record, now: str | None) -> bool:
     """Whether a config is as a record of its write wanted it."""
     of = record.operation, record.operand, record.config_value
-    return _is_as_wanted(record.config_key, *of, now)
+    return _has_value(record.config_key, *of, now)
 
 
 def _shown(value: str | None) -> str:

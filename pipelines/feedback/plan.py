@@ -13,16 +13,16 @@ from quotaflow.pipelines.feedback import guards
 from quotaflow.pipelines.feedback.change import (
     RENEW,
     SUBTRACT,
+    BlockedChange,
     Change,
-    Held,
     Operation,
     Plan,
-    done,
+    apply_operation,
+    is_same_value,
     operation,
-    same,
 )
-from quotaflow.pipelines.feedback.desired_configs import Desired, Group
-from quotaflow.pipelines.feedback.guards import Bounds, Standing
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig, Group
+from quotaflow.pipelines.feedback.guards import CurrentConfig, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, TOPIC
@@ -31,9 +31,9 @@ NOTHING = Ledger()
 
 
 def plan(
-    desired: Iterable[Desired],
+    desired: Iterable[DesiredConfig],
     now: datetime,
-    bounds: Bounds,
+    bounds: PlanPolicy,
     connection: Connection,
     ledger: Ledger = NOTHING,
 ) -> Plan:
@@ -47,12 +47,12 @@ def plan(
     planned: list[Change] = []
     too_many = _too_many(groups, bounds)
     for group in groups:
-        standing = {row.config_key: _standing(row, bounds, ledger) for row in group}
-        why = _why_held(group, now, bounds, standing)
+        standing = {row.config_key: _current_config(row, bounds, ledger) for row in group}
+        why = _group_blocked_reason(group, now, bounds, standing)
         if why is None and _group(group[0]) in too_many:
             why = f"plan.max_subscriptions is {bounds.max_subscriptions}, and older ones come first"
         if why is not None:
-            held += [Held(row, why) for row in group]
+            held += [BlockedChange(row, why) for row in group]
             continue
         changes, near = _changes(group, now, bounds, connection, standing)
         held += near
@@ -61,46 +61,46 @@ def plan(
     return Plan(tuple(kept), (*held, *over))
 
 
-def _concerning(desired: Iterable[Desired], ledger: Ledger) -> Iterator[Desired]:
+def _concerning(desired: Iterable[DesiredConfig], ledger: Ledger) -> Iterator[DesiredConfig]:
     """Rows without those that would renew what is not ours: why they are withheld is told still."""
     for row in desired:
-        if not row.only_renews or _is_held_for(row, ledger):
+        if not row.only_renews or _is_owned_for(row, ledger):
             yield row
         elif row.withheld is not None:
             yield replace(row, only_renews=False)
 
 
-def _is_held_for(row: Desired, ledger: Ledger) -> bool:
+def _is_owned_for(row: DesiredConfig, ledger: Ledger) -> bool:
     owned = ledger.owned.get((row.entity, row.config_key))
     return owned is not None and owned.record.evidence_table == row.evidence_table
 
 
 def _sorted_out(
-    desired: Iterable[Desired], now: datetime, bounds: Bounds
-) -> tuple[list[Desired], list[Held]]:
+    desired: Iterable[DesiredConfig], now: datetime, bounds: PlanPolicy
+) -> tuple[list[DesiredConfig], list[BlockedChange]]:
     """The rows that may be planned as far as they themselves tell, one per config."""
     in_order = sorted(desired, key=_order)
-    first: dict[tuple[object, str], Desired] = {}
+    first: dict[tuple[object, str], DesiredConfig] = {}
     rows, held = [], []
     for row in in_order:
-        why = (None if row.only_renews else row.withheld) or guards.frozen(row, now, bounds)
+        why = (None if row.only_renews else row.withheld) or guards.stale_evidence(row, now, bounds)
         if why is not None:
-            held.append(Held(row, why))
+            held.append(BlockedChange(row, why))
             continue
         taken = first.setdefault((row.entity, row.config_key), row)
         if taken is row:
             rows.append(row)
         else:
             why = f"{taken.evidence_table} ({taken.evidence_key}) {_wish(taken)}"
-            held.append(Held(row, f"{why}, and is more urgent"))
+            held.append(BlockedChange(row, f"{why}, and is more urgent"))
     return rows, held
 
 
-def _wish(row: Desired) -> str:
+def _wish(row: DesiredConfig) -> str:
     return f"wants {row.config_value} of it" if row.withheld is None else "wants it to go on"
 
 
-def _too_many(groups: Sequence[Group], bounds: Bounds) -> set[tuple[int | str, ...]]:
+def _too_many(groups: Sequence[Group], bounds: PlanPolicy) -> set[tuple[int | str, ...]]:
     asked = sorted(filter(_is_subscription, groups), key=lambda group: group[0].since)
     return {_group(group[0]) for group in asked[bounds.max_subscriptions :]}
 
@@ -109,39 +109,41 @@ def _is_subscription(group: Group) -> bool:
     return any(r.entity_type == CLIENT_METRICS and r.config_value is not None for r in group)
 
 
-def _standing(row: Desired, bounds: Bounds, ledger: Ledger) -> Standing:
+def _current_config(row: DesiredConfig, bounds: PlanPolicy, ledger: Ledger) -> CurrentConfig:
     seen_at = bounds.inputs_at.get(guards.SNAPSHOT)
-    return Standing(ledger.standing(row.entity, row.config_key, row.prior_value, seen_at), ledger)
+    return CurrentConfig(
+        ledger.current_value(row.entity, row.config_key, row.prior_value, seen_at), ledger
+    )
 
 
-def _why_held(
-    group: Group, now: datetime, bounds: Bounds, standing: Mapping[str, Standing]
+def _group_blocked_reason(
+    group: Group, now: datetime, bounds: PlanPolicy, standing: Mapping[str, CurrentConfig]
 ) -> str | None:
-    whys = (guards.why_held(row, now, bounds, standing[row.config_key]) for row in group)
+    whys = (guards.blocked_reason(row, now, bounds, standing[row.config_key]) for row in group)
     return next((why for why in whys if why), None) or bounds.harm(group)
 
 
 def _changes(
     group: Group,
     now: datetime,
-    bounds: Bounds,
+    bounds: PlanPolicy,
     connection: Connection,
-    standing: Mapping[str, Standing],
-) -> tuple[list[Change], list[Held]]:
+    standing: Mapping[str, CurrentConfig],
+) -> tuple[list[Change], list[BlockedChange]]:
     """What one entity's rows change or renew, and those that wait."""
     changes: list[Change] = []
-    held: list[Held] = []
+    held: list[BlockedChange] = []
     for row in group:
         of = standing[row.config_key]
         seen = replace(row, prior_value=of.value)
-        why = guards.waits(row, now, bounds, of)
+        why = guards.wait_reason(row, now, bounds, of)
         if why is None:
             change = _change(seen, now, bounds, of.ledger)
         else:
             # Its lease must not end while something like it is wanted.
             lease_s = _lease_s(row, row.config_value, bounds)
             change = _renewal(seen, of.value, now, lease_s, of.ledger)
-            held.append(Held(row, why))
+            held.append(BlockedChange(row, why))
         changes += [change] if change else []
     first = group[0]
     written = {c.desired.config_key: c.value for c in changes if c.operation.name != RENEW}
@@ -149,17 +151,17 @@ def _changes(
     return [replace(c, command=line if c.operation.name != RENEW else "") for c in changes], held
 
 
-def _change(row: Desired, now: datetime, bounds: Bounds, ledger: Ledger) -> Change | None:
+def _change(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger) -> Change | None:
     config = CONFIGS[row.config_key]
     bounded = guards.step(row, row.prior_value, bounds)
     value = None if bounded is None else config.canonical(bounded)
     lease_s = _lease_s(row, value, bounds)
-    if same(row.config_key, value, row.prior_value):
+    if is_same_value(row.config_key, value, row.prior_value):
         return _renewal(row, value, now, lease_s, ledger)
     if row.only_renews:
         return None
     todo = operation(row.config_key, row.prior_value, value)
-    after = done(row.prior_value, todo)
+    after = apply_operation(row.prior_value, todo)
     return Change(
         row,
         after,
@@ -170,31 +172,31 @@ def _change(row: Desired, now: datetime, bounds: Bounds, ledger: Ledger) -> Chan
     )
 
 
-def _lease_s(row: Desired, value: str | None, bounds: Bounds) -> int | None:
+def _lease_s(row: DesiredConfig, value: str | None, bounds: PlanPolicy) -> int | None:
     is_removed = value is None and not row.only_renews
     return None if is_removed else row.valid_s or bounds.lease_s
 
 
 def _renewal(
-    row: Desired, value: str | None, now: datetime, lease_s: int | None, ledger: Ledger
+    row: DesiredConfig, value: str | None, now: datetime, lease_s: int | None, ledger: Ledger
 ) -> Change | None:
     owned = ledger.owned.get((row.entity, row.config_key))
     if owned is None or owned.expires_at is None or lease_s is None:
         return None
-    is_ours = owned.entries or same(row.config_key, owned.value, value)
+    is_ours = owned.entries or is_same_value(row.config_key, owned.value, value)
     if not is_ours or owned.expires_at - now > timedelta(seconds=lease_s) / 2:
         return None
     return Change(row, value, Operation(RENEW, None), command="", note="", lease_s=lease_s)
 
 
-def _note(row: Desired, value: str | None, after: str | None) -> str:
+def _note(row: DesiredConfig, value: str | None, after: str | None) -> str:
     config = CONFIGS[row.config_key]
     notes = []
     if config.entity_type == TOPIC and after is not None:
         notes.append(f"valid while the list is {row.prior_value}: the tool sets lists whole")
-    if not same(row.config_key, value, after):
+    if not is_same_value(row.config_key, value, after):
         notes.append(f"what is to be added follows: {row.config_value} is wanted")
-    elif not same(row.config_key, row.config_value, value):
+    elif not is_same_value(row.config_key, row.config_value, value):
         notes.append(f"a step on the way to {row.config_value}")
     if config.refusal:
         notes.append(
@@ -204,10 +206,10 @@ def _note(row: Desired, value: str | None, after: str | None) -> str:
     return "; ".join(notes)
 
 
-def _group(row: Desired) -> tuple[int | str, ...]:
+def _group(row: DesiredConfig) -> tuple[int | str, ...]:
     return (row.priority, *row.entity.order)
 
 
-def _order(row: Desired) -> tuple[int | str, ...]:
+def _order(row: DesiredConfig) -> tuple[int | str, ...]:
     told = (row.evidence_table, row.evidence_key, row.config_value or "")
     return (*_group(row), row.config_key, *told)

@@ -7,7 +7,7 @@ from typing import Any
 
 from quotaflow.pipelines.config.base import LONGEST_LEASE_S
 from quotaflow.pipelines.feedback.change import RENEW, Change, Operation, Plan
-from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.ledger import Record
 
 _ENTITY = ("cluster_id", "entity_type", "entity_name", "entity_client_id")
@@ -36,14 +36,14 @@ def rows(plan: Plan, now: datetime, planned_by: str) -> Iterator[dict[str, Any]]
         )
 
 
-def changes(found: Iterable[Mapping[str, Any]]) -> tuple[Change, ...]:
+def changes(rows_read: Iterable[Mapping[str, Any]]) -> tuple[Change, ...]:
     """The changes of one frozen plan, in their order."""
-    return tuple(_change(row) for row in sorted(found, key=lambda row: int(row["number"])))
+    return tuple(_change(row) for row in sorted(rows_read, key=lambda row: int(row["number"])))
 
 
 def _change(row: Mapping[str, Any]) -> Change:
     told = {name: row[name] for name in _ROW} | {"since": row["since"].astimezone(UTC)}
-    desired = Desired(
+    desired = DesiredConfig(
         **told, config_value=row["desired_value"], prior_value=row["prior_value"], valid_s=None
     )
     operation = Operation(row["operation"], row["operand"])
@@ -74,7 +74,7 @@ def row(record: Record, run_by: str) -> dict[str, Any]:
 
 def record(row: dict[str, Any]) -> Record:
     """A record as it was."""
-    entity = Entity(*(row[name] for name in _ENTITY))
+    entity = ConfigEntity(*(row[name] for name in _ENTITY))
     told = {name: row[name] for name in _FIELDS}
     times = {name: told[name] and told[name].astimezone(UTC) for name in _TIMES}
     return Record(entity=entity, **(told | times))

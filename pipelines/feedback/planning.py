@@ -9,8 +9,8 @@ from typing import Any
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import evidence_checks, other_writers, plan_rows
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired_configs import Desired, Group
-from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY, Bounds
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig, Group
+from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
@@ -32,9 +32,9 @@ from quotaflow.schemas.configs import (
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 from quotaflow.udfs.rules.client_metrics import Client
-from quotaflow.udfs.rules.subscription_safety import Live
+from quotaflow.udfs.rules.subscription_safety import LiveClient
 
-_FIELDS = tuple(name for name in Desired.__dataclass_fields__ if name != "entity_client_id")
+_FIELDS = tuple(name for name in DesiredConfig.__dataclass_fields__ if name != "entity_client_id")
 # A snapshot of some tables, or one that was refused configs or quotas, tells nothing of those.
 NEWEST = """
     SELECT job, max(event_time) AS newest
@@ -50,7 +50,7 @@ NEWEST = """
         GROUP BY target
     ) AS told
 """
-_TOLD_BY = {
+_INPUT_JOBS = {
     REQUESTS: "ingest_request_log",
     RESULTS: "request_results",
     TELEMETRY: "client_metrics",
@@ -65,7 +65,7 @@ ENTITIES = """
         (SELECT count(*) FROM current_brokers WHERE {0}) AS brokers,
         (SELECT count(*) FROM current_topics WHERE {0}) AS topics
 """
-_STANDING = (
+_RESOURCES = (
     "SELECT entity_name, config_key, config_value FROM current_configs "
     "WHERE entity_type = 'client-metrics' AND cluster_id = {}"
 )
@@ -83,40 +83,40 @@ def make(settings: Conf, now: datetime) -> Plan:
     wanted = desired(settings)
     evidence = {row.evidence_table for row in wanted}
     limits = replace(
-        bounds_now(settings, now),
-        refused=refused(settings),
-        unsound=unsound(settings, evidence),
+        plan_policy_at(settings, now),
+        refused_keys=refused(settings),
+        failed_checks=failed_checks(settings, evidence),
     )
     return plan(wanted, now, limits, connection(settings), ledger(settings))
 
 
-def desired(settings: Conf) -> list[Desired]:
+def desired(settings: Conf) -> list[DesiredConfig]:
     """The rows of desired_configs as they are now."""
     found = rows(settings, f"SELECT {', '.join(_FIELDS)} FROM desired_configs")
-    return [Desired(**row) for row in found]
+    return [DesiredConfig(**row) for row in found]
 
 
 def ledger(settings: Conf) -> Ledger:
     """What we wrote to clusters so far, as the journal tells; nothing before the first apply."""
-    if not is_made(settings, CONFIG_CHANGES.name):
+    if not table_exists(settings, CONFIG_CHANGES.name):
         return Ledger()
-    return Ledger.of(plan_rows.record(row) for row in rows(settings, plan_rows.SELECT))
+    return Ledger.from_records(plan_rows.record(row) for row in rows(settings, plan_rows.SELECT))
 
 
 def preflight(settings: Conf, cluster_id: str) -> Preflight:
     """The client-metrics resources of the last snapshot, and the live clients that could suffer."""
     resources: dict[str, dict[str, str]] = {}
-    for row in rows(settings, _STANDING.format(literal(cluster_id))):
+    for row in rows(settings, _RESOURCES.format(literal(cluster_id))):
         resources.setdefault(row["entity_name"], {})[row["config_key"]] = row["config_value"]
     lives = rows(settings, _LIVE.format(literal(cluster_id)))
     known = [list(row.values()) for row in lives]
-    return Preflight(resources, tuple(Live(Client(*who), kind) for *who, kind in known))
+    return Preflight(resources, tuple(LiveClient(Client(*who), kind) for *who, kind in known))
 
 
-def knows_clients(settings: Conf) -> bool:
+def has_client_tables(settings: Conf) -> bool:
     """Whether the tables that a preflight asks were ever made."""
-    asked = {*views.needed(_LIVE)[0], *views.needed(_STANDING)[0]}
-    return all(is_made(settings, table) for table in sorted(asked))
+    asked = {*views.dependencies(_LIVE)[0], *views.dependencies(_RESOURCES)[0]}
+    return all(table_exists(settings, table) for table in sorted(asked))
 
 
 def rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
@@ -127,7 +127,7 @@ def rows(settings: Conf, sql: str) -> list[dict[str, Any]]:
     return Reader(Warehouse(settings.warehouse)).rows(sql)
 
 
-def is_made(settings: Conf, table: str) -> bool:
+def table_exists(settings: Conf, table: str) -> bool:
     """Whether a table was ever made."""
     warehouse = Warehouse(settings.warehouse)
     if settings.warehouse.catalog_schema:
@@ -135,32 +135,32 @@ def is_made(settings: Conf, table: str) -> bool:
     return Reader(warehouse).is_made(table)
 
 
-def bounds(settings: Conf) -> Bounds:
+def plan_policy(settings: Conf) -> PlanPolicy:
     """What conf keeps a plan from touching; the pipeline's own login too."""
     of = settings.plan
-    return Bounds(
+    return PlanPolicy(
         excluded_principals=frozenset(settings.excluded_principals),
         settle=timedelta(seconds=settings.results.settle_s),
         cluster_id=settings.kafka.cluster_id,
         max_subscriptions=of.max_subscriptions,
         max_input_age=timedelta(seconds=of.max_input_age_s),
-        most_share=of.most_share,
-        fewest=of.fewest,
+        max_entity_share=of.max_entity_share,
+        min_entities=of.min_entities,
         lease_s=of.lease_s,
-        hold=timedelta(seconds=of.hold_s),
+        cooldown=timedelta(seconds=of.cooldown_s),
         hysteresis=of.hysteresis,
-        most_step=of.most_step,
+        max_step_factor=of.max_step_factor,
     )
 
 
-def bounds_now(settings: Conf, now: datetime) -> Bounds:
+def plan_policy_at(settings: Conf, now: datetime) -> PlanPolicy:
     """The same with how old what a plan stands on is, how many entities there are, who else
     manages them, and which live clients a resource could harm.
     """
-    return replace(bounds(settings), harm=_harm(settings), **_known(settings, now))
+    return replace(plan_policy(settings), harm=_harm(settings), **_inputs(settings, now))
 
 
-def bounds_to_give_back(settings: Conf) -> Bounds:
+def bounds_to_give_back(settings: Conf) -> PlanPolicy:
     """The bounds of a restore, with how many entities there are.
 
     Neither the age of inputs nor other programs keep a lease from ending: what we wrote must not
@@ -168,10 +168,10 @@ def bounds_to_give_back(settings: Conf) -> Bounds:
     """
     own = settings.kafka.cluster_id
     sql = ENTITIES.format(f"cluster_id = {literal(own)}" if own else "true")
-    is_counted = all(is_made(settings, table) for table in sorted(views.needed(sql)[0]))
+    is_counted = all(table_exists(settings, table) for table in sorted(views.dependencies(sql)[0]))
     counts = rows(settings, sql)[0] if is_counted else {}
     known = {kind: counts.get(ENTITY_TYPES[kind], 0) for kind in (USER, BROKER, TOPIC)}
-    return replace(bounds(settings), entities=known)
+    return replace(plan_policy(settings), entity_counts=known)
 
 
 def _harm(settings: Conf) -> Callable[[Group], str | None]:
@@ -185,23 +185,25 @@ def _harm(settings: Conf) -> Callable[[Group], str | None]:
     return harm
 
 
-def _known(settings: Conf, now: datetime) -> dict[str, Any]:
+def _inputs(settings: Conf, now: datetime) -> dict[str, Any]:
     ask, own = partial(rows, settings), settings.kafka.cluster_id
     is_own = f"cluster_id = {literal(own)}" if own else "true"
     of_jobs = ask(NEWEST.format(is_own))
     newest = {row["job"]: row["newest"] for row in of_jobs}
     (counts,) = ask(ENTITIES.format(is_own))
     return {
-        "inputs_at": {name: newest.get(job) for name, job in _TOLD_BY.items()},
-        "entities": {kind: counts[ENTITY_TYPES[kind]] for kind in (USER, BROKER, TOPIC)},
-        "others": other_writers.managers(ask, now, settings.plan.tolerated_managers, is_own),
+        "inputs_at": {name: newest.get(job) for name, job in _INPUT_JOBS.items()},
+        "entity_counts": {kind: counts[ENTITY_TYPES[kind]] for kind in (USER, BROKER, TOPIC)},
+        "other_managers": other_writers.managers(
+            ask, now, settings.plan.tolerated_managers, is_own
+        ),
     }
 
 
-def unsound(settings: Conf, evidence: Collection[str]) -> dict[str, str]:
+def failed_checks(settings: Conf, evidence: Collection[str]) -> dict[str, str]:
     """Why checks keep a plan from standing on these tables and views, of those where they do."""
-    is_checked = is_made(settings, QUALITY_RESULTS.name)
-    return evidence_checks.unsound(
+    is_checked = table_exists(settings, QUALITY_RESULTS.name)
+    return evidence_checks.failed_checks(
         settings, partial(rows, settings) if is_checked else None, evidence
     )
 

@@ -7,7 +7,7 @@ from quotaflow.pipelines.feedback.desired_configs import Group
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.udfs.rules.client_metrics import Subscription
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
-from quotaflow.udfs.rules.subscription_safety import Live, harm
+from quotaflow.udfs.rules.subscription_safety import LiveClient, harm
 
 Resources = Mapping[str, Mapping[str, str]]
 
@@ -16,27 +16,27 @@ Resources = Mapping[str, Mapping[str, str]]
 class Preflight:
     """The resources that stand, by name, and the clients that are there now."""
 
-    standing: Resources
-    clients: tuple[Live, ...]
+    resources: Resources
+    clients: tuple[LiveClient, ...]
 
-    def harm(self, entity: Group) -> str | None:
+    def harm(self, rows: Group) -> str | None:
         """Why the rows of one entity should not be written; None where nothing is against it."""
-        return self.harm_of(self.after(entity).standing) if _asks(entity) else None
+        return self.harm_of(self.with_rows(rows).resources) if _is_subscription(rows) else None
 
-    def after(self, entity: Group) -> "Preflight":
+    def with_rows(self, entity: Group) -> "Preflight":
         """The same once the rows of one entity are written."""
-        if not _asks(entity):
+        if not _is_subscription(entity):
             return self
         name = entity[0].entity_name or ""
         wanted = {row.config_key: row.config_value for row in entity}
-        changed = {**self.standing.get(name, {}), **wanted}
+        changed = {**self.resources.get(name, {}), **wanted}
         after = {k: v for k, v in changed.items() if v is not None}
-        return replace(self, standing={**self.standing, name: after})
+        return replace(self, resources={**self.resources, name: after})
 
     def harm_of(self, after: Resources) -> str | None:
         """The same for whatever resources there would be."""
         try:
-            before, then = _subscriptions(self.standing), _subscriptions(after)
+            before, then = _subscriptions(self.resources), _subscriptions(after)
         except ValueError as error:
             return f"whom it would reach cannot be told: {error}"
         unseen = _unseen([*before, *then], self.clients)
@@ -48,11 +48,11 @@ class Preflight:
         return f"could harm {len(harms)} live clients: {harms[0]}"
 
 
-def _asks(entity: Group) -> bool:
+def _is_subscription(entity: Group) -> bool:
     return entity[0].entity_type == CLIENT_METRICS
 
 
-def _unseen(subscriptions: Iterable[Subscription], clients: Iterable[Live]) -> str | None:
+def _unseen(subscriptions: Iterable[Subscription], clients: Iterable[LiveClient]) -> str | None:
     """Why a resource may reach clients that tables cannot tell of; None where all can be told."""
     lives = list(clients)
     for subscription in subscriptions:
@@ -67,4 +67,6 @@ def _unseen(subscriptions: Iterable[Subscription], clients: Iterable[Live]) -> s
 
 def _subscriptions(resources: Resources) -> list[Subscription]:
     """Those that have metrics to ask for: others, and removed ones, ask nobody for anything."""
-    return [Subscription.of(name, configs) for name, configs in resources.items() if configs]
+    return [
+        Subscription.from_configs(name, configs) for name, configs in resources.items() if configs
+    ]

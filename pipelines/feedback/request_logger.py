@@ -14,15 +14,15 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, KafkaError, LockedError
 from quotaflow.pipelines.feedback import exclusive_section, planning, restore_run
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.change_writer import Apply, Configs
-from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
-from quotaflow.pipelines.feedback.guards import SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.change_writer import ChangeWriter, Configs
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import command
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.restore_plan import Key, Returns
+from quotaflow.pipelines.feedback.restore_plan import Key, RestorePlan
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.spark_errors import bridge_errors
@@ -38,7 +38,7 @@ _UNRECORDED: tuple[type[Exception], ...] = (LockedError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CaptureRequest:
     """Whose request logs are to be on, and for how long."""
 
     cluster_id: str
@@ -54,7 +54,7 @@ class Switch:
     be given back.
     """
 
-    wanted: Wanted
+    request: CaptureRequest
     levels: Mapping[int, str | None]
     plan: Plan
 
@@ -67,60 +67,66 @@ class _Unrecorded:
         """Forget them."""
 
 
-def seen(conf: Conf, broker_ids: Collection[int], for_s: int, now: datetime) -> Switch:
+def read_switch(conf: Conf, broker_ids: Collection[int], for_s: int, now: datetime) -> Switch:
     """What a capture would switch on these brokers, or on all; nothing is written.
 
     Raises ConfigError for a broker there is not, KafkaError where the cluster is silent.
     """
-    with exclusive_section.cluster(conf) as (cluster_id, configs):
+    with exclusive_section.open_cluster(conf) as (cluster_id, configs):
         there = _brokers(configs)
         unknown = [str(broker_id) for broker_id in broker_ids if broker_id not in there]
         if unknown:
             known = ", ".join(str(broker_id) for broker_id in there)
             raise ConfigError(f"no broker {', '.join(unknown)} is up: those that are: {known}")
-        wanted = Wanted(cluster_id, tuple(sorted(set(broker_ids)) or there), for_s)
-        ledger = exclusive_section.ours(planning.ledger(conf), cluster_id)
+        wanted = CaptureRequest(cluster_id, tuple(sorted(set(broker_ids)) or there), for_s)
+        ledger = exclusive_section.for_cluster(planning.ledger(conf), cluster_id)
         return _switch(conf, wanted, configs, ledger, now)
 
 
-def switched(
+def switched_on(
     conf: Conf,
-    wanted: Wanted,
+    request: CaptureRequest,
     report: Callable[[str], None],
     stopped: Callable[[], str | None] = lambda: None,
     passed: Callable[[str], None] = lambda _: None,
     *,
-    begun: Callable[[Switch], None] = lambda _: None,
+    on_start: Callable[[Switch], None] = lambda _: None,
 ) -> list[Outcome]:
     """Switch request logs on, each recorded with its lease; how each change ended.
 
     `begun` is told what is about to be written: whatever fails after it, that may be on.
     """
-    with exclusive_section.taken(conf, report, stopped, passed) as taken:
+    with exclusive_section.acquired(conf, report, stopped, passed) as taken:
         apply, now = taken.apply, datetime.now(UTC)
-        found = _switch(conf, wanted, apply.configs, taken.ledger, now)
-        begun(found)
+        found = _switch(conf, request, apply.configs, taken.ledger, now)
+        on_start(found)
         changes = found.plan.changes
         return apply.run(PLAN_ID, changes) if changes else []
 
 
-def given_back(
+def restore_levels(
     conf: Conf, keys: Collection[Key], report: Callable[[str], None]
-) -> tuple[Returns, list[Outcome]]:
+) -> tuple[RestorePlan, list[Outcome]]:
     """Give these back to the level they had; somebody else's later change is left alone.
 
     A broker must not log on because another process writes tables now, Spark's JVM is gone or the
     disk is full: then it is given back without a record, and the next restore finds that it is so.
     """
     try:
-        return restore_run.restored(conf, report, keys=keys)
+        return restore_run.restore_configs(conf, report, keys=keys)
     except _UNRECORDED + bridge_errors() as error:
-        report(f"given back without a record, which the next restore adds: {failures.line(error)}")
-    with exclusive_section.cluster(conf) as (cluster_id, configs):
-        ledger = exclusive_section.ours(planning.ledger(conf), cluster_id).supposed().only(keys)
+        report(
+            f"given back without a record, which the next restore adds: {failures.one_line(error)}"
+        )
+    with exclusive_section.open_cluster(conf) as (cluster_id, configs):
+        ledger = (
+            exclusive_section.for_cluster(planning.ledger(conf), cluster_id)
+            .assuming_open_done()
+            .restricted_to(keys)
+        )
         now = datetime.now(UTC)
-        found = restore_run.returns(conf, ledger, configs, now, everything=True)
-        apply = Apply(configs, _Unrecorded(), uuid.uuid4().hex, lambda: datetime.now(UTC))
+        found = restore_run.plan_restore(conf, ledger, configs, now, everything=True)
+        apply = ChangeWriter(configs, _Unrecorded(), uuid.uuid4().hex, lambda: datetime.now(UTC))
         return found, apply.run(restore_run.PLAN_ID, found.changes)
 
 
@@ -133,17 +139,19 @@ def is_left(level: str | None) -> bool:
 
 def quiet_command(conf: Conf, switch: Switch, broker_id: int) -> str:
     """The command line that sets a level which can be given back, and logs no request."""
-    entity = _entity(switch.wanted.cluster_id, broker_id)
+    entity = _entity(switch.request.cluster_id, broker_id)
     return command(entity, {_KEY: QUIET}, planning.connection(conf))
 
 
 def off_command(conf: Conf, switch: Switch, broker_id: int) -> str:
     """The command line that gives a broker back its level, for when we cannot."""
-    entity = _entity(switch.wanted.cluster_id, broker_id)
+    entity = _entity(switch.request.cluster_id, broker_id)
     return command(entity, {_KEY: switch.levels[broker_id]}, planning.connection(conf))
 
 
-def _switch(conf: Conf, wanted: Wanted, configs: Configs, ledger: Ledger, now: datetime) -> Switch:
+def _switch(
+    conf: Conf, wanted: CaptureRequest, configs: Configs, ledger: Ledger, now: datetime
+) -> Switch:
     levels = {
         broker_id: _level(configs, _entity(wanted.cluster_id, broker_id))
         for broker_id in wanted.broker_ids
@@ -154,7 +162,7 @@ def _switch(conf: Conf, wanted: Wanted, configs: Configs, ledger: Ledger, now: d
         if (level == ON or level not in LOGGING_LEVELS) and not is_left(level)
     ]
     # What brokers said just now holds, and not what we wrote some time ago.
-    bounds = Bounds(cluster_id=wanted.cluster_id, inputs_at={SNAPSHOT: now})
+    bounds = PlanPolicy(cluster_id=wanted.cluster_id, inputs_at={SNAPSHOT: now})
     return Switch(wanted, levels, plan(rows, now, bounds, planning.connection(conf), ledger))
 
 
@@ -174,19 +182,19 @@ def _brokers(configs: LiveConfigs) -> list[int]:
     return sorted(broker["broker_id"] for broker in told if not broker["is_fenced"])
 
 
-def _level(configs: Configs, entity: Entity) -> str | None:
+def _level(configs: Configs, entity: ConfigEntity) -> str | None:
     try:
         return configs.read(entity).get(_KEY)
     except UnansweredError:
         return None
 
 
-def _entity(cluster_id: str, broker_id: int) -> Entity:
-    return Entity(cluster_id, BROKER_LOGGER, str(broker_id))
+def _entity(cluster_id: str, broker_id: int) -> ConfigEntity:
+    return ConfigEntity(cluster_id, BROKER_LOGGER, str(broker_id))
 
 
-def _row(entity: Entity, level: str | None, for_s: int, now: datetime) -> Desired:
-    return Desired(
+def _row(entity: ConfigEntity, level: str | None, for_s: int, now: datetime) -> DesiredConfig:
+    return DesiredConfig(
         cluster_id=entity.cluster_id,
         entity_type=entity.entity_type,
         entity_name=entity.entity_name,

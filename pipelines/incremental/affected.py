@@ -9,9 +9,9 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.incremental.result_state import Memory
+from quotaflow.pipelines.incremental.result_state import ResultState
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.streaming.time_ranges import Span
+from quotaflow.pipelines.streaming.time_ranges import TimeRange
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
@@ -23,20 +23,20 @@ _ALWAYS_KEPT = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class AffectedBuckets:
     """What a batch means to one result: rows that came, buckets, and what is remembered by then."""
 
     rows: int = 0
     late: int = 0
-    in_buckets: Mapping[datetime, int] = field(default_factory=dict)
+    rows_by_bucket: Mapping[datetime, int] = field(default_factory=dict)
     since: datetime | None = None
     latest: tuple[datetime, str] | None = None
-    memory: Memory = field(default_factory=Memory)
+    state: ResultState = field(default_factory=ResultState)
 
-    def rows_before(self, spans: list[Span]) -> int:
+    def rows_before(self, time_ranges: list[TimeRange]) -> int:
         """Rows that came too late for anything to be computed: their buckets are before it all."""
-        first = min((span.start for span in spans), default=None)
-        rows = self.in_buckets.items()
+        first = min((span.start for span in time_ranges), default=None)
+        rows = self.rows_by_bucket.items()
         return sum(n for bucket, n in rows if first is None or bucket < first)
 
 
@@ -74,7 +74,7 @@ def _arrival(result: Result) -> Column:
     second = F.unix_seconds("event_time")
     bucket_s = second - F.pmod(second, F.lit(result.bucket_s))
     arrival = F.struct(F.lit(result.table.name).alias("result"), bucket_s.alias("bucket_s"))
-    return F.when(result.concerns(), arrival) if result.concerns else arrival
+    return F.when(result.is_relevant(), arrival) if result.is_relevant else arrival
 
 
 def by_result(arrived: "DataFrame") -> dict[str, list[Row]]:
@@ -91,9 +91,11 @@ def by_result(arrived: "DataFrame") -> dict[str, list[Row]]:
     return found
 
 
-def touched(result: Result, rows: list[Row], news: "News", memory: Memory) -> Touched:
+def affected_buckets(
+    result: Result, rows: list[Row], lookup_changes: "LookupChanges", memory: ResultState
+) -> AffectedBuckets:
     """What these counted rows, and what is new in tables it looks up, mean to one result."""
-    since, seen, latest = news.of(result, memory)
+    since, seen, latest = lookup_changes.changes_for(result, memory)
     latest.extend((_utc(row["latest"]), row["cluster_id"]) for row in rows)
     sinces = [time for time in (since, memory.dirty_since) if time]
     in_buckets = dict[datetime, int]()
@@ -101,18 +103,18 @@ def touched(result: Result, rows: list[Row], news: "News", memory: Memory) -> To
         if row["bucket"]:
             bucket = _utc(row["bucket"])
             in_buckets[bucket] = in_buckets.get(bucket, 0) + row["rows"]
-    return Touched(
+    return AffectedBuckets(
         rows=sum(row["rows"] for row in rows),
         late=sum(row["rows"] for row in rows if row["is_late"]),
-        in_buckets=in_buckets,
+        rows_by_bucket=in_buckets,
         since=min(sinces, default=None),
         latest=max(latest, default=None),
-        memory=replace(memory, context_seen=seen),
+        state=replace(memory, context_seen=seen),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class LookupChanges:
     """What came to the tables that results look things up in, and since when facts are kept.
 
     Each is asked once per batch.
@@ -120,15 +122,15 @@ class News:
 
     spark: "SparkSession"
     batch: Batch
-    _asked: dict[tuple[str, str, datetime | None], Row] = field(default_factory=dict)
+    _newest_rows: dict[tuple[str, str, datetime | None], Row] = field(default_factory=dict)
     _kept: dict[str, datetime | None] = field(default_factory=dict)
 
-    def of(
-        self, result: Result, memory: Memory
+    def changes_for(
+        self, result: Result, memory: ResultState
     ) -> tuple[datetime | None, dict[str, datetime], list[tuple[datetime, str]]]:
         """Since when new rows of a context hold, what was seen of it by now, and the newest row."""
         sinces, seen, latest = list[datetime](), dict(memory.context_seen), []
-        for context in result.context:
+        for context in result.lookups:
             if context.valid_from is None:
                 continue
             name = context.table.name
@@ -143,30 +145,30 @@ class News:
             seen[name] = _utc(row["newest"])
         return min(sinces, default=None), seen, latest
 
-    def computable(self, result: Result, spans: list[Span]) -> list[Span]:
+    def computable(self, result: Result, time_ranges: list[TimeRange]) -> list[TimeRange]:
         """These spans without the time whose facts retention removed: what was computed stays."""
-        if not spans or spans[0].start >= datetime.now(UTC) - _ALWAYS_KEPT:
-            return spans
+        if not time_ranges or time_ranges[0].start >= datetime.now(UTC) - _ALWAYS_KEPT:
+            return time_ranges
         name = result.facts.name
         if name not in self._kept:
             self._kept[name] = self.batch.warehouse.kept_since(self.spark, name)
         kept_since = self._kept[name]
-        return spans if kept_since is None else result.computable(spans, kept_since)
+        return time_ranges if kept_since is None else result.computable(time_ranges, kept_since)
 
     def _newest(self, table: Table, valid_from: str, seen: datetime | None) -> Row:
         key = table.name, valid_from, seen
-        if key not in self._asked:
+        if key not in self._newest_rows:
             rows = self.batch.warehouse.read(self.spark, table.name)
             # Asked before a result that reads it is computed: what comes meanwhile is new to the
             # next batch.
             if seen is not None:
                 rows = rows.where(F.col(table.time) > F.lit(seen))
-            self._asked[key] = rows.agg(
+            self._newest_rows[key] = rows.agg(
                 F.max(table.time).alias("newest"),
                 F.min(F.expr(valid_from)).alias("since"),
                 F.max_by("cluster_id", table.time).alias("cluster_id"),
             ).collect()[0]
-        return self._asked[key]
+        return self._newest_rows[key]
 
 
 def _utc(time: datetime) -> datetime:

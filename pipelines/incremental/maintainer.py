@@ -16,14 +16,20 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.incremental import result_state
-from quotaflow.pipelines.incremental.affected import News, arrivals, by_result, is_late, touched
-from quotaflow.pipelines.incremental.result import Known, Result
-from quotaflow.pipelines.incremental.result_state import Memory
+from quotaflow.pipelines.incremental.affected import (
+    LookupChanges,
+    affected_buckets,
+    arrivals,
+    by_result,
+    is_late,
+)
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
+from quotaflow.pipelines.incremental.result_state import ResultState
 from quotaflow.pipelines.spark import failures as failure
-from quotaflow.pipelines.spark.caching import holding
+from quotaflow.pipelines.spark.caching import caching
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
-from quotaflow.pipelines.streaming.time_ranges import Span, any_of, within
+from quotaflow.pipelines.streaming.time_ranges import TimeRange, any_of, within_any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -32,7 +38,7 @@ _REASON_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class ResultMaintainer:
     """Keeps results that read the same facts up to date from the stream of those."""
 
     results: tuple[Result, ...]
@@ -58,12 +64,12 @@ class Keeper:
         known = result_state.load(checkpoint)
         memories, counts, failures = dict(known), list[Count](), list[Exception]()
         latest: list[tuple[datetime, str]] = []
-        news = News(spark, batch)
+        news = LookupChanges(spark, batch)
         failed = set[str]()
         for result in self.results:
             name = result.table.name
-            by = touched(result, came.get(name, []), news, known.get(name, Memory()))
-            spans = news.computable(result, result.spans(by.in_buckets, by.since))
+            by = affected_buckets(result, came.get(name, []), news, known.get(name, ResultState()))
+            spans = news.computable(result, result.time_ranges(by.rows_by_bucket, by.since))
             latest.extend([by.latest] if by.latest else [])
             counts.append(Count("in", by.rows, name))
             counts.append(Count("late", by.late, name, "past_max_lateness"))
@@ -72,17 +78,17 @@ class Keeper:
                 rows = self._replace(result, spark, spans, batch) if spans else {}
             except spark_errors() as error:
                 failures.append(error)
-                memories[name] = _dirty(by.memory, spans[0].start, failure.line(error))
+                memories[name] = _dirty(by.state, spans[0].start, failure.one_line(error))
                 failed.add(name)
                 counts.append(Count("failed", by.rows, name, type(error).__name__))
                 continue
-            missed = failed & {context.table.name for context in result.context}
+            missed = failed & {context.table.name for context in result.lookups}
             if spans and missed:
                 why = f"it looks up {min(missed)}, which failed"
-                memories[name] = _dirty(by.memory, spans[0].start, why)
+                memories[name] = _dirty(by.state, spans[0].start, why)
                 failed.add(name)
             else:
-                memories[name] = replace(by.memory, dirty_since=None, failure=None)
+                memories[name] = replace(by.state, dirty_since=None, failure=None)
             counts.append(Count("out", sum(rows.values()), name))
         if len(failures) == len(self.results):
             raise failures[0]
@@ -91,18 +97,20 @@ class Keeper:
             time, cluster_id = max(latest)
             batch.report(spark, counts, cluster_id, time)
 
-    def rebuild(self, batch: Batch, spark: "SparkSession", span: Span) -> Counter[str | None]:
+    def rebuild(
+        self, batch: Batch, spark: "SparkSession", time_range: TimeRange
+    ) -> Counter[str | None]:
         """Compute a span of the tables anew, late facts included; returns the rows by cluster."""
         rows = Counter[str | None]()
         for result in self.results:
-            rows.update(self._replace(result, spark, [span], batch, late=True))
+            rows.update(self._replace(result, spark, [time_range], batch, late=True))
         return rows
 
     def _replace(
         self,
         result: Result,
         spark: "SparkSession",
-        spans: list[Span],
+        spans: list[TimeRange],
         batch: Batch,
         *,
         late: bool = False,
@@ -110,23 +118,24 @@ class Keeper:
         table = result.table
         since = spans[0].start - timedelta(seconds=result.warm_up_s)
         lookback = timedelta(seconds=result.warm_up_s + result.lookback_s)
-        read = [Span(span.start - lookback, span.end) for span in spans]
-        facts = batch.warehouse.read(spark, result.facts.name).where(within(read, "event_time"))
+        read = [TimeRange(span.start - lookback, span.end) for span in spans]
+        facts = batch.warehouse.read(spark, result.facts.name).where(within_any(read, "event_time"))
         if not late:
             facts = facts.where(~is_late(facts, self.conf.results.max_lateness_s))
-        names = [context.table.name for context in result.context]
+        names = [context.table.name for context in result.lookups]
         place = any_of(
-            f"({span.holds_date('event_date')} AND {span.holds(table.time)})" for span in spans
+            f"({span.date_condition('event_date')} AND {span.condition(table.time)})"
+            for span in spans
         )
-        with holding() as hold:
-            known = Known(
-                facts=result.relevant(facts),
-                before=_carried(result, since, batch, spark),
+        with caching() as hold:
+            known = RuleInputs(
+                facts=result.relevant_facts(facts),
+                carried_rows=_carried(result, since, batch, spark),
                 since=since,
-                context={name: batch.warehouse.read(spark, name) for name in names},
-                hold=hold,
+                lookups={name: batch.warehouse.read(spark, name) for name in names},
+                cache=hold,
             )
-            rows = result.compute(known).where(within(spans, table.time))
+            rows = result.compute(known).where(within_any(spans, table.time))
             kept = hold(rows)
             batch.recompute(kept, table, f"({result.scope}) AND ({place})")
             return rows_by_cluster(kept)
@@ -138,13 +147,14 @@ def _carried(
     if not result.carry_s:
         return None
     table = result.table
-    before = Span(since - timedelta(seconds=result.carry_s), since)
+    before = TimeRange(since - timedelta(seconds=result.carry_s), since)
+    dates, times = before.date_condition("event_date"), within_any([before], table.time)
     rows = batch.warehouse.read(spark, table.name).where(
-        f"({result.scope}) AND {before.holds_date('event_date')} AND {within([before], table.time)}"
+        f"({result.scope}) AND {dates} AND {times}"
     )
     last = F.max_by(F.struct(*table.column_names), table.time).alias("last")
     return rows.groupBy(*result.carry_key).agg(last).select("last.*")
 
 
-def _dirty(memory: Memory, since: datetime, why: str) -> Memory:
+def _dirty(memory: ResultState, since: datetime, why: str) -> ResultState:
     return replace(memory, dirty_since=since, failure=why[:_REASON_CHARS])

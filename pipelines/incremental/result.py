@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.streaming.time_ranges import Span, joined
+from quotaflow.pipelines.streaming.time_ranges import TimeRange, merged
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class LookupTable:
     """A small table a rule looks things up in; `valid_from`: SQL, from when a row of it matters.
 
     None where a new row changes nothing that was computed before it came. With `reaches_back` the
@@ -26,7 +26,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RuleInputs:
     """What a rule computes from: its facts, and its context by the names of the tables.
 
     A sequential rule (`Result.carry_s`) gets each key's last row `before`, and the time `since`
@@ -35,10 +35,10 @@ class Known:
     """
 
     facts: "DataFrame"
-    before: "DataFrame | None" = None
+    carried_rows: "DataFrame | None" = None
     since: datetime | None = None
-    context: "Mapping[str, DataFrame]" = field(default_factory=dict)
-    hold: "Callable[[DataFrame], DataFrame]" = lambda frame: frame
+    lookups: "Mapping[str, DataFrame]" = field(default_factory=dict)
+    cache: "Callable[[DataFrame], DataFrame]" = lambda frame: frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,33 +61,35 @@ class Result:
     facts: Table
     bucket_s: int
     lookback_s: int
-    shaped: "Callable[[DataFrame], DataFrame]"
-    compute: "Callable[[Known], DataFrame]"
-    concerns: "Callable[[], Column] | None" = None
+    prepare: "Callable[[DataFrame], DataFrame]"
+    compute: "Callable[[RuleInputs], DataFrame]"
+    is_relevant: "Callable[[], Column] | None" = None
     carry_s: int = 0
     carry_key: tuple[str, ...] = ()
     warm_up_s: int = 0
     runs_forward: bool = False
-    context: tuple[Context, ...] = ()
-    trails_s: int = 0
+    lookups: tuple[LookupTable, ...] = ()
+    lookahead_s: int = 0
     scope: str = "true"
 
-    def relevant(self, facts: "DataFrame") -> "DataFrame":
+    def relevant_facts(self, facts: "DataFrame") -> "DataFrame":
         """The facts the rule reads, as it reads them."""
-        return self.shaped(facts.where(self.concerns()) if self.concerns else facts)
+        return self.prepare(facts.where(self.is_relevant()) if self.is_relevant else facts)
 
-    def spans(self, buckets: Iterable[datetime], since: datetime | None = None) -> list[Span]:
+    def time_ranges(
+        self, buckets: Iterable[datetime], since: datetime | None = None
+    ) -> list[TimeRange]:
         """The spans whose rows may change: these buckets got new facts, all those `since` may."""
         reach = timedelta(seconds=self.bucket_s + self.lookback_s)
-        trail = timedelta(seconds=self.trails_s)
-        touched = [Span(start - trail, start + reach) for start in buckets]
+        trail = timedelta(seconds=self.lookahead_s)
+        touched = [TimeRange(start - trail, start + reach) for start in buckets]
         if since is not None:
-            touched.append(Span(self.bucket(since)))
+            touched.append(TimeRange(self.bucket(since)))
         if touched and (self.carry_s or self.runs_forward):
-            return [Span(min(span.start for span in touched))]
-        return joined(touched)
+            return [TimeRange(min(span.start for span in touched))]
+        return merged(touched)
 
-    def computable(self, spans: Iterable[Span], kept_since: datetime) -> list[Span]:
+    def computable(self, time_ranges: Iterable[TimeRange], kept_since: datetime) -> list[TimeRange]:
         """What is left of spans where the facts from before `kept_since` are gone.
 
         A row is computable where all is there that its rule may look back at; a sequential one
@@ -97,8 +99,8 @@ class Result:
             kept_since + timedelta(seconds=self.warm_up_s + self.lookback_s), up=True
         )
         return [
-            Span(max(span.start, first), span.end)
-            for span in spans
+            TimeRange(max(span.start, first), span.end)
+            for span in time_ranges
             if span.end is None or span.end > first
         ]
 

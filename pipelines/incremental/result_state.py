@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ResultState:
     """Of one result: since when it is not up to date and why, and the newest context it saw."""
 
     dirty_since: datetime | None = None
@@ -21,18 +21,18 @@ class Memory:
     context_seen: Mapping[str, datetime] = field(default_factory=dict)
 
 
-_MEMORIES = TypeAdapter(dict[str, Memory])
+_MEMORIES = TypeAdapter(dict[str, ResultState])
 
 
-def load(checkpoint: Path) -> dict[str, Memory]:
+def load(checkpoint: Path) -> dict[str, ResultState]:
     """What is remembered of each result, by the name of its table."""
     file = _file(checkpoint)
     return _MEMORIES.validate_json(file.read_bytes()) if file.exists() else {}
 
 
-def save(checkpoint: Path, memories: Mapping[str, Memory]) -> None:
+def save(checkpoint: Path, memories: Mapping[str, ResultState]) -> None:
     """Replace what is remembered, whole or not at all."""
-    told = {name: memory for name, memory in memories.items() if memory != Memory()}
+    told = {name: memory for name, memory in memories.items() if memory != ResultState()}
     if told == load(checkpoint):
         return
     file = _file(checkpoint)

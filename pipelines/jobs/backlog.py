@@ -29,11 +29,11 @@ class Backlog:
     read: int | None
 
 
-def of(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Backlog]:
+def backlogs(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Backlog]:
     """The queries that are behind on a table; those that never began will take it as it is."""
     readers = [job.name for job in JOBS.values() if job.reads == table]
     begun = {name: warehouse.checkpoint(name) for name in readers}
-    begun = {name: folder for name, folder in begun.items() if identity.is_begun(folder)}
+    begun = {name: folder for name, folder in begun.items() if identity.is_started(folder)}
     if not begun:
         return []
     history = spark.sql(f"DESCRIBE HISTORY {warehouse.target(table)}")

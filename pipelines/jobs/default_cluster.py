@@ -19,7 +19,7 @@ UNNAMED = "unknown"
 """What the first release wrote for the cluster of a run that read tables alone."""
 
 
-def known(conf: Conf, warehouse: Warehouse, spark: "SparkSession") -> str | None:
+def default_cluster_id(conf: Conf, warehouse: Warehouse, spark: "SparkSession") -> str | None:
     """The cluster conf names, else the only one whose topics were read, else the newest counted.
 
     None where nothing was ever read or counted.

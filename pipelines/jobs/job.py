@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.streaming import checkpoints, identity, sinks, sources
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class JobEnvironment:
     """What a job runs in: a session, conf, the tables, and the cluster whose topics it reads.
 
     Without topics the one that its tables are of as far as is known: their rows know better.
@@ -47,18 +47,18 @@ class Job:
     doc: str
     reads: str
     fills: tuple[Table, ...]
-    start: "Callable[[Setting, sinks.Trigger], StreamingQuery]"
+    start: "Callable[[JobEnvironment, sinks.Trigger], StreamingQuery]"
     topic: str | None = None
     looks_up: tuple[Table, ...] = ()
     # A result replaces what it recomputes, so that it may lose its checkpoint.
     appends: bool = True
     results: "Callable[[Conf], tuple[Result, ...]] | None" = None
 
-    def refresh(self, setting: Setting) -> None:
+    def refresh(self, setting: JobEnvironment) -> None:
         """Bring results up to date when no new facts came, but perhaps what they look up did."""
         if self.results is None:
             return
-        keeper = Keeper(self.results(setting.conf), setting.conf)
+        keeper = ResultMaintainer(self.results(setting.conf), setting.conf)
         checkpoint = setting.warehouse.checkpoint(self.name)
         now_ms = time.time_ns() // 1_000_000
         query_id = checkpoints.query_id(checkpoint)

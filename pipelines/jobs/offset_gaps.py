@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from quotaflow.pipelines.errors import CheckpointError
-from quotaflow.pipelines.jobs.job import Setting
+from quotaflow.pipelines.jobs.job import JobEnvironment
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.streaming import identity, topic_position
 from quotaflow.pipelines.streaming.checkpoints import newest_batch, query_id
 from quotaflow.pipelines.streaming.sinks import Batch, Count
-from quotaflow.pipelines.streaming.topic_position import Reached
+from quotaflow.pipelines.streaming.topic_position import TopicPosition
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 
@@ -23,7 +23,7 @@ LogBounds = Mapping[int, range]
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class OffsetGap:
     """A partition whose log does not hold the offset a job would go on at."""
 
     partition: int
@@ -46,18 +46,18 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Gaps:
+class JobOffsetGaps:
     """What one job cannot read of its topic, and what is known of both."""
 
     job: str
     topic: str
-    reached: Reached
+    position: TopicPosition
     log: LogBounds
-    found: tuple[Gap, ...]
+    gaps: tuple[OffsetGap, ...]
 
     def refusal(self) -> CheckpointError:
         """The error for whoever did not accept that."""
-        if any(gap.lost for gap in self.found):
+        if any(gap.lost for gap in self.gaps):
             why = "Retention of the topic is shorter than the time between two runs: extend it"
         else:
             why = (
@@ -66,43 +66,47 @@ class Gaps:
             )
         return CheckpointError(
             f"{self.job} cannot go on where it stopped in {self.topic}: "
-            f"{'; '.join(map(str, self.found))}. {why}, then go on with what there is with "
+            f"{'; '.join(map(str, self.gaps))}. {why}, then go on with what there is with "
             "--accept-lost-records, which counts them as lost in pipeline_progress"
         )
 
 
-def of_jobs(
+def find_all(
     properties: Mapping[str, str], warehouse: Warehouse, topics: Mapping[str, str]
-) -> list[Gaps]:
+) -> list[JobOffsetGaps]:
     """The gaps of jobs that are begun, by the topic each reads, as the cluster tells now."""
-    begun = {job: of for job, of in topics.items() if identity.is_begun(warehouse.checkpoint(job))}
+    begun = {
+        job: of for job, of in topics.items() if identity.is_started(warehouse.checkpoint(job))
+    }
     logs = {topic: admin.log_bounds(properties, topic) for topic in set(begun.values())}
-    found = [find(warehouse, job, topic, logs[topic]) for job, topic in begun.items()]
+    found = [find_in_job(warehouse, job, topic, logs[topic]) for job, topic in begun.items()]
     return [each for each in found if each]
 
 
-def find(warehouse: Warehouse, job: str, topic: str, log: LogBounds) -> Gaps | None:
+def find_in_job(warehouse: Warehouse, job: str, topic: str, log: LogBounds) -> JobOffsetGaps | None:
     """What the topic's logs do not hold any more of what this job has to read; None: nothing."""
-    there = topic_position.reached(warehouse.checkpoint(job), topic)
+    there = topic_position.read_position(warehouse.checkpoint(job), topic)
     if there is None:
         return None
     found = tuple(
-        Gap(partition, offset, log[partition])
+        OffsetGap(partition, offset, log[partition])
         for partition, offset in sorted(there.offsets.items())
         if partition in log and not log[partition].start <= offset <= log[partition].stop
     )
-    return Gaps(job, topic, there, log, found) if found else None
+    return JobOffsetGaps(job, topic, there, log, found) if found else None
 
 
-def accept(setting: Setting, gaps: Gaps, fills: tuple[Table, ...], now: datetime) -> int:
+def accept(
+    setting: JobEnvironment, gaps: JobOffsetGaps, fills: tuple[Table, ...], now: datetime
+) -> int:
     """Count what is lost, and let a new query begin behind it; returns the number of records.
 
     The checkpoint is moved aside. A micro-batch that was cut off when some of its rows were written
     already is not read again: what it did not come to is lost too.
     """
-    checkpoint, there = setting.warehouse.checkpoint(gaps.job), gaps.reached
+    checkpoint, there = setting.warehouse.checkpoint(gaps.job), gaps.position
     begins = {p: _begin(p, gaps, setting.conf.kafka.properties) for p in gaps.log}
-    counts = [Count("lost", sum(gap.lost for gap in gaps.found), None, "deleted_before_read")]
+    counts = [Count("lost", sum(gap.lost for gap in gaps.gaps), None, "deleted_before_read")]
     if there.cut_off_ends and _is_written(setting, gaps.job, fills):
         ends = {p: max(begins[p], end) for p, end in there.cut_off_ends.items() if p in begins}
         skipped = sum(end - begins[p] for p, end in ends.items())
@@ -115,15 +119,15 @@ def accept(setting: Setting, gaps: Gaps, fills: tuple[Table, ...], now: datetime
     return sum(count.rows for count in counts)
 
 
-def _begin(partition: int, gaps: Gaps, properties: Mapping[str, str]) -> int:
-    log, offset = gaps.log[partition], gaps.reached.offsets.get(partition, 0)
+def _begin(partition: int, gaps: JobOffsetGaps, properties: Mapping[str, str]) -> int:
+    log, offset = gaps.log[partition], gaps.position.offsets.get(partition, 0)
     if offset > log.stop:
         # What was written since the job last looked was written to the shorter log.
-        return admin.offset_at(properties, gaps.topic, partition, gaps.reached.planned_ms)
+        return admin.offset_at(properties, gaps.topic, partition, gaps.position.planned_ms)
     return max(offset, log.start)
 
 
-def _is_written(setting: Setting, job: str, fills: tuple[Table, ...]) -> bool:
+def _is_written(setting: JobEnvironment, job: str, fills: tuple[Table, ...]) -> bool:
     """Whether the last micro-batch came to write to a table at least."""
     last = _last_batch(setting.warehouse, job)
     return any(last.appended(setting.spark, table) is not None for table in fills)

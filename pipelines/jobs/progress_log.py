@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from quotaflow.pipelines.facts.client_metrics import UNIQUE
-from quotaflow.pipelines.jobs.job import Job, Setting
+from quotaflow.pipelines.jobs.job import Job, JobEnvironment
 from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import query_progress
 from quotaflow.pipelines.streaming.checkpoints import newest_batch
-from quotaflow.pipelines.streaming.listener import BATCH, IDLE, Listener, News
+from quotaflow.pipelines.streaming.listener import BATCH, IDLE, QueryEvent, QueryListener
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.schemas.tables.control import QUERY_PROGRESS
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
@@ -32,14 +32,16 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 WRITE_EVERY_S = 60
-_LAST_WORDS_S = 10
+_FINAL_PROGRESS_TIMEOUT_S = 10
 _MOST_UNWRITTEN = 10_000
 
 
 class ProgressLog:
     """What the queries of one run told, taken from the listener on the run's own thread."""
 
-    def __init__(self, setting: Setting, report: Callable[[str], None], listener: Listener) -> None:
+    def __init__(
+        self, setting: JobEnvironment, report: Callable[[str], None], listener: QueryListener
+    ) -> None:
         self.setting = setting
         self.report = report
         self.listener = listener
@@ -69,7 +71,7 @@ class ProgressLog:
 
     def finish(self, job: Job) -> int:
         """Take the last words of a job whose query ended; returns the rows it has read so far."""
-        self._finish(job, time.monotonic() + _LAST_WORDS_S)
+        self._finish(job, time.monotonic() + _FINAL_PROGRESS_TIMEOUT_S)
         return self.rows[job.name]
 
     def _finish(self, job: Job, deadline: float) -> None:
@@ -90,18 +92,18 @@ class ProgressLog:
             self.report(f"{job.name}: its last batches were not told, and not counted")
             return
         for progress in recent:
-            self._tell(News(BATCH, run_id, json.loads(progress.json)))
+            self._tell(QueryEvent(BATCH, run_id, json.loads(progress.json)))
 
-    def looked(self, query: "StreamingQuery") -> None:
+    def record_idle(self, query: "StreamingQuery") -> None:
         """A query has ended well, and nothing new was there."""
         now = datetime.now(UTC).isoformat()
         told = {"id": str(query.id), "runId": str(query.runId), "timestamp": now}
-        self._tell(News(IDLE, told["runId"], told))
+        self._tell(QueryEvent(IDLE, told["runId"], told))
 
     def close(self) -> None:
         """Take the last words of queries that were stopped, and write down what is left."""
         self.take()
-        deadline = time.monotonic() + _LAST_WORDS_S
+        deadline = time.monotonic() + _FINAL_PROGRESS_TIMEOUT_S
         for job in [self.jobs[run_id] for run_id in self.running.values()]:
             self._finish(job, deadline)
         self.write()
@@ -118,7 +120,7 @@ class ProgressLog:
         rows = pa.Table.from_pylist(list(self.unwritten.values()), schema=table.arrow)
         failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
         try:
-            frame = frames.of(self.setting.spark, rows)
+            frame = frames.from_arrow(self.setting.spark, rows)
             self.setting.warehouse.write(frame.write.format("delta").mode("append"), table.name)
         except failures as error:
             self._keep(str(error).strip().partition("\n")[0])
@@ -134,7 +136,7 @@ class ProgressLog:
             f"query_progress lacks {len(kept) + lost} rows, {lost} of them for good: {why[:300]}"
         )
 
-    def _tell(self, news: News) -> None:
+    def _tell(self, news: QueryEvent) -> None:
         job = self.jobs.get(news.run_id)
         # On a shared cluster others have queries in the same session.
         if job is None:

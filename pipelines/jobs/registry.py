@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import client_metrics, fetches, ingest, telemetry_pushes
-from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.jobs.job import Job, Setting
+from quotaflow.pipelines.jobs.job import Job, JobEnvironment
 from quotaflow.pipelines.results import config_alterations, metric_alerts, topic_names, traffic
 from quotaflow.pipelines.results.producer_ids import (
     producer_id_activations,
@@ -61,29 +61,29 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-def _ingest_request_log(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
+def _ingest_request_log(setting: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
     records = setting.records("ingest_request_log", "request_log_topic")
-    write = ingest.RequestLog(setting.conf, str(setting.cluster_id)).write
+    write = ingest.RequestLogIngest(setting.conf, str(setting.cluster_id)).write
     return sinks.start(records, "ingest_request_log", setting.warehouse, write, trigger)
 
 
 def _ingest_pushes(
-    job: str, topic: str, read: ingest.ReadPushes, setting: Setting, trigger: sinks.Trigger
+    job: str, topic: str, read: ingest.ReadPushes, setting: JobEnvironment, trigger: sinks.Trigger
 ) -> "StreamingQuery":
     records = setting.records(job, topic)
-    write = ingest.Pushes(setting.conf, str(setting.cluster_id), read).write
+    write = ingest.PushIngest(setting.conf, str(setting.cluster_id), read).write
     return sinks.start(records, job, setting.warehouse, write, trigger)
 
 
-def _client_metrics(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
+def _client_metrics(setting: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
     conf, pushes = setting.conf, TELEMETRY_PUSHES.name
     rows = sources.read_table(setting.spark, conf, setting.warehouse, pushes)
     once = client_metrics.each_push_once(rows, conf.results.max_lateness_s)
-    write = client_metrics.Points(conf).write
+    write = client_metrics.PointIngest(conf).write
     return sinks.start(once, "client_metrics", setting.warehouse, write, trigger)
 
 
-def _fetches(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
+def _fetches(setting: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
     conf, requests = setting.conf, REQUESTS.name
     rows = sources.read_table(setting.spark, conf, setting.warehouse, requests)
     write = fetches.Fetches(conf.fetch_sessions).write
@@ -93,13 +93,13 @@ def _fetches(setting: Setting, trigger: sinks.Trigger) -> "StreamingQuery":
 def _keep(
     job: str,
     results: Callable[[Conf], tuple[Result, ...]],
-    setting: Setting,
+    setting: JobEnvironment,
     trigger: sinks.Trigger,
 ) -> "StreamingQuery":
     kept = results(setting.conf)
     name = kept[0].facts.name
     facts = sources.read_table(setting.spark, setting.conf, setting.warehouse, name)
-    keeper = Keeper(kept, setting.conf)
+    keeper = ResultMaintainer(kept, setting.conf)
     arrived = keeper.arrivals(facts)
     return sinks.start(arrived, job, setting.warehouse, keeper.write, trigger)
 

@@ -13,8 +13,8 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError, KafkaError
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.jobs import default_cluster, offset_gaps, selection
-from quotaflow.pipelines.jobs.job import Job, Setting
-from quotaflow.pipelines.jobs.offset_gaps import Gaps
+from quotaflow.pipelines.jobs.job import Job, JobEnvironment
+from quotaflow.pipelines.jobs.offset_gaps import JobOffsetGaps
 from quotaflow.pipelines.jobs.progress_log import ProgressLog
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.kafka import admin, rights
@@ -59,13 +59,13 @@ def run(
         if found and not accept_lost_records:
             raise found[0].refusal()
         spark = session.get(conf.spark, report)
-        known = cluster_id or default_cluster.known(conf, warehouse, spark)
-        setting = Setting(spark, conf, warehouse, known)
+        known = cluster_id or default_cluster.default_cluster_id(conf, warehouse, spark)
+        setting = JobEnvironment(spark, conf, warehouse, known)
         # A job may read a table that another fills, also when that one is not run now.
         made = {table.name for job in chosen for table in (*job.fills, *job.looks_up)}
         made.add(QUERY_PROGRESS.name)
         touched = made | {job.reads for job in chosen}
-        with failure.told("making the tables"):
+        with failure.as_job_error("making the tables"):
             warehouse.ensure(spark, [t for name, t in TABLES.items() if name in touched])
         written = identity.batches_written(spark, warehouse)
         for job in chosen:
@@ -103,15 +103,15 @@ def _check_topics(
     return cluster.cluster_id
 
 
-def _gaps(conf: Conf, jobs: list[Job], warehouse: Warehouse) -> list[Gaps]:
+def _gaps(conf: Conf, jobs: list[Job], warehouse: Warehouse) -> list[JobOffsetGaps]:
     topics = {job.name: str(getattr(conf.ingest, job.topic)) for job in jobs if job.topic}
-    return offset_gaps.of_jobs(conf.kafka.properties, warehouse, topics)
+    return offset_gaps.find_all(conf.kafka.properties, warehouse, topics)
 
 
 class _Runner:
     """The queries of one run, their failures, and what they reported."""
 
-    def __init__(self, setting: Setting, report: Report, log: ProgressLog) -> None:
+    def __init__(self, setting: JobEnvironment, report: Report, log: ProgressLog) -> None:
         self.setting = setting
         self.report = report
         self.log = log
@@ -121,7 +121,7 @@ class _Runner:
     def run(self, jobs: list[Job], every_s: int | None) -> int:
         """Run jobs once, one after the other, or side by side; returns the rows that came in."""
         try:
-            with failure.told("writing down what batches told"):
+            with failure.as_job_error("writing down what batches told"):
                 if every_s is not None:
                     return self.keep_running(jobs, every_s)
                 rows = sum(self.once(job) for job in jobs)
@@ -149,12 +149,12 @@ class _Runner:
                 continue
             rows = self.log.finish(job)
             if not rows:
-                self.log.looked(query)
+                self.log.record_idle(query)
                 self._refresh(job)
             return rows
 
     def _start(self, job: Job, trigger: sinks.Trigger) -> "StreamingQuery":
-        with failure.told(job.name):
+        with failure.as_job_error(job.name):
             query = job.start(self.setting, trigger)
         self.log.follow(job, query)
         return query
@@ -165,10 +165,10 @@ class _Runner:
         try:
             self.log.close()
         except failures as error:
-            self.report(f"query_progress lacks the last batches: {failure.line(error)}")
+            self.report(f"query_progress lacks the last batches: {failure.one_line(error)}")
 
     def _refresh(self, job: Job) -> None:
-        with failure.told(job.name):
+        with failure.as_job_error(job.name):
             job.refresh(self.setting)
 
     def not_up_to_date(self, job: Job) -> list[str]:
@@ -185,13 +185,13 @@ class _Runner:
                 time.sleep(_LOOK_S)
                 self.log.take()
                 for job in jobs:
-                    queries[job.name] = self._looked_after(job, queries[job.name], trigger)
+                    queries[job.name] = self._supervised(job, queries[job.name], trigger)
         finally:
             # Each may take as long as its batch needs to be cut off: `stopTimeout` at most.
             with ThreadPoolExecutor(len(queries), "stop") as pool:
                 list(pool.map(_stop, queries.values()))
 
-    def _looked_after(
+    def _supervised(
         self, job: Job, query: "StreamingQuery", trigger: sinks.Trigger
     ) -> "StreamingQuery":
         for line in self.not_up_to_date(job):
@@ -216,9 +216,9 @@ class _Runner:
             for found in _gaps(self.setting.conf, [job], self.setting.warehouse):
                 raise found.refusal() from error
             hint = rights.hint("run", str(error))
-            raise JobError(f"{job.name} failed: {failure.line(error)}{hint}") from error
+            raise JobError(f"{job.name} failed: {failure.one_line(error)}{hint}") from error
         wait_s = 2 ** len(recent)
-        self.report(f"{job.name}: {failure.line(error)}; trying again in {wait_s} s")
+        self.report(f"{job.name}: {failure.one_line(error)}; trying again in {wait_s} s")
         time.sleep(wait_s)
 
 

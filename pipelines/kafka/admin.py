@@ -63,7 +63,7 @@ def describe(
 @contextmanager
 def client(properties: Mapping[str, str], **others: Any) -> Iterator[KafkaAdminClient]:
     """An admin client for Kafka client properties as Java takes them, `others` as kafka-python."""
-    transport_patch.heard()
+    transport_patch.patch()
     admin = KafkaAdminClient(**options(properties) | others)
     try:
         yield admin

@@ -22,7 +22,7 @@ def read(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
     Raises KafkaError when the cluster does not answer, or refuses to say.
     """
-    return _asked(properties, "list client-metrics resources", _read)
+    return _request(properties, "list client-metrics resources", _read)
 
 
 def write(properties: Mapping[str, str], name: str, configs: Mapping[str, str]) -> None:
@@ -60,13 +60,13 @@ def _alter(properties: Mapping[str, str], name: str, configs: dict[str, object])
         said: str = client.alter_configs([resource], raise_on_unknown=False)[_ANSWERED][name]
         return said
 
-    said = _asked(properties, f"alter client-metrics {name}", alter)
+    said = _request(properties, f"alter client-metrics {name}", alter)
     if said != "OK":
         needs = rights.hint("troubleshoot", said)
         raise KafkaError(f"the cluster refused client-metrics {name}: {said}{needs}")
 
 
-def _asked(properties: Mapping[str, str], what: str, ask: Callable[[KafkaAdminClient], _T]) -> _T:
+def _request(properties: Mapping[str, str], what: str, ask: Callable[[KafkaAdminClient], _T]) -> _T:
     try:
         with admin.client(properties) as client:
             return ask(client)

@@ -37,7 +37,7 @@ _PARTITIONS_PER_PAGE = 2_000
 _NAMES_PER_REQUEST = 100
 _PARTITIONS_PER_REQUEST = 500
 _QUORUM_TOPIC = "__cluster_metadata"
-_FENCED_TOLD_FROM = 2
+_FENCED_FROM_VERSION = 2
 
 
 class UnansweredError(Exception):
@@ -45,11 +45,11 @@ class UnansweredError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ClusterAnswer:
     """What was asked of, what came, and why nothing did (the name of Kafka's error)."""
 
-    of: Any
-    found: Any
+    subject: Any
+    content: Any
     reason: str | None
 
     def check(self) -> None:
@@ -68,7 +68,7 @@ class ClusterState:
     def brokers(self) -> list[dict[str, Any]]:
         """Every broker that is registered; before Kafka 4.0 those that are up, is_fenced None."""
         response = self.ask(requests.DescribeClusterRequest(include_fenced_brokers=True))
-        is_told = response.version >= _FENCED_TOLD_FROM
+        is_told = response.version >= _FENCED_FROM_VERSION
         return [
             {
                 "broker_id": broker.broker_id,
@@ -130,15 +130,17 @@ class ClusterState:
 
     def configs(
         self, kind: int, names: Iterable[str], broker_id: int | None = None
-    ) -> Iterator[Answer]:
+    ) -> Iterator[ClusterAnswer]:
         """Configs of each resource of a kind, with their sources; a broker tells its own."""
 
-        def ask(chunk: list[str]) -> Iterator[Answer]:
+        def ask(chunk: list[str]) -> Iterator[ClusterAnswer]:
             request = requests.DescribeConfigsRequest(
                 resources=[(kind, name, None) for name in chunk]
             )
             for result in self.ask(request, broker_id).results:
-                yield Answer(result.resource_name, result.configs, error_name(result.error_code))
+                yield ClusterAnswer(
+                    result.resource_name, result.configs, error_name(result.error_code)
+                )
 
         return _in_chunks(names, _NAMES_PER_REQUEST, ask)
 
@@ -159,22 +161,22 @@ class ClusterState:
             raise UnansweredError(kafka_errors.ClusterAuthorizationFailedError.message)
         return f"{answer.error_code} {answer.error_message}" if answer.error_code else None
 
-    def log_dirs(self, broker_id: int) -> Iterator[Answer]:
+    def log_dirs(self, broker_id: int) -> Iterator[ClusterAnswer]:
         """The log dirs of a broker with the replicas in them."""
         request = requests.DescribeLogDirsRequest(topics=None)
         for result in self.ask(request, broker_id).results:
-            yield Answer(result.log_dir, result.topics, error_name(result.error_code))
+            yield ClusterAnswer(result.log_dir, result.topics, error_name(result.error_code))
 
-    def producers(self, broker_id: int, partitions: Iterable[Partition]) -> Iterator[Answer]:
+    def producers(self, broker_id: int, partitions: Iterable[Partition]) -> Iterator[ClusterAnswer]:
         """Producer ids that the leader of these partitions knows (KIP-664)."""
         kind = requests.DescribeProducersRequest
 
-        def ask(chunk: list[Partition]) -> Iterator[Answer]:
+        def ask(chunk: list[Partition]) -> Iterator[ClusterAnswer]:
             topics = [kind.TopicRequest(name=n, partition_indexes=p) for n, p in _grouped(chunk)]
             for topic in self.ask(kind(topics=topics), broker_id).topics:
                 for each in topic.partitions:
                     of = (topic.name, each.partition_index)
-                    yield Answer(of, each.active_producers, error_name(each.error_code))
+                    yield ClusterAnswer(of, each.active_producers, error_name(each.error_code))
 
         return _in_chunks(partitions, _PARTITIONS_PER_REQUEST, ask)
 
@@ -220,15 +222,15 @@ def error_name(error_code: int) -> str | None:
 
 
 def _in_chunks(
-    things: Iterable[_T], size: int, ask: Callable[[list[_T]], Iterator[Answer]]
-) -> Iterator[Answer]:
+    things: Iterable[_T], size: int, ask: Callable[[list[_T]], Iterator[ClusterAnswer]]
+) -> Iterator[ClusterAnswer]:
     left = list(things)
     while left:
         chunk, left = left[:size], left[size:]
         try:
             yield from ask(chunk)
         except UnansweredError as error:
-            yield from (Answer(of, (), str(error)) for of in chunk)
+            yield from (ClusterAnswer(of, (), str(error)) for of in chunk)
 
 
 def _grouped(partitions: Iterable[Partition]) -> Iterable[tuple[str, list[int]]]:

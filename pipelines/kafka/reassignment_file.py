@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quotaflow.pipelines.errors import ConfigError
 
 _Node = Annotated[int, Field(ge=0)]
-_MOST_SAID = 3
+_MAX_ERRORS = 3
 
 
-class Wanted(BaseModel):
+class TargetReplicas(BaseModel):
     """A partition and the replicas it is to have, the first its preferred leader."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -26,10 +26,10 @@ class _Reassignment(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     version: Literal[1]
-    partitions: Annotated[list[Wanted], Field(min_length=1)]
+    partitions: Annotated[list[TargetReplicas], Field(min_length=1)]
 
 
-def read(path: Path) -> tuple[Wanted, ...]:
+def read(path: Path) -> tuple[TargetReplicas, ...]:
     """The partitions of a file. Raises ConfigError with what is wrong in it, and where."""
     try:
         text = path.read_bytes()
@@ -38,7 +38,7 @@ def read(path: Path) -> tuple[Wanted, ...]:
     try:
         partitions = _Reassignment.model_validate_json(text).partitions
     except ValidationError as error:
-        raise ConfigError(f"{path} is no reassignment: {_said(error)}") from None
+        raise ConfigError(f"{path} is no reassignment: {_error_text(error)}") from None
     seen = set[tuple[str, int]]()
     for wanted in partitions:
         name = f"{wanted.topic}-{wanted.partition}"
@@ -50,11 +50,11 @@ def read(path: Path) -> tuple[Wanted, ...]:
     return tuple(partitions)
 
 
-def _said(error: ValidationError) -> str:
+def _error_text(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_input=False)
     said = [
         ": ".join(filter(None, (".".join(map(str, one["loc"])), _lower(one["msg"]))))
-        for one in found[:_MOST_SAID]
+        for one in found[:_MAX_ERRORS]
     ]
     more = len(found) - len(said)
     return "; ".join(said) + (f"; and {more} more" if more else "")

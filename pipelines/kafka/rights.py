@@ -16,12 +16,12 @@ _KINDS["transactionalid"] = acls.TRANSACTIONAL_ID
 _BY_KEY: Mapping[str, str | None] = {key: f"ingest.{key}" for key in acls.WAYS_IN}
 
 
-def hint(role: str, said: str, topics: Mapping[str, str | None] | None = None) -> str:
+def hint(role: str, error_text: str, topics: Mapping[str, str | None] | None = None) -> str:
     """What a login of this role must be allowed, to be added to a refusal; nothing to other texts.
 
     `topics` are the names of the ways in, by their keys in conf's `ingest`.
     """
-    found = _REFUSED.search(said)
+    found = _REFUSED.search(error_text)
     if found is None:
         return ""
     kind = _KINDS[re.sub("[ _]", "", (found[1] or found[2]).lower())]

@@ -19,14 +19,14 @@ _RECORDS_AT_ONCE = 500
 
 
 @contextmanager
-def opened(
+def follow(
     properties: Mapping[str, str], partitions: Mapping[str, int]
 ) -> Iterator[Callable[[], Records]]:
     """What gives the records of topics after this moment, waiting half a second for some.
 
     `partitions` is how many each topic has. Raises KafkaError when a topic cannot be read.
     """
-    with _told(partitions), closing(KafkaConsumer(**_options(properties))) as consumer:
+    with _partition_errors(partitions), closing(KafkaConsumer(**_options(properties))) as consumer:
         assigned = [TopicPartition(topic, p) for topic, n in partitions.items() for p in range(n)]
         consumer.assign(assigned)
         for partition, end in consumer.end_offsets(assigned).items():
@@ -47,7 +47,7 @@ def newest(
     Raises KafkaError when a topic cannot be read.
     """
     deadline = time.monotonic() + within_s
-    with _told(partitions), closing(KafkaConsumer(**_options(properties))) as consumer:
+    with _partition_errors(partitions), closing(KafkaConsumer(**_options(properties))) as consumer:
         assigned = [TopicPartition(topic, p) for topic, n in partitions.items() for p in range(n)]
         consumer.assign(assigned)
         begins, ends = consumer.beginning_offsets(assigned), consumer.end_offsets(assigned)
@@ -73,7 +73,7 @@ def _options(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 @contextmanager
-def _told(topics: Mapping[str, int]) -> Iterator[None]:
+def _partition_errors(topics: Mapping[str, int]) -> Iterator[None]:
     names = ", ".join(topics)
     try:
         yield

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka import client_metrics
-from quotaflow.udfs.rules.lease import Lease
+from quotaflow.udfs.rules.lease import TemporarySubscription
 
 _SEEN_WITHIN_S = 10.0
 _TRIES = 3
@@ -14,8 +14,11 @@ _PAUSE_S = 0.5
 
 
 @contextmanager
-def lent(
-    properties: Mapping[str, str], lease: Lease, take_back: str, said: Callable[[str], None]
+def open_subscription(
+    properties: Mapping[str, str],
+    lease: TemporarySubscription,
+    delete_command: str,
+    report: Callable[[str], None],
 ) -> Iterator[None]:
     """Write the resource, read it back, and delete it at the end, also at that of an error.
 
@@ -31,14 +34,15 @@ def lent(
         # Also when writing failed: a request that was not answered may have been carried out.
         problem = _delete(properties, lease.name)
         if problem is not None:
-            said(
-                f"client-metrics {lease.name} may be left over ({problem}); remove it: {take_back}"
+            report(
+                f"client-metrics {lease.name} may be left over ({problem}); "
+                f"remove it: {delete_command}"
             )
     if problem is not None:
         raise KafkaError(f"client-metrics {lease.name} was not deleted")
 
 
-def _await(properties: Mapping[str, str], lease: Lease) -> None:
+def _await(properties: Mapping[str, str], lease: TemporarySubscription) -> None:
     deadline_s = time.monotonic() + _SEEN_WITHIN_S
     while (seen := client_metrics.read(properties).get(lease.name)) != lease.configs:
         if time.monotonic() > deadline_s:

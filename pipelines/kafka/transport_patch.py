@@ -13,7 +13,7 @@ from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 Received = tuple[bytes, Exception | None]
 
 
-def heard() -> None:
+def patch() -> None:
     """Have connections hand over what they received before they tell of the end."""
     for transport in (KafkaTCPTransport, KafkaSSLTransport):
         if not hasattr(transport._sock_recv, "__wrapped__"):

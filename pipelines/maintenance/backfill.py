@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import CheckpointError, JobError, KafkaError
 from quotaflow.pipelines.facts import ingest, telemetry_pushes
-from quotaflow.pipelines.facts.backfill_batch import Missing, already_read
+from quotaflow.pipelines.facts.backfill_batch import BackfillBatch, already_read
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import checkpoints, identity, sources
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.streaming.time_ranges import Span, sliced
+from quotaflow.pipelines.streaming.time_ranges import TimeRange, sliced
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ def jobs(conf: Conf) -> dict[str, str]:
     return {name: topic for name, topic in topics.items() if topic}
 
 
-def backfill(conf: Conf, name: str, span: Span, slice_s: int, report: Report) -> dict[str, int]:
+def backfill(
+    conf: Conf, name: str, time_range: TimeRange, slice_s: int, report: Report
+) -> dict[str, int]:
     """Add what the tables lack of a span of record time; returns the rows added, by table.
 
     Raises CheckpointError where the live query never began: it will read its topic whole.
@@ -52,15 +54,17 @@ def backfill(conf: Conf, name: str, span: Span, slice_s: int, report: Report) ->
         warehouse.ensure(spark, JOBS[name].fills)
         write = _writer(name, conf, cluster_id)
         records = partial(sources.read_topic_between, spark, conf, topic)
-        slices = sliced(span.start, span.end, datetime.now(UTC), timedelta(seconds=slice_s))
+        slices = sliced(
+            time_range.start, time_range.end, datetime.now(UTC), timedelta(seconds=slice_s)
+        )
         run_id, added = f"{JOB} {uuid.uuid4()}", dict[str, int]()
         for number, part in enumerate(slices):
-            batch = Missing(warehouse, JOB, run_id, number)
+            batch = BackfillBatch(warehouse, JOB, run_id, number)
             try:
                 write(already_read(records(part), read), batch)
             except spark_errors() as error:
                 raise JobError(
-                    f"{name}: {failures.line(error)}; run it again: nothing is added twice"
+                    f"{name}: {failures.one_line(error)}; run it again: nothing is added twice"
                 ) from error
             for table, rows in batch.added.items():
                 added[table] = added.get(table, 0) + rows
@@ -93,17 +97,17 @@ def next_offsets(checkpoint: Path, topic: str) -> dict[int, int]:
 
 def _writer(name: str, conf: Conf, cluster_id: str) -> Write:
     if name == "ingest_request_log":
-        return ingest.RequestLog(conf, cluster_id).write
+        return ingest.RequestLogIngest(conf, cluster_id).write
     read = {
         "ingest_receiver": telemetry_pushes.from_receiver,
         "ingest_otlp": telemetry_pushes.from_collector,
     }
-    return ingest.Pushes(conf, cluster_id, read[name]).write
+    return ingest.PushIngest(conf, cluster_id, read[name]).write
 
 
-def _line(batch: Missing) -> str:
+def _line(batch: BackfillBatch) -> str:
     told = [
-        f"{rows} rows added to {table} ({batch.there[table]} were there)"
+        f"{rows} rows added to {table} ({batch.present[table]} were there)"
         for table, rows in batch.added.items()
     ]
     return ", ".join(told) or "no records"

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError, NeverMadeError
 from quotaflow.pipelines.facts import client_metrics
-from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming.sinks import Batch, Count
-from quotaflow.pipelines.streaming.time_ranges import Span, sliced
+from quotaflow.pipelines.streaming.time_ranges import TimeRange, sliced
 from quotaflow.pipelines.warehouse.reader import nearest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
@@ -37,7 +37,7 @@ Rows = Mapping[str | None, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RebuildRequest:
     """What is to be rebuilt: rows of a table from `since` on, up to `until` or the newest.
 
     With `anyway` also those whose facts are gone, which are lost then.
@@ -47,7 +47,7 @@ class Asked:
     since: datetime
     until: datetime | None
     slice_s: int
-    anyway: bool = False
+    drop_uncomputable: bool = False
 
 
 def results(conf: Conf) -> dict[str, list[Result]]:
@@ -59,31 +59,33 @@ def results(conf: Conf) -> dict[str, list[Result]]:
     return found
 
 
-def rebuild(conf: Conf, asked: Asked, report: Report) -> int:
+def rebuild(conf: Conf, request: RebuildRequest, report: Report) -> int:
     """Rebuild what is asked for; returns the rows written.
 
     Raises ConfigError for a table that follows from no facts, NeverMadeError for one not there.
     """
     of_table = results(conf)
     known = sorted([*of_table, CLIENT_METRICS.name])
-    if asked.table not in known:
-        raise ConfigError(f"{asked.table} is not rebuilt from facts{nearest(asked.table, known)}")
+    if request.table not in known:
+        raise ConfigError(
+            f"{request.table} is not rebuilt from facts{nearest(request.table, known)}"
+        )
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         spark = session.get(conf.spark, report)
-        if not warehouse.exists(spark, asked.table):
-            raise NeverMadeError(asked.table, warehouse.conf.folder)
+        if not warehouse.exists(spark, request.table):
+            raise NeverMadeError(request.table, warehouse.conf.folder)
         again = Rebuild(conf, warehouse, spark, report)
-        if asked.table == CLIENT_METRICS.name:
+        if request.table == CLIENT_METRICS.name:
             _ensure(warehouse, spark, [TELEMETRY_PUSHES, CLIENT_METRICS])
-            written = again.points(asked)
+            written = again.points(request)
         else:
-            fills = of_table[asked.table]
-            looked_up = [context.table for result in fills for context in result.context]
+            fills = of_table[request.table]
+            looked_up = [context.table for result in fills for context in result.lookups]
             _ensure(warehouse, spark, [t for r in fills for t in (r.facts, r.table)] + looked_up)
-            written = sum(again.result(result, asked) for result in fills)
-        for name in _read_by(of_table, asked.table):
-            report(f"{name} follows from {asked.table}: rebuild it too")
+            written = sum(again.result(result, request) for result in fills)
+        for name in _read_by(of_table, request.table):
+            report(f"{name} follows from {request.table}: rebuild it too")
         return written
 
 
@@ -96,44 +98,46 @@ class Rebuild:
     spark: "SparkSession"
     report: Report
 
-    def result(self, result: Result, asked: Asked) -> int:
+    def result(self, result: Result, request: RebuildRequest) -> int:
         """Replace the rows of one result, slice by slice; returns how many there are now."""
-        name, since = result.table.name, result.bucket(asked.since)
-        until = asked.until and result.bucket(asked.until, up=True)
+        name, since = result.table.name, result.bucket(request.since)
+        until = request.until and result.bucket(request.until, up=True)
         if until and (result.carry_s or result.runs_forward):
             self.report(f"{name}: each row follows from those before, so up to the newest")
             until = None
-        if not asked.anyway:
+        if not request.drop_uncomputable:
             since = self._computable_since(result, since, until)
-        size_s = max(asked.slice_s // result.bucket_s, 1) * result.bucket_s
+        size_s = max(request.slice_s // result.bucket_s, 1) * result.bucket_s
         spans = sliced(since, until, datetime.now(UTC), timedelta(seconds=size_s))
-        keeper = Keeper((result,), self.conf)
+        keeper = ResultMaintainer((result,), self.conf)
         return self._each(name, spans, lambda span, of: keeper.rebuild(of, self.spark, span))
 
-    def points(self, asked: Asked) -> int:
+    def points(self, request: RebuildRequest) -> int:
         """Decode again the points of payloads that were shipped in the time asked for."""
-        name, since = CLIENT_METRICS.name, asked.since
+        name, since = CLIENT_METRICS.name, request.since
         kept_since = self.warehouse.kept_since(self.spark, TELEMETRY_PUSHES.name)
-        if kept_since and kept_since > since and not asked.anyway:
-            self._stay(name, Span(since, kept_since), "record_time", TELEMETRY_PUSHES)
+        if kept_since and kept_since > since and not request.drop_uncomputable:
+            self._stay(name, TimeRange(since, kept_since), "record_time", TELEMETRY_PUSHES)
             since = kept_since
-        size = timedelta(seconds=asked.slice_s)
-        spans = sliced(since, asked.until, datetime.now(UTC), size)
-        points = client_metrics.Points(self.conf)
+        size = timedelta(seconds=request.slice_s)
+        spans = sliced(since, request.until, datetime.now(UTC), size)
+        points = client_metrics.PointIngest(self.conf)
         return self._each(name, spans, lambda span, of: points.replace(self.spark, of, span))
 
-    def _each(self, name: str, spans: list[Span], replace: Callable[[Span, Batch], Rows]) -> int:
+    def _each(
+        self, name: str, spans: list[TimeRange], replace: Callable[[TimeRange, Batch], Rows]
+    ) -> int:
         run_id, written = f"{JOB} {uuid.uuid4()}", Counter[str | None]()
         for number, span in enumerate(spans):
             try:
                 rows = replace(span, Batch(self.warehouse, JOB, run_id, number))
             except spark_errors() as error:
                 raise JobError(
-                    f"{name}: {failures.line(error)}; all before is rebuilt: go on with --from "
+                    f"{name}: {failures.one_line(error)}; all before is rebuilt: go on with --from "
                     f"{span.start:%Y-%m-%dT%H:%M:%SZ}"
                 ) from error
             n = sum(rows.values())
-            self.report(f"{name}: {n} rows of {told(span)}, {number + 1} of {len(spans)}")
+            self.report(f"{name}: {n} rows of {range_text(span)}, {number + 1} of {len(spans)}")
             written.update(rows)
         for of, n in written.items():
             # By its key a row of pipeline_progress is of one query: one for each cluster.
@@ -148,18 +152,18 @@ class Rebuild:
         kept_since = self.warehouse.kept_since(self.spark, result.facts.name)
         if kept_since is None:
             return since
-        whole = result.computable([Span(since, until)], kept_since)
+        whole = result.computable([TimeRange(since, until)], kept_since)
         first = whole[0].start if whole else until
         if first is None or first <= since:
             return since
-        self._stay(result.table.name, Span(since, first), result.table.time, result.facts)
+        self._stay(result.table.name, TimeRange(since, first), result.table.time, result.facts)
         return first
 
-    def _stay(self, name: str, gone: Span, time: str, facts: Table) -> None:
-        rows = self.warehouse.read(self.spark, name).where(gone.holds(time)).count()
+    def _stay(self, name: str, gone: TimeRange, time: str, facts: Table) -> None:
+        rows = self.warehouse.read(self.spark, name).where(gone.condition(time)).count()
         self.report(
-            f"{name}: {rows} rows of {told(gone)} stay as they are, their {facts.name} are gone "
-            "(--yes replaces them by what follows from those that are left)"
+            f"{name}: {rows} rows of {range_text(gone)} stay as they are, their {facts.name} are gone"
+            " (--yes replaces them by what follows from those that are left)"
         )
 
 
@@ -171,13 +175,13 @@ def _ensure(warehouse: Warehouse, spark: "SparkSession", needed: list[Table]) ->
 def _read_by(of_table: dict[str, list[Result]], table: str) -> list[str]:
     """Other results that are computed from a table, or look it up."""
     reads = {
-        name: {t.name for r in of for t in (r.facts, *(c.table for c in r.context))}
+        name: {t.name for r in of for t in (r.facts, *(c.table for c in r.lookups))}
         for name, of in of_table.items()
     }
     return [name for name, read in reads.items() if table in read and name != table]
 
 
-def told(span: Span) -> str:
+def range_text(time_range: TimeRange) -> str:
     """A span for people."""
-    end = f"{span.end:%Y-%m-%d %H:%M}" if span.end else "now"
-    return f"{span.start:%Y-%m-%d %H:%M} to {end}"
+    end = f"{time_range.end:%Y-%m-%d %H:%M}" if time_range.end else "now"
+    return f"{time_range.start:%Y-%m-%d %H:%M} to {end}"

@@ -73,7 +73,7 @@ def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) ->
         before = min(before, _needed_since(rows) or before)
     where = is_old(table, before)
     if "is_removed" in table.column_names:
-        stay = changes.current(rows.where(where), table)
+        stay = changes.current_rows(rows.where(where), table)
         held = rows_by_cluster(stay)
         counted = {of: n - held.get(of, 0) for of, n in rows_by_cluster(rows.where(where)).items()}
         return Old(table, before, where, counted, stay)
@@ -85,7 +85,7 @@ def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) ->
 def _needed_since(records: "DataFrame") -> datetime | None:
     """Since when the ledger must be kept: a lease that is renewed is told by its first write."""
     written = records.where(F.col("operation") != RENEW).toLocalIterator()
-    return Ledger.of(plan_rows.record(row.asDict()) for row in written).needed_since
+    return Ledger.from_records(plan_rows.record(row.asDict()) for row in written).needed_since
 
 
 def reason_to_wait(
@@ -127,7 +127,7 @@ def _report(spark: "SparkSession", batch: Batch, old: Old) -> None:
         if n
     ]
     told = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
-    batch.append(frames.of(spark, told), PIPELINE_PROGRESS)
+    batch.append(frames.from_arrow(spark, told), PIPELINE_PROGRESS)
 
 
 def _newest_of_queries(progress: "DataFrame") -> str:

@@ -35,7 +35,7 @@ _TABLES_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Tended:
+class UpkeepOutcome:
     """What upkeep did to a table, or would do: rows and files of its newest version, and its disk.
 
     The disk holds files of older versions too; None where tables are in a catalog.
@@ -52,9 +52,9 @@ class Tended:
     note: str | None = None
 
 
-def tend(
+def run_upkeep(
     conf: Conf, names: Collection[str], now: datetime, report: Report, *, dry: bool = False
-) -> list[Tended]:
+) -> list[UpkeepOutcome]:
     """Look after the named tables, or all there are; `dry` only says what would be done."""
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
@@ -86,11 +86,11 @@ class Upkeep:
     report: Report
     dry: bool = False
 
-    def without_old_rows(self, table: Table) -> "Begun":
+    def without_old_rows(self, table: Table) -> "PendingTable":
         """Remove what is past the table's retention, unless somebody has not read it."""
         detail = self.warehouse.detail(self.spark, table.name)
-        behind = backlog.of(self.spark, self.warehouse, table.name)
-        begun = Begun(table, detail, self._disk_bytes(table), behind)
+        behind = backlog.backlogs(self.spark, self.warehouse, table.name)
+        begun = PendingTable(table, detail, self._disk_bytes(table), behind)
         days = self.conf.upkeep.days(table.name)
         if days is None:
             return begun
@@ -106,12 +106,12 @@ class Upkeep:
             retention.remove(self.spark, batch, old)
         return replace(begun, rows_removed=old.total)
 
-    def compacted(self, begun: "Collection[Begun]") -> Iterator[Tended]:
+    def compacted(self, pending: "Collection[PendingTable]") -> Iterator[UpkeepOutcome]:
         """Put files together and delete those of no use, some tables side by side."""
         pool = ThreadPoolExecutor(_TABLES_AT_ONCE, "upkeep")
         failed = []
         try:
-            for each, done in [(each, pool.submit(self._compacted, each)) for each in begun]:
+            for each, done in [(each, pool.submit(self._compacted, each)) for each in pending]:
                 tended = done.result()
                 failed += [each.table.name] if tended is None else []
                 if tended:
@@ -131,14 +131,14 @@ class Upkeep:
                 if not self.dry:
                     shutil.rmtree(folder)
 
-    def _compacted(self, begun: "Begun") -> Tended | None:
+    def _compacted(self, begun: "PendingTable") -> UpkeepOutcome | None:
         try:
             note = "; ".join(filter(None, (begun.note, self._tidied(begun)))) or None
             after = None if self.dry else self.warehouse.detail(self.spark, begun.table.name)
         except spark_errors() as error:
-            self.report(f"{begun.table.name}: {failures.line(error)}")
+            self.report(f"{begun.table.name}: {failures.one_line(error)}")
             return None
-        return Tended(
+        return UpkeepOutcome(
             name=begun.table.name,
             rows_removed=begun.rows_removed,
             files_before=begun.detail.files,
@@ -150,7 +150,7 @@ class Upkeep:
             note=note,
         )
 
-    def _tidied(self, begun: "Begun") -> str | None:
+    def _tidied(self, begun: "PendingTable") -> str | None:
         """OPTIMIZE and VACUUM; returns why one of them was left out."""
         target = self.warehouse.target(begun.table.name)
         # Today's partition is replaced again and again: what is put together now is in vain.
@@ -172,7 +172,7 @@ class Upkeep:
             self.spark.sql(vacuum)
         return None
 
-    def _tell(self, tended: Tended) -> None:
+    def _tell(self, tended: UpkeepOutcome) -> None:
         if tended.note:
             self.report(f"{tended.name}: {tended.note}")
 
@@ -188,7 +188,7 @@ class Upkeep:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class PendingTable:
     """A table whose old rows are gone, as it was before, and the queries that are behind on it."""
 
     table: Table

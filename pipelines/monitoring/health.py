@@ -12,11 +12,11 @@ from quotaflow.pipelines.errors import NeverMadeError
 from quotaflow.pipelines.feedback import exclusive_section, planning, restore_plan
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.monitoring import job_health
-from quotaflow.pipelines.monitoring.job_health import JobHealth, Told
+from quotaflow.pipelines.monitoring.job_health import JobFacts, JobHealth
 from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
 from quotaflow.pipelines.warehouse import delta_log, views
-from quotaflow.pipelines.warehouse.delta_log import Unread
+from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -29,11 +29,13 @@ _NEWEST_PLAN = """
     SELECT plan_id, event_time AS planned_at, count(*) AS changes
     FROM plans GROUP BY plan_id, event_time ORDER BY planned_at DESC, plan_id LIMIT 1
 """
-_BEGUN = "SELECT max(event_time) AS at FROM config_changes WHERE purpose = 'apply' AND plan_id = {}"
+_OPEN_BATCHES = (
+    "SELECT max(event_time) AS at FROM config_changes WHERE purpose = 'apply' AND plan_id = {}"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class HealthReport:
     """Everything at one time; `problems` are those beside the jobs' own.
 
     `held`, `overdue`: configs we wrote and have not given back, and those whose lease is over;
@@ -42,13 +44,13 @@ class Health:
 
     at: datetime
     jobs: tuple[JobHealth, ...]
-    holder: str | None
-    stop: str | None
-    held: int
-    overdue: int
+    lock_holder: str | None
+    stop_reason: str | None
+    owned_configs: int
+    overdue_configs: int
     open_alerts: int
     plan_id: str | None
-    waiting: int
+    pending_changes: int
     failed_checks: Mapping[str, int]
     free_share: Mapping[str, float]
     problems: tuple[str, ...]
@@ -59,26 +61,26 @@ class Health:
         return not self.problems and not any(job.problems for job in self.jobs)
 
 
-def read(conf: Conf, now: datetime) -> Health:
+def read(conf: Conf, now: datetime) -> HealthReport:
     """How everything is now. Raises ConfigError for tables in a catalog, which Spark reads."""
     reader = Reader(Warehouse(conf.warehouse))
     ledger = planning.ledger(conf)
-    overdue = len(restore_plan.due(ledger, now)) + len(ledger.open)
+    overdue = len(restore_plan.expired(ledger, now)) + len(ledger.open_records)
     plan_id, waiting = _waiting(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
     checks = _rows(reader, _FAILED_CHECKS) if _QUALITY in views.load() else []
     failed = {row["severity"]: row["n"] for row in checks}
     free = free_shares(conf)
-    jobs = tuple(job_health.of(told, now, conf.health) for told in _jobs(reader, conf))
-    return Health(
+    jobs = tuple(job_health.job_health(told, now, conf.health) for told in _jobs(reader, conf))
+    return HealthReport(
         at=now,
         jobs=jobs,
-        holder=reader.warehouse.holder(),
-        stop=exclusive_section.stopped_by_file(conf),
-        held=len(ledger.owned),
-        overdue=overdue,
+        lock_holder=reader.warehouse.holder(),
+        stop_reason=exclusive_section.stop_file_reason(conf),
+        owned_configs=len(ledger.owned),
+        overdue_configs=overdue,
         open_alerts=sum(row["n"] for row in _rows(reader, _OPEN_ALERTS)),
         plan_id=plan_id,
-        waiting=waiting,
+        pending_changes=waiting,
         failed_checks=failed,
         free_share=free,
         problems=tuple(_problems(conf, jobs, overdue, failed, free)),
@@ -119,7 +121,7 @@ def _problems(
             yield f"the disk of the {name} has {share:.0%} free ({least}): make room"
 
 
-def _jobs(reader: Reader, conf: Conf) -> Iterator[Told]:
+def _jobs(reader: Reader, conf: Conf) -> Iterator[JobFacts]:
     """Every job that has a row or a checkpoint."""
     rows = {row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_look")}
     begun = checkpoints.load(conf.warehouse.checkpoint_folder)
@@ -127,15 +129,19 @@ def _jobs(reader: Reader, conf: Conf) -> Iterator[Told]:
     for job in [*begun, *(name for name in rows if name not in begun)]:
         checkpoint = begun.get(job)
         lines = result_state.not_up_to_date(reader.warehouse.checkpoint(job))
-        yield Told(job, rows.get(job, {}), checkpoint, _unread(checkpoint, folders), tuple(lines))
+        yield JobFacts(
+            job, rows.get(job, {}), checkpoint, _unread(checkpoint, folders), tuple(lines)
+        )
 
 
-def _unread(checkpoint: Checkpoint | None, folders: Mapping[str, Path]) -> Unread | None:
+def _unread(checkpoint: Checkpoint | None, folders: Mapping[str, Path]) -> UnreadFiles | None:
     if checkpoint is None or checkpoint.delta is None:
         return None
     folder = folders.get(checkpoint.delta.table_id)
     # A table that was made again has another id: nothing of it was read.
-    return delta_log.of_table(folder, checkpoint.delta.version) if folder else Unread(is_cut=True)
+    return (
+        delta_log.of_table(folder, checkpoint.delta.version) if folder else UnreadFiles(is_cut=True)
+    )
 
 
 def _folders(reader: Reader) -> dict[str, Path]:
@@ -149,7 +155,7 @@ def _waiting(reader: Reader, oldest: datetime) -> tuple[str | None, int]:
     if not plans or plans[0]["planned_at"] < oldest:
         return None, 0
     newest = plans[0]
-    begun = _rows(reader, _BEGUN.format(literal(newest["plan_id"])))
+    begun = _rows(reader, _OPEN_BATCHES.format(literal(newest["plan_id"])))
     if begun and begun[0]["at"] is not None and begun[0]["at"] >= newest["planned_at"]:
         return None, 0
     return newest["plan_id"], newest["changes"]

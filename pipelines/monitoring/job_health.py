@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from quotaflow.pipelines.config import Health
+from quotaflow.pipelines.config import HealthSection
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
-from quotaflow.pipelines.warehouse.delta_log import Unread
+from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 
 SNAPSHOT = "snapshot"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobFacts:
     """What there is to know of a job: its row of job_health, its checkpoint, and files unread.
 
     `not_up_to_date` are lines on results whose rule failed.
@@ -22,7 +22,7 @@ class Told:
     job: str
     row: Mapping[str, Any]
     checkpoint: Checkpoint | None = None
-    unread: Unread | None = None
+    unread: UnreadFiles | None = None
     not_up_to_date: tuple[str, ...] = ()
 
 
@@ -48,31 +48,31 @@ class JobHealth:
     problems: tuple[str, ...]
 
 
-def of(told: Told, now: datetime, bounds: Health) -> JobHealth:
+def job_health(facts: JobFacts, now: datetime, bounds: HealthSection) -> JobHealth:
     """How a job is at a time."""
-    row = told.row
-    behind_s = _behind_s(told, now)
+    row = facts.row
+    behind_s = _behind_s(facts, now)
     return JobHealth(
-        job=told.job,
+        job=facts.job,
         last_look=_utc(row.get("last_look")),
         last_batch=_utc(row.get("last_batch")),
         duration_ms=row.get("duration_ms"),
-        batch_id=told.checkpoint.batch_id if told.checkpoint else row.get("batch_id"),
+        batch_id=facts.checkpoint.batch_id if facts.checkpoint else row.get("batch_id"),
         rows_per_s=row.get("processed_rows_per_s"),
         newest_event=_utc(row.get("newest_event_time")),
         behind_offsets=row.get("behind_offsets"),
-        behind_bytes=told.unread.bytes if told.unread else None,
+        behind_bytes=facts.unread.bytes if facts.unread else None,
         behind_s=behind_s,
         rows_in=row.get("rows_in"),
         rows_late=row.get("rows_late"),
         rows_quarantined=row.get("rows_quarantined"),
         state_rows=row.get("state_rows"),
         state_bytes=row.get("state_bytes"),
-        problems=tuple(_problems(told, behind_s, now, bounds)),
+        problems=tuple(_problems(facts, behind_s, now, bounds)),
     )
 
 
-def span(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A time as people say it: 42 s, 42 min, 42 h or 42 d."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
@@ -80,7 +80,7 @@ def span(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def _behind_s(told: Told, now: datetime) -> float | None:
+def _behind_s(told: JobFacts, now: datetime) -> float | None:
     """Since when what came waits: a file that was not read, or records after the newest event."""
     newest = _utc(told.row.get("newest_event_time"))
     if told.unread is not None:
@@ -92,10 +92,13 @@ def _behind_s(told: Told, now: datetime) -> float | None:
     return max((now - newest).total_seconds(), 0.0) if behind else 0.0
 
 
-def _problems(told: Told, behind_s: float | None, now: datetime, of: Health) -> Iterator[str]:
+def _problems(
+    told: JobFacts, behind_s: float | None, now: datetime, of: HealthSection
+) -> Iterator[str]:
     yield from _silence(told, now, of.max_silence_s)
     if behind_s is not None and behind_s > of.max_behind_s:
-        yield f"what came {span(behind_s)} ago is not read yet (bound: {span(of.max_behind_s)})"
+        bound = duration_text(of.max_behind_s)
+        yield f"what came {duration_text(behind_s)} ago is not read yet (bound: {bound})"
     if told.unread is not None and told.unread.is_cut:
         yield "its table's log was cleaned before it was read: rows are missing, rebuild"
     rows = told.row.get("rows_in") or 0
@@ -106,7 +109,7 @@ def _problems(told: Told, behind_s: float | None, now: datetime, of: Health) -> 
     yield from told.not_up_to_date
 
 
-def _silence(told: Told, now: datetime, most_s: int) -> Iterator[str]:
+def _silence(told: JobFacts, now: datetime, most_s: int) -> Iterator[str]:
     """Of queries and snapshots alone: other commands run when somebody wants them."""
     if told.checkpoint is None and told.job != SNAPSHOT:
         return
@@ -114,8 +117,8 @@ def _silence(told: Told, now: datetime, most_s: int) -> Iterator[str]:
     if last is None:
         yield "it never told of a batch"
     elif now - last > timedelta(seconds=most_s):
-        silent = span((now - last).total_seconds())
-        yield f"it did not look for {silent} (bound: {span(most_s)})"
+        silent = duration_text((now - last).total_seconds())
+        yield f"it did not look for {silent} (bound: {duration_text(most_s)})"
 
 
 def _utc(time: datetime | None) -> datetime | None:

@@ -27,7 +27,7 @@ _QUALITY = "quality_results"
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class Notification:
     """One thing that happened: of which kind, when, in words, and its columns.
 
     `key` is the same for the same thing, however often it is read: who gets it twice can tell.
@@ -53,15 +53,17 @@ class Source:
     text: Callable[[Row], str]
 
 
-def found(conf: Conf, since: datetime, until: datetime) -> list[Notice]:
+def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Notification]:
     """Everything that happened in between, oldest first: of each table the newest."""
-    notices = [notice for source in SOURCES for notice in _of(conf, source, since, until)]
+    notices = [notice for source in SOURCES for notice in _from_source(conf, source, since, until)]
     notices += _plans(conf, since, until)
     return sorted(notices, key=lambda notice: (notice.event_time, notice.key))
 
 
-def _of(conf: Conf, source: Source, since: datetime, until: datetime) -> Iterator[Notice]:
-    if source.table not in TABLES or not planning.is_made(conf, source.table):
+def _from_source(
+    conf: Conf, source: Source, since: datetime, until: datetime
+) -> Iterator[Notification]:
+    if source.table not in TABLES or not planning.table_exists(conf, source.table):
         return
     chosen = ", ".join(dict.fromkeys(("cluster_id", "event_time", *source.key, *source.columns)))
     sql = (
@@ -72,15 +74,15 @@ def _of(conf: Conf, source: Source, since: datetime, until: datetime) -> Iterato
         yield _notice(row, source.kind(row), [row[name] for name in source.key], source.text(row))
 
 
-def _plans(conf: Conf, since: datetime, until: datetime) -> Iterator[Notice]:
+def _plans(conf: Conf, since: datetime, until: datetime) -> Iterator[Notification]:
     """Plans that were frozen for somebody to approve, and of which nothing was written since.
 
     Of one that was frozen anew only the last time is told.
     """
-    if not planning.is_made(conf, PLANS.name):
+    if not planning.table_exists(conf, PLANS.name):
         return
     touched: dict[str, datetime] = {}
-    if planning.is_made(conf, CONFIG_CHANGES.name):
+    if planning.table_exists(conf, CONFIG_CHANGES.name):
         sql = (
             "SELECT plan_id, max(event_time) AS at FROM config_changes "
             f"WHERE {_within(since, until)} GROUP BY plan_id"
@@ -107,14 +109,14 @@ def _within(since: datetime, until: datetime) -> str:
     return f"event_time > {literal(since)} AND event_time <= {literal(until)}"
 
 
-def _notice(row: Row, kind: str, key: list[Any], text: str) -> Notice:
+def _notice(row: Row, kind: str, key: list[Any], text: str) -> Notification:
     told = "\0".join([kind, row["cluster_id"] or "", *map(str, key)])
     details = {
         name: _cut(value) if isinstance(value, str) else value
         for name, value in row.items()
         if isinstance(value, str | int | float) or value is None
     }
-    return Notice(
+    return Notification(
         key=hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32],
         kind=kind,
         cluster_id=row["cluster_id"] or "",

@@ -12,7 +12,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.alerts import Webhook
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import notifications, sent_log, webhook
-from quotaflow.pipelines.monitoring.notifications import Notice
+from quotaflow.pipelines.monitoring.notifications import Notification
 from quotaflow.pipelines.monitoring.sent_log import SentLog
 from quotaflow.pipelines.monitoring.webhook import Receiver, UnreachedError
 
@@ -22,43 +22,47 @@ _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 
 
 @dataclass(slots=True)
-class Told:
+class Delivery:
     """How it ended: how many were told each, summed up, refused, and wait because of `problem`."""
 
-    each: int = 0
-    summed_up: int = 0
+    sent: int = 0
+    summarized: int = 0
     refused: list[str] = field(default_factory=list)
     waiting: int = 0
     problem: str | None = None
 
 
-def waiting(conf: Conf, now: datetime) -> list[Notice]:
+def pending(conf: Conf, now: datetime) -> list[Notification]:
     """What would be told now, oldest first. Raises ConfigError where conf has no webhook."""
     since = now - timedelta(seconds=_webhook(conf).max_age_s)
-    log = sent_log.opened(conf)
-    return [notice for notice in notifications.found(conf, since, now) if not log.has(notice.key)]
+    log = sent_log.open_log(conf)
+    return [
+        notice
+        for notice in notifications.read_notifications(conf, since, now)
+        if not log.has(notice.key)
+    ]
 
 
-def tell(conf: Conf, now: datetime) -> Told:
+def deliver(conf: Conf, now: datetime) -> Delivery:
     """Tell it: the oldest one by one, what is over the cap in one summary.
 
     Raises ConfigError for conf that cannot be right; a webhook that fails is told in the answer.
     """
     wanted = _webhook(conf)
-    receiver, log = webhook.receiver(wanted), sent_log.opened(conf)
-    left = waiting(conf, now)
+    receiver, log = webhook.receiver(wanted), sent_log.open_log(conf)
+    left = pending(conf, now)
     log.forget(now - timedelta(seconds=wanted.max_age_s))
-    told = Told()
+    told = Delivery()
     try:
-        _one_by_one(left[: wanted.most], receiver, log, told)
-        _summed_up(left[wanted.most :], receiver, log, told)
+        _one_by_one(left[: wanted.max_events], receiver, log, told)
+        _summed_up(left[wanted.max_events :], receiver, log, told)
     except UnreachedError as error:
         told.problem = str(error)
     told.waiting = sum(not log.has(notice.key) for notice in left) - len(told.refused)
     return told
 
 
-def body(notice: Notice) -> dict[str, Any]:
+def body(notice: Notification) -> dict[str, Any]:
     """A notice as it is posted: `text` is what Slack shows, all else is for programs."""
     return {
         "text": escaped(notice.text),
@@ -77,29 +81,33 @@ def escaped(text: str) -> str:
     return text
 
 
-def _one_by_one(these: Sequence[Notice], receiver: Receiver, log: SentLog, told: Told) -> None:
+def _one_by_one(
+    these: Sequence[Notification], receiver: Receiver, log: SentLog, told: Delivery
+) -> None:
     for notice in these:
         problem = receiver.post(notice.key, body(notice))
         if problem is None:
             log.add([(notice.key, notice.event_time)])
-            told.each += 1
+            told.sent += 1
         else:
             told.refused.append(f"{notice.kind} {notice.key}: {problem}")
 
 
-def _summed_up(these: Sequence[Notice], receiver: Receiver, log: SentLog, told: Told) -> None:
+def _summed_up(
+    these: Sequence[Notification], receiver: Receiver, log: SentLog, told: Delivery
+) -> None:
     if not these:
         return
     key = sha256("".join(sorted(notice.key for notice in these)).encode()).hexdigest()[:32]
     problem = receiver.post(key, summary(key, these))
     if problem is None:
         log.add((notice.key, notice.event_time) for notice in these)
-        told.summed_up = len(these)
+        told.summarized = len(these)
     else:
         told.refused.append(f"{_SUMMARY} {key}: {problem}")
 
 
-def summary(key: str, these: Sequence[Notice]) -> dict[str, Any]:
+def summary(key: str, these: Sequence[Notification]) -> dict[str, Any]:
     """One object for what is over the cap: how many of which kind, from when until when."""
     counts: Mapping[str, int] = Counter(notice.kind for notice in these)
     of_kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))

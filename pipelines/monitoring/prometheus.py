@@ -54,7 +54,7 @@ _JOB_GAUGES = {
 
 
 @dataclass(slots=True, eq=False)
-class Metrics:
+class MetricsCollector:
     """A collector of prometheus_client: reads the tables when asked, at most every 15 s."""
 
     conf: Conf
@@ -72,7 +72,7 @@ class Metrics:
 
 
 @contextmanager
-def told(conf: Conf, port: str | None, file: Path | None) -> Iterator[None]:
+def exposed(conf: Conf, port: str | None, file: Path | None) -> Iterator[None]:
     """Tell metrics meanwhile at `[host:]port`, loopback without a host, and in a file at the end.
 
     Raises ConfigError for an address that cannot be had, a file that cannot be written, or tables
@@ -103,7 +103,7 @@ def _registry(conf: Conf) -> Any:
             f"{conf.warehouse.catalog_schema}: alert on its view job_health"
         )
     registry = CollectorRegistry()
-    registry.register(Metrics(conf))
+    registry.register(MetricsCollector(conf))
     return registry
 
 
@@ -177,14 +177,26 @@ def _of_job(job: JobHealth) -> dict[str, float | None]:
     }
 
 
-def _of_all(read: health.Health) -> Iterator[tuple[str, str, float]]:
+def _of_all(read: health.HealthReport) -> Iterator[tuple[str, str, float]]:
     yield "healthy", "1 when nothing is past a bound of conf", float(read.is_well)
-    yield "warehouse_locked", "1 while somebody writes the tables", float(read.holder is not None)
-    yield "feedback_stopped", "1 while a stop file keeps from writing", float(read.stop is not None)
-    yield "configs_held", "Configs of the cluster that are ours for now", read.held
-    yield "configs_overdue", "Configs that should have been given back", read.overdue
+    yield (
+        "warehouse_locked",
+        "1 while somebody writes the tables",
+        float(read.lock_holder is not None),
+    )
+    yield (
+        "feedback_stopped",
+        "1 while a stop file keeps from writing",
+        float(read.stop_reason is not None),
+    )
+    yield "configs_held", "Configs of the cluster that are ours for now", read.owned_configs
+    yield "configs_overdue", "Configs that should have been given back", read.overdue_configs
     yield "alerts_open", "Open alerts on client metrics", read.open_alerts
-    yield "plan_changes_waiting", "Changes of the newest plan that nobody applied", read.waiting
+    yield (
+        "plan_changes_waiting",
+        "Changes of the newest plan that nobody applied",
+        read.pending_changes,
+    )
 
 
 def _rows(conf: Conf, now: datetime) -> "CounterMetricFamily":

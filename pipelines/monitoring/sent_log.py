@@ -52,7 +52,7 @@ class SentLog:
             raise ConfigError(_unkept(self.file, error)) from None
 
 
-def opened(conf: Conf) -> SentLog:
+def open_log(conf: Conf) -> SentLog:
     """The log of conf's warehouse. Raises ConfigError where it cannot be read or kept."""
     folder = Warehouse(conf.warehouse).checkpoint(_FOLDER)
     file = folder / _NAME

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.quality import new_rows, pages, suites
-from quotaflow.pipelines.quality.new_rows import Extent, Last
-from quotaflow.pipelines.quality.results import Results, Row
+from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
+from quotaflow.pipelines.quality.results import QualityResults, Row
 from quotaflow.pipelines.quality.suites import CRITICAL, Check
 from quotaflow.pipelines.quality.validation import Validation, Verdict, great_expectations
 from quotaflow.pipelines.spark import frames, session
@@ -31,7 +31,7 @@ _SQL = "unexpected_rows_query"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckRequest:
     """What a run is to look at: tables by name, all without one; from a time on, else what is new.
 
     `folder` is where its pages go, if not where conf says.
@@ -43,7 +43,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CheckReport:
     """What a run found: its rows of quality_results, and the index of its pages, if it made any."""
 
     rows: Sequence[Row]
@@ -67,29 +67,29 @@ class _Target:
     suite: str
     frame: "DataFrame"
     start: datetime | None
-    last: Last | None
-    extent: Extent
+    last: LastCheck | None
+    extent: NewRows
 
 
-def check(conf: Conf, asked: Asked, now: datetime, report: Report) -> Found:
+def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> CheckReport:
     """Check what is new in the tables, keep the results, and write pages of them.
 
     Raises ConfigError for a name that is no table, MissingToolError without great-expectations.
     """
-    chosen = _chosen(conf, asked.names)
-    folder = pages.folder(conf, asked.folder)
+    chosen = _chosen(conf, request.names)
+    folder = pages.folder(conf, request.folder)
     great_expectations()
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
         validation = Validation(now)
         warehouse.ensure(spark, [QUALITY_RESULTS])
-        results = Results(spark, warehouse)
+        results = QualityResults(spark, warehouse)
         max_lateness = timedelta(seconds=conf.results.max_lateness_s)
-        targets = _targets(results, chosen, asked.since, max_lateness)
+        targets = _targets(results, chosen, request.since, max_lateness)
         report(f"{len(targets)} tables hold something new, {len(chosen) - len(targets)} do not")
         if not targets:
-            return Found([])
+            return CheckReport([])
         _register(spark, warehouse, [check for of in targets for check in chosen[of.suite]])
         own = {"run_id": uuid.uuid4().hex, "event_time": now}
         rows: list[Row] = []
@@ -101,7 +101,7 @@ def check(conf: Conf, asked: Asked, now: datetime, report: Report) -> Found:
             rows += [of_table | _of_check(verdict) for verdict in verdicts]
         results.keep(rows)
         checked = [target.suite for target in targets]
-        return Found(rows, pages.write(folder, validation, checked, results.standing(), now))
+        return CheckReport(rows, pages.write(folder, validation, checked, results.current(), now))
 
 
 def _chosen(conf: Conf, names: Collection[str]) -> Suites:
@@ -118,7 +118,7 @@ def _chosen(conf: Conf, names: Collection[str]) -> Suites:
 
 
 def _targets(
-    results: Results, chosen: Suites, since: datetime | None, max_lateness: timedelta
+    results: QualityResults, chosen: Suites, since: datetime | None, max_lateness: timedelta
 ) -> list[_Target]:
     """The tables in which something is new, or from a time on something at all."""
     spark, warehouse = results.spark, results.warehouse
@@ -140,11 +140,11 @@ def _targets(
 def _register(spark: "SparkSession", warehouse: Warehouse, checks: Sequence[Check]) -> None:
     """Give the session the tables that SQL of checks names; those never made are empty."""
     sql = " ".join(str(check.kwargs.get(_SQL, "")) for check in checks)
-    for name in views.named(sql, TABLES):
+    for name in views.names_in(sql, TABLES):
         if warehouse.exists(spark, name):
             rows = warehouse.read(spark, name)
         else:
-            rows = frames.of(spark, TABLES[name].arrow.empty_table())
+            rows = frames.from_arrow(spark, TABLES[name].arrow.empty_table())
         rows.createOrReplaceTempView(name)
 
 

@@ -21,7 +21,7 @@ _WRITTEN = "_metadata.file_modification_time"
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
+class LastCheck:
     """The last check of a table: when, from where and up to which of its times it looked."""
 
     at: datetime
@@ -31,7 +31,7 @@ class Last:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class NewRows:
     """What a table holds from a time on: rows, the newest of them, and when it was written to."""
 
     rows: int = 0
@@ -39,20 +39,20 @@ class Extent:
     written: datetime | None = None
     cluster_id: str | None = None
 
-    def is_new(self, last: Last | None) -> bool:
+    def is_new(self, last: LastCheck | None) -> bool:
         """Whether a check would see what the last one did not, or must look again."""
         if last is None:
             return True
         return last.is_critical or (self.written is not None and self.written > last.at)
 
-    def until(self, now: datetime, last: Last | None) -> datetime | None:
+    def until(self, now: datetime, last: LastCheck | None) -> datetime | None:
         """Up to where the table is checked then; a clock that runs ahead is not followed."""
         if self.newest is None:
             return last.until if last else None
         return min(self.newest, now)
 
 
-def since(last: Last | None, max_lateness: timedelta) -> datetime | None:
+def since(last: LastCheck | None, max_lateness: timedelta) -> datetime | None:
     """From when on a table is to be checked; None: all of it.
 
     What failed critically is looked at until it is mended. Else rows that came late are.
@@ -72,7 +72,7 @@ def rows_since(rows: DataFrame, table: Table, start: datetime | None) -> DataFra
     return rows if start is None else rows.where(F.col(clock(table)) >= F.lit(start))
 
 
-def extents(frames: "Mapping[Table, DataFrame]") -> dict[str, Extent]:
+def extents(frames: "Mapping[Table, DataFrame]") -> dict[str, NewRows]:
     """What the rows of each table hold, by its name; asked at once."""
     if not frames:
         return {}
@@ -80,7 +80,7 @@ def extents(frames: "Mapping[Table, DataFrame]") -> dict[str, Extent]:
         DataFrame.unionByName, (_extent(table, rows) for table, rows in frames.items())
     ).collect()
     return {
-        row["suite"]: Extent(
+        row["suite"]: NewRows(
             row["rows"], _utc(row["newest"]), _utc(row["written"]), row["cluster_id"]
         )
         for row in told

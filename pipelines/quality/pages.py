@@ -51,7 +51,7 @@ def write(
     path: Path,
     validation: Validation,
     checked: Iterable[str],
-    standing: list[dict[str, Any]],
+    current_rows: list[dict[str, Any]],
     made_at: datetime,
 ) -> Path:
     """Replace the pages of the tables that were checked, and the index; returns the index.
@@ -67,7 +67,7 @@ def write(
             for suite in checked:
                 shutil.rmtree(path / _PAGES / suite, ignore_errors=True)
             shutil.copytree(made, path, dirs_exist_ok=True)
-            index.write_text(_index(path, standing, made_at), encoding="utf-8")
+            index.write_text(_index(path, current_rows, made_at), encoding="utf-8")
         except OSError as error:
             raise ConfigError(
                 f"the results are kept, and pages cannot be written to {path}: "

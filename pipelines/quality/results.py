@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.quality.new_rows import Last
+from quotaflow.pipelines.quality.new_rows import LastCheck
 from quotaflow.pipelines.quality.suites import CRITICAL
 from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse import spark_reader
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Row = dict[str, Any]
-_STANDING = "SELECT * FROM quality_now"
+_CURRENT = "SELECT * FROM quality_now"
 _LAST = f"""
     SELECT
         suite,
@@ -31,24 +31,24 @@ _LAST = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class QualityResults:
     """The results kept in a warehouse."""
 
     spark: "SparkSession"
     warehouse: Warehouse
 
-    def last(self) -> dict[str, Last]:
+    def last(self) -> dict[str, LastCheck]:
         """The last check of each table, by its name."""
-        return {row.pop("suite"): Last(**row) for row in self._answer(_LAST)}
+        return {row.pop("suite"): LastCheck(**row) for row in self._answer(_LAST)}
 
-    def standing(self) -> list[Row]:
+    def current(self) -> list[Row]:
         """The last result of each expectation."""
-        return self._answer(_STANDING)
+        return self._answer(_CURRENT)
 
     def keep(self, rows: Sequence[Row]) -> None:
         """Append what a run found, in one commit."""
         content = pa.Table.from_pylist(list(rows), schema=QUALITY_RESULTS.arrow)
-        writer = frames.of(self.spark, content).write.format("delta").mode("append")
+        writer = frames.from_arrow(self.spark, content).write.format("delta").mode("append")
         self.warehouse.write(writer, QUALITY_RESULTS.name)
 
     def _answer(self, sql: str) -> list[Row]:

@@ -57,7 +57,7 @@ class Check:
 def load(values: Mapping[str, object]) -> dict[str, tuple[Check, ...]]:
     """The suite of every table but quality_results, with these values for $names in its SQL."""
     checked = (table for table in TABLES.values() if table != QUALITY_RESULTS)
-    return {table.name: (*declared(table), *written(table.name, values)) for table in checked}
+    return {table.name: (*declared(table), *expected(table.name, values)) for table in checked}
 
 
 def declared(table: Table) -> Iterator[Check]:
@@ -85,7 +85,7 @@ def _is_amount(column: Column) -> bool:
     return column.type in (INT, LONG, DOUBLE) and column.name.endswith(_AMOUNTS)
 
 
-def written(table: str, values: Mapping[str, object]) -> Iterator[Check]:
+def expected(table: str, values: Mapping[str, object]) -> Iterator[Check]:
     """What conf/expectations says of a table."""
     file = resources.files("quotaflow.conf") / "expectations" / f"{table}.yaml"
     if not file.is_file():

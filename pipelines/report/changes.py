@@ -9,14 +9,14 @@ from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.plan import entity, value
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MOST_ROWS,
+    MAX_ROWS,
     NOW,
     SOON,
     TIME,
     Alarm,
-    Column,
+    GridColumn,
+    ReportSection,
     Row,
-    Section,
     grid,
     moment,
     text,
@@ -29,7 +29,7 @@ SELECT *, count(*) OVER () AS of_all
 FROM {_TABLE}
 WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND step <> 'begun'
 ORDER BY event_time DESC, number DESC
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 
 
@@ -47,41 +47,47 @@ def _change(row: Row) -> str:
 
 _MADE = (
     moment("at (UTC)", "event_time"),
-    Column("whose", entity),
+    GridColumn("whose", entity),
     text("config", "config_key"),
-    Column("change", _change),
-    Column("ended", lambda row: f"{row['purpose']}: {row['step']}"),
-    Column("holds until (UTC)", _until, TIME),
+    GridColumn("change", _change),
+    GridColumn("ended", lambda row: f"{row['purpose']}: {row['step']}"),
+    GridColumn("holds until (UTC)", _until, TIME),
     text("why", "reason", 160),
 )
-_HELD = (
-    Column("whose", entity),
+_OWNED_COLUMNS = (
+    GridColumn("whose", entity),
     text("config", "config_key"),
     value("is", "value"),
     value("was", "prior_value"),
     moment("since (UTC)", "since"),
-    Column("until (UTC)", _until, TIME),
+    GridColumn("until (UTC)", _until, TIME),
 )
-_BEGUN = (moment("at (UTC)", "event_time"), Column("whose", entity), text("config", "config_key"))
+_OPEN_COLUMNS = (
+    moment("at (UTC)", "event_time"),
+    GridColumn("whose", entity),
+    text("config", "config_key"),
+)
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """Ends of changes, the newest first, what is held now, and changes that have no end."""
     ends, ledger = scope.rows(_ENDS), _ledger(scope)
-    held, open_ones = _held(ledger), [_told(record) for record in ledger.open]
+    held, open_ones = _owned(ledger), [_description(record) for record in ledger.open_records]
     if not ends and not held and not open_ones:
         said = "Nothing was written to the cluster in this time, and nothing of ours stands."
-        return Section(TITLE, span=texts.span(scope.since, scope.now), sentences=(said,))
-    return Section(
+        return ReportSection(
+            TITLE, time_range=texts.time_range(scope.since, scope.now), sentences=(said,)
+        )
+    return ReportSection(
         TITLE,
-        span=texts.span(scope.since, scope.now),
+        time_range=texts.time_range(scope.since, scope.now),
         sentences=(_ended(ends), _holding(held, scope.now), _unended(open_ones)),
         advice="`quotaflow restore` says what would be given back, `--yes` does it; what expires "
         "is given back by the next `quotaflow restore --yes`.",
         grids=(
-            grid("What quotaflow holds now", held, _HELD, "Nothing."),
+            grid("What quotaflow holds now", held, _OWNED_COLUMNS, "Nothing."),
             grid("Changes by their end, the newest first", ends, _MADE, "None ended."),
-            grid("Changes without an end", open_ones, _BEGUN, "Every change has its end."),
+            grid("Changes without an end", open_ones, _OPEN_COLUMNS, "Every change has its end."),
         ),
         left_out=("Before each end there is a step begun in config_changes, with who ran it.",),
         alarms=tuple(_alarms(held, open_ones, scope.now)),
@@ -90,10 +96,12 @@ def section(scope: Scope) -> Section:
 
 def _ledger(scope: Scope) -> Ledger:
     rows = scope.rows(plan_rows.SELECT)
-    return Ledger.of(plan_rows.record(row) for row in rows if row["cluster_id"] == scope.cluster_id)
+    return Ledger.from_records(
+        plan_rows.record(row) for row in rows if row["cluster_id"] == scope.cluster_id
+    )
 
 
-def _told(record: Record) -> Row:
+def _description(record: Record) -> Row:
     """A record as a row: whose config, which, and when."""
     of = record.entity
     entity_columns = {"entity_type": of.entity_type, "entity_name": of.entity_name}
@@ -101,10 +109,10 @@ def _told(record: Record) -> Row:
     return entity_columns | told | {"event_time": record.event_time}
 
 
-def _held(ledger: Ledger) -> list[Row]:
+def _owned(ledger: Ledger) -> list[Row]:
     """What we hold, what ends first before the others."""
     rows = [
-        _told(of.record)
+        _description(of.record)
         | {"value": of.value, "prior_value": of.prior_value, "since": of.since}
         | {"expires_at": of.expires_at}
         for of in ledger.owned.values()

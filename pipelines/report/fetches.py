@@ -6,14 +6,14 @@ from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.bars import bars
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MOST_ROWS,
+    MAX_ROWS,
     NOW,
     SOMETIME,
     Alarm,
     Chart,
-    Column,
+    GridColumn,
+    ReportSection,
     Row,
-    Section,
     grid,
     moment,
     number,
@@ -49,21 +49,21 @@ FROM {_TABLE}
 WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND replica_id IS NULL
 GROUP BY principal, client_id
 ORDER BY fetches DESC, principal, client_id
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _ADVICE = f"""
 SELECT *, count(*) OVER () AS of_all
 FROM fetch_advice
 WHERE cluster_id = {{cluster}}
 ORDER BY bytes_per_s DESC, advice, principal, client_id
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _PROBLEMS = f"""
 SELECT *, count(*) OVER () AS of_all
 FROM read_problems
 WHERE cluster_id = {{cluster}}
 ORDER BY CASE WHEN advice IS NULL THEN 1 ELSE 0 END, last_seen DESC, principal, client_id, topic
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 
 
@@ -83,8 +83,8 @@ _READ = (
     number("left others waiting", "starved_fetches"),
 )
 _ADVISED = (
-    Column("who", _reader),
-    Column("advice", lambda row: row["advice"].replace("_", " ")),
+    GridColumn("who", _reader),
+    GridColumn("advice", lambda row: row["advice"].replace("_", " ")),
     text("setting", "setting"),
     number("now", "current_value"),
     number("better", "recommended_value"),
@@ -95,7 +95,7 @@ _FAILING = (
     text("client", "client_id"),
     text("principal", "principal"),
     text("topic", "topic"),
-    Column("advice", lambda row: (row["advice"] or "watch").replace("_", " ")),
+    GridColumn("advice", lambda row: (row["advice"] or "watch").replace("_", " ")),
     number("out of range", "too_small_answers"),
     number("loops", "redirect_loop_answers"),
     number("resets", "resets"),
@@ -103,16 +103,16 @@ _FAILING = (
 )
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """Consumers by what bounded their answers, settings to change, and reads that went wrong."""
     first, last = scope.extent(_TABLE)
     if last is None:
-        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     sizes, advised, problems = (scope.rows(sql) for sql in (_SIZES, _ADVICE, _PROBLEMS))
-    return Section(
+    return ReportSection(
         TITLE,
-        span=texts.span(first, last),
-        sentences=(_said(sizes), _wrong(problems)),
+        time_range=texts.time_range(first, last),
+        sentences=(_sentences(sizes), _wrong(problems)),
         advice="Change the settings below; `quotaflow why NAME` tells more of one client."
         if advised or problems
         else "Nothing.",
@@ -129,7 +129,7 @@ def section(scope: Scope) -> Section:
     )
 
 
-def _said(sizes: Sequence[Row]) -> str:
+def _sentences(sizes: Sequence[Row]) -> str:
     if not sizes:
         return "No consumer fetched."
     return f"{texts.count(sizes[0]['of_all'], 'consumer')} fetched."

@@ -7,7 +7,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#9
 """Okabe and Ito's, without the yellow and the black that get lost on white or black paper."""
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star")
 """Marks that tell series apart without colours."""
-MOST_SERIES = 6
+MAX_SERIES = 6
 """A chart has so many lines at most, those with most; captions say so."""
 
 _LEGEND_ROW_PX, _AXIS_PX, _LEAST_PX = 22, 68, 64

@@ -6,15 +6,15 @@ from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.bars import bars
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MOST_ROWS,
+    MAX_ROWS,
     NOW,
     NUMBER,
     SOON,
     Alarm,
     Chart,
-    Column,
+    GridColumn,
+    ReportSection,
     Row,
-    Section,
     grid,
     moment,
     number,
@@ -69,7 +69,7 @@ GROUP BY 1, 2, 3, 4
 ORDER BY
     CASE outcome WHEN 'failed' THEN 0 WHEN 'quarantined' THEN 1 WHEN 'late' THEN 2 ELSE 3 END,
     row_count DESC, job, target, reason
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _STATES = """
 SELECT job, last_look, processed_rows_per_s, behind_offsets, behind_bytes
@@ -93,7 +93,7 @@ _FLOW_COLUMNS = (
     number("quarantined", "quarantined_rows"),
     number("failed", "failed_rows"),
     number("rows per s", "processed_rows_per_s"),
-    Column("unread", _behind, NUMBER),
+    GridColumn("unread", _behind, NUMBER),
     moment("newest event (UTC)", "newest"),
 )
 _REASON_COLUMNS = (
@@ -107,15 +107,15 @@ _REASON_COLUMNS = (
 _OLD_MS = 3_600_000
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """Jobs by what they read, wrote and could not use."""
     flows, reasons = _flows(scope), scope.rows(_REASONS)
     if not flows:
-        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     ages = _ages(scope, flows)
-    return Section(
+    return ReportSection(
         TITLE,
-        span=texts.span(*scope.extent(_TABLE)),
+        time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(_lost(flows), _oldest(scope, flows)),
         advice="`quotaflow show quarantine` has what could not be read; `quotaflow doctor` says "
         "what keeps a job from running."
@@ -172,11 +172,11 @@ def _alarms(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> list[
     newest = max(row["newest"] for row in flows)
     if (scope.now - newest).total_seconds() * 1e3 > _OLD_MS:
         said = f"The newest event of all is {texts.age(newest, scope.now)} old"
-        alarms.append(Alarm(NOW, f"{said}{_looked(scope, flows)}"))
+        alarms.append(Alarm(NOW, f"{said}{_last_triggers(scope, flows)}"))
     return alarms
 
 
-def _looked(scope: Scope, flows: Sequence[Row]) -> str:
+def _last_triggers(scope: Scope, flows: Sequence[Row]) -> str:
     looks = [row["last_look"] for row in flows if row["last_look"]]
     if not looks or (scope.now - max(looks)).total_seconds() * 1e3 > _OLD_MS:
         return ": is a job running?"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from quotaflow.pipelines.report.figure import COLOURS, MOST_SERIES, SYMBOLS, figure
+from quotaflow.pipelines.report.figure import COLOURS, MAX_SERIES, SYMBOLS, figure
 from quotaflow.pipelines.report.texts import NOT_KNOWN, label
 
 _PLOT_PX = 220
@@ -26,7 +26,7 @@ def lines(
     """
     traces = [
         _trace(name, _broken(points, step_s), place)
-        for place, (name, points) in enumerate(list(series.items())[:MOST_SERIES])
+        for place, (name, points) in enumerate(list(series.items())[:MAX_SERIES])
     ]
     if limit:
         seconds = [second for points in series.values() for second, _ in points]

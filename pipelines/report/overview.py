@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.lines import by_name, lines
 from quotaflow.pipelines.report.scope import Scope
-from quotaflow.pipelines.report.section import NOW, Alarm, Chart, Row, Section
+from quotaflow.pipelines.report.section import NOW, Alarm, Chart, ReportSection, Row
 
 TITLE = "Overview"
 _TRAFFIC = "traffic"
@@ -43,14 +43,14 @@ ORDER BY direction DESC, second
 """
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """The cluster in numbers; report() adds what the other sections are alarmed about."""
     reader = scope.reader
     cluster = scope.rows(_CLUSTER)[0] if reader.is_made("replicas") else {"brokers": 0}
     clients = scope.rows(_CLIENTS)[0] if reader.is_made(_TRAFFIC) else {"principals": 0}
-    return Section(
+    return ReportSection(
         TITLE,
-        span=texts.span(scope.since, scope.until),
+        time_range=texts.time_range(scope.since, scope.until),
         numbers=(*_of_cluster(cluster), *_of_clients(clients)),
         charts=_charts(scope) if clients["principals"] else (),
         left_out=tuple(_unknown(cluster, clients)),

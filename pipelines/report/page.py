@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.scope import MOST_POINTS
-from quotaflow.pipelines.report.section import MOST_ROWS, NOW, SOMETIME, SOON
+from quotaflow.pipelines.report.scope import MAX_POINTS
+from quotaflow.pipelines.report.section import MAX_ROWS, NOW, SOMETIME, SOON
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.report.scope import Scope
-    from quotaflow.pipelines.report.section import Alarm, Section
+    from quotaflow.pipelines.report.section import Alarm, ReportSection
 
 _TEMPLATE, _STYLE, _SCRIPT = "page.html.j2", "page.css", "page.js"
 _WORD_END = re.compile(r"([._])(?=\w)")
@@ -21,7 +21,7 @@ _COMMAND = re.compile("`([^`]+)`")
 _RANKS = {NOW: "Now", SOON: "Soon", SOMETIME: "Sometime"}
 
 
-def page(sections: "Sequence[Section]", scope: "Scope") -> str:
+def page(sections: "Sequence[ReportSection]", scope: "Scope") -> str:
     """HTML of the sections, with their alarms before them.
 
     Every text is escaped. Raises MissingToolError where the packages for it are not installed.
@@ -41,13 +41,13 @@ def page(sections: "Sequence[Section]", scope: "Scope") -> str:
         alarms=_alarms(sections),
         ranks=_RANKS,
         scope=scope,
-        span=texts.span(scope.since, scope.until),
+        span=texts.time_range(scope.since, scope.until),
         age=texts.age(scope.until, scope.now),
         made_at=texts.moment(scope.now),
         cluster=texts.listed(scope.cluster_id) if scope.cluster_id else "",
         where=texts.listed(scope.reader.warehouse.conf.folder, texts.SENTENCE_CHARS),
-        most_rows=MOST_ROWS,
-        most_points=MOST_POINTS,
+        most_rows=MAX_ROWS,
+        most_points=MAX_POINTS,
         style=_read(_STYLE),
         script=_read(_SCRIPT),
         plotly=get_plotlyjs() if any(section.charts for section in sections) else "",
@@ -63,7 +63,7 @@ def page(sections: "Sequence[Section]", scope: "Scope") -> str:
     )
 
 
-def _alarms(sections: "Sequence[Section]") -> "list[tuple[Alarm, Section]]":
+def _alarms(sections: "Sequence[ReportSection]") -> "list[tuple[Alarm, ReportSection]]":
     """The most urgent first, each with the section that tells more."""
     every = [(alarm, section) for section in sections for alarm in section.alarms]
     return sorted(every, key=lambda pair: pair[0].rank)

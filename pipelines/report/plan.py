@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MOST_ROWS,
+    MAX_ROWS,
     SOON,
     Alarm,
-    Column,
+    GridColumn,
+    ReportSection,
     Row,
-    Section,
     grid,
     number,
     text,
 )
 
 TITLE = "Changes that wait"
-_WANTED = f"""
+_DESIRED = f"""
 SELECT
     *,
     count(*) OVER () AS of_all,
@@ -26,7 +26,7 @@ FROM desired_configs
 WHERE cluster_id = {{cluster}}
     AND (withheld IS NOT NULL OR config_value IS DISTINCT FROM prior_value)
 ORDER BY withheld IS NOT NULL, priority, entity_type, entity_name, config_key
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _FROZEN = f"""
 WITH newest AS (
@@ -41,7 +41,7 @@ FROM plans
 INNER JOIN newest ON plans.plan_id = newest.plan_id AND plans.event_time = newest.event_time
 WHERE cluster_id = {{cluster}}
 ORDER BY number
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 
 
@@ -53,27 +53,31 @@ def entity(row: Row) -> str:
     return whose if client_id is None else f"{whose} as {texts.listed(client_id)}"
 
 
-def value(head: str, name: str) -> Column:
+def value(head: str, name: str) -> GridColumn:
     """A column of values of configs, which may be long lists."""
-    return Column(head, lambda row: "not set" if row[name] is None else texts.listed(row[name], 80))
+    return GridColumn(
+        head, lambda row: "not set" if row[name] is None else texts.listed(row[name], 80)
+    )
 
 
 _REASON_CHARS = 240
-_ASKED = (
-    Column("whose", entity),
+_DESIRED_COLUMNS = (
+    GridColumn("whose", entity),
     text("config", "config_key"),
     value("now", "prior_value"),
     value("then", "config_value"),
     text("why", "reason", _REASON_CHARS),
-    Column("not planned, because", lambda row: texts.listed(row["withheld"] or "", _REASON_CHARS)),
+    GridColumn(
+        "not planned, because", lambda row: texts.listed(row["withheld"] or "", _REASON_CHARS)
+    ),
 )
 _APPROVABLE = (
-    Column("whose", entity),
+    GridColumn("whose", entity),
     text("config", "config_key"),
     text("operation", "operation"),
     value("now", "prior_value"),
     value("then", "config_value"),
-    Column(
+    GridColumn(
         "holds",
         lambda row: "for good" if row["lease_s"] is None else texts.duration(row["lease_s"] * 1e3),
     ),
@@ -81,9 +85,9 @@ _APPROVABLE = (
 )
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """Configs that results ask for, and the plan that was frozen last."""
-    wanted = scope.rows(_WANTED)
+    wanted = scope.rows(_DESIRED)
     frozen = scope.rows(_FROZEN) if scope.reader.is_made("plans") else []
     asked = wanted[0]["asked"] if wanted else 0
     said = (
@@ -91,16 +95,16 @@ def section(scope: Scope) -> Section:
         if asked
         else ("Results ask for no change.")
     )
-    return Section(
+    return ReportSection(
         TITLE,
-        span=f"as of {texts.moment(scope.until)} UTC",
+        time_range=f"as of {texts.moment(scope.until)} UTC",
         sentences=(said, _frozen(frozen)),
         advice="`quotaflow plan` says which of them it would write now, with the command of each; "
         "`quotaflow plan --save` freezes that, `quotaflow apply PLAN --yes` writes it."
         if asked
         else "Nothing.",
         grids=(
-            grid("What results ask for, most urgent first", wanted, _ASKED, "Nothing."),
+            grid("What results ask for, most urgent first", wanted, _DESIRED_COLUMNS, "Nothing."),
             grid(
                 "The plan that was frozen last",
                 frozen,

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.figure import MOST_SERIES
+from quotaflow.pipelines.report.figure import MAX_SERIES
 from quotaflow.pipelines.report.lines import by_name, lines
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MOST_ROWS,
+    MAX_ROWS,
     NOW,
     SOON,
     Alarm,
     Chart,
+    ReportSection,
     Row,
-    Section,
     grid,
     number,
     text,
@@ -52,7 +52,7 @@ SELECT
 FROM seen
 LEFT JOIN advised ON seen.principal = advised.principal
 ORDER BY is_accused DESC, throttle_time_ms DESC, new_ids DESC, seen.principal
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _RATES = f"""
 WITH ranked AS (
@@ -66,7 +66,7 @@ SELECT
     CAST(rates.event_time AS BIGINT) / 1000000 / {{step}} * {{step}} AS second,
     max(rates.rate_per_s) AS rate_per_s
 FROM {_TABLE} AS rates
-INNER JOIN ranked ON rates.principal = ranked.principal AND ranked.nth <= {MOST_SERIES}
+INNER JOIN ranked ON rates.principal = ranked.principal AND ranked.nth <= {MAX_SERIES}
 WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND kind = 'allocation'
 GROUP BY 1, 2, ranked.nth
 ORDER BY ranked.nth, second
@@ -103,20 +103,20 @@ _HEAP_COLUMNS = (
 )
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """Principals by how far they went over their quota of new producer ids."""
     rows = scope.rows(_OFFENDERS)
     if not rows:
-        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     accused = [row for row in rows if row["is_accused"]]
     causes = {row["cause"]: _CAUSES[row["cause"]] for row in accused if row["cause"] in _CAUSES}
     first = rows[0]
     said = f"{texts.count(first['of_all'], 'principal')} took {first['all_new_ids']:,} new ids; "
     said += f"{first['violators']:,} went over the quota of conf (producer_ids), which stock "
     said += "brokers do not enforce."
-    return Section(
+    return ReportSection(
         TITLE,
-        span=texts.span(*scope.extent(_TABLE)),
+        time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(said, *_blame(accused)),
         advice="; ".join(f"{cause}: {what}" for cause, what in causes.items())
         or _fit(first["violators"]),

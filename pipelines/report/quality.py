@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MOST_ROWS,
+    MAX_ROWS,
     NOW,
     SOON,
     Alarm,
+    ReportSection,
     Row,
-    Section,
     grid,
     moment,
     number,
@@ -28,7 +28,7 @@ SELECT
 FROM quality_now
 WHERE cluster_id = {{cluster}} OR cluster_id IS NULL
 ORDER BY success, severity, suite, expectation
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _FAILED = (
     text("table", "suite"),
@@ -42,11 +42,11 @@ _FAILED = (
 )
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """Checks that failed when they were last run."""
     rows = scope.rows(_LAST) if scope.reader.is_made(QUALITY_RESULTS.name) else []
     if not rows:
-        return Section(
+        return ReportSection(
             TITLE,
             sentences=("No checks were run yet: `quotaflow check` runs them.",),
             advice="Run `quotaflow check`, best on a schedule.",
@@ -54,9 +54,9 @@ def section(scope: Scope) -> Section:
     failed = [row for row in rows if not row["success"]]
     first = rows[0]
     said = f"{first['of_all']:,} of {texts.count(first['checks'], 'check')} failed when last run."
-    return Section(
+    return ReportSection(
         TITLE,
-        span=f"last run {texts.moment(first['last_run'])} UTC",
+        time_range=f"last run {texts.moment(first['last_run'])} UTC",
         sentences=(said,),
         advice="Look at the rows in question: a critical failure stops `quotaflow plan`."
         if failed

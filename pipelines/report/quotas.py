@@ -6,15 +6,15 @@ from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.bars import bars
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MOST_ROWS,
+    MAX_ROWS,
     NOW,
     NUMBER,
     SOON,
     Alarm,
     Chart,
-    Column,
+    GridColumn,
+    ReportSection,
     Row,
-    Section,
     grid,
     number,
     text,
@@ -29,7 +29,7 @@ SELECT *, count(*) OVER () AS of_all
 FROM quota_headroom
 WHERE cluster_id = {{cluster}}
 ORDER BY peak_share DESC, broker_id, quota_type, bucket_user, bucket_client_id
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _THROTTLED = f"""
 SELECT
@@ -45,14 +45,14 @@ FROM throttled_clients
 WHERE cluster_id = {{cluster}} AND last_window >= {{since}}
 GROUP BY principal, client_id, throttled_by
 ORDER BY throttle_time_ms DESC, principal, client_id, throttled_by
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _ADVICE = f"""
 SELECT *, count(*) OVER () AS of_all
 FROM quota_advice
 WHERE cluster_id = {{cluster}} AND advice = 'raise'
 ORDER BY throttled_windows DESC, user, quota_type
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 
 
@@ -70,12 +70,12 @@ def _measured(row: Row, name: str) -> str:
     return texts.rate(value) if kind.endswith("byte_rate") else texts.number(value)
 
 
-def _value(head: str, name: str) -> Column:
-    return Column(head, lambda row: _measured(row, name), NUMBER)
+def _value(head: str, name: str) -> GridColumn:
+    return GridColumn(head, lambda row: _measured(row, name), NUMBER)
 
 
 _NEAREST = (
-    Column("who shares it", _bucket),
+    GridColumn("who shares it", _bucket),
     text("broker", "broker_id"),
     text("quota", "quota_type"),
     _value("limit", "quota"),
@@ -83,10 +83,10 @@ _NEAREST = (
     number("share", "peak_share", texts.share),
     number("windows over", "windows_over"),
 )
-_HELD = (
+_THROTTLED_COLUMNS = (
     text("principal", "principal"),
     text("client", "client_id"),
-    Column("most likely by", lambda row: texts.listed(row["throttled_by"])),
+    GridColumn("most likely by", lambda row: texts.listed(row["throttled_by"])),
     number("requests", "throttled_requests"),
     number("throttled for", "throttle_time_ms", texts.duration),
 )
@@ -100,22 +100,27 @@ _RAISE = (
 )
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """Buckets by how full they were, and clients by how long they were throttled."""
     first, last = scope.extent(_TABLE)
     if last is None:
-        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     buckets, held, advised = (scope.rows(sql) for sql in (_HEADROOM, _THROTTLED, _ADVICE))
-    return Section(
+    return ReportSection(
         TITLE,
-        span=texts.span(first, last),
+        time_range=texts.time_range(first, last),
         sentences=(_throttles(held), _nearness(buckets)),
         advice="`quotaflow why NAME` says for one client what throttled it and what would help."
         if held
         else "Nothing: no quota held anybody back.",
         charts=_charts(buckets, held),
         grids=(
-            grid("Who was throttled, longest first", held, _HELD, "Nobody was throttled."),
+            grid(
+                "Who was throttled, longest first",
+                held,
+                _THROTTLED_COLUMNS,
+                "Nobody was throttled.",
+            ),
             grid(
                 "Quotas by how full they were in the last hour that is known",
                 buckets,

@@ -6,14 +6,14 @@ from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.heat_map import heat_map
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MOST_ROWS,
+    MAX_ROWS,
     NUMBER,
     SOMETIME,
     Alarm,
     Chart,
-    Column,
+    GridColumn,
+    ReportSection,
     Row,
-    Section,
     grid,
     number,
     text,
@@ -47,14 +47,14 @@ SELECT *, count(*) OVER () AS of_all
 FROM replica_advice
 WHERE cluster_id = {{cluster}}
 ORDER BY coalesce(saved_bytes_per_hour, 0) DESC, advice, client_id, topic
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _ASIDE = f"""
 SELECT *, count(*) OVER () AS of_all
 FROM client_racks
 WHERE cluster_id = {{cluster}} AND verdict <> 'followed' AND cross_rack_bytes > 0
 ORDER BY cross_rack_bytes DESC, principal, client_id
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _STEP_TEXTS = {
     "set_broker_rack": "set broker.rack of broker {broker_id}",
@@ -72,16 +72,16 @@ def _step(row: Row) -> str:
 
 
 _ADVISED = (
-    Column("step", _step),
+    GridColumn("step", _step),
     number("stays in its rack, per hour", "saved_bytes_per_hour", texts.size),
-    Column(
+    GridColumn(
         "new replicas, per hour",
         lambda row: (
             texts.size(row["replica_bytes_per_hour"]) if row["advice"] == "place_replica" else ""
         ),
         NUMBER,
     ),
-    Column(
+    GridColumn(
         "saved per hour",
         lambda row: texts.money(row["saved_cost_per_hour"], row["currency"]),
         NUMBER,
@@ -97,16 +97,16 @@ _CROSSING = (
 )
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """Heat maps of the hours in question, and steps by what they would have saved in a day."""
     first, last = scope.extent(_TABLE)
     if last is None:
-        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     pairs, steps = scope.rows(_PAIRS), scope.rows(_STEPS)
     alarms = _alarms(pairs, steps)
-    return Section(
+    return ReportSection(
         TITLE,
-        span=texts.span(first, last),
+        time_range=texts.time_range(first, last),
         sentences=(_sentence(pairs),),
         advice=f"First: {_step(steps[0])}." if steps else "Nothing that is known would save more.",
         charts=tuple(_charts(pairs)),

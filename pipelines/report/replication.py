@@ -3,25 +3,25 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.figure import MOST_SERIES
+from quotaflow.pipelines.report.figure import MAX_SERIES
 from quotaflow.pipelines.report.lines import by_name, lines
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MOST_ROWS,
+    MAX_ROWS,
     NOW,
     NUMBER,
     SOON,
     Alarm,
     Chart,
-    Column,
+    GridColumn,
+    ReportSection,
     Row,
-    Section,
     grid,
     moment,
     number,
     text,
 )
-from quotaflow.pipelines.report.timeline import Moment, moments
+from quotaflow.pipelines.report.timeline import TimelineEvent, timeline
 
 TITLE = "Replication throttles and moves"
 _TABLE = "replication_rates"
@@ -31,7 +31,7 @@ SELECT *, count(*) OVER () AS of_all
 FROM throttle_checks
 WHERE cluster_id = {{cluster}}
 ORDER BY finding, topic, side, broker_id
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _MOVES = f"""
 SELECT *, count(*) OVER () AS of_all, count(CASE WHEN state = 'done' THEN 1 END) OVER () AS done
@@ -42,7 +42,7 @@ ORDER BY
     CASE state WHEN 'never_converges' THEN 0 WHEN 'stuck' THEN 1 WHEN 'moving' THEN 2
         WHEN 'waiting' THEN 3 ELSE 4 END,
     requested_time DESC, topic, partition, replica_id
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _TIMELINE = f"""
 SELECT *, count(*) OVER () AS of_all
@@ -66,7 +66,7 @@ SELECT
 FROM {_TABLE} AS rates
 INNER JOIN ranked
     ON rates.broker_id = ranked.broker_id AND rates.side = ranked.side
-        AND ranked.nth <= {MOST_SERIES}
+        AND ranked.nth <= {MAX_SERIES}
 WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
 GROUP BY 1, 2, ranked.nth
 ORDER BY ranked.nth, second
@@ -78,7 +78,7 @@ WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND quota IS NOT NULL
 LIMIT 2
 """
 _WRONG, _OVER = {"never_converges", "stuck"}, {"done", "cancelled"}
-_FOUND = (
+_FINDING_COLUMNS = (
     text("what is wrong", "finding"),
     text("topic", "topic"),
     text("side", "side"),
@@ -109,26 +109,26 @@ def _eta(row: Row) -> str:
 
 
 _MOVED = (
-    Column("partition", lambda row: f"{texts.listed(row['topic'])}-{row['partition']}"),
+    GridColumn("partition", lambda row: f"{texts.listed(row['topic'])}-{row['partition']}"),
     text("to broker", "replica_id"),
     text("state", "state"),
-    Column("left", _left, NUMBER),
+    GridColumn("left", _left, NUMBER),
     number("pace", "bytes_per_s", texts.rate),
-    Column("done in", _eta, NUMBER),
+    GridColumn("done in", _eta, NUMBER),
     text("asked for by", "requested_by"),
     moment("at (UTC)", "requested_time"),
 )
 _DONE = (
     moment("at (UTC)", "event_time"),
-    Column("what", _lane),
+    GridColumn("what", _lane),
     text("config", "config_key"),
-    Column("change", lambda row: f"{row['change']} {texts.listed(row['value'] or '')}"),
+    GridColumn("change", lambda row: f"{row['change']} {texts.listed(row['value'] or '')}"),
     text("by", "principal"),
-    Column("taken", lambda row: "yes" if row["is_done"] else "no"),
+    GridColumn("taken", lambda row: "yes" if row["is_done"] else "no"),
 )
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """Throttles that stand, moves, and the steps in the life of both."""
     checks, moves, steps = (scope.rows(sql) for sql in (_CHECKS, _MOVES, _TIMELINE))
     rates = _rates(scope)
@@ -136,16 +136,21 @@ def section(scope: Scope) -> Section:
         said = (
             "Nothing was moved or throttled: no request asked for it, and no list holds a replica."
         )
-        return Section(TITLE, span=_since(scope), sentences=(said,), advice="Nothing.")
-    return Section(
+        return ReportSection(TITLE, time_range=_since(scope), sentences=(said,), advice="Nothing.")
+    return ReportSection(
         TITLE,
-        span=_since(scope),
+        time_range=_since(scope),
         sentences=(_moves(moves), _checks(checks)),
         advice="`quotaflow throttle-advice MOVE.json` says which throttle a move should have; "
         "`quotaflow plan` takes back what was left over.",
         charts=(*rates, *_steps(steps)),
         grids=(
-            grid("What is wrong with throttles that stand", checks, _FOUND, "Nothing is wrong."),
+            grid(
+                "What is wrong with throttles that stand",
+                checks,
+                _FINDING_COLUMNS,
+                "Nothing is wrong.",
+            ),
             grid("Moves of replicas, the troubled first", moves, _MOVED, "Nothing was moved."),
             grid("Steps, the newest first", steps, _DONE, "Nobody altered a throttle."),
         ),
@@ -155,7 +160,7 @@ def section(scope: Scope) -> Section:
 
 
 def _since(scope: Scope) -> str:
-    return texts.span(scope.since, scope.until)
+    return texts.time_range(scope.since, scope.until)
 
 
 def _moves(moves: Sequence[Row]) -> str:
@@ -187,15 +192,17 @@ def _steps(steps: Sequence[Row]) -> tuple[Chart, ...]:
     lanes = list(dict.fromkeys(_lane(row) for row in steps))[:_MOST_LANES]
     events = [_moment(row) for row in reversed(steps) if _lane(row) in lanes]
     caption = f"Who altered throttles and moves when: the {len(lanes)} last altered"
-    return (Chart(moments(events), caption),) if events else ()
+    return (Chart(timeline(events), caption),) if events else ()
 
 
-def _moment(row: Row) -> Moment:
+def _moment(row: Row) -> TimelineEvent:
     kind = "reassignment" if row["config_key"] == "reassignment" else "throttle"
     refused = "" if row["is_done"] else ", refused"
     who = texts.listed(row["principal"])
     words = f"{row['config_key']} {row['change']} {texts.listed(row['value'] or '')} by {who}"
-    return Moment(row["event_time"], _lane(row), f"{kind} {row['change'].lower()}{refused}", words)
+    return TimelineEvent(
+        row["event_time"], _lane(row), f"{kind} {row['change'].lower()}{refused}", words
+    )
 
 
 def _cut(steps: Sequence[Row]) -> str:

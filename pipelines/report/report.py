@@ -19,10 +19,10 @@ from quotaflow.pipelines.report import (
 )
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.scope import Scope
-from quotaflow.pipelines.report.section import NOW, Alarm, Section
+from quotaflow.pipelines.report.section import NOW, Alarm, ReportSection
 from quotaflow.pipelines.warehouse.reader import QueryError
 
-SECTIONS: tuple[tuple[str, Callable[[Scope], Section]], ...] = (
+SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
     (overview.TITLE, overview.section),
     (producer_ids.TITLE, producer_ids.section),
     (quotas.TITLE, quotas.section),
@@ -43,16 +43,18 @@ def report(scope: Scope) -> str:
     return page(sections(scope), scope)
 
 
-def sections(scope: Scope) -> Sequence[Section]:
+def sections(scope: Scope) -> Sequence[ReportSection]:
     """Every section in order; one that cannot be made says why, and the others go on."""
     return [_made(title, section, scope) for title, section in SECTIONS]
 
 
-def _made(title: str, section: Callable[[Scope], Section], scope: Scope) -> Section:
+def _made(title: str, section: Callable[[Scope], ReportSection], scope: Scope) -> ReportSection:
     try:
         return section(scope)
     except NeverMadeError as error:
-        return Section(title, sentences=(f"Nothing yet: {error}: {fillers.hint(error.table)}.",))
+        return ReportSection(
+            title, sentences=(f"Nothing yet: {error}: {fillers.hint(error.table)}.",)
+        )
     except QueryError as error:
         failure = f"It could not be told: {error}"
-        return Section(title, sentences=(failure,), alarms=(Alarm(NOW, failure),))
+        return ReportSection(title, sentences=(failure,), alarms=(Alarm(NOW, failure),))

@@ -16,7 +16,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_POINTS = 120
+MAX_POINTS = 120
 """A line of a chart has so many points at most; a longer time is cut into longer steps."""
 
 _STEPS_S = (1, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400)
@@ -68,8 +68,8 @@ class Scope:
         """How long a step on a time axis is, so that a line over all rows has few points."""
         first, last = self.extent(table)
         long_s = 0 if first is None or last is None else (last - first) / timedelta(seconds=1)
-        steps = (step for step in _STEPS_S if step >= least_s and long_s / step <= MOST_POINTS)
-        return next(steps, round(long_s / MOST_POINTS) + 1)
+        steps = (step for step in _STEPS_S if step >= least_s and long_s / step <= MAX_POINTS)
+        return next(steps, round(long_s / MAX_POINTS) + 1)
 
     def nothing(self, table: str) -> str:
         """Why a table tells nothing, and the command that would change that."""
@@ -97,20 +97,21 @@ def clusters(reader: Reader) -> Mapping[str, datetime]:
         raise
 
 
-def chosen(known: Mapping[str, datetime], cluster_id: str | None) -> str:
+def choose_cluster(cluster_ids: Mapping[str, datetime], cluster_id: str | None) -> str:
     """The cluster asked for, or the only one; empty where none is known yet.
 
     Raises ConfigError for one that is not there, and where several are and none was named.
     """
     if cluster_id is not None:
-        if cluster_id not in known:
-            raise ConfigError(f"no cluster {cluster_id}{nearest(cluster_id, list(known))}")
+        if cluster_id not in cluster_ids:
+            raise ConfigError(f"no cluster {cluster_id}{nearest(cluster_id, list(cluster_ids))}")
         return cluster_id
-    if len(known) > 1:
+    if len(cluster_ids) > 1:
         raise ConfigError(
-            f"the tables hold {len(known)} clusters: name one with --cluster: " + (", ".join(known))
+            f"the tables hold {len(cluster_ids)} clusters: name one with --cluster: "
+            + (", ".join(cluster_ids))
         )
-    return next(iter(known), "")
+    return next(iter(cluster_ids), "")
 
 
 def _in_python(answer: "pa.Table") -> "pa.Table":

@@ -7,7 +7,7 @@ from typing import Any
 
 from quotaflow.pipelines.report import texts
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 """A grid shows so many rows, the most important first; of the others it says how many there are."""
 OF_ALL = "of_all"
 """The column in which a query tells how many rows there are beside those it was cut to."""
@@ -27,7 +27,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class GridColumn:
     """A column of a grid: its head, how a row is shown in it, and how it is set."""
 
     head: str
@@ -40,7 +40,7 @@ class Grid:
     """Rows of text under their columns; `empty` is said where there are none."""
 
     caption: str
-    columns: tuple[Column, ...]
+    columns: tuple[GridColumn, ...]
     rows: tuple[tuple[str, ...], ...]
     empty: str
 
@@ -58,7 +58,7 @@ NOW, SOON, SOMETIME = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """One question and what the tables answer.
 
     `span` is the time the answer is of, `advice` what to do, in one line, and `left_out` what is
@@ -66,7 +66,7 @@ class Section:
     """
 
     title: str
-    span: str = ""
+    time_range: str = ""
     sentences: tuple[str, ...] = ()
     advice: str = ""
     numbers: tuple[tuple[str, str], ...] = ()
@@ -81,24 +81,24 @@ class Section:
         return "-".join(re.findall(r"[a-z]+", self.title.lower()))
 
 
-def text(head: str, name: str, chars: int = texts.NAME_CHARS) -> Column:
+def text(head: str, name: str, chars: int = texts.NAME_CHARS) -> GridColumn:
     """A column of names or words, bounded; blank where there is none."""
-    return Column(head, lambda row: "" if row[name] is None else texts.listed(row[name], chars))
+    return GridColumn(head, lambda row: "" if row[name] is None else texts.listed(row[name], chars))
 
 
-def number(head: str, name: str, show: Callable[[Any], str] = texts.number) -> Column:
+def number(head: str, name: str, show: Callable[[Any], str] = texts.number) -> GridColumn:
     """A column of numbers."""
-    return Column(head, lambda row: show(row[name]), NUMBER)
+    return GridColumn(head, lambda row: show(row[name]), NUMBER)
 
 
-def moment(head: str, name: str) -> Column:
+def moment(head: str, name: str) -> GridColumn:
     """A column of times in UTC."""
-    return Column(head, lambda row: texts.moment(row[name]), TIME)
+    return GridColumn(head, lambda row: texts.moment(row[name]), TIME)
 
 
-def grid(caption: str, rows: Sequence[Row], columns: tuple[Column, ...], empty: str) -> Grid:
+def grid(caption: str, rows: Sequence[Row], columns: tuple[GridColumn, ...], empty: str) -> Grid:
     """The first rows of an answer; the caption says how many more there are."""
-    shown = rows[:MOST_ROWS]
+    shown = rows[:MAX_ROWS]
     every = max([len(rows), *(row.get(OF_ALL, 0) for row in rows[:1])])
     more = f" (the first {len(shown)} of {every:,})" if every > len(shown) else ""
     cells = tuple(tuple(column.show(row) for column in columns) for row in shown)

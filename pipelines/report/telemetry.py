@@ -6,15 +6,15 @@ from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.bars import bars
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MOST_ROWS,
+    MAX_ROWS,
     NOW,
     NUMBER,
     SOON,
     Alarm,
     Chart,
-    Column,
+    GridColumn,
+    ReportSection,
     Row,
-    Section,
     grid,
     moment,
     number,
@@ -47,7 +47,7 @@ FROM client_coverage
 WHERE cluster_id = {{cluster}} AND last_seen >= {{since}}
     AND (state IN ('vanished', 'cut_off', 'never_pushed') OR missing_share > 0.05)
 ORDER BY state = 'cut_off' DESC, missing_share DESC NULLS LAST, client_id, client_instance_id
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _ALERTS = f"""
 SELECT is_open, rule, client_id, principal, metric, bound, unit,
@@ -62,7 +62,7 @@ FROM metric_alerts
 WHERE cluster_id = {{cluster}} AND (is_open OR closed_at >= {{since}})
 GROUP BY is_open, rule, client_id, principal, metric, bound, unit
 ORDER BY is_open DESC, first_breach DESC, client_id, rule
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _WITHOUT = f"""
 SELECT reason, client_software_name, client_software_version, count(*) AS clients,
@@ -71,17 +71,17 @@ FROM clients_without_telemetry
 WHERE cluster_id = {{cluster}} AND last_seen >= {{since}}
 GROUP BY reason, client_software_name, client_software_version
 ORDER BY clients DESC, client_software_name, client_software_version
-LIMIT {MOST_ROWS}
+LIMIT {MAX_ROWS}
 """
 _BREACHED = (
-    Column("state", lambda row: "open" if row["is_open"] else "closed"),
+    GridColumn("state", lambda row: "open" if row["is_open"] else "closed"),
     text("rule", "rule"),
     text("client", "client_id"),
     text("principal", "principal"),
-    Column("metric", lambda row: texts.listed(row["metric"].removeprefix("org.apache.kafka."))),
+    GridColumn("metric", lambda row: texts.listed(row["metric"].removeprefix("org.apache.kafka."))),
     number("alerts", "alerts"),
-    Column("bound", lambda row: _in_unit(row, "bound"), NUMBER),
-    Column("worst", lambda row: _in_unit(row, "peak_value"), NUMBER),
+    GridColumn("bound", lambda row: _in_unit(row, "bound"), NUMBER),
+    GridColumn("worst", lambda row: _in_unit(row, "peak_value"), NUMBER),
     number("longest", "duration_ms", texts.duration),
     moment("since (UTC)", "first_breach"),
 )
@@ -104,17 +104,17 @@ _UNASKED = (
 )
 
 
-def section(scope: Scope) -> Section:
+def section(scope: Scope) -> ReportSection:
     """Client instances by how they ended, alerts, and clients that never asked."""
     kinds, alerts, without = (scope.rows(sql) for sql in (_SOFTWARE, _ALERTS, _WITHOUT))
     if not kinds and not without:
-        return Section(TITLE, sentences=(scope.nothing(_TABLE),))
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     silent = scope.rows(_SILENT)
     open_alerts = alerts[0]["open_alerts"] if alerts else 0
     seen = [row[name] for row in kinds for name in ("first_seen", "last_seen")]
-    return Section(
+    return ReportSection(
         TITLE,
-        span=texts.span(min(seen), max(seen)) if seen else "",
+        time_range=texts.time_range(min(seen), max(seen)) if seen else "",
         sentences=(_coverage(kinds), _alerting(alerts), _never(without)),
         advice="`quotaflow troubleshoot CLIENT` asks one client for more, for a while."
         if open_alerts

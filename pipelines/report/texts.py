@@ -31,18 +31,18 @@ def label(name: object, chars: int = 24) -> str:
     return html.escape(listed(name, chars))
 
 
-def names(of: Iterable[object]) -> str:
+def names(items: Iterable[object]) -> str:
     """Names in a sentence, each once, the first few of them."""
-    every = list(dict.fromkeys(of))
+    every = list(dict.fromkeys(items))
     first = [listed(name) for name in every[:_MOST_NAMES]]
     if len(every) > len(first):
         return f"{', '.join(first)} and {len(every) - len(first)} more"
     return " and ".join(filter(None, [", ".join(first[:-1]), first[-1]])) if first else ""
 
 
-def count(of: float, noun: str) -> str:
+def count(number_of: float, noun: str) -> str:
     """How many of something: 1 broker, 3 brokers."""
-    return f"{of:,} {noun}" if of == 1 else f"{of:,} {noun}s"
+    return f"{number_of:,} {noun}" if number_of == 1 else f"{number_of:,} {noun}s"
 
 
 def number(value: float | None) -> str:
@@ -59,9 +59,9 @@ def share(value: float | None) -> str:
     return "" if value is None else f"{100 * value:,.0f} %"
 
 
-def size(of: float | None) -> str:
+def size(size_bytes: float | None) -> str:
     """Bytes as people read them, in powers of ten: 1.2 MB."""
-    return NOT_KNOWN if of is None else decimal(round(of))
+    return NOT_KNOWN if size_bytes is None else decimal(round(size_bytes))
 
 
 def rate(bytes_per_s: float | None) -> str:
@@ -89,7 +89,7 @@ def moment(time: datetime | None) -> str:
     return NOT_KNOWN if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def span(first: datetime | None, last: datetime | None) -> str:
+def time_range(first: datetime | None, last: datetime | None) -> str:
     """From when to when, in UTC; nothing where neither is known."""
     if first is None or last is None:
         return ""

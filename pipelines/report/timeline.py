@@ -11,7 +11,7 @@ _LANE_PX = 34
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimelineEvent:
     """One event: when, in whose lane, of which kind, and what it says when one points at it."""
 
     time: datetime
@@ -20,7 +20,7 @@ class Moment:
     words: str
 
 
-def moments(events: Sequence[Moment]) -> str:
+def timeline(events: Sequence[TimelineEvent]) -> str:
     """JSON of the figure: lanes from the top down as they come, a mark for each event."""
     from plotly import graph_objects as go  # noqa: PLC0415  an extra of its own
 

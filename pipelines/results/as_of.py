@@ -44,7 +44,7 @@ def with_minute(facts: "DataFrame") -> "DataFrame":
     return facts.withColumns({"event_time": minute, "minute_end": end})
 
 
-def standing(at: str) -> Column:
+def in_force(at: str) -> Column:
     """The value that stood just before the time in column `at`; null where none is known."""
     by_then = F.filter(F.col(HISTORY), lambda change: change["since"] < F.col(at))
     return F.try_element_at(by_then, F.lit(-1))["value"]

@@ -159,8 +159,8 @@ def result() -> Result:
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        concerns=is_altering,
-        shaped=lambda requests: requests.select(*_READ),
+        is_relevant=is_altering,
+        prepare=lambda requests: requests.select(*_READ),
         compute=lambda known: alterations(known.facts),
     )
 

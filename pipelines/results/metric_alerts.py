@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import Alerts
-from quotaflow.pipelines.config.alerts import Alert
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.config import AlertsSection
+from quotaflow.pipelines.config.alerts import AlertRule
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.schemas.table import sql_type
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, METRIC_ALERT_EVENTS
 from quotaflow.udfs import alerts
@@ -25,41 +25,41 @@ _LIKE = str.maketrans({"*": "%", "%": r"\%", "_": r"\_", "\\": r"\\"})
 _READ = ["rule", "event_ms", *(name for name in _OF_READING if name != "event_time")]
 
 
-def result(conf: Alerts) -> Result:
+def result(conf: AlertsSection) -> Result:
     """The result as the driver takes it.
 
     An open alert is told anew every hour, so what a row needs lies at most that far and one
     stale_s back, and a breach not yet told no further than its hold_s and stale_s.
     """
-    spans_s = [rule.stale_s + max(rule.hold_s, _HOUR_S) for rule in conf.rules]
+    spans_s = [rule.stale_s + max(rule.for_s, _HOUR_S) for rule in conf.rules]
     longest_s = max([2 * _HOUR_S, *spans_s])
     return Result(
         table=_TABLE,
         facts=CLIENT_METRICS,
         bucket_s=60,
         lookback_s=longest_s,
-        concerns=partial(is_spoken_of, rules=conf.rules),
-        shaped=partial(readings, rules=conf.rules),
+        is_relevant=partial(matches_rule, rules=conf.rules),
+        prepare=partial(readings, rules=conf.rules),
         compute=partial(events, rules=conf.rules),
         carry_s=longest_s,
         carry_key=alerts.KEY,
     )
 
 
-def is_spoken_of(*, rules: Sequence[Alert]) -> Column:
+def matches_rule(*, rules: Sequence[AlertRule]) -> Column:
     """Whether any rule speaks of a reading; NaN ('no samples') is no number."""
     is_number = F.col("value").isNotNull() & ~F.isnan("value")
     return is_number & reduce(or_, map(_speaks_of, rules), F.lit(False))
 
 
-def readings(metrics: "DataFrame", *, rules: Sequence[Alert]) -> "DataFrame":
+def readings(metrics: "DataFrame", *, rules: Sequence[AlertRule]) -> "DataFrame":
     """A row of a reading for each rule that speaks of it."""
     named = [F.when(_speaks_of(rule), F.lit(rule.name)) for rule in rules]
     of_rules = F.array_compact(F.array(*named)).cast("array<string>")
     return metrics.select(*_OF_READING, F.explode(of_rules).alias("rule"))
 
 
-def _speaks_of(rule: Alert) -> Column:
+def _speaks_of(rule: AlertRule) -> Column:
     # LIKE, and not a regular expression: Delta skips files by the text before the first %.
     matches = F.col("metric").like(rule.metric.translate(_LIKE))
     for key, value in rule.labels.items():
@@ -67,14 +67,14 @@ def _speaks_of(rule: Alert) -> Column:
     return matches
 
 
-def events(known: Known, *, rules: Sequence[Alert]) -> "DataFrame":
+def events(inputs: RuleInputs, *, rules: Sequence[AlertRule]) -> "DataFrame":
     """Readings to rows of the table."""
     event_ms = F.unix_millis("event_time").alias("event_ms")
-    rows = known.facts.select("*", event_ms).select(*_READ)
+    rows = inputs.facts.select("*", event_ms).select(*_READ)
     rows = rows.withColumns({f.name: F.lit(None).cast(sql_type(f.type)) for f in alerts.EVENT})
     rows = rows.withColumn("is_carried", F.lit(False))
-    if known.before is not None:
-        carried = known.before.withColumns(
+    if inputs.carried_rows is not None:
+        carried = inputs.carried_rows.withColumns(
             {
                 "event_ms": F.unix_millis("event_time"),
                 "first_breach_ms": F.unix_millis("first_breach"),
@@ -87,10 +87,10 @@ def events(known: Known, *, rules: Sequence[Alert]) -> "DataFrame":
     return _as_table(ordered.mapInArrow(find, ordered.schema), rules)
 
 
-def _as_table(told: "DataFrame", rules: Sequence[Alert]) -> "DataFrame":
+def _as_table(told: "DataFrame", rules: Sequence[AlertRule]) -> "DataFrame":
     identity = F.xxhash64("cluster_id", "rule", "series_id", "first_breach_ms")
-    asked = {rule.name: ",".join(rule.asked) or None for rule in rules}
-    every_ms = {rule.name: 1_000 * rule.ask_interval_s for rule in rules}
+    asked = {rule.name: ",".join(rule.subscribed_prefixes) or None for rule in rules}
+    every_ms = {rule.name: 1_000 * rule.subscribe_interval_s for rule in rules}
     return told.withColumns(
         {
             "event_time": F.timestamp_millis("event_ms"),

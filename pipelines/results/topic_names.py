@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.schemas import events
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.traffic import TOPIC_NAMES
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _TABLE = TOPIC_NAMES
 _BUCKET_S = 60
-TELLING = ("METADATA", "DESCRIBE_TOPIC_PARTITIONS", "CREATE_TOPICS")
+NAMING_APIS = ("METADATA", "DESCRIBE_TOPIC_PARTITIONS", "CREATE_TOPICS")
 _BODY = (
     "`request` STRUCT<`validateOnly`: BOOLEAN>, "
     "`response` STRUCT<`topics`: ARRAY<STRUCT<`name`: STRING, `topicId`: STRING>>>"
@@ -29,18 +29,18 @@ def result() -> Result:
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        concerns=is_telling,
-        shaped=lambda requests: requests.select("cluster_id", "event_time", "body"),
+        is_relevant=names_topics,
+        prepare=lambda requests: requests.select("cluster_id", "event_time", "body"),
         compute=names,
     )
 
 
-def is_telling() -> Column:
+def names_topics() -> Column:
     """Whether a request is answered with topics by name and id."""
-    return F.col("api").isin(*TELLING)
+    return F.col("api").isin(*NAMING_APIS)
 
 
-def names(known: Known) -> "DataFrame":
+def names(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table.
 
     A topic that was only asked whether it could be made is answered with an id that never will be.
@@ -52,7 +52,7 @@ def names(known: Known) -> "DataFrame":
     )
     is_real = ~F.coalesce("body.request.validateOnly", F.lit(False))
     return (
-        known.facts.withColumn("body", F.from_json("body", _BODY))
+        inputs.facts.withColumn("body", F.from_json("body", _BODY))
         .where(is_real)
         .select(
             "cluster_id",

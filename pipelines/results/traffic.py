@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results.weights import weight
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.traffic import TRAFFIC
@@ -25,8 +25,8 @@ def result() -> Result:
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        concerns=is_transfer,
-        shaped=transfers,
+        is_relevant=is_transfer,
+        prepare=transfers,
         compute=traffic,
     )
 
@@ -48,12 +48,12 @@ def transfers(requests: "DataFrame") -> "DataFrame":
     )
 
 
-def traffic(known: Known) -> "DataFrame":
+def traffic(inputs: RuleInputs) -> "DataFrame":
     """Requests to rows of the table.
 
     A partition that was refused moved nothing; without acks (acks=0) no refusal is ever told.
     """
-    each = known.facts.select("*", F.explode("partitions").alias("of")).where(
+    each = inputs.facts.select("*", F.explode("partitions").alias("of")).where(
         (F.col("of.bytes") > 0) & (F.coalesce("of.error_code", F.lit(0)) == 0)
     )
     minute = F.date_trunc("minute", "event_time").alias("event_time")

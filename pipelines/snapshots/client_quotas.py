@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.results import config_alterations
-from quotaflow.pipelines.snapshots.observations import Gap, Row
+from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
 from quotaflow.pipelines.spark.frames import null_safe
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
 
@@ -19,12 +19,12 @@ SETTER = ("set_at", "set_by")
 _PARTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
 
 
-def told(state: ClusterState) -> Iterator[Row | Gap]:
+def observe(state: ClusterState) -> Iterator[Row | UnansweredPart]:
     """Ask for all quotas."""
     try:
         entries = state.client_quotas()
     except UnansweredError as error:
-        yield Gap(str(error))
+        yield UnansweredPart(str(error))
         return
     for entry in entries:
         names = {part.entity_type: part.entity_name for part in entry.entity}
@@ -54,7 +54,7 @@ def with_setter(changed: "DataFrame", requests: "DataFrame", since: datetime | N
 def _last_ops(requests: "DataFrame") -> "DataFrame":
     """The newest request that changed each quota, with the value it set; null if it removed it."""
     asked = requests.where(F.col("api") == config_alterations.QUOTAS)
-    done = config_alterations.alterations(config_alterations.result().relevant(asked)).where(
+    done = config_alterations.alterations(config_alterations.result().relevant_facts(asked)).where(
         "error_code = 0"
     )
     kind, name, client_id = (F.col(n) for n in ("entity_type", "entity_name", "entity_client_id"))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.snapshots.observations import Row, Seen
+from quotaflow.pipelines.snapshots.observations import ObservedRows, Row
 from quotaflow.pipelines.snapshots.snapshot import Snapshot, left_out
-from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Count
 from quotaflow.schemas import ddl
 from quotaflow.schemas.configs import CLIENT_METRICS
@@ -28,19 +28,19 @@ _TABLE = CLIENT_SUBSCRIPTIONS
 SEEN_WITHIN = timedelta(days=1)
 
 
-def replace(snapshot: Snapshot, seen: Seen) -> list[Count]:
+def replace(snapshot: Snapshot, seen: ObservedRows) -> list[Count]:
     """Write the table anew for this cluster by the configs of its client-metrics resources.
 
     With gaps in them it stays as it is. A resource whose match cannot be evaluated outside Java is
     left out, and counted.
     """
-    if seen.gaps:
-        return left_out(_TABLE, seen.gaps)
+    if seen.unanswered:
+        return left_out(_TABLE, seen.unanswered)
     resources = _by_name(seen.rows.to_pylist())
     subscriptions = evaluable(resources)
     rows = compared(_recent_answers(snapshot), subscriptions, F.lit(_last_change(snapshot)))
     timed = rows.withColumn("snapshot_time", F.lit(snapshot.now)).select(_TABLE.column_names)
-    with held(timed) as kept:
+    with cached(timed) as kept:
         where = f"cluster_id = {ddl.quoted(snapshot.cluster_id)}"
         snapshot.batch.replace(kept, _TABLE, where)
         unread = len(resources) - len(subscriptions)
@@ -63,7 +63,7 @@ def evaluable(resources: Mapping[str, Mapping[str, str]]) -> list[Subscription]:
     found = []
     for name, configs in resources.items():
         with suppress(ValueError):
-            found.append(Subscription.of(name, configs))
+            found.append(Subscription.from_configs(name, configs))
     return found
 
 

@@ -14,7 +14,7 @@ _ROWS_PER_BATCH = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class UnansweredPart:
     """What was refused or not answered, and why: the name of Kafka's error.
 
     Standing rows with the values `of` stay as they are, all of them where it is empty; or only
@@ -22,47 +22,51 @@ class Gap:
     """
 
     reason: str
-    of: Row = field(default_factory=dict)
+    identity: Row = field(default_factory=dict)
     columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedRows:
     """Rows as the cluster told them, without cluster, time and is_removed, and the gaps in them."""
 
     table: Table
     rows: pa.Table
-    gaps: tuple[Gap, ...] = ()
+    unanswered: tuple[UnansweredPart, ...] = ()
 
     @property
-    def is_untold(self) -> bool:
+    def is_unanswered(self) -> bool:
         """Whether the cluster told nothing of all this, not even that there is nothing."""
-        return not self.rows.num_rows and any(not (gap.of or gap.columns) for gap in self.gaps)
+        return not self.rows.num_rows and any(
+            not (gap.identity or gap.columns) for gap in self.unanswered
+        )
 
 
-def gathered(table: Table, told: Iterable[Row | Gap], unknown: Iterable[str] = ()) -> Seen:
+def collect(
+    table: Table, answers: Iterable[Row | UnansweredPart], unknown: Iterable[str] = ()
+) -> ObservedRows:
     """Take in what the cluster tells, a batch at a time: as dicts all of it would be too much.
 
     `unknown` are columns that it is not asked for.
     """
-    gaps: list[Gap] = []
-    rows = _rows(told, gaps)
+    gaps: list[UnansweredPart] = []
+    rows = _rows(answers, gaps)
     batches = []
     while chunk := list(islice(rows, _ROWS_PER_BATCH)):
-        batches.append(pa.RecordBatch.from_pylist(chunk, schema=_asked(table)))
-    content = pa.Table.from_batches(batches, schema=_asked(table))
+        batches.append(pa.RecordBatch.from_pylist(chunk, schema=_schema(table)))
+    content = pa.Table.from_batches(batches, schema=_schema(table))
     missing = {*unknown, *(column for gap in gaps for column in gap.columns)}
-    return Seen(table, content.drop_columns(sorted(missing)), tuple(gaps))
+    return ObservedRows(table, content.drop_columns(sorted(missing)), tuple(gaps))
 
 
-def _rows(told: Iterable[Row | Gap], gaps: list[Gap]) -> Iterable[Row]:
+def _rows(told: Iterable[Row | UnansweredPart], gaps: list[UnansweredPart]) -> Iterable[Row]:
     for each in told:
-        if isinstance(each, Gap):
+        if isinstance(each, UnansweredPart):
             gaps.append(each)
         else:
             yield each
 
 
-def _asked(table: Table) -> pa.Schema:
+def _schema(table: Table) -> pa.Schema:
     known = {"cluster_id", table.time, "is_removed"}
     return pa.schema([field for field in table.arrow if field.name not in known])

@@ -3,27 +3,27 @@
 from collections.abc import Iterator
 
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
-from quotaflow.pipelines.snapshots.observations import Gap, Row
-from quotaflow.pipelines.snapshots.topology import Brokers
+from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
+from quotaflow.pipelines.snapshots.topology import ObservedBrokers
 
 
-def told(state: ClusterState, brokers: Brokers) -> Iterator[Row | Gap]:
+def observe(state: ClusterState, brokers: ObservedBrokers) -> Iterator[Row | UnansweredPart]:
     """Ask every broker for its log dirs."""
     yield from brokers.unanswered
     for broker_id in brokers.ids:
         try:
             yield from _of_broker(state, broker_id)
         except UnansweredError as error:
-            yield Gap(str(error), {"broker_id": broker_id})
+            yield UnansweredPart(str(error), {"broker_id": broker_id})
 
 
-def _of_broker(state: ClusterState, broker_id: int) -> Iterator[Row | Gap]:
+def _of_broker(state: ClusterState, broker_id: int) -> Iterator[Row | UnansweredPart]:
     for answer in state.log_dirs(broker_id):
-        of = {"broker_id": broker_id, "log_dir": answer.of}
+        of = {"broker_id": broker_id, "log_dir": answer.subject}
         if answer.reason is not None:
             # A refusal names no log dir, a broken one does.
-            yield Gap(answer.reason, of if answer.of else {"broker_id": broker_id})
-        for topic in answer.found:
+            yield UnansweredPart(answer.reason, of if answer.subject else {"broker_id": broker_id})
+        for topic in answer.content:
             for partition in topic.partitions:
                 yield of | {
                     "topic": topic.name,

@@ -13,7 +13,7 @@ from quotaflow.pipelines.snapshots import (
     settings,
     topology,
 )
-from quotaflow.pipelines.snapshots.observations import Gap, Row, Seen, gathered
+from quotaflow.pipelines.snapshots.observations import ObservedRows, Row, UnansweredPart, collect
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES as TABLES_TABLE
 from quotaflow.schemas.tables.snapshots import (
@@ -28,7 +28,7 @@ from quotaflow.schemas.tables.topology import REPLICA_SIZES
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 
-class Sections:
+class ClusterObserver:
     """A cluster, asked when a table first needs it; `standing_topics` tells names known before.
 
     `settings` are rows that stand beside what the cluster tells; `pseudonyms` hide clients in what
@@ -45,35 +45,39 @@ class Sections:
         self.state = state
         self.settings = settings
         self.pseudonyms = pseudonyms
-        self._standing_topics = standing_topics
+        self._current_topics = standing_topics
 
-    def seen(self, table: Table) -> Seen:
+    def observed(self, table: Table) -> ObservedRows:
         """Everything the cluster tells that belongs into a table."""
         return _SEEN[table.name](self)
 
     @cached_property
-    def brokers(self) -> topology.Brokers:
+    def brokers(self) -> topology.ObservedBrokers:
         """The registered brokers."""
         return topology.brokers(self.state)
 
     @cached_property
     def topology(self) -> topology.Topology:
         """All topics and their replicas."""
-        return topology.topology(self.state, self._standing_topics())
+        return topology.topology(self.state, self._current_topics())
 
     @cached_property
-    def client_metrics(self) -> list[Row | Gap]:
+    def client_metrics(self) -> list[Row | UnansweredPart]:
         """Configs of client-metrics resources."""
         return list(self.hidden(configs.of_client_metrics(self.state)))
 
-    def hidden(self, told: Iterable[Row | Gap]) -> Iterator[Row | Gap]:
+    def hidden(self, rows: Iterable[Row | UnansweredPart]) -> Iterator[Row | UnansweredPart]:
         """Quotas, or configs of client-metrics resources, without the names of clients."""
         names = self.pseudonyms
-        for each in told:
-            yield each if names is None or isinstance(each, Gap) else dict(names.config(each))
+        for each in rows:
+            yield (
+                each
+                if names is None or isinstance(each, UnansweredPart)
+                else dict(names.config(each))
+            )
 
     @property
-    def configs(self) -> Iterator[Row | Gap]:
+    def configs(self) -> Iterator[Row | UnansweredPart]:
         """Configs of everything that has some."""
         return chain(
             self.client_metrics,
@@ -82,32 +86,32 @@ class Sections:
         )
 
 
-def _subscriptions(asked: Sections) -> Seen:
+def _subscriptions(asked: ClusterObserver) -> ObservedRows:
     """Configs of client-metrics resources: with a gap in them nothing follows."""
-    seen = gathered(CONFIGS, asked.client_metrics)
-    gaps = tuple(Gap(gap.reason) for gap in seen.gaps)
-    return Seen(CLIENT_SUBSCRIPTIONS, seen.rows, gaps)
+    seen = collect(CONFIGS, asked.client_metrics)
+    gaps = tuple(UnansweredPart(gap.reason) for gap in seen.unanswered)
+    return ObservedRows(CLIENT_SUBSCRIPTIONS, seen.rows, gaps)
 
 
-_SEEN: Mapping[str, Callable[[Sections], Seen]] = {
-    "brokers": lambda asked: asked.brokers.seen,
+_SEEN: Mapping[str, Callable[[ClusterObserver], ObservedRows]] = {
+    "brokers": lambda asked: asked.brokers.observed,
     "topics": lambda asked: asked.topology.topics,
     "replicas": lambda asked: asked.topology.replicas,
-    "replica_sizes": lambda asked: gathered(
-        REPLICA_SIZES, replica_sizes.told(asked.state, asked.brokers)
+    "replica_sizes": lambda asked: collect(
+        REPLICA_SIZES, replica_sizes.observe(asked.state, asked.brokers)
     ),
-    "configs": lambda asked: gathered(CONFIGS, asked.configs),
-    "client_quotas": lambda asked: gathered(
-        CLIENT_QUOTAS, asked.hidden(client_quotas.told(asked.state)), client_quotas.SETTER
+    "configs": lambda asked: collect(CONFIGS, asked.configs),
+    "client_quotas": lambda asked: collect(
+        CLIENT_QUOTAS, asked.hidden(client_quotas.observe(asked.state)), client_quotas.SETTER
     ),
-    "active_producers": lambda asked: gathered(
+    "active_producers": lambda asked: collect(
         ACTIVE_PRODUCERS, producers.active(asked.state, asked.topology)
     ),
-    "transactional_ids": lambda asked: gathered(
+    "transactional_ids": lambda asked: collect(
         TRANSACTIONAL_IDS, producers.transactional(asked.state, asked.brokers)
     ),
     "client_subscriptions": _subscriptions,
-    "settings": lambda asked: gathered(
+    "settings": lambda asked: collect(
         SETTINGS, chain(asked.settings, settings.of_probes(asked.state))
     ),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
-from quotaflow.pipelines.snapshots.observations import Gap, Row
+from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
 from quotaflow.schemas.configs import PROBE, PRODUCER_IDS_RATE, REFUSED
 
 KEYS = (
@@ -60,7 +60,7 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
         yield {"setting": f"excluded.{principal}", "setting_value": source}
 
 
-def of_probes(state: ClusterState) -> Iterator[Row | Gap]:
+def of_probes(state: ClusterState) -> Iterator[Row | UnansweredPart]:
     """Whether the cluster takes what stock Kafka refuses: a plan must not take that for granted.
 
     Only a user quota tells: a broker takes any config of its own by name, and that means nothing.
@@ -69,6 +69,6 @@ def of_probes(state: ClusterState) -> Iterator[Row | Gap]:
     try:
         refusal = state.refusal_of_user_quota(PRODUCER_IDS_RATE.key)
     except UnansweredError as error:
-        yield Gap(str(error), {"setting": setting})
+        yield UnansweredPart(str(error), {"setting": setting})
         return
     yield {"setting": setting, "setting_value": REFUSED + refusal if refusal else "accepted"}

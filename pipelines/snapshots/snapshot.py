@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.snapshots.changes import changes, current
-from quotaflow.pipelines.snapshots.observations import Gap, Seen
+from quotaflow.pipelines.snapshots.changes import changes, current_rows
+from quotaflow.pipelines.snapshots.observations import ObservedRows, UnansweredPart
 from quotaflow.pipelines.spark import frames
-from quotaflow.pipelines.spark.caching import held
+from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.schemas.table import Table
 
@@ -29,7 +29,9 @@ class Snapshot:
     now: datetime
 
     def append_changes(
-        self, seen: Seen, finish: "Callable[[DataFrame], DataFrame]" = lambda changed: changed
+        self,
+        seen: ObservedRows,
+        finish: "Callable[[DataFrame], DataFrame]" = lambda changed: changed,
     ) -> list[Count]:
         """Append what differs from what the table holds of this cluster, as `finish` makes it.
 
@@ -37,24 +39,26 @@ class Snapshot:
         """
         table = seen.table
         fixed = {"cluster_id": self.cluster_id, table.time: self.now, "is_removed": False}
-        rows = frames.of(self.spark, seen.rows)
+        rows = frames.from_arrow(self.spark, seen.rows)
         told = rows.withColumns({name: F.lit(value) for name, value in fixed.items()})
-        with held(changes(told, self.standing(table), table, self.now, seen.gaps)) as changed:
+        with cached(
+            changes(told, self.current_rows(table), table, self.now, seen.unanswered)
+        ) as changed:
             written = changed.count()
             if written:
                 self.batch.append(finish(changed), table)
         came = seen.rows.num_rows
-        is_none = not came and not seen.is_untold
+        is_none = not came and not seen.is_unanswered
         told_of = Count("in", came, table.name, is_nothing_there=is_none)
-        return [told_of, Count("out", written, table.name), *left_out(table, seen.gaps)]
+        return [told_of, Count("out", written, table.name), *left_out(table, seen.unanswered)]
 
-    def standing(self, table: Table) -> "DataFrame":
+    def current_rows(self, table: Table) -> "DataFrame":
         """The rows of this cluster that stand, as snapshots before left them."""
         known = self.batch.warehouse.read(self.spark, table.name)
-        return current(known.where(F.col("cluster_id") == self.cluster_id), table)
+        return current_rows(known.where(F.col("cluster_id") == self.cluster_id), table)
 
 
-def left_out(table: Table, gaps: tuple[Gap, ...]) -> list[Count]:
+def left_out(table: Table, gaps: tuple[UnansweredPart, ...]) -> list[Count]:
     """What was refused or not answered, counted by its reason."""
     reasons = Counter(gap.reason for gap in gaps)
     return [Count("left_out", n, table.name, reason) for reason, n in sorted(reasons.items())]

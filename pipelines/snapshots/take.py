@@ -12,8 +12,8 @@ from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka import admin, rights
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, sender
 from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, sections, settings
-from quotaflow.pipelines.snapshots.observations import Seen
-from quotaflow.pipelines.snapshots.sections import Sections
+from quotaflow.pipelines.snapshots.observations import ObservedRows
+from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch, Count
@@ -62,21 +62,24 @@ def take(
         snapshot = Snapshot(spark, batch, cluster.cluster_id, now)
         with admin.client(properties) as client:
             state = ClusterState(sender(client))
-            known = partial(standing_topics, snapshot)
+            known = partial(current_topics, snapshot)
             pseudonyms = conf.privacy.pseudonyms()
-            asked = Sections(state, known, settings.of_conf(conf), pseudonyms)
+            asked = ClusterObserver(state, known, settings.of_conf(conf), pseudonyms)
             return write(snapshot, asked, chosen, report)
 
 
 def write(
-    snapshot: Snapshot, asked: Sections, chosen: Collection[Table], report: Callable[[str], None]
+    snapshot: Snapshot,
+    observer: ClusterObserver,
+    chosen: Collection[Table],
+    report: Callable[[str], None],
 ) -> int:
     """Write what changed in these tables by what a cluster answers, and what it did not."""
     counts: list[Count] = []
     untold: list[str] = []
     for table in chosen:
-        seen = asked.seen(table)
-        untold += [gap.reason for gap in seen.gaps[:1] if seen.is_untold]
+        seen = observer.observed(table)
+        untold += [gap.reason for gap in seen.unanswered[:1] if seen.is_unanswered]
         written = _written(snapshot, seen)
         for count in written:
             if count.outcome != "in" and (count.rows or count.reason is None):
@@ -92,7 +95,7 @@ def write(
     return sum(count.rows for count in counts if count.outcome == "out")
 
 
-def _written(snapshot: Snapshot, seen: Seen) -> list[Count]:
+def _written(snapshot: Snapshot, seen: ObservedRows) -> list[Count]:
     if seen.table == CLIENT_SUBSCRIPTIONS:
         return client_subscriptions.replace(snapshot, seen)
     if seen.table == CLIENT_QUOTAS:
@@ -100,9 +103,9 @@ def _written(snapshot: Snapshot, seen: Seen) -> list[Count]:
     return snapshot.append_changes(seen)
 
 
-def standing_topics(snapshot: Snapshot) -> set[str]:
+def current_topics(snapshot: Snapshot) -> set[str]:
     """Names of the topics that snapshots before knew."""
-    return {row.topic for row in snapshot.standing(TOPICS).select("topic").collect()}
+    return {row.topic for row in snapshot.current_rows(TOPICS).select("topic").collect()}
 
 
 def _with_setter(snapshot: Snapshot, changed: "DataFrame") -> "DataFrame":

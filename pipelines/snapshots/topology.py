@@ -15,50 +15,52 @@ from quotaflow.pipelines.kafka.cluster_state import (
     UnansweredError,
     error_name,
 )
-from quotaflow.pipelines.snapshots.observations import Gap, Row, Seen, gathered
+from quotaflow.pipelines.snapshots.observations import ObservedRows, Row, UnansweredPart, collect
 from quotaflow.schemas.tables.topology import BROKERS, REPLICAS, TOPICS
 
 
 @dataclass(frozen=True, slots=True)
-class Brokers:
+class ObservedBrokers:
     """The registered brokers, and those to ask for what only each of them knows."""
 
-    seen: Seen
+    observed: ObservedRows
     ids: tuple[int, ...]
-    unanswered: tuple[Gap, ...]
+    unanswered: tuple[UnansweredPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
     """Topics and their replicas, and who leads what; partitions without a leader under -1."""
 
-    topics: Seen
-    replicas: Seen
+    topics: ObservedRows
+    replicas: ObservedRows
     names: tuple[str, ...]
     leaders: dict[int, list[Partition]]
-    unanswered: tuple[Gap, ...]
+    unanswered: tuple[UnansweredPart, ...]
 
 
-def brokers(state: ClusterState) -> Brokers:
+def brokers(state: ClusterState) -> ObservedBrokers:
     """Ask for the brokers, and which of them is the active controller."""
     try:
         told = state.brokers()
     except UnansweredError as error:
-        gap = Gap(str(error))
-        return Brokers(gathered(BROKERS, [gap]), (), (gap,))
+        gap = UnansweredPart(str(error))
+        return ObservedBrokers(collect(BROKERS, [gap]), (), (gap,))
     fenced = [broker["broker_id"] for broker in told if broker["is_fenced"]]
-    return Brokers(
-        gathered(BROKERS, _with_controller(state, told)),
+    return ObservedBrokers(
+        collect(BROKERS, _with_controller(state, told)),
         tuple(broker["broker_id"] for broker in told if not broker["is_fenced"]),
-        tuple(Gap(NO_BROKER, {"broker_id": broker_id}) for broker_id in fenced),
+        tuple(UnansweredPart(NO_BROKER, {"broker_id": broker_id}) for broker_id in fenced),
     )
 
 
-def _with_controller(state: ClusterState, brokers: list[dict[str, Any]]) -> Iterator[Row | Gap]:
+def _with_controller(
+    state: ClusterState, brokers: list[dict[str, Any]]
+) -> Iterator[Row | UnansweredPart]:
     try:
         controller_id = state.controller_id()
     except UnansweredError as error:
-        yield Gap(str(error), columns=("is_controller",))
+        yield UnansweredPart(str(error), columns=("is_controller",))
         yield from brokers
         return
     for broker in brokers:
@@ -71,9 +73,9 @@ class _Pages:
 
     topics: dict[str, dict[str, Any]] = field(default_factory=dict)
     leaders: dict[int, list[Partition]] = field(default_factory=partial(defaultdict, list))
-    gaps: list[Gap] = field(default_factory=list)
+    gaps: list[UnansweredPart] = field(default_factory=list)
 
-    def read(self, state: ClusterState, standing: set[str]) -> Iterator[Row | Gap]:
+    def read(self, state: ClusterState, standing: set[str]) -> Iterator[Row | UnansweredPart]:
         """All topics; of those that stand and are missing each by name, whether it went.
 
         A topic that the login may no longer describe is left out of the list without a word.
@@ -86,7 +88,7 @@ class _Pages:
                 for page in state.topic_pages(missing):
                     yield from self._rows(page)
         except UnansweredError as error:
-            self.gaps.append(Gap(str(error)))
+            self.gaps.append(UnansweredPart(str(error)))
         yield from self.gaps
 
     def _rows(self, page: list[Any]) -> Iterator[Row]:
@@ -95,7 +97,7 @@ class _Pages:
             if reason is None:
                 yield from self._replicas(topic)
             elif reason != UNKNOWN_TOPIC:
-                self.gaps.append(Gap(reason, {"topic": topic.name}))
+                self.gaps.append(UnansweredPart(reason, {"topic": topic.name}))
 
     def _replicas(self, topic: Any) -> Iterator[Row]:
         named = {"topic_id": admin.printed(topic.topic_id), "topic": topic.name}
@@ -115,10 +117,10 @@ class _Pages:
                 }
 
 
-def topology(state: ClusterState, standing: set[str]) -> Topology:
+def topology(state: ClusterState, current_names: set[str]) -> Topology:
     """Ask for all topics; `standing` are the names that the snapshots before knew."""
     pages = _Pages()
-    replicas = gathered(REPLICAS, pages.read(state, standing))
-    topics = gathered(TOPICS, (*pages.topics.values(), *pages.gaps))
+    replicas = collect(REPLICAS, pages.read(state, current_names))
+    topics = collect(TOPICS, (*pages.topics.values(), *pages.gaps))
     names = tuple(topic["topic"] for topic in pages.topics.values())
     return Topology(topics, replicas, names, pages.leaders, tuple(pages.gaps))

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def held(frame: "DataFrame") -> Iterator["DataFrame"]:
+def cached(frame: "DataFrame") -> Iterator["DataFrame"]:
     """The frame, kept by Spark until the block ends.
 
     Where a session keeps none (serverless compute may refuse to), every use computes it anew:
@@ -30,7 +30,7 @@ def held(frame: "DataFrame") -> Iterator["DataFrame"]:
 
 
 @contextmanager
-def holding() -> "Iterator[Callable[[DataFrame], DataFrame]]":
+def caching() -> "Iterator[Callable[[DataFrame], DataFrame]]":
     """What holds any number of frames, as `held` does, until the block ends."""
     with ExitStack() as kept:
-        yield lambda frame: kept.enter_context(held(frame))
+        yield lambda frame: kept.enter_context(cached(frame))

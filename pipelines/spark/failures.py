@@ -34,7 +34,7 @@ def is_transient(message: str) -> bool:
     return any(sign in message for sign in _TRANSIENT)
 
 
-def line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """What happened and its first cause, in a line."""
     message = str(error)
     no_space = next((words for words in _NO_SPACE if words in message), None)
@@ -52,9 +52,9 @@ def line(error: BaseException) -> str:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
+def as_job_error(what: str) -> Iterator[None]:
     """Within, what Spark cannot do is one JobError that begins with `what`."""
     try:
         yield
     except spark_errors() as error:
-        raise JobError(f"{what} failed: {line(error)}") from error
+        raise JobError(f"{what} failed: {one_line(error)}") from error

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def of(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
+def from_arrow(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
     """These rows, with the types of their columns, as Delta's tables have them."""
     if rows.num_rows:
         return spark.createDataFrame(rows)

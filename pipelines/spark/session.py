@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.config import Spark
+from quotaflow.pipelines.config import SparkSection
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.spark import jars, worker_archive
 from quotaflow.pipelines.spark.spark_errors import spark_errors
@@ -56,16 +56,16 @@ _ON_THIS_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host"
 _PYTHON, _PY_FILES = "spark.pyspark.python", "spark.submit.pyFiles"
 
 
-def get(conf: Spark, progress: Callable[[str], None] = lambda _: None) -> "SparkSession":
+def get(conf: SparkSection, progress: Callable[[str], None] = lambda _: None) -> "SparkSession":
     """The session every job uses: the running one on Databricks or Connect, else one of ours.
 
     Raises MissingToolError when no JDK 17+, no pyspark or no jars can be had, or when the user has
     no name.
     """
-    return _own(conf, progress) if whose() is None else _running()
+    return _own(conf, progress) if owner() is None else _running()
 
 
-def whose() -> str | None:
+def owner() -> str | None:
     """Whose session jobs take, in words; None where one of our own is started, which needs Java."""
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return "Databricks' own"
@@ -76,7 +76,7 @@ def whose() -> str | None:
     return None
 
 
-def short_lived(conf: Spark) -> Spark:
+def short_lived(conf: SparkSection) -> SparkSection:
     """Conf for a run of a minute or two; what conf itself says of Spark wins."""
     return conf.model_copy(update={"conf": SHORT_LIVED | conf.conf})
 
@@ -92,7 +92,7 @@ def _running() -> "SparkSession":
     return spark
 
 
-def _own(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
+def _own(conf: SparkSection, progress: Callable[[str], None]) -> "SparkSession":
     _check_user()
     given = settings(conf, progress)
     from pyspark.sql import SparkSession  # noqa: PLC0415  after the check that names the extra
@@ -108,7 +108,7 @@ def _own(conf: Spark, progress: Callable[[str], None]) -> "SparkSession":
     builder = SparkSession.builder.master(conf.master).appName("quotaflow")
     for key, value in given.items():
         builder = builder.config(key, value)
-    with _said_to_stderr(), ThreadPoolExecutor(1, "spark-start") as other:
+    with _output_to_stderr(), ThreadPoolExecutor(1, "spark-start") as other:
         # pyspark, interrupted while its JVM starts, takes away the file the JVM is about to write;
         # the JVM fails at that and lives on alone. Started by another thread it is not interrupted
         # (leaving this block waits for it), nor does pyspark take SIGINT for itself.
@@ -127,7 +127,7 @@ def _check_user() -> None:
 
 
 @contextmanager
-def _said_to_stderr() -> Iterator[None]:
+def _output_to_stderr() -> Iterator[None]:
     """What a process that is started meanwhile prints is no answer of ours: Delta's VACUUM does."""
     sys.stdout.flush()
     ours = os.dup(_STDOUT)
@@ -139,7 +139,9 @@ def _said_to_stderr() -> Iterator[None]:
         os.close(ours)
 
 
-def settings(conf: Spark, progress: Callable[[str], None] = lambda _: None) -> dict[str, str]:
+def settings(
+    conf: SparkSection, progress: Callable[[str], None] = lambda _: None
+) -> dict[str, str]:
     """What a session of our own starts with; what `spark.conf` itself says wins. Raises as `get`.
 
     On another master than local[...] the workers are sent what they run of quotaflow.
@@ -159,7 +161,7 @@ def settings(conf: Spark, progress: Callable[[str], None] = lambda _: None) -> d
     return given
 
 
-def _basics(conf: Spark) -> dict[str, str]:
+def _basics(conf: SparkSection) -> dict[str, str]:
     scratch = tempfile.gettempdir()
     logging_conf = resources.files("quotaflow.conf") / "log4j2-spark.properties"
     return {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from py4j.java_gateway import GatewayParameters
 
-_GONE_S = 30
+_ENDED_TIMEOUT_S = 30
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -38,7 +38,7 @@ def jvm_ended() -> str | None:
         return None
     try:
         # It hangs up before it is gone.
-        code = gateway.proc.wait(_GONE_S)
+        code = gateway.proc.wait(_ENDED_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return None
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
@@ -51,7 +51,7 @@ def jvm_ended() -> str | None:
 
 def _listens(at: "GatewayParameters") -> bool:
     try:
-        with socket.create_connection((at.address, at.port), _GONE_S):
+        with socket.create_connection((at.address, at.port), _ENDED_TIMEOUT_S):
             return True
     except OSError:
         return False

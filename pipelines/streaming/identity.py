@@ -44,7 +44,7 @@ def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> No
     """
     file = checkpoint.with_suffix(".topic.json")
     known = TopicIdentity(**json.loads(file.read_text("utf-8"))) if file.exists() else None
-    if is_begun(checkpoint) and known != now:
+    if is_started(checkpoint) and known != now:
         if not accept_new:
             raise CheckpointError(_other_topic(checkpoint, known, now))
         _set_aside(checkpoint)
@@ -133,7 +133,7 @@ def check_result(checkpoint: Path, batches: Mapping[str, int]) -> None:
     """Raise CheckpointError when the checkpoint of a result, which may be lost, is so in part,
     or is an old copy: rows would come out right, but what batches count only once a number does.
     """
-    if is_begun(checkpoint) and not is_named(checkpoint):
+    if is_started(checkpoint) and not is_named(checkpoint):
         raise CheckpointError(
             f"the checkpoint {checkpoint} lost its file metadata: {_anew(checkpoint)}"
         )
@@ -162,7 +162,7 @@ def _anew(checkpoint: Path) -> str:
     )
 
 
-def is_begun(checkpoint: Path) -> bool:
+def is_started(checkpoint: Path) -> bool:
     """Whether a query ever started on this checkpoint."""
     return is_named(checkpoint) or newest_batch(checkpoint) >= 0
 

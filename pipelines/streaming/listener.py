@@ -29,7 +29,7 @@ _MOST_WAITING = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class QueryEvent:
     """What one start of a query told: a batch, that nothing new was there, or that it ended."""
 
     kind: str
@@ -37,17 +37,17 @@ class News:
     content: Mapping[str, Any]
 
 
-class Listener(StreamingQueryListener):
+class QueryListener(StreamingQueryListener):
     """Keeps the news of every query of a session until they are taken; counts what found no room.
 
     Spark tells the news of one query in their order, its end last.
     """
 
     def __init__(self) -> None:
-        self._waiting: Queue[News] = Queue(_MOST_WAITING)
+        self._waiting: Queue[QueryEvent] = Queue(_MOST_WAITING)
         self.lost = 0
 
-    def take(self, timeout_s: float = 0) -> News | None:
+    def take(self, timeout_s: float = 0) -> QueryEvent | None:
         """The oldest news that nobody took yet; None when none come within `timeout_s`."""
         try:
             return self._waiting.get(timeout_s > 0, timeout_s or None)
@@ -60,19 +60,19 @@ class Listener(StreamingQueryListener):
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  Spark's name
         """A batch is done."""
         progress = json.loads(event.progress.json)
-        self._put(News(BATCH, progress["runId"], progress))
+        self._put(QueryEvent(BATCH, progress["runId"], progress))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802  Spark's name
         """Nothing new was there for a while."""
         run_id = str(event.runId)
         told = {"id": str(event.id), "runId": run_id, "timestamp": event.timestamp}
-        self._put(News(IDLE, run_id, told))
+        self._put(QueryEvent(IDLE, run_id, told))
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  Spark's name
         """The query ended, well or not."""
-        self._put(News(ENDED, str(event.runId), {}))
+        self._put(QueryEvent(ENDED, str(event.runId), {}))
 
-    def _put(self, news: News) -> None:
+    def _put(self, news: QueryEvent) -> None:
         try:
             self._waiting.put_nowait(news)
         except Full:
@@ -80,9 +80,9 @@ class Listener(StreamingQueryListener):
 
 
 @contextmanager
-def listening(spark: "SparkSession") -> Iterator[Listener]:
+def listening(spark: "SparkSession") -> Iterator[QueryListener]:
     """A listener that hears all queries of a session."""
-    listener = Listener()
+    listener = QueryListener()
     spark.streams.addListener(listener)
     try:
         yield listener

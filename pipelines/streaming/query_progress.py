@@ -33,7 +33,7 @@ def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str | None) -> R
     """
     newest = (progress.get("observedMetrics") or {}).get(CAME) or {}
     return {
-        **_of(progress, job, newest.get("cluster_id") or cluster_id),
+        **_common_columns(progress, job, newest.get("cluster_id") or cluster_id),
         "batch_id": int(progress["batchId"]),
         "input_rows": came(progress),
         "input_rows_per_s": _rate(progress, "inputRowsPerSecond"),
@@ -46,7 +46,7 @@ def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str | None) -> R
 
 def of_idle(event: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
     """The row of a look that found nothing new."""
-    return {**_of(event, job, cluster_id), "input_rows": 0}
+    return {**_common_columns(event, job, cluster_id), "input_rows": 0}
 
 
 def came(progress: Mapping[str, Any]) -> int:
@@ -65,7 +65,7 @@ def _came(source: Mapping[str, Any]) -> int:
     return min(rows, sum(offset - start.get(of, 0) for of, offset in end.items()))
 
 
-def _of(told: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
+def _common_columns(told: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
     return {
         "cluster_id": cluster_id,
         "event_time": datetime.fromisoformat(told["timestamp"]),

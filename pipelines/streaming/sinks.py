@@ -99,7 +99,7 @@ class Batch:
         }
         rows = [fixed | count.row() for count in counts if count.rows or count.is_nothing_there]
         table = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
-        self.append(frames.of(spark, table), PIPELINE_PROGRESS)
+        self.append(frames.from_arrow(spark, table), PIPELINE_PROGRESS)
 
 
 @dataclass(frozen=True, slots=True)

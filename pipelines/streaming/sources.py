@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import Conf, Kafka, secrets
+from quotaflow.pipelines.config import Conf, KafkaSection, secrets
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.streaming.time_ranges import Span
+from quotaflow.pipelines.streaming.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import events
 
@@ -51,7 +51,9 @@ def read_topic(
     )
 
 
-def read_topic_between(spark: "SparkSession", conf: Conf, topic: str, span: Span) -> "DataFrame":
+def read_topic_between(
+    spark: "SparkSession", conf: Conf, topic: str, time_range: TimeRange
+) -> "DataFrame":
     """Records of a topic that were written in a span of time, as Kafka stamps them, once.
 
     Between two spans that touch no record is lost or told twice: both end at the same offsets.
@@ -59,11 +61,11 @@ def read_topic_between(spark: "SparkSession", conf: Conf, topic: str, span: Span
     reader = (
         spark.read.format("kafka")
         .options(**_reading(conf, topic))
-        .option("startingTimestamp", _millis(span.start))
+        .option("startingTimestamp", _millis(time_range.start))
         .option("startingOffsetsByTimestampStrategy", "latest")
     )
-    if span.end is not None:
-        reader = reader.option("endingTimestamp", _millis(span.end))
+    if time_range.end is not None:
+        reader = reader.option("endingTimestamp", _millis(time_range.end))
     return with_sane_time(reader.load())
 
 
@@ -108,7 +110,7 @@ def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: s
     return rows.observe(CAME, F.max_by("cluster_id", "event_time").alias("cluster_id"))
 
 
-def kafka_options(kafka: Kafka) -> dict[str, str]:
+def kafka_options(kafka: KafkaSection) -> dict[str, str]:
     """Kafka client properties as options of Spark's Kafka source, secrets looked up.
 
     Handed to the reader only, never to Spark's conf: that is shown in its UI and event log.

@@ -6,33 +6,33 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 # More disjoint spans than this are joined: recomputing too much is right, only slower.
-_MOST_SPANS = 32
+_MAX_RANGES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeRange:
     """Time from `start` up to, not including, `end`; without an end, up to the newest row."""
 
     start: datetime
     end: datetime | None = None
 
-    def holds(self, time: str) -> str:
+    def condition(self, time: str) -> str:
         """SQL that is true for rows of the span."""
         low = f"{time} >= timestamp'{_utc(self.start)}'"
         return low if self.end is None else f"({low} AND {time} < timestamp'{_utc(self.end)}')"
 
-    def holds_date(self, date: str) -> str:
+    def date_condition(self, date: str) -> str:
         """SQL that is true for the dates of the span: prunes the partitions of a result."""
         low = f"{date} >= date'{self.start.date()}'"
         return low if self.end is None else f"({low} AND {date} <= date'{self.end.date()}')"
 
 
-EVER = Span(datetime(1970, 1, 2, tzinfo=UTC))
+EVER = TimeRange(datetime(1970, 1, 2, tzinfo=UTC))
 
 
-def joined(spans: Iterable[Span]) -> list[Span]:
+def merged(time_ranges: Iterable[TimeRange]) -> list[TimeRange]:
     """The same time as few spans, in order, that neither overlap nor touch."""
-    ordered = sorted(spans, key=lambda span: span.start)
+    ordered = sorted(time_ranges, key=lambda span: span.start)
     apart = ordered[:1]
     for span in ordered[1:]:
         if _end(apart[-1]) >= span.start:
@@ -40,33 +40,35 @@ def joined(spans: Iterable[Span]) -> list[Span]:
         else:
             apart.append(span)
     gaps = [b.start - _end(a) for a, b in pairwise(apart)]
-    widest = sorted(range(len(gaps)), key=gaps.__getitem__)[1 - _MOST_SPANS :]
+    widest = sorted(range(len(gaps)), key=gaps.__getitem__)[1 - _MAX_RANGES :]
     cuts = [0, *(i + 1 for i in sorted(widest)), len(apart)]
     return [_over(apart[first], apart[after - 1]) for first, after in pairwise(cuts) if apart]
 
 
-def sliced(start: datetime, end: datetime | None, until: datetime, size: timedelta) -> list[Span]:
+def sliced(
+    start: datetime, end: datetime | None, until: datetime, size: timedelta
+) -> list[TimeRange]:
     """Spans of `size` that cover the time from start to end, one after the other.
 
     Without an end they go on to `until`, and the last one is open.
     """
-    stop, spans = max(end or until, start + size if end is None else start), list[Span]()
+    stop, spans = max(end or until, start + size if end is None else start), list[TimeRange]()
     while start < stop:
-        spans.append(Span(start, min(start + size, stop)))
+        spans.append(TimeRange(start, min(start + size, stop)))
         start += size
-    return spans if end is not None else [*spans[:-1], Span(spans[-1].start)]
+    return spans if end is not None else [*spans[:-1], TimeRange(spans[-1].start)]
 
 
-def within(spans: Sequence[Span], time: str) -> str:
+def within_any(time_ranges: Sequence[TimeRange], time: str) -> str:
     """SQL that is true for rows of any of the spans, for rows that are computed on.
 
     Times stand in the Java that Spark makes of a stage, and other times are other Java: each batch
     would compile its largest stages anew, and run them interpreted until then. A lambda is not
     compiled, and parts its filter from the stage. It is true for all that the rest lets through.
     """
-    first = min(span.start for span in spans)
+    first = min(span.start for span in time_ranges)
     starts = f"exists(array(timestamp'{_utc(first)}'), start -> {time} >= start)"
-    return f"({any_of(span.holds(time) for span in spans)}) AND {starts}"
+    return f"({any_of(span.condition(time) for span in time_ranges)}) AND {starts}"
 
 
 def any_of(conditions: Iterable[str]) -> str:
@@ -74,12 +76,12 @@ def any_of(conditions: Iterable[str]) -> str:
     return " OR ".join(f"({condition})" for condition in conditions)
 
 
-def _over(a: Span, b: Span) -> Span:
+def _over(a: TimeRange, b: TimeRange) -> TimeRange:
     is_open = a.end is None or b.end is None
-    return Span(a.start, None if is_open else max(_end(a), _end(b)))
+    return TimeRange(a.start, None if is_open else max(_end(a), _end(b)))
 
 
-def _end(span: Span) -> datetime:
+def _end(span: TimeRange) -> datetime:
     return span.end or datetime.max.replace(tzinfo=UTC)
 
 

@@ -9,7 +9,7 @@ from quotaflow.pipelines.streaming.checkpoints import newest_batch
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class TopicPosition:
     """Where a query goes on: the next offset of each partition, and when that was planned (ms).
 
     `cut_off` is the micro-batch that was begun and not committed, with the offsets it was to end
@@ -22,7 +22,7 @@ class Reached:
     cut_off_ends: Mapping[int, int] | None = None
 
 
-def reached(checkpoint: Path, topic: str) -> Reached | None:
+def read_position(checkpoint: Path, topic: str) -> TopicPosition | None:
     """How far a checkpoint's query has read a topic.
 
     None before its first micro-batch, and where Spark tells it in a way we do not know.
@@ -33,18 +33,18 @@ def reached(checkpoint: Path, topic: str) -> Reached | None:
         return None
 
 
-def _reached(checkpoint: Path, topic: str) -> Reached | None:
+def _reached(checkpoint: Path, topic: str) -> TopicPosition | None:
     newest = newest_batch(checkpoint)
     if newest < 0:
         return None
     ends, planned_ms = _planned(checkpoint / "offsets" / str(newest), topic)
     if (checkpoint / "commits" / str(newest)).exists():
-        return Reached(ends, planned_ms)
+        return TopicPosition(ends, planned_ms)
     if newest:
         begins, planned_ms = _planned(checkpoint / "offsets" / str(newest - 1), topic)
     else:
         begins = _offsets((checkpoint / "sources" / "0" / "0").read_bytes().decode(), topic)
-    return Reached(begins, planned_ms, newest, ends)
+    return TopicPosition(begins, planned_ms, newest, ends)
 
 
 def _planned(file: Path, topic: str) -> tuple[Mapping[int, int], int]:

@@ -12,12 +12,12 @@ from rich.text import Text
 from quotaflow.pipelines.terminal import values
 
 MOST_CELLS = 48
-_CHARS_LOOKED_AT = 400
+_CHARS_READ = 400
 _GAP = 2
 _FALLBACK_SIZE = (120, 24)
 
 # Asked first when not every column fits; the rest follow in the table's own order.
-_TELLING = (
+_IMPORTANT = (
     "name",
     "event_time",
     "principal",
@@ -46,7 +46,7 @@ _TELLING = (
 
 
 def draw(
-    rows: Sequence[dict[str, Any]], names: Sequence[str], *, by_worth: bool = True
+    rows: Sequence[dict[str, Any]], names: Sequence[str], *, by_importance: bool = True
 ) -> tuple[list[str], list[str]]:
     """The lines of a table as wide as the terminal, and filled columns there was no room for.
 
@@ -54,7 +54,7 @@ def draw(
     """
     width = shutil.get_terminal_size(_FALLBACK_SIZE).columns
     cells = {name: [_cell(row.get(name)) for row in rows] for name in names}
-    shown = _fitting(cells, width, by_worth=by_worth)
+    shown = _fitting(cells, width, by_worth=by_importance)
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for name in shown:
         is_number = all(_is_number(row.get(name)) for row in rows)
@@ -87,13 +87,13 @@ def _fitting(cells: dict[str, list[str]], width: int, *, by_worth: bool) -> list
 
 
 def _worth(name: str) -> int:
-    return _TELLING.index(name) if name in _TELLING else len(_TELLING)
+    return _IMPORTANT.index(name) if name in _IMPORTANT else len(_IMPORTANT)
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
-    shown = values.text(value[:_CHARS_LOOKED_AT] if isinstance(value, str) else value)
+    shown = values.text(value[:_CHARS_READ] if isinstance(value, str) else value)
     if cell_len(shown) <= MOST_CELLS:
         return shown
-    return set_cell_size(shown[:_CHARS_LOOKED_AT], MOST_CELLS - 1).rstrip() + "…"
+    return set_cell_size(shown[:_CHARS_READ], MOST_CELLS - 1).rstrip() + "…"

@@ -13,7 +13,7 @@ import typer
 
 from quotaflow.pipelines.terminal import grid, values
 
-MOST_ROWS_ON_TERMINAL = 1_000
+MAX_ROWS_ON_TERMINAL = 1_000
 
 
 def write(
@@ -22,7 +22,7 @@ def write(
     *,
     as_json: bool = False,
     as_csv: bool = False,
-    by_worth: bool = True,
+    by_importance: bool = True,
 ) -> None:
     """Print rows in the format asked for; without one, as a table that fits the terminal."""
     if as_json:
@@ -30,7 +30,7 @@ def write(
     elif as_csv:
         lines(_csv(rows, names))
     else:
-        _table(rows, names, by_worth=by_worth)
+        _table(rows, names, by_worth=by_importance)
 
 
 def lines(texts: Iterable[str]) -> None:
@@ -88,9 +88,9 @@ def _csv_line(cells: Sequence[str]) -> str:
 
 
 def _table(rows: Iterable[dict[str, Any]], names: Sequence[str], *, by_worth: bool) -> None:
-    held = list(islice(rows, MOST_ROWS_ON_TERMINAL + 1))
-    shown = held[:MOST_ROWS_ON_TERMINAL]
-    drawn, left_out = grid.draw(shown, names, by_worth=by_worth)
+    held = list(islice(rows, MAX_ROWS_ON_TERMINAL + 1))
+    shown = held[:MAX_ROWS_ON_TERMINAL]
+    drawn, left_out = grid.draw(shown, names, by_importance=by_worth)
     lines(drawn)
     if left_out:
         note(f"no room for {', '.join(left_out)}: --json has every column")

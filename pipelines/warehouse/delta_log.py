@@ -9,7 +9,7 @@ _MOST_COMMITS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadFiles:
     """Files and bytes that were appended and not read, and when the oldest of them were (ms).
 
     `is_cut`: the log begins after what is read next: what stood there is lost to the query.
@@ -21,7 +21,7 @@ class Unread:
     is_cut: bool = False
 
 
-def of_table(folder: Path, version: int) -> Unread:
+def of_table(folder: Path, version: int) -> UnreadFiles:
     """What was appended in this version and later; rewrites are left out, as the query does."""
     log = folder / "_delta_log"
     versions = sorted(v for path in log.glob("*.json") if (v := _version(path)) >= version)
@@ -32,7 +32,7 @@ def of_table(folder: Path, version: int) -> Unread:
         files += len(added)
         size += sum(added)
         oldest = at_ms if oldest is None and added else oldest
-    return Unread(files, size, oldest, bool(versions) and versions[0] > version)
+    return UnreadFiles(files, size, oldest, bool(versions) and versions[0] > version)
 
 
 def _version(path: Path) -> int:

@@ -44,7 +44,7 @@ class QueryError(QuotaflowError):
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class TableSummary:
     """How much a table holds; all None when it was never made."""
 
     rows: int | None = None
@@ -104,17 +104,17 @@ class Reader:
         live = {column.name for column in self._table(name).schema().fields}
         return [column for column in TABLES[name].column_names if column in live]
 
-    def extent(self, name: str) -> Extent:
+    def extent(self, name: str) -> TableSummary:
         """Rows, newest event_time and bytes of a table as its newest version has them."""
         if not self.is_made(name):
-            return Extent()
+            return TableSummary()
         time = TABLES[name].time
         sql = f"SELECT count(*) AS rows, max({time}) AS last FROM {name}"
         with engine_errors(sql):
             rows, last = self.query(sql).read_all().columns
             sizes = self._table(name).get_add_actions(flatten=True)["size_bytes"].to_pylist()
         # As a number: a hostile clock may be past the years Python knows.
-        return Extent(rows[0].as_py(), last.cast("int64")[0].as_py(), sum(sizes))
+        return TableSummary(rows[0].as_py(), last.cast("int64")[0].as_py(), sum(sizes))
 
     def query(self, sql: str) -> "pa.RecordBatchReader":
         """The rows of one query over tables and views, batch by batch.
@@ -127,7 +127,7 @@ class Reader:
 
         check_query(sql)
         builder = QueryBuilder()
-        named_tables, needed_views = views.needed(sql)
+        named_tables, needed_views = views.dependencies(sql)
         for name in filter(self.is_made, named_tables):
             builder.register(name, self._table(name))
         created = [views.create_in_datafusion(views.load()[name]) for name in needed_views]
@@ -186,7 +186,7 @@ def _query_error(message: str, sql: str) -> QueryError:
     return QueryError(f"no column {column}{nearest(column.rpartition('.')[2], names)}")
 
 
-def nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, candidates: list[str]) -> str:
     """The known name most like a wrong one, else all of them, as the end of an error."""
-    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(known)})"
+    near = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.5)
+    return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(candidates)})"

@@ -36,15 +36,15 @@ def query(
 
 def register(spark: "SparkSession", warehouse: Warehouse, sql: str) -> None:
     """Give the session, by their names, the tables and views a query reads, of those there are."""
-    named_tables, named_views = views.needed(sql)
+    named_tables, named_views = views.dependencies(sql)
     made = {name for name in named_tables if warehouse.exists(spark, name)}
     for name in made:
         warehouse.read(spark, name).createOrReplaceTempView(name)
     known = views.load()
     for name in named_views:
         reads = {
-            *views.named(known[name].sql, TABLES),
-            *views.named(known[name].sql, known),
+            *views.names_in(known[name].sql, TABLES),
+            *views.names_in(known[name].sql, known),
         }
         if made.issuperset(reads - {name}):
             spark.sql(known[name].sql).createOrReplaceTempView(name)

@@ -28,7 +28,7 @@ def load() -> Mapping[str, View]:
     parts = {
         file.name.removesuffix(".sql"): split(file.read_text(encoding="utf-8")) for file in files
     }
-    reads = {name: set(named(sql, parts)) - {name} for name, (_, sql) in parts.items()}
+    reads = {name: set(names_in(sql, parts)) - {name} for name, (_, sql) in parts.items()}
     described = {
         table.name: {column.name: column.comment for column in table.columns}
         for table in TABLES.values()
@@ -36,7 +36,7 @@ def load() -> Mapping[str, View]:
     found: dict[str, View] = {}
     for name in TopologicalSorter(reads).static_order():
         head, sql = parts[name]
-        sources = {source: described[source] for source in named(sql, described)}
+        sources = {source: described[source] for source in names_in(sql, described)}
         found[name] = parse(name, head, sql, sources)
         described[name] = {column.name: column.comment for column in found[name].columns}
     return found
@@ -58,19 +58,19 @@ def create_in_datafusion(view: View) -> str:
     return text
 
 
-def named(sql: str, names: Mapping[str, object]) -> list[str]:
+def names_in(sql: str, names: Mapping[str, object]) -> list[str]:
     """Which of `names` stand as words in a SQL text (not in its strings), in their own order."""
     words = set(re.findall(r"\w+", _TEXT.sub("", sql).lower()))
     return [name for name in names if name in words]
 
 
-def needed(sql: str) -> tuple[list[str], list[str]]:
+def dependencies(sql: str) -> tuple[list[str], list[str]]:
     """Tables and views that a query names, and those that its views need, in order of need."""
     known = load()
-    wanted = set(named(sql, known))
+    wanted = set(names_in(sql, known))
     for name in reversed(list(known)):
         if name in wanted:
-            wanted.update(named(known[name].sql, known))
+            wanted.update(names_in(known[name].sql, known))
     in_order = [name for name in known if name in wanted]
     everything = " ".join([sql, *(known[name].sql for name in in_order)])
-    return named(everything, TABLES), in_order
+    return names_in(everything, TABLES), in_order

@@ -38,7 +38,7 @@ class Detail:
 class Warehouse:
     """The tables of one conf: their names in SQL, and how frames are read from and written to."""
 
-    conf: config.Warehouse
+    conf: config.WarehouseSection
 
     def folder(self, table: str) -> Path:
         """Where a table is on disk; only without a catalog."""

@@ -7,7 +7,7 @@ from quotaflow.schemas.table import DOUBLE, INT, LONG, STRING, TIMESTAMP, Column
 
 _NAME = [pa.field("topic", STRING), pa.field("topic_id", STRING), pa.field("partition", INT)]
 
-FETCHED = pa.struct(
+FETCHED_PARTITION = pa.struct(
     [
         *_NAME,
         pa.field("asked_at", INT),
@@ -22,8 +22,8 @@ FETCHED = pa.struct(
         pa.field("error_code", INT),
     ]
 )
-STARVED = pa.struct(_NAME)
-HELD = pa.struct(
+STARVED_PARTITION = pa.struct(_NAME)
+CACHED_PARTITION = pa.struct(
     [
         *_NAME,
         pa.field("fetch_offset", LONG),
@@ -70,14 +70,14 @@ FETCHES = Table(
         Column("response_bytes", LONG, "bytes of records of all partitions answered"),
         Column(
             "partitions",
-            pa.list_(FETCHED),
+            pa.list_(FETCHED_PARTITION),
             "partitions answered. asked_at: 0-based place in the order the broker read them; "
             "asked_at, fetch_offset and partition_max_bytes are null where not known. "
             "follower_log_start_offset: that of the follower that asked, where its request told it",
         ),
         Column(
             "starved",
-            pa.list_(STARVED),
+            pa.list_(STARVED_PARTITION),
             "partitions known to have had more to read, of which an answer that reached max_bytes "
             "brought nothing; null where it is not known what was asked for",
         ),
@@ -103,7 +103,7 @@ FETCH_SESSIONS = Table(
         Column("next_epoch", LONG, "epoch that its next fetch must name"),
         Column(
             "held",
-            pa.list_(HELD),
+            pa.list_(CACHED_PARTITION),
             "its partitions in the order the broker reads them next; end_offset: the high "
             "watermark last told (read committed: last stable offset), -1 none. "
             "Null where an epoch was missed",

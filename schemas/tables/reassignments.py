@@ -3,7 +3,7 @@
 from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, PARTITION, TOPIC, TOPIC_ID
 from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP, Column, Table
 
-LAG_SPAN_S = 10
+LAG_PERIOD_S = 10
 """Seconds of a row of `replica_lag`."""
 
 REASSIGNMENT_CHANGES = Table(

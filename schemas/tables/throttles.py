@@ -87,7 +87,7 @@ REPLICATION_RATES = Table(
 )
 
 
-def _told(what: str) -> tuple[Column, ...]:
+def _setter_columns(what: str) -> tuple[Column, ...]:
     return (
         Column(
             f"{what}_set_at", TIMESTAMP, f"when the {what} was set; null: the log does not tell"
@@ -115,7 +115,7 @@ REPLICATION_THROTTLES = Table(
         Column("peer_broker_id", INT, "broker at the other side; null: none seen in the minute"),
         Column("listed", STRING, "entry, wildcard (the list is *), or unlisted"),
         Column("list_malformed", STRING, "entries of the list that mean nothing, if there are"),
-        *_told("list"),
+        *_setter_columns("list"),
         Column("rate", DOUBLE, "bytes per second that stood in the minute; null: none is known"),
         Column(
             "rate_source",
@@ -123,7 +123,7 @@ REPLICATION_THROTTLES = Table(
             "dynamic_broker, dynamic_default, static (which has no effect), or unset; null: not "
             "known: set before the log began, if at all, and no snapshot was taken",
         ),
-        *_told("rate"),
+        *_setter_columns("rate"),
         Column(
             "is_standing",
             BOOLEAN,

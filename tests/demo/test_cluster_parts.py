@@ -11,7 +11,7 @@ import pytest
 from quotaflow.demo.broker_config import server_properties
 from quotaflow.demo.broker_process import BrokerProcess
 from quotaflow.demo.brokers import random_uuid
-from quotaflow.demo.cluster import MAX_NODES, Cluster
+from quotaflow.demo.cluster import MAX_NODES, LocalCluster
 from quotaflow.demo.credentials import CLIENTS, SCRAM_USER, Credentials, write_private
 from quotaflow.demo.ports import free_ports
 from quotaflow.pipelines.errors import ConfigError
@@ -38,12 +38,12 @@ def vars_of(ports: object) -> list[int]:
 @pytest.mark.parametrize("nodes", [0, -1, MAX_NODES + 1])
 def test_a_number_of_nodes_out_of_bounds_is_named(nodes: int, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"1 to {MAX_NODES} nodes, not {nodes}"):
-        Cluster(tmp_path, nodes)
+        LocalCluster(tmp_path, nodes)
 
 
 def test_a_folder_with_something_in_it_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
-    with pytest.raises(ConfigError, match="is not empty"), Cluster(tmp_path):
+    with pytest.raises(ConfigError, match="is not empty"), LocalCluster(tmp_path):
         pytest.fail("must not start")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
@@ -134,7 +134,7 @@ def test_a_lost_port_is_told_from_other_failures(said: str, lost: bool, tmp_path
     process.start()
     process.await_end(10)
     assert process.lost_its_port() == lost
-    assert said in process.last_words()
+    assert said in process.last_output()
 
 
 def test_an_earlier_runs_log_says_nothing_about_this_one(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from quotaflow.demo import runs
 def run(home: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> tuple[Path, bool]:
     """One run that finished, as `quotaflow demo` leaves it."""
     monkeypatch.setattr(runs.time, "strftime", lambda _: at)
-    with runs.new(home) as folder:
+    with runs.new_run(home) as folder:
         (folder / "warehouse").mkdir()
         is_published = runs.publish(home, folder / "warehouse")
     runs.remove_older(home, folder)

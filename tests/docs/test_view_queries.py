@@ -27,7 +27,7 @@ def blocks(kind: str) -> list[str]:
 
 
 def made(folder: Path, content: dict[str, list[Row]]) -> Warehouse:
-    warehouse = Warehouse(config.Warehouse(path=str(folder)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     make_tables(warehouse, content)
     return warehouse
 

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from quotaflow.demo import java_classes
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.jvm import Jvm
 from quotaflow.pipelines.spark.jars import jar_set, kafka_jars
 from quotaflow.pipelines.spark.java import javac
@@ -16,7 +16,7 @@ _SOURCE = Path(__file__).with_name("Application.java")
 _TIMEOUT_S = 120
 
 
-def work(cluster: Cluster) -> None:
+def work(cluster: LocalCluster) -> None:
     """Read a whole topic by Streams; then three pushes of a producer and a consumer beside it."""
     cluster.create_topics([WRITES], partitions=1)
     kafka = kafka_jars()

@@ -14,7 +14,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.snapshots import take
 
@@ -29,7 +29,7 @@ Line = dict[str, Any]
 class Acts:
     """The acts so far: when each began and ended by this machine's clock, and its minute."""
 
-    cluster: Cluster
+    cluster: LocalCluster
     conf: Conf
     first_minutes_ago: int = 3
     past: list[tuple[int, int, int]] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Acts:
                     yield line | {"ts": line["ts"] - began_ms + minute_ms}
 
 
-def ship(cluster: Cluster, topic: str, lines: Iterator[Line]) -> None:
+def ship(cluster: LocalCluster, topic: str, lines: Iterator[Line]) -> None:
     """Write lines to a topic that ingest reads."""
     producer = Producer(cluster.librdkafka_properties("admin") | {"enable.metrics.push": False})
     for line in lines:

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from quotaflow.demo import story
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.jobs import runner
@@ -38,20 +38,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Shared: use topics, client ids and subscriptions of your own, and restart what you stop."""
-    with Cluster(tmp_path_factory.mktemp("kafka") / "cluster") as running:
+    with LocalCluster(tmp_path_factory.mktemp("kafka") / "cluster") as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def run(cluster: Cluster) -> Run:
+def run(cluster: LocalCluster) -> Run:
     """Shared: one run of the demo's traffic; its log topic holds every line up to its end."""
     return drive(cluster)
 
 
 @pytest.fixture(scope="session")
-def login(cluster: Cluster) -> Iterator[list[str]]:
+def login(cluster: LocalCluster) -> Iterator[list[str]]:
     """Overrides of conf that reach the shared cluster as admin, the secret by reference."""
     properties = cluster.client_properties("admin")
     with pytest.MonkeyPatch.context() as patch:

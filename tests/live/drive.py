@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.demo import traffic
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.rotated_log import RotatedLog
 from quotaflow.demo.shipper import MAX_LINE_BYTES, Shipper, ShipperCounts
 from quotaflow.demo.traffic_report import ClientReport, TrafficReport
-from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.facts import requests
 
 from . import odd_clients
@@ -65,7 +65,7 @@ class Run:
         )
 
 
-def drive(cluster: Cluster) -> Run:
+def drive(cluster: LocalCluster) -> Run:
     """Let the clients work, ship the request log, and count what brokers hold."""
     with cluster.admin() as admin:
         there = [t for t in (*traffic.TOPICS, REQUEST_LOG_TOPIC) if t in admin.list_topics()]
@@ -84,7 +84,7 @@ def drive(cluster: Cluster) -> Run:
     return Run(report, written, shipped, [r["r"] for r in requests], odd)
 
 
-def ends(cluster: Cluster, topics: list[str]) -> Counter[str]:
+def ends(cluster: LocalCluster, topics: list[str]) -> Counter[str]:
     """Sum of the end offsets of each topic's partitions."""
     with cluster.admin() as admin:
         partitions = [
@@ -99,7 +99,7 @@ def ends(cluster: Cluster, topics: list[str]) -> Counter[str]:
     return total
 
 
-def logged(cluster: Cluster) -> Iterator[dict[str, Any]]:
+def logged(cluster: LocalCluster) -> Iterator[dict[str, Any]]:
     for path in cluster.request_logs.values():
         log = RotatedLog(path, MAX_LINE_BYTES)
         for line in log.lines():
@@ -108,7 +108,7 @@ def logged(cluster: Cluster) -> Iterator[dict[str, Any]]:
         log.close()
 
 
-def parsed(spark: SparkSession, cluster: Cluster, lines: list[dict[str, Any]]) -> DataFrame:
+def parsed(spark: SparkSession, cluster: LocalCluster, lines: list[dict[str, Any]]) -> DataFrame:
     """Rows of requests for these lines of logs."""
     now = datetime.now(UTC)
     values = [
@@ -118,4 +118,4 @@ def parsed(spark: SparkSession, cluster: Cluster, lines: list[dict[str, Any]]) -
     shape = "key binary, value binary, topic string, partition int, offset bigint, "
     shape += "timestamp timestamp, headers array<struct<key: string, value: binary>>"
     records = spark.createDataFrame(values, shape)
-    return requests.select_requests(requests.parse(records, Ingest(), cluster.cluster_id))
+    return requests.select_requests(requests.parse(records, IngestSection(), cluster.cluster_id))

@@ -18,7 +18,7 @@ from kafka.admin import (
 
 from quotaflow.demo import broker_config
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.spark import session
@@ -40,26 +40,26 @@ USERS = {
 
 
 @contextmanager
-def guarded(folder: Path) -> Iterator[Cluster]:
+def guarded(folder: Path) -> Iterator[LocalCluster]:
     """The cluster, while it runs."""
     closed = broker_config._acls() | {"allow.everyone.if.no.acl.found": "false"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(broker_config, "_acls", lambda: closed)
-        with Cluster(folder, nodes=1) as cluster:
+        with LocalCluster(folder, nodes=1) as cluster:
             yield cluster
 
 
-def conf_of(cluster: Cluster, user: str, warehouse: Path, patch: pytest.MonkeyPatch) -> Conf:
+def conf_of(cluster: LocalCluster, user: str, warehouse: Path, patch: pytest.MonkeyPatch) -> Conf:
     """Conf that logs in as a user; the password by reference to an environment variable."""
     properties = cluster.librdkafka_properties(user)
     patch.setenv(f"PASSWORD_OF_{user.upper()}", properties.pop("sasl.password"))
     given = properties | {"sasl.password": f"env:PASSWORD_OF_{user.upper()}"}
     pairs = [f"kafka.properties.{key}={value}" for key, value in given.items()]
     conf = config.load(overrides=[*pairs, f"warehouse.path={warehouse}"])
-    return conf.model_copy(update={"spark": config.Spark(conf=session.SHORT_LIVED)})
+    return conf.model_copy(update={"spark": config.SparkSection(conf=session.SHORT_LIVED)})
 
 
-def grant(cluster: Cluster, user: str, rights: Iterable[Acl]) -> None:
+def grant(cluster: LocalCluster, user: str, rights: Iterable[Acl]) -> None:
     """Exactly these rights and no others, and wait until the broker knows."""
     wanted = [_acl(user, right) for right in rights]
     of_user = ACLFilter(

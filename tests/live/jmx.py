@@ -1,9 +1,9 @@
 """What a broker's JMX beans say, by Kafka's own tool."""
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 
 
-def jmx(cluster: Cluster, broker_id: int, *beans: str) -> dict[str, str]:
+def jmx(cluster: LocalCluster, broker_id: int, *beans: str) -> dict[str, str]:
     """Bean and attribute -> value, of the beans that match one of the patterns."""
     url = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{cluster.jmx_ports[broker_id]}/jmxrmi"
     said = cluster.run_tool(

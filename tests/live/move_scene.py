@@ -17,7 +17,7 @@ from kafka.admin import ConfigResourceType
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
 from quotaflow.demo import traffic_configs
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 
 from .cluster_actions import Acts
@@ -59,7 +59,7 @@ class Throttled:
 
 
 @contextmanager
-def played(cluster: Cluster, conf: Conf) -> Iterator[Roles]:
+def played(cluster: LocalCluster, conf: Conf) -> Iterator[Roles]:
     """All acts; what brokers logged is in LOG, and the throttle stands until the block ends."""
     cluster.create_topics([LOG], 1, 1)
     roles = Roles.of(cluster)
@@ -84,7 +84,7 @@ def played(cluster: Cluster, conf: Conf) -> Iterator[Roles]:
         yield roles
 
 
-def fill(cluster: Cluster, admin: KafkaAdminClient, topic: str, leader: int) -> None:
+def fill(cluster: LocalCluster, admin: KafkaAdminClient, topic: str, leader: int) -> None:
     """A topic of one replica, with records."""
     admin.create_topics({topic: {"assignments": {0: [leader]}}}, wait_for_metadata=True)
     write(cluster, PREFIX, topic, RECORDS, RECORD_BYTES)
@@ -115,7 +115,7 @@ def unthrottled(admin: KafkaAdminClient, throttled: Throttled) -> Iterator[None]
 
 
 @contextmanager
-def down(cluster: Cluster, broker_id: int) -> Iterator[None]:
+def down(cluster: LocalCluster, broker_id: int) -> Iterator[None]:
     """Whatever stops the broker in the block, then it goes on."""
     try:
         yield

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.traffic_java import JavaClient
 from quotaflow.demo.traffic_stage import Stage
 
@@ -28,9 +28,13 @@ class Odd:
     reads: Reads
 
 
-def work(cluster: Cluster) -> Odd:
+def work(cluster: LocalCluster) -> Odd:
     """All of them side by side."""
-    others: tuple[Callable[[Cluster], None], ...] = (_be_resubscribed, _share, application.work)
+    others: tuple[Callable[[LocalCluster], None], ...] = (
+        _be_resubscribed,
+        _share,
+        application.work,
+    )
     with ThreadPoolExecutor(1 + len(others), "odd") as pool:
         reading = pool.submit(odd_reads.work, cluster)
         done = [pool.submit(each, cluster) for each in others]
@@ -40,7 +44,7 @@ def work(cluster: Cluster) -> Odd:
         return Odd(answered, reading.result())
 
 
-def _be_resubscribed(cluster: Cluster) -> None:
+def _be_resubscribed(cluster: LocalCluster) -> None:
     """A producer whose subscription is changed under way: it is told so at its next push."""
     producer = Producer({**cluster.librdkafka_properties("alice"), "client.id": RESUBSCRIBED})
     _idle(producer)
@@ -56,7 +60,7 @@ def _idle(producer: Producer) -> None:
         producer.poll(0.1)
 
 
-def _share(cluster: Cluster) -> None:
+def _share(cluster: LocalCluster) -> None:
     """A member of a share group (KIP-932), until nothing came for a while."""
     client = JavaClient(Stage(cluster, 0, 0), "carol", SHARING)
     client.run(

@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.protocol.consumer import FetchRequest, OffsetForLeaderEpochRequest
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 
 TOPIC, CLIENT, USER = "odd-reads", "odd-reader", "carol"
 RECORDS, FIRST = 30, 10
@@ -67,7 +67,7 @@ class Reader:
         return self.send(asked, broker_id).topics[0].partitions[0]
 
 
-def work(cluster: Cluster) -> Reads:
+def work(cluster: LocalCluster) -> Reads:
     """All that can go wrong, within one minute as brokers tell it."""
     cluster.create_topics([TOPIC], partitions=1)
     login = cluster.librdkafka_properties("alice") | {"linger.ms": 0}

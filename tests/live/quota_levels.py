@@ -2,7 +2,7 @@
 
 from kafka.protocol.admin import client_quotas
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 
 PRODUCED, FETCHED, TIME = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 ANY = ""
@@ -29,7 +29,7 @@ def limit(level: int, key: str) -> float:
     return {PRODUCED: 1e9, FETCHED: 2e9, TIME: 3e5}[key] + level
 
 
-def set_quotas(cluster: Cluster, offset: float | None) -> None:
+def set_quotas(cluster: LocalCluster, offset: float | None) -> None:
     """Set every quota to its limit and an offset, or remove them all, in one request."""
     request = client_quotas.AlterClientQuotasRequest
     entries = [

@@ -19,7 +19,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.consumer import ListOffsetsRequest
 
 from quotaflow.demo import traffic_configs
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 
 from .cluster_actions import Acts
@@ -54,7 +54,7 @@ class Roles:
     away: int
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Self:
+    def of(cls, cluster: LocalCluster) -> Self:
         with cluster.admin() as admin:
             quorum = admin.describe_metadata_quorum()["topics"][0]["partitions"][0]
         controller: int = quorum["leader_id"]
@@ -78,7 +78,7 @@ class Roles:
 class Scene:
     """Where it is played, and who has which part."""
 
-    cluster: Cluster
+    cluster: LocalCluster
     conf: Conf
     roles: Roles
 
@@ -86,7 +86,7 @@ class Scene:
         return self.cluster.racks[broker_id]
 
 
-def play(cluster: Cluster, conf: Conf) -> Scene:
+def play(cluster: LocalCluster, conf: Conf) -> Scene:
     """Both acts; then what brokers logged is in LOG, and the cluster is as it was."""
     scene, acts = Scene(cluster, conf, Roles.of(cluster)), Acts(cluster, conf)
     with Readers.of(cluster) as readers:
@@ -124,7 +124,7 @@ def produce(
 
 
 def write(
-    cluster: Cluster,
+    cluster: LocalCluster,
     prefix: str,
     topic: str,
     records: int,

@@ -10,7 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 
 _GET_TELEMETRY_SUBSCRIPTIONS, _PUSH_TELEMETRY = 71, 72
 _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
@@ -28,7 +28,7 @@ class Subscription:
 class RawClient:
     """One connection to the first bootstrap server, logged in as alice."""
 
-    def __init__(self, cluster: Cluster, client_id: str) -> None:
+    def __init__(self, cluster: LocalCluster, client_id: str) -> None:
         host, port = cluster.bootstrap_servers.split(",")[0].rsplit(":", 1)
         self._socket = socket.create_connection((host, int(port)), timeout=30)
         self._client_id = client_id
@@ -141,7 +141,7 @@ PUSHES = {
 }
 
 
-def push_all(cluster: Cluster) -> dict[str, int]:
+def push_all(cluster: LocalCluster) -> dict[str, int]:
     """Every push of PUSHES, each by a client of its own; the error codes by client id."""
     answered = {}
     for client_id, wrong in PUSHES.items():

@@ -10,7 +10,7 @@ from typing import Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 
 _TIMEOUT_S = 60.0
 _MOST = 16
@@ -19,7 +19,7 @@ _MOST = 16
 class Readers:
     """Consumers of whole topics from their beginning, each in a thread of its own, as alice."""
 
-    def __init__(self, cluster: Cluster, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, cluster: LocalCluster, pool: ThreadPoolExecutor) -> None:
         self._login = cluster.librdkafka_properties("alice")
         self._pool = pool
         self._running: dict[str, tuple[Event, Future[None]]] = {}
@@ -27,7 +27,7 @@ class Readers:
 
     @classmethod
     @contextmanager
-    def of(cls, cluster: Cluster) -> Iterator[Self]:
+    def of(cls, cluster: LocalCluster) -> Iterator[Self]:
         """None of them outlives the block."""
         with ThreadPoolExecutor(_MOST, "readers") as pool:
             readers = cls(cluster, pool)

@@ -8,13 +8,13 @@ from typing import Any
 from confluent_kafka import Producer
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 
 _TIMED = re.compile(rb'^{"ts":(\d+)')
 _DAYS_MS = 2 * 86_400_000
 
 
-def send(cluster: Cluster, folder: Path) -> None:
+def send(cluster: LocalCluster, folder: Path) -> None:
     """Lines of a folder's files; those that tell their time also as of two days ago."""
     recorded = [
         line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines()

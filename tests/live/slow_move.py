@@ -17,7 +17,7 @@ from typing import Any
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
@@ -48,7 +48,7 @@ _TIMEOUT_S = 400.0
 class Told:
     """What tables know of the move: lines up to `until_ms`, told so much later than they were."""
 
-    cluster: Cluster
+    cluster: LocalCluster
     conf: Conf
     throttled: Throttled
     since_ms: int
@@ -86,7 +86,7 @@ class Told:
 
 
 @contextmanager
-def begun(cluster: Cluster, conf: Conf, throttled: Throttled) -> Iterator[Told]:
+def begun(cluster: LocalCluster, conf: Conf, throttled: Throttled) -> Iterator[Told]:
     """A topic with records at its leader, a throttle, and clients that write: all but the move."""
     cluster.create_topics([LOG], 1, 1)
     assigned = {TOPIC: {"assignments": {0: [throttled.leader]}}}
@@ -114,7 +114,7 @@ def await_end(admin: KafkaAdminClient, throttled: Throttled) -> None:
         time.sleep(0.5)
 
 
-def _write(cluster: Cluster, stop: Event) -> None:
+def _write(cluster: LocalCluster, stop: Event) -> None:
     """As much each second as WRITTEN says."""
     login = cluster.librdkafka_properties("alice") | {"enable.metrics.push": False}
     producer = Producer(login | {"client.id": f"{PREFIX}writer", "acks": 1} | ONE_BY_ONE)

@@ -28,7 +28,7 @@ _NOT_OF_LOGS = {
 
 def query(folder: Path, sql: str) -> list[dict[str, Any]]:
     """Rows of a query over a warehouse folder."""
-    reader = Reader(Warehouse(config.Warehouse(path=str(folder))))
+    reader = Reader(Warehouse(config.WarehouseSection(path=str(folder))))
     rows: list[dict[str, Any]] = reader.query(sql).read_all().to_pylist()
     return rows
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import CheckpointError, KafkaError, LockedError
 from quotaflow.pipelines.jobs import runner
@@ -24,7 +24,7 @@ Send = Callable[[str, Iterable[bytes]], None]
 
 
 @pytest.fixture
-def send(cluster: Cluster) -> Send:
+def send(cluster: LocalCluster) -> Send:
     def produce(topic: str, values: Iterable[bytes]) -> None:
         settings = cluster.librdkafka_properties("admin")
         producer = Producer(
@@ -37,12 +37,12 @@ def send(cluster: Cluster) -> Send:
     return produce
 
 
-def make_topic(cluster: Cluster, name: str) -> None:
+def make_topic(cluster: LocalCluster, name: str) -> None:
     configs = {"max.message.bytes": str(LINES_MAX_BYTES)}
     cluster.create_topics([name], partitions=1, configs=configs)
 
 
-def remake_topic(cluster: Cluster, name: str) -> None:
+def remake_topic(cluster: LocalCluster, name: str) -> None:
     with cluster.admin() as admin:
         admin.delete_topics([name])
     make_topic(cluster, name)
@@ -68,7 +68,7 @@ def push(**request: object) -> bytes:
     return json.dumps(whole).encode()
 
 
-def test_bad_lines_cost_exactly_themselves(cluster: Cluster, conf: Conf, send: Send) -> None:
+def test_bad_lines_cost_exactly_themselves(cluster: LocalCluster, conf: Conf, send: Send) -> None:
     make_topic(cluster, "bad-lines")
     good = (GOLDEN / "push_telemetry.jsonl").read_bytes().splitlines()[0]
     bad = {
@@ -101,7 +101,7 @@ def test_bad_lines_cost_exactly_themselves(cluster: Cluster, conf: Conf, send: S
     "lines", [pytest.param(3, id="fewer records"), pytest.param(20, id="more records")]
 )
 def test_a_topic_made_again_is_noticed(
-    cluster: Cluster, conf: Conf, send: Send, lines: int
+    cluster: LocalCluster, conf: Conf, send: Send, lines: int
 ) -> None:
     topic = f"remade-{lines}"
     make_topic(cluster, topic)
@@ -121,7 +121,7 @@ def test_a_topic_made_again_is_noticed(
 
 @pytest.mark.faults
 def test_a_lost_or_an_old_checkpoint_is_noticed(
-    cluster: Cluster, conf: Conf, send: Send, tmp_path: Path
+    cluster: LocalCluster, conf: Conf, send: Send, tmp_path: Path
 ) -> None:
     make_topic(cluster, "checkpoints")
     own = of_topic(conf, "checkpoints")

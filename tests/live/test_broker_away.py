@@ -11,7 +11,7 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.spark import session
@@ -22,7 +22,7 @@ TOPIC = "broker-away"
 TIMEOUT_S = 240
 
 
-def send(cluster: Cluster, numbers: range) -> None:
+def send(cluster: LocalCluster, numbers: range) -> None:
     settings = {**cluster.librdkafka_properties("admin"), "enable.metrics.push": False}
     producer = Producer(settings)
     for number in numbers:
@@ -31,7 +31,7 @@ def send(cluster: Cluster, numbers: range) -> None:
     assert producer.flush(60) == 0
 
 
-def leader(cluster: Cluster) -> int:
+def leader(cluster: LocalCluster) -> int:
     with cluster.admin() as admin:
         (topic,) = admin.describe_topics([TOPIC])
     return int(topic["partitions"][0]["leader_id"])
@@ -54,7 +54,7 @@ def await_lines(folder: Path, count: int) -> None:
 
 @pytest.mark.faults
 @pytest.mark.timeout(900)
-def test_a_broker_dies_and_comes_back(cluster: Cluster, conf: Conf, tmp_path: Path) -> None:
+def test_a_broker_dies_and_comes_back(cluster: LocalCluster, conf: Conf, tmp_path: Path) -> None:
     cluster.create_topics([TOPIC], partitions=1, replication_factor=1)
     file, folder = tmp_path / "conf.yaml", conf.warehouse.folder
     settings = {

@@ -15,18 +15,18 @@ from confluent_kafka.admin import AdminClient
 from kafka.errors import KafkaError as ClientError
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.credentials import CLIENTS
 from quotaflow.pipelines.errors import KafkaError
 
 
-def leaders(cluster: Cluster, topic: str) -> set[int]:
+def leaders(cluster: LocalCluster, topic: str) -> set[int]:
     with cluster.admin() as admin:
         (described,) = admin.describe_topics([topic])
     return {partition["leader_id"] for partition in described["partitions"]}
 
 
-def test_every_broker_is_a_member_in_a_rack_of_its_own(cluster: Cluster) -> None:
+def test_every_broker_is_a_member_in_a_rack_of_its_own(cluster: LocalCluster) -> None:
     with cluster.admin() as admin:
         seen = admin.describe_cluster()
     assert {b["broker_id"]: b["rack"] for b in seen["brokers"]} == cluster.racks
@@ -34,7 +34,7 @@ def test_every_broker_is_a_member_in_a_rack_of_its_own(cluster: Cluster) -> None
     assert seen["cluster_id"] == cluster.cluster_id
 
 
-def test_the_pipelines_topics_are_there_and_take_large_records(cluster: Cluster) -> None:
+def test_the_pipelines_topics_are_there_and_take_large_records(cluster: LocalCluster) -> None:
     with cluster.admin() as admin:
         described = admin.describe_topics([REQUEST_LOG_TOPIC, TELEMETRY_TOPIC])
     for topic in described:
@@ -49,7 +49,7 @@ def test_the_pipelines_topics_are_there_and_take_large_records(cluster: Cluster)
         *(pytest.param(user, marks=pytest.mark.faults) for user in CLIENTS[2:]),
     ],
 )
-def test_a_user_logs_in_with_the_right_password_alone(cluster: Cluster, user: str) -> None:
+def test_a_user_logs_in_with_the_right_password_alone(cluster: LocalCluster, user: str) -> None:
     properties = cluster.librdkafka_properties(user)
     assert set(AdminClient(properties).list_topics(timeout=10).brokers) == {1, 2, 3}
     wrong = {**properties, "sasl.password": "wrong", "log_level": 0}
@@ -57,12 +57,12 @@ def test_a_user_logs_in_with_the_right_password_alone(cluster: Cluster, user: st
         AdminClient(wrong).list_topics(timeout=2)
 
 
-def test_the_brokers_own_user_cannot_log_in_as_a_client(cluster: Cluster) -> None:
+def test_the_brokers_own_user_cannot_log_in_as_a_client(cluster: LocalCluster) -> None:
     with pytest.raises(ClientError):
         cluster.admin("broker", bootstrap_timeout_ms=3000)
 
 
-def test_kafkas_tools_run_with_a_users_properties_file(cluster: Cluster) -> None:
+def test_kafkas_tools_run_with_a_users_properties_file(cluster: LocalCluster) -> None:
     topic = f"tool-{uuid4().hex[:8]}"
     cluster.create_topics([topic], partitions=3)
     said = cluster.run_tool(
@@ -73,13 +73,15 @@ def test_kafkas_tools_run_with_a_users_properties_file(cluster: Cluster) -> None
     assert "PartitionCount: 3\tReplicationFactor: 3" in said
 
 
-def test_a_tool_that_fails_says_why(cluster: Cluster) -> None:
+def test_a_tool_that_fails_says_why(cluster: LocalCluster) -> None:
     with pytest.raises(KafkaError, match=r"TopicCommand failed \(1\): .*nosuchoption"):
         cluster.run_tool("org.apache.kafka.tools.TopicCommand", "--nosuchoption")
 
 
 @pytest.mark.usefixtures("run")
-def test_request_log_lines_are_json_in_an_envelope_of_time_and_broker(cluster: Cluster) -> None:
+def test_request_log_lines_are_json_in_an_envelope_of_time_and_broker(
+    cluster: LocalCluster,
+) -> None:
     for broker_id, path in cluster.request_logs.items():
         with path.open() as log:
             lines = [json.loads(line) for line in islice(log, 50)]
@@ -90,7 +92,7 @@ def test_request_log_lines_are_json_in_an_envelope_of_time_and_broker(cluster: C
             assert {"requestHeader", "request", "response", "principal"} <= line["r"].keys()
 
 
-def test_no_password_is_in_a_log_or_in_the_process_list(cluster: Cluster) -> None:
+def test_no_password_is_in_a_log_or_in_the_process_list(cluster: LocalCluster) -> None:
     secrets = {
         match
         for path in cluster.folder.rglob("*.properties")
@@ -103,7 +105,7 @@ def test_no_password_is_in_a_log_or_in_the_process_list(cluster: Cluster) -> Non
     assert [secret for secret in secrets for text in texts if secret in text] == []
 
 
-def test_what_holds_passwords_is_its_owners_alone(cluster: Cluster) -> None:
+def test_what_holds_passwords_is_its_owners_alone(cluster: LocalCluster) -> None:
     assert stat.S_IMODE(cluster.folder.stat().st_mode) == 0o700
     files = [path for path in cluster.folder.rglob("*.properties") if _holds_a_login(path)]
     assert len(files) >= len(CLIENTS) + 3
@@ -117,12 +119,12 @@ def _holds_a_login(path: Path) -> bool:
 @pytest.mark.parametrize(
     "end",
     [
-        pytest.param(Cluster.stop_broker, id="stopped cleanly", marks=pytest.mark.faults),
-        pytest.param(Cluster.kill_broker, id="killed"),
+        pytest.param(LocalCluster.stop_broker, id="stopped cleanly", marks=pytest.mark.faults),
+        pytest.param(LocalCluster.kill_broker, id="killed"),
     ],
 )
 def test_a_broker_that_went_comes_back_with_its_leaders(
-    cluster: Cluster, end: Callable[[Cluster, int], None]
+    cluster: LocalCluster, end: Callable[[LocalCluster, int], None]
 ) -> None:
     topic = f"leaders-{uuid4().hex[:8]}"
     cluster.create_topics([topic], partitions=3)

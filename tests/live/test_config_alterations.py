@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.results import config_alterations
 
 from .drive import logged, parsed
@@ -36,7 +36,7 @@ def test_who_altered_a_config_last(filled: Path) -> None:
     assert found == of
 
 
-def altering(cluster: Cluster, since_ms: float) -> list[dict[str, Any]]:
+def altering(cluster: LocalCluster, since_ms: float) -> list[dict[str, Any]]:
     """Lines of the logs that alter quotas: of each request, by the broker and by the controller."""
     return [
         line
@@ -46,14 +46,18 @@ def altering(cluster: Cluster, since_ms: float) -> list[dict[str, Any]]:
     ]
 
 
-def test_who_set_quotas_of_every_level_is_told_once(cluster: Cluster, spark: SparkSession) -> None:
+def test_who_set_quotas_of_every_level_is_told_once(
+    cluster: LocalCluster, spark: SparkSession
+) -> None:
     since_ms, deadline_s = time.time() * 1_000, time.monotonic() + 10
     set_quotas(cluster, 0.0)
     set_quotas(cluster, None)
     while len(altering(cluster, since_ms)) < 4 and time.monotonic() < deadline_s:
         time.sleep(0.2)
     lines = parsed(spark, cluster, altering(cluster, since_ms))
-    rows = config_alterations.alterations(config_alterations.result().relevant(lines)).collect()
+    rows = config_alterations.alterations(
+        config_alterations.result().relevant_facts(lines)
+    ).collect()
     told = [(r.entity_type, r.entity_name, r.entity_client_id, r.config_key) for r in rows]
     entities = [
         ("client-id", client_id, None, key) if user is None else ("user", user, client_id, key)

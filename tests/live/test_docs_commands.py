@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.spark import frames, session
@@ -52,7 +52,7 @@ def without_conf(asked: list[str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def place(cluster: Cluster, filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(cluster: LocalCluster, filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A reader's folder: conf files, a move, a payload, lines, and tables to write into."""
     folder = tmp_path_factory.mktemp("reader")
     shutil.copytree(filled, folder / "home" / "warehouse")
@@ -90,15 +90,15 @@ def add_live_client(folder: Path, cluster_id: str) -> None:
     }
     table = TELEMETRY_SUBSCRIPTIONS
     rows = pa.Table.from_pylist([row], schema=table.arrow)
-    frame = frames.of(session.get(config.Spark()), rows)
-    warehouse = Warehouse(config.Warehouse(path=str(folder)))
+    frame = frames.from_arrow(session.get(config.SparkSection()), rows)
+    warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     warehouse.write(frame.write.format("delta").mode("append"), table.name)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("told", [t for t in TOLD if words(t)[0] not in {*READ_TABLES, "demo"}])
 def test_a_command_that_needs_more_runs(
-    told: str, place: Path, cluster: Cluster, webhook: str
+    told: str, place: Path, cluster: LocalCluster, webhook: str
 ) -> None:
     asked = [_known(word, cluster) for word in words(told)]
     if asked[0] == "init":  # the login is this cluster's, not the page's
@@ -135,6 +135,6 @@ def test_a_command_that_needs_more_runs(
     assert "Traceback" not in out + err
 
 
-def _known(word: str, cluster: Cluster) -> str:
+def _known(word: str, cluster: LocalCluster) -> str:
     """A word of a page with what stands for the reader's own cluster replaced."""
     return {"broker-1:9093": cluster.bootstrap_servers, "ID": cluster.cluster_id}.get(word, word)

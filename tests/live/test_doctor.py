@@ -15,7 +15,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.__main__ import execute
 
 Examined = Callable[[str, str], dict[str, dict[str, str]]]
@@ -31,7 +31,7 @@ RECORDS = [
 
 
 @pytest.fixture(scope="module")
-def topic(cluster: Cluster) -> str:
+def topic(cluster: LocalCluster) -> str:
     """A request log of every form that only admin may read."""
     cluster.create_topics([TOPIC], 2, 1)
     properties = cluster.librdkafka_properties("admin") | {"enable.metrics.push": "false"}
@@ -48,7 +48,7 @@ def topic(cluster: Cluster) -> str:
 
 @pytest.fixture
 def examined(
-    cluster: Cluster,
+    cluster: LocalCluster,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

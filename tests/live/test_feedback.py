@@ -17,14 +17,14 @@ from kafka.admin import (
 )
 
 from quotaflow.demo import traffic_configs
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
 from quotaflow.pipelines.feedback import exclusive_section, planning, restore_run
 from quotaflow.pipelines.feedback.change import SET, Change, Operation
-from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.ledger import DONE, MOVED, REFUSED, UNDONE, Record
 from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR, Outcome
 from quotaflow.pipelines.feedback.plan import plan
@@ -41,12 +41,12 @@ RATE = "leader.replication.throttled.rate"
 METRICS = {"metrics": "org.apache.kafka.producer.", "interval.ms": "60000"}
 IDS = "client_instance_id=vl7CCx68Qw29SsxmLSK4Xg"
 ENTITIES = (
-    (Entity("", "user", f"{PREFIX}user"), {BYTES: "5000000", "request_percentage": "50.0"}),
-    (Entity("", "user", f"{PREFIX}user", "an app"), {"consumer_byte_rate": "6000000"}),
-    (Entity("", "client-id", f"{PREFIX}client"), {BYTES: "7000000"}),
-    (Entity("", "broker", "2"), {RATE: "8000000"}),
-    (Entity("", "topic", TOPIC), {LIST: "0:1,0:2"}),
-    (Entity("", "client-metrics", f"{PREFIX}metrics"), METRICS | {"match": IDS}),
+    (ConfigEntity("", "user", f"{PREFIX}user"), {BYTES: "5000000", "request_percentage": "50.0"}),
+    (ConfigEntity("", "user", f"{PREFIX}user", "an app"), {"consumer_byte_rate": "6000000"}),
+    (ConfigEntity("", "client-id", f"{PREFIX}client"), {BYTES: "7000000"}),
+    (ConfigEntity("", "broker", "2"), {RATE: "8000000"}),
+    (ConfigEntity("", "topic", TOPIC), {LIST: "0:1,0:2"}),
+    (ConfigEntity("", "client-metrics", f"{PREFIX}metrics"), METRICS | {"match": IDS}),
 )
 
 
@@ -62,7 +62,7 @@ class Nowhere:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def topic(cluster: Cluster) -> Iterator[None]:
+def topic(cluster: LocalCluster) -> Iterator[None]:
     with cluster.admin() as admin:
         admin.create_topics({TOPIC: {"num_partitions": 1, "replication_factor": 2}})
         yield
@@ -78,11 +78,11 @@ def conf(login: list[str], tmp_path_factory: pytest.TempPathFactory) -> Conf:
 
 
 def rows(
-    cluster_id: str, entity: Entity, values: dict[str, str], **others: object
-) -> list[Desired]:
+    cluster_id: str, entity: ConfigEntity, values: dict[str, str], **others: object
+) -> list[DesiredConfig]:
     """Rows that ask for these values on what is set now: nothing, unless `prior_value` says so."""
     return [
-        Desired(
+        DesiredConfig(
             cluster_id=cluster_id,
             entity_type=entity.entity_type,
             entity_name=entity.entity_name,
@@ -101,30 +101,32 @@ def rows(
 
 
 def apply(
-    conf: Conf, desired: list[Desired], passed: Callable[[str], None] = lambda _: None
+    conf: Conf, desired: list[DesiredConfig], passed: Callable[[str], None] = lambda _: None
 ) -> list[Outcome]:
     """Plan these rows on what was done before, and write it."""
-    with exclusive_section.taken(conf, lambda _: None, passed=passed) as taken:
-        seen = Bounds(lease_s=3_600)
+    with exclusive_section.acquired(conf, lambda _: None, passed=passed) as taken:
+        seen = PlanPolicy(lease_s=3_600)
         connection = planning.connection(conf)
         made = plan(desired, datetime.now(UTC), seen, connection, taken.ledger)
-        assert made.held == ()
+        assert made.blocked == ()
         return taken.apply.run(made.plan_id, made.changes)
 
 
 def give_back(conf: Conf) -> list[Outcome]:
-    return restore_run.restored(conf, lambda _: None, everything=True)[1]
+    return restore_run.restore_configs(conf, lambda _: None, everything=True)[1]
 
 
 @contextmanager
-def standing(conf: Conf) -> Iterator[Callable[[Entity], dict[str, str]]]:
+def standing(conf: Conf) -> Iterator[Callable[[ConfigEntity], dict[str, str]]]:
     """What the cluster has of an entity now."""
-    with exclusive_section.cluster(conf) as (_, configs):
+    with exclusive_section.open_cluster(conf) as (_, configs):
         yield configs.read
 
 
-def of(cluster: Cluster, entity: Entity) -> Entity:
-    return Entity(cluster.cluster_id, entity.entity_type, entity.entity_name, entity.client_id)
+def of(cluster: LocalCluster, entity: ConfigEntity) -> ConfigEntity:
+    return ConfigEntity(
+        cluster.cluster_id, entity.entity_type, entity.entity_name, entity.client_id
+    )
 
 
 def steps(conf: Conf) -> list[tuple[str, str]]:
@@ -136,7 +138,7 @@ def steps(conf: Conf) -> list[tuple[str, str]]:
 
 
 def test_every_kind_of_entity_is_written_read_back_and_given_back(
-    cluster: Cluster, conf: Conf
+    cluster: LocalCluster, conf: Conf
 ) -> None:
     with cluster.admin() as admin:
         others = traffic_configs.set_config(ConfigResourceType.TOPIC, TOPIC, LIST, "0:3")
@@ -164,13 +166,13 @@ def test_every_kind_of_entity_is_written_read_back_and_given_back(
 
 
 def test_the_default_of_all_users_can_be_written_and_given_back(
-    cluster: Cluster, conf: Conf
+    cluster: LocalCluster, conf: Conf
 ) -> None:
     # No plan of today's results asks for one.
-    default = Entity(cluster.cluster_id, "user", None)
+    default = ConfigEntity(cluster.cluster_id, "user", None)
     (row,) = rows(cluster.cluster_id, default, {BYTES: "900000000"})
     change = Change(row, row.config_value, Operation(SET, row.config_value), "", "", 3_600)
-    with exclusive_section.taken(conf, lambda _: None) as taken:
+    with exclusive_section.acquired(conf, lambda _: None) as taken:
         (outcome,) = taken.apply.run("p", [change])
     with standing(conf) as read:
         assert (outcome.step, read(default)) == (DONE, {BYTES: "900000000"})
@@ -189,9 +191,9 @@ def test_the_default_of_all_users_can_be_written_and_given_back(
     ],
 )
 def test_a_crash_between_any_two_steps_is_found_and_finished(
-    cluster: Cluster, conf: Conf, at: str
+    cluster: LocalCluster, conf: Conf, at: str
 ) -> None:
-    entities = [Entity("", "user", f"{PREFIX}{at}-{n}") for n in "ab"]
+    entities = [ConfigEntity("", "user", f"{PREFIX}{at}-{n}") for n in "ab"]
     wanted = [r for e in entities for r in rows(cluster.cluster_id, e, {BYTES: "1000000"})]
 
     def passed(step: str) -> None:
@@ -206,16 +208,16 @@ def test_a_crash_between_any_two_steps_is_found_and_finished(
         assert {o.step for o in give_back(conf)} == {DONE}
         assert [read(of(cluster, e)) for e in entities] == [{}, {}]
     # What a run that crashed may have sent can land for a while: it stays open until then.
-    with exclusive_section.taken(conf, lambda _: None) as taken:
+    with exclusive_section.acquired(conf, lambda _: None) as taken:
         assert taken.ledger.owned == {}
         over = datetime.now(UTC) + MAY_LAND_FOR
         ended = replace(taken.apply, journal=Nowhere(), clock=lambda: over).finish(taken.ledger)
-    unfinished = {(of.write, UNDONE) for of in taken.ledger.open}
+    unfinished = {(of.write, UNDONE) for of in taken.ledger.open_records}
     assert {(of.write, of.step) for of in ended} == unfinished
 
 
-def test_what_another_admin_did_stays(cluster: Cluster, conf: Conf) -> None:
-    user = Entity("", "user", f"{PREFIX}moved")
+def test_what_another_admin_did_stays(cluster: LocalCluster, conf: Conf) -> None:
+    user = ConfigEntity("", "user", f"{PREFIX}moved")
     wanted = rows(cluster.cluster_id, user, {BYTES: "1000000"})
     with cluster.admin() as admin:
         set_quota = traffic_configs.set_quota
@@ -236,8 +238,8 @@ def test_what_another_admin_did_stays(cluster: Cluster, conf: Conf) -> None:
     assert ("yielded", BYTES) in steps(conf)
 
 
-def test_the_lease_of_a_topic_that_was_deleted_ends(cluster: Cluster, conf: Conf) -> None:
-    doomed = Entity("", "topic", f"{PREFIX}doomed")
+def test_the_lease_of_a_topic_that_was_deleted_ends(cluster: LocalCluster, conf: Conf) -> None:
+    doomed = ConfigEntity("", "topic", f"{PREFIX}doomed")
     with cluster.admin() as admin:
         admin.create_topics({doomed.entity_name: {"num_partitions": 1, "replication_factor": 2}})
         with standing(conf) as read:
@@ -246,13 +248,13 @@ def test_the_lease_of_a_topic_that_was_deleted_ends(cluster: Cluster, conf: Conf
             assert outcome.step == DONE
             admin.delete_topics([doomed.entity_name])
             await_so(lambda: read(of(cluster, doomed)) == {})
-    found, outcomes = restore_run.restored(conf, lambda _: None, everything=True)
+    found, outcomes = restore_run.restore_configs(conf, lambda _: None, everything=True)
     assert (outcomes, found.unanswered) == ([], ())
     assert [each.key for each in found.yielded] == [(of(cluster, doomed), LIST)]
-    assert restore_run.due(conf, datetime.now(UTC), everything=True).yielded == ()
+    assert restore_run.preview(conf, datetime.now(UTC), everything=True).yielded == ()
 
 
-def test_what_one_entity_is_refused_costs_no_other(cluster: Cluster, conf: Conf) -> None:
+def test_what_one_entity_is_refused_costs_no_other(cluster: LocalCluster, conf: Conf) -> None:
     # With one ACL of the topic, only what ACLs allow may be done to it.
     pattern = ResourcePattern(ResourceType.TOPIC, TOPIC)
     read = ACL("User:alice", "*", ACLOperation.DESCRIBE_CONFIGS, ACLPermissionType.ALLOW, pattern)
@@ -265,8 +267,13 @@ def test_what_one_entity_is_refused_costs_no_other(cluster: Cluster, conf: Conf)
         ]
     )
     wanted = [
-        *rows(cluster.cluster_id, Entity("", "topic", TOPIC), {LIST: "0:3,0:1"}, prior_value="0:3"),
-        *rows(cluster.cluster_id, Entity("", "user", f"{PREFIX}bob"), {BYTES: "1000000"}),
+        *rows(
+            cluster.cluster_id,
+            ConfigEntity("", "topic", TOPIC),
+            {LIST: "0:3,0:1"},
+            prior_value="0:3",
+        ),
+        *rows(cluster.cluster_id, ConfigEntity("", "user", f"{PREFIX}bob"), {BYTES: "1000000"}),
     ]
     with cluster.admin() as admin, pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEEDBACK_ALICE", alice["sasl.jaas.config"])
@@ -282,17 +289,19 @@ def test_what_one_entity_is_refused_costs_no_other(cluster: Cluster, conf: Conf)
     give_back(conf)
 
 
-def test_an_expired_lease_ends_whoever_was_away(cluster: Cluster, conf: Conf) -> None:
-    user = Entity("", "user", f"{PREFIX}leased")
+def test_an_expired_lease_ends_whoever_was_away(cluster: LocalCluster, conf: Conf) -> None:
+    user = ConfigEntity("", "user", f"{PREFIX}leased")
     apply(conf, rows(cluster.cluster_id, user, {BYTES: "1000000"}, valid_s=2))
     with standing(conf) as read:
-        await_so(lambda: bool(restore_run.due(conf, datetime.now(UTC)).changes))
-        (outcome,) = restore_run.restored(conf, lambda _: None)[1]
+        await_so(lambda: bool(restore_run.preview(conf, datetime.now(UTC)).changes))
+        (outcome,) = restore_run.restore_configs(conf, lambda _: None)[1]
         assert (outcome.step, read(of(cluster, user))) == (DONE, {})
 
 
-def test_one_at_a_time_and_none_while_there_is_a_stop_file(cluster: Cluster, conf: Conf) -> None:
-    wanted = rows(cluster.cluster_id, Entity("", "user", f"{PREFIX}stop"), {BYTES: "1000000"})
+def test_one_at_a_time_and_none_while_there_is_a_stop_file(
+    cluster: LocalCluster, conf: Conf
+) -> None:
+    wanted = rows(cluster.cluster_id, ConfigEntity("", "user", f"{PREFIX}stop"), {BYTES: "1000000"})
     with Warehouse(conf.warehouse).lock(), pytest.raises(LockedError):
         apply(conf, wanted)
     stop = exclusive_section.stop_file(conf)
@@ -315,12 +324,12 @@ def test_one_at_a_time_and_none_while_there_is_a_stop_file(cluster: Cluster, con
 @pytest.mark.faults
 @pytest.mark.timeout(600)
 def test_a_broker_that_is_down_costs_its_own_configs_until_it_is_back(
-    cluster: Cluster, conf: Conf
+    cluster: LocalCluster, conf: Conf
 ) -> None:
-    broker = Entity("", "broker", "2")
+    broker = ConfigEntity("", "broker", "2")
     wanted = [
         *rows(cluster.cluster_id, broker, {RATE: "8000000"}),
-        *rows(cluster.cluster_id, Entity("", "user", f"{PREFIX}down"), {BYTES: "1000000"}),
+        *rows(cluster.cluster_id, ConfigEntity("", "user", f"{PREFIX}down"), {BYTES: "1000000"}),
     ]
     cluster.kill_broker(2)
     try:

@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from quotaflow.demo import traffic_configs
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import exclusive_section, planning
-from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR
 from quotaflow.pipelines.spark import session
 
@@ -30,7 +30,9 @@ TIMEOUT_S = 240
 class Operator:
     """Runs quotaflow with one conf, in this process or in one of its own."""
 
-    def __init__(self, cluster: Cluster, conf: Conf, folder: Path, users: tuple[str, ...]) -> None:
+    def __init__(
+        self, cluster: LocalCluster, conf: Conf, folder: Path, users: tuple[str, ...]
+    ) -> None:
         self.cluster, self.conf, self.users = cluster, conf, users
         self.file = folder / "conf.yaml"
         of = {
@@ -50,17 +52,17 @@ class Operator:
         return subprocess.Popen(words, stdout=-1, stderr=subprocess.STDOUT, text=True)
 
     def quotas(self) -> list[dict[str, str]]:
-        with exclusive_section.cluster(self.conf) as (cluster_id, configs):
-            return [configs.read(Entity(cluster_id, "user", user)) for user in self.users]
+        with exclusive_section.open_cluster(self.conf) as (cluster_id, configs):
+            return [configs.read(ConfigEntity(cluster_id, "user", user)) for user in self.users]
 
     def open(self) -> set[tuple[str, str | None]]:
         """Writes without an end: the run of each, and whose quota it is."""
-        records = planning.ledger(self.conf).open
+        records = planning.ledger(self.conf).open_records
         return {(record.run_id, record.entity.entity_name) for record in records}
 
 
 @pytest.fixture
-def operator(cluster: Cluster, conf: Conf, tmp_path: Path) -> Operator:
+def operator(cluster: LocalCluster, conf: Conf, tmp_path: Path) -> Operator:
     return Operator(cluster, conf, tmp_path, USERS)
 
 

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer, ThrottleEvent
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
@@ -41,11 +41,11 @@ LEASE = f"plan.lease_s={LEASE_S}"
 class Work:
     """Two users who produce side by side, as fast as brokers let them."""
 
-    def __init__(self, cluster: Cluster, held: str) -> None:
+    def __init__(self, cluster: LocalCluster, held: str) -> None:
         self.throttles: dict[str, list[float]] = defaultdict(list)
         self._producers = {user: self._producer(cluster, user) for user in (held, ALICE)}
 
-    def _producer(self, cluster: Cluster, user: str) -> Producer:
+    def _producer(self, cluster: LocalCluster, user: str) -> Producer:
         def throttled(event: ThrottleEvent) -> None:
             if event.throttle_time > 0:
                 self.throttles[user].append(event.throttle_time)
@@ -85,12 +85,12 @@ class Work:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def topic(cluster: Cluster) -> None:
+def topic(cluster: LocalCluster) -> None:
     cluster.create_topics([TOPIC], partitions=1, replication_factor=1)
 
 
 def test_who_is_planned_is_throttled_and_nobody_else_until_it_is_given_back(
-    cluster: Cluster, conf: Conf
+    cluster: LocalCluster, conf: Conf
 ) -> None:
     asked_quotas.fill(conf, cluster.cluster_id, [HEIDI])
     with closing(Work(cluster, HEIDI)) as work:
@@ -101,13 +101,13 @@ def held_and_let_go(conf: Conf, work: Work) -> None:
     try:
         work.run()
         assert work.throttles == {}
-        _, outcomes = apply_run.applied(conf, None, lambda _: None)
+        _, outcomes = apply_run.apply_plan(conf, None, lambda _: None)
         assert [o.step for o in outcomes] == [DONE]
         work.run()
         assert (set(work.throttles), max(work.throttles[HEIDI]) > 0.5) == ({HEIDI}, True)
     finally:
         work.drop()
-        given_back = restore_run.restored(conf, lambda _: None, everything=True)[1]
+        given_back = restore_run.restore_configs(conf, lambda _: None, everything=True)[1]
     assert [o.step for o in given_back] == [DONE]
     # A bucket that was overdrawn is forgotten with its quota.
     work.run()
@@ -120,13 +120,13 @@ def is_others(line: bytes) -> bool:
 
 
 def applied(conf: Conf) -> tuple[Plan, list[Outcome]]:
-    return apply_run.applied(conf, None, lambda _: None)
+    return apply_run.apply_plan(conf, None, lambda _: None)
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(1_800)
 def test_who_conf_names_is_held_to_what_it_used_seen_to_be_held_and_let_go(
-    cluster: Cluster, filled: Path, login: list[str], tmp_path: Path
+    cluster: LocalCluster, filled: Path, login: list[str], tmp_path: Path
 ) -> None:
     folder = shutil.copytree(filled, tmp_path / "warehouse")
     ways = ["ingest.receiver_topic=null", "plan.max_input_age_s=86400", "results.settle_s=1"]
@@ -165,7 +165,7 @@ def test_who_conf_names_is_held_to_what_it_used_seen_to_be_held_and_let_go(
     assert by[BYTES] > 500
     while datetime.now(UTC).timestamp() < began.timestamp() + LEASE_S:
         time.sleep(1)
-    found, given_back = restore_run.restored(conf, lambda _: None)
+    found, given_back = restore_run.restore_configs(conf, lambda _: None)
     assert {o.change.entity.entity_name for o in given_back} == {MALLORY}
     assert {o.change.desired.config_key: o.step for o in given_back} == dict.fromkeys(held, DONE)
     assert found.yielded == ()

@@ -13,8 +13,8 @@ from confluent_kafka import Producer
 from kafka import KafkaConsumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines.config import Ingest
+from quotaflow.demo.cluster import LocalCluster
+from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.facts import fetches, requests
 from quotaflow.pipelines.kafka import admin
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS
@@ -41,7 +41,7 @@ class Phase:
 
 
 def test_a_consumer_s_sessions_hold_its_assignment_in_the_broker_s_order(
-    cluster: Cluster, spark: SparkSession
+    cluster: LocalCluster, spark: SparkSession
 ) -> None:
     cluster.create_topics([TOPIC], partitions=PARTITIONS)
     phases = list(work(cluster))
@@ -111,7 +111,7 @@ def test_followers_sessions_hold_what_they_replicate(filled: Path, run: Run) -> 
         assert {leader, *found} == {r["broker_id"] for r in of_partition}
 
 
-def work(cluster: Cluster) -> Iterator[Phase]:
+def work(cluster: LocalCluster) -> Iterator[Phase]:
     """A consumer of all partitions, then of one at each broker, then of all again."""
     options = admin.options(cluster.client_properties("carol"))
     options |= {"client_id": CLIENT, "auto_offset_reset": "earliest", "fetch_max_wait_ms": 200}
@@ -155,14 +155,14 @@ def is_ours(line: Row) -> bool:
     return header["requestApiKeyName"] == "FETCH" and header["clientId"] == CLIENT
 
 
-def parsed(spark: SparkSession, cluster: Cluster, lines: list[Row]) -> DataFrame:
+def parsed(spark: SparkSession, cluster: LocalCluster, lines: list[Row]) -> DataFrame:
     shipped = datetime.now(UTC)
     records = [
         (None, json.dumps(line).encode(), "logs", 0, offset, shipped, None)
         for offset, line in enumerate(lines)
     ]
     frame = spark.createDataFrame(records, RECORD_SHAPE)
-    return requests.select_requests(requests.parse(frame, Ingest(), cluster.cluster_id))
+    return requests.select_requests(requests.parse(frame, IngestSection(), cluster.cluster_id))
 
 
 def sessions(spark: SparkSession, rows: list[Row]) -> DataFrame:

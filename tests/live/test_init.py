@@ -17,7 +17,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.kafka.admin import describe
@@ -32,7 +32,7 @@ TOOLS = {
 
 
 @pytest.fixture
-def folder(cluster: Cluster, login: list[str], tmp_path: Path) -> Path:
+def folder(cluster: LocalCluster, login: list[str], tmp_path: Path) -> Path:
     """What init writes for the shared cluster, with a log topic of its own."""
     properties = [pair for pair in login if pair.startswith("kafka.properties.")]
     given = [
@@ -46,7 +46,7 @@ def folder(cluster: Cluster, login: list[str], tmp_path: Path) -> Path:
     return out
 
 
-def test_the_cluster_s_own_answers_stand_in_the_files(cluster: Cluster, folder: Path) -> None:
+def test_the_cluster_s_own_answers_stand_in_the_files(cluster: LocalCluster, folder: Path) -> None:
     made = config.load(folder / "conf.yaml")
     assert made.kafka.cluster_id == cluster.cluster_id
     assert "az-a" in (folder / "conf.yaml").read_text()
@@ -57,7 +57,7 @@ def test_the_cluster_s_own_answers_stand_in_the_files(cluster: Cluster, folder: 
 
 
 @pytest.fixture
-def tools(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
+def tools(cluster: LocalCluster, tmp_path: Path) -> Iterator[dict[str, str]]:
     """A PATH with Kafka's tools on it, and no trace of what they made afterwards."""
     for name, main_class in TOOLS.items():
         tool = tmp_path / name
@@ -81,7 +81,7 @@ OURS = ACLFilter(
 
 @pytest.mark.faults
 def test_the_scripts_make_topics_and_the_rights_of_each_role(
-    cluster: Cluster, folder: Path, tools: dict[str, str]
+    cluster: LocalCluster, folder: Path, tools: dict[str, str]
 ) -> None:
     shutil.copy(cluster.properties_file("admin"), folder / "client.properties")
     script = folder / "acls.sh"

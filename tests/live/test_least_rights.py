@@ -11,19 +11,19 @@ from confluent_kafka import KafkaException, Producer
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.feedback import exclusive_section
 from quotaflow.pipelines.feedback.change import SET, Change, Operation
-from quotaflow.pipelines.feedback.change_writer import look
-from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
+from quotaflow.pipelines.feedback.change_writer import preview
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.outcome import BEGUN
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.kafka import admin, client_metrics, rights, tail
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError, sender
 from quotaflow.pipelines.snapshots import sections
-from quotaflow.pipelines.snapshots.sections import Sections
+from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.schemas import acls
 from quotaflow.schemas.tables.snapshots import TRANSACTIONAL_IDS
 
@@ -33,10 +33,10 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(1_200)]
 
 TOPIC = "rights"
 WRITTEN = (
-    (Entity("", "user", "rights"), "producer_byte_rate", "5000000"),
-    (Entity("", "broker", "1"), "leader.replication.throttled.rate", "8000000"),
-    (Entity("", "topic", TOPIC), "leader.replication.throttled.replicas", "0:1"),
-    (Entity("", "client-metrics", "rights"), "interval.ms", "60000"),
+    (ConfigEntity("", "user", "rights"), "producer_byte_rate", "5000000"),
+    (ConfigEntity("", "broker", "1"), "leader.replication.throttled.rate", "8000000"),
+    (ConfigEntity("", "topic", TOPIC), "leader.replication.throttled.replicas", "0:1"),
+    (ConfigEntity("", "client-metrics", "rights"), "interval.ms", "60000"),
 )
 LOGGER = "kafka.request.logger"
 _WRITER = {REQUEST_LOG_TOPIC: "shipper", TELEMETRY_TOPIC: "receiver"}
@@ -46,7 +46,7 @@ _WRITER = {REQUEST_LOG_TOPIC: "shipper", TELEMETRY_TOPIC: "receiver"}
 class Login:
     """A cluster, and conf that logs in as the user of a role."""
 
-    cluster: Cluster
+    cluster: LocalCluster
     conf: Conf
     user: str
 
@@ -55,14 +55,14 @@ class Login:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with guarded(tmp_path_factory.mktemp("guarded") / "cluster") as cluster:
         cluster.create_topics([TOPIC], partitions=1)
         _name_a_transactional_id(cluster)
         yield cluster
 
 
-def _name_a_transactional_id(cluster: Cluster) -> None:
+def _name_a_transactional_id(cluster: LocalCluster) -> None:
     properties = cluster.librdkafka_properties("admin") | {"transactional.id": TOPIC}
     Producer(properties).init_transactions(60)
 
@@ -92,9 +92,9 @@ def ran(login: Login) -> list[str]:
 def asked(login: Login) -> list[str]:
     """What a snapshot would leave out; of transactional ids a broker hides some without a word."""
     with admin.client(login.conf.kafka.properties) as client:
-        every = Sections(ClusterState(sender(client)), lambda: {TOPIC})
-        seen = [every.seen(table) for table in sections.TABLES]
-    gaps = [f"{each.table.name}: {gap.reason}" for each in seen for gap in each.gaps]
+        every = ClusterObserver(ClusterState(sender(client)), lambda: {TOPIC})
+        seen = [every.observed(table) for table in sections.TABLES]
+    gaps = [f"{each.table.name}: {gap.reason}" for each in seen for gap in each.unanswered]
     ids = next(each.rows.num_rows for each in seen if each.table == TRANSACTIONAL_IDS)
     hidden = [] if ids else ["transactional_ids: TRANSACTIONAL_ID_AUTHORIZATION_FAILED"]
     return [gap + rights.hint("snapshot", gap) for gap in gaps + hidden]
@@ -109,10 +109,10 @@ def applied(login: Login) -> list[str]:
     ]
 
 
-def written(login: Login, entity: Entity, key: str, value: str) -> None:
-    of = Entity(login.cluster.cluster_id, entity.entity_type, entity.entity_name)
-    with exclusive_section.cluster(login.conf) as (_, configs):
-        (looked,) = look(configs, [_change(of, key, value)])
+def written(login: Login, entity: ConfigEntity, key: str, value: str) -> None:
+    of = ConfigEntity(login.cluster.cluster_id, entity.entity_type, entity.entity_name)
+    with exclusive_section.open_cluster(login.conf) as (_, configs):
+        (looked,) = preview(configs, [_change(of, key, value)])
         if looked.step != BEGUN:
             raise UnansweredError(str(looked.detail))
         refusal = configs.write([_change(of, key, value)])
@@ -121,8 +121,8 @@ def written(login: Login, entity: Entity, key: str, value: str) -> None:
             raise UnansweredError(refusal)
 
 
-def _change(of: Entity, key: str, value: str | None) -> Change:
-    row = Desired(
+def _change(of: ConfigEntity, key: str, value: str | None) -> Change:
+    row = DesiredConfig(
         *(of.cluster_id, of.entity_type, of.entity_name, key, value, None, "because", "t", "k"),
         since=datetime.now(UTC),
         priority=1,
@@ -161,7 +161,7 @@ def troubleshot(login: Login) -> list[str]:
 
 
 def _followed(login: Login, topic: str) -> None:
-    with tail.opened(login.conf.kafka.properties, {topic: 3}) as poll:
+    with tail.follow(login.conf.kafka.properties, {topic: 3}) as poll:
         poll()
 
 
@@ -186,7 +186,7 @@ TRIES: dict[str, Callable[[Login], list[str]]] = {
 
 @pytest.mark.parametrize("role", TRIES)
 def test_a_role_needs_each_of_its_rights_and_no_other(
-    cluster: Cluster, role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: LocalCluster, role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user, needed = USERS[role], acls.needed(role, TOPICS)
     conf = conf_of(cluster, user, tmp_path / "warehouse", monkeypatch)

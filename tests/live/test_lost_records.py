@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from kafka import TopicPartition
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import CheckpointError
 from quotaflow.pipelines.jobs import runner
@@ -24,7 +24,7 @@ JOB = "ingest_request_log"
 class Log:
     """A topic of one partition, and what is read of it."""
 
-    cluster: Cluster
+    cluster: LocalCluster
     conf: Conf
     name: str
 
@@ -64,7 +64,7 @@ class Log:
 
 
 @pytest.fixture
-def log(cluster: Cluster, conf: Conf) -> Callable[[str], Log]:
+def log(cluster: LocalCluster, conf: Conf) -> Callable[[str], Log]:
     def make(name: str) -> Log:
         cluster.create_topics([name], partitions=1)
         return Log(cluster, conf, name)

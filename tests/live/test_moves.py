@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import apply_run, exclusive_section, restore_run
@@ -34,7 +34,7 @@ def conf(login: list[str], tmp_path_factory: pytest.TempPathFactory) -> Conf:
 
 
 @pytest.fixture(scope="module")
-def roles(cluster: Cluster, conf: Conf) -> Iterator[Roles]:
+def roles(cluster: LocalCluster, conf: Conf) -> Iterator[Roles]:
     """The scene, played once, and the tables made of it."""
     with move_scene.played(cluster, conf) as played:
         runner.run(conf, JOBS, None, lambda _: None)
@@ -85,12 +85,12 @@ def test_what_this_login_left_over_is_planned_to_be_removed(conf: Conf, roles: R
 
 
 def test_a_plan_that_is_applied_removes_what_is_left_over(conf: Conf, roles: Roles) -> None:
-    _, outcomes = apply_run.applied(conf, None, lambda _: None)
+    _, outcomes = apply_run.apply_plan(conf, None, lambda _: None)
     ended = [(o.change.entity.entity_name, o.change.operation.name, o.step) for o in outcomes]
     rates = [(str(broker_id), DELETE, DONE) for broker_id in sorted((roles.home, roles.other))]
     assert ended == [*rates, *[(LEFT, DELETE, DONE)] * 2]
     entities = {outcome.change.entity for outcome in outcomes}
-    with exclusive_section.cluster(conf) as (_, configs):
+    with exclusive_section.open_cluster(conf) as (_, configs):
         assert {key for e in entities for key in configs.read(e) if "throttled" in key} == set()
     # What is removed has no lease: it does not come back.
-    assert restore_run.restored(conf, lambda _: None, everything=True)[1] == []
+    assert restore_run.restore_configs(conf, lambda _: None, everything=True)[1] == []

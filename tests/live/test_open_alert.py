@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
@@ -43,7 +43,7 @@ TIMEOUT_S = 60.0
 
 
 @pytest.fixture
-def clients(cluster: Cluster) -> Iterator[dict[str, Consumer]]:
+def clients(cluster: LocalCluster) -> Iterator[dict[str, Consumer]]:
     """Two consumers, of which one has no partitions; meanwhile all are asked for less."""
     cluster.create_topics([TOPIC], 1, 1)
     cluster.subscribe_telemetry("everything", METRIC, STANDING_MS)
@@ -67,7 +67,7 @@ def join(consumer: Consumer) -> None:
 
 
 @pytest.fixture
-def shipper(cluster: Cluster, clients: dict[str, Consumer]) -> Iterator[Shipper]:
+def shipper(cluster: LocalCluster, clients: dict[str, Consumer]) -> Iterator[Shipper]:
     """Ships what these clients ask, and nothing else."""
     names = [name.encode() for name in clients]
     login = cluster.librdkafka_properties("shipper")
@@ -87,7 +87,7 @@ def conf(filled: Path, login: list[str], tmp_path: Path) -> Conf:
     return config.load(overrides=[*login, *ways, RULE, "results.settle_s=1", AGE])
 
 
-def answers(cluster: Cluster, client_id: str, api: str) -> list[dict[str, Any]]:
+def answers(cluster: LocalCluster, client_id: str, api: str) -> list[dict[str, Any]]:
     """What brokers granted a client of this API, in order of time."""
     asked = [
         entry
@@ -99,13 +99,13 @@ def answers(cluster: Cluster, client_id: str, api: str) -> list[dict[str, Any]]:
     return [entry["r"]["response"] for entry in sorted(asked, key=lambda entry: int(entry["ts"]))]
 
 
-def await_pushes(cluster: Cluster, count: int) -> None:
+def await_pushes(cluster: LocalCluster, count: int) -> None:
     """Until the idle client pushed as often again."""
     before = len(answers(cluster, IDLE, "PUSH_TELEMETRY"))
     await_so(lambda: len(answers(cluster, IDLE, "PUSH_TELEMETRY")) >= before + count)
 
 
-def await_interval(cluster: Cluster, interval_ms: int) -> None:
+def await_interval(cluster: LocalCluster, interval_ms: int) -> None:
     """Until the idle client was told to push at it."""
 
     def told() -> list[int]:
@@ -125,14 +125,14 @@ def await_so(is_so: Callable[[], bool]) -> None:
 def changes(conf: Conf) -> tuple[Change, ...]:
     """What the plan asks of client metrics now; nothing is held back."""
     made = planning.make(conf, datetime.now(UTC))
-    of_metrics = [held for held in made.held if held.desired.entity_type == "client-metrics"]
+    of_metrics = [held for held in made.blocked if held.desired.entity_type == "client-metrics"]
     assert of_metrics == []
     return tuple(c for c in made.changes if c.desired.entity_type == "client-metrics")
 
 
 def carry_out(conf: Conf, planned_changes: tuple[Change, ...]) -> None:
     """Apply the plan, after which nothing is left to plan, nor after a snapshot."""
-    _, outcomes = apply_run.applied(conf, None, lambda _: None)
+    _, outcomes = apply_run.apply_plan(conf, None, lambda _: None)
     done = {outcome.change.change_id for outcome in outcomes if outcome.step == DONE}
     assert done == {change.change_id for change in planned_changes}
     assert changes(conf) == ()
@@ -168,7 +168,7 @@ def mean_gap_ms(conf: Conf, interval_ms: int) -> float:
 
 @pytest.mark.faults
 def test_its_client_alone_is_asked_for_more_until_it_ends(
-    cluster: Cluster, clients: dict[str, Consumer], shipper: Shipper, conf: Conf
+    cluster: LocalCluster, clients: dict[str, Consumer], shipper: Shipper, conf: Conf
 ) -> None:
     def run_jobs() -> None:
         shipper.drain()

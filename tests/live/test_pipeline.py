@@ -10,7 +10,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.jobs.registry import JOBS
@@ -71,7 +71,7 @@ def test_every_batch_of_every_job_is_told_and_nothing_is_left_unread(
     assert set(jobs) == {*JOBS, "snapshot"} - {"ingest_otlp"}
     assert {name for name, job in jobs.items() if job.behind_s} == set()
     assert all(job.last_look and job.last_look > now - timedelta(hours=1) for job in jobs.values())
-    assert (found.holder, found.overdue) == (None, 0)
+    assert (found.lock_holder, found.overdue_configs) == (None, 0)
 
 
 def test_producer_ids_are_those_that_brokers_gave(filled: Path, run: Run) -> None:
@@ -206,7 +206,7 @@ def test_subscriptions_are_what_clients_were_answered(filled: Path) -> None:
     assert same == {"same": True}
 
 
-def test_no_secret_reached_a_table(filled: Path, cluster: Cluster) -> None:
+def test_no_secret_reached_a_table(filled: Path, cluster: LocalCluster) -> None:
     users = ("admin", "alice", "bob", "carol", "mallory", "dave", "shipper")
     secrets = [cluster.librdkafka_properties(user)["sasl.password"].encode() for user in users]
     files = [path for path in filled.rglob("*") if path.is_file()]
@@ -218,14 +218,14 @@ def test_no_secret_reached_a_table(filled: Path, cluster: Cluster) -> None:
 @pytest.fixture(scope="module")
 def in_spark(filled: Path, spark: SparkSession) -> SparkSession:
     """The session, with every table and view by its name."""
-    warehouse = Warehouse(config.Warehouse(path=str(filled)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(filled)))
     spark_reader.register(spark, warehouse, " ".join([*TABLES, *views.load()]))
     return spark
 
 
 def of_jobs(view: str) -> bool:
     """Whether jobs make the tables of a view; those of `check` are made by `check` alone."""
-    return "quality_results" not in views.needed(f"SELECT * FROM {view}")[0]
+    return "quality_results" not in views.dependencies(f"SELECT * FROM {view}")[0]
 
 
 # Minutes of planning; in the gate each view answers alike over made rows (test_views_alike).

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
-from quotaflow.pipelines.feedback.desired_configs import Desired
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.kafka import client_metrics
@@ -20,9 +20,9 @@ WANTED = {
 }
 
 
-def rows(*, removed: bool = False) -> list[Desired]:
+def rows(*, removed: bool = False) -> list[DesiredConfig]:
     return [
-        Desired(
+        DesiredConfig(
             cluster_id="c",
             entity_type="client-metrics",
             entity_name=NAME,
@@ -39,16 +39,16 @@ def rows(*, removed: bool = False) -> list[Desired]:
     ]
 
 
-def run(cluster: Cluster, desired: list[Desired]) -> None:
+def run(cluster: LocalCluster, desired: list[DesiredConfig]) -> None:
     """The one command of these rows."""
     connection = Connection(cluster.bootstrap_servers, needs_login=True)
-    made = plan(desired, datetime.now(UTC), Bounds(), connection)
+    made = plan(desired, datetime.now(UTC), PlanPolicy(), connection)
     assert len(made.changes) == len(desired)
     (command,) = {change.command for change in made.changes}
     printed_command.run(cluster, command)
 
 
-def test_kafka_configs_takes_what_is_planned(cluster: Cluster, login: list[str]) -> None:
+def test_kafka_configs_takes_what_is_planned(cluster: LocalCluster, login: list[str]) -> None:
     properties = config.load(overrides=login).kafka.properties
     run(cluster, rows())
     assert client_metrics.read(properties)[NAME] == WANTED

@@ -18,7 +18,7 @@ import yaml
 from confluent_kafka import Producer
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.spark import session
 
 from ..planted import found
@@ -59,14 +59,14 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with guarded(tmp_path_factory.mktemp("guarded") / "cluster") as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def bench(
-    cluster: Cluster, golden: Path, tmp_path_factory: pytest.TempPathFactory
+    cluster: LocalCluster, golden: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("left")
     for name in ("tmp", "events"):

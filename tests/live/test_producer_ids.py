@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.config import Warehouse as Place
+from quotaflow.pipelines.config import WarehouseSection as Place
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

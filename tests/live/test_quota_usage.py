@@ -17,9 +17,9 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.demo.cluster import Cluster
-from quotaflow.pipelines.config import Quotas
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.demo.cluster import LocalCluster
+from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -30,7 +30,7 @@ from .quota_levels import ANY, FETCHED, LEVELS, PRODUCED, TIME, limit, set_quota
 CLIENTS = {"q-1": "alice", "q-2": "alice", "q-3": "bob", "q-4": "carol", "q-5": "frank"}
 CONSUMERS = {"q-6": "carol", "q-7": "alice"}
 RECORD_BYTES, RECORDS_PER_S = 50_000, 20
-SPAN_S = Quotas().span_s
+SPAN_S = QuotasSection().rate_period_s
 _SAID = re.compile(
     r"Sensor for quota-id \{user=(.*), client-id=(.*)\} already exists\. Setting quota to (\S+) in"
 )
@@ -40,7 +40,7 @@ _SAID = re.compile(
 class Traffic:
     """Clients at an even pace on a topic of one partition."""
 
-    cluster: Cluster
+    cluster: LocalCluster
     topic: str
     stop: Event = field(default_factory=Event)
 
@@ -77,7 +77,7 @@ class Traffic:
                 client.result()
 
 
-def context(spark: SparkSession, cluster: Cluster, since: datetime) -> dict[str, DataFrame]:
+def context(spark: SparkSession, cluster: LocalCluster, since: datetime) -> dict[str, DataFrame]:
     """The tables a result looks things up in, with the quotas as a snapshot would have them."""
     rows = [
         {
@@ -94,7 +94,9 @@ def context(spark: SparkSession, cluster: Cluster, since: datetime) -> dict[str,
         }
         for (level, key), (user, client_id) in LEVELS.items()
     ]
-    known = {c.table.name: list[dict[str, Any]]() for c in quota_usage.result(Quotas()).context}
+    known = {
+        c.table.name: list[dict[str, Any]]() for c in quota_usage.result(QuotasSection()).lookups
+    }
     known["client_quotas"] = rows
     return {
         name: spark.createDataFrame(pa.Table.from_pylist(r, schema=TABLES[name].arrow))
@@ -103,7 +105,7 @@ def context(spark: SparkSession, cluster: Cluster, since: datetime) -> dict[str,
 
 
 def usage_of(
-    spark: SparkSession, cluster: Cluster, window: datetime, since: datetime
+    spark: SparkSession, cluster: LocalCluster, window: datetime, since: datetime
 ) -> list[dict[str, Any]]:
     """Rows of quota_usage for our clients in one window, from the request logs."""
     begin_ms = window.timestamp() * 1_000
@@ -113,9 +115,9 @@ def usage_of(
         if begin_ms <= line["ts"] < begin_ms + SPAN_S * 1_000
         and (line["r"]["requestHeader"]["clientId"] or "").startswith("q-")
     ]
-    seen = quota_usage.result(Quotas()).relevant(parsed(spark, cluster, lines))
-    known = Known(seen, context=context(spark, cluster, since))
-    return [row.asDict() for row in quota_usage.usage(known, conf=Quotas()).collect()]
+    seen = quota_usage.result(QuotasSection()).relevant_facts(parsed(spark, cluster, lines))
+    known = RuleInputs(seen, lookups=context(spark, cluster, since))
+    return [row.asDict() for row in quota_usage.usage(known, conf=QuotasSection()).collect()]
 
 
 def bucket(row: dict[str, Any]) -> tuple[str, str, str]:
@@ -123,7 +125,7 @@ def bucket(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["quota_type"], row["bucket_user"] or "", row["bucket_client_id"] or ""
 
 
-def said_by_broker(cluster: Cluster, broker_id: int) -> dict[tuple[str, str, str], float]:
+def said_by_broker(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, str, str], float]:
     """The limit the broker's log told last of each bucket."""
     log = cluster.request_logs[broker_id].with_name("server.log").read_text(encoding="utf-8")
     said = {}
@@ -134,7 +136,7 @@ def said_by_broker(cluster: Cluster, broker_id: int) -> dict[tuple[str, str, str
     return said
 
 
-def rates(cluster: Cluster, broker_id: int) -> dict[tuple[str, str, str], float]:
+def rates(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, str, str], float]:
     """What the broker measures now, by bucket; beans leave out what a bucket is not told by."""
     kinds = {"Produce": PRODUCED, "Fetch": FETCHED, "Request": TIME}
     found = {}
@@ -153,7 +155,7 @@ def rates(cluster: Cluster, broker_id: int) -> dict[tuple[str, str, str], float]
     [pytest.param(1, id="11 s"), pytest.param(4, id="44 s", marks=pytest.mark.faults)],
 )
 def test_limit_entity_and_rate_are_the_brokers(
-    cluster: Cluster, spark: SparkSession, windows: int
+    cluster: LocalCluster, spark: SparkSession, windows: int
 ) -> None:
     topic = f"quotas-{uuid4().hex[:8]}"
     cluster.create_topics([topic], partitions=1, replication_factor=1)

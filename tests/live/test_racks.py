@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.spark import session
@@ -53,7 +53,9 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def scene(cluster: Cluster, login: list[str], tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def scene(
+    cluster: LocalCluster, login: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Scene:
     """Played once, and every table made of it."""
     ways = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
     ours = [

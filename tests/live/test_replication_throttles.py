@@ -15,9 +15,9 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.demo import traffic_configs
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.traffic_stage import Stage
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import config_alterations
 from quotaflow.pipelines.results.replication import replication_rates
 from quotaflow.schemas.tables.catalog import TABLES
@@ -78,7 +78,7 @@ class Poll(NamedTuple):
     rate: float
 
 
-def moved_under_throttle(cluster: Cluster, topic: str) -> tuple[int, list[Poll]]:
+def moved_under_throttle(cluster: LocalCluster, topic: str) -> tuple[int, list[Poll]]:
     """The broker that was read from, and what it measured meanwhile."""
     leader = 1
     settings = {"linger.ms": 50, "enable.metrics.push": False}
@@ -109,7 +109,7 @@ def moved_under_throttle(cluster: Cluster, topic: str) -> tuple[int, list[Poll]]
     return leader, measured
 
 
-def since(cluster: Cluster, time_ms: int) -> list[dict[str, Any]]:
+def since(cluster: LocalCluster, time_ms: int) -> list[dict[str, Any]]:
     """Lines of the brokers' logs since a time, of fetches and of what alters configs."""
     apis = {"FETCH", *config_alterations.RESOURCES}
     return [
@@ -120,7 +120,7 @@ def since(cluster: Cluster, time_ms: int) -> list[dict[str, Any]]:
 
 
 def rates_of(
-    spark: SparkSession, cluster: Cluster, lines: DataFrame, topics: list[dict[str, Any]]
+    spark: SparkSession, cluster: LocalCluster, lines: DataFrame, topics: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Rows of replication_rates, from the log and the names of topics alone."""
 
@@ -131,15 +131,15 @@ def rates_of(
     alterations = config_alterations.result()
     known = {name: frame(name, []) for name in ("topic_names", "configs")}
     known["topics"] = frame("topics", topics)
-    known["config_alterations"] = alterations.compute(Known(alterations.relevant(lines)))
+    known["config_alterations"] = alterations.compute(RuleInputs(alterations.relevant_facts(lines)))
     rates = replication_rates.result()
-    found = rates.compute(Known(rates.relevant(lines), context=known))
+    found = rates.compute(RuleInputs(rates.relevant_facts(lines), lookups=known))
     return [row.asDict() for row in found.collect()]
 
 
 @pytest.mark.faults
 def test_rates_of_the_log_are_those_the_broker_measures(
-    cluster: Cluster, spark: SparkSession
+    cluster: LocalCluster, spark: SparkSession
 ) -> None:
     topic = f"moved-{uuid4().hex[:8]}"
     with cluster.admin() as admin:
@@ -177,7 +177,7 @@ def test_rates_of_the_log_are_those_the_broker_measures(
     assert {row["quota"] for row in by_log.values()} == {float(RATE)}
 
 
-def replicated(cluster: Cluster, topic_id: str, since_ms: int) -> list[tuple[int, int]]:
+def replicated(cluster: LocalCluster, topic_id: str, since_ms: int) -> list[tuple[int, int]]:
     """When how many bytes of a topic went to followers, by the brokers' logs."""
     return sorted(
         (line["ts"], partition["recordsSizeInBytes"])

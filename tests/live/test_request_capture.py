@@ -14,10 +14,10 @@ import pytest
 from kafka.admin import ConfigResourceType
 from kafka.protocol import admin as requests
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import exclusive_section, request_logger, restore_run
-from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import DONE
 
 from . import printed_command
@@ -32,15 +32,15 @@ class CrashError(Exception):
 
 
 def level(conf: Conf) -> str:
-    with exclusive_section.cluster(conf) as (cluster_id, configs):
-        return configs.read(Entity(cluster_id, "broker-logger", str(BROKER)))[LOGGER]
+    with exclusive_section.open_cluster(conf) as (cluster_id, configs):
+        return configs.read(ConfigEntity(cluster_id, "broker-logger", str(BROKER)))[LOGGER]
 
 
 def set_level(conf: Conf, value: str) -> None:
     alter = requests.IncrementalAlterConfigsRequest(
         resources=[(ConfigResourceType.BROKER_LOGGER.value, str(BROKER), [(LOGGER, 0, value)])]
     )
-    with exclusive_section.cluster(conf) as (_, configs):
+    with exclusive_section.open_cluster(conf) as (_, configs):
         assert configs.state.ask(alter, BROKER).responses[0].error_code == 0
 
 
@@ -57,12 +57,12 @@ def test_a_capture_that_was_killed_is_given_back_by_restore(conf: Conf) -> None:
         if step == "sent":
             raise CrashError
 
-    switch = request_logger.seen(conf, [BROKER], 600, datetime.now(UTC))
+    switch = request_logger.read_switch(conf, [BROKER], 600, datetime.now(UTC))
     assert (switch.levels, len(switch.plan.changes)) == ({BROKER: "INFO"}, 1)
     with pytest.raises(CrashError):
-        request_logger.switched(conf, switch.wanted, lambda _: None, passed=passed)
+        request_logger.switched_on(conf, switch.request, lambda _: None, passed=passed)
     assert level(conf) == "DEBUG"
-    _, outcomes = restore_run.restored(conf, lambda _: None, everything=True)
+    _, outcomes = restore_run.restore_configs(conf, lambda _: None, everything=True)
     assert [(o.step, o.change.value) for o in outcomes] == [(DONE, "INFO")]
     assert level(conf) == "INFO"
 
@@ -104,12 +104,12 @@ def test_an_end_from_outside(
             process.kill()
     if is_killed:
         assert level(conf) == "DEBUG"
-        restore_run.restored(conf, lambda _: None, everything=True)
+        restore_run.restore_configs(conf, lambda _: None, everything=True)
     assert level(conf) == "INFO"
 
 
 @pytest.mark.faults
-def test_what_is_shown_can_be_run(cluster: Cluster, conf: Conf, command: list[str]) -> None:
+def test_what_is_shown_can_be_run(cluster: LocalCluster, conf: Conf, command: list[str]) -> None:
     said = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
     (shown,) = map(json.loads, said.stdout.splitlines())
     for line, after in ((shown["command"], "DEBUG"), (shown["take_back_command"], "INFO")):

@@ -23,7 +23,7 @@ from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs.registry import JOBS
@@ -48,7 +48,7 @@ Sample = tuple[str, tuple[tuple[str, str], ...]]
 
 
 @contextmanager
-def traffic(cluster: Cluster) -> Iterator[Shipper]:
+def traffic(cluster: LocalCluster) -> Iterator[Shipper]:
     """A client that writes and is asked for metrics, and the broker's log of it, shipped."""
     cluster.create_topics([TOPIC], partitions=1)
     cluster.subscribe_telemetry("every")
@@ -72,7 +72,7 @@ def traffic(cluster: Cluster) -> Iterator[Shipper]:
             writer.join()
 
 
-def conf_file(cluster: Cluster, folder: Path) -> Path:
+def conf_file(cluster: LocalCluster, folder: Path) -> Path:
     """Conf that names no cluster; the login is in an environment variable."""
     properties = cluster.client_properties("admin")
     del properties["sasl.jaas.config"]
@@ -185,7 +185,7 @@ def batches(folder: Path, table: str) -> dict[str, set[int]]:
 def untold(folder: Path) -> dict[str, set[int]]:
     """Batches that counted rows and are done by their checkpoints, not by query_progress."""
     counted, told = batches(folder, "pipeline_progress"), batches(folder, "query_progress")
-    place = Warehouse(config.Warehouse(path=str(folder)))
+    place = Warehouse(config.WarehouseSection(path=str(folder)))
     done = {job: checkpoints.committed(place.checkpoint(job)) for job in JOBS}
     return {
         job: {n for n in counted[of.query_id] if n <= of.batch_id} - told.get(of.query_id, set())
@@ -202,7 +202,7 @@ def outcomes_of_ingest(folder: Path) -> dict[str, Any]:
 
 def test_it_is_scraped_stopped_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, log = tmp_path / "warehouse", tmp_path / "said"
-    with Cluster(tmp_path / "cluster", nodes=1) as cluster:
+    with LocalCluster(tmp_path / "cluster", nodes=1) as cluster:
         jaas = cluster.client_properties("admin")["sasl.jaas.config"]
         monkeypatch.setenv("RUN_EVERY_JAAS", jaas)
         conf = conf_file(cluster, tmp_path)
@@ -214,7 +214,7 @@ def test_it_is_scraped_stopped_and_goes_on(tmp_path: Path, monkeypatch: pytest.M
                     print(f"ended after {interrupt(process, log):.0f} s")  # noqa: T201
                 assert not any(untold(folder).values()), untold(folder)
                 assert "Traceback" not in log.read_text()
-                assert Warehouse(config.Warehouse(path=str(folder))).holder() is None
+                assert Warehouse(config.WarehouseSection(path=str(folder))).holder() is None
             shipper.drain()
         acked = shipper.counts.acked
         once = [sys.executable, "-m", "quotaflow.pipelines", "run", "--once", "--conf", str(conf)]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 
 from ..pipelines.spark import remote_spark
 from ..test_jobs_yaml import DEFINED
@@ -80,7 +80,7 @@ def serverless(
     golden: Path, webhook: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Serverless]:
     folder = tmp_path_factory.mktemp("serverless")
-    with Cluster(folder / "cluster", nodes=1) as cluster:
+    with LocalCluster(folder / "cluster", nodes=1) as cluster:
         recent_lines.send(cluster, golden / "lines")
         login = cluster.client_properties("admin")
         secrets = {"JAAS": login.pop("sasl.jaas.config"), "HOOK": webhook}

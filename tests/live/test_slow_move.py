@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback import apply_run, restore_run
 from quotaflow.pipelines.feedback.ledger import DONE
@@ -24,7 +24,7 @@ FULL_MINUTE_S = 75
 @pytest.mark.faults
 @pytest.mark.timeout(1_200)
 def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it(
-    cluster: Cluster, login: list[str], tmp_path_factory: pytest.TempPathFactory
+    cluster: LocalCluster, login: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     warehouse = tmp_path_factory.mktemp("slow-move") / "warehouse"
     ours = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
@@ -41,13 +41,13 @@ def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it
         make_missing(conf)
         flagged(told)
         advised(told)
-        _, outcomes = apply_run.applied(conf, None, lambda _: None)
+        _, outcomes = apply_run.apply_plan(conf, None, lambda _: None)
         assert [o.step for o in outcomes if o.change.entity.entity_type == BROKER] == [DONE] * 2
         raised_ms = now_ms()
         await_end(admin, throttled)
         time.sleep(1)
         half_way_ms = (raised_ms + now_ms()) // 2
-        _, given_back = restore_run.restored(conf, lambda _: None, everything=True)
+        _, given_back = restore_run.restore_configs(conf, lambda _: None, everything=True)
         assert {(o.change.value, o.step) for o in given_back} == {(str(RATE), DONE)}
     told.go_on(half_way_ms)
     foretold = told.move()

@@ -9,7 +9,7 @@ import pytest
 from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.traffic import DAVE_QUOTA_BYTES_PER_S
 from quotaflow.pipelines import config
 from quotaflow.pipelines.kafka import admin
@@ -48,14 +48,14 @@ def taken(filled: Path, login: list[str], tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def described(cluster: Cluster) -> list[dict[str, Any]]:
+def described(cluster: LocalCluster) -> list[dict[str, Any]]:
     """Topics of the traffic, as the cluster describes them."""
     with cluster.admin() as client:
         found: list[dict[str, Any]] = client.describe_topics(list(TOPICS))
     return found
 
 
-def test_brokers_and_the_active_controller(taken: Path, cluster: Cluster) -> None:
+def test_brokers_and_the_active_controller(taken: Path, cluster: LocalCluster) -> None:
     with cluster.admin() as client:
         brokers = client.describe_cluster()["brokers"]
         quorum = client.describe_metadata_quorum()["topics"][0]["partitions"][0]
@@ -84,7 +84,7 @@ def test_topics_and_where_their_replicas_are(taken: Path, described: list[dict[s
     assert {row[2] for row in rows(taken, f"{sql} GROUP BY topic_id, partition")} == {1}
 
 
-def test_sizes_are_those_of_the_log_dirs(taken: Path, cluster: Cluster) -> None:
+def test_sizes_are_those_of_the_log_dirs(taken: Path, cluster: LocalCluster) -> None:
     with cluster.admin() as client:
         told = client.describe_log_dirs(list(TOPICS))
     names = "broker_id, topic, partition, size_bytes"
@@ -97,7 +97,7 @@ def test_sizes_are_those_of_the_log_dirs(taken: Path, cluster: Cluster) -> None:
     )
 
 
-def test_configs_of_brokers_with_their_sources(taken: Path, cluster: Cluster) -> None:
+def test_configs_of_brokers_with_their_sources(taken: Path, cluster: LocalCluster) -> None:
     resource = ConfigResource(ConfigResourceType.BROKER, "1")
     with cluster.admin() as client:
         told = client.describe_configs([resource], config_filter="all")["broker"]["1"]
@@ -138,7 +138,7 @@ def test_a_quota_with_who_set_it_and_when(taken: Path) -> None:
 
 
 def test_producers_are_those_that_leaders_know(
-    taken: Path, cluster: Cluster, described: list[dict[str, Any]]
+    taken: Path, cluster: LocalCluster, described: list[dict[str, Any]]
 ) -> None:
     partitions = [
         TopicPartition(topic["name"], partition["partition_index"])

@@ -15,7 +15,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from quotaflow.demo import brokers
 from quotaflow.demo.broker_config import TELEMETRY_TOPIC, server_properties
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.errors import KafkaError
 
 from .jmx import jmx
@@ -24,7 +24,7 @@ COUNTS = ("Received", "Sent", "Dropped", "Failed", "QueueSize")
 
 
 @contextmanager
-def pushing_client(cluster: Cluster, client_id: str) -> Iterator[None]:
+def pushing_client(cluster: LocalCluster, client_id: str) -> Iterator[None]:
     """A librdkafka producer that does nothing but push telemetry, until the end."""
     producer = Producer({**cluster.librdkafka_properties("alice"), "client.id": client_id})
     producer.poll(0)
@@ -32,7 +32,7 @@ def pushing_client(cluster: Cluster, client_id: str) -> Iterator[None]:
     producer.flush(5)
 
 
-def pushes(cluster: Cluster, client_id: str, timeout_s: float = 30) -> list[Message]:
+def pushes(cluster: LocalCluster, client_id: str, timeout_s: float = 30) -> list[Message]:
     """The first two pushes of this client on the topic."""
     consumer = Consumer(
         {
@@ -53,13 +53,13 @@ def pushes(cluster: Cluster, client_id: str, timeout_s: float = 30) -> list[Mess
     return found
 
 
-def counts(cluster: Cluster, broker_id: int) -> dict[str, int]:
+def counts(cluster: LocalCluster, broker_id: int) -> dict[str, int]:
     said = jmx(cluster, broker_id, "quotaflow:type=TelemetryReceiver")
     values = {name.rsplit(":", 1)[-1]: value for name, value in said.items()}
     return {name: int(values[name]) for name in COUNTS}
 
 
-def test_a_push_reaches_the_topic_with_all_its_headers(cluster: Cluster, golden: Path) -> None:
+def test_a_push_reaches_the_topic_with_all_its_headers(cluster: LocalCluster, golden: Path) -> None:
     client_id = f"rdk-{uuid4().hex[:8]}"
     cluster.subscribe_telemetry("everything", interval_ms=1000)
     with pushing_client(cluster, client_id):
@@ -79,7 +79,7 @@ def test_a_push_reaches_the_topic_with_all_its_headers(cluster: Cluster, golden:
         assert MetricsData.FromString(message.value() or b"").resource_metrics
 
 
-def test_every_push_is_counted_once(cluster: Cluster) -> None:
+def test_every_push_is_counted_once(cluster: LocalCluster) -> None:
     client_id = f"rdk-{uuid4().hex[:8]}"
     cluster.subscribe_telemetry("everything", interval_ms=1000)
     with pushing_client(cluster, client_id):
@@ -92,12 +92,14 @@ def test_every_push_is_counted_once(cluster: Cluster) -> None:
         assert of_one["Dropped"] == of_one["Failed"] == of_one["QueueSize"] == 0
 
 
-def test_kafkas_own_beans_are_still_there(cluster: Cluster) -> None:
+def test_kafkas_own_beans_are_still_there(cluster: LocalCluster) -> None:
     said = jmx(cluster, 1, "kafka.server:type=socket-server-metrics,*")
     assert any("connection-count" in name for name in said)
 
 
-def one_broker(folder: Path, monkeypatch: pytest.MonkeyPatch, receiver: dict[str, str]) -> Cluster:
+def one_broker(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, receiver: dict[str, str]
+) -> LocalCluster:
     """A cluster of one whose receiver is configured otherwise."""
 
     def changed(*args: Any) -> dict[str, str]:
@@ -105,7 +107,7 @@ def one_broker(folder: Path, monkeypatch: pytest.MonkeyPatch, receiver: dict[str
         return server_properties(*args) | prefixed
 
     monkeypatch.setattr(brokers, "server_properties", changed)
-    return Cluster(folder / "one", nodes=1)
+    return LocalCluster(folder / "one", nodes=1)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_a_push_that_cannot_be_kept_is_counted_and_the_client_goes_on(
 @pytest.mark.faults
 def test_a_receiver_taken_out_and_put_back_at_run_time_counts_anew(tmp_path: Path) -> None:
     jmx_reporter = "org.apache.kafka.common.metrics.JmxReporter"
-    with Cluster(tmp_path / "one", nodes=1) as cluster:
+    with LocalCluster(tmp_path / "one", nodes=1) as cluster:
         cluster.subscribe_telemetry("everything", interval_ms=200)
         with pushing_client(cluster, "rdk"):
             assert len(pushes(cluster, "rdk")) == 2
@@ -157,7 +159,7 @@ def test_a_receiver_taken_out_and_put_back_at_run_time_counts_anew(tmp_path: Pat
     assert logged.count("Client telemetry: ") <= 1  # what was queued when it was taken out
 
 
-def set_reporters(cluster: Cluster, reporters: str) -> None:
+def set_reporters(cluster: LocalCluster, reporters: str) -> None:
     resource = ConfigResource(ConfigResourceType.BROKER, "1", {"metric.reporters": reporters})
     with cluster.admin() as admin:
         assert admin.alter_configs([resource]) == {"broker": {"1": "OK"}}

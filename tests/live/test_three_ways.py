@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from deltalake import DeltaTable
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.facts.ingest import payload_limits
 from quotaflow.pipelines.jobs import runner
@@ -105,7 +105,7 @@ def collected(found: pa.Table) -> Iterator[bytes]:
 
 @pytest.fixture
 def by_collector(
-    filled: Path, cluster: Cluster, login: list[str], tmp_path: Path
+    filled: Path, cluster: LocalCluster, login: list[str], tmp_path: Path
 ) -> list[dict[str, Any]]:
     """The points of a warehouse that knows the receiver's pushes by a Collector alone."""
     cluster.create_topics([TOPIC], configs={"max.message.bytes": str(BATCH_BYTES)})

@@ -14,7 +14,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from quotaflow.demo import traffic, traffic_java
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.traffic_stage import Stage
 
 from .drive import Run, ends
@@ -94,7 +94,7 @@ def test_java_clients_push_too(run: Run, client_id: str) -> None:
     assert run.client(client_id).pushes is None
 
 
-def test_a_java_producer_waits_for_a_broker_that_stands_still(cluster: Cluster) -> None:
+def test_a_java_producer_waits_for_a_broker_that_stands_still(cluster: LocalCluster) -> None:
     topic, leader, records = "traffic-stands-still", max(cluster.pids), 90
     with cluster.admin() as admin:
         admin.create_topics({topic: {"assignments": {0: [leader]}}}, wait_for_metadata=True)
@@ -127,7 +127,7 @@ def test_brokers_took_good_changes_and_refused_bad_ones(run: Run) -> None:
     assert Counter(code == 0 for code in codes.values()) == {True: 7, False: 6}
 
 
-def test_the_move_ended_and_left_no_throttle(run: Run, cluster: Cluster) -> None:
+def test_the_move_ended_and_left_no_throttle(run: Run, cluster: LocalCluster) -> None:
     move = run.report.move
     assert move is not None
     assert move.is_finished

@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 from deltalake import write_deltalake
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
-from quotaflow.demo.cluster import Cluster
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.kafka import client_metrics
@@ -35,7 +35,7 @@ TIMEOUT_S = 30.0
 
 
 @pytest.fixture(scope="module")
-def client_id(cluster: Cluster) -> Iterator[str]:
+def client_id(cluster: LocalCluster) -> Iterator[str]:
     """A librdkafka producer that pushes a little every second, until the end."""
     name = f"rdk-{uuid4().hex[:8]}"
     cluster.subscribe_telemetry(name, STANDING, 1_000, f"client_id={name}")
@@ -48,7 +48,7 @@ def client_id(cluster: Cluster) -> Iterator[str]:
     client_metrics.delete(cluster.client_properties("admin"), name)
 
 
-def asked(cluster: Cluster, client_id: str) -> dict[str, Any]:
+def asked(cluster: LocalCluster, client_id: str) -> dict[str, Any]:
     """The first answer of a broker to the client's question what to push, as a row of its table."""
     deadline_s = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline_s:
@@ -71,7 +71,7 @@ def asked(cluster: Cluster, client_id: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def command(cluster: Cluster, client_id: str, conf: Conf, login: list[str]) -> list[str]:
+def command(cluster: LocalCluster, client_id: str, conf: Conf, login: list[str]) -> list[str]:
     """The command for that client, on tables that know it."""
     row = asked(cluster, client_id)
     for table in TABLES.values():
@@ -86,13 +86,13 @@ def command(cluster: Cluster, client_id: str, conf: Conf, login: list[str]) -> l
     return [sys.executable, "-m", "quotaflow.pipelines", "troubleshoot", *words]
 
 
-def leases(cluster: Cluster) -> list[str]:
+def leases(cluster: LocalCluster) -> list[str]:
     standing = client_metrics.read(cluster.client_properties("admin"))
     return [name for name in standing if lease.until_s(name)]
 
 
 def test_points_come_each_once_and_the_resource_goes(
-    cluster: Cluster, client_id: str, command: list[str]
+    cluster: LocalCluster, client_id: str, command: list[str]
 ) -> None:
     said = subprocess.run(
         [*command, "--for", "10s", "--yes"], capture_output=True, text=True, check=False
@@ -110,7 +110,7 @@ def test_points_come_each_once_and_the_resource_goes(
 
 
 def test_without_yes_nothing_is_written_and_what_is_shown_can_be_run(
-    cluster: Cluster, command: list[str]
+    cluster: LocalCluster, command: list[str]
 ) -> None:
     said = subprocess.run(command, capture_output=True, text=True, check=True)
     shown = json.loads(said.stdout)
@@ -129,7 +129,7 @@ def test_without_yes_nothing_is_written_and_what_is_shown_can_be_run(
     ],
 )
 def test_an_end_from_outside_however_often_takes_it_back(
-    cluster: Cluster, command: list[str], ending: signal.Signals, times: int, tmp_path: Path
+    cluster: LocalCluster, command: list[str], ending: signal.Signals, times: int, tmp_path: Path
 ) -> None:
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     told = tmp_path / "stderr"

@@ -72,11 +72,11 @@ def test_upkeep_of_a_real_warehouse_loses_nothing_and_streams_go_on(
     filled: Path, copied: Path, login: list[str]
 ) -> None:
     conf = config.load(overrides=[*login, f"warehouse.path={copied}"])
-    tended = {t.name: t for t in upkeep.tend(conf, [], datetime.now(UTC), lambda _: None)}
+    tended = {t.name: t for t in upkeep.run_upkeep(conf, [], datetime.now(UTC), lambda _: None)}
     assert {t.rows_removed for t in tended.values()} == {0}
     assert tended["requests"].files_after == 1 < tended["requests"].files_before
     assert contents(copied, TABLES) == contents(filled, TABLES)
-    again = upkeep.tend(conf, [], datetime.now(UTC), lambda _: None)
+    again = upkeep.run_upkeep(conf, [], datetime.now(UTC), lambda _: None)
     assert all(t.files_before == t.files_after for t in again)
     assert all(t.disk_bytes_before == t.disk_bytes_after for t in again)
     run(login, copied, "run", "fetches", "request_results", "fetch_results", "--once")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.spark.jars import kafka_jars
 from quotaflow.pipelines.spark.java import java, javac
-from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, Entity, effective
+from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, QuotaEntity, effective
 
 SOURCE = Path(__file__).with_name("ClientQuotas.java")
 UNLIMITED = float(2**63 - 1)
@@ -23,10 +23,10 @@ CLIENT_IDS = st.sampled_from(["orders", "clicks", "a:b*", "<default>", "?"])
 CLIENTS = st.tuples(USERS, CLIENT_IDS | st.just(""))
 
 
-def entity(level: tuple[str, str], user: str, client_id: str) -> Entity:
+def entity(level: tuple[str, str], user: str, client_id: str) -> QuotaEntity:
     """An entity of a level, of these names where it has any."""
     of_user, of_client_id = level
-    return Entity(
+    return QuotaEntity(
         user=user if of_user == NAMED else None,
         is_default_user=of_user == DEFAULT,
         client_id=client_id if of_client_id == NAMED else None,
@@ -71,7 +71,7 @@ EVERY_LEVEL = [(entity(level, "alice", "orders"), float(n)) for n, level in enum
 @example(EVERY_LEVEL, [("alice", "orders"), ("alice", ""), ("bob", "orders"), ("bob", "clicks")])
 @example(EVERY_LEVEL[4:5], [("alice", "")])
 def test_a_client_is_held_by_the_quota_kafka_says(quota_manager, quotas, clients):
-    standing = dict[Entity, float]()
+    standing = dict[QuotaEntity, float]()
     for of, quota in quotas:
         standing.pop(of, None)
         if quota is not None:

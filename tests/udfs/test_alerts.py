@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.udfs.alerts import EVENT, KEY, ORDER, READINGS, find_alerts
-from quotaflow.udfs.rules.alert import Rule, walk
+from quotaflow.udfs.rules.alert import ThresholdRule, walk
 
 RULES = {
-    "slow": Rule("slow", bound=10, clear=9, hold_ms=1_000, stale_ms=5_000),
-    "low": Rule("low", bound=10, clear=11, hold_ms=0, stale_ms=60_000, is_above=False),
+    "slow": ThresholdRule("slow", bound=10, clear=9, for_ms=1_000, stale_ms=5_000),
+    "low": ThresholdRule("low", bound=10, clear=11, for_ms=0, stale_ms=60_000, is_above=False),
 }
 SCHEMA = pa.schema([*READINGS, *EVENT, pa.field("client_id", pa.string())])
 

@@ -31,8 +31,8 @@ SCHEMA = pa.schema(
 
 def hidden(data: bytes | None, codec: str = "none", reason: str | None = None) -> dict[str, Any]:
     row = {
-        "client_id": HIDDEN.of(CLIENT_ID, ME),
-        "client_address": HIDDEN.of(ADDRESS, ADDRESS_OF_ME),
+        "client_id": HIDDEN.pseudonym(CLIENT_ID, ME),
+        "client_address": HIDDEN.pseudonym(ADDRESS, ADDRESS_OF_ME),
         "compression": codec,
         "payload": data,
         "unreadable_reason": reason,
@@ -84,9 +84,9 @@ def test_a_payload_keeps_its_points_and_loses_its_client(codec: str) -> None:
     (before,), (after,) = points(NAMED), points(kept)
     assert (after["metric"], after["value"]) == (before["metric"], before["value"])
     assert after["attributes"]["topic"] == "orders"
-    assert after["attributes"]["client_id"] == HIDDEN.of(CLIENT_ID, ME)
-    assert after["attributes"]["group_member_id"] == f"{HIDDEN.of(CLIENT_ID, ME)}-{UUID}"
-    assert after["attributes"]["note"] == HIDDEN.of(ADDRESS, ADDRESS_OF_ME)
+    assert after["attributes"]["client_id"] == HIDDEN.pseudonym(CLIENT_ID, ME)
+    assert after["attributes"]["group_member_id"] == f"{HIDDEN.pseudonym(CLIENT_ID, ME)}-{UUID}"
+    assert after["attributes"]["note"] == HIDDEN.pseudonym(ADDRESS, ADDRESS_OF_ME)
 
 
 def points(data: bytes) -> list[dict[str, Any]]:
@@ -137,7 +137,7 @@ def test_librdkafka_s_scope_loses_its_client(golden: Path, client_id: str) -> No
     told = hidden(data)["payload"]
     assert client_id.encode() not in told
     (scope,) = {row["scope_name"].partition("#")[0] for row in points(told)}
-    assert scope == HIDDEN.of(CLIENT_ID, client_id)
+    assert scope == HIDDEN.pseudonym(CLIENT_ID, client_id)
 
 
 def test_columns_are_hidden_each_by_its_own_rule() -> None:
@@ -149,12 +149,12 @@ def test_columns_are_hidden_each_by_its_own_rule() -> None:
     )
     (told,) = pseudonyms.hide_columns(HIDDEN)(iter([batch]))
     first, second = told.to_pylist()
-    here = HIDDEN.of(ADDRESS, ADDRESS_OF_ME)
+    here = HIDDEN.pseudonym(ADDRESS, ADDRESS_OF_ME)
     assert list(first.values()) == [
-        HIDDEN.of(CLIENT_ID, ME),
+        HIDDEN.pseudonym(CLIENT_ID, ME),
         here,
         f"b:1-{here}:5-0-1",
-        json.dumps({"a": HIDDEN.of(CLIENT_ID, ME)}, separators=(",", ":")),
+        json.dumps({"a": HIDDEN.pseudonym(CLIENT_ID, ME)}, separators=(",", ":")),
         ME,
     ]
     assert set(second.values()) == {None}

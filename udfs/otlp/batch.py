@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class DecodedBatch:
     """The points of a batch: each with its payload, resource and scope by number.
 
     `keep` is false for points of unreadable payloads and for duplicates; `flat_bytes` is the text
@@ -39,7 +39,7 @@ class Batch:
     flat_bytes: Ints
 
 
-def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Batch:
+def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> DecodedBatch:
     """Read every payload; the reason of each that cannot be read goes to `unreadable`."""
     keep_freed()
     metrics = otlp_payloads.split(payloads, unreadable, limits)
@@ -60,7 +60,7 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Batch
     keep = _first_of_each(points, payload, resource, scope)
     if unreadable:
         keep &= ~np.isin(payload, list(unreadable))
-    return Batch(points, payload, resource, scope, resources, scopes, keep, flat_bytes)
+    return DecodedBatch(points, payload, resource, scope, resources, scopes, keep, flat_bytes)
 
 
 def _renumbered(numbers: Ints, sent: list[T]) -> tuple[Ints, list[T]]:

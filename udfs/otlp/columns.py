@@ -12,7 +12,7 @@ from quotaflow.schemas import metrics as catalogue
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, POINT
 from quotaflow.udfs.otlp.attributes import Place, Tags, first
-from quotaflow.udfs.otlp.batch import Batch
+from quotaflow.udfs.otlp.batch import DecodedBatch
 from quotaflow.udfs.otlp.exact import NS_PER_US
 from quotaflow.udfs.otlp.numbers import Numbers, Unsigned
 from quotaflow.udfs.otlp.payloads import Ints
@@ -37,7 +37,7 @@ SCHEMA = pa.schema(
 """The columns of one decoded point, in the order of client_metrics."""
 
 
-def points(batch: Batch, rows: Ints) -> pa.RecordBatch:
+def points(batch: DecodedBatch, rows: Ints) -> pa.RecordBatch:
     """The points at `rows`, which are in order, with the columns of SCHEMA."""
     numbers, resource, scope = batch.points.numbers, batch.resource, batch.scope
     if len(rows) < len(batch.keep):
@@ -80,7 +80,7 @@ def _many_nulls(type_: pa.DataType) -> Any:
     return pa.nulls(_MANY, type_)
 
 
-def _names(batch: Batch, numbers: Numbers) -> dict[str, Any]:
+def _names(batch: DecodedBatch, numbers: Numbers) -> dict[str, Any]:
     names = batch.points.names
     header, form = pa.array(numbers.header), pa.array(numbers.form)
     units = (unit or catalogue.unit_of(name) for name, unit in names.headers)
@@ -97,7 +97,7 @@ def _names(batch: Batch, numbers: Numbers) -> dict[str, Any]:
     }
 
 
-def _values(batch: Batch, numbers: Numbers) -> dict[str, Any]:
+def _values(batch: DecodedBatch, numbers: Numbers) -> dict[str, Any]:
     """The number as a double, and beside it exactly where it is an integer."""
     kinds = np.array([form.number or "" for form in batch.points.names.forms], "U6")
     is_int, is_none = (kinds == "int")[numbers.form], (kinds == "")[numbers.form]
@@ -109,7 +109,7 @@ def _values(batch: Batch, numbers: Numbers) -> dict[str, Any]:
     }
 
 
-def _rare(batch: Batch, rows: Ints) -> dict[str, Any]:
+def _rare(batch: DecodedBatch, rows: Ints) -> dict[str, Any]:
     """Columns of histograms, summaries and exemplars: null but where a point has them."""
     rare = batch.points.rare
     found = [(i, rare[row]) for i, row in enumerate(rows.tolist()) if row in rare] if rare else []
@@ -129,7 +129,7 @@ _RARE_NAMES = [
 ]
 
 
-def _clients(batch: Batch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
+def _clients(batch: DecodedBatch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
     """Attributes and resource as maps, and what they say about place and client."""
     sets: Sequence[Tags] = list(batch.points.names.attributes)
     attributes, resources = pa.array(numbers.attributes), pa.array(resource)
@@ -150,7 +150,7 @@ def _clients(batch: Batch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
     return found
 
 
-def _scopes(batch: Batch, scope: Ints) -> dict[str, Any]:
+def _scopes(batch: DecodedBatch, scope: Ints) -> dict[str, Any]:
     scopes = pa.array(scope)
     return {
         "scope_name": _take((name or None for name, _ in batch.scopes), STRING, scopes),

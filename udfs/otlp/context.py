@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.otlp.attributes import Tags, whole_number
-from quotaflow.udfs.otlp.batch import Batch
+from quotaflow.udfs.otlp.batch import DecodedBatch
 from quotaflow.udfs.otlp.payloads import Ints
 
 _KEYS = {
@@ -40,13 +40,15 @@ _OTHER_HEADERS = frozenset(
 )
 
 
-def from_resources(batch: Batch, rows: Ints, known: Mapping[str, Any]) -> dict[str, Any]:
+def from_resources(
+    batch: DecodedBatch, rows: Ints, client_columns: Mapping[str, Any]
+) -> dict[str, Any]:
     """The columns of `known` (push columns, and `resource`) for the points at `rows`.
 
     Points of a push with a client instance keep what they have. The others take what their
     resource says, and that leaves their resource: the same push by another route has it not.
     """
-    instances = known["client_instance_id"]
+    instances = client_columns["client_instance_id"]
     if not instances.null_count:
         return {}
     unknown = instances.is_null()
@@ -55,11 +57,11 @@ def from_resources(batch: Batch, rows: Ints, known: Mapping[str, Any]) -> dict[s
     filled = {
         name: pc.if_else(unknown, _column(name, [v.get(key) for v in said]).take(resource), column)
         for name, key in _KEYS.items()
-        for column in [known[name]]
+        for column in [client_columns[name]]
     }
     type_ = CLIENT_METRICS.arrow.field("resource").type
     left = pa.array([_without_context(tags) for tags in batch.resources], type_).take(resource)
-    return filled | {"resource": pc.if_else(unknown, left, known["resource"])}
+    return filled | {"resource": pc.if_else(unknown, left, client_columns["resource"])}
 
 
 def _column(name: str, texts: list[str | None]) -> Any:

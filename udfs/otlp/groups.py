@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from quotaflow.udfs.otlp.layout import Layout, Slot, Span, layout
+from quotaflow.udfs.otlp.layout import ByteRange, Layout, Slot, layout
 from quotaflow.udfs.otlp.numbers import UNREAD, Codes, Names, Numbers, Part, Unsigned
 from quotaflow.udfs.otlp.payloads import Ints
 
@@ -20,7 +20,7 @@ _MOST_KEYS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _CachedLayout:
     """A layout, where its fixed bytes are, and what they are."""
 
     layout: Layout
@@ -32,10 +32,10 @@ class _Layouts:
     """Layouts seen before, so that a client's next push is not taken apart again; bounded."""
 
     def __init__(self) -> None:
-        self.by_key: dict[tuple[int, int], list[_Known]] = {}
+        self.by_key: dict[tuple[int, int], list[_CachedLayout]] = {}
         self.count = 0
 
-    def of(self, metric: Bytes) -> _Known | None:
+    def layout_of(self, metric: Bytes) -> _CachedLayout | None:
         """The layout of a metric, known or found."""
         candidates = self.by_key.get((len(metric), int(metric[1 % len(metric)])), [])
         for known in candidates:
@@ -43,21 +43,21 @@ class _Layouts:
                 return known
         return self._add(metric)
 
-    def _add(self, metric: Bytes) -> _Known | None:
+    def _add(self, metric: Bytes) -> _CachedLayout | None:
         found = layout(metric.tobytes())
         if found is None:
             return None
         if self.count >= _MOST_KNOWN:
             self.by_key, self.count = {}, 0
         fixed = np.flatnonzero(np.frombuffer(found.mask, np.uint8))
-        known = _Known(found, fixed, metric[fixed])
+        known = _CachedLayout(found, fixed, metric[fixed])
         same_key = self.by_key.setdefault((len(metric), int(metric[1 % len(metric)])), [])
         same_key[_MOST_LAYOUTS - 1 :] = [known]
         self.count += 1
         return known
 
 
-_KNOWN = _Layouts()
+_CACHE = _Layouts()
 
 
 class Groups:
@@ -101,7 +101,7 @@ class Groups:
         for _ in range(_MOST_LAYOUTS):
             if len(rows) < _LEAST_GROUP:
                 break
-            known = _KNOWN.of(cells[0])
+            known = _CACHE.layout_of(cells[0])
             if known is None:
                 self.left.append(int(rows[0]))
                 rows, cells = rows[1:], cells[1:]
@@ -154,14 +154,14 @@ def _groups(keys: Ints) -> Iterator[Ints]:
     yield from np.split(order, np.flatnonzero(np.diff(short[order])) + 1)
 
 
-def _fixed64(cells: Bytes, span: Span) -> Unsigned:
+def _fixed64(cells: Bytes, span: ByteRange) -> Unsigned:
     if span.start == span.stop:
         return np.zeros(len(cells), np.uint64)
     return np.ascontiguousarray(cells[:, span.start : span.stop]).view("<u8")[:, 0]
 
 
 def _numbers_of(
-    cells: Bytes, span: Span, known: dict[bytes, int], number: Callable[[bytes], int]
+    cells: Bytes, span: ByteRange, known: dict[bytes, int], number: Callable[[bytes], int]
 ) -> Codes:
     """The number of each row's name in `span`: every distinct one is read once."""
     size = span.stop - span.start

@@ -34,7 +34,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ByteRange:
     """Bytes `start` to `stop` of the metric; an empty one is what the client left out."""
 
     start: int = 0
@@ -45,10 +45,10 @@ class Span:
 class Slot:
     """Where one data point's times, value and attributes lie, and the form it has."""
 
-    start: Span
-    time: Span
-    value: Span
-    attributes: Span
+    start: ByteRange
+    time: ByteRange
+    value: ByteRange
+    attributes: ByteRange
     form: Form
 
 
@@ -59,7 +59,7 @@ class Layout:
     `mask` is 0xff where another metric must have the same byte to share the layout.
     """
 
-    header: Span
+    header: ByteRange
     slots: tuple[Slot, ...]
     mask: bytes
 
@@ -69,7 +69,7 @@ class _Field:
     number: int
     wire_type: int
     begin: int
-    span: Span
+    byte_range: ByteRange
     value: int
 
 
@@ -96,7 +96,7 @@ def _metric(metric: bytes) -> Layout:
     if form.number not in _KINDS or form.wire_type != _LEN:
         raise _UnusualError
     slots = _slots(metric, form)
-    blanks = [Span(0, form.begin)]
+    blanks = [ByteRange(0, form.begin)]
     blanks += [s for slot in slots for s in (slot.start, slot.time, slot.value, slot.attributes)]
     mask = bytearray(b"\xff" * len(metric))
     for blank in blanks:
@@ -105,7 +105,7 @@ def _metric(metric: bytes) -> Layout:
 
 
 def _slots(metric: bytes, form: _Field) -> tuple[Slot, ...]:
-    fields = list(_fields(metric, form.span.start, form.span.stop))
+    fields = list(_fields(metric, form.byte_range.start, form.byte_range.stop))
     points = [f for f in fields if f.number == _POINTS and f.wire_type == _LEN]
     rest = {f.number: f.value for f in fields if f.wire_type == _VARINT}
     allowed = {_TEMPORALITY, _MONOTONIC} if form.number == _SUM else set()
@@ -123,9 +123,9 @@ def _slots(metric: bytes, form: _Field) -> tuple[Slot, ...]:
 def _slot(
     metric: bytes, point: _Field, kind: str, temporality: int, is_monotonic: bool | None
 ) -> Slot:
-    fields = list(_fields(metric, point.span.start, point.span.stop))
+    fields = list(_fields(metric, point.byte_range.start, point.byte_range.stop))
     attributes = [f for f in fields if f.number == _ATTRIBUTES and f.wire_type == _LEN]
-    numbers = {f.number: f.span for f in fields if f.wire_type == _FIXED64}
+    numbers = {f.number: f.byte_range for f in fields if f.wire_type == _FIXED64}
     flags = [f.value for f in fields if f.number == _FLAGS and f.wire_type == _VARINT]
     order = [f.number for f in fields]
     if order != sorted(order) or len(attributes) + len(numbers) + len(flags) != len(fields):
@@ -135,10 +135,12 @@ def _slot(
         raise _UnusualError
     number = {(): None, (_DOUBLE,): "double", (_INT,): "int"}[tuple(values)]
     return Slot(
-        numbers.get(_START, Span()),
-        numbers.get(_TIME, Span()),
-        numbers[values[0]] if values else Span(),
-        Span(attributes[0].begin, attributes[-1].span.stop) if attributes else Span(),
+        numbers.get(_START, ByteRange()),
+        numbers.get(_TIME, ByteRange()),
+        numbers[values[0]] if values else ByteRange(),
+        ByteRange(attributes[0].begin, attributes[-1].byte_range.stop)
+        if attributes
+        else ByteRange(),
         Form(kind, temporality, is_monotonic, flags[0] if flags else 0, number),
     )
 
@@ -157,7 +159,7 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[_Field]:
         else:
             value, at = varint(data, at, _LENGTH_BYTES)
             size = value if wire_type == _LEN else 0
-        span = Span(at, at + size)
+        span = ByteRange(at, at + size)
         at = span.stop
         if at > end:
             raise _UnusualError

@@ -21,7 +21,7 @@ Unreadable = dict[int, UnreadableError]
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class EncodedMetrics:
     """Every metric of a batch of payloads as bytes, with where it came from.
 
     `resource` and `scope` number the distinct ones in `resources` and `scopes`.
@@ -35,7 +35,7 @@ class Metrics:
     scopes: list[InstrumentationScope]
 
 
-def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Metrics:
+def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> EncodedMetrics:
     """Take every readable payload apart; who is not OTLP or too much goes to `unreadable`."""
     read = _parsed(payloads, unreadable, limits)
     try:
@@ -53,7 +53,7 @@ def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Metr
     return metrics
 
 
-def _taken_apart(read: list[bytes], unreadable: Unreadable, limits: Limits) -> Metrics:
+def _taken_apart(read: list[bytes], unreadable: Unreadable, limits: Limits) -> EncodedMetrics:
     try:
         return _split(read, limits)
     except ValueError:
@@ -111,7 +111,7 @@ def _canonical(index: int, payload: bytes, unreadable: Unreadable) -> bytes:
     return message.SerializeToString()
 
 
-def _split(payloads: list[bytes], limits: Limits) -> Metrics:
+def _split(payloads: list[bytes], limits: Limits) -> EncodedMetrics:
     rows = payload_handler().array_to_record_batch(_binary(payloads)).column(0)
     payload, resource_metrics = _unnest(rows)
     resource, resources = _numbered(resource_metrics.field("resource"))
@@ -120,7 +120,7 @@ def _split(payloads: list[bytes], limits: Limits) -> Metrics:
     scope_parent, metrics = _unnest(scope_metrics.field("metrics"))
     of_resource = parent[scope_parent]
     _refuse_crowded(limits, payload, payload[parent], payload[of_resource])
-    return Metrics(
+    return EncodedMetrics(
         metrics,
         payload[of_resource],
         resource[of_resource],
@@ -167,7 +167,7 @@ def _numbered(lists: Any) -> tuple[Ints, list[bytes]]:
     return numbers, [*encoded.dictionary.to_pylist(), b""]
 
 
-def _refuse_empty(payloads: list[bytes], metrics: Metrics, unreadable: Unreadable) -> None:
+def _refuse_empty(payloads: list[bytes], metrics: EncodedMetrics, unreadable: Unreadable) -> None:
     """A payload of bytes without a metric must at least have the shape of OTLP."""
     counts = np.bincount(metrics.payload, minlength=len(payloads))
     for index in map(int, np.flatnonzero(counts == 0)):

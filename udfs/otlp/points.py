@@ -12,7 +12,7 @@ from quotaflow.udfs.otlp import exact as otlp_exact
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.groups import Groups
 from quotaflow.udfs.otlp.numbers import Names, Numbers, Part
-from quotaflow.udfs.otlp.payloads import Ints, Metrics, Unreadable, not_otlp, over
+from quotaflow.udfs.otlp.payloads import EncodedMetrics, Ints, Unreadable, not_otlp, over
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Points:
     rare: dict[int, otlp_exact.Rare]
 
 
-def read(metrics: Metrics, unreadable: Unreadable, limits: Limits) -> Points:
+def read(metrics: EncodedMetrics, unreadable: Unreadable, limits: Limits) -> Points:
     """Every point of the batch; a metric that cannot be read makes its payload unreadable."""
     names = Names(limits)
     groups = Groups(metrics.metrics, names)
@@ -52,7 +52,11 @@ class _Exact:
 
 
 def _exact(
-    metrics: Metrics, left: list[int], unreadable: Unreadable, names: Names, weights: list[int]
+    metrics: EncodedMetrics,
+    left: list[int],
+    unreadable: Unreadable,
+    names: Names,
+    weights: list[int],
 ) -> Iterator[_Exact]:
     """The points of every metric that has no layout; `weights` is what each payload's points
     count already."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from quotaflow.schemas.table import LONG
 from quotaflow.udfs.digest import digest
-from quotaflow.udfs.otlp.batch import Batch
+from quotaflow.udfs.otlp.batch import DecodedBatch
 from quotaflow.udfs.otlp.payloads import Ints
 
 _Hashes = npt.NDArray[np.uint64]
@@ -18,7 +18,7 @@ _FIRST, _SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _SHIFT = np.uint64(33)
 
 
-def series_ids(batch: Batch, rows: Ints, instances: Any) -> Any:
+def series_ids(batch: DecodedBatch, rows: Ints, instances: Any) -> Any:
     """The series_id of each point at `rows`: 64 bits of who pushed, metric, kind and attributes.
 
     `instances` is the client_instance_id of each of these rows. Its resource is left out, for a

@@ -8,7 +8,7 @@ from enum import StrEnum
 _HOUR_MS = 3_600_000
 
 
-class State(StrEnum):
+class AlertState(StrEnum):
     """What an event says of an alert: `standing` is said once an hour while it is open."""
 
     OPENED = "opened"
@@ -16,7 +16,7 @@ class State(StrEnum):
     CLOSED = "closed"
 
 
-class Reason(StrEnum):
+class CloseReason(StrEnum):
     """Why an alert was closed: a reading was past `clear`, or none came for `stale_ms`."""
 
     CLEARED = "cleared"
@@ -24,7 +24,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ThresholdRule:
     """Readings past `bound` for longer than `hold_ms` open an alert; one past `clear` closes it.
 
     `is_above`: past means greater, otherwise less. Between the two bounds an open alert stays
@@ -35,7 +35,7 @@ class Rule:
     name: str
     bound: float
     clear: float
-    hold_ms: int
+    for_ms: int
     stale_ms: int
     is_above: bool = True
 
@@ -45,8 +45,8 @@ class Rule:
         if not (right and math.isfinite(self.bound) and math.isfinite(self.clear)):
             side = "at most" if self.is_above else "at least"
             raise ValueError(f"clear must be {side} the bound {self.bound}, got {self.clear}")
-        if self.hold_ms < 0:
-            raise ValueError(f"hold_ms must be at least 0, got {self.hold_ms}")
+        if self.for_ms < 0:
+            raise ValueError(f"hold_ms must be at least 0, got {self.for_ms}")
         if self.stale_ms < 1:
             raise ValueError(f"stale_ms must be at least 1, got {self.stale_ms}")
 
@@ -74,7 +74,7 @@ class Breach:
     last_ms: int
     peak: float
     points: int
-    said_ms: int | None = None
+    last_event_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,13 @@ class Event:
     """What happened to an alert at a time; `breach` is what is known of it by then."""
 
     time_ms: int
-    state: State
+    state: AlertState
     breach: Breach
-    reason: Reason | None = None
+    reason: CloseReason | None = None
 
 
 def step(
-    rule: Rule, breach: Breach | None, time_ms: int, value: float
+    rule: ThresholdRule, breach: Breach | None, time_ms: int, value: float
 ) -> tuple[Breach | None, list[Event]]:
     """Take in the next reading of a series: the breach it leaves, and what it made happen.
 
@@ -107,23 +107,23 @@ def step(
         peak=rule.worse(breach.peak, value),
         points=breach.points + 1,
     )
-    if breach.said_ms is None:
+    if breach.last_event_ms is None:
         return _not_yet_open(rule, breach, value, events)
     if rule.is_clear(value):
-        return None, [*events, Event(time_ms, State.CLOSED, breach, Reason.CLEARED)]
-    if time_ms // _HOUR_MS != breach.said_ms // _HOUR_MS:
-        return _say(State.STANDING, breach, events)
+        return None, [*events, Event(time_ms, AlertState.CLOSED, breach, CloseReason.CLEARED)]
+    if time_ms // _HOUR_MS != breach.last_event_ms // _HOUR_MS:
+        return _say(AlertState.STANDING, breach, events)
     return breach, events
 
 
-def end(rule: Rule, breach: Breach | None) -> list[Event]:
+def end(rule: ThresholdRule, breach: Breach | None) -> list[Event]:
     """What happens when no reading follows: an open alert is closed once it is stale."""
-    if breach is None or breach.said_ms is None:
+    if breach is None or breach.last_event_ms is None:
         return []
-    return [Event(breach.last_ms + rule.stale_ms, State.CLOSED, breach, Reason.STALE)]
+    return [Event(breach.last_ms + rule.stale_ms, AlertState.CLOSED, breach, CloseReason.STALE)]
 
 
-def walk(rule: Rule, points: Iterable[tuple[int, float]]) -> Iterator[Event]:
+def walk(rule: ThresholdRule, points: Iterable[tuple[int, float]]) -> Iterator[Event]:
     """Every event of a whole series, given its readings (time in ms, value) in order of time."""
     breach: Breach | None = None
     for time_ms, value in points:
@@ -133,15 +133,15 @@ def walk(rule: Rule, points: Iterable[tuple[int, float]]) -> Iterator[Event]:
 
 
 def _not_yet_open(
-    rule: Rule, breach: Breach, value: float, events: list[Event]
+    rule: ThresholdRule, breach: Breach, value: float, events: list[Event]
 ) -> tuple[Breach | None, list[Event]]:
     if not rule.is_past(value):
         return None, events
-    if breach.last_ms - breach.first_ms <= rule.hold_ms:
+    if breach.last_ms - breach.first_ms <= rule.for_ms:
         return breach, events
-    return _say(State.OPENED, breach, events)
+    return _say(AlertState.OPENED, breach, events)
 
 
-def _say(state: State, breach: Breach, events: list[Event]) -> tuple[Breach, list[Event]]:
-    said = replace(breach, said_ms=breach.last_ms)
+def _say(state: AlertState, breach: Breach, events: list[Event]) -> tuple[Breach, list[Event]]:
+    said = replace(breach, last_event_ms=breach.last_ms)
     return said, [*events, Event(breach.last_ms, state, said)]

@@ -41,7 +41,7 @@ class Subscription:
     match: Mapping[str, "re.Pattern[str]"] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, name: str, configs: Mapping[str, str]) -> "Subscription":
+    def from_configs(cls, name: str, configs: Mapping[str, str]) -> "Subscription":
         """A resource by its configs as Kafka shows them: metrics, interval.ms, match.
 
         Raises ValueError for what a broker refuses (ClientMetricsConfigs.validateProperties), and

@@ -52,7 +52,7 @@ ERRORS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReplicaOffsets:
     """What was told of a replica in two minutes; None where nothing was.
 
     `log_start_offset` and `end_offset` are the greatest of both minutes, `end_before` the greatest
@@ -61,30 +61,30 @@ class Told:
     """
 
     log_start_offset: int | None = None
-    end_before: int | None = None
-    least_end: int | None = None
+    previous_end_offset: int | None = None
+    min_end_offset: int | None = None
     end_offset: int | None = None
     is_leader: bool = False
 
     @property
-    def known_end(self) -> int | None:
+    def settled_end_offset(self) -> int | None:
         """An end that log starts were not past yet: the one told before, as it cannot be late."""
-        return self.least_end if self.end_before is None else self.end_before
+        return self.min_end_offset if self.previous_end_offset is None else self.previous_end_offset
 
     def is_past_end(self, refused_offset: int) -> bool | None:
         """Whether an offset it refused was past its end, else before its start; None: unknown."""
         if self.log_start_offset is not None and refused_offset < self.log_start_offset:
             return False
-        if self.end_before is not None and refused_offset <= self.end_before:
+        if self.previous_end_offset is not None and refused_offset <= self.previous_end_offset:
             return False
-        return True if _is_past(refused_offset, self.known_end) else None
+        return True if _is_past(refused_offset, self.settled_end_offset) else None
 
 
-NOTHING = Told()
+NOTHING = ReplicaOffsets()
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchAnswer:
     """A partition of an answer to a consumer; None: not known."""
 
     broker_id: int
@@ -93,19 +93,21 @@ class Answer:
     high_watermark: int | None = None
 
 
-def leader(told: Mapping[int, Told], in_snapshot: int | None) -> int | None:
+def leader(replicas: Mapping[int, ReplicaOffsets], in_snapshot: int | None) -> int | None:
     """Who led the partition: the one replica that answered followers, else by the snapshot.
 
     None where several did: leadership moved, and who led when is not known.
     """
-    led = [broker_id for broker_id, of in told.items() if of.is_leader]
+    led = [broker_id for broker_id, of in replicas.items() if of.is_leader]
     return led[0] if len(led) == 1 else None if led else in_snapshot
 
 
-def fault(answer: Answer, told: Mapping[int, Told], leader_id: int | None) -> str | None:
+def fault(
+    answer: FetchAnswer, replicas: Mapping[int, ReplicaOffsets], leader_id: int | None
+) -> str | None:
     """What is wrong with the answer; None if nothing is."""
     if answer.error_code == OUT_OF_RANGE:
-        return _out_of_range(answer, told, leader_id)
+        return _out_of_range(answer, replicas, leader_id)
     if answer.error_code:
         return ERRORS.get(answer.error_code, f"error_{answer.error_code}")
     if answer.fetch_offset is None or answer.high_watermark is None:
@@ -113,17 +115,19 @@ def fault(answer: Answer, told: Mapping[int, Told], leader_id: int | None) -> st
     return UNCOMMITTED if answer.fetch_offset > answer.high_watermark else None
 
 
-def is_held_by_leader(
-    fetch_offset: int | None, told: Mapping[int, Told], leader_id: int | None
+def leader_has_offset(
+    fetch_offset: int | None, replicas: Mapping[int, ReplicaOffsets], leader_id: int | None
 ) -> bool | None:
     """Whether the leader holds an offset, as far as it told; None: not known."""
-    of = NOTHING if leader_id is None else told.get(leader_id, NOTHING)
+    of = NOTHING if leader_id is None else replicas.get(leader_id, NOTHING)
     if fetch_offset is None or of.log_start_offset is None or of.end_offset is None:
         return None
     return of.log_start_offset <= fetch_offset <= of.end_offset
 
 
-def _out_of_range(answer: Answer, told: Mapping[int, Told], leader_id: int | None) -> str:
+def _out_of_range(
+    answer: FetchAnswer, told: Mapping[int, ReplicaOffsets], leader_id: int | None
+) -> str:
     offset, own = answer.fetch_offset, told.get(answer.broker_id, NOTHING)
     if offset is None:
         return UNKNOWN
@@ -131,7 +135,7 @@ def _out_of_range(answer: Answer, told: Mapping[int, Told], leader_id: int | Non
     of_leader = NOTHING if leader_id is None else told.get(leader_id, NOTHING)
     if is_past_end is None:
         # No follower knows of more that is committed than the leader, so none starts past that.
-        is_past_end = _is_past(offset, of_leader.known_end) or None
+        is_past_end = _is_past(offset, of_leader.settled_end_offset) or None
     if is_past_end is None:
         return UNKNOWN
     if not is_past_end:

@@ -8,7 +8,13 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import NamedTuple
 
-from quotaflow.udfs.rules.fetch_session import Answered, Asked, FetchSession, Held, Partition
+from quotaflow.udfs.rules.fetch_session import (
+    CachedPosition,
+    FetchSession,
+    Partition,
+    RequestPartition,
+    ResponsePartition,
+)
 
 SESSIONLESS = 0
 """The id of no session."""
@@ -21,13 +27,13 @@ class SessionState(StrEnum):
     """What the log tells of the partitions a request asked for."""
 
     FULL = "full"
-    KNOWN = "known"
+    INCREMENTAL = "known"
     UNKNOWN = "unknown"
     OUT_OF_ORDER = "out_of_order"
     REFUSED = "refused"
 
 
-class Line(NamedTuple):
+class FetchLine(NamedTuple):
     """What a line says of the session it begins, ends or goes on with.
 
     `is_filled`: the records answered reach the limit of the whole response (KIP-74).
@@ -39,9 +45,9 @@ class Line(NamedTuple):
     response_session_id: int
     error_code: int
     is_filled: bool
-    asked: Collection[Asked]
+    requested: Collection[RequestPartition]
     forgotten: Collection[Partition]
-    answered: Collection[Answered]
+    answered: Collection[ResponsePartition]
 
     @property
     def is_full(self) -> bool:
@@ -49,7 +55,7 @@ class Line(NamedTuple):
         return self.epoch in FULL_EPOCHS
 
 
-class Followed(NamedTuple):
+class FollowedLine(NamedTuple):
     """A line, and the session after it: None where it ended, or began before the log did.
 
     `held` goes with `answered`; it is None where the line itself is all that is known.
@@ -59,12 +65,14 @@ class Followed(NamedTuple):
 
     session: FetchSession | None
     state: SessionState
-    asked_count: int | None = None
-    held: list[Held] | None = None
+    requested_count: int | None = None
+    positions: list[CachedPosition] | None = None
     starved: Collection[Partition] = ()
 
 
-def follow(session: FetchSession | None, session_id: int, line: Line, idle_us: int) -> Followed:
+def follow(
+    session: FetchSession | None, session_id: int, line: FetchLine, idle_us: int
+) -> FollowedLine:
     """What a line does to the session of this id, one that it names, begins or ends.
 
     A session that nobody used for longer than `idle_us` counts as gone.
@@ -72,22 +80,22 @@ def follow(session: FetchSession | None, session_id: int, line: Line, idle_us: i
     if line.is_full:
         return _full(session, session_id, line)
     if session is None or line.time_us - session.last_us > idle_us:
-        return Followed(None, SessionState.REFUSED if line.error_code else SessionState.UNKNOWN)
+        return FollowedLine(None, SessionState.REFUSED if line.error_code else SessionState.UNKNOWN)
     session.last_us = max(session.last_us, line.time_us)
     if line.error_code:
         # Had the broker gone to the next epoch before it refused, the next line will tell.
         gone = line.error_code == _ID_NOT_FOUND
-        return Followed(None if gone else session, SessionState.REFUSED)
+        return FollowedLine(None if gone else session, SessionState.REFUSED)
     if not session.accept(line.epoch):
-        return Followed(session, SessionState.OUT_OF_ORDER)
-    return _known(session, line)
+        return FollowedLine(session, SessionState.OUT_OF_ORDER)
+    return _incremental(session, line)
 
 
-def _full(session: FetchSession | None, session_id: int, line: Line) -> Followed:
+def _full(session: FetchSession | None, session_id: int, line: FetchLine) -> FollowedLine:
     begins = line.response_session_id == session_id != SESSIONLESS
     starved: Collection[Partition] = ()
     if line.is_filled:
-        offsets = {key: fetch_offset for key, fetch_offset, _ in line.asked}
+        offsets = {key: fetch_offset for key, fetch_offset, _ in line.requested}
         starved = [
             key
             for key, size_bytes, end, _ in line.answered
@@ -96,21 +104,21 @@ def _full(session: FetchSession | None, session_id: int, line: Line) -> Followed
     if not begins:
         session = None
     elif session is None or session.began_us != line.time_us:  # else the beginning is told twice
-        session = FetchSession.begin(line.time_us, line.asked, line.answered)
-    return Followed(session, SessionState.FULL, len(line.asked), None, starved)
+        session = FetchSession.begin(line.time_us, line.requested, line.answered)
+    return FollowedLine(session, SessionState.FULL, len(line.requested), None, starved)
 
 
-def _known(session: FetchSession, line: Line) -> Followed:
-    session.ask(line.asked, line.forgotten)
+def _incremental(session: FetchSession, line: FetchLine) -> FollowedLine:
+    session.apply_request(line.requested, line.forgotten)
     asked_count = len(session)
     if line.response_session_id == SESSIONLESS:  # a broker ends a session that became empty
-        state = SessionState.OUT_OF_ORDER if asked_count else SessionState.KNOWN
-        return Followed(None, state, None if asked_count else 0)
-    held = session.answer(line.answered)
+        state = SessionState.OUT_OF_ORDER if asked_count else SessionState.INCREMENTAL
+        return FollowedLine(None, state, None if asked_count else 0)
+    held = session.apply_response(line.answered)
     if held is None:
-        return Followed(session, SessionState.OUT_OF_ORDER)
+        return FollowedLine(session, SessionState.OUT_OF_ORDER)
     starved: Collection[Partition] = ()
     if line.is_filled:
         served = {key for key, size_bytes, *_ in line.answered if size_bytes}
-        starved = session.waiting(served)
-    return Followed(session, SessionState.KNOWN, asked_count, held, starved)
+        starved = session.with_data_waiting(served)
+    return FollowedLine(session, SessionState.INCREMENTAL, asked_count, held, starved)

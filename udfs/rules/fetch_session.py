@@ -18,7 +18,7 @@ Partition = Hashable
 """Whatever tells partitions apart."""
 
 
-class Asked(NamedTuple):
+class RequestPartition(NamedTuple):
     """A partition as a request names it."""
 
     partition: Partition
@@ -26,7 +26,7 @@ class Asked(NamedTuple):
     max_bytes: int
 
 
-class Answered(NamedTuple):
+class ResponsePartition(NamedTuple):
     """A partition as a response names it: bytes of records, and the offset that could be read to.
 
     That is the high watermark, for who reads committed the last stable offset; -1 with an error.
@@ -38,11 +38,11 @@ class Answered(NamedTuple):
     error_code: int
 
 
-Held = tuple[int, int, int]
+CachedPosition = tuple[int, int, int]
 """A partition as a session held it when asked: its 0-based place, fetch offset, limit in bytes."""
 
 
-class Kept(NamedTuple):
+class CachedPartition(NamedTuple):
     """What is written down of a partition of a session."""
 
     partition: Partition
@@ -59,26 +59,31 @@ class FetchSession:
     the ascending tickets of the partitions, and a partition that moves to the end takes a new one.
     """
 
-    __slots__ = ("_partitions", "_tickets", "began_us", "is_known", "last_us", "next_epoch")
+    __slots__ = ("_partitions", "_tickets", "began_us", "is_valid", "last_us", "next_epoch")
 
     def __init__(self, began_us: int, last_us: int, next_epoch: int, *, is_known: bool) -> None:
         """Hold nothing yet."""
         self.began_us = began_us
         self.last_us = last_us
         self.next_epoch = next_epoch
-        self.is_known = is_known
+        self.is_valid = is_known
         # Ticket, fetch offset, limit in bytes and end offset, in the session's order.
         self._partitions: dict[Partition, list[int]] = {}
         self._tickets: list[int] = []
 
     @classmethod
-    def begin(cls, time_us: int, asked: Iterable[Asked], answered: Iterable[Answered]) -> Self:
+    def begin(
+        cls,
+        time_us: int,
+        requested: Iterable[RequestPartition],
+        answered: Iterable[ResponsePartition],
+    ) -> Self:
         """The session that a full request's answer began: what it answered, in that order."""
         session = cls(time_us, time_us, next_epoch=1, is_known=True)
-        requests = {key: (fetch_offset, max_bytes) for key, fetch_offset, max_bytes in asked}
+        requests = {key: (fetch_offset, max_bytes) for key, fetch_offset, max_bytes in requested}
         answers = {key: (end, error) for key, _, end, error in answered}
         if not answers.keys() <= requests.keys():
-            session.lose()
+            session.invalidate()
             return session
         for key in sorted(answers, key=lambda key: answers[key][1] in _ANSWERED_LAST):
             session._add(key, *requests[key], answers[key][0])
@@ -86,11 +91,11 @@ class FetchSession:
 
     @classmethod
     def restored(
-        cls, began_us: int, last_us: int, next_epoch: int, held: Iterable[Kept] | None
+        cls, began_us: int, last_us: int, next_epoch: int, cached: Iterable[CachedPartition] | None
     ) -> Self:
         """A session as it was written down; `held` is None where an epoch was missed."""
-        session = cls(began_us, last_us, next_epoch, is_known=held is not None)
-        for one in held or ():
+        session = cls(began_us, last_us, next_epoch, is_known=cached is not None)
+        for one in cached or ():
             session._add(*one)
         return session
 
@@ -98,13 +103,15 @@ class FetchSession:
         """How many partitions it holds."""
         return len(self._partitions)
 
-    def held(self) -> list[Kept]:
+    def cached_partitions(self) -> list[CachedPartition]:
         """Its partitions in order, to be written down."""
-        return [Kept(key, one[1], one[2], one[3]) for key, one in self._partitions.items()]
+        return [
+            CachedPartition(key, one[1], one[2], one[3]) for key, one in self._partitions.items()
+        ]
 
-    def lose(self) -> None:
+    def invalidate(self) -> None:
         """Forget what it holds: what the next lines change is not known any more."""
-        self.is_known = False
+        self.is_valid = False
         self._partitions = {}
         self._tickets = []
 
@@ -114,22 +121,24 @@ class FetchSession:
         One from before is told twice or too late, and changes nothing; one from after is lost on
         us, for what came between is missing.
         """
-        if not self.is_known:
+        if not self.is_valid:
             return False
         if epoch != self.next_epoch:
             if epoch > self.next_epoch:
-                self.lose()
+                self.invalidate()
             return False
         self.next_epoch = 1 if epoch == MAX_EPOCH else epoch + 1
         return True
 
-    def ask(self, asked: Iterable[Asked], forgotten: Iterable[Partition]) -> None:
+    def apply_request(
+        self, requested: Iterable[RequestPartition], forgotten: Iterable[Partition]
+    ) -> None:
         """Take in a request: what it names is changed in place or put at the end, then forgotten.
 
         An end offset that is known stays known.
         """
         partitions = self._partitions
-        for key, fetch_offset, max_bytes in asked:
+        for key, fetch_offset, max_bytes in requested:
             one = partitions.get(key)
             if one is None:
                 self._add(key, fetch_offset, max_bytes, -1)
@@ -141,18 +150,18 @@ class FetchSession:
             if one is not None:
                 del self._tickets[bisect_left(self._tickets, one[0])]
 
-    def answer(self, answered: Iterable[Answered]) -> list[Held] | None:
+    def apply_response(self, answered: Iterable[ResponsePartition]) -> list[CachedPosition] | None:
         """Take in a response: what had records moves to the end. What was held of each, as asked.
 
         None where a partition was answered that it does not hold, so that it lost its way.
         """
         partitions, tickets = self._partitions, self._tickets
-        held: list[Held] = []
+        held: list[CachedPosition] = []
         moved: dict[Partition, int] = {}
         for key, size_bytes, end_offset, _ in answered:
             one = partitions.get(key)
             if one is None:
-                self.lose()
+                self.invalidate()
                 return None
             ticket = one[0]
             held.append((bisect_left(tickets, ticket), one[1], one[2]))
@@ -168,7 +177,7 @@ class FetchSession:
             tickets.append(one[0])
         return held
 
-    def waiting(self, served: Collection[Partition]) -> list[Partition]:
+    def with_data_waiting(self, served: Collection[Partition]) -> list[Partition]:
         """Partitions known to have more to read, in order, without those that were served."""
         return [
             key

@@ -12,7 +12,7 @@ _HASH_CHARS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class TemporarySubscription:
     """Client instances are asked for metrics every interval_ms, until until_s (since 1970)."""
 
     client_instance_ids: tuple[str, ...]

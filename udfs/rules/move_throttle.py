@@ -8,14 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from quotaflow.udfs.rules.throttle_rate import Advised, Bounds, Demand, advised
+from quotaflow.udfs.rules.throttle_rate import Demand, RateAdvice, RatePolicy, advise
 
 LEADER, FOLLOWER = "leader", "follower"
 SIDES = (LEADER, FOLLOWER)
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
+class PartitionMove:
     """A partition that is to move: node ids of its replicas now and then, the leader's, and bytes.
 
     `written` and `read` are bytes/s that producers write and consumers read at its leader.
@@ -45,7 +45,7 @@ class Moving:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class BrokerLoad:
     """Bytes/s of a broker by side: what it sends (leader) and takes (follower), and what it can.
 
     `traffic` is all but what a throttle holds; a capacity of None is not known.
@@ -56,7 +56,7 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideDemand:
     """What a move asks of one side of one broker, in bytes and bytes/s, and the rate that fits."""
 
     broker_id: int
@@ -64,7 +64,7 @@ class Side:
     size_bytes: int
     floor: float
     other: float
-    advised: Advised
+    advised: RateAdvice
 
     def seconds(self, rate: float) -> float | None:
         """How long it takes at a rate; None: at that rate it never ends."""
@@ -80,16 +80,16 @@ class MoveThrottle:
     fits where `most` is None or below `least`. The lists are those of topics, in Kafka's own form.
     """
 
-    sides: tuple[Side, ...]
-    least: float
-    most: float | None
+    sides: tuple[SideDemand, ...]
+    min_rate: float
+    max_rate: float | None
     leader_replicas: Mapping[str, str]
     follower_replicas: Mapping[str, str]
 
     @property
     def fits(self) -> bool:
         """Whether there is a rate at which the move ends and clients do not feel it."""
-        return self.most is not None and self.most > self.least
+        return self.max_rate is not None and self.max_rate > self.min_rate
 
     def seconds(self, rate: float) -> float | None:
         """How long the slowest side takes at a rate; None: it never ends."""
@@ -99,23 +99,23 @@ class MoveThrottle:
 
 
 def move_throttle(
-    partitions: Iterable[Moving], brokers: Mapping[int, Carried], bounds: Bounds
+    partitions: Iterable[PartitionMove], brokers: Mapping[int, BrokerLoad], bounds: RatePolicy
 ) -> MoveThrottle:
     """What the partitions ask of the brokers; of one that is not in `brokers` nothing is known."""
     moving = [partition for partition in partitions if partition.added]
-    sizes, floors = _asked(moving)
+    sizes, floors = _extra_load(moving)
     after = _shifted(moving)
     demands = {key: _demand(brokers, key, floors[key], after[key]) for key in sorted(sizes)}
     sides = tuple(
-        Side(*key, sizes[key], demand.floor, demand.other, advised(demand, None, bounds))
+        SideDemand(*key, sizes[key], demand.floor, demand.other, advise(demand, None, bounds))
         for key, demand in demands.items()
     )
     rates = [side.advised.rate for side in sides]
     known = [rate for rate in rates if rate is not None]
     return MoveThrottle(
         sides=sides,
-        least=max((side.floor for side in sides), default=0.0),
-        most=min(known) if known and len(known) == len(rates) else None,
+        min_rate=max((side.floor for side in sides), default=0.0),
+        max_rate=min(known) if known and len(known) == len(rates) else None,
         leader_replicas=_listed(moving, LEADER),
         follower_replicas=_listed(moving, FOLLOWER),
     )
@@ -124,7 +124,7 @@ def move_throttle(
 _Sides = Mapping[tuple[int, str], float]
 
 
-def _asked(moving: Iterable[Moving]) -> tuple[Counter[tuple[int, str]], _Sides]:
+def _extra_load(moving: Iterable[PartitionMove]) -> tuple[Counter[tuple[int, str]], _Sides]:
     """Bytes to move, and bytes/s that are charged meanwhile for what is written, by side."""
     sizes: Counter[tuple[int, str]] = Counter()
     floors: defaultdict[tuple[int, str], float] = defaultdict(float)
@@ -138,7 +138,7 @@ def _asked(moving: Iterable[Moving]) -> tuple[Counter[tuple[int, str]], _Sides]:
     return sizes, floors
 
 
-def _shifted(moving: Iterable[Moving]) -> _Sides:
+def _shifted(moving: Iterable[PartitionMove]) -> _Sides:
     """How much more, or less, each side carries of clients and replication once all has moved."""
     more: defaultdict[tuple[int, str], float] = defaultdict(float)
     for of in moving:
@@ -154,15 +154,15 @@ def _shifted(moving: Iterable[Moving]) -> _Sides:
 
 
 def _demand(
-    brokers: Mapping[int, Carried], key: tuple[int, str], floor: float, shifted: float
+    brokers: Mapping[int, BrokerLoad], key: tuple[int, str], floor: float, shifted: float
 ) -> Demand:
     broker_id, side = key
-    carried = brokers.get(broker_id, Carried())
+    carried = brokers.get(broker_id, BrokerLoad())
     now = carried.traffic.get(side, 0.0)
     return Demand(carried.capacity.get(side), max(now, now + shifted), floor)
 
 
-def _listed(moving: Iterable[Moving], side: str) -> dict[str, str]:
+def _listed(moving: Iterable[PartitionMove], side: str) -> dict[str, str]:
     """Topic -> its throttled replicas: as the leader any replica of now, as followers the added."""
     listed: defaultdict[str, list[str]] = defaultdict(list)
     for of in moving:

@@ -15,7 +15,7 @@ ADDRESS, CLIENT_ID = "client_address", "client_id"
 COLUMNS = (ADDRESS, CLIENT_ID)
 SCOPE_NAME = "scope_name"
 """The key under which the name of an OTLP scope is told."""
-LEAST_KEY_BYTES = 32
+MIN_KEY_BYTES = 32
 _MARK = "hmac"
 _HEX_DIGITS = 24
 _PSEUDONYM = re.compile(rf"{_MARK}\.[a-z0-9]{{1,16}}\.[0-9a-f]{{{_HEX_DIGITS}}}")
@@ -57,7 +57,7 @@ class Pseudonyms:
     key_id: str
     hidden: frozenset[str] = frozenset(COLUMNS)
 
-    def of(self, column: str, text: str) -> str:
+    def pseudonym(self, column: str, text: str) -> str:
         """The pseudonym of a text of a column; the empty text names nobody and stays."""
         if not text or column not in self.hidden:
             return text
@@ -69,14 +69,14 @@ class Pseudonyms:
     def member_id(self, text: str) -> str:
         """A group member id with its client id hidden; the UUID behind it stays."""
         parts = _MEMBER.fullmatch(text)
-        return self.of(CLIENT_ID, parts[1]) + parts[2] if parts else text
+        return self.pseudonym(CLIENT_ID, parts[1]) + parts[2] if parts else text
 
     def connection_id(self, text: str) -> str:
         """Kafka's connection id with the client's address hidden; all of it in another form."""
         parts = _CONNECTION.fullmatch(text)
         if parts is None:
-            return self.of(ADDRESS, text)
-        return parts[1] + self.of(ADDRESS, parts[2]) + parts[3]
+            return self.pseudonym(ADDRESS, text)
+        return parts[1] + self.pseudonym(ADDRESS, parts[2]) + parts[3]
 
     def match(self, text: str) -> str:
         """A `match` of a client-metrics resource (KIP-714) with what it says of a client hidden.
@@ -88,15 +88,15 @@ class Pseudonyms:
     def _entry(self, entry: str) -> str:
         name, equals, pattern = entry.partition("=")
         if name.strip() in _SELECTORS:
-            return f"{name}{equals}{self.of(_SELECTORS[name.strip()], pattern.strip())}"
+            return f"{name}{equals}{self.pseudonym(_SELECTORS[name.strip()], pattern.strip())}"
         if name.strip() in _SHOWN_SELECTORS or CLIENT_ID not in self.hidden:
             return entry
-        return self.of(CLIENT_ID, entry.strip())
+        return self.pseudonym(CLIENT_ID, entry.strip())
 
     def config(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """A row of client_quotas, or of configs of client-metrics, with clients hidden."""
         changed = {
-            name: self.of(column, row[name])
+            name: self.pseudonym(column, row[name])
             for name, column in _ENTITY_COLUMNS.items()
             if row.get(name)
         }
@@ -110,10 +110,10 @@ class Pseudonyms:
             return self.member_id(text)
         if key in _OF_CLIENT_KEYS:
             parts = _OF_CLIENT.fullmatch(text)
-            return self.of(CLIENT_ID, parts[1]) + parts[2] if parts else text
+            return self.pseudonym(CLIENT_ID, parts[1]) + parts[2] if parts else text
         if key in _CONNECTION_KEYS:
             return self.connection_id(text)
-        return self.of(_KEYS[key], text) if key in _KEYS else text
+        return self.pseudonym(_KEYS[key], text) if key in _KEYS else text
 
 
 def is_pseudonym(text: str | None) -> bool:

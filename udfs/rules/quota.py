@@ -26,7 +26,7 @@ LEVELS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class QuotaEntity:
     """Whom a quota was set for, as Kafka's admin tools name it: a default part has no name."""
 
     user: str | None = None
@@ -36,7 +36,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class EffectiveQuota:
     """A quota in force: its level (1 to 8), its value, and the bucket it is counted on.
 
     Everybody with the same `bucket_user` and `bucket_client_id` at a broker shares the quota; None
@@ -49,7 +49,9 @@ class Limit:
     bucket_client_id: str | None
 
 
-def effective(quotas: Mapping[Entity, float], user: str, client_id: str) -> Limit | None:
+def effective(
+    quotas: Mapping[QuotaEntity, float], user: str, client_id: str
+) -> EffectiveQuota | None:
     """The quota that holds a client, by its user's name and its client id; None: unlimited.
 
     A client without a client id ("") is held by quotas of users alone: to Kafka an empty name is
@@ -59,7 +61,7 @@ def effective(quotas: Mapping[Entity, float], user: str, client_id: str) -> Limi
         if not client_id and of_client_id != ANY:
             continue
         quota = quotas.get(
-            Entity(
+            QuotaEntity(
                 user=user if of_user == NAMED else None,
                 is_default_user=of_user == DEFAULT,
                 client_id=client_id if of_client_id == NAMED else None,
@@ -67,7 +69,7 @@ def effective(quotas: Mapping[Entity, float], user: str, client_id: str) -> Limi
             )
         )
         if quota is not None:
-            return Limit(
+            return EffectiveQuota(
                 level,
                 quota,
                 bucket_user=None if of_user == ANY else user,
@@ -77,7 +79,7 @@ def effective(quotas: Mapping[Entity, float], user: str, client_id: str) -> Limi
 
 
 HEADROOM = 0.25
-MOST_STEP = 2.0
+MAX_STEP_FACTOR = 2.0
 """No step more than doubles a quota: what a throttled client would send without it is unknown."""
 
 
@@ -90,8 +92,8 @@ def raised(limit: float, bucket_usage: float, throttled_share: float) -> float:
     """
     wanted = max(bucket_usage, limit) * (1 + HEADROOM)
     if throttled_share > 1 / 2:
-        wanted = limit * MOST_STEP
-    return _rounded_up(min(wanted, limit * MOST_STEP))
+        wanted = limit * MAX_STEP_FACTOR
+    return _rounded_up(min(wanted, limit * MAX_STEP_FACTOR))
 
 
 def _rounded_up(value: float) -> float:

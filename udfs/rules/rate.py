@@ -48,7 +48,7 @@ class Rate:
         total = 0.0
         for sample in self._samples:  # not sum(): from Python 3.12 on it rounds unlike Java
             total += sample.total
-        return total / (self._span_ms(time_ms) / 1_000)
+        return total / (self._elapsed_window_ms(time_ms) / 1_000)
 
     def _begin_sample(self, time_ms: int) -> None:
         """One slot more than windows: the oldest may still overlap the span that is measured."""
@@ -68,7 +68,7 @@ class Rate:
         """Since the oldest sample began; negative where the clock fell back behind it."""
         return time_ms - min(sample.start_ms for sample in self._samples)
 
-    def _span_ms(self, time_ms: int) -> int:
+    def _elapsed_window_ms(self, time_ms: int) -> int:
         """What a sum is divided by: never under `num_windows - 1` whole windows.
 
         A young series has lived through few windows; those it lacks count as empty ones, so
@@ -87,7 +87,7 @@ class SimpleRate(Rate):
     so the rate is true after one window where `Rate` needs all of them.
     """
 
-    def _span_ms(self, time_ms: int) -> int:
+    def _elapsed_window_ms(self, time_ms: int) -> int:
         return max(self._elapsed_ms(time_ms), self._window_ms)
 
 

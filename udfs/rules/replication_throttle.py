@@ -27,7 +27,7 @@ NOT_REPLICATING = "not_replicating"
 IN_ISR = "in_isr"
 FOLLOWER_CAUGHT_UP = "follower_caught_up"
 UNDER_RATE = "under_rate"
-NOTHING_HELD_BACK = "nothing_held_back"
+NO_STALLED_FETCHES = "nothing_held_back"
 LIST_UNKNOWN, RATE_UNKNOWN, ISR_UNKNOWN, LAG_UNKNOWN = (
     "list_unknown",
     "rate_unknown",
@@ -41,7 +41,7 @@ seconds, and may be one sample off the broker's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Replication:
+class ReplicationSide:
     """What is known of one side of a partition's replication between two brokers.
 
     `is_replicating`: the follower fetched the partition from the leader; `has_other_leader`: it was
@@ -54,17 +54,17 @@ class Replication:
     is_listed: bool | None
     rate: float | None
     rate_source: str | None
-    is_broker_gone: bool = False
+    is_broker_removed: bool = False
     is_replicating: bool = True
     has_other_leader: bool = False
     is_in_sync: bool | None = None
     is_lagging: bool | None = None
     peak_rate: float = 0.0
-    held_back: int = 0
+    stalled_fetches: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ThrottleState:
     """Whether a throttle would hold back once its rate is reached, whether it does, and why not."""
 
     is_effective: bool | None
@@ -72,20 +72,22 @@ class State:
     reason: str | None = None
 
 
-def state(of: Replication) -> State:
+def state(replication: ReplicationSide) -> ThrottleState:
     """What a throttle does to one side of a replication."""
-    reason = _why_not_set(of) or _why_not_there(of) or _why_not_needed(of)
+    reason = (
+        _why_not_set(replication) or _why_not_there(replication) or _why_not_needed(replication)
+    )
     if reason is not None:
         is_held = None if reason.endswith("_unknown") else False
-        return State(is_held, is_held, reason)
-    if of.peak_rate < NEAR * (of.rate or 0.0):
-        return State(True, False, UNDER_RATE)
-    if of.held_back == 0:
-        return State(True, False, NOTHING_HELD_BACK)
-    return State(True, True)
+        return ThrottleState(is_held, is_held, reason)
+    if replication.peak_rate < NEAR * (replication.rate or 0.0):
+        return ThrottleState(True, False, UNDER_RATE)
+    if replication.stalled_fetches == 0:
+        return ThrottleState(True, False, NO_STALLED_FETCHES)
+    return ThrottleState(True, True)
 
 
-def _why_not_set(of: Replication) -> str | None:
+def _why_not_set(of: ReplicationSide) -> str | None:
     is_rated = of.rate_source in (DYNAMIC_BROKER, DYNAMIC_DEFAULT)
     if of.is_listed is None:
         return LIST_UNKNOWN
@@ -98,15 +100,15 @@ def _why_not_set(of: Replication) -> str | None:
     return None if is_rated else LIST_WITHOUT_RATE
 
 
-def _why_not_there(of: Replication) -> str | None:
-    if of.is_broker_gone:
+def _why_not_there(of: ReplicationSide) -> str | None:
+    if of.is_broker_removed:
         return BROKER_GONE
     if of.is_replicating:
         return None
     return NOT_LEADER if of.side == LEADER and of.has_other_leader else NOT_REPLICATING
 
 
-def _why_not_needed(of: Replication) -> str | None:
+def _why_not_needed(of: ReplicationSide) -> str | None:
     if of.side == LEADER:
         return {True: IN_ISR, False: None, None: ISR_UNKNOWN}[of.is_in_sync]
     return {True: None, False: FOLLOWER_CAUGHT_UP, None: LAG_UNKNOWN}[of.is_lagging]

@@ -21,7 +21,7 @@ def hidden_body(text: str, pseudonyms: Pseudonyms, plain: Plain) -> str:
     """
     try:
         body = json.loads(text)
-        own = {text: pseudonyms.of(column, text) for column, text in plain.items() if text}
+        own = {text: pseudonyms.pseudonym(column, text) for column, text in plain.items() if text}
         walk = _Walk(pseudonyms, plain, own)
         walked = walk.node("", body)
         if walk.hidden and _CITES in text:
@@ -52,7 +52,7 @@ class _Walk:
         column = _ENTITIES.get(str(node.get("entityType")))
         for name in _ENTITY_NAMES if column else ():
             if isinstance(node.get(name), str):
-                hidden = self.pseudonyms.of(str(column), node[name])
+                hidden = self.pseudonyms.pseudonym(str(column), node[name])
                 walked[name] = self._changed(node[name], hidden)
         if node.get("name") == MATCH and isinstance(node.get("value"), str):
             walked["value"] = self._match(node["value"])
@@ -66,7 +66,7 @@ class _Walk:
 
     def _text(self, key: str, text: str) -> str:
         named = next((column for column, own in self.plain.items() if own and own == text), None)
-        return self.pseudonyms.of(named, text) if named else self.pseudonyms.tag(key, text)
+        return self.pseudonyms.pseudonym(named, text) if named else self.pseudonyms.tag(key, text)
 
     def _changed(self, text: str, hidden: str) -> str:
         if hidden != text:

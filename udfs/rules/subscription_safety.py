@@ -23,14 +23,16 @@ _BY_KIND = {
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveClient:
     """A client that is there now; `kind` is producer or consumer where its metrics tell."""
 
     client: Client
     kind: str | None = None
 
 
-def harm(before: Iterable[Subscription], after: Iterable[Subscription], live: Live) -> str | None:
+def harm(
+    before: Iterable[Subscription], after: Iterable[Subscription], live: LiveClient
+) -> str | None:
     """Why going from one set of resources to the other could harm this client; None if it cannot.
 
     librdkafka before 2.5.3 crashes, and before 2.10.1 is disconnected at every push, when it is

@@ -6,7 +6,7 @@ written at (replication would fall ever further behind), and in steps that canno
 
 from dataclasses import dataclass
 
-LEAST_RATE = 1_000_000.0
+MIN_RATE = 1_000_000.0
 """Bytes/s under which brokers do not measure well (QuotaConfig: "for accurate behaviour")."""
 
 HEADROOM = "headroom"
@@ -48,7 +48,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CurrentRate:
     """The rate that is set, in bytes/s, and for how long."""
 
     rate: float
@@ -56,57 +56,63 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RatePolicy:
     """How near the capacity, how large a step, and how often (conf)."""
 
     share: float = 0.9
     hysteresis: float = 0.1
-    most_step: float = 2.0
-    hold_s: float = 180.0
+    max_step_factor: float = 2.0
+    cooldown_s: float = 180.0
 
 
 @dataclass(frozen=True, slots=True)
-class Advised:
+class RateAdvice:
     """A rate in bytes/s and why; None: none can be advised."""
 
     rate: float | None
     reason: str
 
 
-def advised(demand: Demand, standing: Standing | None, bounds: Bounds) -> Advised:
+def advise(demand: Demand, current: CurrentRate | None, bounds: RatePolicy) -> RateAdvice:
     """The rate to set now; without a `standing` one, to begin with."""
     if demand.capacity is None:
-        return Advised(None, CAPACITY_UNKNOWN)
-    floor = max(demand.floor, LEAST_RATE)
+        return RateAdvice(None, CAPACITY_UNKNOWN)
+    floor = max(demand.floor, MIN_RATE)
     most = bounds.share * (demand.capacity - demand.other)
     if floor > demand.capacity - demand.other:
-        return Advised(None, FLOOR_EXCEEDS_CAPACITY if demand.are_clients_well else OVERLOADED)
-    wanted = Advised(most, HEADROOM) if most > floor else Advised(floor, FLOOR)
-    if standing is None:
+        return RateAdvice(None, FLOOR_EXCEEDS_CAPACITY if demand.are_clients_well else OVERLOADED)
+    wanted = RateAdvice(most, HEADROOM) if most > floor else RateAdvice(floor, FLOOR)
+    if current is None:
         return wanted
-    if standing.rate < floor:  # replication falls behind: neither a step nor a hold keeps it there
+    if current.rate < floor:  # replication falls behind: neither a step nor a hold keeps it there
         # At the floor it would keep up and never come nearer.
-        nearer = min(max(most, floor), floor * bounds.most_step)
-        return Advised(nearer if demand.are_clients_well else floor, FLOOR)
+        nearer = min(max(most, floor), floor * bounds.max_step_factor)
+        return RateAdvice(nearer if demand.are_clients_well else floor, FLOOR)
     if not demand.are_clients_well:
-        return _relief(most, floor, standing, bounds)
-    return _step(wanted, floor, standing, bounds)
+        return _relief(most, floor, current, bounds)
+    return _step(wanted, floor, current, bounds)
 
 
-def _relief(target: float, floor: float, standing: Standing, bounds: Bounds) -> Advised:
+def _relief(target: float, floor: float, standing: CurrentRate, bounds: RatePolicy) -> RateAdvice:
     # Where what is left says how much less, no more than that: clients are well again sooner, and
     # the rate need not come back up.
-    least = max(floor, standing.rate / bounds.most_step)
+    least = max(floor, standing.rate / bounds.max_step_factor)
     lower = max(target, least) if target < standing.rate else least
-    return Advised(lower, CLIENTS_SUFFER) if lower < standing.rate else Advised(standing.rate, KEPT)
+    return (
+        RateAdvice(lower, CLIENTS_SUFFER)
+        if lower < standing.rate
+        else RateAdvice(standing.rate, KEPT)
+    )
 
 
-def _step(wanted: Advised, floor: float, standing: Standing, bounds: Bounds) -> Advised:
+def _step(
+    wanted: RateAdvice, floor: float, standing: CurrentRate, bounds: RatePolicy
+) -> RateAdvice:
     assert wanted.rate is not None
     now, target, reason = standing.rate, wanted.rate, wanted.reason
-    if standing.since_s < bounds.hold_s:
-        return Advised(now, HELD)
+    if standing.since_s < bounds.cooldown_s:
+        return RateAdvice(now, HELD)
     if abs(target - now) < bounds.hysteresis * now:
-        return Advised(now, KEPT)
-    bounded = min(max(target, now / bounds.most_step, floor), now * bounds.most_step)
-    return Advised(bounded, reason if bounded == target else STEP_BOUND)
+        return RateAdvice(now, KEPT)
+    bounded = min(max(target, now / bounds.max_step_factor, floor), now * bounds.max_step_factor)
+    return RateAdvice(bounded, reason if bounded == target else STEP_BOUND)

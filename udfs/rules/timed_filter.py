@@ -20,7 +20,7 @@ class BloomShape:
 
     @classmethod
     @cache
-    def of(cls, expected_items: int, false_positive_rate: float) -> Self:
+    def for_capacity(cls, expected_items: int, false_positive_rate: float) -> Self:
         """The least filter that keeps the rate at `expected_items` values, by Bloom's formulas."""
         if expected_items < 1:
             raise ValueError(f"expected_items must be at least 1, got {expected_items}")
@@ -65,18 +65,18 @@ class TimedBloomFilter:
     a late sighting is put into the newest of them. Memory is two filters, however many ids.
     """
 
-    __slots__ = ("_begin_ms", "_newest", "_previous", "_shape", "_turn_ms", "_window_ms")
+    __slots__ = ("_begin_ms", "_newest", "_previous", "_rotation_ms", "_shape", "_window_ms")
 
     def __init__(self, expected_items: int, false_positive_rate: float, window_ms: int) -> None:
         """Have seen nothing; `false_positive_rate` holds up to `expected_items` ids a window."""
         if window_ms < 1:
             raise ValueError(f"window_ms must be at least 1, got {window_ms}")
-        self._shape = BloomShape.of(expected_items, false_positive_rate)
+        self._shape = BloomShape.for_capacity(expected_items, false_positive_rate)
         self._window_ms = window_ms
         self._newest = bytearray()
         self._previous: bytearray | None = None
         self._begin_ms = -math.inf
-        self._turn_ms = -math.inf
+        self._rotation_ms = -math.inf
 
     def put(self, value: int, time_ms: int) -> None:
         """Remember that `value`, a 64-bit id, was seen at `time_ms`."""
@@ -84,8 +84,8 @@ class TimedBloomFilter:
 
     def might_contain(self, value: int, time_ms: int) -> bool:
         """Whether `value` was seen lately: never wrongly no, rarely wrongly yes."""
-        if time_ms >= self._turn_ms:
-            self._turn(time_ms)
+        if time_ms >= self._rotation_ms:
+            self._rotate(time_ms)
         positions = self._shape.positions(value)
         if _all_set(self._newest, positions):
             return True
@@ -93,8 +93,8 @@ class TimedBloomFilter:
 
     def first_sighting(self, value: int, time_ms: int) -> bool:
         """Put `value` and tell whether it had not been seen: two answers for one hash."""
-        if time_ms >= self._turn_ms:
-            self._turn(time_ms)
+        if time_ms >= self._rotation_ms:
+            self._rotate(time_ms)
         positions = self._shape.positions(value)
         newest = self._newest
         if _all_set(newest, positions):
@@ -103,7 +103,7 @@ class TimedBloomFilter:
             newest[position >> 3] |= 1 << (position & 7)
         return self._previous is None or not _all_set(self._previous, positions)
 
-    def _turn(self, time_ms: int) -> None:
+    def _rotate(self, time_ms: int) -> None:
         """Begin and dispose of filters as of `time_ms`, and set when that is due again."""
         begin_ms = time_ms - time_ms % self._window_ms
         if begin_ms > self._begin_ms:
@@ -112,10 +112,10 @@ class TimedBloomFilter:
             self._newest = bytearray((self._shape.bits + 7) // 8)
             self._begin_ms = begin_ms
         if 2 * (time_ms - begin_ms) < self._window_ms:
-            self._turn_ms = begin_ms + (self._window_ms + 1) // 2
+            self._rotation_ms = begin_ms + (self._window_ms + 1) // 2
         else:
             self._previous = None
-            self._turn_ms = begin_ms + self._window_ms
+            self._rotation_ms = begin_ms + self._window_ms
 
 
 def _all_set(bits: bytearray, positions: list[int]) -> bool:

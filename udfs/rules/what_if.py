@@ -12,20 +12,20 @@ from quotaflow.udfs.rules.rate import TokenBucket
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class ReplayQuota:
     """A `producer_ids_rate` (KIP-936): ids per second, saved up for all windows."""
 
     ids_per_s: float
     num_windows: int = 11
     window_ms: int = 1_000
 
-    def bucket(self) -> TokenBucket:
+    def token_bucket(self) -> TokenBucket:
         """A bucket of this quota, full."""
         return TokenBucket(self.ids_per_s, self.num_windows, self.window_ms)
 
 
 @dataclass(slots=True)
-class Outcome:
+class ReplayOutcome:
     """What a quota did to one source of new ids; times in ms.
 
     `late_ms` is how much later than it wanted its last id came. `is_innocent`: it was made to
@@ -40,7 +40,7 @@ class Outcome:
     is_innocent: bool = False
 
 
-def replay(arrivals: Mapping[str, Iterable[int]], quota: Quota) -> dict[str, Outcome]:
+def replay(arrivals: Mapping[str, Iterable[int]], quota: ReplayQuota) -> dict[str, ReplayOutcome]:
     """What `quota` does to sources that share it; `arrivals`: when each wanted its ids, in ms.
 
     A source gets one id at a time: an id that leaves the bucket in debt is answered when the debt
@@ -55,19 +55,19 @@ def replay(arrivals: Mapping[str, Iterable[int]], quota: Quota) -> dict[str, Out
 
 
 @dataclass(order=True, slots=True)
-class _Turn:
+class _QueuedRequest:
     """The next id of a source: when it is asked for."""
 
     time_ms: int
     source: str
-    wanted: list[int] = field(compare=False)
+    requested_ms: list[int] = field(compare=False)
     at: int = field(default=0, compare=False)
 
 
-def _shared(arrivals: Mapping[str, Iterable[int]], quota: Quota) -> dict[str, Outcome]:
-    bucket, outcomes = quota.bucket(), {source: Outcome() for source in arrivals}
+def _shared(arrivals: Mapping[str, Iterable[int]], quota: ReplayQuota) -> dict[str, ReplayOutcome]:
+    bucket, outcomes = quota.token_bucket(), {source: ReplayOutcome() for source in arrivals}
     lists = {source: sorted(times) for source, times in arrivals.items()}
-    turns = [_Turn(times[0], source, times) for source, times in lists.items() if times]
+    turns = [_QueuedRequest(times[0], source, times) for source, times in lists.items() if times]
     heapq.heapify(turns)
     while turns:
         turn = heapq.heappop(turns)
@@ -76,15 +76,15 @@ def _shared(arrivals: Mapping[str, Iterable[int]], quota: Quota) -> dict[str, Ou
         throttle_ms = max(round(owed_s * 1_000), 0)
         _count(outcomes[turn.source], turn, throttle_ms)
         turn.at += 1
-        if turn.at < len(turn.wanted):
-            turn.time_ms = max(turn.wanted[turn.at], turn.time_ms + throttle_ms)
+        if turn.at < len(turn.requested_ms):
+            turn.time_ms = max(turn.requested_ms[turn.at], turn.time_ms + throttle_ms)
             heapq.heappush(turns, turn)
     return outcomes
 
 
-def _count(outcome: Outcome, turn: _Turn, throttle_ms: int) -> None:
+def _count(outcome: ReplayOutcome, turn: _QueuedRequest, throttle_ms: int) -> None:
     outcome.ids += 1
     outcome.throttled_ids += throttle_ms > 0
     outcome.throttle_time_ms += throttle_ms
     outcome.longest_throttle_ms = max(outcome.longest_throttle_ms, throttle_ms)
-    outcome.late_ms = turn.time_ms + throttle_ms - turn.wanted[turn.at]
+    outcome.late_ms = turn.time_ms + throttle_ms - turn.requested_ms[turn.at]

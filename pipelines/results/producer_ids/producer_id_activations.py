@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.config import ProducerIds
-from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.config import ProducerIdsSection
+from quotaflow.pipelines.incremental.result import LookupTable, Result, RuleInputs
 from quotaflow.pipelines.results.producer_ids.producer_id_tokens import MILLI, quota_milli
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES, PRODUCER_ID_USES
 from quotaflow.schemas.tables.snapshots import ACTIVE_PRODUCERS
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
 _LOG_MAY_LAG_S = 86_400
 
 
-def result(conf: ProducerIds) -> Result:
+def result(conf: ProducerIdsSection) -> Result:
     """The result as the driver takes it; all of history says whether an id is new."""
     return Result(
         table=PRODUCER_ID_RATES,
         facts=ACTIVE_PRODUCERS,
         bucket_s=60,
         lookback_s=0,
-        shaped=lambda held: held,
+        prepare=lambda held: held,
         compute=partial(activations, conf=conf),
-        context=(
-            Context(ACTIVE_PRODUCERS, valid_from=None),
-            Context(PRODUCER_ID_USES, valid_from=None),
+        lookups=(
+            LookupTable(ACTIVE_PRODUCERS, valid_from=None),
+            LookupTable(PRODUCER_ID_USES, valid_from=None),
         ),
-        trails_s=_LOG_MAY_LAG_S,
+        lookahead_s=_LOG_MAY_LAG_S,
         scope="kind = 'activation'",
     )
 
 
-def activations(known: Known, *, conf: ProducerIds) -> "DataFrame":
+def activations(inputs: RuleInputs, *, conf: ProducerIdsSection) -> "DataFrame":
     """Changes of `active_producers` to rows of the table."""
-    held = known.context[ACTIVE_PRODUCERS.name]
-    owners = _owners(known.context[PRODUCER_ID_USES.name])
+    held = inputs.lookups[ACTIVE_PRODUCERS.name]
+    owners = _owners(inputs.lookups[PRODUCER_ID_USES.name])
     counted = (
         held.where("NOT is_removed")
         .groupBy("cluster_id", "broker_id", "producer_id")

@@ -11,15 +11,15 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.config import ProducerIds
+from quotaflow.pipelines.config import ProducerIdsSection
 from quotaflow.pipelines.config.quotas import LEAST_IDS_PER_S, MOST_IDS_PER_S
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results.producer_ids.producer_id_tokens import (
     FULL_AGAIN_S,
     KEY,
     MILLI,
-    span_s,
+    rate_period_s,
     throttle_time_ms,
     with_tokens,
 )
@@ -36,7 +36,7 @@ _SIGHTINGS = ", ".join(f"{f.name} {sql_type(f.type)}" for f in producer_ids.SIGH
 _FLAGGED = f"{_SIGHTINGS}, is_new_exact BOOLEAN, is_new BOOLEAN"
 
 
-def result(conf: ProducerIds) -> Result:
+def result(conf: ProducerIdsSection) -> Result:
     """The result as the driver takes it; raises ConfigError for a quota out of bounds."""
     for user, quota in [("everybody else", conf.default_quota_per_s), *conf.quotas.items()]:
         if not LEAST_IDS_PER_S <= quota <= MOST_IDS_PER_S:
@@ -49,13 +49,13 @@ def result(conf: ProducerIds) -> Result:
         table=PRODUCER_ID_RATES,
         facts=REQUESTS,
         bucket_s=60,
-        lookback_s=memory_s + span_s(conf),
-        concerns=is_sighting,
-        shaped=sightings,
+        lookback_s=memory_s + rate_period_s(conf),
+        is_relevant=is_sighting,
+        prepare=sightings,
         compute=partial(rates, conf=conf),
         carry_s=FULL_AGAIN_S,
         carry_key=tuple(KEY),
-        warm_up_s=span_s(conf),
+        warm_up_s=rate_period_s(conf),
         scope="kind = 'allocation'",
     )
 
@@ -82,13 +82,13 @@ def sightings(requests: "DataFrame") -> "DataFrame":
     )
 
 
-def rates(known: Known, *, conf: ProducerIds) -> "DataFrame":
+def rates(inputs: RuleInputs, *, conf: ProducerIdsSection) -> "DataFrame":
     """Sightings to rows of the table; those before `known.since` are only remembered."""
-    seconds = _per_second(_flagged(known.facts, conf), conf)
-    if known.since is not None:
-        seconds = _since(seconds, int(known.since.timestamp()))
+    seconds = _per_second(_flagged(inputs.facts, conf), conf)
+    if inputs.since is not None:
+        seconds = _since(seconds, int(inputs.since.timestamp()))
     return (
-        _felt(_changes(with_tokens(seconds, known.before, conf)), conf)
+        _felt(_changes(with_tokens(seconds, inputs.carried_rows, conf)), conf)
         .withColumns(
             {
                 "event_time": F.timestamp_seconds("second"),
@@ -103,7 +103,7 @@ def rates(known: Known, *, conf: ProducerIds) -> "DataFrame":
     )
 
 
-def _flagged(seen: "DataFrame", conf: ProducerIds) -> "DataFrame":
+def _flagged(seen: "DataFrame", conf: ProducerIdsSection) -> "DataFrame":
     flag = producer_ids.flag_new_ids(
         conf.filter_items, conf.filter_false_positive_rate, conf.filter_window_ms
     )
@@ -126,10 +126,10 @@ def _is_new_exact(window_ms: int) -> Column:
     return ~F.coalesce(known, F.lit(False))
 
 
-def _per_second(flagged: "DataFrame", conf: ProducerIds) -> "DataFrame":
+def _per_second(flagged: "DataFrame", conf: ProducerIdsSection) -> "DataFrame":
     """Seconds that have sightings, each with the last second that feels them."""
     window_s = conf.window_ms // 1_000
-    felt_to = F.floor(F.col("second") / window_s) * window_s + F.lit(span_s(conf) - 1)
+    felt_to = F.floor(F.col("second") / window_s) * window_s + F.lit(rate_period_s(conf) - 1)
     # Partitioned by KEY alone, so that every step from here on needs no further shuffle.
     return (
         flagged.repartition(*KEY)
@@ -181,7 +181,7 @@ def _changes(seconds: "DataFrame") -> "DataFrame":
     )
 
 
-def _felt(changes: "DataFrame", conf: ProducerIds) -> "DataFrame":
+def _felt(changes: "DataFrame", conf: ProducerIdsSection) -> "DataFrame":
     """A row for each second that feels sightings: from one change to the next."""
     run = Window.partitionBy(*KEY).orderBy("second")
     sums = {name: F.sum(name).over(run) for name in ("felt_ids", "felt", "waits_ms", "waits")}
@@ -197,10 +197,11 @@ def _felt(changes: "DataFrame", conf: ProducerIds) -> "DataFrame":
         *KEY,
         F.col("at").alias("second"),
         "quota_milli",
-        (F.col("felt_ids") / F.lit(float(span_s(conf)))).alias("rate_per_s"),
+        (F.col("felt_ids") / F.lit(float(rate_period_s(conf)))).alias("rate_per_s"),
         *(F.when(own, F.col(name)).otherwise(zero).alias(name) for name in _COUNTED),
         F.least(
-            F.lit(span_s(conf)) * F.col("quota_milli"), F.col("bucket.tokens_milli") + refilled
+            F.lit(rate_period_s(conf)) * F.col("quota_milli"),
+            F.col("bucket.tokens_milli") + refilled,
         ).alias("tokens_milli"),
         F.coalesce(F.try_divide("waits_ms", "waits"), F.lit(0.0)).alias("throttle_time_avg_ms"),
     )

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.config import ProducerIds
+from quotaflow.pipelines.config import ProducerIdsSection
 from quotaflow.udfs import producer_ids
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ FULL_AGAIN_S = 86_400
 MILLI = 1_000
 
 
-def span_s(conf: ProducerIds) -> int:
+def rate_period_s(conf: ProducerIdsSection) -> int:
     """How long new ids are felt: what burst the bucket holds, and what a rate is taken over."""
     return conf.num_windows * conf.window_ms // 1_000
 
 
-def quota_milli(conf: ProducerIds) -> Column:
+def quota_milli(conf: ProducerIdsSection) -> Column:
     """The quota of column `principal`, in thousandths of an id per second."""
     default = F.lit(round(conf.default_quota_per_s * MILLI)).cast("bigint")
     own = [F.lit(x) for user, q in conf.quotas.items() for x in (f"User:{user}", round(q * MILLI))]
@@ -37,13 +37,15 @@ def quota_milli(conf: ProducerIds) -> Column:
     )
 
 
-def with_tokens(seconds: "DataFrame", before: "DataFrame | None", conf: ProducerIds) -> "DataFrame":
+def with_tokens(
+    seconds: "DataFrame", before: "DataFrame | None", conf: ProducerIdsSection
+) -> "DataFrame":
     """Kafka's TokenBucket over aligned seconds, as a running sum and a running minimum.
 
     tokens(i) = min(burst, tokens(i-1) + quota x gap) - new(i) unrolls to
     quota x t(i) - N(i) + min over j <= i of (burst + N(j-1) - quota x t(j)), N the sum of new.
     """
-    start_milli = F.lit(span_s(conf)) * F.col("quota_milli")
+    start_milli = F.lit(rate_period_s(conf)) * F.col("quota_milli")
     rows = seconds.withColumn("carried_milli", F.lit(None).cast("bigint"))
     if before is not None:
         rows = rows.unionByName(_carried(before), allowMissingColumns=True)

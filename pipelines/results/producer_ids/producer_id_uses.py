@@ -6,7 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results.weights import count
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_USES
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _BUCKET_S = 60
-_WHO = ("cluster_id", "principal", "client_id", "client_address")
+_CLIENT_COLUMNS = ("cluster_id", "principal", "client_id", "client_address")
 _USE = (
     *("broker_id", "client_software_name", "client_software_version"),
     *("transactional_id", "producer_id"),
 )
-_READ = (*_WHO, *_USE, "api", "producer_epoch", "event_time", "weight")
+_READ = (*_CLIENT_COLUMNS, *_USE, "api", "producer_epoch", "event_time", "weight")
 # Numbers, and what looks random: hex of eight and more, as in UUIDs and hashes of pods.
 _VARIABLE = r"(?i)\b[0-9a-f]{8,}\b|\d+"
 _PATTERN_CHARS = 200
@@ -33,26 +33,26 @@ def result() -> Result:
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        concerns=shows_or_produces,
-        shaped=lambda requests: requests.select(*_READ),
+        is_relevant=is_use,
+        prepare=lambda requests: requests.select(*_READ),
         compute=uses,
     )
 
 
-def shows_or_produces() -> Column:
+def is_use() -> Column:
     """Whether a request shows a producer id, or is PRODUCE, and the broker did not refuse it."""
     shows = (F.col("producer_id") >= 0) | (F.col("api") == "PRODUCE")
     return shows & (F.coalesce(F.col("error_code"), F.lit(0)) == 0)
 
 
-def uses(known: Known) -> "DataFrame":
+def uses(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table."""
     minute = F.floor(F.unix_seconds("event_time") / _BUCKET_S) * _BUCKET_S
-    in_minute = Window.partitionBy(*_WHO, "minute")
+    in_minute = Window.partitionBy(*_CLIENT_COLUMNS, "minute")
     was_given = F.sum("allocations").over(in_minute) > 0
     return (
-        known.facts.withColumn("minute", minute)
-        .groupBy(*_WHO, "minute", *_USE)
+        inputs.facts.withColumn("minute", minute)
+        .groupBy(*_CLIENT_COLUMNS, "minute", *_USE)
         .agg(
             F.max("producer_epoch").alias("producer_epoch"),
             F.min("event_time").alias("first_seen"),

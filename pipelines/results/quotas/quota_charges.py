@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results.as_of import histories, standing
+from quotaflow.pipelines.results.as_of import histories, in_force
 from quotaflow.pipelines.results.weights import count, weight
 
 if TYPE_CHECKING:
@@ -67,15 +67,15 @@ def _micros(milliseconds: str, times: Column) -> Column:
 
 
 def charges(
-    requests: "DataFrame", topics: "DataFrame", brokers: "DataFrame", span_s: int
+    requests: "DataFrame", topics: "DataFrame", brokers: "DataFrame", rate_period_s: int
 ) -> "DataFrame":
     """What each client was charged per window and kind of quota, and how its requests fared.
 
     `amount` is in bytes, microseconds of IO threads, or partitions. A request is charged for its
     time and for what it moves, and counted under the latter where there is one.
     """
-    moved = _of_requests(requests, span_s)
-    return moved.unionByName(_of_mutations(requests, topics, brokers, span_s))
+    moved = _of_requests(requests, rate_period_s)
+    return moved.unionByName(_of_mutations(requests, topics, brokers, rate_period_s))
 
 
 def _summed(
@@ -140,12 +140,12 @@ def _of_mutations(
     changed = (
         _each_topic(requests.where(F.col("api").isin(*_MUTATING)))
         .join(counts, ["cluster_id", "name"], "left")
-        .withColumn("partitions", _partitions(standing("event_time")))
+        .withColumn("partitions", _partitions(in_force("event_time")))
         .drop("history", "broker_id")
         .join(controllers, "cluster_id", "left")
         .withColumns(
             {
-                "broker_id": standing("event_time"),
+                "broker_id": in_force("event_time"),
                 "is_uncounted": F.col("is_body_lost") | is_uncounted,
                 "is_first": F.coalesce(F.col("position") == 0, F.lit(True)),
             }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results.as_of import histories, is_changed, standing
+from quotaflow.pipelines.results.as_of import histories, in_force, is_changed
 from quotaflow.udfs.rules.quota import ANY, DEFAULT, LEVELS, NAMED
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def with_limits(windows: "DataFrame", client_quotas: "DataFrame") -> "DataFrame"
     # One column per level: the first that is not null is the limit, and which that is its level.
     # Each is looked up by hash: a client is never held against every quota there is.
     at_level = [f"quota_{level}" for level, _ in enumerate(LEVELS, 1)]
-    found = [F.max(F.when(F.col("level") == n, standing(_END))) for n, _ in enumerate(LEVELS, 1)]
+    found = [F.max(F.when(F.col("level") == n, in_force(_END))) for n, _ in enumerate(LEVELS, 1)]
     changed = F.min(F.when(is_changed(_START, _END), F.col("level"))).alias("changed")
     level, none = F.col("quota_level"), F.lit(len(LEVELS))
     return (
@@ -69,7 +69,7 @@ def with_enforcement(windows: "DataFrame", configs: "DataFrame") -> "DataFrame":
     known = seen.groupBy("cluster_id", "broker_id").agg(F.min("event_time").alias("known_since"))
     told = histories(seen.where("is_set IS NOT NULL"), ["cluster_id", "broker_id"], F.col("is_set"))
     enforcement = (
-        F.when(standing(_END), "callback").when(F.col("known_since") < F.col(_END), "stock")
+        F.when(in_force(_END), "callback").when(F.col("known_since") < F.col(_END), "stock")
     ).otherwise("unknown")
     return (
         windows.join(F.broadcast(known), ["cluster_id", "broker_id"], "left")

@@ -11,8 +11,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.config import Quotas
-from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.incremental.result import LookupTable, Result, RuleInputs
 from quotaflow.pipelines.results.quotas import quota_charges
 from quotaflow.pipelines.results.quotas.quota_charges import REQUEST_TIME
 from quotaflow.pipelines.results.quotas.quota_limits import (
@@ -32,29 +32,29 @@ _MICROS_PER_PER_CENT = 1_000_000 / 100
 """Of a second: a thread at work all the time is at 100 %."""
 
 
-def result(conf: Quotas) -> Result:
+def result(conf: QuotasSection) -> Result:
     """The result as the driver takes it."""
     return Result(
         table=QUOTA_USAGE,
         facts=REQUESTS,
-        bucket_s=conf.span_s,
-        lookback_s=conf.span_s,
-        concerns=quota_charges.is_charged,
-        shaped=quota_charges.charged,
+        bucket_s=conf.rate_period_s,
+        lookback_s=conf.rate_period_s,
+        is_relevant=quota_charges.is_charged,
+        prepare=quota_charges.charged,
         compute=partial(usage, conf=conf),
-        context=(
-            Context(CLIENT_QUOTAS, VALID_FROM),
-            Context(CONFIGS),
-            Context(BROKERS),
-            Context(TOPICS),
+        lookups=(
+            LookupTable(CLIENT_QUOTAS, VALID_FROM),
+            LookupTable(CONFIGS),
+            LookupTable(BROKERS),
+            LookupTable(TOPICS),
         ),
     )
 
 
-def usage(known: Known, *, conf: Quotas) -> "DataFrame":
+def usage(inputs: RuleInputs, *, conf: QuotasSection) -> "DataFrame":
     """Requests, and what is known of quotas, to rows of the table."""
-    of, span_s = known.context, conf.span_s
-    charges = quota_charges.charges(known.facts, of["topics"], of["brokers"], span_s)
+    of, span_s = inputs.lookups, conf.rate_period_s
+    charges = quota_charges.charges(inputs.facts, of["topics"], of["brokers"], span_s)
     window_end = F.timestamp_seconds(F.unix_seconds("event_time") + span_s)
     held = with_limits(charges.withColumn("window_end", window_end), of["client_quotas"])
     return (

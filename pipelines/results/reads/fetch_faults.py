@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.incremental.result import LookupTable, Result, RuleInputs
 from quotaflow.pipelines.results.as_of import with_minute, with_since
 from quotaflow.pipelines.results.reads.fetch_fault_kinds import with_bounds, with_fault
 from quotaflow.pipelines.results.reads.replica_choice import with_leader
@@ -47,17 +47,19 @@ def result() -> Result:
         facts=FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=_BUCKET_S,
-        concerns=is_answered,
-        shaped=lambda fetches: fetches.select(*_READ),
+        is_relevant=is_answered,
+        prepare=lambda fetches: fetches.select(*_READ),
         compute=faults,
-        context=tuple(Context(table, reaches_back=True) for table in (REPLICAS, BROKERS, TOPICS)),
+        lookups=tuple(
+            LookupTable(table, reaches_back=True) for table in (REPLICAS, BROKERS, TOPICS)
+        ),
     )
 
 
-def faults(known: Known) -> "DataFrame":
+def faults(inputs: RuleInputs) -> "DataFrame":
     """Relevant fetches to rows of the table."""
-    of = {name: with_since(changes) for name, changes in known.context.items()}
-    fetches = with_minute(known.facts)
+    of = {name: with_since(changes) for name, changes in inputs.lookups.items()}
+    fetches = with_minute(inputs.facts)
     suspects = _suspects(fetches, of["topics"])
     is_some = ~F.col("is_named") | (F.col("answers") >= rule.LOOP_REDIRECTS)
     found = _counted(suspects).where(is_some).alias("found")

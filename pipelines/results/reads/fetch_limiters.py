@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results.as_of import histories, standing, with_since
+from quotaflow.pipelines.results.as_of import histories, in_force, with_since
 from quotaflow.pipelines.results.quotas.quota_limits import with_limits
 from quotaflow.pipelines.spark.frames import null_safe
 
@@ -79,7 +79,7 @@ def _with_cap(fetches: "DataFrame", configs: "DataFrame") -> "DataFrame":
         )
     )
     known = histories(caps, ["cluster_id", "broker_id"], F.col("cap"), "since")
-    cap = F.coalesce(standing("minute_end"), F.lit(DEFAULT_CAP_BYTES))
+    cap = F.coalesce(in_force("minute_end"), F.lit(DEFAULT_CAP_BYTES))
     return (
         fetches.join(known, ["cluster_id", "broker_id"], "left")
         .withColumn("cap_bytes", cap)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import Quotas
-from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.incremental.result import LookupTable, Result, RuleInputs
 from quotaflow.pipelines.results.as_of import with_minute
 from quotaflow.pipelines.results.quotas.quota_limits import VALID_FROM
 from quotaflow.pipelines.results.reads.fetch_limiters import with_limiters
@@ -34,19 +34,19 @@ _SIZES = 31
 _MOST_OVERSIZED = 10
 
 
-def result(conf: Quotas) -> Result:
+def result(conf: QuotasSection) -> Result:
     """The result as the driver takes it."""
     return Result(
         table=_TABLE,
         facts=FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        shaped=answers,
+        prepare=answers,
         compute=partial(sizes, conf=conf),
-        context=(
-            Context(CONFIGS, reaches_back=True),
-            Context(CLIENT_QUOTAS, VALID_FROM),
-            Context(TOPICS, reaches_back=True),
+        lookups=(
+            LookupTable(CONFIGS, reaches_back=True),
+            LookupTable(CLIENT_QUOTAS, VALID_FROM),
+            LookupTable(TOPICS, reaches_back=True),
         ),
     )
 
@@ -60,11 +60,11 @@ def answers(fetches: "DataFrame") -> "DataFrame":
     )
 
 
-def sizes(known: Known, *, conf: Quotas) -> "DataFrame":
+def sizes(inputs: RuleInputs, *, conf: QuotasSection) -> "DataFrame":
     """Fetches to rows of the table."""
-    fetches = with_minute(known.facts)
-    refill_s = conf.span_s - conf.window_ms // 1_000
-    of = known.context
+    fetches = with_minute(inputs.facts)
+    refill_s = conf.rate_period_s - conf.window_ms // 1_000
+    of = inputs.lookups
     bounded = with_limiters(fetches, of["configs"], of["client_quotas"], refill_s)
     by_answer = _of_answers(bounded).alias("a")
     by_partition = _of_partitions(fetches, of["topics"]).alias("p")
@@ -178,19 +178,19 @@ def _each(fetches: "DataFrame") -> "DataFrame":
     none = (F.lit(0).cast("bigint"), nothing, nothing)
     return (
         answered.where("of.bytes > 0")
-        .select(*of_fetch, F.lit(False).alias("is_starved"), *_of(*_NAME, *_BATCH))
+        .select(*of_fetch, F.lit(False).alias("is_starved"), *_limits(*_NAME, *_BATCH))
         .unionByName(
             left_out.select(
                 *of_fetch,
                 F.lit(True).alias("is_starved"),
-                *_of(*_NAME),
+                *_limits(*_NAME),
                 *(value.alias(name) for name, value in zip(_BATCH, none, strict=True)),
             )
         )
     )
 
 
-def _of(*names: str) -> tuple[Column, ...]:
+def _limits(*names: str) -> tuple[Column, ...]:
     return tuple(F.col(f"of.{name}").alias(name) for name in names)
 
 

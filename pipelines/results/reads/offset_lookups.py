@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.schemas.tables.read_faults import OFFSET_LOOKUPS
 from quotaflow.schemas.tables.requests import REQUESTS
 
@@ -35,7 +35,7 @@ _BODY = """
             `offset`: BIGINT, `endOffset`: BIGINT, `leaderEpoch`: INT>>>>>
 """
 _NAME = "coalesce(t.name, t.topic) as topic, coalesce(p.partitionIndex, p.partition) as partition"
-_ASKED = f"""flatten(transform(body.request.topics, t -> transform(t.partitions,
+_REQUESTED = f"""flatten(transform(body.request.topics, t -> transform(t.partitions,
     p -> struct({_NAME}, p.timestamp as timestamp, p.leaderEpoch as epoch))))"""
 _ANSWERED = f"""flatten(transform(body.response.topics, t -> transform(t.partitions,
     p -> struct({_NAME}, p.errorCode as error_code, p.leaderEpoch as epoch,
@@ -57,8 +57,8 @@ def result() -> Result:
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        concerns=is_asking,
-        shaped=lambda requests: requests.select(*_KEY, "body"),
+        is_relevant=is_asking,
+        prepare=lambda requests: requests.select(*_KEY, "body"),
         compute=lookups,
     )
 
@@ -68,14 +68,14 @@ def is_asking() -> Column:
     return F.col("api").isin(_LIST, _EPOCH)
 
 
-def lookups(known: Known) -> "DataFrame":
+def lookups(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table."""
     replica = F.col("body.request.replicaId")
     last = F.max(F.when(F.col("a.offset").isNotNull(), F.struct("at", "a.offset")))
     return (
-        known.facts.withColumns({"body": F.from_json("body", _BODY), "at": F.col("event_time")})
+        inputs.facts.withColumns({"body": F.from_json("body", _BODY), "at": F.col("event_time")})
         .withColumn("event_time", F.date_trunc("minute", "event_time"))
-        .withColumns({"asked": F.sort_array(F.expr(_ASKED)), "answered": F.expr(_ANSWERED)})
+        .withColumns({"asked": F.sort_array(F.expr(_REQUESTED)), "answered": F.expr(_ANSWERED)})
         .withColumn("answered", F.sort_array("answered"))
         .select(
             *(*_KEY, "at"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.incremental.result import LookupTable, Result, RuleInputs
 from quotaflow.pipelines.results.as_of import with_minute, with_since
 from quotaflow.pipelines.results.reads.client_racks import inferred_rack
 from quotaflow.pipelines.results.reads.replica_choice import with_choices, with_leader
@@ -40,11 +40,11 @@ def result(racks: Mapping[str, str]) -> Result:
         facts=FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        concerns=is_answered,
-        shaped=partial(answers, racks=racks),
+        is_relevant=is_answered,
+        prepare=partial(answers, racks=racks),
         compute=choices,
-        context=tuple(
-            Context(table, reaches_back=True) for table in (REPLICAS, BROKERS, TOPICS, CONFIGS)
+        lookups=tuple(
+            LookupTable(table, reaches_back=True) for table in (REPLICAS, BROKERS, TOPICS, CONFIGS)
         ),
     )
 
@@ -64,11 +64,11 @@ def answers(fetches: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
     )
 
 
-def choices(known: Known) -> "DataFrame":
+def choices(inputs: RuleInputs) -> "DataFrame":
     """Relevant fetches to rows of the table."""
-    of = {name: with_since(changes) for name, changes in known.context.items()}
+    of = {name: with_since(changes) for name, changes in inputs.lookups.items()}
     chosen = (
-        _by_partition(_answers(known.facts, of["topics"]))
+        _by_partition(_answers(inputs.facts, of["topics"]))
         .transform(with_replicas, of["replicas"], of["brokers"])
         .transform(with_leader)
         .transform(with_selector, of["configs"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.incremental.result import LookupTable, Result, RuleInputs
 from quotaflow.pipelines.results.as_of import with_minute, with_since
 from quotaflow.pipelines.results.reads.client_racks import inferred_rack
 from quotaflow.pipelines.results.replication.replica_states import with_rack
@@ -32,10 +32,10 @@ def result(racks: Mapping[str, str]) -> Result:
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        concerns=may_have_moved,
-        shaped=partial(moved, racks=racks),
+        is_relevant=may_have_moved,
+        prepare=partial(moved, racks=racks),
         compute=between_racks,
-        context=(Context(BROKERS, reaches_back=True),),
+        lookups=(LookupTable(BROKERS, reaches_back=True),),
     )
 
 
@@ -77,11 +77,11 @@ def _with_what_came(sum_: Column, size: Column) -> Column:
     return sum_ + F.when(size > 0, size).otherwise(F.lit(0))
 
 
-def between_racks(known: Known) -> "DataFrame":
+def between_racks(inputs: RuleInputs) -> "DataFrame":
     """What moved to rows of the table."""
-    brokers = with_since(known.context["brokers"])
+    brokers = with_since(inputs.lookups["brokers"])
     sides = (
-        with_minute(known.facts)
+        with_minute(inputs.facts)
         .groupBy(*_SIDES, *_RACK)
         # Asked before the sums, this would add the list up once more for each request.
         .agg(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.incremental.result import LookupTable, Result, RuleInputs
 from quotaflow.pipelines.results.as_of import with_minute, with_since
 from quotaflow.pipelines.results.replication.replica_states import with_topic
 from quotaflow.schemas.tables.fetches import FETCHES
@@ -33,10 +33,10 @@ def result() -> Result:
         facts=FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        concerns=is_answered,
-        shaped=lambda fetches: fetches.select(*_READ),
+        is_relevant=is_answered,
+        prepare=lambda fetches: fetches.select(*_READ),
         compute=offsets,
-        context=(Context(TOPICS, reaches_back=True),),
+        lookups=(LookupTable(TOPICS, reaches_back=True),),
     )
 
 
@@ -46,12 +46,12 @@ def is_answered() -> Column:
     return F.size("partitions.partition") > 0
 
 
-def offsets(known: Known) -> "DataFrame":
+def offsets(inputs: RuleInputs) -> "DataFrame":
     """Relevant fetches to rows of the table."""
-    topics = with_since(known.context[TOPICS.name])
+    topics = with_since(inputs.lookups[TOPICS.name])
     # Counted first: of few rows the topics are looked up.
     return (
-        counted(each_partition(with_minute(known.facts)))
+        counted(each_partition(with_minute(inputs.facts)))
         .transform(with_topic, topics)
         .transform(gathered)
         .withColumn("event_date", F.to_date("event_time"))
@@ -81,10 +81,10 @@ def counted(answers: "DataFrame") -> "DataFrame":
     )
 
 
-def gathered(told: "DataFrame") -> "DataFrame":
+def gathered(offsets_seen: "DataFrame") -> "DataFrame":
     """What partitions answered told of each replica in each minute; takes what `counted` gives."""
     return (
-        told.select(*PARTITION, F.inline(F.array(_of_itself(), _of_follower())))
+        offsets_seen.select(*PARTITION, F.inline(F.array(_of_itself(), _of_follower())))
         .where("answers > 0 OR follower_fetches > 0")
         .groupBy(*PARTITION, "holder")
         .agg(
@@ -99,7 +99,7 @@ def gathered(told: "DataFrame") -> "DataFrame":
 def _of_itself() -> Column:
     """What a broker tells of its own replica."""
     is_to_follower = F.col("replica_id").isNotNull()
-    return _telling(
+    return _offset_columns(
         F.col("broker_id"),
         {name: name for name in _OF_BROKER},
         answers=F.col("answers"),
@@ -109,14 +109,14 @@ def _of_itself() -> Column:
 
 def _of_follower() -> Column:
     """What a follower tells: it fetches from where its log ends."""
-    return _telling(
+    return _offset_columns(
         F.col("replica_id"),
         {"log_start_offset": "follower_log_start_offset", "log_end_offset": "fetch_offset"},
         follower_fetches=F.when(F.col("replica_id").isNotNull(), F.col("fetches")),
     )
 
 
-def _telling(holder: Column, bounds: Mapping[str, str], **counts: Column) -> Column:
+def _offset_columns(holder: Column, bounds: Mapping[str, str], **counts: Column) -> Column:
     nothing = F.lit(None).cast("bigint")
     none = F.lit(0).cast("bigint")
     return F.struct(

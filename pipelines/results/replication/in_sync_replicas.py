@@ -34,7 +34,7 @@ def with_in_isr(sides: "DataFrame", changes: "DataFrame", replicas: "DataFrame")
         .join(_of_log(changes), _PARTITION, "left")
         .join(_of_snapshots(replicas), [*_PARTITION, "of_follower"], "left")
     )
-    logged, seen = _standing("logged"), _standing("seen")
+    logged, seen = _in_force("logged"), _in_force("seen")
     is_behind = F.col("behind_fetches") > 0
     is_newer = F.coalesce(logged["since"] >= seen["since"], logged.isNotNull())
     by_log = _all_minute("logged", _is_in)
@@ -72,7 +72,7 @@ def _is_in(state: Column) -> Column:
     return F.array_contains(state["isr"], F.col("of_follower"))
 
 
-def _standing(history: str) -> Column:
+def _in_force(history: str) -> Column:
     """The last state by the end of the minute."""
     by_then = F.filter(history, lambda state: state["since"] < F.col("minute_end"))
     return F.try_element_at(by_then, F.lit(-1))

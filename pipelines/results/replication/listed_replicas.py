@@ -42,7 +42,7 @@ def listed(minutes: "DataFrame", histories_: "DataFrame") -> "DataFrame":
     """
     stood = (
         minutes.join(F.broadcast(histories_), "cluster_id")
-        .select(*_LIST, F.explode(_stood()).alias("state"))
+        .select(*_LIST, F.explode(_was_in_force()).alias("state"))
         .withColumn("text", F.trim("state.value"))
         .where("text <> ''")
     )
@@ -81,7 +81,7 @@ def listed(minutes: "DataFrame", histories_: "DataFrame") -> "DataFrame":
     )
 
 
-def _stood() -> Column:
+def _was_in_force() -> Column:
     """The states of a list that stood in the minute, each with the time `until` it did."""
     numbered = F.transform(
         HISTORY,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.schemas.tables.reassignments import REASSIGNMENT_CHANGES
 from quotaflow.schemas.tables.requests import REQUESTS
 
@@ -43,8 +43,8 @@ def result() -> Result:
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
-        concerns=is_moving,
-        shaped=lambda requests: requests.select(*_READ),
+        is_relevant=is_moving,
+        prepare=lambda requests: requests.select(*_READ),
         compute=changes,
     )
 
@@ -54,9 +54,9 @@ def is_moving() -> Column:
     return F.col("api").isin(_REASSIGN, _ALTER)
 
 
-def changes(known: Known) -> "DataFrame":
+def changes(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table."""
-    rows = _reassigned(known.facts).unionByName(_in_sync(known.facts))
+    rows = _reassigned(inputs.facts).unionByName(_in_sync(inputs.facts))
     return (
         rows.withColumn("event_date", F.to_date("event_time"))
         .groupBy(*_TABLE.key, "event_date")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Context
+from quotaflow.pipelines.incremental.result import LookupTable
 from quotaflow.pipelines.results import config_alterations, topic_names
 from quotaflow.pipelines.results.as_of import HISTORY, with_since
 from quotaflow.pipelines.results.replication.throttle_configs import LISTS
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 CONTEXT = (
-    Context(CONFIG_ALTERATIONS, valid_from=None),
-    Context(TOPIC_NAMES, valid_from=None),
-    Context(CONFIGS, reaches_back=True),
-    Context(TOPICS, reaches_back=True),
+    LookupTable(CONFIG_ALTERATIONS, valid_from=None),
+    LookupTable(TOPIC_NAMES, valid_from=None),
+    LookupTable(CONFIGS, reaches_back=True),
+    LookupTable(TOPICS, reaches_back=True),
 )
 """What the rules of this module look up. What results tell follows from requests that are facts of
 these too, so that a change touches what comes after it (`Result.runs_forward`)."""
@@ -38,14 +38,14 @@ _IS_REPLICA = "api = 'FETCH' and replica_id is not null"
 _IS_MOVING = f"({_IS_REPLICA}) or api = 'PRODUCE'"
 
 
-def is_telling() -> Column:
+def is_relevant() -> Column:
     """Whether a request is of replication or produces, or tells lists, or names of topics."""
     return F.expr(_IS_MOVING) | F.col("api").isin(
-        *config_alterations.RESOURCES, *topic_names.TELLING
+        *config_alterations.RESOURCES, *topic_names.NAMING_APIS
     )
 
 
-def telling(requests: "DataFrame") -> "DataFrame":
+def relevant_requests(requests: "DataFrame") -> "DataFrame":
     """Those requests, with the partitions that replication or a producer named."""
     return requests.select(
         *("cluster_id", "event_time", "api"),
@@ -117,7 +117,7 @@ def _of_pair() -> list[Column]:
     ]
 
 
-def topic_ids(told: "DataFrame", topics: "DataFrame") -> "DataFrame":
+def topic_ids(named_topics: "DataFrame", topics: "DataFrame") -> "DataFrame":
     """One row per topic id with its topic, and `since` when that was told; it never changes.
 
     `told` are rows of topic_names, `topics` those of snapshots.
@@ -125,7 +125,7 @@ def topic_ids(told: "DataFrame", topics: "DataFrame") -> "DataFrame":
     columns = ("cluster_id", "topic_id", "topic", "since")
     of_snapshots = with_since(topics).select(*columns)
     return (
-        told.withColumnRenamed("event_time", "since")
+        named_topics.withColumnRenamed("event_time", "since")
         .select(*columns)
         .unionByName(of_snapshots)
         .where("topic_id is not null")
@@ -134,9 +134,9 @@ def topic_ids(told: "DataFrame", topics: "DataFrame") -> "DataFrame":
     )
 
 
-def with_topic(seconds: "DataFrame", told: "DataFrame", topics: "DataFrame") -> "DataFrame":
+def with_topic(seconds: "DataFrame", named_topics: "DataFrame", topics: "DataFrame") -> "DataFrame":
     """Add the name of a topic, if anybody had told it by the end of that second's minute."""
-    names = topic_ids(told, topics).withColumnRenamed("topic", "name")
+    names = topic_ids(named_topics, topics).withColumnRenamed("topic", "name")
     is_told = F.date_trunc("minute", "since") <= F.col("event_time")
     return (
         seconds.join(F.broadcast(names), ["cluster_id", "topic_id"], "left")

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.schemas.tables.fetches import FETCHES
-from quotaflow.schemas.tables.reassignments import LAG_SPAN_S, REPLICA_LAG
+from quotaflow.schemas.tables.reassignments import LAG_PERIOD_S, REPLICA_LAG
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TABLE = REPLICA_LAG
-_TOLD = ("error_code", "high_watermark", "fetch_offset")
+_FIELDS = ("error_code", "high_watermark", "fetch_offset")
 _PARTITION = ("topic_id", "topic", "partition")
 
 
@@ -22,10 +22,10 @@ def result() -> Result:
     return Result(
         table=_TABLE,
         facts=FETCHES,
-        bucket_s=LAG_SPAN_S,
+        bucket_s=LAG_PERIOD_S,
         lookback_s=0,
-        concerns=is_behind,
-        shaped=behind,
+        is_relevant=is_behind,
+        prepare=behind,
         compute=lags,
     )
 
@@ -36,7 +36,7 @@ def is_behind() -> Column:
     An in-sync follower's end is at or past the high watermark: what is committed it has.
     """
     # Of the fields it needs: a scan reads all fields of what a lambda is given.
-    told = F.arrays_zip(*(F.col(f"partitions.{name}").alias(name) for name in _TOLD))
+    told = F.arrays_zip(*(F.col(f"partitions.{name}").alias(name) for name in _FIELDS))
     return F.col("replica_id").isNotNull() & F.exists(told, _is_behind)
 
 
@@ -53,13 +53,13 @@ def _is_behind(of: Column) -> Column:
     return is_well & (of["high_watermark"] > of["fetch_offset"])
 
 
-def lags(known: Known) -> "DataFrame":
+def lags(inputs: RuleInputs) -> "DataFrame":
     """Relevant fetches to rows of the table."""
     offset, end = F.col("of.fetch_offset"), F.col("of.high_watermark")
-    span = F.window("event_time", f"{LAG_SPAN_S} seconds")["start"]
+    span = F.window("event_time", f"{LAG_PERIOD_S} seconds")["start"]
     last = F.max_by(F.struct(offset.alias("offset"), end.alias("end")), "at")
     return (
-        known.facts.withColumns({"at": F.col("event_time"), "of": F.explode("partitions")})
+        inputs.facts.withColumns({"at": F.col("event_time"), "of": F.explode("partitions")})
         .withColumn("event_time", span)
         .groupBy(
             *("cluster_id", "event_time", "broker_id", "replica_id"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.results.as_of import HISTORY, histories, standing
+from quotaflow.pipelines.results.as_of import HISTORY, histories, in_force
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,10 +26,10 @@ def with_topic(answers: "DataFrame", topics: "DataFrame") -> "DataFrame":
     names = histories(topics.where(is_there), ["cluster_id", "topic_id"], F.col("topic"), "since")
     return (
         answers.join(ids, ["cluster_id", "topic"], "left")
-        .withColumn("topic_id", F.coalesce("topic_id", standing(_AT)))
+        .withColumn("topic_id", F.coalesce("topic_id", in_force(_AT)))
         .drop(HISTORY)
         .join(names, ["cluster_id", "topic_id"], "left")
-        .withColumn("topic", F.coalesce("topic", standing(_AT)))
+        .withColumn("topic", F.coalesce("topic", in_force(_AT)))
         .drop(HISTORY)
     )
 
@@ -97,7 +97,7 @@ def _racks(brokers: "DataFrame") -> "DataFrame":
 
 def with_rack(rows: "DataFrame", brokers: "DataFrame") -> "DataFrame":
     """Add the `rack` of a row's broker_id."""
-    found = standing(_AT)
+    found = in_force(_AT)
     return (
         rows.join(_racks(brokers), _BROKER, "left").withColumn("rack", found["rack"]).drop(HISTORY)
     )
@@ -121,6 +121,6 @@ def with_selector(rows: "DataFrame", configs: "DataFrame") -> "DataFrame":
     is_seen = F.coalesce(F.col("seen_since") < F.col(_AT), F.lit(False))
     return (
         rows.join(F.broadcast(seen), ["cluster_id", "leader_id"], "left")
-        .withColumns({"selector": standing(_AT), "is_selector_seen": is_seen})
+        .withColumns({"selector": in_force(_AT), "is_selector_seen": is_seen})
         .drop(HISTORY, "seen_since")
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results.replication import replica_fetches, throttle_configs
 from quotaflow.pipelines.results.replication.replication_traffic import BUCKET_S
 from quotaflow.pipelines.results.replication.throttle_rates import with_rate
@@ -29,20 +29,20 @@ def result() -> Result:
         facts=REQUESTS,
         bucket_s=BUCKET_S,
         lookback_s=_WINDOWS_S,
-        concerns=replica_fetches.is_telling,
-        shaped=replica_fetches.telling,
+        is_relevant=replica_fetches.is_relevant,
+        prepare=replica_fetches.relevant_requests,
         compute=rates,
         runs_forward=True,
-        context=replica_fetches.CONTEXT,
+        lookups=replica_fetches.CONTEXT,
     )
 
 
-def rates(known: Known) -> "DataFrame":
+def rates(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table."""
-    of = known.context
-    states = known.hold(throttle_configs.histories(of["config_alterations"], of["configs"]))
+    of = inputs.lookups
+    states = inputs.cache(throttle_configs.histories(of["config_alterations"], of["configs"]))
     seconds = (
-        replica_fetches.by_second(known.facts)
+        replica_fetches.by_second(inputs.facts)
         .where("follower_id IS NOT NULL AND bytes > 0")
         .transform(replica_fetches.with_topic, of["topic_names"], of["topics"])
         .transform(replica_fetches.with_listed, states, "inner")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Context, Known, Result
-from quotaflow.pipelines.results.as_of import HISTORY, histories, standing, with_since
+from quotaflow.pipelines.incremental.result import LookupTable, Result, RuleInputs
+from quotaflow.pipelines.results.as_of import HISTORY, histories, in_force, with_since
 from quotaflow.pipelines.results.replication import replica_fetches, throttle_configs
 from quotaflow.pipelines.results.replication.in_sync_replicas import with_in_isr
 from quotaflow.pipelines.results.replication.replication_traffic import BUCKET_S
 from quotaflow.pipelines.results.replication.throttle_rates import with_rate
 from quotaflow.pipelines.results.replication.throttle_reasons import with_state
 from quotaflow.pipelines.results.replication.throttled_sides import pairs, sides
-from quotaflow.pipelines.streaming.time_ranges import Span, within
+from quotaflow.pipelines.streaming.time_ranges import TimeRange, within_any
 from quotaflow.schemas.tables.reassignments import REASSIGNMENT_CHANGES
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.throttles import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TABLE = REPLICATION_THROTTLES
-_TELLING = ("ALTER_PARTITION", "ALTER_PARTITION_REASSIGNMENTS")
+_RELEVANT_APIS = ("ALTER_PARTITION", "ALTER_PARTITION_REASSIGNMENTS")
 _BY_TIME = (REPLICATION_TRAFFIC, REPLICATION_RATES)
 """Of these results only the minutes that are computed are read."""
 
@@ -44,41 +44,41 @@ def result() -> Result:
         facts=REQUESTS,
         bucket_s=BUCKET_S,
         lookback_s=0,
-        concerns=is_telling,
-        shaped=lambda requests: requests.select("cluster_id", "event_time"),
+        is_relevant=is_relevant,
+        prepare=lambda requests: requests.select("cluster_id", "event_time"),
         compute=throttles,
         runs_forward=True,
-        context=(
+        lookups=(
             *replica_fetches.CONTEXT,
-            *(Context(table, valid_from=None) for table in (*_BY_TIME, REASSIGNMENT_CHANGES)),
-            Context(REPLICAS),
-            Context(BROKERS, reaches_back=True),
+            *(LookupTable(table, valid_from=None) for table in (*_BY_TIME, REASSIGNMENT_CHANGES)),
+            LookupTable(REPLICAS),
+            LookupTable(BROKERS, reaches_back=True),
         ),
     )
 
 
-def is_telling() -> Column:
+def is_relevant() -> Column:
     """Whether a request tells any of the results that this one reads."""
-    return replica_fetches.is_telling() | F.col("api").isin(*_TELLING)
+    return replica_fetches.is_relevant() | F.col("api").isin(*_RELEVANT_APIS)
 
 
-def throttles(known: Known) -> "DataFrame":
+def throttles(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table."""
-    of = dict(known.context)
+    of = dict(inputs.lookups)
     for table in _BY_TIME:
-        of[table.name] = _since(of[table.name], known)
+        of[table.name] = _since(of[table.name], inputs)
     minute = F.date_trunc("minute", "event_time")
-    minutes = known.facts.select("cluster_id", minute.alias("event_time")).distinct()
+    minutes = inputs.facts.select("cluster_id", minute.alias("event_time")).distinct()
     ended = minutes.withColumn("minute_end", F.col("event_time") + _minute())
-    traffic = known.hold(pairs(of["replication_traffic"]))
-    states = known.hold(throttle_configs.histories(of["config_alterations"], of["configs"]))
+    traffic = inputs.cache(pairs(of["replication_traffic"]))
+    states = inputs.cache(throttle_configs.histories(of["config_alterations"], of["configs"]))
     found = (
-        sides(ended, traffic, states, known)
+        sides(ended, traffic, states, inputs)
         .transform(with_rate, states, of["configs"], "event_time", "minute_end")
         .where("topic IS NOT NULL OR (rate IS NOT NULL AND rate_source LIKE 'dynamic%')")
         .transform(_with_peak, of["replication_rates"])
         .transform(_with_other_leader, traffic)
-        .transform(_with_gone, of["brokers"])
+        .transform(_with_removed_brokers, of["brokers"])
         .transform(with_in_isr, of["reassignment_changes"], of["replicas"])
     )
     return (
@@ -86,11 +86,11 @@ def throttles(known: Known) -> "DataFrame":
     )
 
 
-def _since(rows: "DataFrame", known: Known) -> "DataFrame":
+def _since(rows: "DataFrame", known: RuleInputs) -> "DataFrame":
     if known.since is None:
         return rows
-    since = Span(known.since)
-    return rows.where(since.holds_date("event_date")).where(within([since], "event_time"))
+    since = TimeRange(known.since)
+    return rows.where(since.date_condition("event_date")).where(within_any([since], "event_time"))
 
 
 def _minute() -> Column:
@@ -113,7 +113,7 @@ def _with_other_leader(found: "DataFrame", traffic: "DataFrame") -> "DataFrame":
     return joined.withColumn("has_other_leader", F.coalesce("is_led", F.lit(False))).drop("is_led")
 
 
-def _with_gone(found: "DataFrame", brokers: "DataFrame") -> "DataFrame":
+def _with_removed_brokers(found: "DataFrame", brokers: "DataFrame") -> "DataFrame":
     """Mark brokers that no snapshot knew any more, or ever, and that did not replicate."""
     seen = with_since(brokers)
     is_there = F.when(~F.col("is_removed"), F.lit(True))
@@ -122,7 +122,7 @@ def _with_gone(found: "DataFrame", brokers: "DataFrame") -> "DataFrame":
     is_gone = (
         (F.col("told_since") < F.col("minute_end"))
         & F.col("broker_id").isNotNull()
-        & standing("minute_end").isNull()
+        & in_force("minute_end").isNull()
         & F.col("peer_broker_id").isNull()
     )
     return (

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results.replication import replica_fetches, throttle_configs
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.throttles import REPLICATION_TRAFFIC
@@ -26,7 +26,7 @@ _SUMS = (
 
 # An empty answer where an earlier second's high watermark told of more: what comes to be there
 # later in the minute was not held back.
-_HELD_BACK = """aggregate(told, named_struct('ahead', cast(null as bigint), 'fetches', 0L),
+_STALLED = """aggregate(told, named_struct('ahead', cast(null as bigint), 'fetches', 0L),
     (so_far, one) -> named_struct('ahead', greatest(so_far.ahead, one.high_watermark),
         'fetches', so_far.fetches + if(one.empty_offset < so_far.ahead, one.empty_fetches, 0L)),
     so_far -> so_far.fetches)"""
@@ -39,20 +39,20 @@ def result() -> Result:
         facts=REQUESTS,
         bucket_s=BUCKET_S,
         lookback_s=0,
-        concerns=replica_fetches.is_telling,
-        shaped=replica_fetches.telling,
+        is_relevant=replica_fetches.is_relevant,
+        prepare=replica_fetches.relevant_requests,
         compute=traffic,
         runs_forward=True,
-        context=replica_fetches.CONTEXT,
+        lookups=replica_fetches.CONTEXT,
     )
 
 
-def traffic(known: Known) -> "DataFrame":
+def traffic(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table."""
-    of = known.context
+    of = inputs.lookups
     states = throttle_configs.histories(of["config_alterations"], of["configs"])
     seconds = (
-        replica_fetches.by_second(known.facts)
+        replica_fetches.by_second(inputs.facts)
         .transform(replica_fetches.with_topic, of["topic_names"], of["topics"])
         .transform(replica_fetches.with_listed, states)
     )
@@ -74,7 +74,7 @@ def traffic(known: Known) -> "DataFrame":
             {
                 "event_date": F.to_date("event_time"),
                 "offset_lag": F.when(lag > 0, lag).when(lag <= 0, F.lit(0)),
-                "held_back_fetches": F.expr(_HELD_BACK),
+                "held_back_fetches": F.expr(_STALLED),
             }
         )
         .select(_TABLE.column_names)

@@ -50,7 +50,7 @@ def with_rate(
         .join(F.broadcast(_seen(configs)), ["cluster_id", "broker_id"], "left")
         .withColumn("at_end", _in_force(F.col(end)))
         .withColumn("stood", F.coalesce("at_end", _last_while(start, end)))
-        .withColumns(_told(end))
+        .withColumns(_reported(end))
         .drop("own", "default", "seen_since", "at_end", "stood")
     )
 
@@ -64,7 +64,7 @@ def _seen(configs: "DataFrame") -> "DataFrame":
     )
 
 
-def _told(end: str) -> dict[str, Column]:
+def _reported(end: str) -> dict[str, Column]:
     stood = F.col("stood")
     untold = F.when(F.col("seen_since") < F.col(end), UNSET)
     return {

@@ -30,7 +30,7 @@ def with_state(replications: "DataFrame") -> "DataFrame":
                 "is_biting": F.when(is_open, ~is_under & ~is_free).otherwise(is_held),
                 "reason": F.coalesce(
                     F.col("why_not"),
-                    F.when(is_under, rule.UNDER_RATE).when(is_free, rule.NOTHING_HELD_BACK),
+                    F.when(is_under, rule.UNDER_RATE).when(is_free, rule.NO_STALLED_FETCHES),
                 ),
             }
         )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.replication.listed_replicas import (
     ENTRY,
     UNLISTED,
@@ -53,17 +53,17 @@ def _ids(broker: str, peer: str) -> tuple[Column, Column]:
 
 
 def sides(
-    minutes: "DataFrame", traffic: "DataFrame", states: "DataFrame", known: Known
+    minutes: "DataFrame", traffic: "DataFrame", states: "DataFrame", inputs: RuleInputs
 ) -> "DataFrame":
     """A row per side of what is listed or moved, and per broker and side that may have a rate.
 
     `traffic` are `pairs`, `states` the histories of configs of throttles. `is_listed` is null where
     nobody told.
     """
-    of, heard = known.context, lists(states)
-    named = known.hold(listed(minutes, heard))
-    replicas = known.hold(_of_entries(named, traffic).unionByName(_of_wildcards(named, traffic)))
-    moves = known.hold(_moves(minutes, of))
+    of, heard = inputs.lookups, lists(states)
+    named = inputs.cache(listed(minutes, heard))
+    replicas = inputs.cache(_of_entries(named, traffic).unionByName(_of_wildcards(named, traffic)))
+    moves = inputs.cache(_moves(minutes, of))
     unlisted = _unlisted(moves, traffic, replicas, heard, of["configs"])
     partitions = moves.select(*_PARTITION, F.lit(True).alias("is_moved")).distinct()
     return (

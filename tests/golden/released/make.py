@@ -93,7 +93,7 @@ def push(number: int) -> dict[str, Any]:
 
 def arrive(warehouse: Warehouse, table: Table, number: int, *rows: dict[str, Any]) -> None:
     """Append facts as an ingest query does."""
-    spark = session.get(config.Spark(conf=session.SHORT_LIVED))
+    spark = session.get(config.SparkSection(conf=session.SHORT_LIVED))
     content = pa.Table.from_pylist(list(rows), schema=table.arrow)
     batch = Batch(warehouse, "ingest_request_log", "released", number)
     batch.append(spark.createDataFrame(content), table)
@@ -102,7 +102,7 @@ def arrive(warehouse: Warehouse, table: Table, number: int, *rows: dict[str, Any
 def fill(conf: config.Conf, first: int) -> None:
     """Some facts from a number on, and every job on them once."""
     warehouse = Warehouse(conf.warehouse)
-    spark = session.get(config.Spark(conf=session.SHORT_LIVED))
+    spark = session.get(config.SparkSection(conf=session.SHORT_LIVED))
     warehouse.ensure(spark, TABLES.values())
     produced = request(first, producer_id=first + 1)
     arrive(warehouse, REQUESTS, first, produced, fetch(first + 1))

@@ -9,12 +9,12 @@ import pytest
 
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.quality import check
-from quotaflow.pipelines.quality.check import Asked, Found
+from quotaflow.pipelines.quality.check import CheckReport, CheckRequest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON
 
-Check = Callable[..., Found]
+Check = Callable[..., CheckReport]
 
 
 def result(severity: str, *, success: bool) -> dict[str, Any]:
@@ -27,15 +27,17 @@ def run(warehouse: Warehouse, *words: str) -> int:
 
 
 @pytest.fixture
-def finds(monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse) -> Callable[..., list[Asked]]:
+def finds(
+    monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse
+) -> Callable[..., list[CheckRequest]]:
     """What a check is to find; what it was asked comes into the list that is returned."""
 
-    def of(*rows: dict[str, Any]) -> list[Asked]:
-        asked: list[Asked] = []
+    def of(*rows: dict[str, Any]) -> list[CheckRequest]:
+        asked: list[CheckRequest] = []
 
-        def found(_conf: object, of: Asked, *_: object) -> Found:
+        def found(_conf: object, of: CheckRequest, *_: object) -> CheckReport:
             asked.append(of)
-            return Found(rows, warehouse.conf.folder / "index.html" if rows else None)
+            return CheckReport(rows, warehouse.conf.folder / "index.html" if rows else None)
 
         monkeypatch.setattr(check, "check", found)
         return asked
@@ -53,7 +55,7 @@ def finds(monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse) -> Callable[...
 )
 def test_the_exit_code_says_whether_something_critical_failed(
     capsys: pytest.CaptureFixture[str],
-    finds: Callable[..., list[Asked]],
+    finds: Callable[..., list[CheckRequest]],
     warehouse: Warehouse,
     *,
     severity: str,
@@ -69,7 +71,9 @@ def test_the_exit_code_says_whether_something_critical_failed(
 
 
 def test_json_has_all_that_was_checked(
-    capsys: pytest.CaptureFixture[str], finds: Callable[..., list[Asked]], warehouse: Warehouse
+    capsys: pytest.CaptureFixture[str],
+    finds: Callable[..., list[CheckRequest]],
+    warehouse: Warehouse,
 ) -> None:
     asked = finds(result("critical", success=True), result("warning", success=False))
     assert run(warehouse, "--json", "--table", "requests", "--since", "2026-11-21T12:00:00Z") == 0
@@ -79,7 +83,9 @@ def test_json_has_all_that_was_checked(
 
 
 def test_nothing_new_is_said(
-    capsys: pytest.CaptureFixture[str], finds: Callable[..., list[Asked]], warehouse: Warehouse
+    capsys: pytest.CaptureFixture[str],
+    finds: Callable[..., list[CheckRequest]],
+    warehouse: Warehouse,
 ) -> None:
     finds()
     assert run(warehouse) == 0

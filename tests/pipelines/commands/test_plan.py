@@ -209,10 +209,10 @@ def test_a_plan_needs_its_table(capsys: pytest.CaptureFixture[str], warehouse: W
 
 def test_the_login_of_conf_is_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     login = {"sasl.username": "quotaflow", "sasl.password": "env:QF_UNSET"}
-    conf = config.Conf(kafka=config.Kafka(properties=login))
-    assert "User:quotaflow" in planning.bounds(conf).excluded_principals
+    conf = config.Conf(kafka=config.KafkaSection(properties=login))
+    assert "User:quotaflow" in planning.plan_policy(conf).excluded_principals
     monkeypatch.setenv("QF_UNSET", "x")
-    assert "User:quotaflow" in planning.bounds(conf).excluded_principals
+    assert "User:quotaflow" in planning.plan_policy(conf).excluded_principals
 
 
 def test_doctor_finds_a_cluster_that_does_not_answer(
@@ -262,6 +262,6 @@ def test_doctor_finds_leases_nobody_ends_and_a_stop_file(
 
 def test_advice_on_racks_and_fetches_changes_nothing_by_itself() -> None:
     known = views.load()
-    reads = views.named(known["desired_configs"].sql, known)
+    reads = views.names_in(known["desired_configs"].sql, known)
     assert not {"replica_advice", "client_racks", "fetch_advice"} & set(reads)
     assert "replication_asks" in reads

@@ -16,7 +16,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_name_is_told_as_tables_have_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["pseudonym", "client_id", "orders-7", *WITH_KEY]) == 0
-    expected = Pseudonyms(KEY.encode(), "k1").of(CLIENT_ID, "orders-7")
+    expected = Pseudonyms(KEY.encode(), "k1").pseudonym(CLIENT_ID, "orders-7")
     assert capsys.readouterr().out == f"{expected}\n"
 
 

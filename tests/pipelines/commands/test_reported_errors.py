@@ -29,10 +29,10 @@ def hung_up(monkeypatch: pytest.MonkeyPatch) -> Iterator["subprocess.Popen[bytes
 def test_a_jvm_that_hangs_up_and_stays_is_not_said_to_have_ended(
     hung_up: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_errors, "_GONE_S", 0.1)
+    monkeypatch.setattr(spark_errors, "_ENDED_TIMEOUT_S", 0.1)
     assert spark_errors.jvm_ended() is None
     hung_up.kill()
-    monkeypatch.setattr(spark_errors, "_GONE_S", 30)
+    monkeypatch.setattr(spark_errors, "_ENDED_TIMEOUT_S", 30)
     assert "(signal 9)" in str(spark_errors.jvm_ended())
 
 

@@ -17,8 +17,8 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.errors import KafkaError, LockedError
 from quotaflow.pipelines.feedback import exclusive_section, planning
 from quotaflow.pipelines.feedback.change import Change
-from quotaflow.pipelines.feedback.change_writer import Apply
-from quotaflow.pipelines.feedback.desired_configs import Entity
+from quotaflow.pipelines.feedback.change_writer import ChangeWriter
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, YIELDED, Record
 from quotaflow.pipelines.kafka import admin, tail
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
@@ -33,8 +33,8 @@ LOGGER = "kafka.request.logger"
 TOPIC = "broker_request_logs"
 
 
-def broker(broker_id: int) -> Entity:
-    return Entity("c1", "broker-logger", str(broker_id))
+def broker(broker_id: int) -> ConfigEntity:
+    return ConfigEntity("c1", "broker-logger", str(broker_id))
 
 
 @dataclass
@@ -72,8 +72,8 @@ class Command:
         topics = {TOPIC: admin.Topic(TOPIC, "id", 3)}
         described = lambda *_: admin.Cluster("c1", topics)  # noqa: E731
         self.monkeypatch.setattr(admin, "describe", described)
-        self.monkeypatch.setattr(exclusive_section, "cluster", self.cluster)
-        self.monkeypatch.setattr(exclusive_section, "taken", self.taken)
+        self.monkeypatch.setattr(exclusive_section, "open_cluster", self.cluster)
+        self.monkeypatch.setattr(exclusive_section, "acquired", self.taken)
         self.monkeypatch.setattr(planning, "ledger", lambda _: self.journal.ledger)
 
     @contextmanager
@@ -81,22 +81,24 @@ class Command:
         yield "c1", self.configs
 
     @contextmanager
-    def taken(self, _: object, __: object, *hooks: Any) -> Iterator[exclusive_section.Turn]:
+    def taken(
+        self, _: object, __: object, *hooks: Any
+    ) -> Iterator[exclusive_section.ExclusiveSection]:
         self.turns += 1
         if self.turns >= self.locked_from:
             raise self.locked_by
         stopped = hooks[0] if hooks else lambda: None
-        apply = Apply(
+        apply = ChangeWriter(
             self.configs,
             self.journal,
             f"r{self.turns}",
             lambda: datetime.now(UTC),
-            stopped=stopped,
+            stop_reason=stopped,
             sleep=lambda _: None,
         )
         apply.finish(self.journal.ledger)
         rows: Any = None
-        yield exclusive_section.Turn("c1", apply, self.journal.ledger, rows)
+        yield exclusive_section.ExclusiveSection("c1", apply, self.journal.ledger, rows)
 
     def __call__(self, *words: str, records: tuple[Any, ...] = (), ends: bool = True) -> int:
         where = ["--set", f"warehouse.path={self.warehouse.conf.folder}"]
@@ -116,7 +118,7 @@ class Command:
             yield poll
 
         with self.monkeypatch.context() as patch:
-            patch.setattr(tail, "opened", opened)
+            patch.setattr(tail, "follow", opened)
             return execute(["capture", *where, *words])
 
     def said(self) -> tuple[str, str]:
@@ -218,7 +220,7 @@ def test_a_failure_while_it_follows_gives_back(run: Command) -> None:
 def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Command) -> None:
     reads = run.configs.read
 
-    def read(entity: Entity) -> dict[str, str]:
+    def read(entity: ConfigEntity) -> dict[str, str]:
         if run.turns == 2:
             run.configs.configs[broker(3)] = {LOGGER: "WARN"}
         return reads(entity)
@@ -308,7 +310,7 @@ def test_what_cannot_be_given_back_is_told_with_its_command(run: Command) -> Non
     reads = run.configs.read
     gone = broker(1)
 
-    def read(entity: Entity) -> dict[str, str]:
+    def read(entity: ConfigEntity) -> dict[str, str]:
         if run.turns == 2:
             run.configs.away = {gone}
         return reads(entity)

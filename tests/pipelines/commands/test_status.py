@@ -144,12 +144,12 @@ def test_prometheus_scrapes_what_status_says(warehouse: Warehouse) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with prometheus.told(conf, str(port), None):
+    with prometheus.exposed(conf, str(port), None):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
             found = scraped(answer.read().decode())
         with (
             pytest.raises(ConfigError, match="Address already in use"),
-            prometheus.told(conf, f"127.0.0.1:{port}", None),
+            prometheus.exposed(conf, f"127.0.0.1:{port}", None),
         ):
             pass
     assert found["quotaflow_up",] == 1
@@ -171,7 +171,7 @@ def test_a_run_that_ends_leaves_a_file_for_node_exporter(
     warehouse: Warehouse, tmp_path: Path
 ) -> None:
     file = tmp_path / "quotaflow.prom"
-    with prometheus.told(Conf(warehouse=warehouse.conf), None, file):
+    with prometheus.exposed(Conf(warehouse=warehouse.conf), None, file):
         assert not file.exists()
     assert scraped(file.read_text(encoding="utf-8"))["quotaflow_healthy",] == 0
     assert list(tmp_path.glob("*.prom*")) == [file]
@@ -190,6 +190,6 @@ def test_a_file_that_cannot_be_written_is_said(warehouse: Warehouse, tmp_path: P
     file = tmp_path / "none" / "q.prom"
     with (
         pytest.raises(ConfigError, match="cannot be written"),
-        prometheus.told(Conf(warehouse=warehouse.conf), None, file),
+        prometheus.exposed(Conf(warehouse=warehouse.conf), None, file),
     ):
         pass

@@ -123,7 +123,7 @@ def arriving(monkeypatch: pytest.MonkeyPatch, *records: Any) -> Iterator[None]:
         yield poll
 
     with monkeypatch.context() as patch:
-        patch.setattr(tail, "opened", opened)
+        patch.setattr(tail, "follow", opened)
         yield
 
 
@@ -333,7 +333,7 @@ def test_a_failure_while_it_follows_takes_the_resource_back(
         yield poll
 
     clients(run.warehouse, {"client_instance_id": ONE})
-    monkeypatch.setattr(tail, "opened", opened)
+    monkeypatch.setattr(tail, "follow", opened)
     assert run(ONE, "--metrics", "*", "--yes") == 1
     assert "error: the topic is gone" in run.said()[1]
     assert run.kafka.standing == {}

@@ -23,7 +23,7 @@ def load(tmp_path: Path, text: str, *pairs: str) -> config.Conf:
 
 def test_the_packaged_conf_is_valid_and_all_defaults() -> None:
     conf = config.load()
-    assert conf.model_copy(update={"kafka": config.Kafka()}) == config.Conf()
+    assert conf.model_copy(update={"kafka": config.KafkaSection()}) == config.Conf()
     assert list(conf.kafka.properties) == ["bootstrap.servers"]
 
 
@@ -294,7 +294,9 @@ def test_an_empty_home_variable_is_as_if_unset(monkeypatch: pytest.MonkeyPatch) 
         pytest.param(config.home, "QUOTAFLOW_HOME", id="tables"),
         pytest.param(jars.cache_folder, "XDG_CACHE_HOME", id="cache"),
         pytest.param(
-            lambda: config.Warehouse(path="~/tables").folder, "an absolute path", id="named in conf"
+            lambda: config.WarehouseSection(path="~/tables").folder,
+            "an absolute path",
+            id="named in conf",
         ),
     ],
 )

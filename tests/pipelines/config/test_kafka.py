@@ -64,7 +64,7 @@ def test_what_a_reference_hid_is_refused_where_it_is_looked_up(
     for number, value in enumerate(properties.values()):
         monkeypatch.setenv(f"QF_{number}", value)
     hidden = {key: f"env:QF_{number}" for number, key in enumerate(properties)}
-    conf = config.Kafka(properties={"bootstrap.servers": "b:1"} | hidden)
+    conf = config.KafkaSection(properties={"bootstrap.servers": "b:1"} | hidden)
     with pytest.raises(ConfigError) as raised:
         admin.options(conf.properties)
     assert said in str(raised.value)
@@ -80,7 +80,7 @@ def test_what_a_reference_hid_is_refused_where_it_is_looked_up(
     ids=["PLAIN by default", "addresses", "references"],
 )
 def test_what_may_be_right_is_taken(properties: dict[str, str]) -> None:
-    assert config.Kafka(properties=properties).properties == properties
+    assert config.KafkaSection(properties=properties).properties == properties
 
 
 def test_a_protocol_may_be_small_as_for_kafka(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import yaml
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.connect import cluster_discovery
-from quotaflow.pipelines.connect.cluster_discovery import Found
+from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.schemas import acls
 
 SERVERS = "b1:9093,b2:9093"
@@ -65,8 +65,8 @@ def test_a_cluster_is_pinned_and_topics_that_are_there_are_altered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     racks: dict[int, str | None] = {n: f"az-{n % 2}" for n in range(5)}
-    told = Found("cluster-1", racks, frozenset({"client_telemetry"}))
-    monkeypatch.setattr(cluster_discovery, "asked", lambda _: told)
+    told = Discovery("cluster-1", racks, frozenset({"client_telemetry"}))
+    monkeypatch.setattr(cluster_discovery, "discover", lambda _: told)
     assert run(tmp_path) == 0
     assert config.load(tmp_path / "conf.yaml").kafka.cluster_id == "cluster-1"
     assert "brokers': ['az-0', 'az-1']" in (tmp_path / "conf.yaml").read_text()

@@ -37,7 +37,7 @@ KINDS = {"bar": 3, "line": 3, "heatmap": 3, "counter": 2, "table": 1, "filter-mu
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Tables with rows of every kind."""
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path_factory.mktemp("filled"))))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path_factory.mktemp("filled"))))
     make_tables(warehouse, FILLED)
     return warehouse
 

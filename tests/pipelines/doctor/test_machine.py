@@ -17,7 +17,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> config.Conf:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    return config.Conf(warehouse=config.Warehouse(path=str(tmp_path)))
+    return config.Conf(warehouse=config.WarehouseSection(path=str(tmp_path)))
 
 
 def found(conf: config.Conf) -> dict[str, Finding]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.doctor import request_log
-from quotaflow.pipelines.doctor.request_log import Line
+from quotaflow.pipelines.doctor.request_log import SampledLine
 
 FINE = {"log bodies": "ok", "clocks of brokers": "ok"}
 BODY = {"requestHeader": {"requestApiKey": 3}, "request": {"topics": []}, "response": {}}
@@ -33,45 +33,49 @@ def record(told: Any, **others: Any) -> Record:
     [
         pytest.param(
             record({"ts": 1_000_400, "broker": 1, "r": BODY}),
-            Line("envelope", "1", 400, is_whole=True),
+            SampledLine("envelope", "1", 400, is_whole=True),
             id="our envelope, its clock a little ahead",
         ),
         pytest.param(
             record({"broker": 1, "r": BODY, "ts": "soon"}),
-            Line("envelope", "1", None, is_whole=True),
+            SampledLine("envelope", "1", None, is_whole=True),
             id="a time that is none",
         ),
         pytest.param(
-            record(BODY, key=b"2"), Line("bare", "2", None, is_whole=True), id="bare, its key tells"
+            record(BODY, key=b"2"),
+            SampledLine("bare", "2", None, is_whole=True),
+            id="bare, its key tells",
         ),
         pytest.param(
             record(BODY, headers=(("broker_id", b"3"),), key=b"x"),
-            Line("bare", "3", None, is_whole=True),
+            SampledLine("bare", "3", None, is_whole=True),
             id="bare, a header tells",
         ),
-        pytest.param(record(BODY), Line("bare", is_whole=True), id="bare, nothing tells"),
+        pytest.param(record(BODY), SampledLine("bare", is_whole=True), id="bare, nothing tells"),
         pytest.param(
             record(f"[2026] DEBUG Completed request:{json.dumps(BODY)} (kafka.request.logger)"),
-            Line("stock prefix", is_whole=True),
+            SampledLine("stock prefix", is_whole=True),
             id="Kafka's own layout",
         ),
         pytest.param(
             record({"r": BODY | {"response": None, "request": None}}),
-            Line("envelope"),
+            SampledLine("envelope"),
             id="no bodies",
         ),
         pytest.param(
-            record({"r": {"requestHeader": {}}}), Line("envelope"), id="a header and no more"
+            record({"r": {"requestHeader": {}}}), SampledLine("envelope"), id="a header and no more"
         ),
-        pytest.param(record("{cut off"), Line("unreadable"), id="no JSON"),
-        pytest.param(record({"level": "INFO"}), Line("unreadable"), id="another log"),
-        pytest.param(record([1]), Line("unreadable"), id="an array"),
-        pytest.param(record({"ts": 1, "r": 7}), Line("unreadable"), id="a number for a request"),
-        pytest.param(Record(None), Line("unreadable"), id="no value"),
-        pytest.param(Record(b"\xff\xfe"), Line("unreadable"), id="no text"),
+        pytest.param(record("{cut off"), SampledLine("unreadable"), id="no JSON"),
+        pytest.param(record({"level": "INFO"}), SampledLine("unreadable"), id="another log"),
+        pytest.param(record([1]), SampledLine("unreadable"), id="an array"),
+        pytest.param(
+            record({"ts": 1, "r": 7}), SampledLine("unreadable"), id="a number for a request"
+        ),
+        pytest.param(Record(None), SampledLine("unreadable"), id="no value"),
+        pytest.param(Record(b"\xff\xfe"), SampledLine("unreadable"), id="no text"),
     ],
 )
-def test_a_record_is_of_a_form_or_unreadable(of: Record, expected: Line) -> None:
+def test_a_record_is_of_a_form_or_unreadable(of: Record, expected: SampledLine) -> None:
     assert request_log.line(of) == expected
 
 

@@ -67,7 +67,7 @@ NO_GROUP = (
 )
 def test_what_a_role_lacks(role: str, allowed: Allowed, expected: tuple[str, str]) -> None:
     found = rights.of_role(role, acls.needed(role, NAMES), allowed, HOW)
-    assert (found.state, found.seen) == expected
+    assert (found.state, found.observed) == expected
 
 
 def test_the_remedy_is_a_command_per_resource_with_its_words_quoted() -> None:

@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 def columns(warehouse: Warehouse) -> tuple[str, str]:
     findings = stored_tables.findings(Conf(warehouse=warehouse.conf), NOW)
     found = {each.subject: each for each in findings}
-    return found["columns"].state, found["columns"].seen
+    return found["columns"].state, found["columns"].observed
 
 
 def test_every_declared_table_is_as_declared_however_nested(warehouse: Warehouse) -> None:

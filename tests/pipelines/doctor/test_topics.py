@@ -3,7 +3,7 @@
 import pytest
 
 from quotaflow.pipelines.doctor import topics
-from quotaflow.pipelines.doctor.topics import Offsets, Reach
+from quotaflow.pipelines.doctor.topics import Offsets, ReadPosition
 from quotaflow.pipelines.kafka.admin import Topic
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
 
@@ -18,36 +18,42 @@ def at(*offsets: int) -> Offsets:
     ("reach", "expected"),
     [
         pytest.param(
-            Reach(at(0, 0), at(5, 5), at(9, 9), at(9, 9)), ("ok", "0 not read yet"), id="all read"
+            ReadPosition(at(0, 0), at(5, 5), at(9, 9), at(9, 9)),
+            ("ok", "0 not read yet"),
+            id="all read",
         ),
         pytest.param(
-            Reach(at(0, 0), at(5, 5), at(9, 9), at(5, 7)), ("ok", "6 not read yet"), id="in time"
+            ReadPosition(at(0, 0), at(5, 5), at(9, 9), at(5, 7)),
+            ("ok", "6 not read yet"),
+            id="in time",
         ),
         pytest.param(
-            Reach(at(0, 0), at(5, 5), at(9, 9), at(9, 3)),
+            ReadPosition(at(0, 0), at(5, 5), at(9, 9), at(9, 3)),
             ("warning", "6 not read yet; 2 of them expire soon"),
             id="late",
         ),
         pytest.param(
-            Reach(at(0, 4), at(5, 5), at(9, 9), at(9, 1)),
+            ReadPosition(at(0, 4), at(5, 5), at(9, 9), at(9, 1)),
             ("bad", "5 not read yet; 3 expired before they were"),
             id="too late",
         ),
         pytest.param(
-            Reach(at(0, 2), at(5, 5), at(9, 9), at(9)),
+            ReadPosition(at(0, 2), at(5, 5), at(9, 9), at(9)),
             ("warning", "7 not read yet; 3 of them expire soon"),
             id="a partition that is new",
         ),
         pytest.param(
-            Reach(at(0, 0), at(0, 0), at(3, 0), at(9, 0)),
+            ReadPosition(at(0, 0), at(0, 0), at(3, 0), at(9, 0)),
             ("bad", "0 not read yet, and more were read than there are"),
             id="past the end",
         ),
     ],
 )
-def test_what_becomes_of_records_that_are_not_read(reach: Reach, expected: tuple[str, str]) -> None:
+def test_what_becomes_of_records_that_are_not_read(
+    reach: ReadPosition, expected: tuple[str, str]
+) -> None:
     found = topics.of_records("records", "new", reach)
-    assert (found.state, found.seen) == (expected[0], f"new; {expected[1]}")
+    assert (found.state, found.observed) == (expected[0], f"new; {expected[1]}")
 
 
 @pytest.mark.parametrize(

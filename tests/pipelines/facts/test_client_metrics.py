@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.facts import client_metrics, telemetry_pushes
-from quotaflow.pipelines.facts.ingest import Pushes, RequestLog
+from quotaflow.pipelines.facts.ingest import PushIngest, RequestLogIngest
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming import sinks, sources
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.streaming.time_ranges import Span
+from quotaflow.pipelines.streaming.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
@@ -66,14 +66,14 @@ def run(
     then all of those again by a Collector, which made one batch of them and of one unknown.
     """
     conf = config.Conf(
-        warehouse=config.Warehouse(path=str(tmp_path_factory.mktemp("warehouse"))),
-        results=config.Results(max_lateness_s=3_600),
+        warehouse=config.WarehouseSection(path=str(tmp_path_factory.mktemp("warehouse"))),
+        results=config.ResultsSection(max_lateness_s=3_600),
     )
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(spark, MADE)
     lines = [encoded(line) for line in push_lines]
-    log = RequestLog(conf, "cluster")
-    receiver = Pushes(conf, "cluster", telemetry_pushes.from_receiver)
+    log = RequestLogIngest(conf, "cluster")
+    receiver = PushIngest(conf, "cluster", telemetry_pushes.from_receiver)
     log.write(topic([*lines, lines[0], *bad(push_lines[0])]), Batch(warehouse, "log", "q1", 0))
     observed = [decode(spark, conf, warehouse)]
     again = [
@@ -85,7 +85,7 @@ def run(
     records = topic([*again, (alone, headers)], "telemetry")
     receiver.write(records, Batch(warehouse, "receiver", "q2", 0))
     observed.append(decode(spark, conf, warehouse))
-    collector = Pushes(conf, "cluster", telemetry_pushes.from_collector)
+    collector = PushIngest(conf, "cluster", telemetry_pushes.from_collector)
     real = [line for line in push_lines if line["requestHeader"]["clientId"] != "raw-telemetry"]
     sent = [in_collector(data_of(line), context(line)) for line in real]
     unknown = in_collector(alone, headers | {"client_instance_id": BY_COLLECTOR})
@@ -133,7 +133,7 @@ def decode(spark: SparkSession, conf: config.Conf, warehouse: Warehouse) -> dict
     """Run the job's query once over what is new; returns its observed counts."""
     pushes = sources.read_table(spark, conf, warehouse, "telemetry_pushes")
     once = client_metrics.each_push_once(pushes, conf.results.max_lateness_s)
-    write = client_metrics.Points(conf).write
+    write = client_metrics.PointIngest(conf).write
     query = sinks.start(once, "client_metrics", warehouse, write, sinks.ONCE)
     assert query.awaitTermination(300)
     counts = Counter[str]()
@@ -245,17 +245,17 @@ def test_connections_of_one_node_id_stay_beside_a_collector(
     spark: SparkSession, topic: Callable[..., DataFrame], golden: Path, tmp_path: Path
 ) -> None:
     """librdkafka gives all but its brokers the node.id -1."""
-    folder = config.Warehouse(path=str(tmp_path))
+    folder = config.WarehouseSection(path=str(tmp_path))
     warehouse = Warehouse(folder)
     warehouse.ensure(spark, MADE)
-    conf = config.Conf(warehouse=folder, ingest=config.Ingest(otlp_topic="otlp"))
+    conf = config.Conf(warehouse=folder, ingest=config.IngestSection(otlp_topic="otlp"))
     headers = json.loads((golden / "plugin_headers.json").read_text(encoding="utf-8"))[ALONE]
     data = MetricsData()
     metric = data.resource_metrics.add().scope_metrics.add().metrics.add(name="latency")
     for latency_ms in (1.5, 2.5, 1.5):
         point = metric.gauge.data_points.add(as_double=latency_ms, time_unix_nano=1)
         point.attributes.add(key="node.id").value.int_value = -1
-    receiver = Pushes(conf, "cluster", telemetry_pushes.from_receiver)
+    receiver = PushIngest(conf, "cluster", telemetry_pushes.from_receiver)
     records = topic([(data.SerializeToString(), headers)], "telemetry")
     receiver.write(records, Batch(warehouse, "receiver", "q", 0))
     decode(spark, conf, warehouse)
@@ -270,18 +270,18 @@ def test_a_clock_far_off_makes_a_batch_look_for_the_same_points_in_few_places(
     times = [now, now + timedelta(seconds=30), EPOCH, EPOCH + timedelta(microseconds=1)]
     points = spark.createDataFrame([(time,) for time in times], "event_time timestamp")
     last = timedelta(microseconds=1)
-    assert client_metrics.spans_of(points) == [
-        Span(EPOCH, EPOCH + 2 * last),
-        Span(now, now + timedelta(seconds=30) + last),
+    assert client_metrics.time_ranges_of(points) == [
+        TimeRange(EPOCH, EPOCH + 2 * last),
+        TimeRange(now, now + timedelta(seconds=30) + last),
     ]
 
 
 @pytest.fixture(params=[None, pytest.param("otlp", marks=pytest.mark.faults)])
 def conf(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> config.Conf:
     """Of a warehouse of its own, without and with a Collector's topic."""
-    folder = config.Warehouse(path=str(tmp_path))
+    folder = config.WarehouseSection(path=str(tmp_path))
     Warehouse(folder).ensure(spark, MADE)
-    return config.Conf(warehouse=folder, ingest=config.Ingest(otlp_topic=request.param))
+    return config.Conf(warehouse=folder, ingest=config.IngestSection(otlp_topic=request.param))
 
 
 @contextmanager
@@ -301,7 +301,7 @@ def test_a_batch_cut_off_after_its_append_is_told_once_and_the_next_one_works(
     push_lines: list[dict[str, Any]],
 ) -> None:
     warehouse = Warehouse(conf.warehouse)
-    log = RequestLog(conf, "cluster")
+    log = RequestLogIngest(conf, "cluster")
     lines = [encoded(line) for line in push_lines]
     log.write(topic(lines[:4]), Batch(warehouse, "log", "q1", 0))
     with reports_that_fail(), pytest.raises(StreamingQueryException):
@@ -337,17 +337,17 @@ def test_a_rebuild_decodes_a_push_of_two_routes_once_as_the_log_tells_it(
         for line in push_lines[:4]
     ]
     # The receiver's first, so that theirs are the points that streaming kept.
-    receiver = Pushes(conf, "cluster", telemetry_pushes.from_receiver)
+    receiver = PushIngest(conf, "cluster", telemetry_pushes.from_receiver)
     receiver.write(topic(again, "telemetry"), Batch(warehouse, "receiver", "q2", 0))
     decode(spark, conf, warehouse)
-    log = RequestLog(conf, "cluster")
+    log = RequestLogIngest(conf, "cluster")
     log.write(topic(map(encoded, push_lines)), Batch(warehouse, "log", "q1", 0))
     decode(spark, conf, warehouse)
     streamed = of_push(spark, warehouse)
     assert streamed.most_common(1)[0][1] == 1
     assert warehouse.read(spark, "client_metrics").where("listener IS NULL").count() > 0
     batch = Batch(warehouse, "rebuild", "r", 0)
-    written = client_metrics.Points(conf).replace(spark, batch, Span(SHIPPED))
+    written = client_metrics.PointIngest(conf).replace(spark, batch, TimeRange(SHIPPED))
     assert of_push(spark, warehouse) == streamed
     assert written == {"cluster": streamed.total()}
     assert warehouse.read(spark, "client_metrics").where("listener IS NULL").count() == 0

@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import FetchSessions
+from quotaflow.pipelines.config import FetchSessionsSection
 from quotaflow.pipelines.facts.fetches import Fetches, lines
-from quotaflow.pipelines.jobs.job import Setting
+from quotaflow.pipelines.jobs.job import JobEnvironment
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming import sinks
 from quotaflow.pipelines.streaming.sinks import Batch
@@ -61,7 +61,7 @@ def warehouse(spark: SparkSession, tmp_path: Path) -> Callable[[str], Warehouse]
     """Makes warehouses of the tables the job reads and fills."""
 
     def make(name: str) -> Warehouse:
-        made = Warehouse(config.Warehouse(path=str(tmp_path / name)))
+        made = Warehouse(config.WarehouseSection(path=str(tmp_path / name)))
         made.ensure(spark, [TABLES[table] for table in MADE])
         return made
 
@@ -103,10 +103,10 @@ def test_any_split_and_replay_gives_the_same_rows_and_sessions(
     whole = warehouse("whole")
     conf = config.Conf(warehouse=whole.conf)
     whole.write(frame(spark, rows).write.format("delta").mode("append"), "requests")
-    query = JOBS["fetches"].start(Setting(spark, conf, whole, "c"), sinks.ONCE)
+    query = JOBS["fetches"].start(JobEnvironment(spark, conf, whole, "c"), sinks.ONCE)
     assert query.awaitTermination(300)
 
-    split, fetches = warehouse("split"), Fetches(FetchSessions())
+    split, fetches = warehouse("split"), Fetches(FetchSessionsSection())
     for batch_id, (piece, write) in enumerate([(rows[:70], "report"), (rows[70:], "replace")]):
         batch = Batch(split, "fetches", "q", batch_id)
         with cut_off_at(write), pytest.raises(InterruptedError):
@@ -144,7 +144,7 @@ def test_sessions_idle_too_long_or_too_many_are_dropped_and_counted(
     spark: SparkSession, warehouse: Callable[[str], Warehouse]
 ) -> None:
     made = warehouse("limited")
-    fetches = Fetches(FetchSessions(idle_s=60, slots_per_broker=2))
+    fetches = Fetches(FetchSessionsSection(idle_s=60, slots_per_broker=2))
     rows = [begun(1, 0), begun(2, 100), begun(3, 101), begun(4, 102)]
     # The client of session 4 begins another in its place, in the same millisecond.
     rows.append(begun(5, 102) | {"session_id": 4})
@@ -168,7 +168,7 @@ def test_a_clock_far_ahead_makes_no_other_session_idle(
     spark: SparkSession, warehouse: Callable[[str], Warehouse]
 ) -> None:
     made = warehouse("ahead")
-    fetches = Fetches(FetchSessions(idle_s=60))
+    fetches = Fetches(FetchSessionsSection(idle_s=60))
     ahead = begun(1, 0) | {"event_time": int(time.time() + 86_400) * SECOND_US}
     fetches.write(lines(frame(spark, [ahead, begun(2, 100)])), Batch(made, "fetches", "q", 0))
     fetches.write(lines(frame(spark, [begun(3, 101)])), Batch(made, "fetches", "q", 1))

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.facts import telemetry_pushes
-from quotaflow.pipelines.facts.ingest import Pushes, RequestLog
+from quotaflow.pipelines.facts.ingest import PushIngest, RequestLogIngest
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import events
@@ -44,7 +44,7 @@ class Interrupted(Batch):
 
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     warehouse.ensure(spark, [TABLES[name] for name in (*FILLED, "pipeline_progress")])
     return warehouse
 
@@ -95,7 +95,7 @@ def test_a_batch_of_lines_is_exactly_once_in_every_table(
     push_lines: list[dict[str, Any]],
 ) -> None:
     lines, reasons = lines_of(golden, push_lines[0])
-    records, log = topic(lines), RequestLog(config.Conf(), "cluster")
+    records, log = topic(lines), RequestLogIngest(config.Conf(), "cluster")
     again = partial(Batch, warehouse, "ingest", "q1", 0, replayed=True)
     for replayed, at in enumerate(("telemetry_subscriptions", "quarantine", "pipeline_progress")):
         torn = Interrupted(warehouse, "ingest", "q1", 0, replayed=bool(replayed), at=at)
@@ -169,8 +169,8 @@ def test_a_batch_of_received_pushes_is_exactly_once_in_every_table(
     payload = (golden / "otlp" / "rdk-idem-alice.data.bin").read_bytes()
     good = [(payload, given) for given in headers]
     records = topic([*good, (b"\xff\xff", headers[0]), (payload * 9, headers[0])], "telemetry")
-    conf = config.Conf(ingest=config.Ingest(max_line_bytes=8 * len(payload)))
-    receiver = Pushes(conf, "cluster", telemetry_pushes.from_receiver)
+    conf = config.Conf(ingest=config.IngestSection(max_line_bytes=8 * len(payload)))
+    receiver = PushIngest(conf, "cluster", telemetry_pushes.from_receiver)
     for at in ("quarantine", "pipeline_progress"):
         with pytest.raises(InterruptedError):
             receiver.write(records, Interrupted(warehouse, "receive", "q1", 0, at=at))
@@ -199,7 +199,7 @@ def test_lines_of_the_cluster_s_own_apis_need_no_payloads(
     records = topic([encoded(push_lines[0] | {"requestHeader": header}), b"x"])
     for replayed in (False, True):
         batch = Batch(warehouse, "ingest", "q", 0, replayed=replayed)
-        RequestLog(config.Conf(), "cluster").write(records, batch)
+        RequestLogIngest(config.Conf(), "cluster").write(records, batch)
     filled = content(warehouse, spark)
     assert [len(filled[name]) for name in FILLED] == [1, 0, 0, 1]
 
@@ -213,7 +213,7 @@ def test_what_is_sampled_is_counted(
         for number in range(20)
     ]
     conf = config.load(overrides=["ingest.sampling={HEARTBEAT: 0.25}"])
-    RequestLog(conf, "cluster").write(topic(lines), Batch(warehouse, "ingest", "q", 0))
+    RequestLogIngest(conf, "cluster").write(topic(lines), Batch(warehouse, "ingest", "q", 0))
     filled = content(warehouse, spark)
     counts = counted(filled["pipeline_progress"])
     kept = len(filled["requests"])

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.facts.backfill_batch import Missing, already_read
-from quotaflow.pipelines.facts.ingest import RequestLog
+from quotaflow.pipelines.facts.backfill_batch import BackfillBatch, already_read
+from quotaflow.pipelines.facts.ingest import RequestLogIngest
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -28,14 +28,14 @@ def test_only_what_is_not_there_is_added_and_a_second_run_adds_nothing(
     golden: Path,
     push_lines: list[dict[str, Any]],
 ) -> None:
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     made = (*FILLED, "pipeline_progress")
     warehouse.ensure(spark, [TABLES[name] for name in made])
     files = [golden / "lines" / f"{api}.jsonl" for api in ("push_telemetry", "produce")]
     told = golden / "lines" / "get_telemetry_subscriptions.jsonl"
     lines = [line for file in (*files, told) for line in file.read_bytes().splitlines()[:4]]
     lines += [b"hello", pushing(push_lines[0], b"\xff\xff")]
-    log, records = RequestLog(config.Conf(), "cluster"), topic(lines)
+    log, records = RequestLogIngest(config.Conf(), "cluster"), topic(lines)
 
     def offsets() -> dict[str, list[int]]:
         found = {name: warehouse.read(spark, name).select("source_offset") for name in FILLED}
@@ -46,14 +46,14 @@ def test_only_what_is_not_there_is_added_and_a_second_run_adds_nothing(
     for name in FILLED:
         spark.sql(f"DELETE FROM {warehouse.target(name)} WHERE source_offset % 2 = 0")
     assert offsets() != whole
-    batch = Missing(warehouse, "backfill", "backfill", 1)
+    batch = BackfillBatch(warehouse, "backfill", "backfill", 1)
     log.write(already_read(records, {0: 100}), batch)
     assert offsets() == whole
     lacked = {name: sum(offset % 2 == 0 for offset in whole[name]) for name in FILLED}
     assert batch.added == lacked
-    assert batch.there == {name: len(whole[name]) - lacked[name] for name in FILLED}
+    assert batch.present == {name: len(whole[name]) - lacked[name] for name in FILLED}
 
-    again = Missing(warehouse, "backfill", "backfill", 2)
+    again = BackfillBatch(warehouse, "backfill", "backfill", 2)
     log.write(already_read(records, {0: 100}), again)
     assert offsets() == whole
     assert set(again.added.values()) == {0}

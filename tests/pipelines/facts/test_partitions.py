@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.facts import lines, partitions
 
 pytestmark = pytest.mark.spark
@@ -132,7 +132,7 @@ def test_partitions_are_those_of_the_request_then_of_the_response(spark: SparkSe
         [(number, json.dumps(line).encode()) for number, line in enumerate(whole)],
         "offset bigint, value binary",
     )
-    parsed = partitions.with_partitions(lines.with_line(records, Ingest()))
+    parsed = partitions.with_partitions(lines.with_line(records, IngestSection()))
     found = parsed.orderBy("offset").select("partitions").collect()
     for line, told in zip(whole, found, strict=True):
         assert [part.asDict() for part in told["partitions"]] == expected(line), line

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import privacy, requests, telemetry_pushes
-from quotaflow.pipelines.facts.client_metrics import Points
-from quotaflow.pipelines.facts.ingest import Pushes, RequestLog
+from quotaflow.pipelines.facts.client_metrics import PointIngest
+from quotaflow.pipelines.facts.ingest import PushIngest, RequestLogIngest
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -88,7 +88,7 @@ def clients(spark: SparkSession, warehouse: Warehouse, table: str) -> set[tuple[
 def ann(conf: Conf) -> tuple[str, str]:
     hidden = conf.privacy.pseudonyms()
     assert hidden is not None
-    return hidden.of(CLIENT_ID, NAME), hidden.of(ADDRESS, MACHINE)
+    return hidden.pseudonym(CLIENT_ID, NAME), hidden.pseudonym(ADDRESS, MACHINE)
 
 
 def test_no_name_of_a_client_or_machine_is_in_a_file_of_the_request_log_s_tables(
@@ -100,7 +100,7 @@ def test_no_name_of_a_client_or_machine_is_in_a_file_of_the_request_log_s_tables
 ) -> None:
     warehouse = Warehouse(conf.warehouse)
     records = topic(lines(golden, push_lines[0]))
-    RequestLog(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
+    RequestLogIngest(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
     assert_hidden(conf)
     assert clients(spark, warehouse, "requests") == {ann(conf)}
     heads = warehouse.read(spark, "quarantine").select("head", "detail").distinct().collect()
@@ -128,18 +128,18 @@ def test_the_same_client_has_one_name_in_every_table_and_way_in(
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(spark, [TABLES[name] for name in FILLED])
     records = topic(lines(golden, push_lines[0]))
-    RequestLog(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
+    RequestLogIngest(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
     headers = {
         **{"client_id": NAME, "client_source_address": MACHINE, "broker_id": "1"},
         "connection_id": f"127.0.0.1:9092-{MACHINE}:5-0-1",
         "client_instance_id": push_lines[0]["request"]["clientInstanceId"],
     }
     received = topic([(PAYLOAD, headers), (f"\xff{NAME}".encode("latin-1"), headers)], "telemetry")
-    receiver = Pushes(conf, "c1", telemetry_pushes.from_receiver)
+    receiver = PushIngest(conf, "c1", telemetry_pushes.from_receiver)
     receiver.write(received, Batch(warehouse, "receive", "q2", 0))
     pushes = warehouse.read(spark, "telemetry_pushes")
     readable = pushes.where("unreadable_reason IS NULL")
-    Points(conf).write(readable, Batch(warehouse, "points", "q3", 0))
+    PointIngest(conf).write(readable, Batch(warehouse, "points", "q3", 0))
 
     assert_hidden(conf)
     for name in ("requests", "telemetry_pushes", "telemetry_subscriptions", "client_metrics"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.facts import requests
 from quotaflow.schemas import events
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -38,9 +38,11 @@ def records(spark: SparkSession) -> Callable[..., DataFrame]:
 
 @pytest.fixture
 def parse(records: Callable[..., DataFrame]) -> Parse:
-    def run(lines: Lines, ingest: Ingest | None = None, **given: Any) -> list[Row]:
+    def run(lines: Lines, ingest: IngestSection | None = None, **given: Any) -> list[Row]:
         frame = records(lines, **given)
-        return requests.parse(frame, ingest or Ingest(), "cluster").orderBy("offset").collect()
+        return (
+            requests.parse(frame, ingest or IngestSection(), "cluster").orderBy("offset").collect()
+        )
 
     return run
 
@@ -214,7 +216,9 @@ def test_the_key_names_the_broker_when_no_header_does(parse: Parse) -> None:
     ],
 )
 def test_what_is_no_request_line_has_a_reason(parse: Parse, text: bytes, reason: str) -> None:
-    (row,) = parse([text], Ingest(max_line_bytes=40_000 if b'"r":{"r"' in (text or b"") else 1_500))
+    (row,) = parse(
+        [text], IngestSection(max_line_bytes=40_000 if b'"r":{"r"' in (text or b"") else 1_500)
+    )
     assert row["reason"] == reason
 
 
@@ -260,7 +264,7 @@ def sampled(api: str = "PRODUCE", **others: Any) -> list[bytes | None]:
 def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time(
     parse: Parse,
 ) -> None:
-    ingest = Ingest(sampling={"PRODUCE": 0.1, "HEARTBEAT": 0.5})
+    ingest = IngestSection(sampling={"PRODUCE": 0.1, "HEARTBEAT": 0.5})
     plain = sampled(request={"acks": 1}, response={})
     of = {
         "PRODUCE": plain,
@@ -286,7 +290,9 @@ def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time(
 
 def test_a_clock_ahead_is_held_to_the_record_plus_a_bound(parse: Parse) -> None:
     texts = [encoded(ENVELOPE | {"ts": ts}) for ts in (0, 10**18, -1, 4_000_000_000_000)]
-    times = [row["event_time"].astimezone(UTC) for row in parse(texts, Ingest(max_clock_skew_s=5))]
+    times = [
+        row["event_time"].astimezone(UTC) for row in parse(texts, IngestSection(max_clock_skew_s=5))
+    ]
     ahead = SHIPPED + timedelta(seconds=5)
     assert times == [datetime(1970, 1, 1, tzinfo=UTC), SHIPPED, SHIPPED, ahead]
 
@@ -298,7 +304,7 @@ def test_secrets_in_bodies_are_hidden_and_long_bodies_are_left_out(parse: Parse)
     ]
     altered = line(api="INCREMENTAL_ALTER_CONFIGS", request={"resources": [{"configs": configs}]})
     long = line(api="METADATA", request={"topics": [{"name": "t" * 3_000}]})
-    rows = parse([encoded(altered), encoded(long)], Ingest(max_body_bytes=1_000))
+    rows = parse([encoded(altered), encoded(long)], IngestSection(max_body_bytes=1_000))
     kept = json.loads(rows[0]["body"])["request"]["resources"][0]["configs"]
     assert [config["value"] for config in kept] == ["[hidden]", "5"]
     assert json.loads(rows[1]["body"])["omitted_bytes"] > 3_000
@@ -308,7 +314,7 @@ def test_a_long_secret_in_escapes_is_hidden_too(parse: Parse) -> None:
     """A broker hides no configs of CREATE_TOPICS, and logs also what it refuses."""
     config = {"name": "x.secret", "value": "\x01" * 32_767}
     created = line(api="CREATE_TOPICS", request={"topics": [{"name": "t", "configs": [config]}]})
-    (row,) = parse([encoded(created)], Ingest(max_body_bytes=262_144))
+    (row,) = parse([encoded(created)], IngestSection(max_body_bytes=262_144))
     (kept,) = json.loads(row["body"])["request"]["topics"][0]["configs"]
     assert kept["value"] == "[hidden]"
 
@@ -373,7 +379,7 @@ def test_producer_ids(
 
 def test_rows_of_the_table_are_the_readable_ones(records: Callable[..., DataFrame]) -> None:
     lines = [encoded(line()), b"x", encoded(line(isForwarded=True))]
-    kept = requests.select_requests(requests.parse(records(lines), Ingest(), "cluster"))
+    kept = requests.select_requests(requests.parse(records(lines), IngestSection(), "cluster"))
     assert kept.columns == REQUESTS.column_names
     assert [row["source_offset"] for row in kept.collect()] == [0]
 

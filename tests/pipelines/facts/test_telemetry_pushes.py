@@ -13,7 +13,7 @@ import pytest
 import zstandard
 from pyspark.sql import DataFrame, Row
 
-from quotaflow.pipelines.config import Ingest
+from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.facts import quarantine, requests, telemetry_pushes
 from quotaflow.schemas.tables.control import QUARANTINE
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
@@ -28,7 +28,7 @@ Lines = list[dict[str, Any]]
 
 
 def from_log(topic: Topic, values: list[bytes], limits: Limits | None = None) -> DataFrame:
-    parsed = requests.parse(topic(values), Ingest(), "cluster")
+    parsed = requests.parse(topic(values), IngestSection(), "cluster")
     pushes = telemetry_pushes.from_requests(parsed)
     return telemetry_pushes.inspected(pushes, limits or Limits()).orderBy("source_offset")
 
@@ -147,7 +147,7 @@ def test_only_pushes_that_requests_keeps(topic: Topic, push_lines: Lines) -> Non
 
 
 def received(topic: Topic, records: list[tuple[bytes, dict[str, str]]], **ingest: Any) -> list[Row]:
-    frame = telemetry_pushes.from_receiver(topic(records), Ingest(**ingest), "cluster")
+    frame = telemetry_pushes.from_receiver(topic(records), IngestSection(**ingest), "cluster")
     opened = telemetry_pushes.inspected(frame, Limits())
     assert sorted(opened.columns) == sorted([*TELEMETRY_PUSHES.column_names, "unreadable_detail"])
     return opened.orderBy("source_offset").collect()

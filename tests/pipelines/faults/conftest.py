@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quotaflow.pipelines.jobs.job import Setting
+from quotaflow.pipelines.jobs.job import JobEnvironment
 from quotaflow.pipelines.streaming import sources
 
 from . import recorded
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Topic = Callable[[list[list[tuple[int, bytes]]]], Path]
-Made = Callable[..., Setting]
+Made = Callable[..., JobEnvironment]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def topic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Topic:
 def made(spark: "SparkSession", tmp_path: Path) -> Made:
     """Makes warehouses by their names, with the tables of some jobs."""
 
-    def make(name: str, *jobs: str, own: "SparkSession | None" = None) -> Setting:
+    def make(name: str, *jobs: str, own: "SparkSession | None" = None) -> JobEnvironment:
         return recorded.setting(own or spark, tmp_path / name, jobs)
 
     return make

@@ -19,7 +19,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs import registry, runner
-from quotaflow.pipelines.jobs.offset_gaps import Gaps
+from quotaflow.pipelines.jobs.offset_gaps import JobOffsetGaps
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -85,11 +85,11 @@ def error_of(conf: Conf, names: Collection[str]) -> str | None:
 
 def contents(folder: Path, of_jobs: Collection[str]) -> dict[str, Counter[str]]:
     """All that jobs wrote to a warehouse, every column, as multisets; their counts as totals."""
-    reader = Reader(Warehouse(config.Warehouse(path=str(folder))))
+    reader = Reader(Warehouse(config.WarehouseSection(path=str(folder))))
     names = sorted({table.name for job in of_jobs for table in JOBS[job].fills})
     of = {name: f"SELECT * FROM {name}" for name in names} | {"pipeline_progress": _TOTALS}
     return {name: Counter(map(repr, reader.rows(sql))) for name, sql in of.items()}
 
 
-def _no_gaps(*_: object) -> list[Gaps]:
+def _no_gaps(*_: object) -> list[JobOffsetGaps]:
     return []

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.jobs.job import Setting
+from quotaflow.pipelines.jobs.job import JobEnvironment
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming import sinks, sources
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -84,20 +84,20 @@ def read(spark: "SparkSession", folder: Path) -> "DataFrame":
     return files.option("latestFirst", "false").parquet(str(folder))
 
 
-def setting(spark: "SparkSession", folder: Path, jobs: Iterable[str]) -> Setting:
+def setting(spark: "SparkSession", folder: Path, jobs: Iterable[str]) -> JobEnvironment:
     """A warehouse in this folder with the tables of these jobs; Delta tables are read file by file.
 
     Its topic is the folder `topic` beside it, once `replace_topic` was called.
     """
     conf = config.Conf(
-        warehouse=config.Warehouse(path=str(folder / "warehouse")),
-        results=config.Results(max_bytes_per_trigger=1),
+        warehouse=config.WarehouseSection(path=str(folder / "warehouse")),
+        results=config.ResultsSection(max_bytes_per_trigger=1),
     )
     warehouse = Warehouse(conf.warehouse)
     names = {t.name for job in jobs for t in (*JOBS[job].fills, *JOBS[job].looks_up)}
     names |= {JOBS[job].reads for job in jobs} & TABLES.keys()
     warehouse.ensure(spark, [TABLES[name] for name in sorted(names)])
-    return Setting(spark, conf, warehouse, CLUSTER)
+    return JobEnvironment(spark, conf, warehouse, CLUSTER)
 
 
 def replace_topic(folder: Path) -> None:
@@ -109,7 +109,7 @@ def replace_topic(folder: Path) -> None:
     sources.read_topic = read_recorded
 
 
-def run(setting: Setting, job: str) -> None:
+def run(setting: JobEnvironment, job: str) -> None:
     """Run a job over what is there; raises what its query dies of."""
     query = JOBS[job].start(setting, sinks.ONCE)
     try:

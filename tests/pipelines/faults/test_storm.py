@@ -12,7 +12,7 @@ from .conftest import Made, Topic
 from .driver import contents
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.jobs.job import Setting
+    from quotaflow.pipelines.jobs.job import JobEnvironment
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 
@@ -47,13 +47,13 @@ def stormy(good: list[bytes]) -> tuple[Numbered, Numbered]:
     return lines, [(at, line) for at, (line, is_good) in enumerate(marked) if is_good]
 
 
-def ran(setting: "Setting") -> dict[str, Counter[str]]:
+def ran(setting: "JobEnvironment") -> dict[str, Counter[str]]:
     for job in JOBS:
         recorded.run(setting, job)
     return contents(setting.warehouse.conf.folder, JOBS)
 
 
-def rows(setting: "Setting", sql: str) -> list[Any]:
+def rows(setting: "JobEnvironment", sql: str) -> list[Any]:
     """Rows of a query over the tables of a warehouse, as Spark reads them."""
     for name in ("requests", "telemetry_pushes", "quarantine", "pipeline_progress"):
         setting.warehouse.read(setting.spark, name).createOrReplaceTempView(name)
@@ -81,7 +81,7 @@ def test_a_storm_of_garbage_costs_exactly_itself(made: Made, topic: Topic, tmp_p
     check_counts(setting, len(lines) + len(too_long), bad_at)
 
 
-def check_places(setting: "Setting", bad_at: set[int]) -> None:
+def check_places(setting: "JobEnvironment", bad_at: set[int]) -> None:
     """Every bad one is in quarantine with a reason, once, and no good one is."""
     held = rows(setting, f"SELECT {PLACE}, target, reason FROM quarantine")
     places = Counter(row["source_offset"] for row in held)
@@ -93,7 +93,7 @@ def check_places(setting: "Setting", bad_at: set[int]) -> None:
     assert not lines_at & {row["source_offset"] for row in requests}
 
 
-def check_counts(setting: "Setting", came: int, bad_at: set[int]) -> None:
+def check_counts(setting: "JobEnvironment", came: int, bad_at: set[int]) -> None:
     """What came is what was kept, left out on purpose or held."""
     counted = Counter[tuple[str, str | None]]()
     for row in rows(setting, "SELECT * FROM pipeline_progress WHERE job LIKE 'ingest%'"):

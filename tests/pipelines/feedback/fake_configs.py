@@ -4,16 +4,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from quotaflow.pipelines.feedback.change import APPEND, APPLY, DELETE, SET, SUBTRACT, Change, parts
-from quotaflow.pipelines.feedback.change_writer import Apply
-from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
+from quotaflow.pipelines.feedback.change import (
+    APPEND,
+    APPLY,
+    DELETE,
+    SET,
+    SUBTRACT,
+    Change,
+    list_entries,
+)
+from quotaflow.pipelines.feedback.change_writer import ChangeWriter
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.ledger import DONE, Ledger, Record
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def desired(name: str = "mallory", **others: object) -> Desired:
+def desired(name: str = "mallory", **others: object) -> DesiredConfig:
     """A row that asks for a quota of a user."""
     row = {
         "cluster_id": "c1",
@@ -28,10 +36,10 @@ def desired(name: str = "mallory", **others: object) -> Desired:
         "since": NOON - timedelta(hours=1),
         "priority": 10,
     }
-    return Desired(**(row | others))  # type: ignore[arg-type]
+    return DesiredConfig(**(row | others))  # type: ignore[arg-type]
 
 
-def forged(entity: Entity, key: str, value: str | None, prior: str | None) -> Record:
+def forged(entity: ConfigEntity, key: str, value: str | None, prior: str | None) -> Record:
     """A record of a write that nobody made, whose lease is over at noon."""
     return Record(
         event_time=NOON - timedelta(hours=1),
@@ -58,12 +66,12 @@ def forged(entity: Entity, key: str, value: str | None, prior: str | None) -> Re
 class DictConfigs:
     """Configs by entity; `refuses` says why it takes none of an entity's, `away` who is silent."""
 
-    configs: dict[Entity, dict[str, str]] = field(default_factory=dict)
-    refuses: dict[Entity, str] = field(default_factory=dict)
-    away: set[Entity] = field(default_factory=set)
+    configs: dict[ConfigEntity, dict[str, str]] = field(default_factory=dict)
+    refuses: dict[ConfigEntity, str] = field(default_factory=dict)
+    away: set[ConfigEntity] = field(default_factory=set)
     writes: int = 0
 
-    def read(self, entity: Entity) -> dict[str, str]:
+    def read(self, entity: ConfigEntity) -> dict[str, str]:
         if entity in self.away:
             raise UnansweredError("[Error 7] RequestTimedOutError")
         return dict(self.configs.get(entity, {}))
@@ -86,9 +94,11 @@ class DictConfigs:
         if change.operation.name == DELETE:
             of.pop(key, None)
         elif change.operation.name == APPEND:
-            of[key] = ",".join(dict.fromkeys([*parts(of.get(key)), *parts(operand)]))
+            of[key] = ",".join(dict.fromkeys([*list_entries(of.get(key)), *list_entries(operand)]))
         elif change.operation.name == SUBTRACT:
-            of[key] = ",".join(p for p in parts(of.get(key)) if p not in parts(operand))
+            of[key] = ",".join(
+                p for p in list_entries(of.get(key)) if p not in list_entries(operand)
+            )
         else:
             of[key] = operand
 
@@ -104,7 +114,7 @@ class ListJournal:
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger.of(self.records)
+        return Ledger.from_records(self.records)
 
 
 @dataclass
@@ -124,7 +134,7 @@ def applying(
     run_id: str = "r1",
     clock: Callable[[], datetime] | None = None,
     **others: object,
-) -> Apply:
+) -> ChangeWriter:
     """Applies without waiting."""
     of = {"sleep": lambda _: None} | others
-    return Apply(configs, journal, run_id, clock or Clock(), **of)  # type: ignore[arg-type]
+    return ChangeWriter(configs, journal, run_id, clock or Clock(), **of)  # type: ignore[arg-type]

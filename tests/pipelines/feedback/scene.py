@@ -13,11 +13,11 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import exclusive_section, planning, restore_run
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired_configs import Desired
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.restore_plan import Returns
+from quotaflow.pipelines.feedback.restore_plan import RestorePlan
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .fake_configs import NOON, Clock, DictConfigs, ListJournal
@@ -41,8 +41,8 @@ class Scene:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        self.monkeypatch.setattr(exclusive_section, "cluster", self.cluster)
-        self.monkeypatch.setattr(exclusive_section, "taken", self.taken)
+        self.monkeypatch.setattr(exclusive_section, "open_cluster", self.cluster)
+        self.monkeypatch.setattr(exclusive_section, "acquired", self.taken)
         self.monkeypatch.setattr(planning, "ledger", lambda _: self.journal.ledger)
 
     @property
@@ -54,13 +54,13 @@ class Scene:
         yield "c1", self.configs
 
     @contextmanager
-    def taken(self, *_: object) -> Iterator[exclusive_section.Turn]:
+    def taken(self, *_: object) -> Iterator[exclusive_section.ExclusiveSection]:
         apply = run_of(self.configs, self.journal, f"r{self.clock()}", self.clock)
         apply.finish(self.journal.ledger)
         rows: Any = None
-        yield exclusive_section.Turn("c1", apply, self.journal.ledger, rows)
+        yield exclusive_section.ExclusiveSection("c1", apply, self.journal.ledger, rows)
 
-    def apply(self, *rows: Desired, dies_at: str | None = None) -> None:
+    def apply(self, *rows: DesiredConfig, dies_at: str | None = None) -> None:
         def passed(step: str) -> None:
             if step == dies_at:
                 raise KilledError
@@ -69,16 +69,16 @@ class Scene:
         with suppress(KilledError):
             run_of(self.configs, self.journal, "r", self.clock, passed=passed).run("p", wanted)
 
-    def shown(self, now: datetime = LATER, *, everything: bool = False) -> Returns:
-        return restore_run.due(self.conf, now, everything=everything)
+    def shown(self, now: datetime = LATER, *, everything: bool = False) -> RestorePlan:
+        return restore_run.preview(self.conf, now, everything=everything)
 
-    def done(self, now: datetime = LATER, *, everything: bool = False) -> Returns:
+    def done(self, now: datetime = LATER, *, everything: bool = False) -> RestorePlan:
         self.clock.now = now
-        return restore_run.restored(self.conf, lambda _: None, everything=everything)[0]
+        return restore_run.restore_configs(self.conf, lambda _: None, everything=everything)[0]
 
     def command(self, *words: str) -> int:
         return execute(["restore", *words, "--set", f"warehouse.path={self.conf.warehouse.path}"])
 
 
-def planned(rows: Sequence[Desired]) -> Plan:
-    return plan(rows, NOON, Bounds(lease_s=600), Connection("b:9092"))
+def planned(rows: Sequence[DesiredConfig]) -> Plan:
+    return plan(rows, NOON, PlanPolicy(lease_s=600), Connection("b:9092"))

@@ -7,26 +7,26 @@ import pytest
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback.apply_run import still_fitting
 from quotaflow.pipelines.feedback.change import RENEW, SET
-from quotaflow.pipelines.feedback.desired_configs import Desired
-from quotaflow.pipelines.feedback.frozen_plans import Frozen
-from quotaflow.pipelines.feedback.guards import SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
+from quotaflow.pipelines.feedback.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.outcome import SO_ALREADY
+from quotaflow.pipelines.feedback.outcome import ALREADY_SET
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.restore_plan import Setter
+from quotaflow.pipelines.feedback.restore_plan import LaterWriter
 
 from .fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 
 KEY = "producer_byte_rate"
 LIST = "leader.replication.throttled.replicas"
 MALLORY = desired().entity
-EVE = Setter("User:eve (kafka-reassign-partitions) at noon", SET, "0:1")
+EVE = LaterWriter("User:eve (kafka-reassign-partitions) at noon", SET, "0:1")
 
 
-def frozen(journal: ListJournal, clock: Clock, *rows: Desired) -> Frozen:
-    bounds = Bounds(lease_s=600, inputs_at={SNAPSHOT: clock.now})
+def frozen(journal: ListJournal, clock: Clock, *rows: DesiredConfig) -> FrozenPlan:
+    bounds = PlanPolicy(lease_s=600, inputs_at={SNAPSHOT: clock.now})
     made = plan(rows, clock.now, bounds, Connection("b:9092"), journal.ledger)
-    return Frozen(made, clock())
+    return FrozenPlan(made, clock())
 
 
 def test_what_somebody_set_anew_is_no_left_over_any_more() -> None:
@@ -46,10 +46,10 @@ def test_what_somebody_else_made_so_stays_theirs() -> None:
     wanted = frozen(journal, Clock(), desired())
     left, _ = still_fitting(wanted, configs, journal.ledger, {desired().key: EVE})
     (outcome,) = applying(configs, journal).run(wanted.plan.plan_id, left)
-    assert outcome.step == SO_ALREADY
+    assert outcome.step == ALREADY_SET
 
 
-def renewing(configs: DictConfigs, journal: ListJournal, clock: Clock) -> Frozen:
+def renewing(configs: DictConfigs, journal: ListJournal, clock: Clock) -> FrozenPlan:
     """A plan of a renewal and of a new quota, frozen when the first lease is nearly over."""
     first = frozen(journal, clock, desired()).plan
     applying(configs, journal, "r0", clock).run(first.plan_id, first.changes)
@@ -67,7 +67,7 @@ def test_a_plan_with_a_renewal_can_be_finished_after_it_was_cut_off() -> None:
     applying(configs, journal, "r1", clock).run(wanted.plan.plan_id, renewal)
     for run_id in ("r2", "r3"):
         left, ended = still_fitting(wanted, configs, journal.ledger, {})
-        assert [(o.change.operation.name, o.step) for o in ended] == [(RENEW, SO_ALREADY)]
+        assert [(o.change.operation.name, o.step) for o in ended] == [(RENEW, ALREADY_SET)]
         applying(configs, journal, run_id, clock).run(wanted.plan.plan_id, left)
     assert configs.configs[desired("eve").entity] == {KEY: "1000"}
     assert [r.run_id for r in journal.records if r.operation == RENEW] == ["r1", "r1"]

@@ -10,34 +10,34 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.feedback import restore_plan
 from quotaflow.pipelines.feedback.change import Change
-from quotaflow.pipelines.feedback.change_writer import Apply
-from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
-from quotaflow.pipelines.feedback.guards import SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.change_writer import ChangeWriter
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, REFUSED, UNDONE, YIELDED
-from quotaflow.pipelines.feedback.outcome import OPEN, SO_ALREADY
+from quotaflow.pipelines.feedback.outcome import ALREADY_SET, OPEN
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 from .fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
-BOUNDS = Bounds(lease_s=600, most_step=1e9)
+BOUNDS = PlanPolicy(lease_s=600, max_step_factor=1e9)
 KEY = "producer_byte_rate"
 LIST = "leader.replication.throttled.replicas"
 MALLORY = desired().entity
-TOPIC = Entity("c1", "topic", "t")
+TOPIC = ConfigEntity("c1", "topic", "t")
 
 
 class CrashError(Exception):
     """The process ended here."""
 
 
-def changes(*rows: Desired) -> tuple[Change, ...]:
+def changes(*rows: DesiredConfig) -> tuple[Change, ...]:
     return plan(rows, NOON, BOUNDS, PLAIN).changes
 
 
-def of_topic(value: str | None, prior: str | None) -> Desired:
+def of_topic(value: str | None, prior: str | None) -> DesiredConfig:
     of = {"entity_type": "topic", "config_key": LIST, "config_value": value}
     return desired("t", **of, prior_value=prior)
 
@@ -59,7 +59,7 @@ def test_a_second_time_it_is_so_already_and_written_once() -> None:
     configs, journal = DictConfigs(), ListJournal()
     for run_id in ("r1", "r2"):
         outcomes = applying(configs, journal, run_id).run("p1", changes(desired()))
-    assert [o.step for o in outcomes] == [SO_ALREADY]
+    assert [o.step for o in outcomes] == [ALREADY_SET]
     assert configs.writes == 1
 
 
@@ -76,7 +76,7 @@ def test_a_second_time_it_is_so_already_and_written_once() -> None:
     ids=["added", "added beside others'", "the first", "taken away", "others stay", "the last"],
 )
 def test_entries_of_others_stay(
-    standing: dict[str, str], row: Desired, after: dict[str, str]
+    standing: dict[str, str], row: DesiredConfig, after: dict[str, str]
 ) -> None:
     configs, journal = DictConfigs({TOPIC: standing}), ListJournal()
     (outcome,) = applying(configs, journal).run("p1", changes(row))
@@ -96,7 +96,7 @@ def test_entries_of_others_stay(
     ids=["moved", "refused", "away", "all replicas", "a list that moved"],
 )
 def test_what_cannot_be_written_is_told_and_costs_nobody_else(
-    configs: DictConfigs, row: Desired, step: str, why: str
+    configs: DictConfigs, row: DesiredConfig, step: str, why: str
 ) -> None:
     before = {entity: dict(of) for entity, of in configs.configs.items()}
     other = desired("other")
@@ -108,7 +108,7 @@ def test_what_cannot_be_written_is_told_and_costs_nobody_else(
 
 def test_a_login_that_may_not_even_read_is_told_which_right_it_lacks() -> None:
     class Refused(DictConfigs):
-        def read(self, _entity: Entity) -> dict[str, str]:
+        def read(self, _entity: ConfigEntity) -> dict[str, str]:
             raise UnansweredError("CLUSTER_AUTHORIZATION_FAILED")
 
     (outcome,) = applying(Refused(), ListJournal()).run("p1", changes(desired()))
@@ -132,7 +132,7 @@ def test_a_stop_holds_back_what_is_not_written_yet_and_says_so() -> None:
         (DONE, None),
         (UNDONE, "STOP is there"),
     ]
-    assert journal.ledger.open == ()
+    assert journal.ledger.open_records == ()
 
 
 @dataclass
@@ -142,7 +142,7 @@ class Raced(DictConfigs):
     theirs: dict[str, str] = field(default_factory=dict)
     reads: int = 0
 
-    def read(self, entity: Entity) -> dict[str, str]:
+    def read(self, entity: ConfigEntity) -> dict[str, str]:
         self.reads += 1
         if self.reads == 2:
             self.configs.setdefault(entity, {}).update(self.theirs)
@@ -152,9 +152,9 @@ class Raced(DictConfigs):
 def test_what_somebody_else_wrote_since_the_first_look_stays_theirs() -> None:
     configs, journal = Raced(theirs={KEY: "1000"}), ListJournal()
     (outcome,) = applying(configs, journal).run("p1", changes(desired()))
-    assert (outcome.step, configs.writes) == (SO_ALREADY, 0)
+    assert (outcome.step, configs.writes) == (ALREADY_SET, 0)
     ledger = journal.ledger
-    assert (ledger.owned, ledger.last, ledger.open) == ({}, {}, ())
+    assert (ledger.owned, ledger.last_writes, ledger.open_records) == ({}, {}, ())
     assert [(r.step, r.detail) for r in journal.records] == [
         (BEGUN, None),
         (UNDONE, "it was so before it was written"),
@@ -166,7 +166,7 @@ def test_of_an_entity_what_is_not_so_yet_is_written_beside_it() -> None:
     rows = desired(), desired(config_key="consumer_byte_rate")
     configs, journal = Raced(theirs={KEY: "1000"}), ListJournal()
     ended = applying(configs, journal).run("p1", changes(*rows))
-    assert sorted(o.step for o in ended) == [DONE, SO_ALREADY]
+    assert sorted(o.step for o in ended) == [DONE, ALREADY_SET]
     assert configs.configs[MALLORY] == {KEY: "1000", "consumer_byte_rate": "1000"}
     assert [key for _, key in journal.ledger.owned] == ["consumer_byte_rate"]
 
@@ -177,7 +177,7 @@ def test_an_entity_that_moved_since_the_first_look_is_not_written() -> None:
     ended = applying(configs, journal).run("p1", changes(*rows))
     assert sorted(o.step for o in ended) == [MOVED, UNDONE]
     assert all("it is 7 now" in (o.detail or "") for o in ended)
-    assert (configs.writes, journal.ledger.owned, journal.ledger.open) == (0, {}, ())
+    assert (configs.writes, journal.ledger.owned, journal.ledger.open_records) == (0, {}, ())
 
 
 def test_what_of_an_earlier_run_lands_between_the_looks_is_ours_still() -> None:
@@ -185,9 +185,9 @@ def test_what_of_an_earlier_run_lands_between_the_looks_is_ours_still() -> None:
     applying(first, journal, "r1", clock).run("p1", changes(desired()))
     raced = Raced(first.configs, theirs={KEY: "1000"})
     (outcome,) = applying(raced, journal, "r2", clock).run("p2", changes(desired()))
-    assert outcome.step == SO_ALREADY
+    assert outcome.step == ALREADY_SET
     applying(raced, journal, "r3", clock).finish(journal.ledger)
-    assert ([of.value for of in journal.ledger.owned.values()], journal.ledger.open) == (
+    assert ([of.value for of in journal.ledger.owned.values()], journal.ledger.open_records) == (
         ["1000"],
         (),
     )
@@ -248,7 +248,7 @@ def test_what_lands_after_its_run_is_ours_nevertheless(
     clock.now += timedelta(seconds=60)
     applying(configs, journal, "r4", clock).finish(journal.ledger)
     ledger = journal.ledger
-    assert ledger.open == ()
+    assert ledger.open_records == ()
     assert [of.value for of in ledger.owned.values()] == ([] if owned is None else [owned[KEY]])
     assert all(of.prior_value is None for of in ledger.owned.values())
 
@@ -260,7 +260,7 @@ def test_what_was_never_made_is_told_so_once_it_cannot_be_any_more() -> None:
         clock.now += timedelta(seconds=after_s)
         found = applying(configs, journal, "r2", clock).finish(journal.ledger)
         assert [record.step for record in found] == ended
-    assert journal.ledger.open == ()
+    assert journal.ledger.open_records == ()
 
 
 @pytest.mark.parametrize("at", ["looked", "begun", "sent", "written", "recorded"])
@@ -284,7 +284,7 @@ def test_killed_anywhere_the_next_run_ends_in_the_planned_state(at: str) -> None
         "b": {KEY: "1000"},
     }
     ledger = journal.ledger
-    assert (len(ledger.owned), ledger.open, configs.writes) == (2, (), 2)
+    assert (len(ledger.owned), ledger.open_records, configs.writes) == (2, (), 2)
 
 
 STEPS = ("looked", "begun", "sent", "written", "recorded", "finished")
@@ -336,7 +336,7 @@ def test_whatever_happens_ours_is_given_back_and_others_stays(
             except CrashError:
                 pass
     assert configs.configs[MALLORY] == theirs
-    assert journal.ledger.open == ()
+    assert journal.ledger.open_records == ()
     assert journal.ledger.owned == {}
 
 
@@ -386,7 +386,7 @@ def test_however_late_our_writes_are_made_what_stood_before_them_all_is_given_ba
     run.finish(journal.ledger)
     give_back(run, configs, journal, clock, everything=True)
     assert configs.configs[MALLORY] == before
-    assert (journal.ledger.open, journal.ledger.owned) == ((), {})
+    assert (journal.ledger.open_records, journal.ledger.owned) == ((), {})
 
 
 def test_entries_that_two_runs_added_are_both_ours_though_one_got_no_answer() -> None:
@@ -404,11 +404,11 @@ def test_entries_that_two_runs_added_are_both_ours_though_one_got_no_answer() ->
 
 
 def give_back(
-    run: Apply, configs: DictConfigs, journal: ListJournal, clock: Clock, *, everything: bool
+    run: ChangeWriter, configs: DictConfigs, journal: ListJournal, clock: Clock, *, everything: bool
 ) -> None:
-    owned = restore_plan.due(journal.ledger, clock.now, everything=everything)
+    owned = restore_plan.expired(journal.ledger, clock.now, include_all=everything)
     actual = {key[0]: configs.read(key[0]) for key in owned}
-    found = restore_plan.returns(owned, actual, {}, PLAIN)
+    found = restore_plan.plan_restore(owned, actual, {}, PLAIN)
     journal.add(
         [
             replace(e.owned.record, step=YIELDED, event_time=clock(), run_id=run.run_id)

@@ -23,7 +23,7 @@ NOW = datetime.now(UTC)
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     folder: Path = tmp_path_factory.mktemp("locks")
-    return Warehouse(config.Warehouse(path=str(folder)))
+    return Warehouse(config.WarehouseSection(path=str(folder)))
 
 
 @pytest.fixture
@@ -36,17 +36,17 @@ def stack() -> Iterator[ExitStack]:
 def test_of_two_one_has_it_until_it_lets_go_or_its_time_is_over(
     spark: "SparkSession", warehouse: Warehouse, stack: ExitStack
 ) -> None:
-    with delta_lock.held(spark, warehouse, "c1", "me", NOW):
+    with delta_lock.acquired(spark, warehouse, "c1", "me", NOW):
         with (
             pytest.raises(LockedError, match="me writes to cluster c1 until"),
-            delta_lock.held(spark, warehouse, "c1", "other", NOW),
+            delta_lock.acquired(spark, warehouse, "c1", "other", NOW),
         ):
             pass
-        stack.enter_context(delta_lock.held(spark, warehouse, "c2", "other", NOW))
-        later = NOW + delta_lock.HELD_FOR
-        with delta_lock.held(spark, warehouse, "c1", "third", later):
+        stack.enter_context(delta_lock.acquired(spark, warehouse, "c2", "other", NOW))
+        later = NOW + delta_lock.LOCK_TTL
+        with delta_lock.acquired(spark, warehouse, "c1", "third", later):
             pass
-    with delta_lock.held(spark, warehouse, "c1", "fourth", NOW + timedelta(seconds=1)):
+    with delta_lock.acquired(spark, warehouse, "c1", "fourth", NOW + timedelta(seconds=1)):
         pass
 
 
@@ -60,7 +60,7 @@ def test_of_two_one_has_it_until_it_lets_go_or_its_time_is_over(
 def test_who_holds_it_begins_nothing_shortly_before_its_end(
     after: timedelta, said: str | None
 ) -> None:
-    told = delta_lock.stopped(NOW, NOW + after)
+    told = delta_lock.expiry_reason(NOW, NOW + after)
     assert told is None if said is None else said in str(told)
 
 
@@ -69,7 +69,7 @@ def test_of_many_at_once_one_has_it(spark: "SparkSession", warehouse: Warehouse)
     def taken(number: int) -> ExitStack | None:
         entered = ExitStack()
         try:
-            entered.enter_context(delta_lock.held(spark, warehouse, "c3", f"run {number}", NOW))
+            entered.enter_context(delta_lock.acquired(spark, warehouse, "c3", f"run {number}", NOW))
         except LockedError:
             return None
         return entered

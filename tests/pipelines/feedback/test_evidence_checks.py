@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import Quality
+from quotaflow.pipelines.config import QualitySection
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback import apply_run, evidence_checks, planning
-from quotaflow.pipelines.feedback.frozen_plans import Frozen
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -20,7 +20,7 @@ from ...schemas.views.view_tables import make_tables
 from .fake_configs import desired
 
 CONF = config.Conf()
-REQUIRED = config.Conf(quality=Quality(required=True))
+REQUIRED = config.Conf(quality=QualitySection(required=True))
 
 
 def result(suite: str, *, success: bool = True, after_s: int = 0, **others: Any) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def unsound(
 ) -> dict[str, str]:
     make_tables(warehouse, {"quality_results": results})
     here = conf.model_copy(update={"warehouse": warehouse.conf})
-    return planning.unsound(here, set(evidence))
+    return planning.failed_checks(here, set(evidence))
 
 
 @pytest.mark.parametrize(
@@ -92,26 +92,28 @@ def test_with_all_checked_it_goes_on() -> None:
         {"suite": name, "expectation": "e", "is_failing": False, "event_time": NOON}
         for name in ("topics", "pipeline_progress")
     ]
-    assert evidence_checks.unsound(REQUIRED, lambda _: standing, {"topics"}) == {}
-    assert "topics" in evidence_checks.unsound(REQUIRED, None, {"topics"})
+    assert evidence_checks.failed_checks(REQUIRED, lambda _: standing, {"topics"}) == {}
+    assert "topics" in evidence_checks.failed_checks(REQUIRED, None, {"topics"})
 
 
 def test_a_plan_names_the_check_and_keeps_the_rest() -> None:
-    bounds = Bounds(unsound={"producer_id_rates": "it stands on requests, whose check failed"})
+    bounds = PlanPolicy(
+        failed_checks={"producer_id_rates": "it stands on requests, whose check failed"}
+    )
     other = desired("b", evidence_table="quota_advice")
     made = plan([desired(), other], NOON, bounds, Connection("b:9092"))
     assert [change.entity.entity_name for change in made.changes] == ["b"]
-    assert [held.why for held in made.held] == ["it stands on requests, whose check failed"]
+    assert [held.reason for held in made.blocked] == ["it stands on requests, whose check failed"]
 
 
 def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
     make_tables(warehouse, {"quality_results": [result("requests", success=False)]})
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
-    made = plan([desired()], NOON, Bounds(), Connection("b:9092"))
+    made = plan([desired()], NOON, PlanPolicy(), Connection("b:9092"))
     with pytest.raises(FeedbackError, match="of producer_id_rates, it stands on requests, whose"):
-        apply_run.tried(here, Frozen(made, NOON), NOON)
+        apply_run.dry_run(here, FrozenPlan(made, NOON), NOON)
 
 
 def test_results_never_made_are_no_failure(warehouse: Warehouse) -> None:
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
-    assert planning.unsound(here, {"producer_id_rates"}) == {}
+    assert planning.failed_checks(here, {"producer_id_rates"}) == {}

@@ -15,20 +15,20 @@ from .fake_configs import NOON
 
 @pytest.mark.parametrize("after_s", [-3_600, 0, 59])
 def test_a_clock_may_differ_a_little(after_s: int) -> None:
-    exclusive_section.check_clock(Ledger(newest=NOON + timedelta(seconds=after_s)), NOON)
+    exclusive_section.check_clock(Ledger(newest_at=NOON + timedelta(seconds=after_s)), NOON)
     exclusive_section.check_clock(Ledger(), NOON)
 
 
 @pytest.mark.parametrize("behind_s", [-20, 0, 20])
 def test_what_follows_is_later_than_what_was(behind_s: int) -> None:
     now = NOON - timedelta(seconds=behind_s)
-    assert exclusive_section.later(NOON, now) >= now
-    assert exclusive_section.later(NOON, now) > NOON
+    assert exclusive_section.next_record_time(NOON, now) >= now
+    assert exclusive_section.next_record_time(NOON, now) > NOON
 
 
 def test_a_clock_that_went_back_stops_it() -> None:
     with pytest.raises(FeedbackError, match="mend the clock"):
-        exclusive_section.check_clock(Ledger(newest=NOON + timedelta(seconds=61)), NOON)
+        exclusive_section.check_clock(Ledger(newest_at=NOON + timedelta(seconds=61)), NOON)
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -36,14 +36,14 @@ def test_a_stop_file_is_where_conf_says_or_beside_the_tables(tmp_path: Path, nam
     file = tmp_path / "halt" if named else tmp_path / "warehouse" / "STOP"
     of = [f"warehouse.path={tmp_path / 'warehouse'}"]
     conf = config.load(overrides=[*of, *([f"plan.stop_file={file}"] if named else [])])
-    assert exclusive_section.stopped_by_file(conf) is None
+    assert exclusive_section.stop_file_reason(conf) is None
     file.parent.mkdir(exist_ok=True)
     file.touch()
     reason = f"{file} is there, nothing is written: remove it to go on"
-    assert exclusive_section.stopped_by_file(conf) == reason
+    assert exclusive_section.stop_file_reason(conf) == reason
 
 
 def test_a_catalog_s_stop_file_is_beside_the_checkpoints(tmp_path: Path) -> None:
     of = {"catalog_schema": "main.quotaflow", "checkpoints": str(tmp_path)}
-    conf = config.Conf(warehouse=config.Warehouse(**of))  # type: ignore[arg-type]
+    conf = config.Conf(warehouse=config.WarehouseSection(**of))  # type: ignore[arg-type]
     assert exclusive_section.stop_file(conf) == tmp_path / "STOP"

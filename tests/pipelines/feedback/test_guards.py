@@ -6,25 +6,27 @@ from datetime import timedelta
 import pytest
 
 from quotaflow.pipelines.feedback.change import Change, Plan
-from quotaflow.pipelines.feedback.desired_configs import Desired
-from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY, Bounds
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import NOTHING, plan
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
-from quotaflow.udfs.rules.subscription_safety import Live
+from quotaflow.udfs.rules.subscription_safety import LiveClient
 
 from .fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
 RATE = "leader.replication.throttled.rate"
-NEARLY = Bounds(lease_s=600, hysteresis=0.1)
-HELD_LONG = Bounds(lease_s=600, hold=timedelta(seconds=600))
+NEARLY = PlanPolicy(lease_s=600, hysteresis=0.1)
+HELD_LONG = PlanPolicy(lease_s=600, cooldown=timedelta(seconds=600))
 
 
-def planned(*rows: Desired, bounds: Bounds, ledger: Ledger = NOTHING, after_s: float = 0) -> Plan:
+def planned(
+    *rows: DesiredConfig, bounds: PlanPolicy, ledger: Ledger = NOTHING, after_s: float = 0
+) -> Plan:
     return plan(rows, NOON + timedelta(seconds=after_s), bounds, PLAIN, ledger)
 
 
@@ -33,7 +35,7 @@ def values(changes: tuple[Change, ...]) -> list[str | None]:
 
 
 def whys(made: Plan) -> list[str]:
-    return [held.why for held in made.held]
+    return [held.reason for held in made.blocked]
 
 
 @pytest.mark.parametrize(
@@ -51,20 +53,20 @@ def whys(made: Plan) -> list[str]:
 )
 def test_a_quota_goes_in_steps(prior: str | None, wanted: str, value: str, note: str) -> None:
     row = desired(config_value=wanted, prior_value=prior)
-    (change,) = planned(row, bounds=Bounds(most_step=2.0)).changes
+    (change,) = planned(row, bounds=PlanPolicy(max_step_factor=2.0)).changes
     assert (change.value, change.note) == (value, note)
 
 
 def test_a_rate_of_replication_goes_as_its_own_rule_says() -> None:
     of = {"entity_type": "broker", "config_key": RATE, "config_value": "9000000"}
     row = desired("1", **of, prior_value="1000000", priority=5)
-    assert values(planned(row, bounds=Bounds(most_step=2.0)).changes) == ["9000000"]
+    assert values(planned(row, bounds=PlanPolicy(max_step_factor=2.0)).changes) == ["9000000"]
 
 
 def test_what_is_near_stays() -> None:
     near = desired(config_value="1099", prior_value="1000")
     far = desired("b", config_value="1100", prior_value="1000")
-    made = planned(near, far, bounds=Bounds(hysteresis=0.1))
+    made = planned(near, far, bounds=PlanPolicy(hysteresis=0.1))
     assert values(made.changes) == ["1100"]
     assert whys(made) == ["1099 is within 10% of 1000, which stands"]
 
@@ -72,7 +74,7 @@ def test_what_is_near_stays() -> None:
 def test_of_two_that_want_one_config_the_more_urgent_has_it() -> None:
     first = desired(priority=15, config_value="100")
     other = desired(priority=30, config_value="900", evidence_table="quota_advice")
-    made = planned(other, first, bounds=Bounds())
+    made = planned(other, first, bounds=PlanPolicy())
     assert values(made.changes) == ["100"]
     assert whys(made) == [
         "producer_id_rates (principal=User:mallory) wants 100 of it, and is more urgent"
@@ -81,7 +83,7 @@ def test_of_two_that_want_one_config_the_more_urgent_has_it() -> None:
 
 def test_who_may_not_be_planned_takes_nobody_s_place() -> None:
     first = desired(priority=5, withheld="not for us")
-    assert values(planned(first, desired(priority=9), bounds=Bounds()).changes) == ["1000"]
+    assert values(planned(first, desired(priority=9), bounds=PlanPolicy()).changes) == ["1000"]
 
 
 @pytest.mark.parametrize(
@@ -91,10 +93,12 @@ def test_who_may_not_be_planned_takes_nobody_s_place() -> None:
 )
 def test_one_plan_changes_so_many_entities(known: int | None, share: float, names: str) -> None:
     rows = [desired(name) for name in "fbcade"]
-    bounds = Bounds(entities={} if known is None else {"user": known}, most_share=share)
+    bounds = PlanPolicy(
+        entity_counts={} if known is None else {"user": known}, max_entity_share=share
+    )
     made = planned(*rows, bounds=bounds)
     assert [change.entity.entity_name for change in made.changes] == list(names)
-    assert len(made.held) == 6 - len(names)
+    assert len(made.blocked) == 6 - len(names)
     assert all("change at once (plan.most_share)" in why for why in whys(made))
 
 
@@ -107,7 +111,7 @@ def aged(evidence: str, ages_s: dict[str, int | None]) -> Plan:
         name: None if age is None else NOON - timedelta(seconds=age)
         for name, age in (NEW | ages_s).items()
     }
-    bounds = Bounds(inputs_at=at, max_input_age=timedelta(seconds=60))
+    bounds = PlanPolicy(inputs_at=at, max_input_age=timedelta(seconds=60))
     return planned(desired(evidence_table=evidence), bounds=bounds)
 
 
@@ -127,7 +131,7 @@ def test_old_inputs_freeze_what_stands_on_them(
 ) -> None:
     made = aged(evidence, ages_s)
     assert made.changes == ()
-    assert why in made.held[0].why
+    assert why in made.blocked[0].reason
 
 
 @pytest.mark.parametrize(
@@ -147,13 +151,13 @@ def test_what_a_row_does_not_stand_on_freezes_nothing(
 def test_another_program_s_entities_are_left_alone() -> None:
     others = {"user": "strimzi (User:strimzi, last seen 12:00)"}
     rate = desired("1", entity_type="broker", config_key=RATE, config_value="2000000")
-    made = planned(desired(), rate, bounds=Bounds(others=others))
+    made = planned(desired(), rate, bounds=PlanPolicy(other_managers=others))
     assert values(made.changes) == ["2000000"]
     assert "strimzi (User:strimzi, last seen 12:00) manages configs of users too" in whys(made)[0]
 
 
 def test_a_default_is_not_planned() -> None:
-    made = planned(desired(entity_name=None), bounds=Bounds())
+    made = planned(desired(entity_name=None), bounds=PlanPolicy())
     assert "default of all users" in whys(made)[0]
 
 
@@ -162,15 +166,15 @@ def test_all_replicas_stay_all_replicas() -> None:
     of = {"entity_type": "topic", "config_key": key, "prior_value": "*"}
     rows = desired("t", **of, config_value="0:1"), desired("u", **of, config_value=None)
     assert (
-        whys(planned(*rows, bounds=Bounds()))
+        whys(planned(*rows, bounds=PlanPolicy()))
         == ["the list is *, all replicas: no entry is added to that nor taken away"] * 2
     )
 
 
-def applied(*rows: Desired, lease_s: int = 600) -> Ledger:
+def applied(*rows: DesiredConfig, lease_s: int = 600) -> Ledger:
     journal = ListJournal()
     run = applying(DictConfigs(), journal, clock=Clock())
-    run.run("p1", planned(*rows, bounds=Bounds(lease_s=lease_s)).changes)
+    run.run("p1", planned(*rows, bounds=PlanPolicy(lease_s=lease_s)).changes)
     return journal.ledger
 
 
@@ -183,26 +187,28 @@ def test_what_was_just_changed_holds(after_s: int, priority: int, held: bool) ->
     row = desired(config_value="1500", prior_value="1000", priority=priority)
     made = planned(
         row,
-        bounds=Bounds(hold=timedelta(seconds=180), lease_s=600),
+        bounds=PlanPolicy(cooldown=timedelta(seconds=180), lease_s=600),
         ledger=applied(desired()),
         after_s=after_s,
     )
-    assert (len(made.held), len(made.changes)) == ((1, 0) if held else (0, 1))
+    assert (len(made.blocked), len(made.changes)) == ((1, 0) if held else (0, 1))
 
 
 def test_what_we_wrote_since_the_snapshot_stands() -> None:
-    made = planned(desired(), bounds=Bounds(lease_s=600), ledger=applied(desired()))
+    made = planned(desired(), bounds=PlanPolicy(lease_s=600), ledger=applied(desired()))
     assert made == Plan((), ())
 
 
 def test_a_later_snapshot_tells_better_than_what_we_wrote() -> None:
     seen = {SNAPSHOT: NOON + timedelta(seconds=5)}
-    made = planned(desired(), bounds=Bounds(inputs_at=seen), ledger=applied(desired()), after_s=9)
+    made = planned(
+        desired(), bounds=PlanPolicy(inputs_at=seen), ledger=applied(desired()), after_s=9
+    )
     assert [(c.desired.prior_value, c.value) for c in made.changes] == [(None, "1000")]
 
 
 def test_a_lease_is_renewed_in_its_second_half() -> None:
-    ledger, bounds = applied(desired()), Bounds(lease_s=600)
+    ledger, bounds = applied(desired()), PlanPolicy(lease_s=600)
     assert planned(desired(), bounds=bounds, ledger=ledger, after_s=299).changes == ()
     (renewed,) = planned(desired(), bounds=bounds, ledger=ledger, after_s=301).changes
     assert (renewed.operation.name, renewed.value, renewed.command) == ("RENEW", "1000", "")
@@ -220,7 +226,7 @@ def test_a_lease_is_renewed_in_its_second_half() -> None:
     ids=["near", "near, late", "held", "held, late", "held, but not wanted any more"],
 )
 def test_what_waits_does_not_let_the_lease_of_what_stands_end(
-    wanted: str | None, bounds: Bounds, after_s: float, renewed: str | None, why: str
+    wanted: str | None, bounds: PlanPolicy, after_s: float, renewed: str | None, why: str
 ) -> None:
     row = desired(config_value=wanted, prior_value="1000")
     made = planned(row, bounds=bounds, ledger=applied(desired()), after_s=after_s)
@@ -231,11 +237,11 @@ def test_what_waits_does_not_let_the_lease_of_what_stands_end(
 
 NONE_FITS = "more is written into what its lists hold than is left of it: move fewer at once"
 BROKER_RATE = {"entity_type": "broker", "config_key": RATE, "evidence_table": "rate_advice"}
-BY_CHECK = Bounds(unsound={"rate_advice": "its check failed"})
-OLD = Bounds(inputs_at={REQUESTS: None})
+BY_CHECK = PlanPolicy(failed_checks={"rate_advice": "its check failed"})
+OLD = PlanPolicy(inputs_at={REQUESTS: None})
 
 
-def withheld(**others: object) -> Desired:
+def withheld(**others: object) -> DesiredConfig:
     """A rate of ours that stands while none is right: its advice is that it goes on."""
     of = {"config_value": None, "prior_value": "20000000", "only_renews": True, "valid_s": 600}
     return desired("1", **(BROKER_RATE | of | {"withheld": NONE_FITS} | others))
@@ -244,11 +250,11 @@ def withheld(**others: object) -> Desired:
 @pytest.mark.parametrize(
     ("row", "bounds", "after_s", "renewed", "why"),
     [
-        (withheld(), Bounds(), 299, None, NONE_FITS),
-        (withheld(), Bounds(), 301, "20000000", NONE_FITS),
-        (withheld(config_value="20000000"), Bounds(), 301, "20000000", NONE_FITS),
-        (withheld(only_renews=False), Bounds(), 301, None, NONE_FITS),
-        (withheld(evidence_table="throttle_checks"), Bounds(), 301, None, NONE_FITS),
+        (withheld(), PlanPolicy(), 299, None, NONE_FITS),
+        (withheld(), PlanPolicy(), 301, "20000000", NONE_FITS),
+        (withheld(config_value="20000000"), PlanPolicy(), 301, "20000000", NONE_FITS),
+        (withheld(only_renews=False), PlanPolicy(), 301, None, NONE_FITS),
+        (withheld(evidence_table="throttle_checks"), PlanPolicy(), 301, None, NONE_FITS),
         (withheld(), BY_CHECK, 301, None, "its check failed"),
         (
             withheld(),
@@ -269,7 +275,7 @@ def withheld(**others: object) -> Desired:
     ],
 )
 def test_what_is_withheld_for_want_of_a_better_value_lets_no_lease_end(
-    row: Desired, bounds: Bounds, after_s: float, renewed: str | None, why: str
+    row: DesiredConfig, bounds: PlanPolicy, after_s: float, renewed: str | None, why: str
 ) -> None:
     """A broker without room for more must not be left without a throttle in mid-move."""
     owned = applied(desired("1", **BROKER_RATE, config_value="20000000"))
@@ -280,7 +286,7 @@ def test_what_is_withheld_for_want_of_a_better_value_lets_no_lease_end(
 
 
 def test_what_somebody_else_set_is_not_renewed_where_no_better_value_is_known() -> None:
-    bounds = Bounds(inputs_at={SNAPSHOT: NOON + timedelta(seconds=100)})
+    bounds = PlanPolicy(inputs_at={SNAPSHOT: NOON + timedelta(seconds=100)})
     owned = applied(desired("1", **BROKER_RATE, config_value="20000000"))
     made = planned(withheld(prior_value="3000000"), bounds=bounds, ledger=owned, after_s=301)
     assert (made.changes, whys(made)) == ((), [NONE_FITS])
@@ -289,7 +295,7 @@ def test_what_somebody_else_set_is_not_renewed_where_no_better_value_is_known() 
 def test_a_rate_that_is_renewed_is_not_taken_away_in_the_same_plan() -> None:
     owned = applied(desired("1", **BROKER_RATE, config_value="20000000"))
     gone = desired("1", **(BROKER_RATE | {"priority": 40}), config_value=None, prior_value="7")
-    made = planned(withheld(), gone, bounds=Bounds(), ledger=owned, after_s=301)
+    made = planned(withheld(), gone, bounds=PlanPolicy(), ledger=owned, after_s=301)
     assert [c.operation.name for c in made.changes] == ["RENEW"]
 
 
@@ -301,21 +307,21 @@ def test_what_somebody_else_set_near_ours_is_not_renewed() -> None:
 
 
 def test_the_same_inputs_give_the_same_id_and_others_another() -> None:
-    one, same = (planned(desired(), bounds=Bounds()).plan_id for _ in range(2))
-    other = planned(desired(config_value="1001"), bounds=Bounds()).plan_id
+    one, same = (planned(desired(), bounds=PlanPolicy()).plan_id for _ in range(2))
+    other = planned(desired(config_value="1001"), bounds=PlanPolicy()).plan_id
     assert one == same != other
 
 
 @pytest.mark.parametrize(
     "row",
     [
-        desired(Pseudonyms(b"k" * 32, "k1").of("client_id", "orders")),
-        desired(entity_client_id=Pseudonyms(b"o" * 32, "old").of("client_id", "orders")),
+        desired(Pseudonyms(b"k" * 32, "k1").pseudonym("client_id", "orders")),
+        desired(entity_client_id=Pseudonyms(b"o" * 32, "old").pseudonym("client_id", "orders")),
     ],
     ids=["an entity", "a part of one, of another key"],
 )
-def test_nothing_is_planned_for_a_pseudonym(row: Desired) -> None:
-    made = planned(row, bounds=Bounds())
+def test_nothing_is_planned_for_a_pseudonym(row: DesiredConfig) -> None:
+    made = planned(row, bounds=PlanPolicy())
     assert made.changes == ()
     (why,) = whys(made)
     assert why.endswith("is a pseudonym, and Kafka knows nobody of that name: privacy.columns")
@@ -333,9 +339,9 @@ def test_nothing_is_planned_for_a_pseudonym(row: Desired) -> None:
     ids=["by what is hidden", "by what is not"],
 )
 def test_whom_a_resource_reaches_is_not_guessed(match: str, why: str | None) -> None:
-    hidden = Client("i", Pseudonyms(b"k" * 32, "k1").of("client_id", "orders-7"), "x", "1")
+    hidden = Client("i", Pseudonyms(b"k" * 32, "k1").pseudonym("client_id", "orders-7"), "x", "1")
     standing = {"other": {"metrics": "*", "match": match}}
-    assert Preflight(standing, (Live(hidden, "consumer"),)).harm_of(standing) == why
+    assert Preflight(standing, (LiveClient(hidden, "consumer"),)).harm_of(standing) == why
 
 
 ADVICE_OF = {"evidence_table": "quota_advice", "priority": 30}
@@ -345,16 +351,16 @@ def test_what_fits_goes_on_and_is_never_changed() -> None:
     owned = applied(desired(**ADVICE_OF), desired("bob"))
     fits = {"prior_value": "1000", "only_renews": True} | ADVICE_OF
     rows = [desired(**fits), desired("bob", **fits), desired("carol", **fits)]
-    made = planned(*rows, bounds=Bounds(lease_s=600), ledger=owned, after_s=500)
+    made = planned(*rows, bounds=PlanPolicy(lease_s=600), ledger=owned, after_s=500)
     assert [(c.entity.entity_name, c.operation.name) for c in made.changes] == [
         ("mallory", "RENEW")
     ]
     older = desired(**(fits | {"config_value": "900", "prior_value": "900"}))
-    assert planned(older, bounds=Bounds(lease_s=600), ledger=owned, after_s=500) == Plan((), ())
+    assert planned(older, bounds=PlanPolicy(lease_s=600), ledger=owned, after_s=500) == Plan((), ())
 
 
 def test_advice_does_not_change_what_was_set_for_another_reason() -> None:
     owned = applied(desired())
     row = desired(config_value="1500", prior_value="1000", **ADVICE_OF)
-    made = planned(row, bounds=Bounds(), ledger=owned, after_s=500)
+    made = planned(row, bounds=PlanPolicy(), ledger=owned, after_s=500)
     assert whys(made) == ["producer_id_rates set what stands, and that is first given back"]

@@ -3,7 +3,7 @@
 import yaml
 
 from quotaflow.pipelines.feedback import jikkou
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
 
@@ -13,7 +13,7 @@ RATE = "leader.replication.throttled.rate"
 
 
 def documents(*rows: object) -> list[str]:
-    made = plan(rows, NOON, Bounds(), Connection("b:9092"))  # type: ignore[arg-type]
+    made = plan(rows, NOON, PlanPolicy(), Connection("b:9092"))  # type: ignore[arg-type]
     return list(jikkou.documents(made))
 
 

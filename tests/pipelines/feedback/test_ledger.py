@@ -10,8 +10,8 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback import frozen_plans, plan_rows, planning
 from quotaflow.pipelines.feedback import plan_rows as ledger_rows
 from quotaflow.pipelines.feedback.change import RENEW, Plan
-from quotaflow.pipelines.feedback.desired_configs import Entity
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
@@ -49,7 +49,7 @@ def renewed(record: Record, days_ago: int) -> Record:
 
 
 def made(*rows: Any) -> Plan:
-    return plan(rows, NOW, Bounds(lease_s=3_600), Connection("b:9092"))
+    return plan(rows, NOW, PlanPolicy(lease_s=3_600), Connection("b:9092"))
 
 
 def conf_of(warehouse: Warehouse) -> config.Conf:
@@ -66,7 +66,7 @@ def test_a_lease_renewed_for_years_is_still_held_on_what_stood_before(
     (held,) = planning.ledger(conf_of(warehouse)).owned.values()
     assert (held.prior_value, held.value) == ("700", "2000")
     assert held.expires_at == renewals[-1].expires_at
-    assert held.first == first.event_time
+    assert held.first_recorded_at == first.event_time
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_lease_renewed_for_years_is_still_held_on_what_stood_before(
 def test_records_are_needed_while_they_tell_what_is_held(
     records: list[Record], days_ago: int | None
 ) -> None:
-    since = Ledger.of(records).needed_since
+    since = Ledger.from_records(records).needed_since
     assert since == (None if days_ago is None else NOW - timedelta(days=days_ago))
 
 
@@ -106,8 +106,8 @@ def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
     fill("plans", [])
 
     def keep(now: datetime, ledger: Ledger = Ledger()) -> datetime:  # noqa: B008  frozen
-        frozen_plans.keep(conf, rows, ledger, wanted, now)  # type: ignore[arg-type]
-        return frozen_plans.load(conf, wanted.plan_id).at
+        frozen_plans.refreeze(conf, rows, ledger, wanted, now)  # type: ignore[arg-type]
+        return frozen_plans.load(conf, wanted.plan_id).frozen_at
 
     assert keep(NOW) == NOW
     assert keep(NOW + timedelta(minutes=10)) == NOW
@@ -144,10 +144,10 @@ def test_what_is_no_more_has_no_configs() -> None:
     }
     cluster = MadeCluster(refused=refused, unreachable={3, 9}, fenced={3})
     configs = LiveConfigs(ClusterState(cluster))
-    assert configs.read(Entity("c", "topic", "gone")) == {}
-    assert configs.read(Entity("c", "broker", "9")) == {}
-    assert configs.read(Entity("c", "broker-logger", "9")) == {}
+    assert configs.read(ConfigEntity("c", "topic", "gone")) == {}
+    assert configs.read(ConfigEntity("c", "broker", "9")) == {}
+    assert configs.read(ConfigEntity("c", "broker-logger", "9")) == {}
     with pytest.raises(UnansweredError, match="TOPIC_AUTHORIZATION_FAILED"):
-        configs.read(Entity("c", "topic", "hidden"))
+        configs.read(ConfigEntity("c", "topic", "hidden"))
     with pytest.raises(UnansweredError, match="KafkaConnectionError"):
-        configs.read(Entity("c", "broker", "3"))
+        configs.read(ConfigEntity("c", "broker", "3"))

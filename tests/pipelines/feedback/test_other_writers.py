@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.feedback import other_writers, restore_plan
-from quotaflow.pipelines.feedback.desired_configs import Entity
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
@@ -22,7 +22,7 @@ KEY = "producer_byte_rate"
 
 def held() -> Ledger:
     journal = ListJournal()
-    changes = plan([desired()], NOON, Bounds(), Connection("b:9092")).changes
+    changes = plan([desired()], NOON, PlanPolicy(), Connection("b:9092")).changes
     applying(DictConfigs(), journal).run("p", changes)
     return journal.ledger
 
@@ -55,13 +55,15 @@ def test_a_setter_is_who_wrote_after_us(
         "config_value": "5",
     }
     since = dict.fromkeys(held().owned, NOON + timedelta(seconds=4))
-    found = other_writers.setters(lambda _: [writer], since, own)
-    said = restore_plan.Setter(f"User:eve ({'x' * 100}) at 2026-11-21 12:00:05 UTC", "SET", "5")
+    found = other_writers.later_writers(lambda _: [writer], since, own)
+    said = restore_plan.LaterWriter(
+        f"User:eve ({'x' * 100}) at 2026-11-21 12:00:05 UTC", "SET", "5"
+    )
     assert list(found.values()) == ([said] if told else [])
 
 
 LEADERS = "leader.replication.throttled.replicas"
-LIST = Entity("c1", "topic", "orders"), LEADERS
+LIST = ConfigEntity("c1", "topic", "orders"), LEADERS
 
 
 def by(principal: str, second: float, value: str | None, operation: str = "SET", **of: Any) -> Row:
@@ -100,7 +102,7 @@ def test_an_entry_is_of_whoever_else_named_it_since_we_did(
     content = {"config_alterations": alterations, "settings": [setting("own_principal", "User:us")]}
     make_tables(warehouse, content)
     named = {LIST: {"0:1": at(2), "2:3": at(5)}}
-    found = other_writers.setters(lambda sql: rows(warehouse, sql), {}, "User:other", named)
+    found = other_writers.later_writers(lambda sql: rows(warehouse, sql), {}, "User:other", named)
     assert {key: setter.operand for key, setter in found.items()} == (
         {} if theirs is None else {LIST: theirs}
     )
@@ -111,9 +113,9 @@ def test_who_named_entries_is_told_though_we_altered_the_list_last(warehouse: Wa
     content = {"config_alterations": told, "settings": [setting("own_principal", "User:us")]}
     make_tables(warehouse, content)
     named, since = {LIST: {"0:1": at(2), "2:3": at(5)}}, {LIST: at(5)}
-    found = other_writers.setters(lambda sql: rows(warehouse, sql), since, None, named)
-    assert found[LIST].who.startswith("User:eve (")
-    assert found[LIST].names(frozenset({"0:1", "2:3"})) == {"0:1"}
+    found = other_writers.later_writers(lambda sql: rows(warehouse, sql), since, None, named)
+    assert found[LIST].writer.startswith("User:eve (")
+    assert found[LIST].claimed_entries(frozenset({"0:1", "2:3"})) == {"0:1"}
 
 
 def manager(**of: Any) -> dict[str, Any]:

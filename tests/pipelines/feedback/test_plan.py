@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired_configs import Desired
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.schemas.configs import PRODUCER_IDS_RATE
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PLAIN = Connection("b1:9092,b2:9092")
-SETTLED = Bounds(settle=timedelta(seconds=30))
+SETTLED = PlanPolicy(settle=timedelta(seconds=30))
 
 
-def desired(name: str = "mallory", **others: object) -> Desired:
+def desired(name: str = "mallory", **others: object) -> DesiredConfig:
     row = {
         "cluster_id": "c1",
         "entity_type": "user",
@@ -36,7 +36,7 @@ def desired(name: str = "mallory", **others: object) -> Desired:
         "since": NOW - timedelta(minutes=1),
         "priority": 10,
     }
-    return Desired(**(row | others))  # type: ignore[arg-type]
+    return DesiredConfig(**(row | others))  # type: ignore[arg-type]
 
 
 def test_a_change_says_value_command_and_that_stock_kafka_refuses_it() -> None:
@@ -62,19 +62,22 @@ def test_a_login_stands_in_a_file() -> None:
         pytest.param(desired("<default>"), SETTLED, "default of all users", id="<default>"),
         pytest.param(
             desired("broker"),
-            Bounds(frozenset({"User:broker"})),
+            PlanPolicy(frozenset({"User:broker"})),
             "excluded",
             id="excluded principal",
         ),
         pytest.param(
-            desired(), Bounds(cluster_id="c2"), "seen in cluster c1", id="another cluster's rows"
+            desired(),
+            PlanPolicy(cluster_id="c2"),
+            "seen in cluster c1",
+            id="another cluster's rows",
         ),
         pytest.param(
             desired(since=NOW - timedelta(seconds=29)), SETTLED, "settle for 30 s", id="not settled"
         ),
         pytest.param(
             desired(),
-            Bounds(refused={"producer_ids_rate": "42 Invalid configuration key"}),
+            PlanPolicy(refused_keys={"producer_ids_rate": "42 Invalid configuration key"}),
             "this cluster refuses producer_ids_rate: 42 Invalid configuration key",
             id="what the cluster refused when it was asked",
         ),
@@ -86,11 +89,11 @@ def test_a_login_stands_in_a_file() -> None:
     ],
 )
 def test_what_may_not_be_touched_is_held_with_its_reason(
-    row: Desired, bounds: Bounds, why: str
+    row: DesiredConfig, bounds: PlanPolicy, why: str
 ) -> None:
     made = plan([row], NOW, bounds, PLAIN)
     assert made.changes == ()
-    assert why in made.held[0].why
+    assert why in made.blocked[0].reason
 
 
 def test_a_row_as_old_as_the_settle_time_is_planned() -> None:
@@ -119,7 +122,7 @@ IDS = "client_instance_id=vl7CCx68Qw29SsxmLSK4Xg|fl7CCx68Qw29SsxmLSK4Xg"
 ASKED = {"metrics": "org.a.,org.b.", "interval.ms": "10000", "match": IDS}
 
 
-def asked(name: str = "quotaflow-alert-slow", **others: object) -> list[Desired]:
+def asked(name: str = "quotaflow-alert-slow", **others: object) -> list[DesiredConfig]:
     """The rows that ask clients for more."""
     of = {"entity_type": "client-metrics", "entity_name": name, "priority": 20} | others
     return [desired(**({"config_key": k, "config_value": v} | of)) for k, v in ASKED.items()]
@@ -162,15 +165,15 @@ def test_a_lease_is_taken_back_once_it_is_over(after_s: int, changes: int) -> No
     rows = [replace(r, config_value=None, prior_value=r.config_value) for r in asked(name)]
     made = plan(rows, NOW + timedelta(seconds=after_s), SETTLED, PLAIN)
     assert len(made.changes) == changes
-    assert {held.why for held in made.held} <= {"its lease runs for another 1 s"}
+    assert {held.reason for held in made.blocked} <= {"its lease runs for another 1 s"}
 
 
 def test_of_too_many_subscriptions_the_oldest_are_asked_for_and_the_others_named() -> None:
     since = NOW - timedelta(hours=1)
     rows = [*asked("c"), *asked("a"), *asked("b", since=since)]
-    made = plan(rows, NOW, Bounds(max_subscriptions=2), PLAIN)
+    made = plan(rows, NOW, PlanPolicy(max_subscriptions=2), PLAIN)
     assert {change.desired.entity_name for change in made.changes} == {"a", "b"}
-    assert {(h.desired.entity_name, h.why) for h in made.held} == {
+    assert {(h.desired.entity_name, h.reason) for h in made.blocked} == {
         ("c", "plan.max_subscriptions is 2, and older ones come first")
     }
 
@@ -195,19 +198,19 @@ def test_a_subscription_with_a_value_that_may_not_be_written_is_held_whole(
     rows = [replace(r, config_value=value) if r.config_key == key else r for r in asked()]
     made = plan(rows, NOW, SETTLED, PLAIN)
     assert made.changes == ()
-    assert len(made.held) == len(rows)
-    assert all(why in held.why for held in made.held)
+    assert len(made.blocked) == len(rows)
+    assert all(why in held.reason for held in made.blocked)
 
 
 def test_what_would_harm_a_client_is_held() -> None:
-    made = plan(asked(), NOW, Bounds(harm=lambda _: "librdkafka 2.5.0 would crash"), PLAIN)
-    assert {held.why for held in made.held} == {"librdkafka 2.5.0 would crash"}
+    made = plan(asked(), NOW, PlanPolicy(harm=lambda _: "librdkafka 2.5.0 would crash"), PLAIN)
+    assert {held.reason for held in made.blocked} == {"librdkafka 2.5.0 would crash"}
 
 
 RATE, LIST = (f"leader.replication.throttled.{what}" for what in ("rate", "replicas"))
 
 
-def throttled(key: str = RATE, value: str | None = "4000000", **others: object) -> Desired:
+def throttled(key: str = RATE, value: str | None = "4000000", **others: object) -> DesiredConfig:
     """A config of a replication throttle."""
     of = {"entity_type": "broker", "entity_name": "1", "priority": 25, "prior_value": "2000000"}
     of |= {"entity_type": "topic", "entity_name": "t"} if key == LIST else {}
@@ -218,7 +221,9 @@ def test_what_is_withheld_holds_back_nothing_else() -> None:
     follower = throttled("follower.replication.throttled.rate", withheld="it is not for us")
     made = plan([throttled(), follower, throttled(entity_name="2")], NOW, SETTLED, PLAIN)
     assert [change.desired.entity_name for change in made.changes] == ["1", "2"]
-    assert [(held.desired, held.why) for held in made.held] == [(follower, "it is not for us")]
+    assert [(held.desired, held.reason) for held in made.blocked] == [
+        (follower, "it is not for us")
+    ]
 
 
 def test_others_entries_of_a_list_stay() -> None:
@@ -242,10 +247,10 @@ def test_others_entries_of_a_list_stay() -> None:
         (throttled(entity_type="topic"), "is no config that may be written"),
     ],
 )
-def test_throttles_have_bounds(row: Desired, why: str) -> None:
+def test_throttles_have_bounds(row: DesiredConfig, why: str) -> None:
     made = plan([row], NOW, SETTLED, PLAIN)
     assert made.changes == ()
-    assert why in made.held[0].why
+    assert why in made.blocked[0].reason
 
 
 HOSTILE = [

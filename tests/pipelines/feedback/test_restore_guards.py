@@ -8,8 +8,8 @@ import pytest
 
 from quotaflow.pipelines.feedback import restore_plan
 from quotaflow.pipelines.feedback.change import APPEND
-from quotaflow.pipelines.feedback.desired_configs import Entity
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import BEGUN, Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
@@ -28,9 +28,9 @@ LOGGER = "kafka.request.logger"
 MALLORY = desired().entity
 PAYMENTS = desired("payments").entity
 ADMIN = desired("admin").entity
-DEFAULT = Entity("c1", "user", None)
-BROKER = Entity("c1", "broker", "1")
-RESOURCE = Entity("c1", "client-metrics", "r")
+DEFAULT = ConfigEntity("c1", "user", None)
+BROKER = ConfigEntity("c1", "broker", "1")
+RESOURCE = ConfigEntity("c1", "client-metrics", "r")
 PLAIN = Connection("b:9092")
 LONG_MAX = "9223372036854775807"
 
@@ -60,7 +60,7 @@ FORGED = [
     pytest.param(forged(PAYMENTS, KEY, "50000000", "nan"), "must be over 0", id="no number"),
     pytest.param(forged(PAYMENTS, KEY, None, "1"), "nothing is set now", id="where no quota is"),
     pytest.param(
-        forged(Entity("c1", "user", "payments", "app"), KEY, "50000000", "1"),
+        forged(ConfigEntity("c1", "user", "payments", "app"), KEY, "50000000", "1"),
         "1 is less than 25000000",
         id="a quota of a user's client id",
     ),
@@ -71,7 +71,7 @@ FORGED = [
         forged(DEFAULT, KEY, "10000000", None), "the default of all users", id="no default any more"
     ),
     pytest.param(
-        forged(Entity("c1", "broker", None), RATE, "100000000", "1000000"),
+        forged(ConfigEntity("c1", "broker", None), RATE, "100000000", "1000000"),
         "the default of all brokers",
         id="the default of brokers",
     ),
@@ -83,20 +83,24 @@ FORGED = [
         id="a broker's throttle",
     ),
     pytest.param(
-        forged(Entity("c1", "broker-logger", "1"), LOGGER, "INFO", "TRACE"),
+        forged(ConfigEntity("c1", "broker-logger", "1"), LOGGER, "INFO", "TRACE"),
         "TRACE switches it on",
         id="a request log switched on",
     ),
     pytest.param(
-        forged(Entity("c1", "topic", "t"), "retention.ms", "604800000", "1"),
+        forged(ConfigEntity("c1", "topic", "t"), "retention.ms", "604800000", "1"),
         "retention.ms of a topic is no config that may be written",
         id="a key that no plan names",
     ),
     pytest.param(
-        forged(Entity("c1", "broker", "x"), RATE, "1", "2"), "'x' is no broker", id="no broker id"
+        forged(ConfigEntity("c1", "broker", "x"), RATE, "1", "2"),
+        "'x' is no broker",
+        id="no broker id",
     ),
     pytest.param(
-        forged(Entity("c1", "group", "g"), KEY, "1", "2"), "of a group is no config", id="no type"
+        forged(ConfigEntity("c1", "group", "g"), KEY, "1", "2"),
+        "of a group is no config",
+        id="no type",
     ),
 ]
 
@@ -121,19 +125,19 @@ def test_what_a_plan_may_not_write_is_refused_and_costs_nobody_else(
 @pytest.mark.parametrize(
     "entity",
     [
-        pytest.param(Entity("c1", "group", "g"), id="a type without configs of ours"),
-        pytest.param(Entity("c1", "broker", "x"), id="no broker id"),
-        pytest.param(Entity("c1", "broker-logger", "1;2"), id="no broker id of a logger"),
+        pytest.param(ConfigEntity("c1", "group", "g"), id="a type without configs of ours"),
+        pytest.param(ConfigEntity("c1", "broker", "x"), id="no broker id"),
+        pytest.param(ConfigEntity("c1", "broker-logger", "1;2"), id="no broker id of a logger"),
     ],
 )
-def test_a_cluster_is_not_asked_for_what_it_cannot_have(entity: Entity) -> None:
+def test_a_cluster_is_not_asked_for_what_it_cannot_have(entity: ConfigEntity) -> None:
     nobody: Any = None
     with pytest.raises(UnansweredError, match="no cluster can have a"):
         LiveConfigs(nobody).read(entity)
 
 
 def test_a_begun_record_of_an_unknown_key_stops_nobody(scene: Scene) -> None:
-    topic = Entity("c1", "topic", "t")
+    topic = ConfigEntity("c1", "topic", "t")
     for value in ("1", "2"):
         record = forged(topic, "retention.ms", value, "3")
         scene.journal.add([replace(record, step=BEGUN, run_id=value)])
@@ -149,7 +153,9 @@ def test_a_begun_record_of_an_unknown_key_stops_nobody(scene: Scene) -> None:
         pytest.param(forged(PAYMENTS, KEY, "50000000", "25000000"), id="a raise is taken back"),
         pytest.param(forged(PAYMENTS, KEY, "1", None), id="a quota is removed"),
         pytest.param(forged(BROKER, RATE, "50000000", "1000000"), id="a rate of replication"),
-        pytest.param(forged(Entity("c1", "broker-logger", "1"), LOGGER, "DEBUG", "INFO"), id="log"),
+        pytest.param(
+            forged(ConfigEntity("c1", "broker-logger", "1"), LOGGER, "DEBUG", "INFO"), id="log"
+        ),
     ],
 )
 def test_what_a_plan_may_write_comes_back(scene: Scene, record: Record) -> None:
@@ -179,11 +185,11 @@ def test_a_client_metrics_resource_comes_back_whole_or_not_at_all(scene: Scene) 
 
 
 def test_entries_of_others_that_stay_in_a_list_are_not_judged() -> None:
-    topic = Entity("c1", "topic", "t")
+    topic = ConfigEntity("c1", "topic", "t")
     record = forged(topic, LIST, "0:1,odd", "odd")
-    ledger = Ledger.of([replace(record, operation=APPEND, operand="0:1")])
-    found = restore_plan.returns(ledger.owned, {topic: {LIST: "0:1,odd"}}, {}, PLAIN)
-    assert restore_plan.permitted(found, Bounds(), PLAIN) == found
+    ledger = Ledger.from_records([replace(record, operation=APPEND, operand="0:1")])
+    found = restore_plan.plan_restore(ledger.owned, {topic: {LIST: "0:1,odd"}}, {}, PLAIN)
+    assert restore_plan.permitted(found, PlanPolicy(), PLAIN) == found
     assert [change.operation.operand for change in found.changes] == ["0:1"]
 
 

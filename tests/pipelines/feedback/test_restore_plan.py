@@ -7,7 +7,7 @@ import pytest
 
 from quotaflow.pipelines.feedback import other_writers, restore_plan
 from quotaflow.pipelines.feedback.change import Operation
-from quotaflow.pipelines.feedback.guards import SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
@@ -18,7 +18,7 @@ PLAIN = Connection("b:9092")
 KEY = "producer_byte_rate"
 LIST = "leader.replication.throttled.replicas"
 MALLORY = desired().entity
-EVE = restore_plan.Setter("User:eve", "SET", "1000")
+EVE = restore_plan.LaterWriter("User:eve", "SET", "1000")
 SET_BY_EVE = {
     "cluster_id": "c1",
     "entity_type": "topic",
@@ -36,7 +36,7 @@ LATER = NOON + timedelta(seconds=601)
 def written(configs: DictConfigs, *rows: object) -> Ledger:
     """The ledger once these rows are applied at noon, for ten minutes."""
     journal = ListJournal()
-    wanted = plan(rows, NOON, Bounds(lease_s=600), PLAIN).changes  # type: ignore[arg-type]
+    wanted = plan(rows, NOON, PlanPolicy(lease_s=600), PLAIN).changes  # type: ignore[arg-type]
     applying(configs, journal).run("p1", wanted)
     return journal.ledger
 
@@ -45,11 +45,11 @@ def returned(
     configs: DictConfigs,
     ledger: Ledger,
     now: datetime = LATER,
-    by: restore_plan.Setter | None = None,
-) -> restore_plan.Returns:
-    owned = restore_plan.due(ledger, now)
+    by: restore_plan.LaterWriter | None = None,
+) -> restore_plan.RestorePlan:
+    owned = restore_plan.expired(ledger, now)
     actual = {entity: configs.read(entity) for entity, _ in owned}
-    return restore_plan.returns(owned, actual, dict.fromkeys(owned, by) if by else {}, PLAIN)
+    return restore_plan.plan_restore(owned, actual, dict.fromkeys(owned, by) if by else {}, PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_a_lease_holds_until_its_end() -> None:
     ledger = written(configs, desired())
     (owned,) = ledger.owned.values()
     assert owned.expires_at is not None
-    assert restore_plan.due(ledger, owned.expires_at - timedelta(microseconds=1)) == {}
-    assert len(restore_plan.due(ledger, owned.expires_at)) == 1
-    assert len(restore_plan.due(ledger, NOON, everything=True)) == 1
+    assert restore_plan.expired(ledger, owned.expires_at - timedelta(microseconds=1)) == {}
+    assert len(restore_plan.expired(ledger, owned.expires_at)) == 1
+    assert len(restore_plan.expired(ledger, NOON, include_all=True)) == 1
 
 
 @pytest.mark.parametrize(
@@ -88,19 +88,19 @@ def test_a_lease_holds_until_its_end() -> None:
     ids=["another value", "removed", "the same, but meant by somebody else"],
 )
 def test_somebody_else_s_later_change_stays(
-    now: dict[str, str], by: restore_plan.Setter | None, why: str
+    now: dict[str, str], by: restore_plan.LaterWriter | None, why: str
 ) -> None:
     configs = DictConfigs()
     ledger = written(configs, desired())
     configs.configs[MALLORY] = now
     found = returned(configs, ledger, by=by)
-    assert (found.changes, [each.why for each in found.yielded]) == ((), [why])
+    assert (found.changes, [each.reason for each in found.yielded]) == ((), [why])
 
 
 def test_who_does_not_answer_waits() -> None:
     configs = DictConfigs()
     ledger = written(configs, desired())
-    found = restore_plan.returns(restore_plan.due(ledger, LATER), {}, {}, PLAIN)
+    found = restore_plan.plan_restore(restore_plan.expired(ledger, LATER), {}, {}, PLAIN)
     assert (found.changes, found.yielded, found.unanswered) == ((), (), ((MALLORY, KEY),))
 
 
@@ -148,11 +148,11 @@ def test_entries_that_somebody_else_named_since_are_theirs(
     configs = DictConfigs({row.entity: {}})
     ledger = written(configs, row)
     configs.configs[row.entity][LIST] = "0:1,1:2,8:8"
-    found = returned(configs, ledger, by=restore_plan.Setter("User:eve", operation, operand))
+    found = returned(configs, ledger, by=restore_plan.LaterWriter("User:eve", operation, operand))
     assert [(c.operation.name, c.operation.operand) for c in found.changes] == (
         [] if taken is None else [("SUBTRACT", taken)]
     )
-    assert [each.why for each in found.yielded] == (
+    assert [each.reason for each in found.yielded] == (
         ["its entries that were ours are there, set by User:eve since"] if taken is None else []
     )
 
@@ -163,7 +163,7 @@ def test_an_entry_somebody_else_named_between_two_writes_of_ours_stays() -> None
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
     topic = desired("t", **of).entity
     for value, prior in (("0:1", None), ("0:1,1:2,2:3", "0:1,1:2")):
-        seen = Bounds(lease_s=600, inputs_at={SNAPSHOT: clock.now})
+        seen = PlanPolicy(lease_s=600, inputs_at={SNAPSHOT: clock.now})
         row = desired("t", **of, config_value=value, prior_value=prior)
         wanted = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
         applying(configs, journal, f"r{value}", clock).run("p", wanted)
@@ -171,10 +171,12 @@ def test_an_entry_somebody_else_named_between_two_writes_of_ours_stays() -> None
         configs.configs[topic][LIST] = "0:1,1:2" if prior is None else "0:1,1:2,2:3"
         clock.now += timedelta(hours=1)
     (held,) = journal.ledger.owned.values()
-    named = {entry: at.hour for entry, at in held.named.items()}
+    named = {entry: at.hour for entry, at in held.entry_times.items()}
     assert named == {"0:1": 12, "2:3": 14}
     moving = {**SET_BY_EVE, "altered_at": NOON + timedelta(hours=1)}
-    by = other_writers.setters(lambda _: [moving], {}, None, {(topic, LIST): held.named})
+    by = other_writers.later_writers(
+        lambda _: [moving], {}, None, {(topic, LIST): held.entry_times}
+    )
     found = returned(configs, journal.ledger, clock.now, by[topic, LIST])
     assert [c.operation for c in found.changes] == [Operation("SUBTRACT", "2:3")]
 
@@ -184,12 +186,12 @@ def test_an_entry_that_we_named_anew_is_ours_since_then() -> None:
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
     for _ in range(2):
         row = desired("t", **of, config_value="0:1")
-        wanted = plan([row], clock.now, Bounds(inputs_at={SNAPSHOT: clock.now}), PLAIN).changes
+        wanted = plan([row], clock.now, PlanPolicy(inputs_at={SNAPSHOT: clock.now}), PLAIN).changes
         applying(configs, journal, f"r{clock.now}", clock).run("p", wanted)
         configs.configs.clear()
         clock.now += timedelta(hours=1)
     (held,) = journal.ledger.owned.values()
-    assert {entry: at.hour for entry, at in held.named.items()} == {"0:1": 13}
+    assert {entry: at.hour for entry, at in held.entry_times.items()} == {"0:1": 13}
 
 
 def test_entries_that_are_gone_are_nobody_s_to_give_back() -> None:
@@ -200,13 +202,13 @@ def test_entries_that_are_gone_are_nobody_s_to_give_back() -> None:
     configs.configs[row.entity] = {LIST: "7:7"}
     found = returned(configs, ledger)
     assert found.changes == ()
-    assert "none of its entries that were ours" in found.yielded[0].why
+    assert "none of its entries that were ours" in found.yielded[0].reason
 
 
 def test_what_was_removed_is_not_given_back() -> None:
     row = desired(config_value=None, prior_value="5")
     configs = DictConfigs({MALLORY: {KEY: "5"}})
-    assert restore_plan.due(written(configs, row), LATER, everything=True) == {}
+    assert restore_plan.expired(written(configs, row), LATER, include_all=True) == {}
 
 
 def test_a_resource_somebody_changed_a_part_of_is_theirs_whole() -> None:
@@ -236,6 +238,6 @@ def test_a_resource_is_given_back_whole_once_the_last_of_its_leases_is_over() ->
         for key, of in ledger.owned.items()
     }
     renewed = replace(ledger, owned=later)
-    assert restore_plan.due(renewed, LATER) == {}
-    assert len(restore_plan.due(renewed, LATER + timedelta(seconds=600))) == 3
-    assert len(restore_plan.due(renewed, NOON, everything=True)) == 3
+    assert restore_plan.expired(renewed, LATER) == {}
+    assert len(restore_plan.expired(renewed, LATER + timedelta(seconds=600))) == 3
+    assert len(restore_plan.expired(renewed, NOON, include_all=True)) == 3

@@ -8,13 +8,13 @@ import pytest
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback import apply_run, planning
 from quotaflow.pipelines.feedback.change import SET, Operation, Plan
-from quotaflow.pipelines.feedback.desired_configs import Desired
-from quotaflow.pipelines.feedback.frozen_plans import Frozen
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
 from quotaflow.pipelines.feedback.preflight import Preflight
-from quotaflow.pipelines.feedback.restore_plan import Returns
+from quotaflow.pipelines.feedback.restore_plan import RestorePlan
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.rules.client_metrics import Client
-from quotaflow.udfs.rules.subscription_safety import Live
+from quotaflow.udfs.rules.subscription_safety import LiveClient
 
 from ...schemas.views.view_tables import make_tables
 from .fake_configs import NOON, desired
@@ -24,7 +24,7 @@ KEY = "producer_byte_rate"
 MALLORY = desired().entity
 
 
-def told(found: Returns) -> list[tuple[str, str, str | None]]:
+def told(found: RestorePlan) -> list[tuple[str, str, str | None]]:
     return [(c.entity.entity_name or "", c.operation.name, c.value) for c in found.changes]
 
 
@@ -58,7 +58,7 @@ def test_what_a_killed_apply_left_is_shown_once_its_lease_is_over(scene: Scene) 
 def test_what_somebody_else_set_since_an_apply_was_killed_is_not_shown(scene: Scene) -> None:
     scene.apply(desired(), dies_at="sent")
     scene.configs.configs[MALLORY] = {KEY: "7"}
-    assert scene.shown(everything=True) == Returns((), ())
+    assert scene.shown(everything=True) == RestorePlan((), ())
     assert told(scene.done(everything=True)) == []
     assert scene.configs.configs[MALLORY] == {KEY: "7"}
 
@@ -92,16 +92,18 @@ def test_a_plan_that_an_earlier_release_froze_on_a_removed_view_is_not_applied(
     scene: Scene,
 ) -> None:
     make_tables(scene.warehouse, {})
-    wanted = Frozen(planned([desired(**PROXY), desired("eve")]), NOON)
+    wanted = FrozenPlan(planned([desired(**PROXY), desired("eve")]), NOON)
     with pytest.raises(FeedbackError, match="on producer_id_proxies, which this release does not"):
-        apply_run.tried(scene.conf, wanted, NOON)
+        apply_run.dry_run(scene.conf, wanted, NOON)
     with pytest.raises(FeedbackError, match="plan anew"):
-        apply_run.applied(scene.conf, replace(wanted, at=datetime.now(UTC)), lambda _: None)
+        apply_run.apply_plan(
+            scene.conf, replace(wanted, frozen_at=datetime.now(UTC)), lambda _: None
+        )
     assert (scene.configs.writes, scene.journal.records) == (0, [])
 
 
 ID = "A" * 22
-OLD = Live(Client(ID, "p", "librdkafka", "2.5.0", "h"), "producer")
+OLD = LiveClient(Client(ID, "p", "librdkafka", "2.5.0", "h"), "producer")
 # The old producer is asked for what it has by ours alone, and crashes without that.
 CONSUMERS_ONLY = {"corp": {"metrics": "org.apache.kafka.consumer."}}
 ASKED = {
@@ -111,12 +113,14 @@ ASKED = {
 }
 
 
-def asked(name: str = "quotaflow-alert-x", **others: object) -> list[Desired]:
+def asked(name: str = "quotaflow-alert-x", **others: object) -> list[DesiredConfig]:
     of = {"entity_type": "client-metrics", "config_key": "", "config_value": None} | others
     return [desired(name, **(of | {"config_key": k, "config_value": v})) for k, v in ASKED.items()]
 
 
-def seen(scene: Scene, *lives: Live, standing: dict[str, dict[str, str]] | None = None) -> None:
+def seen(
+    scene: Scene, *lives: LiveClient, standing: dict[str, dict[str, str]] | None = None
+) -> None:
     """What the last snapshot and telemetry tell: a snapshot before ours knows nothing of it."""
     make_tables(scene.warehouse, {})
     check = Preflight(CONSUMERS_ONLY if standing is None else standing, lives)
@@ -128,7 +132,7 @@ def test_a_resource_without_which_a_live_client_crashes_is_held_back(scene: Scen
     seen(scene, OLD)
     for found in (scene.shown(), scene.done()):
         assert told(found) == [("mallory", "DELETE", None)]
-        (why,) = {held.why for held in found.held}
+        (why,) = {held.reason for held in found.blocked}
         assert why.startswith("could harm 1 live clients: librdkafka 2.5.0 crashes")
         assert why.endswith(
             "--entity-name quotaflow-alert-x --delete-config interval.ms,match,metrics"
@@ -141,18 +145,18 @@ def test_a_resource_without_which_a_live_client_crashes_is_held_back(scene: Scen
     ("lives", "standing"),
     [
         ((), None),
-        ((Live(Client(ID, "p", "librdkafka", "2.10.1", "h"), "producer"),), None),
+        ((LiveClient(Client(ID, "p", "librdkafka", "2.10.1", "h"), "producer"),), None),
         ((OLD,), {}),
         ((OLD,), {"corp": {"metrics": "org.apache.kafka.producer."}}),
     ],
     ids=["who is gone", "who is mended", "nothing is asked any more", "what stands suits it"],
 )
 def test_a_resource_that_harms_nobody_goes(
-    scene: Scene, lives: tuple[Live, ...], standing: dict[str, dict[str, str]] | None
+    scene: Scene, lives: tuple[LiveClient, ...], standing: dict[str, dict[str, str]] | None
 ) -> None:
     scene.apply(*asked())
     seen(scene, *lives, standing=standing)
-    assert scene.done().held == ()
+    assert scene.done().blocked == ()
     assert scene.configs.configs[asked()[0].entity] == {}
 
 
@@ -161,13 +165,13 @@ def test_of_two_resources_the_last_that_keeps_a_client_alive_stays(scene: Scene)
     seen(scene, OLD)
     found = scene.done()
     assert {name for name, *_ in told(found)} == {"a"}
-    assert {held.desired.entity_name for held in found.held} == {"b"}
+    assert {held.desired.entity_name for held in found.blocked} == {"b"}
 
 
 def test_where_nobody_is_known_to_live_a_resource_goes(scene: Scene) -> None:
     """Tables that were never made tell of no client, and must not keep a lease from ending."""
     scene.apply(*asked())
-    assert (scene.done().held, scene.configs.configs[asked()[0].entity]) == ((), {})
+    assert (scene.done().blocked, scene.configs.configs[asked()[0].entity]) == ((), {})
 
 
 def test_the_command_says_why_it_holds_back(
@@ -202,18 +206,20 @@ def test_a_frozen_plan_whose_rows_somebody_altered_is_not_applied_past_its_bound
     altered = replace(change, value=value, operation=Operation(SET, operand))
     make_tables(scene.warehouse, {})
     with pytest.raises(FeedbackError, match=r"plan \w+: user mallory .* = 0 must be over 0"):
-        apply_run.tried(scene.conf, Frozen(Plan((altered,), ()), NOON), NOON)
+        apply_run.dry_run(scene.conf, FrozenPlan(Plan((altered,), ()), NOON), NOON)
 
 
 def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Scene) -> None:
     """For as long as an approval holds, clients come that nobody asked about when it was made."""
-    wanted = Frozen(planned(asked()), NOON)
-    consumer = Live(Client(ID, "c", "librdkafka", "2.5.0", "h"), "consumer")
+    wanted = FrozenPlan(planned(asked()), NOON)
+    consumer = LiveClient(Client(ID, "c", "librdkafka", "2.5.0", "h"), "consumer")
     seen(scene, standing={})
-    assert [o.step for o in apply_run.tried(scene.conf, wanted, NOON)[1]] == ["accepted"] * 3
+    assert [o.step for o in apply_run.dry_run(scene.conf, wanted, NOON)[1]] == ["accepted"] * 3
     seen(scene, consumer, standing={})
     with pytest.raises(FeedbackError, match=r"plan \w+: client-metrics quotaflow-alert-x .* could"):
-        apply_run.tried(scene.conf, wanted, NOON)
+        apply_run.dry_run(scene.conf, wanted, NOON)
     with pytest.raises(FeedbackError, match="could harm 1 live clients"):
-        apply_run.applied(scene.conf, replace(wanted, at=datetime.now(UTC)), lambda _: None)
+        apply_run.apply_plan(
+            scene.conf, replace(wanted, frozen_at=datetime.now(UTC)), lambda _: None
+        )
     assert (scene.configs.writes, scene.journal.records) == (0, [])

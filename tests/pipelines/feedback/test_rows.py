@@ -6,8 +6,8 @@ import pytest
 from quotaflow.pipelines.feedback import plan_rows
 from quotaflow.pipelines.feedback import plan_rows as ledger_rows
 from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired_configs import Desired
-from quotaflow.pipelines.feedback.guards import Bounds
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
@@ -23,12 +23,12 @@ ROWS = [
 ]
 
 
-def planned(*rows: Desired) -> Plan:
-    return plan(rows, NOON, Bounds(), Connection("b:9092"))
+def planned(*rows: DesiredConfig) -> Plan:
+    return plan(rows, NOON, PlanPolicy(), Connection("b:9092"))
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_a_plan_thawed_is_the_plan_frozen(row: Desired) -> None:
+def test_a_plan_thawed_is_the_plan_frozen(row: DesiredConfig) -> None:
     made = planned(row)
     kept = pa.Table.from_pylist(list(plan_rows.rows(made, NOON, "me")), schema=PLANS.arrow)
     thawed = Plan(plan_rows.changes(kept.to_pylist()), ())
@@ -53,7 +53,7 @@ def test_changes_come_back_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_records_come_back_as_they_were(row: Desired) -> None:
+def test_records_come_back_as_they_were(row: DesiredConfig) -> None:
     before = {} if row.prior_value is None else {row.config_key: row.prior_value}
     journal = ListJournal()
     applying(DictConfigs({row.entity: before}), journal).run("p", planned(row).changes)

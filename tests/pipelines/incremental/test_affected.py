@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import fetches
 from quotaflow.pipelines.incremental.affected import arrivals, by_result
-from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -35,9 +35,9 @@ def result(table: Table, bucket_s: int, concerns: Callable[[], Column] | None = 
         facts=REQUESTS,
         bucket_s=bucket_s,
         lookback_s=0,
-        shaped=lambda facts: facts,
+        prepare=lambda facts: facts,
         compute=lambda known: known.facts,
-        concerns=concerns,
+        is_relevant=concerns,
     )
 
 
@@ -140,7 +140,7 @@ def test_what_came_is_known_from_few_columns(
 ) -> None:
     results = JOBS[job].results
     assert results
-    columns = read(Keeper(results(Conf()), Conf()).arrivals(stored(table)))
+    columns = read(ResultMaintainer(results(Conf()), Conf()).arrivals(stored(table)))
     assert columns.keys() == FEW | others
     fields = columns["partitions"].removeprefix("array<struct<").removesuffix(">>").split(",")
     assert {field.partition(":")[0] for field in fields} == of_partitions

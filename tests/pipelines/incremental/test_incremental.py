@@ -15,14 +15,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import Alerts, ProducerIds
-from quotaflow.pipelines.config.alerts import Alert
-from quotaflow.pipelines.incremental.maintainer import Keeper
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.config import AlertsSection, ProducerIdsSection
+from quotaflow.pipelines.config.alerts import AlertRule
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results import metric_alerts
 from quotaflow.pipelines.results.producer_ids import producer_id_rates, producer_id_uses
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.streaming.time_ranges import EVER, Span, sliced, within
+from quotaflow.pipelines.streaming.time_ranges import EVER, TimeRange, sliced, within_any
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import DATE, LONG, TIMESTAMP, Column, Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
@@ -52,12 +52,14 @@ SUMS = Table(
 LATENESS_S = 300
 _LONG = pytest.mark.faults
 CONF = config.Conf(
-    results=config.Results(max_lateness_s=LATENESS_S),
-    producer_ids=ProducerIds(
+    results=config.ResultsSection(max_lateness_s=LATENESS_S),
+    producer_ids=ProducerIdsSection(
         num_windows=3, filter_window_ms=20_000, filter_items=50, default_quota_per_s=0.5
     ),
-    alerts=Alerts(
-        rules=[Alert(name="slow", metric="*.queue.time", above=10, clear=9, hold_s=20, stale_s=60)]
+    alerts=AlertsSection(
+        rules=[
+            AlertRule(name="slow", metric="*.queue.time", above=10, clear=9, for_s=20, stale_s=60)
+        ]
     ),
 )
 
@@ -69,13 +71,13 @@ def sums() -> Result:
         facts=REQUESTS,
         bucket_s=10,
         lookback_s=30,
-        concerns=producer_id_rates.is_sighting,
-        shaped=producer_id_rates.sightings,
+        is_relevant=producer_id_rates.is_sighting,
+        prepare=producer_id_rates.sightings,
         compute=_sums,
     )
 
 
-def _sums(known: Known) -> DataFrame:
+def _sums(known: RuleInputs) -> DataFrame:
     second = F.unix_seconds("event_time").alias("second")
     over = Window.partitionBy(F.lit(1)).orderBy("second").rangeBetween(-30, 0)
     time = F.timestamp_seconds("second")
@@ -84,8 +86,8 @@ def _sums(known: Known) -> DataFrame:
     return seconds.withColumns(columns).select(SUMS.column_names)
 
 
-def keeper(result: Result) -> Keeper:
-    return Keeper((result,), CONF)
+def keeper(result: Result) -> ResultMaintainer:
+    return ResultMaintainer((result,), CONF)
 
 
 def rates() -> Result:
@@ -115,7 +117,7 @@ class Run:
 
     spark: SparkSession
     warehouse: Warehouse
-    keeper: Keeper
+    keeper: ResultMaintainer
     query_id: str = "first"
 
     @property
@@ -145,7 +147,7 @@ class Run:
 @pytest.fixture
 def run(spark: SparkSession, tmp_path: Path) -> Callable[[Result], Run]:
     def make(result: Result) -> Run:
-        warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+        warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
         warehouse.ensure(spark, [result.facts, PIPELINE_PROGRESS, result.table])
         return Run(spark, warehouse, keeper(result))
 
@@ -162,8 +164,8 @@ def content(frame: DataFrame) -> list[tuple[Any, ...]]:
 
 def whole(spark: SparkSession, result: Result, facts: list[Fact]) -> list[tuple[Any, ...]]:
     """The pure function over all of these facts at once."""
-    seen = result.relevant(as_frame(spark, result, facts))
-    return content(result.compute(Known(seen)))
+    seen = result.relevant_facts(as_frame(spark, result, facts))
+    return content(result.compute(RuleInputs(seen)))
 
 
 def is_late(fact: Fact) -> bool:
@@ -273,7 +275,7 @@ def test_any_split_gives_the_same_table_as_the_function_over_all(
 
     timely = [fact for fact in facts if not is_late(fact)]
     assert under.table() == whole(spark, under.result, timely)
-    concerns = under.result.concerns
+    concerns = under.result.is_relevant
     assert concerns
     shown = as_frame(spark, under.result, facts).where(concerns())
     late = sum(is_late(row.asDict()) for row in shown.collect())
@@ -351,9 +353,14 @@ def test_the_times_of_a_batch_are_no_part_of_the_java_of_its_stages(spark: Spark
             told = of(where)._jdf.queryExecution().debug().codegenToSeq()  # type: ignore[attr-defined]
             return {told.apply(stage)._2() for stage in range(told.size())}
 
-    batches = [[Span(at(0), at(10)), Span(at(30), at(40))], [Span(at(20), at(30)), Span(at(50))]]
-    one, other = (within(spans, "event_time") for spans in batches)
+    batches = [
+        [TimeRange(at(0), at(10)), TimeRange(at(30), at(40))],
+        [TimeRange(at(20), at(30)), TimeRange(at(50))],
+    ]
+    one, other = (within_any(spans, "event_time") for spans in batches)
     assert java(one) == java(other) != set()
-    assert java(batches[0][0].holds("event_time")) != java(batches[1][0].holds("event_time"))
+    assert java(batches[0][0].condition("event_time")) != java(
+        batches[1][0].condition("event_time")
+    )
     for spans, where in zip(batches, (one, other), strict=True):
         assert of(where).count() == 20, spans

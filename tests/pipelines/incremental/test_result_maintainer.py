@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.incremental import result_state
-from quotaflow.pipelines.incremental.maintainer import Keeper
-from quotaflow.pipelines.incremental.result import Context, Known, Result
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
+from quotaflow.pipelines.incremental.result import LookupTable, Result, RuleInputs
 from quotaflow.pipelines.results.as_of import with_since
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -42,12 +42,12 @@ def result_table(name: str) -> Table:
 
 
 def result(name: str, broken: list[bool] | None = None, *, reaches_back: bool = False) -> Result:
-    def compute(known: Known) -> DataFrame:
+    def compute(known: RuleInputs) -> DataFrame:
         if broken and broken[0]:
             return known.facts.select(F.raise_error(F.lit("no such rule")).alias("event_time"))
         minute = F.date_trunc("minute", "event_time")
         counts = known.facts.groupBy(minute.alias("minute")).agg(F.count("*").alias("requests"))
-        seen = known.context["configs"]
+        seen = known.lookups["configs"]
         if reaches_back:
             seen = with_since(seen).withColumn("event_time", F.col("since"))
         configs = seen.select("event_time", "config_value")
@@ -63,9 +63,9 @@ def result(name: str, broken: list[bool] | None = None, *, reaches_back: bool = 
         facts=REQUESTS,
         bucket_s=60,
         lookback_s=0,
-        shaped=lambda requests: requests.select("cluster_id", "event_time"),
+        prepare=lambda requests: requests.select("cluster_id", "event_time"),
         compute=compute,
-        context=(Context(CONFIGS, reaches_back=reaches_back),),
+        lookups=(LookupTable(CONFIGS, reaches_back=reaches_back),),
     )
 
 
@@ -76,7 +76,7 @@ class Query:
         self.spark = spark
         self.results = results
         self.batches = 0
-        self.warehouse = Warehouse(config.Warehouse(path=str(folder)))
+        self.warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
         made = [r.table for r in results]
         self.warehouse.ensure(spark, [REQUESTS, CONFIGS, PIPELINE_PROGRESS, *made])
 
@@ -97,14 +97,14 @@ class Query:
         self._batch(known.where(F.col("event_time").isin(times)))
 
     def _batch(self, frame: DataFrame) -> None:
-        keeper = Keeper(self.results, config.Conf())
+        keeper = ResultMaintainer(self.results, config.Conf())
         batch = Batch(self.warehouse, "job", "query", self.batches)
         keeper.write(keeper.arrivals(frame), batch)
         self.batches += 1
 
     def refresh(self) -> None:
         batch = Batch(self.warehouse, "job", "query", 1_000, "/refresh")
-        Keeper(self.results, config.Conf()).refresh(self.spark, batch)
+        ResultMaintainer(self.results, config.Conf()).refresh(self.spark, batch)
 
     def rows(self, name: str) -> list[tuple[int, int, str | None]]:
         frame = self.warehouse.read(self.spark, name).orderBy("event_time")
@@ -206,7 +206,9 @@ def test_what_looks_up_a_result_that_failed_is_made_good_with_it(
 ) -> None:
     broken = [True]
     bad, other = result("bad", broken), result("other")
-    reader = replace(result("reader"), context=(*bad.context, Context(bad.table, valid_from=None)))
+    reader = replace(
+        result("reader"), lookups=(*bad.lookups, LookupTable(bad.table, valid_from=None))
+    )
     query = Query(spark, tmp_path, bad, reader, other)
     query.requests_at(0)
     assert [line.split(" ")[0] for line in query.told()] == ["bad", "reader"]

@@ -79,7 +79,7 @@ def test_a_look_that_finds_nothing_is_of_what_is_known_best(
     assert conf.warehouse.folder == warehouse.conf.folder
 
     def known() -> str | None:
-        return default_cluster.known(conf, warehouse, spark)
+        return default_cluster.default_cluster_id(conf, warehouse, spark)
 
     assert known() is None
     counts = [("c2", NOON), ("c3", NOON.replace(hour=13)), ("unknown", datetime.now(UTC))]

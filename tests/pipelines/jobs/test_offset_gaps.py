@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines.jobs import offset_gaps
-from quotaflow.pipelines.streaming.topic_position import Reached, reached
+from quotaflow.pipelines.streaming.topic_position import TopicPosition, read_position
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 TOPIC = "conf"  # a key of Spark's own, too
@@ -35,25 +35,25 @@ def begin(checkpoint: Path, offsets: dict[int, int]) -> None:
 
 
 def test_a_query_that_never_planned_has_reached_nothing(tmp_path: Path) -> None:
-    assert reached(tmp_path, TOPIC) is None
+    assert read_position(tmp_path, TOPIC) is None
 
 
 def test_a_committed_batch_is_behind_it(tmp_path: Path) -> None:
     plan(tmp_path, 0, {0: 5}, is_committed=True)
     plan(tmp_path, 1, {0: 9, 1: 2}, is_committed=True)
-    assert reached(tmp_path, TOPIC) == Reached({0: 9, 1: 2}, PLANNED_MS + 1)
+    assert read_position(tmp_path, TOPIC) == TopicPosition({0: 9, 1: 2}, PLANNED_MS + 1)
 
 
 def test_a_batch_that_was_cut_off_is_read_again(tmp_path: Path) -> None:
     plan(tmp_path, 0, {0: 5}, is_committed=True)
     plan(tmp_path, 1, {0: 9}, is_committed=False)
-    assert reached(tmp_path, TOPIC) == Reached({0: 5}, PLANNED_MS, 1, {0: 9})
+    assert read_position(tmp_path, TOPIC) == TopicPosition({0: 5}, PLANNED_MS, 1, {0: 9})
 
 
 def test_the_first_batch_begins_where_the_source_did(tmp_path: Path) -> None:
     begin(tmp_path, {0: 3})
     plan(tmp_path, 0, {0: 5}, is_committed=False)
-    assert reached(tmp_path, TOPIC) == Reached({0: 3}, PLANNED_MS, 0, {0: 5})
+    assert read_position(tmp_path, TOPIC) == TopicPosition({0: 3}, PLANNED_MS, 0, {0: 5})
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_the_first_batch_begins_where_the_source_did(tmp_path: Path) -> None:
 def test_what_spark_tells_in_another_way_is_left_to_spark(tmp_path: Path, text: str) -> None:
     plan(tmp_path, 0, {0: 5}, is_committed=True)
     (tmp_path / "offsets" / "0").write_text(text)
-    assert reached(tmp_path, TOPIC) is None
+    assert read_position(tmp_path, TOPIC) is None
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_is_missing_is_named_by_partition(
     warehouse: Warehouse, log: dict[int, range], told: list[str]
 ) -> None:
     plan(warehouse.checkpoint(JOB), 0, {0: 9, 1: 4}, is_committed=True)
-    found = offset_gaps.find(warehouse, JOB, TOPIC, log)
+    found = offset_gaps.find_in_job(warehouse, JOB, TOPIC, log)
     said = str(found.refusal()) if found else ""
     assert all(words in said for words in [*told, *(["--accept-lost-records"] if told else [])])
     assert bool(found) == bool(told)

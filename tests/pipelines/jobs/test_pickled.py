@@ -7,21 +7,21 @@ from pyspark import cloudpickle
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import ingest, telemetry_pushes
-from quotaflow.pipelines.facts.client_metrics import Points
+from quotaflow.pipelines.facts.client_metrics import PointIngest
 from quotaflow.pipelines.facts.fetches import Fetches
-from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 CONF = Conf.model_validate({"kafka": {"properties": {"sasl.password": "env:PICKLED_PW"}}})
 WRITERS: dict[str, Any] = {
-    "ingest_request_log": ingest.RequestLog(CONF, "c1"),
-    "ingest_receiver": ingest.Pushes(CONF, "c1", telemetry_pushes.from_receiver),
-    "ingest_otlp": ingest.Pushes(CONF, "c1", telemetry_pushes.from_collector),
-    "client_metrics": Points(CONF),
+    "ingest_request_log": ingest.RequestLogIngest(CONF, "c1"),
+    "ingest_receiver": ingest.PushIngest(CONF, "c1", telemetry_pushes.from_receiver),
+    "ingest_otlp": ingest.PushIngest(CONF, "c1", telemetry_pushes.from_collector),
+    "client_metrics": PointIngest(CONF),
     "fetches": Fetches(CONF.fetch_sessions),
-} | {name: Keeper(job.results(CONF), CONF) for name, job in JOBS.items() if job.results}
+} | {name: ResultMaintainer(job.results(CONF), CONF) for name, job in JOBS.items() if job.results}
 
 
 def test_every_job_is_looked_at() -> None:
@@ -43,8 +43,8 @@ def test_a_writer_comes_back_whole_and_carries_no_login(
 def test_a_key_is_looked_up_before_a_writer_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PICKLED_KEY", "k" * 32)
     conf = Conf.model_validate({"privacy": {"key": "env:PICKLED_KEY"}})
-    log = ingest.RequestLog(conf, "c1")
-    pushes = ingest.Pushes(conf, "c1", telemetry_pushes.from_receiver)
+    log = ingest.RequestLogIngest(conf, "c1")
+    pushes = ingest.PushIngest(conf, "c1", telemetry_pushes.from_receiver)
     sent = [cloudpickle.dumps(log.write), cloudpickle.dumps(pushes.write)]
     monkeypatch.delenv("PICKLED_KEY")
     for writer in sent:

@@ -11,12 +11,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.config import Warehouse as Place
+from quotaflow.pipelines.config import WarehouseSection as Place
 from quotaflow.pipelines.jobs import progress_log
-from quotaflow.pipelines.jobs.job import Job, Setting
+from quotaflow.pipelines.jobs.job import Job, JobEnvironment
 from quotaflow.pipelines.jobs.progress_log import ProgressLog
 from quotaflow.pipelines.streaming import listener
-from quotaflow.pipelines.streaming.listener import BATCH, Listener
+from quotaflow.pipelines.streaming.listener import BATCH, QueryListener
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ..streaming.test_query_progress import KAFKA, TOLD
@@ -38,8 +38,8 @@ def log(said: list[str], tmp_path: Path) -> ProgressLog:
     offsets = Warehouse(conf.warehouse).checkpoint(JOB.name) / "offsets"
     offsets.mkdir(parents=True)
     (offsets / str(BEFORE)).touch()
-    setting = Setting(cast(Any, None), conf, Warehouse(conf.warehouse), "c1")
-    made = ProgressLog(setting, said.append, Listener())
+    setting = JobEnvironment(cast(Any, None), conf, Warehouse(conf.warehouse), "c1")
+    made = ProgressLog(setting, said.append, QueryListener())
     made.follow(JOB, QUERY)
     return made
 
@@ -50,11 +50,11 @@ def told(rows: int = 819, **others: Any) -> Any:
     return SimpleNamespace(json=json.dumps(TOLD | {"sources": sources} | others))
 
 
-def tell(of: Listener, rows: int = 819, **others: Any) -> None:
+def tell(of: QueryListener, rows: int = 819, **others: Any) -> None:
     of.onQueryProgress(cast(Any, SimpleNamespace(progress=told(rows, **others))))
 
 
-def end(of: Listener, run_id: str = "r1") -> None:
+def end(of: QueryListener, run_id: str = "r1") -> None:
     of.onQueryTerminated(cast(Any, SimpleNamespace(runId=run_id)))
 
 
@@ -91,7 +91,7 @@ def test_other_queries_of_the_session_are_not_ours(log: ProgressLog, said: list[
 @pytest.fixture
 def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which news come later than they are waited for."""
-    monkeypatch.setattr(progress_log, "_LAST_WORDS_S", 0.05)
+    monkeypatch.setattr(progress_log, "_FINAL_PROGRESS_TIMEOUT_S", 0.05)
 
 
 class Gone:
@@ -170,7 +170,7 @@ def test_the_end_of_an_earlier_start_is_not_that_of_this_one(log: ProgressLog) -
 
 
 def test_a_job_that_found_nothing_has_looked(log: ProgressLog) -> None:
-    log.looked(QUERY)
+    log.record_idle(QUERY)
     assert list(log.unwritten) == [("q1", None)]
 
 
@@ -194,7 +194,7 @@ def test_news_that_find_no_room_are_counted_and_hold_nobody_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(listener, "_MOST_WAITING", 2)
-    full = Listener()
+    full = QueryListener()
     for _ in range(5):
         tell(full)
     assert full.lost == 3

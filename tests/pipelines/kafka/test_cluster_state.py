@@ -61,15 +61,17 @@ def test_one_refused_of_many_is_told_beside_the_others() -> None:
         refused={("DescribeConfigs", "t7"): TOPIC_AUTHORIZATION_FAILED},
     )
     answers = list(ClusterState(made).configs(cluster_state.TOPIC, names))
-    assert [answer.of for answer in answers] == names
-    assert {a.of: a.reason for a in answers if a.reason} == {"t7": "TOPIC_AUTHORIZATION_FAILED"}
+    assert [answer.subject for answer in answers] == names
+    assert {a.subject: a.reason for a in answers if a.reason} == {
+        "t7": "TOPIC_AUTHORIZATION_FAILED"
+    }
     assert made.asked == [("DescribeConfigs", None)] * 3
 
 
 def test_a_partition_that_moved_costs_only_itself() -> None:
     asked = [("a", 0), ("b", 0), ("a", 1)]
     made = MadeCluster(refused={("DescribeProducers", ("a", 1)): NOT_LEADER})
-    answers = {answer.of: answer.reason for answer in ClusterState(made).producers(1, asked)}
+    answers = {answer.subject: answer.reason for answer in ClusterState(made).producers(1, asked)}
     assert answers == {("a", 0): None, ("b", 0): None, ("a", 1): "NOT_LEADER_FOR_PARTITION"}
 
 
@@ -80,7 +82,7 @@ def test_a_broker_that_is_silent_once_is_not_asked_again() -> None:
         state.transactions(2)
     asked = [("t", index) for index in range(1_200)]
     assert {answer.reason for answer in state.producers(2, asked)} == {"KafkaConnectionError"}
-    assert [answer.of for answer in state.producers(2, asked)] == asked
+    assert [answer.subject for answer in state.producers(2, asked)] == asked
     assert state.transactions(1) == []
     assert made.asked == [("ListTransactions", 2), ("ListTransactions", 1)]
 

@@ -8,7 +8,7 @@ from quotaflow.pipelines.kafka import transport_patch
 
 
 def test_what_came_with_the_end_is_handed_over_before_it() -> None:
-    transport_patch.heard()
+    transport_patch.patch()
     ours, broker = socket.socketpair()
     with ours, broker:
         ours.setblocking(False)

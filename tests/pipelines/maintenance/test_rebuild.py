@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.maintenance import rebuild
-from quotaflow.pipelines.maintenance.rebuild import Asked
+from quotaflow.pipelines.maintenance.rebuild import RebuildRequest
 from quotaflow.pipelines.results import traffic
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -63,7 +63,7 @@ class Place:
         batch = Batch(self.warehouse, "job", "q", self.batches)
         frame = self.spark.createDataFrame(rows)
         batch.append(frame, REQUESTS)
-        keeper = Keeper((traffic.result(),), self.conf)
+        keeper = ResultMaintainer((traffic.result(),), self.conf)
         keeper.write(keeper.arrivals(frame), batch)
         self.batches += 1
 
@@ -72,7 +72,7 @@ class Place:
         assert first is not None
         # Up to now would be ever more slices.
         size_s = 43_200 if until else 10**9
-        asked = Asked("traffic", first, last, size_s, **others)
+        asked = RebuildRequest("traffic", first, last, size_s, **others)
         return rebuild.rebuild(self.conf, asked, self.told.append)
 
     def spoil(self) -> None:

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.config import Upkeep
-from quotaflow.pipelines.config.upkeep import RETENTION_DAYS, STANDING
+from quotaflow.pipelines.config import UpkeepSection
+from quotaflow.pipelines.config.upkeep import CURRENT_STATE_TABLES, RETENTION_DAYS
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.maintenance import backfill, upkeep
-from quotaflow.pipelines.maintenance.upkeep import Tended
+from quotaflow.pipelines.maintenance.upkeep import UpkeepOutcome
 from quotaflow.pipelines.streaming import checkpoints, identity
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -60,7 +60,7 @@ def test_how_far_a_query_has_read_is_what_it_committed(tmp_path: Path) -> None:
 
 
 def test_every_table_that_grows_has_a_retention() -> None:
-    assert set(TABLES) - set(RETENTION_DAYS) == STANDING
+    assert set(TABLES) - set(RETENTION_DAYS) == CURRENT_STATE_TABLES
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ class Place:
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
-        section = Upkeep().model_copy(update={"vacuum_after_h": 0})
-        warehouse = config.Warehouse(path=str(folder))
+        section = UpkeepSection().model_copy(update={"vacuum_after_h": 0})
+        warehouse = config.WarehouseSection(path=str(folder))
         self.conf = config.Conf(warehouse=warehouse, upkeep=section)
         self.warehouse = Warehouse(warehouse)
         self.told: list[str] = []
@@ -119,9 +119,9 @@ class Place:
         logs = self.conf.warehouse.folder.glob("*/_delta_log")
         return {log.parent.name: len(list(log.glob("*.json"))) for log in logs}
 
-    def tend(self, *names: str, dry: bool = False) -> dict[str, Tended]:
+    def tend(self, *names: str, dry: bool = False) -> dict[str, UpkeepOutcome]:
         self.told.clear()
-        done = upkeep.tend(self.conf, names, NOON, self.told.append, dry=dry)
+        done = upkeep.run_upkeep(self.conf, names, NOON, self.told.append, dry=dry)
         return {tended.name: tended for tended in done}
 
 
@@ -220,4 +220,4 @@ def test_checkpoints_that_were_moved_aside_go_and_those_in_use_stay(place: Place
         os.utime(old, (at.timestamp(), at.timestamp()))
         place.tend()
         assert old.exists() is is_there
-    assert identity.is_begun(folder)
+    assert identity.is_started(folder)

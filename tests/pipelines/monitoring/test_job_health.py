@@ -5,22 +5,22 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.config import Health
+from quotaflow.pipelines.config import HealthSection
 from quotaflow.pipelines.monitoring import job_health
-from quotaflow.pipelines.monitoring.job_health import Told
+from quotaflow.pipelines.monitoring.job_health import JobFacts
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
-from quotaflow.pipelines.warehouse.delta_log import Unread
+from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 
 from ...delta_tables import NOON
 
-BOUNDS = Health(max_silence_s=600, max_behind_s=300)
+BOUNDS = HealthSection(max_silence_s=600, max_behind_s=300)
 CHECKPOINT = Checkpoint("job", "q", 3, is_done=True, kafka=None, delta=None, topic=None)
 NOON_MS = int(NOON.timestamp() * 1_000)
 
 
-def told(job: str = "job", unread: Unread | None = None, **row: Any) -> Told:
+def told(job: str = "job", unread: UnreadFiles | None = None, **row: Any) -> JobFacts:
     looked = {"last_look": NOON, "newest_event_time": NOON} | row
-    return Told(job, looked, CHECKPOINT if job != "snapshot" else None, unread)
+    return JobFacts(job, looked, CHECKPOINT if job != "snapshot" else None, unread)
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,11 @@ def told(job: str = "job", unread: Unread | None = None, **row: Any) -> Told:
             id="no snapshot for long",
         ),
         pytest.param(
-            Told("upkeep", {"last_look": NOON - timedelta(days=3)}), [], id="a command by hand"
+            JobFacts("upkeep", {"last_look": NOON - timedelta(days=3)}), [], id="a command by hand"
         ),
-        pytest.param(Told("job", {}, CHECKPOINT), ["it never told of a batch"], id="never told"),
+        pytest.param(
+            JobFacts("job", {}, CHECKPOINT), ["it never told of a batch"], id="never told"
+        ),
         pytest.param(
             told(behind_offsets=0, newest_event_time=NOON - timedelta(days=9)),
             [],
@@ -53,13 +55,15 @@ def told(job: str = "job", unread: Unread | None = None, **row: Any) -> Told:
             id="records wait",
         ),
         pytest.param(
-            told(unread=Unread(1, 9, NOON_MS - 301_000)),
+            told(unread=UnreadFiles(1, 9, NOON_MS - 301_000)),
             ["what came 5 min ago is not read yet (bound: 5 min)"],
             id="files wait",
         ),
-        pytest.param(told(unread=Unread(1, 9, NOON_MS - 299_000)), [], id="files wait shortly"),
         pytest.param(
-            told(unread=Unread(is_cut=True)),
+            told(unread=UnreadFiles(1, 9, NOON_MS - 299_000)), [], id="files wait shortly"
+        ),
+        pytest.param(
+            told(unread=UnreadFiles(is_cut=True)),
             ["its table's log was cleaned before it was read: rows are missing, rebuild"],
             id="files are gone",
         ),
@@ -75,13 +79,13 @@ def told(job: str = "job", unread: Unread | None = None, **row: Any) -> Told:
         pytest.param(told(rows_in=0, rows_late=None), [], id="no rows"),
     ],
 )
-def test_a_job_past_a_bound_says_which(of: Told, expected: list[str]) -> None:
-    assert list(job_health.of(of, NOON, BOUNDS).problems) == expected
+def test_a_job_past_a_bound_says_which(of: JobFacts, expected: list[str]) -> None:
+    assert list(job_health.job_health(of, NOON, BOUNDS).problems) == expected
 
 
 def test_a_result_whose_rule_failed_is_told() -> None:
-    failed = Told("job", {"last_look": NOON}, CHECKPOINT, not_up_to_date=("traffic is not",))
-    assert job_health.of(failed, NOON, BOUNDS).problems == ("traffic is not",)
+    failed = JobFacts("job", {"last_look": NOON}, CHECKPOINT, not_up_to_date=("traffic is not",))
+    assert job_health.job_health(failed, NOON, BOUNDS).problems == ("traffic is not",)
 
 
 @pytest.mark.parametrize(
@@ -89,4 +93,4 @@ def test_a_result_whose_rule_failed_is_told() -> None:
     [(0.4, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (200_000, "2 d")],
 )
 def test_a_span_is_said_in_its_own_unit(seconds: float, expected: str) -> None:
-    assert job_health.span(seconds) == expected
+    assert job_health.duration_text(seconds) == expected

@@ -24,7 +24,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.monitoring import notifications, notifier, sent_log, webhook
-from quotaflow.pipelines.monitoring.notifications import Notice
+from quotaflow.pipelines.monitoring.notifications import Notification
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -144,8 +144,8 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Se
             "plans": [planned(1.5, "p1"), planned(7, "p2"), planned(7, "p2")],
         },
     )
-    told = notifier.tell(conf, NOW)
-    assert (told.each, told.waiting, told.problem) == (4, 0, None)
+    told = notifier.deliver(conf, NOW)
+    assert (told.sent, told.waiting, told.problem) == (4, 0, None)
     who = "org.apache.kafka.producer.record.queue.time.avg of orders (User:alice)"
     assert server.texts == [
         f"alert queue-time opened: {who} is 6000 ms, bound 5000",
@@ -157,7 +157,7 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Se
     assert (path, headers["Idempotency-Key"]) == (PATH, body["id"])
     assert (body["kind"], body["cluster_id"]) == ("alert_opened", "c1")
     assert body["details"]["client_id"] == "orders"
-    assert notifier.tell(conf, NOW).each == 0
+    assert notifier.deliver(conf, NOW).sent == 0
     assert len(server.came) == 4
 
 
@@ -167,13 +167,13 @@ def test_a_plan_frozen_anew_is_told_again_and_once(conf: Conf, server: Server) -
         "plans": [planned(1, "p1"), planned(1, "p2"), planned(7, "p3")],
     }
     make_tables(Warehouse(conf.warehouse), tables)
-    assert notifier.tell(conf, NOW).each == 1
+    assert notifier.deliver(conf, NOW).sent == 1
     again = tables | {"plans": [*tables["plans"], planned(5, "p1"), planned(6, "p1")]}
     of = conf.model_copy(
-        update={"warehouse": config.Warehouse(path=f"{conf.warehouse.folder}-later")}
+        update={"warehouse": config.WarehouseSection(path=f"{conf.warehouse.folder}-later")}
     )
     make_tables(Warehouse(of.warehouse), again)
-    keys = {notice.key: notice.text for notice in notifier.waiting(of, NOW)}
+    keys = {notice.key: notice.text for notice in notifier.pending(of, NOW)}
     assert sorted(text.partition(" waits")[0] for text in keys.values()) == ["plan p1", "plan p2"]
     assert len(server.came) == 1
 
@@ -184,9 +184,9 @@ def test_a_recompute_that_moves_an_alert_is_no_news(conf: Conf) -> None:
     keys = set()
     for number, row in enumerate((before, after)):
         folder = Path(conf.warehouse.folder) / str(number)
-        of = conf.model_copy(update={"warehouse": config.Warehouse(path=str(folder))})
+        of = conf.model_copy(update={"warehouse": config.WarehouseSection(path=str(folder))})
         make_tables(Warehouse(of.warehouse), {"metric_alert_events": [row]})
-        keys |= {notice.key for notice in notifier.waiting(of, NOW)}
+        keys |= {notice.key for notice in notifier.pending(of, NOW)}
     assert len(keys) == 1
 
 
@@ -197,32 +197,32 @@ def test_what_is_read_of_a_table_is_there(source: notifications.Source) -> None:
     assert table is None or {"cluster_id", *source.key, *source.columns} <= set(known)
 
 
-def made(count: int) -> list[Notice]:
+def made(count: int) -> list[Notification]:
     return [
-        Notice(f"k{n}", "alert_opened", "c1", at(n), f"alert {n}", {"value": float("nan")})
+        Notification(f"k{n}", "alert_opened", "c1", at(n), f"alert {n}", {"value": float("nan")})
         for n in range(count)
     ]
 
 
 @pytest.fixture
-def happened(monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
+def happened(monkeypatch: pytest.MonkeyPatch) -> list[Notification]:
     """What the tables tell, without tables."""
-    these: list[Notice] = []
-    monkeypatch.setattr(notifications, "found", lambda *_: list(these))
+    these: list[Notification] = []
+    monkeypatch.setattr(notifications, "read_notifications", lambda *_: list(these))
     return these
 
 
 def test_what_is_over_the_cap_is_summed_up_and_not_told_later(
-    conf: Conf, server: Server, happened: list[Notice]
+    conf: Conf, server: Server, happened: list[Notification]
 ) -> None:
     happened += made(25)
-    told = notifier.tell(conf, NOW)
-    assert (told.each, told.summed_up, len(server.came)) == (20, 5, 21)
+    told = notifier.deliver(conf, NOW)
+    assert (told.sent, told.summarized, len(server.came)) == (20, 5, 21)
     _, _, last = server.came[-1]
     assert last["text"] == "5 more: 5 alert_opened"
     assert last["counts"] == {"alert_opened": 5}
     assert server.came[0][2]["details"] == {"value": "nan"}
-    assert notifier.tell(conf, NOW).each == 0
+    assert notifier.deliver(conf, NOW).sent == 0
 
 
 @pytest.mark.parametrize(
@@ -233,63 +233,63 @@ def test_what_is_over_the_cap_is_summed_up_and_not_told_later(
     ],
 )
 def test_an_answer_that_may_change_is_tried_again(
-    conf: Conf, server: Server, happened: list[Notice], answers: list[int]
+    conf: Conf, server: Server, happened: list[Notification], answers: list[int]
 ) -> None:
     happened += made(3)
     server.answers = list(answers)
-    assert notifier.tell(conf, NOW).each == 3
+    assert notifier.deliver(conf, NOW).sent == 3
     assert len(server.came) == 5
     keys = [headers["Idempotency-Key"] for _, headers, _ in server.came]
     assert len(set(keys)) == 3
 
 
 def test_what_was_not_told_waits_and_is_told_once_it_can_be(
-    conf: Conf, server: Server, happened: list[Notice]
+    conf: Conf, server: Server, happened: list[Notification]
 ) -> None:
     happened += made(3)
     server.answers = [200, 500, 500, 500]
-    told = notifier.tell(conf, NOW)
-    assert (told.each, told.waiting) == (1, 2)
+    told = notifier.deliver(conf, NOW)
+    assert (told.sent, told.waiting) == (1, 2)
     assert told.problem == "the webhook answered 500 each time"
-    told = notifier.tell(conf, NOW)
-    assert (told.each, told.waiting, told.problem) == (2, 0, None)
+    told = notifier.deliver(conf, NOW)
+    assert (told.sent, told.waiting, told.problem) == (2, 0, None)
 
 
 def test_what_it_refuses_costs_nobody_else_and_is_counted(
-    conf: Conf, server: Server, happened: list[Notice]
+    conf: Conf, server: Server, happened: list[Notification]
 ) -> None:
     happened += made(3)
     server.answers = [200, 400]
-    told = notifier.tell(conf, NOW)
-    assert (told.each, told.refused, told.waiting) == (2, ["alert_opened k1: it answered 400"], 0)
+    told = notifier.deliver(conf, NOW)
+    assert (told.sent, told.refused, told.waiting) == (2, ["alert_opened k1: it answered 400"], 0)
 
 
-def test_it_goes_nowhere_else(conf: Conf, server: Server, happened: list[Notice]) -> None:
+def test_it_goes_nowhere_else(conf: Conf, server: Server, happened: list[Notification]) -> None:
     happened += made(1)
     server.answers = [302]
-    told = notifier.tell(conf, NOW)
+    told = notifier.deliver(conf, NOW)
     assert "a redirect is not followed" in str(told.problem)
     assert [path for path, _, _ in server.came] == [PATH]
 
 
 @pytest.mark.usefixtures("conf")
 def test_one_that_hangs_ends_after_its_timeout(
-    warehouse: Warehouse, server: Server, happened: list[Notice]
+    warehouse: Warehouse, server: Server, happened: list[Notification]
 ) -> None:
     happened += made(2)
     let_go = threading.Event()
     server.before = lambda: bool(let_go.wait(20)) and None
     quick = config.load(overrides=overrides(warehouse, timeout_s=0.2, tries=2))
     begun = time.monotonic()
-    told = notifier.tell(quick, NOW)
+    told = notifier.deliver(quick, NOW)
     let_go.set()
     assert time.monotonic() - begun < 5
     assert told.problem == "the webhook was not reached: ReadTimeoutError"
-    assert (told.each, told.waiting) == (0, 2)
+    assert (told.sent, told.waiting) == (0, 2)
 
 
 def test_a_crash_after_it_was_told_tells_it_again_under_the_same_key(
-    conf: Conf, server: Server, happened: list[Notice], monkeypatch: pytest.MonkeyPatch
+    conf: Conf, server: Server, happened: list[Notification], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened += made(2)
 
@@ -303,25 +303,25 @@ def test_a_crash_after_it_was_told_tells_it_again_under_the_same_key(
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", crash)
         with pytest.raises(KeyboardInterrupt):
-            notifier.tell(conf, NOW)
-    assert notifier.tell(conf, NOW).each == 2
+            notifier.deliver(conf, NOW)
+    assert notifier.deliver(conf, NOW).sent == 2
     assert [headers["Idempotency-Key"] for _, headers, _ in server.came] == ["k0", "k0", "k1"]
 
 
-def test_what_is_too_old_to_be_told_is_forgotten(conf: Conf, happened: list[Notice]) -> None:
+def test_what_is_too_old_to_be_told_is_forgotten(conf: Conf, happened: list[Notification]) -> None:
     happened += made(2)
-    notifier.tell(conf, NOW)
-    assert len(sent_log.opened(conf).times) == 2
+    notifier.deliver(conf, NOW)
+    assert len(sent_log.open_log(conf).times) == 2
     happened.clear()
-    notifier.tell(conf, at(0) + timedelta(seconds=86_400))
-    assert len(sent_log.opened(conf).times) == 1
+    notifier.deliver(conf, at(0) + timedelta(seconds=86_400))
+    assert len(sent_log.open_log(conf).times) == 1
 
 
 def test_text_of_a_client_steers_nobody(conf: Conf, server: Server) -> None:
     hostile = f"<!channel> & {HOSTILE}\x1b[2J" + "x" * 10_000
     rows = [alert(1, client_id=hostile, principal="User:<http://x|y>", attributes=[])]
     make_tables(Warehouse(conf.warehouse), {"metric_alert_events": rows})
-    notifier.tell(conf, NOW)
+    notifier.deliver(conf, NOW)
     ((_, _, body),) = server.came
     assert "&lt;!channel&gt; &amp; " in body["text"]
     assert not set(body["text"]) & set("<>\x1b\n\u202e")
@@ -331,7 +331,7 @@ def test_text_of_a_client_steers_nobody(conf: Conf, server: Server) -> None:
 @pytest.mark.usefixtures("conf")
 def test_the_address_is_in_no_message(
     server: Server,
-    happened: list[Notice],
+    happened: list[Notification],
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
     warehouse: Warehouse,
@@ -351,14 +351,14 @@ def test_the_address_is_in_no_message(
 
 
 def test_a_closed_port_is_told_without_its_name(
-    warehouse: Warehouse, happened: list[Notice], monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, happened: list[Notification], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened += made(1)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("HOOK", f"http://127.0.0.1:{free.getsockname()[1]}/x")
         quick = config.load(overrides=overrides(warehouse, tries=1))
-        told = notifier.tell(quick, NOW)
+        told = notifier.deliver(quick, NOW)
     assert told.problem == "the webhook was not reached: NewConnectionError"
 
 
@@ -378,7 +378,7 @@ def test_an_address_that_may_not_be_used_is_refused_unseen(
 ) -> None:
     monkeypatch.setenv("HOOK", url)
     with pytest.raises(ConfigError, match=said) as caught:
-        notifier.tell(config.load(overrides=overrides(warehouse)), NOW)
+        notifier.deliver(config.load(overrides=overrides(warehouse)), NOW)
     assert "TOPSECRET" not in str(caught.value)
 
 
@@ -394,23 +394,23 @@ def test_without_a_webhook_it_says_what_to_write(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("content", ["[1]", "{", '{"k": 3}', '{"k": "yesterday"}'])
 def test_a_torn_log_is_named(conf: Conf, content: str) -> None:
-    sent_log.opened(conf).file.write_text(content)
+    sent_log.open_log(conf).file.write_text(content)
     with pytest.raises(ConfigError, match="is not what notify wrote: remove it"):
-        notifier.waiting(conf, datetime.now(UTC))
+        notifier.pending(conf, datetime.now(UTC))
 
 
 def test_a_log_that_cannot_be_written_ends_it_before_anything_is_told(
-    conf: Conf, server: Server, happened: list[Notice]
+    conf: Conf, server: Server, happened: list[Notification]
 ) -> None:
     happened += made(2)
-    in_the_way = sent_log.opened(conf).file.with_suffix(".new")
+    in_the_way = sent_log.open_log(conf).file.with_suffix(".new")
     in_the_way.mkdir()
     for _ in range(2):
         with pytest.raises(ConfigError, match=r"cannot keep .*sent.json.* Is a directory"):
-            notifier.tell(conf, NOW)
+            notifier.deliver(conf, NOW)
     assert server.came == []
     in_the_way.rmdir()
-    assert notifier.tell(conf, NOW).each == 2
+    assert notifier.deliver(conf, NOW).sent == 2
 
 
 @pytest.mark.spark
@@ -425,9 +425,9 @@ def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPat
         content = pa.Table.from_pylist(rows, schema=TABLES[name].arrow)
         spark.createDataFrame(content).createOrReplaceTempView(name)
     try:
-        monkeypatch.setattr(planning, "is_made", lambda _, name: name in made_up)
+        monkeypatch.setattr(planning, "table_exists", lambda _, name: name in made_up)
         monkeypatch.setattr(planning, "rows", lambda _, sql: spark.sql(sql).toArrow().to_pylist())
-        found = notifications.found(config.Conf(), at(0), NOW)
+        found = notifications.read_notifications(config.Conf(), at(0), NOW)
         kinds = ["alert_opened", "alert_closed", "change_failed", "plan_waiting"]
         assert [notice.kind for notice in found] == kinds
         volume = log_switch.expected(config.Conf(), "c1")

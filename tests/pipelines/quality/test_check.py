@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.quality import pages
-from quotaflow.pipelines.quality.check import Asked, Found, check
+from quotaflow.pipelines.quality.check import CheckReport, CheckRequest, check
 from quotaflow.pipelines.quality.suites import BETWEEN, NOT_NULL, Check
 from quotaflow.pipelines.quality.validation import Validation
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -40,7 +40,7 @@ def change(step: str) -> Row:
     return row | {"cluster_id": "c1", "reason": "because", "purpose": "apply"}
 
 
-def names(found: Found) -> dict[tuple[str, str], int | None]:
+def names(found: CheckReport) -> dict[tuple[str, str], int | None]:
     """What is not met, and of how many rows."""
     return {(row["suite"], row["expectation"]): row["failed_rows"] for row in found.failed}
 
@@ -50,7 +50,7 @@ def names(found: Found) -> dict[tuple[str, str], int | None]:
 def test_what_is_not_met_is_kept_and_not_looked_at_twice(warehouse: Warehouse, fill: Fill) -> None:
     conf = config.Conf(warehouse=warehouse.conf)
     fill("config_changes", [change("begun")])
-    asked = Asked(["config_changes"])
+    asked = CheckRequest(["config_changes"])
     found = check(conf, asked, now(), lambda _: None)
     assert (names(found), found.is_critical) == ({("config_changes", "begun_has_an_end"): 1}, False)
     assert check(conf, asked, now(), lambda _: None).index is None
@@ -67,7 +67,7 @@ def test_what_fails_is_told_until_it_is_mended(warehouse: Warehouse, fill: Fill)
     fill("plans", [*bad, plan(3)])
     fill("config_changes", [change("begun")])
     lines: list[str] = []
-    asked = Asked(["plans", "config_changes"])
+    asked = CheckRequest(["plans", "config_changes"])
 
     first = check(conf, asked, now(), lines.append)
     assert names(first) == {

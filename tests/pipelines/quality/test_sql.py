@@ -34,7 +34,7 @@ def show(spark: "SparkSession", name: str, as_name: str, rows: list[Row]) -> Non
 def found(spark: "SparkSession", nth: int, query: str, table: str, content: Content) -> str:
     """SQL that counts what a query finds, where these tables have other rows than GOOD."""
     sql = query.format(batch=table)
-    for name in views.named(f"{sql} {table}", TABLES):
+    for name in views.names_in(f"{sql} {table}", TABLES):
         show(spark, name, f"{name}_{nth}", content.get(name, GOOD.get(name, [])))
         sql = re.sub(rf"\b(FROM|JOIN) {name}\b(?! AS)", rf"\1 {name} AS {name}", sql)
         sql = re.sub(rf"\b(FROM|JOIN) {name}\b", rf"\1 {name}_{nth}", sql)

@@ -14,7 +14,7 @@ from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
 VALUES = {"max_clock_skew_s": 60, "max_lateness_s": 3_600}
 SUITES = suites.load(VALUES)
-WRITTEN = [(name, check) for name in SUITES for check in suites.written(name, VALUES)]
+WRITTEN = [(name, check) for name in SUITES for check in suites.expected(name, VALUES)]
 SQL = "unexpected_rows_query"
 
 
@@ -73,7 +73,7 @@ def test_sql_looks_at_what_is_new_and_says_what_it_expects(table: str, check: Ch
     assert "{batch}" in query
     assert "$" not in query
     # Only tables are there by their names.
-    assert views.named(query, views.load()) == []
+    assert views.names_in(query, views.load()) == []
     assert check.description
     assert table in SUITES
 

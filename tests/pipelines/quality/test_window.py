@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from quotaflow.pipelines.quality import new_rows
-from quotaflow.pipelines.quality.new_rows import Extent, Last
+from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
@@ -14,8 +14,8 @@ from ...delta_tables import NOON
 HOUR = timedelta(hours=1)
 
 
-def last(*, is_critical: bool = False, until: datetime | None = NOON) -> Last:
-    return Last(at=NOON, from_time=NOON - 5 * HOUR, until=until, is_critical=is_critical)
+def last(*, is_critical: bool = False, until: datetime | None = NOON) -> LastCheck:
+    return LastCheck(at=NOON, from_time=NOON - 5 * HOUR, until=until, is_critical=is_critical)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def last(*, is_critical: bool = False, until: datetime | None = NOON) -> Last:
         pytest.param(last(until=None), None, id="nothing was there"),
     ],
 )
-def test_since(before: Last | None, start: datetime | None) -> None:
+def test_since(before: LastCheck | None, start: datetime | None) -> None:
     assert new_rows.since(before, HOUR) == start
 
 
@@ -41,8 +41,8 @@ def test_since(before: Last | None, start: datetime | None) -> None:
         pytest.param(last(is_critical=True), None, True, id="what failed is looked at again"),
     ],
 )
-def test_is_new(before: Last | None, written: datetime | None, is_new: bool) -> None:
-    assert Extent(rows=1, written=written).is_new(before) is is_new
+def test_is_new(before: LastCheck | None, written: datetime | None, is_new: bool) -> None:
+    assert NewRows(rows=1, written=written).is_new(before) is is_new
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_is_new(before: Last | None, written: datetime | None, is_new: bool) -> 
     ],
 )
 def test_until(newest: datetime | None, until: datetime) -> None:
-    assert Extent(newest=newest).until(NOON, last(until=NOON - 2 * HOUR)) == until
+    assert NewRows(newest=newest).until(NOON, last(until=NOON - 2 * HOUR)) == until
 
 
 def test_a_client_s_clock_does_not_tell_what_is_new() -> None:

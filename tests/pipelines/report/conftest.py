@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.report.report import sections
-from quotaflow.pipelines.report.section import Section
+from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...schemas.views.view_tables import make_tables
@@ -16,7 +16,7 @@ from .pages import CONTENT, hostile, scope
 @pytest.fixture(scope="package")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Tables with rows of every kind, under every hostile name."""
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path_factory.mktemp("filled"))))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path_factory.mktemp("filled"))))
     rows = {
         table: [hostile(row, place + n) for n in range(2) for place, row in enumerate(content)]
         for table, content in CONTENT.items()
@@ -26,6 +26,6 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.fixture(scope="package")
-def told(filled: Warehouse) -> Sequence[Section]:
+def told(filled: Warehouse) -> Sequence[ReportSection]:
     """Every section over them."""
     return sections(scope(filled))

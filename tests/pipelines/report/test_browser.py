@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines.report.page import page
-from quotaflow.pipelines.report.section import Section
+from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .browser import Browser, browser
@@ -32,7 +32,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def test_a_page_full_of_hostile_names_is_whole_on_desk_and_phone(
-    shown: Browser, filled: Warehouse, told: Sequence[Section], tmp_path: Path
+    shown: Browser, filled: Warehouse, told: Sequence[ReportSection], tmp_path: Path
 ) -> None:
     file = tmp_path / "report.html"
     file.write_text(page(told, scope(filled)), encoding="utf-8")

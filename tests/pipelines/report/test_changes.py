@@ -4,7 +4,7 @@ from typing import Any
 
 from quotaflow.pipelines.report import changes
 from quotaflow.pipelines.report.section import NOW as AT_ONCE
-from quotaflow.pipelines.report.section import SOON, Section
+from quotaflow.pipelines.report.section import SOON, ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
@@ -25,7 +25,7 @@ def step(second: float, step: str, change: str = "a", **others: Any) -> Row:
     return row | {"evidence_key": "k", "run_by": "us"} | others
 
 
-def told(warehouse: Warehouse, *rows: Row) -> Section:
+def told(warehouse: Warehouse, *rows: Row) -> ReportSection:
     make_table(warehouse, CONFIG_CHANGES, list(rows))
     return changes.section(scope(warehouse, now=at(2 * HOUR_S)))
 

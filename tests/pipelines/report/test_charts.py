@@ -9,7 +9,7 @@ import pytest
 from quotaflow.pipelines.report.bars import bars
 from quotaflow.pipelines.report.heat_map import heat_map
 from quotaflow.pipelines.report.lines import by_name, lines
-from quotaflow.pipelines.report.timeline import Moment, moments
+from quotaflow.pipelines.report.timeline import TimelineEvent, timeline
 
 from .pages import NOON
 
@@ -70,10 +70,10 @@ def test_points_come_by_the_name_of_their_line() -> None:
 def test_moments_lie_in_lanes_in_the_order_they_come_and_in_marks_by_kind() -> None:
     kinds = ["set", "set", "gone"]
     events = [
-        Moment(NOON + timedelta(seconds=n), f"lane {n % 2}", kind, "<b>")
+        TimelineEvent(NOON + timedelta(seconds=n), f"lane {n % 2}", kind, "<b>")
         for n, kind in enumerate(kinds)
     ]
-    data, layout = drawn(moments(events))
+    data, layout = drawn(timeline(events))
     assert layout["yaxis"]["ticktext"] == ["lane 0", "lane 1"]
     assert [(trace["name"], trace["y"]) for trace in data] == [("set", [0, 1]), ("gone", [0])]
     assert data[0]["text"] == ["&lt;b&gt;", "&lt;b&gt;"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from quotaflow.pipelines.report import plan, producer_ids
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.report import SECTIONS, sections
-from quotaflow.pipelines.report.section import Alarm, Chart, Section, grid, number, text
+from quotaflow.pipelines.report.section import Alarm, Chart, ReportSection, grid, number, text
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .pages import NOW, Page, scope
@@ -26,17 +26,17 @@ _TITLES = [
 ]
 
 
-def test_every_section_tells_something(told: Sequence[Section]) -> None:
+def test_every_section_tells_something(told: Sequence[ReportSection]) -> None:
     assert [section.title for section in told] == _TITLES
     assert len({section.anchor for section in told}) == len(_TITLES)
     assert failures(told) == []
     for section in told:
-        assert section.span, section
+        assert section.time_range, section
         assert section.advice or section.title == "Overview", section
 
 
 def test_the_page_asks_no_network_and_every_link_leads_somewhere(
-    filled: Warehouse, told: Sequence[Section]
+    filled: Warehouse, told: Sequence[ReportSection]
 ) -> None:
     read = Page(page(told, scope(filled)))
     assert all(address.startswith("#") for address in read.addresses)
@@ -65,7 +65,7 @@ def test_a_cluster_without_rows_is_told_what_would_bring_some(filled: Warehouse)
     assert "Nothing that is known." in read.said
 
 
-def failures(told: Sequence[Section]) -> list[str]:
+def failures(told: Sequence[ReportSection]) -> list[str]:
     return [said for each in told for said in each.sentences if "could not be told" in said]
 
 
@@ -89,7 +89,7 @@ def test_a_table_that_cannot_be_read_costs_its_section_and_is_an_alarm(
     assert told["Client quotas"].sentences[0].startswith("Nothing yet")
 
 
-def test_what_clients_named_stays_text(filled: Warehouse, told: Sequence[Section]) -> None:
+def test_what_clients_named_stays_text(filled: Warehouse, told: Sequence[ReportSection]) -> None:
     text = page(told, scope(filled))
     read = Page(text)
     assert not {"img", "b"} & set(read.tags)
@@ -103,9 +103,9 @@ def test_what_clients_named_stays_text(filled: Warehouse, told: Sequence[Section
 
 
 def test_alarms_come_first_and_lead_to_their_section(warehouse: Warehouse) -> None:
-    late = Section("Late", alarms=(Alarm(3, "One day."),))
-    now = Section("Now", alarms=(Alarm(1, "At once: `quotaflow why`."),))
-    read = Page(page([Section("Overview"), late, now], scope(warehouse)))
+    late = ReportSection("Late", alarms=(Alarm(3, "One day."),))
+    now = ReportSection("Now", alarms=(Alarm(1, "At once: `quotaflow why`."),))
+    read = Page(page([ReportSection("Overview"), late, now], scope(warehouse)))
     assert read.said.index("At once") < read.said.index("One day")
     assert read.addresses[-2:] == ["#now", "#late"]
     assert "code" in read.tags
@@ -116,21 +116,23 @@ def test_lists_are_cut_and_say_how_many_more_there_are(warehouse: Warehouse) -> 
     cut = grid("Names", rows, (text("name", "name"), number("n", "name")), "None.")
     assert len(cut.rows) == 20
     assert cut.caption == "Names (the first 20 of 1,234)"
-    read = Page(page([Section("All", grids=(cut,))], scope(warehouse)))
+    read = Page(page([ReportSection("All", grids=(cut,))], scope(warehouse)))
     assert read.tags.count("caption") == 1
     assert read.tags.count("th") == 2
 
 
 def test_what_is_empty_says_so(warehouse: Warehouse) -> None:
     none = grid("steps", [], (text("step", "step"),), empty="Nothing to do.")
-    read = Page(page([Section("Racks", sentences=("Quiet.",), grids=(none,))], scope(warehouse)))
+    read = Page(
+        page([ReportSection("Racks", sentences=("Quiet.",), grids=(none,))], scope(warehouse))
+    )
     assert "steps: Nothing to do." in read.said
     assert "table" not in read.tags
 
 
 def test_a_chart_has_its_words_beside_it(warehouse: Warehouse) -> None:
     chart = Chart('{"data": [], "layout": {}}', 'so "much"')
-    text = page([Section("Racks", charts=(chart,))], scope(warehouse))
+    text = page([ReportSection("Racks", charts=(chart,))], scope(warehouse))
     assert 'aria-label="so &#34;much&#34;"' in text
     assert 'so "much"' in Page(text).texts
 

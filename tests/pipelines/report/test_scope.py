@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError
-from quotaflow.pipelines.report.scope import MOST_POINTS, chosen, clusters
+from quotaflow.pipelines.report.scope import MAX_POINTS, choose_cluster, clusters
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -15,20 +15,20 @@ from .pages import NOON, scope
 
 
 def test_the_only_cluster_needs_no_name() -> None:
-    assert chosen({"c1": NOON}, None) == "c1"
-    assert chosen({}, None) == ""
+    assert choose_cluster({"c1": NOON}, None) == "c1"
+    assert choose_cluster({}, None) == ""
 
 
 def test_one_of_several_clusters_must_be_named() -> None:
     known = {"c1": NOON, "c2": NOON}
-    assert chosen(known, "c2") == "c2"
+    assert choose_cluster(known, "c2") == "c2"
     with pytest.raises(ConfigError, match=r"hold 2 clusters: name one with --cluster: c1, c2"):
-        chosen(known, None)
+        choose_cluster(known, None)
 
 
 def test_a_cluster_that_is_not_there_is_an_error_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"no cluster prod-q \(did you mean prod-a\?\)"):
-        chosen({"prod-a": NOON, "x": NOON}, "prod-q")
+        choose_cluster({"prod-a": NOON, "x": NOON}, "prod-q")
 
 
 def test_a_warehouse_that_was_never_made_is_an_error(warehouse: Warehouse) -> None:
@@ -73,5 +73,5 @@ def test_times_past_the_years_of_python_are_none(filled: Warehouse) -> None:
 )
 def test_steps_keep_a_line_short(filled: Warehouse, least_s: int, step_s: int) -> None:
     assert scope(filled).extent("replica_offsets") == (NOON, NOON + timedelta(minutes=14))
-    assert MOST_POINTS == 120
+    assert MAX_POINTS == 120
     assert scope(filled).step_s("replica_offsets", least_s) == step_s

@@ -78,7 +78,7 @@ def test_names_in_a_sentence(of: list[str], shown: str) -> None:
     ],
 )
 def test_spans_name_a_day_once(last: datetime | None, shown: str) -> None:
-    assert texts.span(NOON, last) == shown
+    assert texts.time_range(NOON, last) == shown
 
 
 def test_one_is_no_plural() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import config_alterations
 from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 
@@ -170,7 +170,7 @@ def test_what_requests_alter(spark: SparkSession, golden: Path) -> None:
     real = captured(golden, "INCREMENTAL_ALTER_CONFIGS") + captured(golden, "ALTER_CLIENT_QUOTAS")
     facts = frame(spark, "requests", [row | {"cluster_id": "c"} for row in [*ASKED, *real]])
     result = config_alterations.result()
-    found = result.compute(Known(result.relevant(facts)))
+    found = result.compute(RuleInputs(result.relevant_facts(facts)))
     assert found.columns == CONFIG_ALTERATIONS.column_names
     rows = [row.asDict() for row in found.orderBy("source_offset", "position").collect()]
     key = [tuple(row[name] for name in result.table.key) for row in rows]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import topic_names
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.traffic import TOPIC_NAMES
@@ -65,7 +65,9 @@ def test_names_that_brokers_told(spark: SparkSession, golden: Path) -> None:
         for text in captured(golden, api)
     ]
     content = pa.Table.from_pylist([*TOLD, *real], schema=REQUESTS.arrow)
-    named = topic_names.names(Known(topic_names.result().relevant(spark.createDataFrame(content))))
+    named = topic_names.names(
+        RuleInputs(topic_names.result().relevant_facts(spark.createDataFrame(content)))
+    )
     assert named.columns == TOPIC_NAMES.column_names
     rows = named.collect()
     got = {

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import traffic
 from quotaflow.schemas.tables.requests import REQUESTS as REQUESTS_TABLE
 
@@ -49,8 +49,8 @@ EXPECTED = [
 @pytest.mark.spark
 def test_bytes_that_moved(spark: SparkSession) -> None:
     content = pa.Table.from_pylist(REQUESTS, schema=REQUESTS_TABLE.arrow)
-    seen = traffic.result().relevant(spark.createDataFrame(content))
-    rows = traffic.traffic(Known(seen)).collect()
+    seen = traffic.result().relevant_facts(spark.createDataFrame(content))
+    rows = traffic.traffic(RuleInputs(seen)).collect()
     got = [
         (
             (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),

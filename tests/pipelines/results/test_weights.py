@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import traffic
 from quotaflow.pipelines.results.producer_ids import producer_id_uses
 from quotaflow.pipelines.results.quotas import quota_charges
@@ -57,18 +57,18 @@ def filters(rows: DataFrame) -> list[str]:
 def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None:
     no_topics, no_brokers = (frame(spark, of, []) for of in (TOPICS, BROKERS))
     rules: dict[str, Callable[[DataFrame], DataFrame]] = {
-        "traffic": lambda of: traffic.traffic(Known(traffic.result().relevant(of))),
+        "traffic": lambda of: traffic.traffic(RuleInputs(traffic.result().relevant_facts(of))),
         "rack_traffic": lambda of: rack_traffic.between_racks(
-            Known(rack_traffic.result({}).relevant(of), context={"brokers": no_brokers})
+            RuleInputs(rack_traffic.result({}).relevant_facts(of), lookups={"brokers": no_brokers})
         ),
         "producer_id_uses": lambda of: producer_id_uses.uses(
-            Known(producer_id_uses.result().relevant(of))
+            RuleInputs(producer_id_uses.result().relevant_facts(of))
         ),
         "quota_usage": lambda of: quota_charges.charges(
             quota_charges.charged(of), no_topics, no_brokers, 11
         ).drop("is_estimated"),
         "replication": lambda of: replica_fetches.by_second(
-            replication_rates.result().relevant(of)
+            replication_rates.result().relevant_facts(of)
         ),
     }
     rows = [*ONCE, *(row | {"weight": 3.0} for row in WEIGHED)]

@@ -12,7 +12,7 @@ from typing import Any
 
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import sections
-from quotaflow.pipelines.snapshots.sections import Sections
+from quotaflow.pipelines.snapshots.sections import ClusterObserver
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -57,11 +57,11 @@ def by_wire(answer: made_cluster.MadeCluster) -> Any:
 
 def main() -> None:
     cluster = made()
-    asked = Sections(ClusterState(by_wire(cluster)), set)
+    asked = ClusterObserver(ClusterState(by_wire(cluster)), set)
     before, began = peak_mib(), time.process_time()
     rows = {}
     for table in sections.TABLES:
-        rows[table.name] = asked.seen(table).rows.num_rows
+        rows[table.name] = asked.observed(table).rows.num_rows
     spent = time.process_time() - began
     print(json.dumps({"rows": rows, "grown_mib": peak_mib() - before, "cpu_s": spent}))  # noqa: T201
 

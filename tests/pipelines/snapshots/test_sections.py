@@ -7,7 +7,7 @@ import pytest
 
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import configs, sections
-from quotaflow.pipelines.snapshots.sections import Sections
+from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS, CONFIGS
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
@@ -32,9 +32,9 @@ Row = dict[str, Any]
 
 def seen(made: MadeCluster, table: str, *standing: str) -> tuple[list[Row], list[tuple[Any, ...]]]:
     """Rows of a table, and its gaps as reason, of and columns."""
-    asked = Sections(ClusterState(made), lambda: set(standing))
-    found = asked.seen(TABLES[table])
-    gaps = [(gap.reason, dict(gap.of), *gap.columns) for gap in found.gaps]
+    asked = ClusterObserver(ClusterState(made), lambda: set(standing))
+    found = asked.observed(TABLES[table])
+    gaps = [(gap.reason, dict(gap.identity), *gap.columns) for gap in found.unanswered]
     return found.rows.to_pylist(), gaps
 
 
@@ -120,7 +120,7 @@ def test_configs_of_resources_topics_and_brokers() -> None:
 def test_a_long_value_is_cut_and_counted() -> None:
     long = {(TOPIC, "a"): [("follower.replication.throttled.replicas", "1:2," * 20_000, ON_TOPIC)]}
     rows, gaps = seen(MadeCluster(topics={"a": 1}, configs=long), "configs")
-    assert [len(row["config_value"]) for row in rows] == [configs.MOST_CHARS]
+    assert [len(row["config_value"]) for row in rows] == [configs.MAX_CHARS]
     assert [gap[0] for gap in gaps] == ["value_cut"]
 
 
@@ -238,9 +238,9 @@ def test_transactional_ids_by_coordinator() -> None:
 
 def test_what_several_tables_need_is_asked_once() -> None:
     made = MadeCluster(topics={"a": 3})
-    asked = Sections(ClusterState(made), set)
+    asked = ClusterObserver(ClusterState(made), set)
     for table in sections.TABLES:
-        asked.seen(table)
+        asked.observed(table)
     apis = Counter(api for api, _ in made.asked)
     assert apis["DescribeCluster"] == apis["DescribeTopicPartitions"] == 1
     assert apis["DescribeProducers"] == apis["ListTransactions"] == apis["DescribeLogDirs"] == 3
@@ -256,12 +256,12 @@ def test_what_is_hidden_in_facts_is_hidden_in_snapshots_too() -> None:
             ({"ip": "10.1.2.3"}, {"connection_creation_rate": 1.0}),
         ],
     )
-    asked = Sections(ClusterState(made), set, (), names)
-    quotas = asked.seen(CLIENT_QUOTAS).rows.to_pylist()
+    asked = ClusterObserver(ClusterState(made), set, (), names)
+    quotas = asked.observed(CLIENT_QUOTAS).rows.to_pylist()
     assert picked(quotas, "user", "client_id", "ip", "is_default_client_id") == [
-        (None, names.of("client_id", "orders"), None, False),
+        (None, names.pseudonym("client_id", "orders"), None, False),
         ("ann", None, None, True),
-        (None, None, names.of("client_address", "10.1.2.3"), False),
+        (None, None, names.pseudonym("client_address", "10.1.2.3"), False),
     ]
-    (match,) = asked.seen(CONFIGS).rows.to_pylist()
-    assert match["config_value"] == f"client_id={names.of('client_id', 'orders')}"
+    (match,) = asked.observed(CONFIGS).rows.to_pylist()
+    assert match["config_value"] == f"client_id={names.pseudonym('client_id', 'orders')}"

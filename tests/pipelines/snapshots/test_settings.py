@@ -23,7 +23,7 @@ def told(conf: config.Conf) -> dict[str, str]:
 
 
 def test_conf_tells_whom_brokers_take_a_login_for_where_its_properties_do_not() -> None:
-    for kafka in (config.Kafka(principal="User:CN=q"), config.Kafka(properties={})):
+    for kafka in (config.KafkaSection(principal="User:CN=q"), config.KafkaSection(properties={})):
         told_of = told(config.Conf(kafka=kafka)).get(settings.OWN_PRINCIPAL)
         assert told_of == kafka.principal
 
@@ -44,8 +44,8 @@ def test_each_key_is_told_once() -> None:
     ],
 )
 def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) -> None:
-    replication = config.Replication(clean_up_principals=listed, brokers={3: 5e6})
-    kafka = config.Kafka(properties=LOGIN)
+    replication = config.ReplicationSection(clean_up_principals=listed, brokers={3: 5e6})
+    kafka = config.KafkaSection(properties=LOGIN)
     found = told(config.Conf(kafka=kafka, replication=replication))
     assert {key: found[f"replication.clean_up.{key}"] for key in principals} == principals
     assert found[settings.OWN_PRINCIPAL] == "User:quotaflow"
@@ -61,9 +61,9 @@ def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) 
         pytest.param(config.Conf(), EXCLUDED, id="by default"),
         pytest.param(
             config.Conf(
-                kafka=config.Kafka(principal="User:CN=q,O=b"),
-                ingest=config.Ingest(shipper_principals=["User:vector"]),
-                plan=config.Plan(excluded_principals=["User:CN=broker,O=b"]),
+                kafka=config.KafkaSection(principal="User:CN=q,O=b"),
+                ingest=config.IngestSection(shipper_principals=["User:vector"]),
+                plan=config.PlanSection(excluded_principals=["User:CN=broker,O=b"]),
             ),
             {
                 "excluded.User:CN=q,O=b": "own",

@@ -16,8 +16,8 @@ from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, take
 from quotaflow.pipelines.snapshots.changes import changes
-from quotaflow.pipelines.snapshots.observations import Gap
-from quotaflow.pipelines.snapshots.sections import Sections
+from quotaflow.pipelines.snapshots.observations import UnansweredPart
+from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -55,7 +55,7 @@ def at(minute: float) -> datetime:
 
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
-    made = Warehouse(config.Warehouse(path=str(tmp_path)))
+    made = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     names = {*NEEDED, "configs", "client_subscriptions"}
     made.ensure(spark, [TABLES[name] for name in names])
     return made
@@ -81,7 +81,7 @@ def taken_of(
     chosen: Sequence[Table],
     say: Callable[[str], None] = lambda _: None,
 ) -> int:
-    asked = Sections(ClusterState(made), partial(take.standing_topics, taken))
+    asked = ClusterObserver(ClusterState(made), partial(take.current_topics, taken))
     return take.write(taken, asked, chosen, say)
 
 
@@ -143,19 +143,27 @@ SIZES = [
     ("gaps", "removed"),
     [
         pytest.param([], 8, id="all is told"),
-        pytest.param([Gap("X")], 0, id="nothing is told"),
-        pytest.param([Gap("X", columns=("offset_lag",))], 8, id="but for a column"),
-        pytest.param([Gap("X", {"broker_id": 1})], 4, id="one broker is silent"),
-        pytest.param([Gap("X", {"broker_id": 1, "log_dir": "/x"})], 6, id="one of its log dirs"),
+        pytest.param([UnansweredPart("X")], 0, id="nothing is told"),
+        pytest.param([UnansweredPart("X", columns=("offset_lag",))], 8, id="but for a column"),
+        pytest.param([UnansweredPart("X", {"broker_id": 1})], 4, id="one broker is silent"),
         pytest.param(
-            [Gap("X", {"broker_id": 1}), Gap("Y", {"broker_id": 1}), Gap("X", {"topic": "a"})],
+            [UnansweredPart("X", {"broker_id": 1, "log_dir": "/x"})], 6, id="one of its log dirs"
+        ),
+        pytest.param(
+            [
+                UnansweredPart("X", {"broker_id": 1}),
+                UnansweredPart("Y", {"broker_id": 1}),
+                UnansweredPart("X", {"topic": "a"}),
+            ],
             2,
             id="each of several, told twice or of the same rows",
         ),
-        pytest.param([Gap("X", {"broker_id": 9})], 8, id="one that has no rows"),
+        pytest.param([UnansweredPart("X", {"broker_id": 9})], 8, id="one that has no rows"),
     ],
 )
-def test_what_is_not_told_stays(spark: SparkSession, gaps: list[Gap], removed: int) -> None:
+def test_what_is_not_told_stays(
+    spark: SparkSession, gaps: list[UnansweredPart], removed: int
+) -> None:
     standing = frame(spark, REPLICA_SIZES, SIZES)
     none = standing.limit(0)
     found = changes(none, standing, REPLICA_SIZES, at(1), gaps).collect()
@@ -364,8 +372,8 @@ def test_what_resources_give_a_client_beside_what_it_got(
     warehouse.ensure(spark, [TOPICS])
     assert written(spark, warehouse, 1, resources) == sum(map(len, resources.values()))
     for minute in (6, 7):
-        asked = Sections(ClusterState(configured(resources)), set)
-        seen = asked.seen(CLIENT_SUBSCRIPTIONS)
+        asked = ClusterObserver(ClusterState(configured(resources)), set)
+        seen = asked.observed(CLIENT_SUBSCRIPTIONS)
         client_subscriptions.replace(snapshot(spark, warehouse, minute), seen)
     rows = warehouse.read(spark, "client_subscriptions").collect()
     names = ("subscriptions", "predicted_metrics", "predicted_interval_ms", "state")

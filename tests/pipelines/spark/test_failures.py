@@ -35,7 +35,7 @@ CALL = "An error occurred while calling o119.start.\n"
     ],
 )
 def test_a_line_of_what_happened(message: str, told: str) -> None:
-    assert failures.line(Exception(message)) == told
+    assert failures.one_line(Exception(message)) == told
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,6 @@ def test_what_is_tried_again(message: str, again: bool) -> None:
 def test_what_spark_cannot_do_is_one_error() -> None:
     with (
         pytest.raises(JobError, match="making the tables failed: no"),
-        failures.told("making the tables"),
+        failures.as_job_error("making the tables"),
     ):
         raise PySparkException("no\nmore")

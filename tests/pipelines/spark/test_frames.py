@@ -24,15 +24,15 @@ class Connect:
 def test_no_rows_have_the_types_of_their_columns_behind_spark_connect() -> None:
     session: Any = Connect()
     for table in TABLES.values():
-        assert frames.of(session, table.arrow.empty_table()) == table.sql_schema
-    assert frames.of(session, pa.table({"n": [1]})) is None
+        assert frames.from_arrow(session, table.arrow.empty_table()) == table.sql_schema
+    assert frames.from_arrow(session, pa.table({"n": [1]})) is None
 
 
 @pytest.mark.spark
 def test_some_rows_and_none_have_the_same_types(spark: "SparkSession") -> None:
     for table in TABLES.values():
         row = pa.Table.from_pylist([dict.fromkeys(table.column_names)], schema=table.arrow)
-        types = [(field.name, field.dataType) for field in frames.of(spark, row).schema]
-        none = frames.of(spark, row.slice(1))
+        types = [(field.name, field.dataType) for field in frames.from_arrow(spark, row).schema]
+        none = frames.from_arrow(spark, row.slice(1))
         assert [(field.name, field.dataType) for field in none.schema] == types
         assert none.count() == 0

@@ -91,7 +91,7 @@ def filled(
 ) -> dict[str, Counter[str]]:
     """The tables that all jobs fill in a new warehouse, as multisets of rows."""
     place = {"path": str(folder / "warehouse")}
-    warehouse = Warehouse(config.Warehouse.model_validate(place))
+    warehouse = Warehouse(config.WarehouseSection.model_validate(place))
     for name, rows in SNAPSHOTS.items():
         make_table(warehouse, TABLES[name], rows)
     file = folder / "conf.yaml"

@@ -49,7 +49,7 @@ spark.stop()
 def test_a_user_without_a_name_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
     with pytest.raises(MissingToolError, match=f"uid {os.getuid()} has none"):
-        session.get(config.Spark())
+        session.get(config.SparkSection())
 
 
 def gateways_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:

@@ -10,7 +10,7 @@ import pytest
 from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.streaming.checkpoints import DeltaOffset
 from quotaflow.pipelines.warehouse import delta_log
-from quotaflow.pipelines.warehouse.delta_log import Unread
+from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 
 KAFKA = {"logs": {"0": 8, "1": 5}}
 DELTA = {"sourceVersion": 1, "reservoirId": "t1", "reservoirVersion": 3, "index": -1}
@@ -89,9 +89,9 @@ def test_what_was_appended_and_not_read_is_counted_and_rewrites_are_not(tmp_path
         [add(1, is_new=False), gone],
         [add(7)],
     )
-    assert delta_log.of_table(table, 1) == Unread(3, 57, 2_000)
-    assert delta_log.of_table(table, 3) == Unread(1, 7, 5_000)
-    assert delta_log.of_table(table, 6) == Unread()
+    assert delta_log.of_table(table, 1) == UnreadFiles(3, 57, 2_000)
+    assert delta_log.of_table(table, 3) == UnreadFiles(1, 7, 5_000)
+    assert delta_log.of_table(table, 6) == UnreadFiles()
 
 
 def test_a_log_that_was_cleaned_before_it_was_read_is_told(tmp_path: Path) -> None:

@@ -106,13 +106,13 @@ def test_accepting_the_same_topic_moves_nothing(tmp_path: Path) -> None:
     identity.check_topic(checkpoint, LOGS, accept_new=False)
     begun(checkpoint, "q1")
     identity.check_topic(checkpoint, LOGS, accept_new=True)
-    assert identity.is_begun(checkpoint)
+    assert identity.is_started(checkpoint)
 
 
 @pytest.fixture(scope="module")
 def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Tables in which every job but one has written batches 0 to 2 of query q1."""
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path_factory.mktemp("warehouse"))))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path_factory.mktemp("warehouse"))))
     warehouse.ensure(spark, [PIPELINE_PROGRESS])
     rows = [
         {"job": job, "query_id": "q1", "batch_id": batch, "event_time": TIME}
@@ -193,7 +193,7 @@ def test_a_checkpoint_without_its_query_s_id_is_refused_with_the_command_that_re
 ) -> None:
     checkpoint = begun(warehouse.checkpoint("nameless"), "q1", 3)
     (checkpoint / "metadata").unlink()
-    assert identity.is_begun(checkpoint)
+    assert identity.is_started(checkpoint)
     with pytest.raises(CheckpointError, match=r"lost its file metadata.* write it again") as told:
         check(spark, warehouse, "nameless", accept_new=False)
     subprocess.run(["sh", "-c", str(told.value).split("write it again with: ")[1]], check=True)
@@ -228,7 +228,7 @@ def test_a_query_may_start_anew_behind_what_was_lost(tmp_path: Path) -> None:
     assert identity.starting_offsets(checkpoint) == "earliest"
     identity.start_anew(checkpoint, {"logs": {"0": 13}})
     assert identity.starting_offsets(checkpoint) == '{"logs": {"0": 13}}'
-    assert not identity.is_begun(checkpoint)
+    assert not identity.is_started(checkpoint)
     assert (tmp_path / "ingest.q1.old" / "offsets" / "0").exists()
 
 
@@ -257,5 +257,5 @@ def test_a_new_topic_may_start_beside_rows_of_the_old_one(
 
 @pytest.mark.spark
 def test_without_tables_there_is_nothing_to_lose(spark: SparkSession, tmp_path: Path) -> None:
-    empty = Warehouse(config.Warehouse(path=str(tmp_path)))
+    empty = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     check(spark, empty, "lost", accept_new=False)

@@ -52,7 +52,7 @@ def frame(spark: SparkSession) -> Frame:
 
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     warehouse.ensure(spark, [NUMBERS, EVENS])
     return warehouse
 
@@ -229,7 +229,7 @@ def forget_commits(warehouse: Warehouse) -> None:
 def test_a_catalog_takes_the_same_writes(spark: SparkSession, tmp_path: Path, frame: Frame) -> None:
     spark.sql(f"CREATE SCHEMA spark_catalog.sinks LOCATION '{tmp_path / 'sinks'}'")
     try:
-        place = config.Warehouse(
+        place = config.WarehouseSection(
             catalog_schema="spark_catalog.sinks", checkpoints=str(tmp_path / "checkpoints")
         )
         warehouse = Warehouse(place)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quotaflow.pipelines.config import Kafka
+from quotaflow.pipelines.config import KafkaSection
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.streaming import sources
 
@@ -27,17 +27,17 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_login_module_is_named_as_this_spark_has_it(prefix: str, begins: str) -> None:
-    kafka = Kafka.model_validate({"properties": SCRAM, "login_module_prefix": prefix})
+    kafka = KafkaSection.model_validate({"properties": SCRAM, "login_module_prefix": prefix})
     assert sources.kafka_options(kafka)["kafka.sasl.jaas.config"].startswith(begins)
 
 
 def test_our_consumers_push_no_telemetry_into_what_they_read() -> None:
-    assert sources.kafka_options(Kafka()) == {"kafka.enable.metrics.push": "false"}
+    assert sources.kafka_options(KafkaSection()) == {"kafka.enable.metrics.push": "false"}
 
 
 def test_what_spark_sets_itself_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"group\.id is set by Spark"):
-        sources.kafka_options(Kafka(properties={"group.id": "x"}))
+        sources.kafka_options(KafkaSection(properties={"group.id": "x"}))
 
 
 @pytest.mark.spark

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.incremental.affected import Touched
+from quotaflow.pipelines.incremental.affected import AffectedBuckets
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.streaming.time_ranges import Span, joined, sliced
+from quotaflow.pipelines.streaming.time_ranges import TimeRange, merged, sliced
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from quotaflow.schemas.tables.requests import REQUESTS
 
@@ -28,7 +28,7 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def ends(spans: Iterable[Span]) -> list[tuple[float, float | None]]:
+def ends(spans: Iterable[TimeRange]) -> list[tuple[float, float | None]]:
     def since_start(time: datetime) -> float:
         return (time - START).total_seconds()
 
@@ -47,24 +47,24 @@ def ends(spans: Iterable[Span]) -> list[tuple[float, float | None]]:
     ],
 )
 def test_spans(starts: list[float], expected: list[tuple[float, float]]) -> None:
-    assert ends(result().spans(map(at, starts))) == expected
+    assert ends(result().time_ranges(map(at, starts))) == expected
 
 
 def test_a_sequential_result_runs_from_the_first_touched_bucket_to_the_end() -> None:
-    assert ends(result(carry_s=60).spans(map(at, [50, 20]))) == [(20, None)]
+    assert ends(result(carry_s=60).time_ranges(map(at, [50, 20]))) == [(20, None)]
     forward = replace(result(), runs_forward=True)
-    assert ends(forward.spans(map(at, [50, 20]))) == [(20, None)]
-    assert forward.spans([]) == []
+    assert ends(forward.time_ranges(map(at, [50, 20]))) == [(20, None)]
+    assert forward.time_ranges([]) == []
 
 
 def test_a_result_that_trails_computes_again_what_was_a_while_before() -> None:
-    trailing = replace(result(), trails_s=30)
-    assert ends(trailing.spans(map(at, [50, 200]))) == [(20, 90), (170, 240)]
+    trailing = replace(result(), lookahead_s=30)
+    assert ends(trailing.time_ranges(map(at, [50, 200]))) == [(20, 90), (170, 240)]
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=120))
 def test_joined_spans_cover_all_are_few_and_stay_apart(starts: list[int]) -> None:
-    spans = result().spans(map(at, starts))
+    spans = result().time_ranges(map(at, starts))
     assert len(spans) <= 32
     pairs = ends(spans)
     assert all((a[1] or 0) < b[0] for a, b in pairwise(pairs))
@@ -74,33 +74,33 @@ def test_joined_spans_cover_all_are_few_and_stay_apart(starts: list[int]) -> Non
 
 def test_the_nearest_spans_are_joined_first_when_there_are_too_many() -> None:
     starts = [100 * i for i in range(33)] + [3_255]
-    pairs = ends(result().spans(map(at, starts)))
+    pairs = ends(result().time_ranges(map(at, starts)))
     assert len(pairs) == 32
     # 3200..3240 and 3255..3295 are 15 s apart, the others 60 s: those two, then the first two.
     assert (pairs[0], pairs[-1]) == ((0, 140), (3_200, 3_295))
 
 
 def test_a_span_without_an_end_swallows_what_follows() -> None:
-    assert ends(joined([Span(at(500), at(600)), Span(at(0))])) == [(0, None)]
+    assert ends(merged([TimeRange(at(500), at(600)), TimeRange(at(0))])) == [(0, None)]
 
 
 def test_what_holds_since_a_time_touches_all_that_follows_its_bucket() -> None:
-    assert ends(result().spans([at(0), at(200)], at(105))) == [(0, 40), (100, None)]
-    assert ends(result(carry_s=60).spans([at(50)], at(25))) == [(20, None)]
-    assert result().spans([]) == []
+    assert ends(result().time_ranges([at(0), at(200)], at(105))) == [(0, 40), (100, None)]
+    assert ends(result(carry_s=60).time_ranges([at(50)], at(25))) == [(20, None)]
+    assert result().time_ranges([]) == []
 
 
 @pytest.mark.parametrize(
     ("span", "time", "date"),
     [
         pytest.param(
-            Span(at(0)),
+            TimeRange(at(0)),
             "t >= timestamp'2026-11-21 23:58:00.000000Z'",
             "d >= date'2026-11-21'",
             id="open",
         ),
         pytest.param(
-            Span(at(0), at(120)),
+            TimeRange(at(0), at(120)),
             "(t >= timestamp'2026-11-21 23:58:00.000000Z' "
             "AND t < timestamp'2026-11-22 00:00:00.000000Z')",
             "(d >= date'2026-11-21' AND d <= date'2026-11-22')",
@@ -108,8 +108,8 @@ def test_what_holds_since_a_time_touches_all_that_follows_its_bucket() -> None:
         ),
     ],
 )
-def test_spans_in_sql(span: Span, time: str, date: str) -> None:
-    assert (span.holds("t"), span.holds_date("d")) == (time, date)
+def test_spans_in_sql(span: TimeRange, time: str, date: str) -> None:
+    assert (span.condition("t"), span.date_condition("d")) == (time, date)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_slices_cover_the_time_from_start_to_end(
 def test_what_retention_took_the_facts_of_is_not_computed(
     kept_since: int, spans: list[tuple[int, int | None]], expected: list[tuple[int, int | None]]
 ) -> None:
-    given = [Span(at(start), None if end is None else at(end)) for start, end in spans]
+    given = [TimeRange(at(start), None if end is None else at(end)) for start, end in spans]
     assert ends(result().computable(given, at(kept_since))) == expected
 
 
@@ -161,7 +161,7 @@ def test_a_bucket_begins_where_the_window_of_its_facts_does(milliseconds: int, u
 
 
 def test_facts_before_all_that_is_computed_are_counted() -> None:
-    touched = Touched(in_buckets={at(0): 3, at(10): 4, at(20): 5})
-    assert touched.rows_before([Span(at(10), at(20)), Span(at(20))]) == 3
+    touched = AffectedBuckets(rows_by_bucket={at(0): 3, at(10): 4, at(20): 5})
+    assert touched.rows_before([TimeRange(at(10), at(20)), TimeRange(at(20))]) == 3
     assert touched.rows_before([]) == 12
-    assert Touched().rows_before([]) == 0
+    assert AffectedBuckets().rows_before([]) == 0

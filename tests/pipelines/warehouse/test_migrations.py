@@ -45,7 +45,7 @@ STEPS = (
 def test_steps_run_with_data_once_and_a_newer_table_is_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     warehouse.ensure(spark, [OLD])
     rows = spark.createDataFrame(pa.Table.from_pylist([{"size": 1}, {"size": 4}], OLD.arrow))
     warehouse.write(rows.write.format("delta").mode("append"), "sizes")

@@ -189,7 +189,7 @@ def test_a_query_in_another_encoding_is_one_error() -> None:
 
 
 def test_a_catalog_is_not_read_without_spark() -> None:
-    conf = config.Warehouse(catalog_schema="main.kafka", checkpoints="/Volumes/x")
+    conf = config.WarehouseSection(catalog_schema="main.kafka", checkpoints="/Volumes/x")
     with pytest.raises(ConfigError, match="sql --spark"):
         Reader(Warehouse(conf))
 

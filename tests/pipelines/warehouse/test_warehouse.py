@@ -89,12 +89,12 @@ def test_a_place_that_cannot_be_written_is_one_error(warehouse: Warehouse) -> No
 
 
 def test_a_catalog_needs_no_lock() -> None:
-    catalog = Warehouse(config.Warehouse(catalog_schema="a.b", checkpoints="/Volumes/x"))
+    catalog = Warehouse(config.WarehouseSection(catalog_schema="a.b", checkpoints="/Volumes/x"))
     with catalog.lock(), catalog.lock():
         assert catalog.holder() is None
     assert catalog.target("requests") == "a.b.requests"
 
 
 def test_a_backtick_in_a_path_stays_within_its_name() -> None:
-    target = Warehouse(config.Warehouse(path="/data/a`b")).target("requests")
+    target = Warehouse(config.WarehouseSection(path="/data/a`b")).target("requests")
     assert target == "delta.`/data/a``b/requests`"

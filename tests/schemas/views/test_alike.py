@@ -27,7 +27,7 @@ ASKED_BY_PLANS = (
     other_writers.WRITERS,
     other_writers.MANAGERS.format("cluster_id = 'c1'"),
     plan_rows.SELECT,
-    evidence_checks.STANDING,
+    evidence_checks.CURRENT_CHECKS,
 )
 WITH = re.compile(r"^(?:WITH )?(\w+) AS \($", re.MULTILINE)
 

@@ -15,7 +15,7 @@ from .view_tables import make_table
 def reads(name: str) -> set[str]:
     """Views that a view reads."""
     known = views.load()
-    return set(views.named(known[name].sql, known)) - {name}
+    return set(views.names_in(known[name].sql, known)) - {name}
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.feedback import plan_rows, restore_plan
-from quotaflow.pipelines.feedback.desired_configs import Desired, Entity
-from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, Bounds
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -23,7 +23,7 @@ from .view_rows import Row, at, limited, quota, setting, used
 from .view_tables import by_case, make_table, make_tables, picked, rows
 
 KEY = "producer_byte_rate"
-ALICE = Entity("c1", "user", "alice")
+ALICE = ConfigEntity("c1", "user", "alice")
 FIRST = 1_000_000.0
 PLAIN = Connection("b:9092")
 EVERY = timedelta(minutes=10)
@@ -68,22 +68,22 @@ class Loop:
             self.quotas.append(quota(second, KEY, self.standing, user="alice"))
 
     def _give_back(self, clock: Clock) -> None:
-        owned = restore_plan.due(self.journal.ledger, clock.now)
+        owned = restore_plan.expired(self.journal.ledger, clock.now)
         actual = {entity: self.configs.read(entity) for entity, _ in owned}
-        back = restore_plan.returns(owned, actual, {}, PLAIN)
+        back = restore_plan.plan_restore(owned, actual, {}, PLAIN)
         applying(self.configs, self.journal, f"back {clock.now}", clock).run("", back.changes)
 
     def _raise(self, clock: Clock) -> None:
         before = self.standing
         inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), clock.now)
         made = plan(
-            self._desired(), clock.now, Bounds(inputs_at=inputs), PLAIN, self.journal.ledger
+            self._desired(), clock.now, PlanPolicy(inputs_at=inputs), PLAIN, self.journal.ledger
         )
         applying(self.configs, self.journal, f"raise {clock.now}", clock).run("p", made.changes)
         if self.standing > before:
             self.raises.append(clock.now)
 
-    def _desired(self) -> list[Desired]:
+    def _desired(self) -> list[DesiredConfig]:
         written = [plan_rows.row(record, "us") for record in self.journal.records]
         for table, content in (
             (CONFIG_CHANGES, written),
@@ -94,13 +94,13 @@ class Loop:
         # What desired_configs makes of these rows, which takes 20 times as long to plan.
         return [self._asked(row) for row in rows(self.warehouse, "SELECT * FROM quota_asks")]
 
-    def _asked(self, row: Row) -> Desired:
+    def _asked(self, row: Row) -> DesiredConfig:
         is_raise = row["advice"] == "raise"
         value = row["recommended"] if is_raise else self.quotas[-1]["quota"]
         of_row = (row["cluster_id"], "user", row["entity_name"], row["config_key"])
         values = (str(int(value)), str(int(self.quotas[-1]["quota"])))
         why = (row["advice"], "quota_advice", "user=alice", row["since"], 30)
-        return Desired(*of_row, *values, *why, only_renews=not is_raise)
+        return DesiredConfig(*of_row, *values, *why, only_renews=not is_raise)
 
 
 def always(_: timedelta) -> bool:

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.udfs.rules.throttle_rate import Bounds, Demand, Standing, advised
+from quotaflow.udfs.rules.throttle_rate import CurrentRate, Demand, RatePolicy, advise
 
 from .rate_rows import CAPACITY, MOVES, NOW, BySide, demand, demands, produced, sent
 from .view_rows import Row, at, replicated, setting, throttled
@@ -24,36 +24,38 @@ EVERY = [
     throttled(NOW, listed="wildcard"),
     throttled(NOW - 60, listed="wildcard", partition=1),
 ]
-TRUTH: list[tuple[Demand, Standing | None]] = [
+TRUTH: list[tuple[Demand, CurrentRate | None]] = [
     (Demand(100 * MB, 40 * MB, 5 * MB), None),
     (Demand(100 * MB, 96 * MB, 3.8 * MB), None),
     (Demand(100 * MB, 98.95 * MB, 0), None),
-    (Demand(None, 0, 0), Standing(5 * MB, LONG_S)),
-    (Demand(100 * MB, 98 * MB, 3 * MB), Standing(5 * MB, LONG_S)),
-    (Demand(100 * MB, 40 * MB, 5 * MB), Standing(50 * MB, LONG_S)),
-    (Demand(100 * MB, 40 * MB, 5 * MB), Standing(10 * MB, LONG_S)),
-    (Demand(100 * MB, 40 * MB, 5 * MB), Standing(20 * MB, 60)),
-    (Demand(100 * MB, 40 * MB, 30 * MB, are_clients_well=False), Standing(20 * MB, 60)),
-    (Demand(100 * MB, 90 * MB, 5 * MB, are_clients_well=False), Standing(40 * MB, 60)),
-    (Demand(100 * MB, 40 * MB, 5 * MB, are_clients_well=False), Standing(5 * MB, 60)),
-    (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_well=False), Standing(5 * MB, 60)),
+    (Demand(None, 0, 0), CurrentRate(5 * MB, LONG_S)),
+    (Demand(100 * MB, 98 * MB, 3 * MB), CurrentRate(5 * MB, LONG_S)),
+    (Demand(100 * MB, 40 * MB, 5 * MB), CurrentRate(50 * MB, LONG_S)),
+    (Demand(100 * MB, 40 * MB, 5 * MB), CurrentRate(10 * MB, LONG_S)),
+    (Demand(100 * MB, 40 * MB, 5 * MB), CurrentRate(20 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 30 * MB, are_clients_well=False), CurrentRate(20 * MB, 60)),
+    (Demand(100 * MB, 90 * MB, 5 * MB, are_clients_well=False), CurrentRate(40 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 5 * MB, are_clients_well=False), CurrentRate(5 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_well=False), CurrentRate(5 * MB, 60)),
     (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_well=False), None),
 ]
 
 
-def made_up(dice: random.Random) -> tuple[Demand, Standing | None, Bounds]:
+def made_up(dice: random.Random) -> tuple[Demand, CurrentRate | None, RatePolicy]:
     """A case like no real one: numbers meet each other's bounds more often."""
     few = [0.0, 0.5, 0.9, 1.0, 2.0, 4.0, 5.0, 10.0, 90.0, 100.0]
     rates = [MB * dice.choice([*few, dice.uniform(0, 120)]) for _ in range(4)]
     capacity = None if dice.random() < 0.05 else 2 * rates[0]
     since_s = dice.choice([0.0, 179.0, 180.0, LONG_S])
-    bounds = dice.choice([Bounds(), Bounds(1.0, 0.0, 1.5, 60.0), Bounds(0.5, 0.5, 10.0, 1.0)])
+    bounds = dice.choice(
+        [RatePolicy(), RatePolicy(1.0, 0.0, 1.5, 60.0), RatePolicy(0.5, 0.5, 10.0, 1.0)]
+    )
     stands = rates[3] > 0 and dice.random() < 0.9
-    standing = Standing(rates[3], since_s) if stands else None
+    standing = CurrentRate(rates[3], since_s) if stands else None
     return Demand(capacity, rates[1], rates[2] / 4, dice.random() < 0.7), standing, bounds
 
 
-def asked(n: int, demand: Demand, standing: Standing | None, bounds: Bounds) -> Row:
+def asked(n: int, demand: Demand, standing: CurrentRate | None, bounds: RatePolicy) -> Row:
     """The case as a row of replication_demand; what was set long ago was set at no known time."""
     row: Row = {"broker_id": n, "capacity_bytes_per_s": demand.capacity}
     row |= {"other_bytes_per_s": demand.other, "floor_bytes_per_s": demand.floor}
@@ -62,12 +64,12 @@ def asked(n: int, demand: Demand, standing: Standing | None, bounds: Bounds) -> 
     if standing and standing.since_s < LONG_S:
         row["since_s"] = standing.since_s
     row |= {"share": bounds.share, "hysteresis": bounds.hysteresis}
-    return row | {"most_step": bounds.most_step, "hold_s": bounds.hold_s}
+    return row | {"most_step": bounds.max_step_factor, "hold_s": bounds.cooldown_s}
 
 
 def test_sql_says_what_the_rule_says(warehouse: Warehouse) -> None:
     dice = random.Random(73)
-    cases = [(*case, Bounds()) for case in TRUTH] + [made_up(dice) for _ in range(5_000)]
+    cases = [(*case, RatePolicy()) for case in TRUTH] + [made_up(dice) for _ in range(5_000)]
     make_tables(warehouse, {})
     content = pa.Table.from_pylist(
         [asked(n, *case) for n, case in enumerate(cases)], schema=demand_schema(warehouse)
@@ -79,7 +81,7 @@ def test_sql_says_what_the_rule_says(warehouse: Warehouse) -> None:
     found = pa.RecordBatchReader.from_stream(builder.execute(query)).read_all().to_pylist()
     told = Counter[str]()
     for row in found:
-        expected = advised(*cases[row["broker_id"]])
+        expected = advise(*cases[row["broker_id"]])
         assert (row["recommended"], row["reason"]) == (expected.rate, expected.reason), row
         told[row["reason"]] += 1
     assert len(found) == len(cases)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.config import Conf, Replication
+from quotaflow.pipelines.config import Conf, ReplicationSection
 from quotaflow.pipelines.snapshots import settings
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -193,7 +193,7 @@ def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
 
 def test_without_a_snapshot_bounds_are_those_of_no_conf(warehouse: Warehouse, fill: Fill) -> None:
     make_tables(warehouse, {"replication_throttles": [throttled(NOW)]})
-    replication = Replication(manage=True, lease_s=60, capacity_bytes_per_s=5e6)
+    replication = ReplicationSection(manage=True, lease_s=60, capacity_bytes_per_s=5e6)
     found = rows(warehouse, "SELECT * FROM replication_bounds")
     for second, conf in enumerate([Conf(), Conf(replication=replication)]):
         seen = {"cluster_id": "c1", "event_time": at(second), "is_removed": False}

@@ -39,7 +39,7 @@ def by_case(
 
     Each case is a cluster of its own, so that one that reaches into another's shows too.
     """
-    warehouse = Warehouse(config.Warehouse(path=str(folder)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     content = defaultdict[str, list[Row]](list)
     for case, told in cases.items():
         for table, lines in told.items():
@@ -65,7 +65,7 @@ def _empty_tables() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="quotaflow-empty-"))
     atexit.register(shutil.rmtree, folder)
     for table in TABLES.values():
-        make_table(Warehouse(config.Warehouse(path=str(folder))), table, [])
+        make_table(Warehouse(config.WarehouseSection(path=str(folder))), table, [])
     return folder
 
 

@@ -5,8 +5,8 @@ Partitions are letters. Whatever was read is answered unless nothing of it chang
 
 from dataclasses import dataclass, field
 
-from quotaflow.udfs.rules.fetch_line import Line
-from quotaflow.udfs.rules.fetch_session import Answered, Asked
+from quotaflow.udfs.rules.fetch_line import FetchLine
+from quotaflow.udfs.rules.fetch_session import RequestPartition, ResponsePartition
 
 SECOND_US = 1_000_000
 
@@ -61,7 +61,7 @@ class Broker:
         asked: dict[str, tuple[int, int]],
         forgotten: list[str],
         read: Read,
-    ) -> tuple[Line, Truth]:
+    ) -> tuple[FetchLine, Truth]:
         """The line it logs, with partitions as `requests` lists them, and the truth behind it."""
         self.time_us += SECOND_US
         self.ends |= read.ends
@@ -72,14 +72,14 @@ class Broker:
         response_id, error, answered, truth = answer
         in_request = [key for key in asked if key in answered]
         others = [key for key in answered if key not in asked]
-        line = Line(
+        line = FetchLine(
             self.time_us,
             session_id,
             epoch,
             response_id,
             error,
             read.is_filled and not read.is_throttled,
-            [Asked(key, *request) for key, request in asked.items()],
+            [RequestPartition(key, *request) for key, request in asked.items()],
             forgotten,
             [answered[key] for key in in_request + others],
         )
@@ -136,8 +136,8 @@ class Broker:
     def _answer(self, key, read):
         error = read.errors.get(key, 0)
         if error:
-            return Answered(key, 0, -1, error)
-        return Answered(key, read.bytes.get(key, 0), self.ends.get(key, 0), 0)
+            return ResponsePartition(key, 0, -1, error)
+        return ResponsePartition(key, read.bytes.get(key, 0), self.ends.get(key, 0), 0)
 
     def _starved(self, order, requests, ends, read):
         if read.is_throttled or not read.is_filled:

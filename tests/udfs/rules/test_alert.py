@@ -4,11 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.udfs.rules.alert import Breach, Event, Reason, Rule, State, end, step, walk
+from quotaflow.udfs.rules.alert import (
+    AlertState,
+    Breach,
+    CloseReason,
+    Event,
+    ThresholdRule,
+    end,
+    step,
+    walk,
+)
 
 HOUR_S = 3_600
-RULE = Rule("slow", bound=5_000, clear=4_500, hold_ms=180_000, stale_ms=600_000)
-LOW = Rule("low", bound=10, clear=11, hold_ms=180_000, stale_ms=600_000, is_above=False)
+RULE = ThresholdRule("slow", bound=5_000, clear=4_500, for_ms=180_000, stale_ms=600_000)
+LOW = ThresholdRule("low", bound=10, clear=11, for_ms=180_000, stale_ms=600_000, is_above=False)
 
 
 def readings(*points):
@@ -123,7 +132,7 @@ def test_evidence():
 def test_wrong_rules(changed, problem):
     fields = {"bound": 5_000, "clear": 4_500, "hold_ms": 1, "stale_ms": 1} | changed
     with pytest.raises(ValueError, match=problem):
-        Rule("slow", **fields)
+        ThresholdRule("slow", **fields)
 
 
 def by_definition(rule, points):
@@ -145,15 +154,17 @@ def _of_segment(rule, points):
             continue
         clear = [i for i in range(held[0], len(points)) if rule.is_clear(points[i][1])]
         last = clear[0] if clear else len(points) - 1
-        yield _event(State.OPENED, None, points[at : held[0] + 1], points[held[0]][0])
+        yield _event(AlertState.OPENED, None, points[at : held[0] + 1], points[held[0]][0])
         for i in range(held[0] + 1, last if clear else last + 1):
             if points[i][0] // 3_600_000 != points[i - 1][0] // 3_600_000:
-                yield _event(State.STANDING, None, points[at : i + 1], points[i][0])
+                yield _event(AlertState.STANDING, None, points[at : i + 1], points[i][0])
         if clear:
-            yield _event(State.CLOSED, Reason.CLEARED, points[at : last + 1], points[last][0])
+            yield _event(
+                AlertState.CLOSED, CloseReason.CLEARED, points[at : last + 1], points[last][0]
+            )
         else:
             stale = points[last][0] + rule.stale_ms
-            yield _event(State.CLOSED, Reason.STALE, points[at : last + 1], stale)
+            yield _event(AlertState.CLOSED, CloseReason.STALE, points[at : last + 1], stale)
         at = last + 1
 
 
@@ -167,7 +178,7 @@ def seen(event: Event):
 
 
 ANY_RULE = st.builds(
-    Rule,
+    ThresholdRule,
     st.just("any"),
     bound=st.just(10),
     clear=st.sampled_from([10, 7]),
@@ -204,7 +215,7 @@ def test_what_was_told_last_is_all_that_an_open_alert_needs(rule, gaps, cut):
     whole = list(walk(rule, points))
     carried = [e for e in whole[:cut] if e.time_ms <= (points[-1][0] if points else 0)][-1:]
     for event in carried:
-        open_still = event.state != State.CLOSED
+        open_still = event.state != AlertState.CLOSED
         breach, events = (event.breach if open_still else None), []
         for time_ms, value in points:
             if time_ms > event.time_ms:

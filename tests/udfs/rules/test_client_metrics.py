@@ -18,7 +18,7 @@ ORDERS = Client("vl7CCx68Qw29SsxmLSK4Xg", "orders", "librdkafka", "2.12.1", "10.
 
 
 def subscription(name="s", **configs):
-    return Subscription.of(
+    return Subscription.from_configs(
         name, {key.replace("_ms", ".ms"): value for key, value in configs.items()}
     )
 

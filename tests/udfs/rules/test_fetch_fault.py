@@ -8,13 +8,19 @@ import pytest
 from kafka import errors
 
 from quotaflow.udfs.rules import fetch_fault as rule
-from quotaflow.udfs.rules.fetch_fault import Answer, Told, fault, is_held_by_leader, leader
+from quotaflow.udfs.rules.fetch_fault import (
+    FetchAnswer,
+    ReplicaOffsets,
+    fault,
+    leader,
+    leader_has_offset,
+)
 
 LEADER, FOLLOWER, OTHER = 1, 2, 3
 
 
-def told(start: int, before: int | None, least: int | None, end: int) -> Told:
-    return Told(start, before, least, end)
+def told(start: int, before: int | None, least: int | None, end: int) -> ReplicaOffsets:
+    return ReplicaOffsets(start, before, least, end)
 
 
 STOOD = {LEADER: told(10, 100, 100, 100), FOLLOWER: told(10, 90, 90, 90)}
@@ -61,7 +67,7 @@ NO_LEADER = {FOLLOWER: STOOD[FOLLOWER]}
         pytest.param(
             FOLLOWER,
             95,
-            STOOD | {FOLLOWER: Told(10)},
+            STOOD | {FOLLOWER: ReplicaOffsets(10)},
             rule.UNKNOWN,
             id="after its start, its end untold, within the leader's",
         ),
@@ -75,15 +81,15 @@ NO_LEADER = {FOLLOWER: STOOD[FOLLOWER]}
     ],
 )
 def test_out_of_range(
-    broker_id: int, offset: int | None, of: dict[int, Told], expected: str
+    broker_id: int, offset: int | None, of: dict[int, ReplicaOffsets], expected: str
 ) -> None:
-    assert fault(Answer(broker_id, rule.OUT_OF_RANGE, offset), of, LEADER) == expected
+    assert fault(FetchAnswer(broker_id, rule.OUT_OF_RANGE, offset), of, LEADER) == expected
 
 
 @pytest.mark.parametrize("offset", [9, 95, 101])
 def test_without_a_leader_only_a_replica_s_own_start_decides(offset: int) -> None:
     expected = rule.TOO_SMALL if offset == 9 else rule.UNKNOWN
-    assert fault(Answer(FOLLOWER, rule.OUT_OF_RANGE, offset), STOOD, None) == expected
+    assert fault(FetchAnswer(FOLLOWER, rule.OUT_OF_RANGE, offset), STOOD, None) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,7 +99,7 @@ def test_without_a_leader_only_a_replica_s_own_start_decides(offset: int) -> Non
 def test_past_the_high_watermark(
     offset: int | None, high_watermark: int | None, expected: str | None
 ) -> None:
-    assert fault(Answer(FOLLOWER, 0, offset, high_watermark), STOOD, LEADER) == expected
+    assert fault(FetchAnswer(FOLLOWER, 0, offset, high_watermark), STOOD, LEADER) == expected
 
 
 RENAMED_IN_KAFKA = {
@@ -106,8 +112,8 @@ def test_errors_have_kafka_s_names() -> None:
     for code, name in rule.ERRORS.items():
         known = vars(errors.for_code(code))["message"].lower()
         assert RENAMED_IN_KAFKA.get(known, known) == name
-        assert fault(Answer(LEADER, code, 5), {}, None) == name
-    assert fault(Answer(LEADER, 12_345, 5), {}, None) == "error_12345"
+        assert fault(FetchAnswer(LEADER, code, 5), {}, None) == name
+    assert fault(FetchAnswer(LEADER, 12_345, 5), {}, None) == "error_12345"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +123,7 @@ def test_errors_have_kafka_s_names() -> None:
 def test_who_answers_followers_leads(
     led: tuple[int, ...], in_snapshot: int | None, expected: int | None
 ) -> None:
-    of = {n: Told(is_leader=n in led) for n in (1, 2, 3)}
+    of = {n: ReplicaOffsets(is_leader=n in led) for n in (1, 2, 3)}
     assert leader(of, in_snapshot) == expected
 
 
@@ -131,7 +137,7 @@ def test_who_answers_followers_leads(
 def test_whether_the_leader_holds_an_offset(
     offset: int | None, leader_id: int | None, expected: bool | None
 ) -> None:
-    assert is_held_by_leader(offset, STOOD, leader_id) is expected
+    assert leader_has_offset(offset, STOOD, leader_id) is expected
 
 
 MOMENTS, MINUTE = 20, 10
@@ -170,14 +176,14 @@ def made_up(dice: random.Random) -> dict[int, Log]:
     return logs
 
 
-def told_of(dice: random.Random, log: Log) -> Told:
+def told_of(dice: random.Random, log: Log) -> ReplicaOffsets:
     """What was told of a replica: at some moments, its end by one of two names."""
     share = dice.choice([0, 0.1, 0.5, 1])
     moments = [moment for moment in range(MOMENTS) if dice.random() < share]
     ends = {m: dice.choice([log.ends, log.high_watermarks])[m] for m in moments}
     before = [end for moment, end in ends.items() if moment < MINUTE]
     within = [end for moment, end in ends.items() if moment >= MINUTE]
-    return Told(
+    return ReplicaOffsets(
         max((log.starts[moment] for moment in moments), default=None),
         max(before, default=None),
         min(within, default=None),
@@ -195,7 +201,7 @@ def test_nothing_is_guessed() -> None:
         offset = dice.choice([dice.randrange(start + 1) - 1, end + dice.choice([1, 2, 5, 20])])
         if offset < 0:
             continue
-        said = fault(Answer(broker_id, rule.OUT_OF_RANGE, offset), of, LEADER)
+        said = fault(FetchAnswer(broker_id, rule.OUT_OF_RANGE, offset), of, LEADER)
         found[said] += 1
         if said == rule.TOO_SMALL:
             assert offset < start

@@ -5,8 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.udfs.rules import fetch_session
-from quotaflow.udfs.rules.fetch_line import Line, SessionState, follow
-from quotaflow.udfs.rules.fetch_session import Answered, Asked, FetchSession, Kept
+from quotaflow.udfs.rules.fetch_line import FetchLine, SessionState, follow
+from quotaflow.udfs.rules.fetch_session import (
+    CachedPartition,
+    FetchSession,
+    RequestPartition,
+    ResponsePartition,
+)
 
 from .fetch_broker import SECOND_US, Read, played
 
@@ -16,16 +21,16 @@ S = 7
 
 def line(epoch, *asked, at_s=0, answered=(), forgotten="", error=0, names=S, answers=S, full=False):
     """A line about session S: (partition, offset) asked, (partition, bytes, end) answered."""
-    return Line(
+    return FetchLine(
         at_s * SECOND_US,
         names,
         epoch,
         answers,
         error,
         full,
-        [Asked(key, offset, 100) for key, offset in asked],
+        [RequestPartition(key, offset, 100) for key, offset in asked],
         list(forgotten),
-        [Answered(*one, 0) for one in answered],
+        [ResponsePartition(*one, 0) for one in answered],
     )
 
 
@@ -120,8 +125,8 @@ def test_a_beginning_whose_answer_was_not_asked_for_is_no_beginning():
 
 def test_what_a_fetch_asked_for_comes_from_the_session():
     last = followed(ABC, line(1, ("b", 11), answered=[("b", 1, 12), ("c", 0, 20)]))
-    assert last.held == [(1, 11, 100), (2, 20, 100)]
-    assert last.asked_count == 3
+    assert last.positions == [(1, 11, 100), (2, 20, 100)]
+    assert last.requested_count == 3
 
 
 def test_starved_have_more_to_read_and_got_nothing_of_a_full_answer():
@@ -135,18 +140,18 @@ def test_starved_have_more_to_read_and_got_nothing_of_a_full_answer():
 
 
 def test_epochs_begin_again_at_one():
-    session = FetchSession.restored(0, 0, 2**31 - 1, [Kept("a", 0, 100, 5)])
+    session = FetchSession.restored(0, 0, 2**31 - 1, [CachedPartition("a", 0, 100, 5)])
     for epoch in (2**31 - 1, 1, 2):
-        assert follow(session, S, line(epoch), IDLE_US).state == SessionState.KNOWN
+        assert follow(session, S, line(epoch), IDLE_US).state == SessionState.INCREMENTAL
 
 
 def test_a_session_can_be_written_down_and_restored():
     session = followed(ABC, line(1, ("d", 4), answered=[("a", 9, 9)])).session
-    written = session.held()
-    assert written[-1] == Kept("a", 0, 100, 9)
+    written = session.cached_partitions()
+    assert written[-1] == CachedPartition("a", 0, 100, 9)
     again = FetchSession.restored(session.began_us, session.last_us, 2, written)
-    assert (again.held(), again.is_known) == (written, True)
-    assert follow(again, S, line(2, answered=[("b", 1, 11)]), IDLE_US).held == [(0, 10, 100)]
+    assert (again.cached_partitions(), again.is_valid) == (written, True)
+    assert follow(again, S, line(2, answered=[("b", 1, 11)]), IDLE_US).positions == [(0, 10, 100)]
     lost = FetchSession.restored(0, 0, 2, None)
     assert follow(lost, S, line(2), IDLE_US).state == SessionState.OUT_OF_ORDER
 
@@ -217,6 +222,6 @@ def test_what_is_known_of_a_log_with_holes_is_never_wrong(steps, data):
     indices = st.lists(st.integers(0, len(lines) - 1), max_size=len(lines) * 2)
     order = data.draw(st.one_of(indices, indices.map(sorted), st.permutations(range(len(lines)))))
     for one, truth, found in rebuilt(lines[at] for at in order):
-        if found.state == SessionState.KNOWN:
+        if found.state == SessionState.INCREMENTAL:
             assert truth.state == "known"
             check(one, truth, found)

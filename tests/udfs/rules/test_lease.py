@@ -1,19 +1,19 @@
 import pytest
 
 from quotaflow.udfs.rules.client_metrics import Client, Subscription, matches
-from quotaflow.udfs.rules.lease import Lease, until_s
+from quotaflow.udfs.rules.lease import TemporarySubscription, until_s
 
 ONE, TWO = "vl7CCx68Qw29SsxmLSK4Xg", "-_7CCx68Qw29SsxmLSK4Xg"
 
 
 def test_the_name_tells_for_whom_and_until_when():
-    made = Lease((ONE,), ("a.",), 1_000, 1_795_219_200)
+    made = TemporarySubscription((ONE,), ("a.",), 1_000, 1_795_219_200)
     assert made.name == f"quotaflow-troubleshoot-{ONE}-until-1795219200"
     assert until_s(made.name) == 1_795_219_200
 
 
 def test_several_instances_share_a_name_in_any_order():
-    names = {Lease(ids, ("a.",), 1_000, 5).name for ids in [(ONE, TWO), (TWO, ONE)]}
+    names = {TemporarySubscription(ids, ("a.",), 1_000, 5).name for ids in [(ONE, TWO), (TWO, ONE)]}
     assert len(names) == 1
     assert until_s(names.pop()) == 5
 
@@ -26,7 +26,9 @@ def test_other_resources_are_no_lease(name):
 
 
 def test_it_matches_its_instances_alone():
-    made = Subscription.of("s", Lease((ONE, TWO), ("a.", "b."), 1_000, 5).configs)
+    made = Subscription.from_configs(
+        "s", TemporarySubscription((ONE, TWO), ("a.", "b."), 1_000, 5).configs
+    )
     assert (made.metrics, made.interval_ms) == (("a.", "b."), 1_000)
     assert [matches(made, Client(each)) for each in (ONE, TWO, ONE[::-1])] == [True, True, False]
 
@@ -34,11 +36,21 @@ def test_it_matches_its_instances_alone():
 @pytest.mark.parametrize(
     ("lease", "problem"),
     [
-        pytest.param(Lease((ONE,), ("a b",), 1_000, 5), "is not a prefix", id="a space"),
-        pytest.param(Lease((ONE,), ("a,",), 1_000, 5), "is not a prefix", id="a comma"),
-        pytest.param(Lease((ONE,), (), 1_000, 5), "is not a prefix", id="no metric"),
-        pytest.param(Lease((ONE,), ("*",), 50, 5), "over 99 and at most 3.6e", id="too often"),
-        pytest.param(Lease((".*",), ("*",), 1_000, 5), "client_instance_id=", id="a pattern"),
+        pytest.param(
+            TemporarySubscription((ONE,), ("a b",), 1_000, 5), "is not a prefix", id="a space"
+        ),
+        pytest.param(
+            TemporarySubscription((ONE,), ("a,",), 1_000, 5), "is not a prefix", id="a comma"
+        ),
+        pytest.param(
+            TemporarySubscription((ONE,), (), 1_000, 5), "is not a prefix", id="no metric"
+        ),
+        pytest.param(
+            TemporarySubscription((ONE,), ("*",), 50, 5), "over 99 and at most 3.6e", id="too often"
+        ),
+        pytest.param(
+            TemporarySubscription((".*",), ("*",), 1_000, 5), "client_instance_id=", id="a pattern"
+        ),
     ],
 )
 def test_what_no_resource_may_hold_is_refused(lease, problem):

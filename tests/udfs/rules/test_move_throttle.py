@@ -10,27 +10,27 @@ from quotaflow.udfs.rules.move_throttle import (
     FOLLOWER,
     LEADER,
     SIDES,
-    Carried,
+    BrokerLoad,
     MoveThrottle,
-    Moving,
+    PartitionMove,
     move_throttle,
 )
-from quotaflow.udfs.rules.throttle_rate import Bounds
+from quotaflow.udfs.rules.throttle_rate import RatePolicy
 
 MB = 1_000_000
-BOUNDS = Bounds()
-BULK = Moving("bulk", 0, 1, (1, 2), (1, 3), 600 * MB, 2 * MB, 3 * MB)
+BOUNDS = RatePolicy()
+BULK = PartitionMove("bulk", 0, 1, (1, 2), (1, 3), 600 * MB, 2 * MB, 3 * MB)
 
 
-def carried(out: float = 40, into: float = 20, capacity: float | None = 100) -> Carried:
+def carried(out: float = 40, into: float = 20, capacity: float | None = 100) -> BrokerLoad:
     most = None if capacity is None else capacity * MB
-    return Carried(dict.fromkeys(SIDES, most), {LEADER: out * MB, FOLLOWER: into * MB})
+    return BrokerLoad(dict.fromkeys(SIDES, most), {LEADER: out * MB, FOLLOWER: into * MB})
 
 
 BROKERS = {1: carried(), 2: carried(), 3: carried(into=80)}
 
 
-def planned(*partitions: Moving, brokers: dict[int, Carried] = BROKERS) -> MoveThrottle:
+def planned(*partitions: PartitionMove, brokers: dict[int, BrokerLoad] = BROKERS) -> MoveThrottle:
     return move_throttle(partitions, brokers, BOUNDS)
 
 
@@ -44,7 +44,7 @@ def test_a_move_asks_its_leader_and_who_is_added() -> None:
         pytest.approx(0.9 * 60 * MB),
         pytest.approx(0.9 * 18 * MB),
     ]
-    assert (plan.least, plan.most, plan.fits) == (4 * MB, pytest.approx(16.2 * MB), True)
+    assert (plan.min_rate, plan.max_rate, plan.fits) == (4 * MB, pytest.approx(16.2 * MB), True)
     assert plan.seconds(14 * MB) == pytest.approx(60)
     assert (plan.seconds(4 * MB), plan.seconds(3 * MB)) == (None, None)
 
@@ -97,22 +97,22 @@ def test_a_leader_that_stays_may_hand_over_to_the_first_or_not() -> None:
     ],
 )
 def test_where_no_rate_fits(
-    partition: Moving, brokers: dict[int, Carried], most: float | None, fits: bool
+    partition: PartitionMove, brokers: dict[int, BrokerLoad], most: float | None, fits: bool
 ) -> None:
     plan = planned(partition, brokers=brokers)
-    assert (plan.most, plan.fits) == (most, fits)
+    assert (plan.max_rate, plan.fits) == (most, fits)
 
 
 def test_another_order_of_the_same_replicas_moves_nothing() -> None:
     plan = planned(replace(BULK, target=(2, 1)))
-    assert (plan.sides, plan.least, plan.most, plan.seconds(MB)) == ((), 0.0, None, 0.0)
+    assert (plan.sides, plan.min_rate, plan.max_rate, plan.seconds(MB)) == ((), 0.0, None, 0.0)
     assert (plan.leader_replicas, plan.follower_replicas) == ({}, {})
 
 
 NODES = st.lists(st.integers(1, 6), min_size=1, max_size=4, unique=True)
 MOVING = NODES.flatmap(
     lambda replicas: st.builds(
-        Moving,
+        PartitionMove,
         st.sampled_from(["a", "b"]),
         st.integers(0, 3),
         st.sampled_from(replicas),
@@ -126,13 +126,13 @@ MOVING = NODES.flatmap(
 
 
 @given(st.lists(MOVING, max_size=8, unique_by=lambda of: (of.topic, of.partition)))
-def test_leaders_send_what_followers_take(partitions: list[Moving]) -> None:
+def test_leaders_send_what_followers_take(partitions: list[PartitionMove]) -> None:
     plan = planned(*partitions)
     sent, taken = (sum(side.size_bytes for side in plan.sides if side.side == one) for one in SIDES)
     assert sent == taken == sum(of.size_bytes * len(of.added) for of in partitions)
     if plan.fits:
-        assert plan.most is not None
-        assert plan.seconds(plan.most) is not None
+        assert plan.max_rate is not None
+        assert plan.seconds(plan.max_rate) is not None
     listed = {
         (topic, entry)
         for topic, entries in plan.follower_replicas.items()

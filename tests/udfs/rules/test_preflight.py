@@ -1,17 +1,17 @@
 import pytest
 
 from quotaflow.udfs.rules.client_metrics import Client, Subscription
-from quotaflow.udfs.rules.subscription_safety import Live, harm
+from quotaflow.udfs.rules.subscription_safety import LiveClient, harm
 
 PRODUCER, CONSUMER = "org.apache.kafka.producer.", "org.apache.kafka.consumer."
 
 
 def resource(name, metrics, match=""):
-    return Subscription.of(name, {"metrics": metrics, "match": match})
+    return Subscription.from_configs(name, {"metrics": metrics, "match": match})
 
 
 def live(version, name="librdkafka", kind="consumer"):
-    return Live(Client("i", "c", name, version), kind)
+    return LiveClient(Client("i", "c", name, version), kind)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, Pseudonyms, is_ps
 KEY = b"k" * 32
 HIDDEN = Pseudonyms(KEY, "k1")
 UUID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
-ME = HIDDEN.of(CLIENT_ID, "ann-laptop")
-THEM = HIDDEN.of(CLIENT_ID, "bob-laptop")
-HERE = HIDDEN.of(ADDRESS, "10.1.2.3")
+ME = HIDDEN.pseudonym(CLIENT_ID, "ann-laptop")
+THEM = HIDDEN.pseudonym(CLIENT_ID, "bob-laptop")
+HERE = HIDDEN.pseudonym(ADDRESS, "10.1.2.3")
 
 
 def test_it_is_hmac_sha256_cut_to_96_bits() -> None:
@@ -23,18 +23,24 @@ def test_it_is_hmac_sha256_cut_to_96_bits() -> None:
 
 @given(st.text(), st.text())
 def test_equal_names_are_alike_and_no_others(one: str, other: str) -> None:
-    alike = HIDDEN.of(CLIENT_ID, one) == HIDDEN.of(CLIENT_ID, other)
+    alike = HIDDEN.pseudonym(CLIENT_ID, one) == HIDDEN.pseudonym(CLIENT_ID, other)
     assert alike == (one == other)
-    assert is_pseudonym(HIDDEN.of(CLIENT_ID, one)) is bool(one)
+    assert is_pseudonym(HIDDEN.pseudonym(CLIENT_ID, one)) is bool(one)
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        pytest.param(Pseudonyms(b"o" * 32, "k1").of(CLIENT_ID, "ann-laptop"), id="another key"),
-        pytest.param(Pseudonyms(KEY, "k2").of(CLIENT_ID, "ann-laptop"), id="another key's id"),
-        pytest.param(HIDDEN.of(ADDRESS, "ann-laptop"), id="another column"),
-        pytest.param(HIDDEN.of(CLIENT_ID, ME), id="a client that calls itself by the pseudonym"),
+        pytest.param(
+            Pseudonyms(b"o" * 32, "k1").pseudonym(CLIENT_ID, "ann-laptop"), id="another key"
+        ),
+        pytest.param(
+            Pseudonyms(KEY, "k2").pseudonym(CLIENT_ID, "ann-laptop"), id="another key's id"
+        ),
+        pytest.param(HIDDEN.pseudonym(ADDRESS, "ann-laptop"), id="another column"),
+        pytest.param(
+            HIDDEN.pseudonym(CLIENT_ID, ME), id="a client that calls itself by the pseudonym"
+        ),
     ],
 )
 def test_what_differs(other: str) -> None:
@@ -55,7 +61,7 @@ def test_the_key_is_in_no_text() -> None:
     ],
 )
 def test_what_begins_with_a_client_id_keeps_what_follows(key: str, behind: str) -> None:
-    assert HIDDEN.tag(key, f"app-1{behind}") == HIDDEN.of(CLIENT_ID, "app-1") + behind
+    assert HIDDEN.tag(key, f"app-1{behind}") == HIDDEN.pseudonym(CLIENT_ID, "app-1") + behind
     assert HIDDEN.tag(key, "org.apache.kafka") == "org.apache.kafka"
 
 
@@ -65,7 +71,7 @@ def test_what_begins_with_a_client_id_keeps_what_follows(key: str, behind: str) 
         ("10.0.0.1:9092-10.1.2.3:51000-0-12", f"10.0.0.1:9092-{HERE}:51000-0-12"),
         (
             "0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:51000-3-4",
-            f"0:0:0:0:0:0:0:1:9092-{HIDDEN.of(ADDRESS, '0:0:0:0:0:0:0:1')}:51000-3-4",
+            f"0:0:0:0:0:0:0:1:9092-{HIDDEN.pseudonym(ADDRESS, '0:0:0:0:0:0:0:1')}:51000-3-4",
         ),
         ("10.0.0.1:9092-10.1.2.3:51000-12", f"10.0.0.1:9092-{HERE}:51000-12"),
         ("10.1.2.3", HERE),
@@ -99,13 +105,13 @@ def test_a_match_keeps_what_it_selects_by() -> None:
 @pytest.mark.parametrize("entry", ["clientid=ann-laptop", "ann-laptop", "client_id:ann-laptop"])
 def test_an_entry_of_a_match_that_no_broker_takes_is_hidden_whole(entry: str) -> None:
     told = HIDDEN.match(f"client_software_name=.*, {entry}")
-    assert told == f"client_software_name=.*,{HIDDEN.of(CLIENT_ID, entry)}"
+    assert told == f"client_software_name=.*,{HIDDEN.pseudonym(CLIENT_ID, entry)}"
     addresses = Pseudonyms(KEY, "k1", frozenset({ADDRESS}))
     assert addresses.match(f" {entry} ") == f" {entry} "
 
 
 def test_only_the_columns_of_conf_are_hidden() -> None:
     addresses = Pseudonyms(KEY, "k1", frozenset({ADDRESS}))
-    assert addresses.of(CLIENT_ID, "ann-laptop") == "ann-laptop"
+    assert addresses.pseudonym(CLIENT_ID, "ann-laptop") == "ann-laptop"
     assert addresses.member_id(f"ann-laptop-{UUID}") == f"ann-laptop-{UUID}"
-    assert addresses.of(ADDRESS, "10.1.2.3") == HERE
+    assert addresses.pseudonym(ADDRESS, "10.1.2.3") == HERE

@@ -2,21 +2,21 @@
 
 import pytest
 
-from quotaflow.udfs.rules.quota import Entity, Limit, effective
+from quotaflow.udfs.rules.quota import EffectiveQuota, QuotaEntity, effective
 
 ALL = {
-    1: Entity(user="alice", client_id="orders"),
-    2: Entity(user="alice", is_default_client_id=True),
-    3: Entity(user="alice"),
-    4: Entity(is_default_user=True, client_id="orders"),
-    5: Entity(is_default_user=True, is_default_client_id=True),
-    6: Entity(is_default_user=True),
-    7: Entity(client_id="orders"),
-    8: Entity(is_default_client_id=True),
+    1: QuotaEntity(user="alice", client_id="orders"),
+    2: QuotaEntity(user="alice", is_default_client_id=True),
+    3: QuotaEntity(user="alice"),
+    4: QuotaEntity(is_default_user=True, client_id="orders"),
+    5: QuotaEntity(is_default_user=True, is_default_client_id=True),
+    6: QuotaEntity(is_default_user=True),
+    7: QuotaEntity(client_id="orders"),
+    8: QuotaEntity(is_default_client_id=True),
 }
 
 
-def quotas(*levels: int) -> dict[Entity, float]:
+def quotas(*levels: int) -> dict[QuotaEntity, float]:
     """One quota on each of these levels, its value its level times a thousand."""
     return {ALL[level]: 1_000.0 * level for level in levels}
 
@@ -35,7 +35,7 @@ def quotas(*levels: int) -> dict[Entity, float]:
     ],
 )
 def test_the_most_specific_level_holds(level: int, bucket: tuple[str | None, str | None]) -> None:
-    expected = Limit(level, 1_000.0 * level, *bucket)
+    expected = EffectiveQuota(level, 1_000.0 * level, *bucket)
     assert effective(quotas(level), "alice", "orders") == expected
     assert effective(quotas(*range(level, 9)), "alice", "orders") == expected
 
@@ -71,4 +71,4 @@ def test_unlimited(levels: tuple[int, ...], user: str, client_id: str) -> None:
 
 def test_a_quota_of_zero_is_one() -> None:
     limit = effective({ALL[3]: 0.0, ALL[6]: 5.0}, "alice", "orders")
-    assert limit == Limit(3, 0.0, "alice", None)
+    assert limit == EffectiveQuota(3, 0.0, "alice", None)

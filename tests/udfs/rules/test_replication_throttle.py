@@ -12,8 +12,8 @@ from quotaflow.udfs.rules.replication_throttle import (
     LEADER,
     STATIC,
     UNSET,
-    Replication,
-    State,
+    ReplicationSide,
+    ThrottleState,
     state,
 )
 
@@ -33,61 +33,88 @@ NOT, UNKNOWN, EFFECTIVE = (False, False), (None, None), (True, False)
 @pytest.mark.parametrize(
     ("others", "expected"),
     [
-        pytest.param({}, State(True, True), id="it bites"),
-        pytest.param({"rate_source": DYNAMIC_DEFAULT}, State(True, True), id="by the default"),
-        pytest.param({"peak_rate": 800.0}, State(*EFFECTIVE, "under_rate"), id="too little"),
-        pytest.param({"held_back": 0}, State(*EFFECTIVE, "nothing_held_back"), id="no evidence"),
-        pytest.param({"is_listed": False}, State(*NOT, "rate_without_list"), id="a rate alone"),
+        pytest.param({}, ThrottleState(True, True), id="it bites"),
+        pytest.param(
+            {"rate_source": DYNAMIC_DEFAULT}, ThrottleState(True, True), id="by the default"
+        ),
+        pytest.param(
+            {"peak_rate": 800.0}, ThrottleState(*EFFECTIVE, "under_rate"), id="too little"
+        ),
+        pytest.param(
+            {"held_back": 0}, ThrottleState(*EFFECTIVE, "nothing_held_back"), id="no evidence"
+        ),
+        pytest.param(
+            {"is_listed": False}, ThrottleState(*NOT, "rate_without_list"), id="a rate alone"
+        ),
         pytest.param(
             {"is_listed": False, "rate_source": UNSET},
-            State(*NOT, "no_throttle"),
+            ThrottleState(*NOT, "no_throttle"),
             id="neither",
         ),
         pytest.param(
             {"rate_source": UNSET, "rate": None},
-            State(*NOT, "list_without_rate"),
+            ThrottleState(*NOT, "list_without_rate"),
             id="a list alone",
         ),
-        pytest.param({"rate_source": STATIC}, State(*NOT, "static_rate_ignored"), id="in a file"),
-        pytest.param({"rate_source": None}, State(*UNKNOWN, "rate_unknown"), id="rate untold"),
-        pytest.param({"is_listed": None}, State(*UNKNOWN, "list_unknown"), id="list untold"),
-        pytest.param({"is_broker_gone": True}, State(*NOT, "broker_gone"), id="no such broker"),
-        pytest.param({"is_replicating": False}, State(*NOT, "not_replicating"), id="idle"),
+        pytest.param(
+            {"rate_source": STATIC}, ThrottleState(*NOT, "static_rate_ignored"), id="in a file"
+        ),
+        pytest.param(
+            {"rate_source": None}, ThrottleState(*UNKNOWN, "rate_unknown"), id="rate untold"
+        ),
+        pytest.param(
+            {"is_listed": None}, ThrottleState(*UNKNOWN, "list_unknown"), id="list untold"
+        ),
+        pytest.param(
+            {"is_broker_gone": True}, ThrottleState(*NOT, "broker_gone"), id="no such broker"
+        ),
+        pytest.param({"is_replicating": False}, ThrottleState(*NOT, "not_replicating"), id="idle"),
     ],
 )
-def test_both_sides(side: str, others: dict[str, Any], expected: State) -> None:
-    assert state(Replication(side, **(BITING | others))) == expected
+def test_both_sides(side: str, others: dict[str, Any], expected: ThrottleState) -> None:
+    assert state(ReplicationSide(side, **(BITING | others))) == expected
 
 
 @pytest.mark.parametrize(
     ("side", "others", "expected"),
     [
-        pytest.param(LEADER, {"is_in_sync": True}, State(*NOT, "in_isr"), id="leader: in sync"),
-        pytest.param(LEADER, {"is_in_sync": None}, State(*UNKNOWN, "isr_unknown"), id="untold"),
-        pytest.param(FOLLOWER, {"is_in_sync": True}, State(True, True), id="follower: in sync too"),
         pytest.param(
-            FOLLOWER, {"is_lagging": False}, State(*NOT, "follower_caught_up"), id="caught up"
+            LEADER, {"is_in_sync": True}, ThrottleState(*NOT, "in_isr"), id="leader: in sync"
         ),
-        pytest.param(FOLLOWER, {"is_lagging": None}, State(*UNKNOWN, "lag_unknown"), id="lag"),
         pytest.param(
-            LEADER, {"is_lagging": None}, State(True, True), id="leader: lag is no matter"
+            LEADER, {"is_in_sync": None}, ThrottleState(*UNKNOWN, "isr_unknown"), id="untold"
+        ),
+        pytest.param(
+            FOLLOWER, {"is_in_sync": True}, ThrottleState(True, True), id="follower: in sync too"
+        ),
+        pytest.param(
+            FOLLOWER,
+            {"is_lagging": False},
+            ThrottleState(*NOT, "follower_caught_up"),
+            id="caught up",
+        ),
+        pytest.param(
+            FOLLOWER, {"is_lagging": None}, ThrottleState(*UNKNOWN, "lag_unknown"), id="lag"
+        ),
+        pytest.param(
+            LEADER, {"is_lagging": None}, ThrottleState(True, True), id="leader: lag is no matter"
         ),
         pytest.param(
             LEADER,
             {"is_replicating": False, "has_other_leader": True},
-            State(*NOT, "not_leader"),
+            ThrottleState(*NOT, "not_leader"),
             id="led elsewhere",
         ),
         pytest.param(
             FOLLOWER,
             {"is_replicating": False, "has_other_leader": True},
-            State(*NOT, "not_replicating"),
+            ThrottleState(*NOT, "not_replicating"),
             id="a follower has one leader",
         ),
     ],
 )
-def test_one_side(side: str, others: dict[str, Any], expected: State) -> None:
-    assert state(Replication(side, **(BITING | others))) == expected
+def test_one_side(side: str, others: dict[str, Any], expected: ThrottleState) -> None:
+    assert state(ReplicationSide(side, **(BITING | others))) == expected
 
 
 def test_a_reason_is_told_unless_it_bites_and_only_what_is_effective_bites() -> None:
@@ -104,14 +131,14 @@ def test_a_reason_is_told_unless_it_bites_and_only_what_is_effective_bites() -> 
         (0, 1),
     ):
         found = state(
-            Replication(
+            ReplicationSide(
                 *(side, listed, 1_000.0, source),
                 is_replicating=there,
                 has_other_leader=other,
                 is_in_sync=in_sync,
                 is_lagging=lagging,
                 peak_rate=peak,
-                held_back=held,
+                stalled_fetches=held,
             )
         )
         assert (found.reason is None) == (found.is_biting is True)

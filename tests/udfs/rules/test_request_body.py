@@ -9,12 +9,12 @@ from quotaflow.udfs.rules.request_body import hidden_body
 
 HIDDEN = Pseudonyms(b"k" * 32, "k1")
 UUID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
-ME = HIDDEN.of(CLIENT_ID, "ann-laptop")
-THEM = HIDDEN.of(CLIENT_ID, "bob-laptop")
-BAD = HIDDEN.of(CLIENT_ID, "[bob-laptop")
-TYPO = HIDDEN.of(CLIENT_ID, "clientid=ann")
-HERE = HIDDEN.of(ADDRESS, "10.1.2.3")
-PART = HIDDEN.of(ADDRESS, "10.1.2")
+ME = HIDDEN.pseudonym(CLIENT_ID, "ann-laptop")
+THEM = HIDDEN.pseudonym(CLIENT_ID, "bob-laptop")
+BAD = HIDDEN.pseudonym(CLIENT_ID, "[bob-laptop")
+TYPO = HIDDEN.pseudonym(CLIENT_ID, "clientid=ann")
+HERE = HIDDEN.pseudonym(ADDRESS, "10.1.2.3")
+PART = HIDDEN.pseudonym(ADDRESS, "10.1.2")
 
 BODIES = {
     "a group's members": (

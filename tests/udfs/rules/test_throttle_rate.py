@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.udfs.rules import throttle_rate
-from quotaflow.udfs.rules.throttle_rate import Advised, Bounds, Demand, Standing, advised
+from quotaflow.udfs.rules.throttle_rate import CurrentRate, Demand, RateAdvice, RatePolicy, advise
 
 MB = 1e6
-BOUNDS = Bounds()
+BOUNDS = RatePolicy()
 LONG_S = 10_000.0
 
 
@@ -21,8 +21,8 @@ def demand(capacity: float | None = 100.0, other: float = 40.0, floor: float = 5
     return Demand(None if capacity is None else capacity * MB, other * MB, floor * MB)
 
 
-def standing(rate: float, since_s: float = LONG_S) -> Standing:
-    return Standing(rate * MB, since_s)
+def standing(rate: float, since_s: float = LONG_S) -> CurrentRate:
+    return CurrentRate(rate * MB, since_s)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def standing(rate: float, since_s: float = LONG_S) -> Standing:
     ],
 )
 def test_each_decision(
-    given_: Demand, at: Standing | None, rate: float | None, reason: str
+    given_: Demand, at: CurrentRate | None, rate: float | None, reason: str
 ) -> None:
-    found = advised(given_, at, BOUNDS)
+    found = advise(given_, at, BOUNDS)
     assert found.reason == reason
     assert found.rate == (None if rate is None else pytest.approx(rate * MB))
 
@@ -61,28 +61,28 @@ def test_each_decision(
 @pytest.mark.parametrize(
     ("rate", "floor", "expected"),
     [
-        pytest.param(40, 5, Advised(20 * MB, "clients_suffer"), id="half"),
-        pytest.param(40, 30, Advised(30 * MB, "clients_suffer"), id="not under the floor"),
-        pytest.param(5, 5, Advised(5 * MB, "kept"), id="at the floor already"),
-        pytest.param(20, 30, Advised(30 * MB, "floor"), id="what falls behind only keeps up"),
+        pytest.param(40, 5, RateAdvice(20 * MB, "clients_suffer"), id="half"),
+        pytest.param(40, 30, RateAdvice(30 * MB, "clients_suffer"), id="not under the floor"),
+        pytest.param(5, 5, RateAdvice(5 * MB, "kept"), id="at the floor already"),
+        pytest.param(20, 30, RateAdvice(30 * MB, "floor"), id="what falls behind only keeps up"),
         pytest.param(
             40,
             70,
-            Advised(None, "floor_exceeds_capacity_and_clients_suffer"),
+            RateAdvice(None, "floor_exceeds_capacity_and_clients_suffer"),
             id="more than is left: no rate helps, and both are said",
         ),
     ],
 )
 def test_clients_come_first_even_when_it_was_just_changed(
-    rate: float, floor: float, expected: Advised
+    rate: float, floor: float, expected: RateAdvice
 ) -> None:
     suffering = replace(demand(floor=floor), are_clients_well=False)
-    assert advised(suffering, Standing(rate * MB, 1.0), BOUNDS) == expected
+    assert advise(suffering, CurrentRate(rate * MB, 1.0), BOUNDS) == expected
 
 
 def test_what_no_rate_helps_is_said_where_there_is_none_too() -> None:
     suffering = replace(demand(floor=70), are_clients_well=False)
-    assert advised(suffering, None, BOUNDS).reason == "floor_exceeds_capacity_and_clients_suffer"
+    assert advise(suffering, None, BOUNDS).reason == "floor_exceeds_capacity_and_clients_suffer"
 
 
 RATES = st.floats(0, 1e9)
@@ -90,24 +90,24 @@ RATES = st.floats(0, 1e9)
 
 @given(
     of=st.builds(Demand, RATES, RATES, RATES, st.booleans()),
-    at=st.builds(Standing, st.floats(1, 1e9), st.floats(0, 1e5)),
+    at=st.builds(CurrentRate, st.floats(1, 1e9), st.floats(0, 1e5)),
 )
 def test_no_advice_starves_replication_leaps_or_takes_what_is_not_there(
-    of: Demand, at: Standing
+    of: Demand, at: CurrentRate
 ) -> None:
-    found = advised(of, at, BOUNDS)
+    found = advise(of, at, BOUNDS)
     assert of.capacity is not None
-    left, least = of.capacity - of.other, max(of.floor, throttle_rate.LEAST_RATE)
+    left, least = of.capacity - of.other, max(of.floor, throttle_rate.MIN_RATE)
     if found.rate is None:
         assert least > left
         return
     assert found.rate >= least
-    assert found.rate <= max(at.rate, least) * BOUNDS.most_step
+    assert found.rate <= max(at.rate, least) * BOUNDS.max_step_factor
     if found.rate > at.rate:
         assert found.rate <= max(BOUNDS.share * left, least)
     if found.rate < at.rate:
-        assert found.rate >= at.rate / BOUNDS.most_step
-        assert not of.are_clients_well or at.since_s >= BOUNDS.hold_s
+        assert found.rate >= at.rate / BOUNDS.max_step_factor
+        assert not of.are_clients_well or at.since_s >= BOUNDS.cooldown_s
 
 
 @dataclass
@@ -137,9 +137,9 @@ def simulate(other: Load, written: Load, seconds: int, capacity: float = 100 * M
         carried = other(now_s) + rate
         are_well = carried <= 0.97 * capacity
         felt = felt if are_well else min(felt, carried)
-        at = Standing(rate, since_s)
+        at = CurrentRate(rate, since_s)
         busiest = max(other(max(now_s - back, 0)) for back in range(0, BUSIEST_OF_S, STEP_S))
-        found = advised(Demand(felt, busiest, written(now_s), are_well), at, BOUNDS)
+        found = advise(Demand(felt, busiest, written(now_s), are_well), at, BOUNDS)
         seen.short_s += STEP_S * (rate < written(now_s))
         if found.rate is not None and found.rate != rate:
             turned = math.copysign(1, found.rate - rate)

@@ -133,7 +133,7 @@ def test_a_late_sighting_goes_into_the_newest_filter():
     ],
 )
 def test_shape_is_the_textbook_s(expected_items, false_positive_rate, bits, hashes):
-    assert BloomShape.of(expected_items, false_positive_rate) == BloomShape(bits, hashes)
+    assert BloomShape.for_capacity(expected_items, false_positive_rate) == BloomShape(bits, hashes)
 
 
 @pytest.mark.parametrize(

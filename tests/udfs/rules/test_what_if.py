@@ -3,10 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.rate import TokenBucket
-from quotaflow.udfs.rules.what_if import Outcome, Quota, replay
+from quotaflow.udfs.rules.what_if import ReplayOutcome, ReplayQuota, replay
 
 START = 1_700_000_000_000
-ONE_PER_S = Quota(1.0)
+ONE_PER_S = ReplayQuota(1.0)
 
 
 def every(apart_ms, count, begin_ms=0):
@@ -17,17 +17,19 @@ def every(apart_ms, count, begin_ms=0):
     ("arrivals", "expected"),
     [
         pytest.param({}, {}, id="nobody"),
-        pytest.param({"a": []}, {"a": Outcome()}, id="who took no ids"),
-        pytest.param({"a": every(0, 11)}, {"a": Outcome(ids=11)}, id="the burst is free"),
+        pytest.param({"a": []}, {"a": ReplayOutcome()}, id="who took no ids"),
+        pytest.param({"a": every(0, 11)}, {"a": ReplayOutcome(ids=11)}, id="the burst is free"),
         pytest.param(
             {"a": every(0, 13)},
-            {"a": Outcome(13, 2, 2_000, 1_000, 2_000)},
+            {"a": ReplayOutcome(13, 2, 2_000, 1_000, 2_000)},
             id="the twelfth and thirteenth wait a second each, one after the other",
         ),
-        pytest.param({"a": every(1_000, 500)}, {"a": Outcome(500)}, id="the rate itself is free"),
+        pytest.param(
+            {"a": every(1_000, 500)}, {"a": ReplayOutcome(500)}, id="the rate itself is free"
+        ),
         pytest.param(
             {"a": every(500, 41)},
-            {"a": Outcome(41, 20, 19_500, 1_000, 10_000)},
+            {"a": ReplayOutcome(41, 20, 19_500, 1_000, 10_000)},
             id="at twice the rate the saved tokens last for 22 ids, then it is held to the rate",
         ),
     ],
@@ -48,7 +50,9 @@ ARRIVALS = st.dictionaries(
     st.lists(st.integers(START, START + 20_000), max_size=40),
     max_size=4,
 )
-QUOTAS = st.builds(Quota, st.floats(0.01, 50), st.integers(1, 11), st.sampled_from([100, 1_000]))
+QUOTAS = st.builds(
+    ReplayQuota, st.floats(0.01, 50), st.integers(1, 11), st.sampled_from([100, 1_000])
+)
 
 
 @given(ARRIVALS, QUOTAS)
@@ -92,4 +96,4 @@ def test_the_first_wait_is_the_open_loop_s(times, quota):
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("inf")])
 def test_a_rate_that_is_none_is_refused(rate):
     with pytest.raises(ValueError, match=r"^quota must be above 0 and finite, got "):
-        replay({"a": [START]}, Quota(rate))
+        replay({"a": [START]}, ReplayQuota(rate))

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.config import ProducerIds
+from quotaflow.pipelines.config import ProducerIdsSection
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.producer_ids import producer_id_rates, producer_id_tokens
 from quotaflow.schemas.table import TIMESTAMP
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
@@ -23,11 +23,11 @@ from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 
 # A multiple of every window below, so that a test can speak of seconds since its start.
 START_MS = 1_795_262_400_000
-KIP_936 = ProducerIds(quotas={"low": 0.001, "high": 1_000_000, "p1": 0.5})
-FEW_LONG_WINDOWS = ProducerIds(
+KIP_936 = ProducerIdsSection(quotas={"low": 0.001, "high": 1_000_000, "p1": 0.5})
+FEW_LONG_WINDOWS = ProducerIdsSection(
     num_windows=3, window_ms=2_000, filter_window_ms=4_000, filter_items=5, quotas={"p1": 0.125}
 )
-ONE_WINDOW = ProducerIds(num_windows=1, filter_window_ms=1_000, default_quota_per_s=2.5)
+ONE_WINDOW = ProducerIdsSection(num_windows=1, filter_window_ms=1_000, default_quota_per_s=2.5)
 Key = tuple[str, int, str, str]
 Sighting = tuple[Key, int, int]
 
@@ -64,7 +64,9 @@ def by_key(seen: list[Sighting]) -> dict[Key, list[tuple[int, int]]]:
     return {key: sorted(events) for key, events in grouped.items()}
 
 
-def expected(seen: list[Sighting], conf: ProducerIds) -> dict[tuple[Key, int], dict[str, Any]]:
+def expected(
+    seen: list[Sighting], conf: ProducerIdsSection
+) -> dict[tuple[Key, int], dict[str, Any]]:
     """What the rules say, one event after the other."""
     return {
         (key, second - START_MS // 1_000): row
@@ -74,7 +76,7 @@ def expected(seen: list[Sighting], conf: ProducerIds) -> dict[tuple[Key, int], d
 
 
 def seconds_of(
-    principal: str, events: list[tuple[int, int]], conf: ProducerIds
+    principal: str, events: list[tuple[int, int]], conf: ProducerIdsSection
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     seen, new, new_exact = (defaultdict[int, int](int) for _ in range(3))
     flags = zip(events, filtered(events, conf), exact(events, conf), strict=True)
@@ -112,14 +114,14 @@ def seconds_of(
         )
 
 
-def filtered(events: list[tuple[int, int]], conf: ProducerIds) -> list[bool]:
+def filtered(events: list[tuple[int, int]], conf: ProducerIdsSection) -> list[bool]:
     rule = TimedBloomFilter(
         conf.filter_items, conf.filter_false_positive_rate, conf.filter_window_ms
     )
     return [rule.first_sighting(producer_id, time_ms) for time_ms, producer_id in events]
 
 
-def exact(events: list[tuple[int, int]], conf: ProducerIds) -> Iterator[bool]:
+def exact(events: list[tuple[int, int]], conf: ProducerIdsSection) -> Iterator[bool]:
     """Sets in place of filters: this window's ids, and in its first half those of the last one."""
     ids = defaultdict[int, set[int]](set)
     for time_ms, producer_id in events:
@@ -167,9 +169,9 @@ EDGES = [
         pytest.param(ONE_WINDOW, id="1 window, filters of a second"),
     ],
 )
-def test_sql_says_what_the_rules_say(spark: SparkSession, conf: ProducerIds) -> None:
+def test_sql_says_what_the_rules_say(spark: SparkSession, conf: ProducerIdsSection) -> None:
     seen = made_up(conf.num_windows, conf.filter_window_ms) + EDGES
-    got = rows_of(producer_id_rates.rates(Known(as_frame(spark, seen)), conf=conf))
+    got = rows_of(producer_id_rates.rates(RuleInputs(as_frame(spark, seen)), conf=conf))
     rules = expected(seen, conf)
     assert got.keys() == rules.keys()
     differing = []
@@ -193,7 +195,7 @@ def test_sql_says_what_the_rules_say(spark: SparkSession, conf: ProducerIds) -> 
 def test_columns_and_units(spark: SparkSession) -> None:
     """A burst by hand: quota 0.5 per s saves up 5.5; 9 ids leave -3.5, and 7 s to wait."""
     seen = sightings("p1", [(250, n) for n in range(9)] + [(999, 0)])
-    frame = producer_id_rates.rates(Known(as_frame(spark, seen)), conf=KIP_936)
+    frame = producer_id_rates.rates(RuleInputs(as_frame(spark, seen)), conf=KIP_936)
     assert frame.columns == PRODUCER_ID_RATES.column_names
     rows = rows_of(frame)
     key = ("c", 1, "User:p1", "allocation")
@@ -230,7 +232,11 @@ def test_what_counts_as_a_sighting(spark: SparkSession) -> None:
         REQUEST | {"principal": None},
     ]
     table = pa.Table.from_pylist(counted + ignored, schema=REQUESTS.arrow)
-    rows = producer_id_rates.result(ProducerIds()).relevant(spark.createDataFrame(table)).collect()
+    rows = (
+        producer_id_rates.result(ProducerIdsSection())
+        .relevant_facts(spark.createDataFrame(table))
+        .collect()
+    )
     assert sorted(row["producer_id"] for row in rows) == [0, 5, 2**62]
     assert {row["event_ms"] for row in rows} == {START_MS + 7}
     assert {row["kind"] for row in rows} == {"allocation"}
@@ -244,4 +250,4 @@ def test_the_driver_is_told_how_far_the_rule_remembers() -> None:
 @pytest.mark.parametrize("quota", [0.0004, 1_000_001.0])
 def test_a_quota_that_tokens_cannot_count_is_refused(quota: float) -> None:
     with pytest.raises(ConfigError, match=f"quota of alice is {quota}.* 0.001 and 1000000"):
-        producer_id_rates.result(ProducerIds(quotas={"alice": quota}))
+        producer_id_rates.result(ProducerIdsSection(quotas={"alice": quota}))

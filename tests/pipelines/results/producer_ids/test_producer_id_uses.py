@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import ProducerIds
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.config import ProducerIdsSection
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.producer_ids import producer_id_activations, producer_id_uses
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES, PRODUCER_ID_USES
@@ -56,8 +56,8 @@ FACTS = [
 
 @pytest.mark.spark
 def test_uses_are_counted_by_minute_client_and_id(spark: SparkSession) -> None:
-    facts = producer_id_uses.result().relevant(frame(spark, REQUESTS, FACTS))
-    used = producer_id_uses.uses(Known(facts))
+    facts = producer_id_uses.result().relevant_facts(frame(spark, REQUESTS, FACTS))
+    used = producer_id_uses.uses(RuleInputs(facts))
     assert used.columns == PRODUCER_ID_USES.column_names
     told = ("requests", "allocations", "produce_requests", "producer_epoch")
     got = {
@@ -116,14 +116,14 @@ def test_an_activation_is_the_first_snapshot_that_holds_an_id(spark: SparkSessio
             (3, "User:liar", 0),
         ]
     ]
-    known = Known(
+    known = RuleInputs(
         facts=frame(spark, ACTIVE, snapshots),
-        context={
+        lookups={
             ACTIVE.name: frame(spark, ACTIVE, snapshots),
             PRODUCER_ID_USES.name: frame(spark, PRODUCER_ID_USES, owners),
         },
     )
-    conf = ProducerIds(quotas={"alice": 0.02})
+    conf = ProducerIdsSection(quotas={"alice": 0.02})
     rows = producer_id_activations.activations(known, conf=conf)
     assert rows.columns == PRODUCER_ID_RATES.column_names
     got = sorted(

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.config import Quotas
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED
@@ -67,13 +67,13 @@ def frame(spark: SparkSession, name: str, rows: list[Row]) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=TABLES[name].arrow))
 
 
-def known(spark: SparkSession, facts: list[Row], context: Context) -> Known:
+def known(spark: SparkSession, facts: list[Row], context: Context) -> RuleInputs:
     """All that the rule reads; tables not given are empty."""
-    seen = quota_usage.result(Quotas()).relevant(frame(spark, "requests", facts))
-    return Known(seen, context={n: frame(spark, n, context.get(n, [])) for n in CONTEXT})
+    seen = quota_usage.result(QuotasSection()).relevant_facts(frame(spark, "requests", facts))
+    return RuleInputs(seen, lookups={n: frame(spark, n, context.get(n, [])) for n in CONTEXT})
 
 
-CONTEXT = [context.table.name for context in quota_usage.result(Quotas()).context]
+CONTEXT = [context.table.name for context in quota_usage.result(QuotasSection()).lookups]
 
 
 # Clusters, and how many of the most specific levels nobody set a quota on.

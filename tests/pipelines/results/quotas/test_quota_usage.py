@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.config import Quotas
+from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
-from quotaflow.udfs.rules.quota import Entity, Limit, effective
+from quotaflow.udfs.rules.quota import EffectiveQuota, QuotaEntity, effective
 
 from .quota_rows import (
     APIS,
@@ -32,7 +32,7 @@ from .quota_rows import (
 
 
 def computed(spark: SparkSession, facts: list[Row], context: Context) -> list[Row]:
-    frame = quota_usage.usage(known(spark, facts, context), conf=Quotas())
+    frame = quota_usage.usage(known(spark, facts, context), conf=QuotasSection())
     assert frame.columns == QUOTA_USAGE.column_names
     rows = [
         row.asDict() | {"event_time": row["event_time"].astimezone(UTC)} for row in frame.collect()
@@ -58,13 +58,13 @@ class Standing:
 
     def limit(
         self, cluster_id: str, quota_type: str, user: str, client_id: str, time: datetime
-    ) -> Limit | None:
-        quotas = dict[Entity, float]()
+    ) -> EffectiveQuota | None:
+        quotas = dict[QuotaEntity, float]()
         for row in sorted(self.rows, key=lambda row: row["event_time"]):
             is_of = (row["cluster_id"], row["config_key"]) == (cluster_id, quota_type)
             if is_of and (row["set_at"] or row["event_time"]) < time:
                 names = ("user", "is_default_user", "client_id", "is_default_client_id")
-                entity = Entity(**{name: row[name] for name in names})
+                entity = QuotaEntity(**{name: row[name] for name in names})
                 quotas.pop(entity, None)
                 if not row["is_removed"]:
                     quotas[entity] = row["quota"]
@@ -339,5 +339,5 @@ def test_what_counts_against_client_quotas(of_case: dict[str, list[Row]]) -> Non
 
 
 def test_the_driver_is_told_the_window() -> None:
-    result = quota_usage.result(Quotas(num_windows=3, window_ms=2_000))
+    result = quota_usage.result(QuotasSection(num_windows=3, window_ms=2_000))
     assert (result.bucket_s, result.lookback_s) == (6, 6)

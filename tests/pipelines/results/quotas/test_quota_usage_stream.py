@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import Quotas
-from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -26,12 +26,12 @@ def content(rows: DataFrame) -> list[tuple[Any, ...]]:
 @pytest.mark.faults
 @pytest.mark.spark
 def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> None:
-    dice, result = random.Random(11), quota_usage.result(Quotas())
+    dice, result = random.Random(11), quota_usage.result(QuotasSection())
     facts, quotas = made_up_requests(dice)[:900], made_up_quotas(dice)
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     made = ["requests", "pipeline_progress", "quota_usage", *CONTEXT]
     warehouse.ensure(spark, [TABLES[name] for name in made])
-    keeper = Keeper((result,), config.Conf())
+    keeper = ResultMaintainer((result,), config.Conf())
 
     def keep(facts: DataFrame, batch: Batch) -> None:
         keeper.write(keeper.arrivals(facts), batch)
@@ -48,6 +48,6 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
     put("client_quotas", [row for row in quotas if row["event_time"] > at(20)])
     keep(put("requests", facts[600:]), Batch(warehouse, "job", "query", 1))
     kept = warehouse.read(spark, "quota_usage").select(QUOTA_USAGE.column_names)
-    whole = quota_usage.usage(known(spark, facts, {"client_quotas": quotas}), conf=Quotas())
+    whole = quota_usage.usage(known(spark, facts, {"client_quotas": quotas}), conf=QuotasSection())
     assert content(kept) == content(whole)
     assert kept.where("quota IS NOT NULL").count() > 100

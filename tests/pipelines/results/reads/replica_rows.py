@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results.reads import preferred_replicas
 
 Row = dict[str, Any]
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 BEFORE = -600
-CONTEXT = [context.table.name for context in preferred_replicas.result({}).context]
+CONTEXT = [context.table.name for context in preferred_replicas.result({}).lookups]
 RACKS = {"10.2.0.0/16": "az-b"}
 
 
@@ -79,10 +79,10 @@ def rows_by_case(
         facts += [row | {"cluster_id": case} for row in fetches]
         for name, rows in snapshots.items():
             context[name] += [row | {"cluster_id": case} for row in rows]
-    looked_up = [one.table for one in result.context]
-    known = Known(
-        result.relevant(frame(spark, result.facts.arrow, facts)),
-        context={one.name: frame(spark, one.arrow, context[one.name]) for one in looked_up},
+    looked_up = [one.table for one in result.lookups]
+    known = RuleInputs(
+        result.relevant_facts(frame(spark, result.facts.arrow, facts)),
+        lookups={one.name: frame(spark, one.arrow, context[one.name]) for one in looked_up},
     )
     computed = result.compute(known)
     assert computed.columns == result.table.column_names

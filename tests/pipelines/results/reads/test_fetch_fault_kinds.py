@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.results.reads.fetch_fault_kinds import with_bounds, with_fault
 from quotaflow.udfs.rules import fetch_fault as rule
-from quotaflow.udfs.rules.fetch_fault import Answer, Told
+from quotaflow.udfs.rules.fetch_fault import FetchAnswer, ReplicaOffsets
 
 SCHEMA = (
     "n INT, told ARRAY<STRUCT<broker_id: INT, is_before: BOOLEAN, is_leader: BOOLEAN, "
@@ -48,14 +48,14 @@ def grown(end: int | None, dice: random.Random) -> tuple[int | None, int | None]
     return (None, None) if end is None else (end, end + dice.choice([0, 0, 5]))
 
 
-def told_of(row: dict[str, Any]) -> dict[int, Told]:
+def told_of(row: dict[str, Any]) -> dict[int, ReplicaOffsets]:
     """What a row tells, as the rule takes it."""
     found = {}
     for broker_id in {each["broker_id"] for each in row["told"] or ()}:
         own = [each for each in row["told"] if each["broker_id"] == broker_id]
         before = [each for each in own if each["is_before"]]
         within = [each for each in own if not each["is_before"]]
-        found[broker_id] = Told(
+        found[broker_id] = ReplicaOffsets(
             most(own, "log_start_offset"),
             most(before, "greatest_end"),
             min((e["least_end"] for e in within if e["least_end"] is not None), default=None),
@@ -80,13 +80,16 @@ def test_sql_says_what_the_rule_says(spark: SparkSession) -> None:
         of = told_of(row)
         leader_id = rule.leader(of, row["leader_in_snapshot"])
         assert got["leader_id"] == leader_id
-        answer = Answer(
+        answer = FetchAnswer(
             row["broker_id"], row["error_code"] or 0, row["fetch_offset"], row["high_watermark"]
         )
         assert got["fault"] == rule.fault(answer, of, leader_id), row
-        held = rule.is_held_by_leader(row["fetch_offset"], of, leader_id)
+        held = rule.leader_has_offset(row["fetch_offset"], of, leader_id)
         assert got["is_held_by_leader"] == held
-        own, leader = of.get(row["broker_id"], Told()), of.get(leader_id or 0, Told())
+        own, leader = (
+            of.get(row["broker_id"], ReplicaOffsets()),
+            of.get(leader_id or 0, ReplicaOffsets()),
+        )
         bounds = (own.log_start_offset, own.end_offset, leader.log_start_offset, leader.end_offset)
         assert bounds == tuple(got[name] for name in BOUNDS)
         counted[got["fault"]] += 1

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.incremental.maintainer import Keeper
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results.reads import fetch_faults, replica_offsets
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -63,10 +63,10 @@ def content(rows: DataFrame, result: Result) -> list[tuple[Any, ...]]:
 def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
     dice = random.Random(392)
     facts = [made_up(dice) for _ in range(400)]
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     made = ["fetches", "pipeline_progress", *CONTEXT, *(r.table.name for r in RESULTS)]
     warehouse.ensure(spark, [TABLES[name] for name in made])
-    keeper = Keeper(RESULTS, config.Conf())
+    keeper = ResultMaintainer(RESULTS, config.Conf())
 
     def keep(facts: DataFrame, batch: Batch) -> None:
         keeper.write(keeper.arrivals(facts), batch)
@@ -84,10 +84,10 @@ def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) ->
         batch = Batch(warehouse, "job", "query", batch_id)
         keep(put("fetches", facts[start : start + 150]), batch)
     for result in RESULTS:
-        names = [context.table.name for context in result.context]
-        known = Known(
-            result.relevant(warehouse.read(spark, "fetches")),
-            context={name: warehouse.read(spark, name) for name in names},
+        names = [context.table.name for context in result.lookups]
+        known = RuleInputs(
+            result.relevant_facts(warehouse.read(spark, "fetches")),
+            lookups={name: warehouse.read(spark, name) for name in names},
         )
         kept = content(warehouse.read(spark, result.table.name), result)
         assert kept == content(result.compute(known), result)

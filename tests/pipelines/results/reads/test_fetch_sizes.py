@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.config import Quotas
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import fetch_sizes
 from quotaflow.schemas.tables.fetch_sizes import LIMITERS
 from quotaflow.schemas.tables.fetches import FETCHES
@@ -87,7 +87,7 @@ def computed(spark: SparkSession, fetches: list[Row]) -> dict[tuple[int, int | N
         "client_quotas": frame(spark, CLIENT_QUOTAS.arrow, QUOTAS),
         "topics": frame(spark, TOPICS_TABLE.arrow, TOPICS),
     }
-    found = fetch_sizes.sizes(Known(facts, context=context), conf=Quotas()).collect()
+    found = fetch_sizes.sizes(RuleInputs(facts, lookups=context), conf=QuotasSection()).collect()
     rows = {(row["broker_id"], row["replica_id"]): row.asDict(recursive=True) for row in found}
     assert len(rows) == len(found)
     return rows

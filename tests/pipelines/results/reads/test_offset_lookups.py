@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import offset_lookups
 from quotaflow.schemas.tables.read_faults import OFFSET_LOOKUPS
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -102,7 +102,7 @@ def test_what_was_looked_up(spark: SparkSession, golden: Path) -> None:
     real = [request(120, LIST, json.dumps(line)) for line in told]
     content = pa.Table.from_pylist([*FACTS, *real], schema=REQUESTS.arrow)
     found = offset_lookups.lookups(
-        Known(offset_lookups.result().relevant(spark.createDataFrame(content)))
+        RuleInputs(offset_lookups.result().relevant_facts(spark.createDataFrame(content)))
     )
     assert found.columns == OFFSET_LOOKUPS.column_names
     rows = found.collect()

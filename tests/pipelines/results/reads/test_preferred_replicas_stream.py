@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.incremental.maintainer import Keeper
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import preferred_replicas
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -85,10 +85,10 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
     dice, result = random.Random(392), preferred_replicas.result(RACKS)
     facts, snapshots = made_up_fetches(dice), made_up_snapshots(dice)
     assert [len(facts), *(len(rows) for rows in snapshots.values())] == [600, 30, 5, 5, 5]
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     made = ["fetches", "pipeline_progress", result.table.name, *CONTEXT]
     warehouse.ensure(spark, [TABLES[name] for name in made])
-    keeper = Keeper((result,), config.Conf())
+    keeper = ResultMaintainer((result,), config.Conf())
 
     def keep(facts: DataFrame, batch: Batch) -> None:
         keeper.write(keeper.arrivals(facts), batch)
@@ -112,9 +112,9 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
     snapshot(150, 230, 300)
     keep(put("fetches", facts[500:]), Batch(warehouse, "job", "query", 2))
     kept = warehouse.read(spark, result.table.name).select(result.table.column_names)
-    known = Known(
-        result.relevant(warehouse.read(spark, "fetches")),
-        context={name: warehouse.read(spark, name) for name in CONTEXT},
+    known = RuleInputs(
+        result.relevant_facts(warehouse.read(spark, "fetches")),
+        lookups={name: warehouse.read(spark, name) for name in CONTEXT},
     )
     whole = result.compute(known)
     assert content(kept) == content(whole)

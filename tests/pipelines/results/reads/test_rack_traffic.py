@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import rack_traffic
 from quotaflow.schemas.tables.requests import REQUESTS as REQUESTS_TABLE
 from quotaflow.schemas.tables.topology import BROKERS as BROKERS_TABLE
@@ -61,10 +61,10 @@ EXPECTED = [
 
 @pytest.mark.spark
 def test_bytes_between_racks(spark: SparkSession) -> None:
-    facts = rack_traffic.result(RACKS).relevant(frame(spark, REQUESTS_TABLE.arrow, REQUESTS))
+    facts = rack_traffic.result(RACKS).relevant_facts(frame(spark, REQUESTS_TABLE.arrow, REQUESTS))
     brokers = [row | {"cluster_id": "c"} for row in BROKERS]
     context = {"brokers": frame(spark, BROKERS_TABLE.arrow, brokers)}
-    rows = rack_traffic.between_racks(Known(facts, context=context)).collect()
+    rows = rack_traffic.between_racks(RuleInputs(facts, lookups=context)).collect()
     found = ("client_rack", "is_rack_inferred", "broker_id", "requests", "bytes")
     got = [
         (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import replica_offsets
 from quotaflow.schemas.tables.fetches import FETCHES
 from quotaflow.schemas.tables.read_faults import REPLICA_OFFSETS
@@ -62,7 +62,9 @@ def test_where_replicas_stood(spark: SparkSession) -> None:
     cluster: dict[str, Any] = {"cluster_id": "c"}
     topic = seen(BEFORE, topic_id="id1", topic="orders") | cluster
     facts = frame(spark, FETCHES.arrow, [row | cluster for row in FACTS])
-    known = Known(result.relevant(facts), context={"topics": frame(spark, TOPICS.arrow, [topic])})
+    known = RuleInputs(
+        result.relevant_facts(facts), lookups={"topics": frame(spark, TOPICS.arrow, [topic])}
+    )
     stood = result.compute(known)
     assert stood.columns == result.table.column_names
     rows = {}

@@ -6,7 +6,7 @@ from datetime import UTC
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.replication import reassignment_changes
 from quotaflow.pipelines.results.replication.moving_partitions import moving
 
@@ -71,8 +71,8 @@ def test_a_move_ends_when_somebody_tells(spark: SparkSession) -> None:
     requests = [row | {"cluster_id": name} for name, case in CASES.items() for row in case[0]]
     saw = [row | {"cluster_id": name} for name, case in CASES.items() for row in case[1]]
     result = reassignment_changes.result()
-    facts = result.relevant(frame(spark, "requests", requests))
-    told = result.compute(Known(facts))
+    facts = result.relevant_facts(frame(spark, "requests", requests))
+    told = result.compute(RuleInputs(facts))
     names = spark.createDataFrame(
         [(name, "orders", "id1") for name in CASES],
         "cluster_id string, topic string, topic_id string",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.incremental.result import Known
+from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.replication import reassignment_changes, replica_lag
 from quotaflow.schemas.tables.fetches import FETCHES as FETCHES_TABLE
 from quotaflow.schemas.tables.reassignments import REASSIGNMENT_CHANGES, REPLICA_LAG
@@ -91,8 +91,8 @@ CHANGES = {
 
 @pytest.mark.spark
 def test_what_was_asked_of_replicas_is_read_from_bodies(spark: SparkSession) -> None:
-    facts = reassignment_changes.result().relevant(frame(spark, REQUESTS.arrow, LINES))
-    told = reassignment_changes.changes(Known(facts))
+    facts = reassignment_changes.result().relevant_facts(frame(spark, REQUESTS.arrow, LINES))
+    told = reassignment_changes.changes(RuleInputs(facts))
     assert told.columns == REASSIGNMENT_CHANGES.column_names
     names = ("change", "topic_id", "topic", "partition", "replica_id", "place", "error_code")
     rows = told.collect()
@@ -124,8 +124,8 @@ FETCHES = [
 
 @pytest.mark.spark
 def test_followers_that_are_behind_tell_how_far(spark: SparkSession) -> None:
-    facts = replica_lag.result().relevant(frame(spark, FETCHES_TABLE.arrow, FETCHES))
-    told = replica_lag.lags(Known(facts))
+    facts = replica_lag.result().relevant_facts(frame(spark, FETCHES_TABLE.arrow, FETCHES))
+    told = replica_lag.lags(RuleInputs(facts))
     assert told.columns == REPLICA_LAG.column_names
     first, last = (row.asDict() for row in told.orderBy("event_time").collect())
     names = ("fetches", "bytes", "first_offset", "last_offset", "high_watermark", "lag", "max_lag")
@@ -141,6 +141,6 @@ def test_who_says_to_be_a_follower_and_asks_from_before_all_offsets_has_no_lag(
     spark: SparkSession,
 ) -> None:
     asked = [follower(1, -(2**63), 500, 0)]
-    facts = replica_lag.result().relevant(frame(spark, FETCHES_TABLE.arrow, asked))
-    (row,) = replica_lag.lags(Known(facts)).collect()
+    facts = replica_lag.result().relevant_facts(frame(spark, FETCHES_TABLE.arrow, asked))
+    (row,) = replica_lag.lags(RuleInputs(facts)).collect()
     assert (row["fetches"], row["lag"], row["max_lag"]) == (1, None, None)

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.incremental.maintainer import Keeper
+from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -104,10 +104,10 @@ def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) ->
         name: [row | {"cluster_id": "c"} for row in rows]
         for name, rows in made_up_snapshots(dice).items()
     }
-    warehouse = Warehouse(config.Warehouse(path=str(tmp_path)))
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     made = ["requests", "pipeline_progress", *(of.table.name for of in IN_ORDER), *SNAPSHOTS]
     warehouse.ensure(spark, [TABLES[name] for name in made])
-    keeper = Keeper(IN_ORDER, config.Conf())
+    keeper = ResultMaintainer(IN_ORDER, config.Conf())
 
     def keep(facts: DataFrame, batch: Batch) -> None:
         keeper.write(keeper.arrivals(facts), batch)

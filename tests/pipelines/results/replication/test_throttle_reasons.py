@@ -49,8 +49,8 @@ def test_sql_says_what_the_rule_says(spark: SparkSession) -> None:
     for row in with_state(spark.createDataFrame(asked, SCHEMA)).collect():
         of = dict(asked[row["n"]])
         of.pop("n")
-        said = rule.State(row["is_effective"], row["is_biting"], row["reason"])
-        assert said == rule.state(rule.Replication(**of)), of
+        said = rule.ThrottleState(row["is_effective"], row["is_biting"], row["reason"])
+        assert said == rule.state(rule.ReplicationSide(**of)), of
         told[said.reason] += 1
     assert len(told) == 16
     assert min(told.values()) > 10

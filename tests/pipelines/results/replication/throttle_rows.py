@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.incremental.result import Known, Result
+from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results import config_alterations, topic_names
 from quotaflow.pipelines.results.replication import (
     reassignment_changes,
@@ -150,5 +150,5 @@ def computed(
 
 
 def _compute(result: Result, facts: DataFrame, known: dict[str, DataFrame]) -> DataFrame:
-    context = {of.table.name: known[of.table.name] for of in result.context}
-    return result.compute(Known(result.relevant(facts), context=context))
+    context = {of.table.name: known[of.table.name] for of in result.lookups}
+    return result.compute(RuleInputs(result.relevant_facts(facts), lookups=context))
