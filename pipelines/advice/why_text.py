@@ -70,8 +70,8 @@ def _throttled(limited: ClientLimit) -> Iterator[str]:
     cause = f"most likely by its {by}" if by else "by a quota no snapshot knows of"
     yield (
         f"{_client_text(row)}: {row['all_throttled_requests']} of {row['all_requests']} requests "
-        f"charged to {row['quota_type']} were throttled, {row['all_throttle_time_ms']:,.0f} ms in all, "
-        f"{cause}."
+        f"charged to {row['quota_type']} were throttled, "
+        f"{row['all_throttle_time_ms']:,.0f} ms in all, {cause}."
     )
 
 

@@ -88,7 +88,8 @@ def summaries(sources: list[ThrottledSource]) -> Iterator[str]:
         innocent = throttled - {who.source for who in rows if not who.outcome.is_innocent}
         yield (
             f"{principal}: {ids} new ids would have waited {waited_s:.1f} s in all, of "
-            f"{len(throttled)} sources; {len(innocent)} of them would not have been throttled alone"
+            f"{len(throttled)} sources, {len(innocent)} of which would not have been throttled "
+            "alone"
         )
 
 

@@ -162,8 +162,8 @@ class Rebuild:
     def _stay(self, name: str, gone: TimeRange, time: str, facts: Table) -> None:
         rows = self.warehouse.read(self.spark, name).where(gone.condition(time)).count()
         self.report(
-            f"{name}: {rows} rows of {range_text(gone)} stay as they are, their {facts.name} are gone"
-            " (--yes replaces them by what follows from those that are left)"
+            f"{name}: {rows} rows of {range_text(gone)} stay as they are, their {facts.name} are "
+            "gone (--yes replaces them by what follows from those that are left)"
         )
 
 

@@ -97,8 +97,8 @@ def _problems(
 ) -> Iterator[str]:
     yield from _silence(told, now, of.max_silence_s)
     if behind_s is not None and behind_s > of.max_behind_s:
-        bound = duration_text(of.max_behind_s)
-        yield f"what came {duration_text(behind_s)} ago is not read yet (bound: {bound})"
+        behind, most = duration_text(behind_s), duration_text(of.max_behind_s)
+        yield f"what came {behind} ago is not read yet (bound: {most})"
     if told.unread is not None and told.unread.is_cut:
         yield "its table's log was cleaned before it was read: rows are missing, rebuild"
     rows = told.row.get("rows_in") or 0
