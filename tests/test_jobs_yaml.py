@@ -203,7 +203,7 @@ def test_every_task_calls_a_command_with_options_it_has(name: str) -> None:
         commands.commands[command].make_context(command, list(words))
 
 
-@pytest.mark.parametrize("given", ["--json", "--set=plan.most_share=1", "--", ""])
+@pytest.mark.parametrize("given", ["--json", "--set=plan.max_entity_share=1", "--", ""])
 def test_what_is_applied_is_named_by_its_parameter_whatever_that_is(given: str) -> None:
     commands: Any = typer.main.get_command(app())
     (task,) = DEFINED["quotaflow_apply"]["tasks"]

@@ -96,7 +96,8 @@ def restore(
     The guards of a plan hold here too, for only the table config_changes says what stood before: a
     value out of bounds, an excluded principal or the default of all users is refused, and told with
     the line that does it by hand. One run changes as many entities as one plan may
-    (plan.most_share, plan.fewest); the others wait for the next runs. --all lifts that limit alone.
+    (plan.max_entity_share, plan.min_entities); the others wait for the next runs. --all lifts
+    that limit alone.
 
     Example: quotaflow restore --yes
 
@@ -173,7 +174,7 @@ def _note_steps(found: "RestorePlan") -> None:
     if found.postponed:
         output.note(
             f"{_configs(len(found.postponed))} to be given back by the next runs, so many at once "
-            "as plan.most_share and plan.fewest allow; --all gives back all at once."
+            "as plan.max_entity_share and plan.min_entities allow; --all gives back all at once."
         )
 
 

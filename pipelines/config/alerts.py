@@ -16,10 +16,10 @@ class AlertRule(Section):
     """When readings of clients' metrics are an alert (KIP-714).
 
     `metric` is a name, * standing for any text; `labels` are attributes the point must have. One of
-    `above` and `below` is the bound, in the metric's unit: past it for longer than `hold_s` opens
+    `above` and `below` is the bound, in the metric's unit: past it for longer than `for_s` opens
     an alert, past `clear` closes it (a tenth back from the bound where none is given), and so does
     silence of `stale_s`. While it is open, desired_configs ask the client for what starts with
-    `ask_metrics` every `ask_interval_s`; an empty list asks for nothing.
+    `subscribe_metrics` every `subscribe_interval_s`; an empty list asks for nothing.
     """
 
     name: Annotated[
@@ -35,7 +35,7 @@ class AlertRule(Section):
     subscribe_metrics: list[str] | None = None
     subscribe_interval_s: Annotated[int, Field(ge=1, le=300)] = 10
 
-    @field_validator("ask_metrics")
+    @field_validator("subscribe_metrics")
     @classmethod
     def _prefixes(cls, metrics: list[str] | None) -> list[str] | None:
         wrong = [name for name in metrics or [] if not re.fullmatch(r"[\w.-]+", name)]
@@ -47,7 +47,7 @@ class AlertRule(Section):
 
     @property
     def subscribed_prefixes(self) -> list[str]:
-        """Prefixes an open alert asks for: without ask_metrics all of the metric's own kind."""
+        """Metric prefixes of an open alert; without subscribe_metrics all of the metric's kind."""
         if self.subscribe_metrics is not None:
             return self.subscribe_metrics
         parts = self.metric.partition("*")[0].split(".")
@@ -83,7 +83,7 @@ class Webhook(Section):
 
     url: Annotated[str, matches("(env|secret):.+", "write env:NAME or secret:scope/key")]
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 10.0
-    tries: Annotated[int, Field(ge=1, le=10)] = 3
+    max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
     max_events: Annotated[int, Field(ge=1, le=1_000)] = 20
     max_age_s: Positive = 86_400
 

@@ -67,6 +67,24 @@ _REMOVED = {
     ),
 }
 """Keys that earlier releases had: why they are gone, and what to do instead."""
+_RENAMED = {
+    "plan.asked_for_s": "violation_lookback_s",
+    "plan.most_share": "max_entity_share",
+    "plan.fewest": "min_entities",
+    "plan.most_step": "max_step_factor",
+    "plan.hold_s": "cooldown_s",
+    "replication.most_step": "max_step_factor",
+    "replication.hold_s": "cooldown_s",
+    "replication.left_over_s": "stale_throttle_s",
+    "replication.p99_rise": "p99_rise_factor",
+    "replication.clean_up_principals": "cleanup_principals",
+    "alerts.rules.hold_s": "for_s",
+    "alerts.rules.ask_metrics": "subscribe_metrics",
+    "alerts.rules.ask_interval_s": "subscribe_interval_s",
+    "alerts.webhook.most": "max_events",
+    "alerts.webhook.tries": "max_attempts",
+}
+"""Keys that earlier releases had -> their name in the same section now."""
 
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
@@ -78,6 +96,9 @@ def _problem(item: Any, model: type[BaseModel]) -> str:
     where = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden" and where in _REMOVED:
         return f"{where}: {_REMOVED[where]}"
+    key = ".".join(part for part in item["loc"] if isinstance(part, str))
+    if item["type"] == "extra_forbidden" and key in _RENAMED:
+        return f"{where} has another name: write {_RENAMED[key]}"
     if item["type"] == "extra_forbidden":
         return f"unknown key {where}{_nearest_key(item['loc'], model)}"
     said = str(item["msg"].removeprefix("Value error, ")) + _nearest_value(item)

@@ -23,19 +23,22 @@ Manager = Literal[
 
 
 class PlanSection(Section):
-    """What a plan never touches, and how much it may do.
+    """What a plan never changes, and how much it may change.
 
-    `excluded_principals` as Kafka prints them, such as User:broker; the login of this conf is left
-    out too. Who was over its producer-id quota in the last `asked_for_s` is planned to be held, and
-    alerts ask for at most `max_subscriptions` at once. What is written holds for `lease_s`
-    unless it is renewed. A quota is changed where it differs by `hysteresis` (0.1: a tenth) or
-    more, at most `most_step` times up or down, and not before `hold_s` after the last time. One
-    plan, or restore, changes at most `most_share` of all users, brokers or topics at once, and
-    always `fewest`. Exclusions and `most_step` down bound a restore too. What stands on a request
-    log, results, telemetry or a snapshot older than `max_input_age_s` is not planned, nor what
-    programs manage that are none of `tolerated_managers`. A frozen plan may be applied for
-    `max_plan_age_s`. While `stop_file` exists (STOP beside the tables where conf names none)
-    nothing is written to the cluster.
+    `excluded_principals` are written as Kafka prints them, such as User:broker; the login of this
+    conf is excluded too. A breach of a producer-id quota counts for `violation_lookback_s`. Open
+    alerts get at most `max_subscriptions` subscriptions. A written value stays for `lease_s` unless
+    a plan renews it.
+
+    A quota changes when it differs by `hysteresis` (0.1: a tenth) or more, by `max_step_factor` up
+    or down at most, and `cooldown_s` after its last change at the earliest. One plan or restore
+    changes at most `max_entity_share` of all users, brokers or topics, and `min_entities` in any
+    case. Exclusions and `max_step_factor` (downwards) limit a restore too.
+
+    A row is blocked when its request log, results, telemetry or snapshot are older than
+    `max_input_age_s`, or when a program that is not one of `tolerated_managers` manages the entity.
+    A frozen plan can be applied for `max_plan_age_s`. While `stop_file` exists (STOP beside the
+    tables if conf names none), nothing is written to the cluster.
     """
 
     excluded_principals: list[Principal] = Field(

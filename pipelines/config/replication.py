@@ -14,15 +14,16 @@ _Node = Annotated[int, Field(ge=0, strict=False)]
 class ReplicationSection(Section):
     """Capacity of brokers in bytes/s and direction, and how near a throttle may go to it.
 
-    `brokers` are those whose capacity differs. Without one, a broker is taken to carry the most it
-    ever did in a minute. `share` of what is left is used; a rate that is less than `hysteresis` off
-    is kept, none is more than `most_step` times the one before, or changed within `hold_s`.
-    `network_bytes_per_s` is what the network between all brokers carries, where it is known. A list
-    or rate is left over when nothing it holds was moved or behind for `left_over_s`.
+    `brokers` are those whose capacity differs. Without a capacity, a broker counts as able to carry
+    the most it ever carried in a minute. A rate is `share` of what is left. It stays where the new
+    one is less than `hysteresis` off, changes by `max_step_factor` at most, and not again within
+    `cooldown_s`. `network_bytes_per_s` is what the network between all brokers carries, if known. A
+    list or rate is stale when nothing in it moved or was behind for `stale_throttle_s`.
 
-    Clients suffer while the p99 of their requests is past `produce_p99_ms` or `fetch_p99_ms` and
-    `p99_rise` times what is usual. With `manage` a plan asks for rates where lists stand, each for
-    `lease_s`; it takes back what `clean_up_principals` (as Kafka prints them) left over.
+    Clients are degraded while the p99 of their requests is above `produce_p99_ms` or
+    `fetch_p99_ms` and above `p99_rise_factor` times the usual. With `manage` a plan sets rates where
+    lists are set, each for `lease_s`. It removes stale entries that `cleanup_principals` (as Kafka
+    prints them) set.
     """
 
     capacity_bytes_per_s: PositiveRate | None = None
@@ -38,7 +39,7 @@ class ReplicationSection(Section):
     p99_rise_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 2.0
     manage: bool = False
     lease_s: LeaseSeconds = 3_600
-    clean_up_principals: list[Principal] = Field(default_factory=list)
+    cleanup_principals: list[Principal] = Field(default_factory=list)
 
     @property
     def rate_policy(self) -> RatePolicy:

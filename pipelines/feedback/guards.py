@@ -47,15 +47,15 @@ _ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class PlanPolicy:
-    """What a plan or a restore may not touch, and how much it may do.
+    """What a plan or a restore must not change, and how much it may change.
 
-    `excluded_principals`: by the name Kafka prints. `refused`: configs this cluster was asked to
-    take and refused, with its answer. `harm` says what an entity's rows would do to a live client,
-    None where nothing. `inputs_at`: the newest time that request log, results, telemetry and the
-    last snapshot tell of; `unsound`: table or view that is evidence -> why checks keep a plan from
-    standing on it. `others`: type of entity -> other programs that manage its configs too.
-    `entities`: type of entity -> how many there are; of each type at most `most_share` of them, and
-    `fewest` always, change in one plan or restore.
+    `excluded_principals`: as Kafka prints them. `refused_keys`: configs that this cluster refused
+    when a snapshot asked, with its answer. `harm` returns what an entity's rows would do to a live
+    client, None where nothing. `inputs_at`: the newest time of request log, results, telemetry and
+    snapshot. `failed_checks`: table or view -> why a plan must not use it as evidence.
+    `other_managers`: type of entity -> other programs that manage its configs. `entity_counts`: type
+    of entity -> number of entities. One plan or restore changes at most `max_entity_share` of each
+    type, and `min_entities` in any case.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -158,7 +158,7 @@ def _prior_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
         return None
     return (
         f"{wanted:.15g} is less than {least:.15g}, the least that may follow {before:.15g} at once "
-        f"(plan.most_step is {bounds.max_step_factor:g})"
+        f"(plan.max_step_factor is {bounds.max_step_factor:g})"
     )
 
 
@@ -188,7 +188,8 @@ def within_blast_radius(
                 of_type.append(change.entity)
             kept.append(change)
         else:
-            why = f"at most {most} {change.entity.entity_type}s change at once (plan.most_share)"
+            kind = change.entity.entity_type
+            why = f"at most {most} {kind}s change at once (plan.max_entity_share)"
             held.append(BlockedChange(change.desired, f"{why}: it comes with the next run"))
     return kept, held
 

@@ -163,8 +163,9 @@ def plan_policy_at(settings: Conf, now: datetime) -> PlanPolicy:
 def bounds_to_give_back(settings: Conf) -> PlanPolicy:
     """The bounds of a restore, with how many entities there are.
 
-    Neither the age of inputs nor other programs keep a lease from ending: what we wrote must not
-    stand because somebody else came. Where no table counts entities, only `plan.fewest` go at once.
+    Neither the age of inputs nor other programs keep a lease from ending: what we wrote must end
+    even if somebody else manages the entity now. Where no table counts entities, only
+    `plan.min_entities` change at once.
     """
     own = settings.kafka.cluster_id
     sql = ENTITIES.format(f"cluster_id = {literal(own)}" if own else "true")

@@ -133,7 +133,7 @@ class ResultMaintainer:
                 carried_rows=_carried(result, since, batch, spark),
                 since=since,
                 lookups={name: batch.warehouse.read(spark, name) for name in names},
-                cache=hold,
+                cached=hold,
             )
             rows = result.compute(known).where(within_any(spans, table.time))
             kept = hold(rows)

@@ -38,7 +38,7 @@ class RuleInputs:
     carried_rows: "DataFrame | None" = None
     since: datetime | None = None
     lookups: "Mapping[str, DataFrame]" = field(default_factory=dict)
-    cache: "Callable[[DataFrame], DataFrame]" = lambda frame: frame
+    cached: "Callable[[DataFrame], DataFrame]" = lambda frame: frame
 
 
 @dataclass(frozen=True, slots=True)

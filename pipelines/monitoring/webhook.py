@@ -61,7 +61,7 @@ def receiver(conf: Webhook) -> Receiver:
     url = secrets.look_up(_KEY, conf.url).strip()
     _check(url)
     retries = Retry(
-        total=conf.tries - 1,
+        total=conf.max_attempts - 1,
         redirect=False,
         status_forcelist=_AGAIN,
         allowed_methods=("POST",),

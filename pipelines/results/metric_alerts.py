@@ -29,7 +29,7 @@ def result(conf: AlertsSection) -> Result:
     """The result as the driver takes it.
 
     An open alert is told anew every hour, so what a row needs lies at most that far and one
-    stale_s back, and a breach not yet told no further than its hold_s and stale_s.
+    stale_s back, and a breach not yet told no further than its for_s and stale_s.
     """
     spans_s = [rule.stale_s + max(rule.for_s, _HOUR_S) for rule in conf.rules]
     longest_s = max([2 * _HOUR_S, *spans_s])

@@ -19,18 +19,18 @@ KEYS = (
     "quotas.advice_days",
     "quotas.advised_users",
     "replication.network_bytes_per_s",
-    "replication.left_over_s",
+    "replication.stale_throttle_s",
     "replication.capacity_bytes_per_s",
     "replication.share",
     "replication.hysteresis",
-    "replication.most_step",
-    "replication.hold_s",
+    "replication.max_step_factor",
+    "replication.cooldown_s",
     "replication.produce_p99_ms",
     "replication.fetch_p99_ms",
-    "replication.p99_rise",
+    "replication.p99_rise_factor",
     "replication.manage",
     "replication.lease_s",
-    "plan.asked_for_s",
+    "plan.violation_lookback_s",
 )
 OWN_PRINCIPAL = "own_principal"
 """Whom brokers take this conf's login for, where conf tells that."""
@@ -52,10 +52,10 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
         yield {"setting": OWN_PRINCIPAL, "setting_value": own}
     # A principal may hold any character, so that no list of them could be split again.
     principals = {own: "own"} if own else {}
-    for principal in conf.replication.clean_up_principals:
+    for principal in conf.replication.cleanup_principals:
         principals.setdefault(principal, "conf")
     for principal, source in principals.items():
-        yield {"setting": f"replication.clean_up.{principal}", "setting_value": source}
+        yield {"setting": f"replication.cleanup.{principal}", "setting_value": source}
     for principal, source in conf.excluded_principals.items():
         yield {"setting": f"excluded.{principal}", "setting_value": source}
 

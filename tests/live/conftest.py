@@ -21,7 +21,7 @@ from .drive import Run, drive
 # The default rule takes minutes to open; this one opens while a client has requests answered.
 ALERTS = (
     "alerts.rules=[{name: at-work, metric: org.apache.kafka.*.request.latency.max, above: 0, "
-    "hold_s: 2, stale_s: 5}]"
+    "for_s: 2, stale_s: 5}]"
 )
 # On a machine at its limit mallory is slower, and still far from what anybody else does.
 QUOTA = "producer_ids.default_quota_per_s=0.5"

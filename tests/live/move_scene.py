@@ -30,7 +30,7 @@ RATE = 5_000_000
 """Bytes per second: more than is there, so that the move does not feel it."""
 RECORDS, RECORD_BYTES = 50, 1_000
 MINUTES_LATER = 12
-"""Longer than a throttle may lie about without a move (replication.left_over_s)."""
+"""Longer than a throttle may lie about without a move (replication.stale_throttle_s)."""
 TOLD = ("settings", "configs", "client_quotas")
 """All that a snapshot must tell here: whose left-overs may be removed, and for a plan what is set.
 The rest is in the log."""

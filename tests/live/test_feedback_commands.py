@@ -39,7 +39,7 @@ class Operator:
             "kafka": {"properties": dict(conf.kafka.properties)},
             "warehouse": {"path": str(conf.warehouse.folder)},
             "spark": {"conf": session.SHORT_LIVED},
-            "plan": {"max_input_age_s": 86_400, "hold_s": 0},
+            "plan": {"max_input_age_s": 86_400, "cooldown_s": 0},
         }
         self.file.write_text(yaml.safe_dump(of))
         asked_quotas.fill(conf, cluster.cluster_id, users)
@@ -131,7 +131,7 @@ def test_a_frozen_plan_is_not_applied_where_the_cluster_has_moved(
     [
         (("apply", "nope", "--yes"), 2, "no plan nope was frozen"),
         (("plan", "--json", "--jikkou"), 2, "exclude each other"),
-        (("plan", "--set", "plan.most_step=1"), 2, "plan.most_step"),
+        (("plan", "--set", "plan.max_step_factor=1"), 2, "plan.max_step_factor"),
     ],
 )
 def test_wrong_use_is_one_line(

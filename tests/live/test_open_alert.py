@@ -31,8 +31,8 @@ IDLE, BUSY = "rdk-alerted-idle", "rdk-alerted-busy"
 METRIC = "org.apache.kafka.consumer.coordinator.assigned.partitions"
 STANDING_MS, ASKED_MS = 2_000, 1_000
 RULE = (
-    f"alerts.rules=[{{name: idle, metric: {METRIC}, below: 0.5, clear: 0.5, hold_s: 1, "
-    f"stale_s: 3600, ask_interval_s: {ASKED_MS // 1_000}}}]"
+    f"alerts.rules=[{{name: idle, metric: {METRIC}, below: 0.5, clear: 0.5, for_s: 1, "
+    f"stale_s: 3600, subscribe_interval_s: {ASKED_MS // 1_000}}}]"
 )
 OF_RULE = "rule = 'idle'"
 RESOURCE = "quotaflow-alert-idle"

@@ -38,7 +38,7 @@ CONF: dict[str, Any] = {
     "quotas": {"advised_users": ADVISED},
     "upkeep": {"retention_days": {"requests": 1}},
     "alerts": {"webhook": {"url": "env:HOOK"}},
-    "plan": {"hold_s": 0, "max_input_age_s": 86_400},
+    "plan": {"cooldown_s": 0, "max_input_age_s": 86_400},
 }
 CHANGES_WAITING = 3
 

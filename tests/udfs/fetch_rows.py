@@ -19,7 +19,7 @@ def part(name, offset=None, size=None, end=None, **others):
 
 def request(line, offset, **others):
     """The row of a line that a model of a broker gave, read from this offset."""
-    asked = {one.partition: one for one in line.asked}
+    asked = {one.partition: one for one in line.requested}
     answered = {one.partition: one for one in line.answered}
     named = [*asked, *(key for key in answered if key not in asked)]
     return {

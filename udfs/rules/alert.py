@@ -46,7 +46,7 @@ class ThresholdRule:
             side = "at most" if self.is_above else "at least"
             raise ValueError(f"clear must be {side} the bound {self.bound}, got {self.clear}")
         if self.for_ms < 0:
-            raise ValueError(f"hold_ms must be at least 0, got {self.for_ms}")
+            raise ValueError(f"for_ms must be at least 0, got {self.for_ms}")
         if self.stale_ms < 1:
             raise ValueError(f"stale_ms must be at least 1, got {self.stale_ms}")
 

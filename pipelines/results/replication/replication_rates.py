@@ -40,7 +40,7 @@ def result() -> Result:
 def rates(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table."""
     of = inputs.lookups
-    states = inputs.cache(throttle_configs.histories(of["config_alterations"], of["configs"]))
+    states = inputs.cached(throttle_configs.histories(of["config_alterations"], of["configs"]))
     seconds = (
         replica_fetches.by_second(inputs.facts)
         .where("follower_id IS NOT NULL AND bytes > 0")

@@ -70,8 +70,8 @@ def throttles(inputs: RuleInputs) -> "DataFrame":
     minute = F.date_trunc("minute", "event_time")
     minutes = inputs.facts.select("cluster_id", minute.alias("event_time")).distinct()
     ended = minutes.withColumn("minute_end", F.col("event_time") + _minute())
-    traffic = inputs.cache(pairs(of["replication_traffic"]))
-    states = inputs.cache(throttle_configs.histories(of["config_alterations"], of["configs"]))
+    traffic = inputs.cached(pairs(of["replication_traffic"]))
+    states = inputs.cached(throttle_configs.histories(of["config_alterations"], of["configs"]))
     found = (
         sides(ended, traffic, states, inputs)
         .transform(with_rate, states, of["configs"], "event_time", "minute_end")

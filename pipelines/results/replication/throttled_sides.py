@@ -61,9 +61,9 @@ def sides(
     nobody told.
     """
     of, heard = inputs.lookups, lists(states)
-    named = inputs.cache(listed(minutes, heard))
-    replicas = inputs.cache(_of_entries(named, traffic).unionByName(_of_wildcards(named, traffic)))
-    moves = inputs.cache(_moves(minutes, of))
+    named = inputs.cached(listed(minutes, heard))
+    replicas = inputs.cached(_of_entries(named, traffic).unionByName(_of_wildcards(named, traffic)))
+    moves = inputs.cached(_moves(minutes, of))
     unlisted = _unlisted(moves, traffic, replicas, heard, of["configs"])
     partitions = moves.select(*_PARTITION, F.lit(True).alias("is_moved")).distinct()
     return (

@@ -1,7 +1,7 @@
 -- kind: intermediate
 -- grain: one row per second in which a principal was over its producer-id quota on a broker
 -- description: The seconds over the quota (KIP-936) that a plan can answer: those of the last hour
---   (conf's plan.asked_for_s) of what is known of the cluster, so that a principal that stopped is not
+--   (conf's plan.violation_lookback_s) of what is known of the cluster, so that a principal that stopped is not
 --   limited for ever. Seconds that only a deploy_burst explains are left out, because many clients that
 --   start at once are normal.
 -- columns:
@@ -21,7 +21,7 @@ WITH newest AS (
 asked AS (
     SELECT cluster_id, CAST(setting_value AS DOUBLE) AS asked_for_s
     FROM current_settings
-    WHERE setting = 'plan.asked_for_s'
+    WHERE setting = 'plan.violation_lookback_s'
 ),
 violating AS (
     SELECT rates.*

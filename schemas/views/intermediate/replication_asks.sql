@@ -4,7 +4,7 @@
 --   replication_rate_advice, while replicas are moved or behind; rates and lists that are left over, by
 --   throttle_checks; and lists that lack moved replicas, by throttled_replica_asks. A plan asks for
 --   rates only if conf's replication.manage allows it. Of what is left over it asks only for what this
---   pipeline's own login or one of replication.clean_up_principals set, entry by entry where a list
+--   pipeline's own login or one of replication.cleanup_principals set, entry by entry where a list
 --   also has entries of others. The rows have the columns of desired_configs.
 -- columns:
 --   from throttled_replica_asks: cluster_id
@@ -22,9 +22,9 @@
 --     and changes nothing; false where a person must decide (replication.manage, a malformed list,
 --     settings of others) and for a rate that no list uses
 WITH cleaners AS (
-    SELECT cluster_id, substr(setting, 22) AS principal
+    SELECT cluster_id, substr(setting, 21) AS principal
     FROM current_settings
-    WHERE setting LIKE 'replication.clean_up.%'
+    WHERE setting LIKE 'replication.cleanup.%'
 ),
 sources AS (
     SELECT
@@ -214,7 +214,7 @@ SELECT
             THEN concat(
                 'left over, but set by ',
                 coalesce(substr(set_by, 1, 100), 'somebody before the request log began'),
-                ', who is not in replication.clean_up_principals of conf'
+                ', who is not in replication.cleanup_principals of conf'
             )
         WHEN rate_source = 'dynamic_default'
             THEN 'left over as the default of all brokers, which no plan touches'
@@ -246,7 +246,7 @@ SELECT
             THEN concat(
                 'left over, but set by ',
                 coalesce(substr(set_by_other, 1, 100), 'somebody before the request log began'),
-                ', who is not in replication.clean_up_principals of conf'
+                ', who is not in replication.cleanup_principals of conf'
             )
     END AS withheld,
     CAST(NULL AS BIGINT) AS valid_s,

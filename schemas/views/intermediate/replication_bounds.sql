@@ -38,15 +38,15 @@ SELECT
         AS share,
     coalesce(max(CASE WHEN name = 'replication.hysteresis' THEN CAST(value AS DOUBLE) END), 0.1e0)
         AS hysteresis,
-    coalesce(max(CASE WHEN name = 'replication.most_step' THEN CAST(value AS DOUBLE) END), 2e0)
+    coalesce(max(CASE WHEN name = 'replication.max_step_factor' THEN CAST(value AS DOUBLE) END), 2e0)
         AS most_step,
-    coalesce(max(CASE WHEN name = 'replication.hold_s' THEN CAST(value AS DOUBLE) END), 180e0)
+    coalesce(max(CASE WHEN name = 'replication.cooldown_s' THEN CAST(value AS DOUBLE) END), 180e0)
         AS hold_s,
     coalesce(max(CASE WHEN name = 'replication.produce_p99_ms' THEN CAST(value AS DOUBLE) END), 1e3)
         AS produce_p99_ms,
     coalesce(max(CASE WHEN name = 'replication.fetch_p99_ms' THEN CAST(value AS DOUBLE) END), 5e2)
         AS fetch_p99_ms,
-    coalesce(max(CASE WHEN name = 'replication.p99_rise' THEN CAST(value AS DOUBLE) END), 2e0)
+    coalesce(max(CASE WHEN name = 'replication.p99_rise_factor' THEN CAST(value AS DOUBLE) END), 2e0)
         AS p99_rise,
     coalesce(max(CASE WHEN name = 'replication.lease_s' THEN CAST(value AS BIGINT) END), 3600)
         AS lease_s

@@ -53,7 +53,7 @@ def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
     rates = [violation(f"User:{number}-{'x' * 200}", of_late) for number in range(100)]
     make_tables(warehouse, seen_now({"producer_id_rates": rates}))
     path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
-    place = f"--set {path} --set plan.fewest=100"
+    place = f"--set {path} --set plan.min_entities=100"
     line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines plan --json {place}"
     piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
     said = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
@@ -228,7 +228,7 @@ def test_doctor_finds_a_cluster_that_does_not_answer(
     found = {row["subject"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
     assert found["cluster"]["state"] == "bad"
     assert found["cluster"]["remedy"] == "is the cluster up?"
-    assert "held by process" in found["lock"]["seen"]
+    assert "held by process" in found["lock"]["observed"]
     assert found["tables"]["state"] == "warning"
     assert (found["stop file"]["state"], found["leases"]["state"]) == ("ok", "ok")
     assert "lock" in found
@@ -254,8 +254,8 @@ def test_doctor_finds_leases_nobody_ends_and_a_stop_file(
     monkeypatch.setattr(admin, "describe", nobody)
     execute(["doctor", "--json", "--set", f"warehouse.path={warehouse.conf.folder}"])
     found = {row["subject"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert "is there" in found["stop file"]["seen"]
-    assert found["leases"]["seen"] == (
+    assert "is there" in found["stop file"]["observed"]
+    assert found["leases"]["observed"] == (
         "1 configs held, 1 past their lease, 1 changes without a known end"
     )
 

@@ -87,7 +87,7 @@ def test_everything_as_json(capsys: pytest.CaptureFixture[str], warehouse: Wareh
     said = json.loads(capsys.readouterr().out)
     jobs = {job["job"]: job for job in said["jobs"]}
     assert said["is_well"]
-    assert said["holder"].startswith("process ")
+    assert said["lock_holder"].startswith("process ")
     assert (jobs["facts"]["batch_id"], jobs["facts"]["state_rows"]) == (3, 4)
     assert (jobs["facts"]["rows_in"], jobs["facts"]["behind_s"]) == (10, 0.0)
     assert (jobs["results"]["behind_bytes"], jobs["results"]["behind_s"]) == (0, 0.0)

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.config import base
 from quotaflow.pipelines.config.alerts import Webhook
 from quotaflow.pipelines.config.plan import Manager
 from quotaflow.pipelines.errors import ConfigError
@@ -54,8 +55,11 @@ def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{rules: [{name: a, hold: 3}]}", r"unknown key alerts.rules.0.hold \(did you mean hold_s"),
-        ("{webhook: {url: env:X, mots: 3}}", r"alerts.webhook.mots \(did you mean most\?\)"),
+        ("{rules: [{name: a, fors: 3}]}", r"unknown key alerts.rules.0.fors \(did you mean for_s"),
+        (
+            "{webhook: {url: env:X, max_event: 3}}",
+            r"alerts.webhook.max_event \(did you mean max_events\?",
+        ),
         ("{webhook: {url: env:X, zz: 3}}", r"alerts.webhook.zz \(known: url, "),
     ],
 )
@@ -121,7 +125,7 @@ def test_an_unknown_key_is_named_wherever_it_stands(tmp_path: Path, text: str, s
         pytest.param("racks: {10.0.0.1: ''}", "at least 1 character", id="a rack without a name"),
         pytest.param("plan: {excluded_principals: [b]}", "write User:b instead of b", id="bare"),
         pytest.param(
-            "replication: {clean_up_principals: [b]}", "write User:b instead of b", id="bare too"
+            "replication: {cleanup_principals: [b]}", "write User:b instead of b", id="bare too"
         ),
         pytest.param("kafka: {principal: b}", "write User:b instead of b", id="bare again"),
         pytest.param(
@@ -147,7 +151,9 @@ def test_an_unknown_key_is_named_wherever_it_stands(tmp_path: Path, text: str, s
             "racks are told by addresses, which privacy.columns hides",
             id="racks of hidden addresses",
         ),
-        pytest.param("replication: {p99_rise: 0.5}", "greater than or equal to 1", id="a fall"),
+        pytest.param(
+            "replication: {p99_rise_factor: 0.5}", "greater than or equal to 1", id="a fall"
+        ),
     ],
 )
 def test_what_cannot_be_right_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -241,11 +247,13 @@ def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, said: str) -> None
     [
         pytest.param([], "{file}: plan.lease_s = 5: Input", id="the file's"),
         pytest.param(
-            ["plan.lease_s=60", "plan.fewest=0"], "--set: plan.fewest = 0: Input", id="of --set"
+            ["plan.lease_s=60", "plan.min_entities=0"],
+            "--set: plan.min_entities = 0: Input",
+            id="of --set",
         ),
         pytest.param(
-            ["plan.fewest=0"],
-            "{file}: plan.lease_s = 5: .*60; --set: plan.fewest = 0: Input",
+            ["plan.min_entities=0"],
+            "{file}: plan.lease_s = 5: .*60; --set: plan.min_entities = 0: Input",
             id="of both",
         ),
         pytest.param(
@@ -365,3 +373,38 @@ def test_a_reference_without_a_scope_is_in_the_scope_of_conf(
 def test_a_scope_that_databricks_could_not_have_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"secrets\.scope.*letters, digits"):
         load(tmp_path, "secrets: {scope: a/b}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "plan: {hold_s: 1}", "plan.hold_s has another name: write cooldown_s", id="plan"
+        ),
+        pytest.param(
+            "replication: {left_over_s: 1}",
+            "replication.left_over_s has another name: write stale_throttle_s",
+            id="replication",
+        ),
+        pytest.param(
+            "alerts: {rules: [{name: a, metric: m, above: 1, hold_s: 3}]}",
+            r"alerts.rules.0.hold_s has another name: write for_s",
+            id="in a list",
+        ),
+    ],
+)
+def test_a_renamed_key_is_refused_with_its_new_name(
+    tmp_path: Path, text: str, expected: str
+) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        load(tmp_path, text)
+
+
+def test_every_new_name_of_a_renamed_key_is_a_key() -> None:
+    for old, new in base._RENAMED.items():
+        section, _, key = old.rpartition(".")
+        model: Any = config.Conf
+        for part in section.split("."):
+            model = base._model(model.model_fields[part].annotation)
+        assert new in model.model_fields, old
+        assert key not in model.model_fields, old

@@ -24,7 +24,7 @@ JOBS = ("ingest_request_log", "client_metrics", "request_results", "metric_alert
 MAX_LATENESS_S, MAX_SKEW_S = 3_600, 60
 ALERTS = {
     "rules": [
-        {"name": "any", "metric": "org.apache.kafka.producer.*", "above": -1.0, "hold_s": 0},
+        {"name": "any", "metric": "org.apache.kafka.producer.*", "above": -1.0, "for_s": 0},
     ]
 }
 OF_SKEWED = re.compile(

@@ -67,7 +67,7 @@ class Scene:
 
         wanted = planned(rows).changes
         with suppress(KilledError):
-            run_of(self.configs, self.journal, "r", self.clock, passed=passed).run("p", wanted)
+            run_of(self.configs, self.journal, "r", self.clock, on_step=passed).run("p", wanted)
 
     def shown(self, now: datetime = LATER, *, everything: bool = False) -> RestorePlan:
         return restore_run.preview(self.conf, now, everything=everything)

@@ -127,7 +127,9 @@ def test_an_entity_is_changed_whole_or_not_at_all() -> None:
 def test_a_stop_holds_back_what_is_not_written_yet_and_says_so() -> None:
     configs, journal = DictConfigs(), ListJournal()
     wanted = changes(desired("a"), desired("b"))
-    run = applying(configs, journal, stopped=lambda: "STOP is there" if configs.writes else None)
+    run = applying(
+        configs, journal, stop_reason=lambda: "STOP is there" if configs.writes else None
+    )
     assert [(o.step, o.detail) for o in run.run("p1", wanted)] == [
         (DONE, None),
         (UNDONE, "STOP is there"),
@@ -273,7 +275,7 @@ def test_killed_anywhere_the_next_run_ends_in_the_planned_state(at: str) -> None
             raise CrashError
 
     with pytest.raises(CrashError):
-        applying(configs, journal, "r1", clock, passed=passed).run("p1", wanted)
+        applying(configs, journal, "r1", clock, on_step=passed).run("p1", wanted)
     again = applying(configs, journal, "r2", clock)
     again.finish(journal.ledger)
     again.run("p1", wanted)
@@ -322,7 +324,7 @@ def test_whatever_happens_ours_is_given_back_and_others_stays(
                 if now == step:
                     raise CrashError
 
-            run = applying(configs, journal, f"r{number}", clock, passed=passed)
+            run = applying(configs, journal, f"r{number}", clock, on_step=passed)
             try:
                 run.finish(journal.ledger)
                 if act[0] == "apply":

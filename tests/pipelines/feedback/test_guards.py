@@ -99,7 +99,7 @@ def test_one_plan_changes_so_many_entities(known: int | None, share: float, name
     made = planned(*rows, bounds=bounds)
     assert [change.entity.entity_name for change in made.changes] == list(names)
     assert len(made.blocked) == 6 - len(names)
-    assert all("change at once (plan.most_share)" in why for why in whys(made))
+    assert all("change at once (plan.max_entity_share)" in why for why in whys(made))
 
 
 NEW = {REQUESTS: 0, RESULTS: 0, TELEMETRY: 0, SNAPSHOT: 0}

@@ -52,7 +52,7 @@ FORGED = [
     pytest.param(
         forged(PAYMENTS, KEY, "50000000", "1"),
         "50000000 -> 1: 1 is less than 25000000, the least that may follow 50000000 at once "
-        "(plan.most_step is 2)",
+        "(plan.max_step_factor is 2)",
         id="a quota of a user almost to nothing",
     ),
     pytest.param(forged(PAYMENTS, KEY, LONG_MAX, "1"), "1 is less than", id="a quota of no limit"),

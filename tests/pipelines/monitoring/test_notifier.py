@@ -279,7 +279,7 @@ def test_one_that_hangs_ends_after_its_timeout(
     happened += made(2)
     let_go = threading.Event()
     server.before = lambda: bool(let_go.wait(20)) and None
-    quick = config.load(overrides=overrides(warehouse, timeout_s=0.2, tries=2))
+    quick = config.load(overrides=overrides(warehouse, timeout_s=0.2, max_attempts=2))
     begun = time.monotonic()
     told = notifier.deliver(quick, NOW)
     let_go.set()
@@ -338,7 +338,7 @@ def test_the_address_is_in_no_message(
 ) -> None:
     happened += made(1)
     caplog.set_level(logging.DEBUG)
-    options = [word for pair in overrides(warehouse, tries=2) for word in ("--set", pair)]
+    options = [word for pair in overrides(warehouse, max_attempts=2) for word in ("--set", pair)]
     for answers, code in (([500, 500], 1), ([302], 1), ([400], 1), ([200], 0)):
         server.answers = answers
         assert execute(["notify", *options]) == code
@@ -357,7 +357,7 @@ def test_a_closed_port_is_told_without_its_name(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("HOOK", f"http://127.0.0.1:{free.getsockname()[1]}/x")
-        quick = config.load(overrides=overrides(warehouse, tries=1))
+        quick = config.load(overrides=overrides(warehouse, max_attempts=1))
         told = notifier.deliver(quick, NOW)
     assert told.problem == "the webhook was not reached: NewConnectionError"
 

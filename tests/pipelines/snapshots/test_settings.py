@@ -44,10 +44,10 @@ def test_each_key_is_told_once() -> None:
     ],
 )
 def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) -> None:
-    replication = config.ReplicationSection(clean_up_principals=listed, brokers={3: 5e6})
+    replication = config.ReplicationSection(cleanup_principals=listed, brokers={3: 5e6})
     kafka = config.KafkaSection(properties=LOGIN)
     found = told(config.Conf(kafka=kafka, replication=replication))
-    assert {key: found[f"replication.clean_up.{key}"] for key in principals} == principals
+    assert {key: found[f"replication.cleanup.{key}"] for key in principals} == principals
     assert found[settings.OWN_PRINCIPAL] == "User:quotaflow"
     of_exclusion = {*EXCLUDED, "excluded.User:quotaflow"}
     assert len(found) == len(settings.KEYS) + 2 + len(principals) + len(of_exclusion)

@@ -35,7 +35,7 @@ CONF = {
     "ingest": {"receiver_topic": None},
     # Lines were shipped hours after what they tell of.
     "results": {"max_lateness_s": 86_400},
-    "alerts": {"rules": [ALERT | {"hold_s": 2, "stale_s": 600}]},
+    "alerts": {"rules": [ALERT | {"for_s": 2, "stale_s": 600}]},
 }
 SEEN = {"cluster_id": "c1", "event_time": recorded.SHIPPED - timedelta(days=1), "is_removed": False}
 ORDERS = {"topic_id": "6VfFl0gvSJWn0M2FhjxChg", "topic": "orders"}

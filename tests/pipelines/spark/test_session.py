@@ -20,7 +20,7 @@ START = """
 from quotaflow.pipelines import config
 from quotaflow.pipelines.spark import session
 print("begin", flush=True)
-session.get(config.Spark())
+session.get(config.SparkSection())
 """
 STOP_WITHIN_A_BATCH = """
 import sys
@@ -35,7 +35,7 @@ def batch(rows, batch_id, calls=50):
     else:
         spark.range(10**13).repartition(2).selectExpr("sum(id * id)").collect()
 
-spark = session.get(config.Spark(conf=session.SHORT_LIVED))
+spark = session.get(config.SparkSection(conf=session.SHORT_LIVED))
 rows = spark.readStream.format("rate").load()
 writer = rows.writeStream.option("checkpointLocation", sys.argv[1]).foreachBatch(batch)
 query = writer.start()

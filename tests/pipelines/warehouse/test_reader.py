@@ -206,7 +206,7 @@ def test_a_process_that_read_a_table_ends_by_itself(warehouse: Warehouse, fill: 
     code = (
         "from quotaflow.pipelines import config\n"
         "from quotaflow.pipelines.warehouse import reader, warehouse\n"
-        f"w = warehouse.Warehouse(config.Warehouse(path={str(warehouse.conf.folder)!r}))\n"
+        f"w = warehouse.Warehouse(config.WarehouseSection(path={str(warehouse.conf.folder)!r}))\n"
         "reader.Reader(w).query('SELECT * FROM requests').read_all()\n"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0

@@ -17,7 +17,7 @@ import sys
 from quotaflow.pipelines import config
 from quotaflow.pipelines.warehouse import warehouse
 sys.argv = ["quotaflow", "run", "--set", "kafka.properties.sasl.password=hunter2"]
-with warehouse.Warehouse(config.Warehouse(path={path!r})).lock():
+with warehouse.Warehouse(config.WarehouseSection(path={path!r})).lock():
     print("held", flush=True)
     sys.stdin.read()
 """

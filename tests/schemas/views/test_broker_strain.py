@@ -58,7 +58,7 @@ ANSWERED: dict[str, tuple[list[Row], bool]] = {
 BORNE: dict[str, tuple[list[Row], bool]] = {
     "without conf": ([], False),
     "a higher limit": ([setting("replication.produce_p99_ms", 1_200)], True),
-    "a higher rise": ([setting("replication.p99_rise", 60.0)], True),
+    "a higher rise": ([setting("replication.p99_rise_factor", 60.0)], True),
 }
 
 

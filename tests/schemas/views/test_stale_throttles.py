@@ -12,7 +12,7 @@ from .view_tables import by_case, make_tables, picked, rows
 
 LEADER_RATE = "leader.replication.throttled.rate"
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
-OURS = setting("replication.clean_up.User:us", "own")
+OURS = setting("replication.cleanup.User:us", "own")
 IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": False}
 BY_US: Row = {f"{of}_set_by": "User:us" for of in ("list", "rate")}
 
@@ -23,17 +23,17 @@ def left_over(second: float = NOW, **others: Any) -> Row:
 
 RATES: dict[str, tuple[Row, list[Row], str | None]] = {
     "set by this login": (BY_US, [OURS], None),
-    "conf lists who": ({}, [setting("replication.clean_up.User:admin", "conf")], None),
+    "conf lists who": ({}, [setting("replication.cleanup.User:admin", "conf")], None),
     "somebody else set it": (
         {},
         [OURS],
-        "left over, but set by User:admin, who is not in replication.clean_up_principals of conf",
+        "left over, but set by User:admin, who is not in replication.cleanup_principals of conf",
     ),
     "nobody knows who did": (
         {"rate_set_by": None, "rate_set_at": None},
         [OURS],
         "left over, but set by somebody before the request log began, who is not in "
-        "replication.clean_up_principals of conf",
+        "replication.cleanup_principals of conf",
     ),
     "a default": (
         BY_US | {"rate_source": "dynamic_default"},
@@ -74,7 +74,7 @@ LISTS: dict[str, tuple[list[Row], str | None, str | None]] = {
     "others set the list anew": (
         [by_us(1, "0:1,1:1"), by_admin(2, "0:1,1:1")],
         "0:1,1:1",
-        "left over, but set by User:admin, who is not in replication.clean_up_principals of conf",
+        "left over, but set by User:admin, who is not in replication.cleanup_principals of conf",
     ),
     "others took theirs away": (
         [
@@ -100,7 +100,7 @@ LISTS: dict[str, tuple[list[Row], str | None, str | None]] = {
         [by_us(1, "10:1,1:11")],
         "0:1,1:1",
         "left over, but set by somebody before the request log began, who is not in "
-        "replication.clean_up_principals of conf",
+        "replication.cleanup_principals of conf",
     ),
 }
 

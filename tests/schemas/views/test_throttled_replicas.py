@@ -12,7 +12,7 @@ from .view_tables import make_tables, picked, rows
 
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
 MANAGED = setting("replication.manage", "True")
-BY_US = setting("replication.clean_up.User:us", "own")
+BY_US = setting("replication.cleanup.User:us", "own")
 IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": False}
 
 

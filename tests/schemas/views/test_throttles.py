@@ -98,7 +98,7 @@ NOW = [replicated(3_600, 1, 2)]
         pytest.param([throttled(3_600, **IDLE), throttled(3_060)], [], [], id="it moved of late"),
         pytest.param(
             [throttled(3_600, **IDLE), throttled(3_060)],
-            [setting("replication.left_over_s", 300)],
+            [setting("replication.stale_throttle_s", 300)],
             [("left_over_list", 3_600.0, "User:admin"), ("left_over_rate", 3_600.0, "User:admin")],
             id="of late is less by conf",
         ),

@@ -125,12 +125,12 @@ def test_evidence():
         ({"is_above": False}, "clear must be at least the bound 5000, got 4500"),
         ({"bound": float("inf")}, "clear must be at most the bound inf"),
         ({"clear": float("nan")}, "got nan"),
-        ({"hold_ms": -1}, "hold_ms must be at least 0, got -1"),
+        ({"for_ms": -1}, "for_ms must be at least 0, got -1"),
         ({"stale_ms": 0}, "stale_ms must be at least 1, got 0"),
     ],
 )
 def test_wrong_rules(changed, problem):
-    fields = {"bound": 5_000, "clear": 4_500, "hold_ms": 1, "stale_ms": 1} | changed
+    fields = {"bound": 5_000, "clear": 4_500, "for_ms": 1, "stale_ms": 1} | changed
     with pytest.raises(ValueError, match=problem):
         ThresholdRule("slow", **fields)
 
@@ -148,7 +148,7 @@ def _of_segment(rule, points):
         run = at
         while run < len(points) and rule.is_past(points[run][1]):
             run += 1
-        held = [i for i in range(at, run) if points[i][0] - points[at][0] > rule.hold_ms]
+        held = [i for i in range(at, run) if points[i][0] - points[at][0] > rule.for_ms]
         if not held:
             at = run + 1
             continue
@@ -182,7 +182,7 @@ ANY_RULE = st.builds(
     st.just("any"),
     bound=st.just(10),
     clear=st.sampled_from([10, 7]),
-    hold_ms=st.sampled_from([0, 1, 5_000, 900_000]),
+    for_ms=st.sampled_from([0, 1, 5_000, 900_000]),
     stale_ms=st.sampled_from([1, 10_000, 4_000_000]),
 )
 ANY_POINTS = st.lists(

@@ -50,7 +50,7 @@ def followed(*lines):
 
 
 def order(session):
-    return "".join(one.partition for one in session.held())
+    return "".join(one.partition for one in session.cached_partitions())
 
 
 ABC = begun(("a", 0), ("b", 10), ("c", 20))
@@ -198,11 +198,11 @@ def rebuilt(lines):
 def check(one, truth, found):
     """Held against the truth of its line: set, order, offsets, limits, and who was starved."""
     places = {key: (at, offset, size) for at, (key, offset, size) in enumerate(truth.asked)}
-    assert found.asked_count == len(truth.asked)
-    assert found.held is None or found.held == [places[key] for key, *_ in one.answered]
+    assert found.requested_count == len(truth.asked)
+    assert found.positions is None or found.positions == [places[key] for key, *_ in one.answered]
     assert sorted(found.starved) == sorted(truth.starved)
     if found.session is not None:
-        kept = found.session.held()
+        kept = found.session.cached_partitions()
         assert [k.partition for k in kept] == truth.after
         assert {k[:3] for k in kept} == {a for a in truth.asked if a[0] in truth.after}
 

@@ -24,7 +24,7 @@ BITING: dict[str, Any] = {
     "is_in_sync": False,
     "is_lagging": True,
     "peak_rate": 990.0,
-    "held_back": 3,
+    "stalled_fetches": 3,
 }
 NOT, UNKNOWN, EFFECTIVE = (False, False), (None, None), (True, False)
 
@@ -41,7 +41,7 @@ NOT, UNKNOWN, EFFECTIVE = (False, False), (None, None), (True, False)
             {"peak_rate": 800.0}, ThrottleState(*EFFECTIVE, "under_rate"), id="too little"
         ),
         pytest.param(
-            {"held_back": 0}, ThrottleState(*EFFECTIVE, "nothing_held_back"), id="no evidence"
+            {"stalled_fetches": 0}, ThrottleState(*EFFECTIVE, "nothing_held_back"), id="no evidence"
         ),
         pytest.param(
             {"is_listed": False}, ThrottleState(*NOT, "rate_without_list"), id="a rate alone"
@@ -66,7 +66,7 @@ NOT, UNKNOWN, EFFECTIVE = (False, False), (None, None), (True, False)
             {"is_listed": None}, ThrottleState(*UNKNOWN, "list_unknown"), id="list untold"
         ),
         pytest.param(
-            {"is_broker_gone": True}, ThrottleState(*NOT, "broker_gone"), id="no such broker"
+            {"is_broker_removed": True}, ThrottleState(*NOT, "broker_gone"), id="no such broker"
         ),
         pytest.param({"is_replicating": False}, ThrottleState(*NOT, "not_replicating"), id="idle"),
     ],

@@ -68,7 +68,7 @@ def test_every_id_comes_once_and_never_early(arrivals, quota):
 @given(ARRIVALS, QUOTAS)
 def test_who_fits_the_burst_never_waits_and_alone_nobody_is_innocent(arrivals, quota):
     found = replay(arrivals, quota)
-    if sum(map(len, arrivals.values())) <= quota.bucket().burst:
+    if sum(map(len, arrivals.values())) <= quota.token_bucket().burst:
         assert not any(outcome.throttled_ids for outcome in found.values())
     if len(arrivals) == 1:
         assert not any(outcome.is_innocent for outcome in found.values())

@@ -2,7 +2,7 @@
 -- grain: one row per minute and broker, in the last hour with replication
 -- description: Whether the clients of a broker suffer, which means that a replication throttle is too
 --   high. A minute with 20 or more requests is slow if its p99 is above conf's limit
---   (replication.produce_p99_ms, replication.fetch_p99_ms) and above replication.p99_rise times the
+--   (replication.produce_p99_ms, replication.fetch_p99_ms) and above replication.p99_rise_factor times the
 --   usual p99. The p99 of PRODUCE is the whole time from receive to sent; that of a consumer's FETCH
 --   leaves out the wait for records.
 -- columns:

@@ -8,7 +8,7 @@
 --     moved_unlisted (a replica is moved and no list covers it); rate_below_1_mb (too low for brokers
 --     to measure well); response_too_large (see throttle_sizing); left_over_list, left_over_rate
 --     (nothing that the list, or any list, covers was moved or behind for conf's
---     replication.left_over_s, 600 by default)
+--     replication.stale_throttle_s, 600 by default)
 --   topic: topic of the list; null: the finding is not about one
 --   side: leader or follower
 --   broker_id: broker that the finding is about; null: it is not about one
@@ -33,7 +33,7 @@ WITH newest AS (
 conf AS (
     SELECT cluster_id, max(CAST(setting_value AS BIGINT)) AS left_over_s
     FROM current_settings
-    WHERE setting = 'replication.left_over_s'
+    WHERE setting = 'replication.stale_throttle_s'
     GROUP BY cluster_id
 ),
 recent AS (
