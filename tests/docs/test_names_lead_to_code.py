@@ -1,0 +1,185 @@
+"""A stranger finds code by name: from a table or view to its file, and from the pages to real paths."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.warehouse import views
+from quotaflow.schemas.tables.catalog import TABLES
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = (
+    *("bench", "broker", "conf", "demo", "docs", "pipelines", "schemas", "src", "tests", "udfs"),
+    *(".ci",),
+)
+FILES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in FOLDERS
+    for path in (ROOT / folder).rglob("*")
+    if path.is_file() and "__pycache__" not in path.parts
+) + sorted(path.name for path in ROOT.iterdir() if path.is_file())
+
+FILLS = ("facts", "results", "snapshots", "feedback", "streaming")
+"""Folders of pipelines/ where the module of a table's name fills it."""
+
+FILLED_ELSEWHERE = {
+    "fetch_sessions": "pipelines/facts/fetches.py",
+    "metric_alert_events": "pipelines/results/metric_alerts.py",
+    "brokers": "pipelines/snapshots/topology.py",
+    "topics": "pipelines/snapshots/topology.py",
+    "replicas": "pipelines/snapshots/topology.py",
+    "active_producers": "pipelines/snapshots/producers.py",
+    "transactional_ids": "pipelines/snapshots/producers.py",
+    "plans": "pipelines/feedback/frozen_plans.py",
+    "config_changes": "pipelines/feedback/exclusive_section.py",
+    "feedback_locks": "pipelines/feedback/delta_lock.py",
+    "pipeline_progress": "pipelines/streaming/sinks.py",
+    "quality_results": "pipelines/quality/results.py",
+}
+"""Tables that a module of another name fills. This list may only shrink."""
+
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (
+        *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")),
+        *sorted((ROOT / "docs").glob("*.md")),
+    )
+}
+ARCHITECTURE = PAGES["ARCHITECTURE.md"]
+MAX_LINES = 200
+MAX_HOPS = 3
+NOT_OURS = {"conf.yaml", "setup/conf.yaml", "setup/"}
+"""What a user's own machine has."""
+
+
+def text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def named_after(table: str) -> list[str]:
+    """Modules of a table's name, in the folders that fill tables."""
+    folders = "|".join(FILLS)
+    return [path for path in FILES if re.fullmatch(rf"pipelines/({folders})/(\w+/)?{table}\.py", path)]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_is_declared_under_its_name_in_one_module(table: str) -> None:
+    declaration = re.compile(rf'^{table.upper()} = Table\(\n    name="{table}",', re.M)
+    modules = [path for path in FILES if path.startswith("schemas/tables/") and path.endswith(".py")]
+    assert len([path for path in modules if declaration.search(text(path))]) == 1
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_module_that_fills_a_table_has_its_name_or_is_listed(table: str) -> None:
+    by_name = named_after(table)
+    if table in FILLED_ELSEWHERE:
+        assert by_name == [], "a module has its name now: take it off FILLED_ELSEWHERE"
+    else:
+        assert len(by_name) == 1
+    (path,) = by_name or [FILLED_ELSEWHERE[table]]
+    assert re.search(rf"\b({table}|{table.upper()})\b", text(path)), f"{path} does not name {table}"
+
+
+def test_only_tables_are_listed_as_filled_elsewhere() -> None:
+    assert FILLED_ELSEWHERE.keys() <= TABLES.keys()
+
+
+@pytest.mark.parametrize("view", views.load().values(), ids=lambda view: view.name)
+def test_a_view_is_one_file_of_its_name_in_the_folder_of_its_kind(view: views.View) -> None:
+    files = [path for path in FILES if path.endswith(f"/{view.name}.sql")]
+    folder = {"mart": r"marts/\w+"}.get(view.kind, view.kind)
+    assert len(files) == 1
+    assert re.fullmatch(rf"schemas/views/{folder}/{view.name}\.sql", files[0])
+
+
+def expanded(path: str) -> list[str]:
+    """`a/{b,c}.py` as a/b.py and a/c.py."""
+    braces = re.fullmatch(r"([^{]*)\{([^}]*)\}(.*)", path)
+    if braces is None:
+        return [path]
+    before, names, after = braces.groups()
+    return [one for name in names.split(",") for one in expanded(before + name + after)]
+
+
+def folders_described() -> set[str]:
+    """Folders in the first column of a table whose second column is not empty."""
+    rows = re.findall(r"^\| (`[^|]*`) \| ([^|]*\w[^|]*) \|$", ARCHITECTURE, re.M)
+    spans = [span for first, _ in rows for span in re.findall(r"`([^`]*)`", first)]
+    return {path for span in spans for path in expanded(span)}
+
+
+def test_architecture_says_what_each_folder_does() -> None:
+    code = [path for path in FILES if path.startswith(("pipelines/", "udfs/", "schemas/"))]
+    folders = {f"{path.rpartition('/')[0]}/" for path in code if path.endswith((".py", ".sql"))}
+    assert folders - folders_described() == set()
+
+
+def test_architecture_is_short() -> None:
+    assert len(ARCHITECTURE.splitlines()) <= MAX_LINES
+
+
+def paths_in(page: str) -> set[str]:
+    """What a page names as a path: in backticks, with a folder of ours or the ending of code."""
+    prose = re.sub(r"(?s)```.*?```", "", page)
+    words = [word for span in re.findall(r"`([^`\n]+)`", prose) for word in span.split()]
+    is_path = re.compile(rf"({'|'.join(map(re.escape, FOLDERS))})/[\w./{{}},<>*-]*|[\w./{{}},<>*-]+\.(py|sql|md)")
+    return {word for w in words if is_path.fullmatch(word := w.partition("::")[0])}
+
+
+def exists(path: str) -> bool:
+    """Whether it is in the repository, whole or as the end of a path; <name> stands for anything."""
+    pattern = re.sub(r"<\w+>|\\\*", r"[^/]+", re.escape(path).replace(r"\<", "<").replace(r"\>", ">"))
+    if path.endswith("/"):
+        return any(re.match(pattern, file) for file in FILES)
+    ends = re.compile(rf"(.*/)?{pattern}(/.*)?" if "." not in path else rf"(.*/)?{pattern}")
+    return any(ends.fullmatch(file) for file in FILES)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_paths_that_a_page_names_exist(name: str) -> None:
+    named = {path for span in paths_in(PAGES[name]) - NOT_OURS for path in expanded(span)}
+    assert sorted(path for path in named if not exists(path)) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_that_a_page_links_exist(name: str) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[\w-]*)?\)", PAGES[name])
+    ours = {link for link in links if not link.startswith(("http:", "https:"))}
+    folder = (ROOT / name).parent
+    assert sorted(link for link in ours if not (folder / link).exists()) == []
+
+
+def examples() -> list[tuple[str, list[str], str]]:
+    """The worked examples of CONTRIBUTING.md: what is seen, its hops, and what the last one has."""
+    rows = re.findall(r"^\| \d+ \| (.*) \| (`.*`) \| `(.*)` \|$", PAGES["CONTRIBUTING.md"], re.M)
+    return [(seen, re.findall(r"`([^`]*)`", hops), term) for seen, hops, term in rows]
+
+
+def test_ten_numbers_are_worked_examples() -> None:
+    assert len(examples()) == 10  # noqa: PLR2004
+
+
+@pytest.mark.parametrize(("seen", "hops", "term"), examples())
+def test_a_number_leads_to_its_code_by_names(seen: str, hops: list[str], term: str) -> None:
+    assert len(hops) <= MAX_HOPS
+    assert Path(hops[0]).stem.replace("_", "") in re.sub(r"[\W_]", "", seen)
+    for path, after in zip(hops, hops[1:], strict=False):
+        assert re.search(rf"\b{Path(after).stem}\b", text(path)), f"{path} does not name {after}"
+    assert term in text(hops[-1])
+
+
+GLOSSARY = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]*) \| ([^|]*) \|$", PAGES["docs/glossary.md"], re.M)
+
+
+def test_glossary_defines_each_word_once() -> None:
+    words = [word.strip() for words, *_ in GLOSSARY for word in words.split(",")]
+    assert sorted({word for word in words if words.count(word) > 1} - {"word"}) == []
+
+
+def test_glossary_leads_to_code() -> None:
+    spans = [span for *_, where in GLOSSARY for span in re.findall(r"`([^`]*)`", where)]
+    names = {*TABLES, *views.load(), *Conf.model_fields}
+    unknown = [span for span in spans if span.partition(".")[0] not in names and not exists(span)]
+    assert unknown == []
