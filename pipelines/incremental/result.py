@@ -45,16 +45,16 @@ class RuleInputs:
 class Result:
     """One result table: the facts it reads, the rule, and how far the rule remembers.
 
-    `concerns` says of which facts, all without it; `shaped` gives those as the rule reads them, and
-    keeps event_time.
-    `compute` is pure: facts to result rows. `lookback_s` is how far back facts matter to a row.
+    `is_relevant` gives the condition on the facts that the rule needs; without it, all facts.
+    `prepare` gives them as the rule reads them, and keeps event_time. `compute` is pure: facts to
+    result rows. `lookback_s` is how far before a row its rule reads facts.
+
     With `carry_s` the rule is sequential: a row needs the last one of its `carry_key` within
-    carry_s seconds, so a change runs forward; it is asked for rows from `warm_up_s` earlier on,
-    which are not kept. With `runs_forward` a change touches all that came since, and nothing is
-    carried: the rule looks up what was before it. New rows of `context` touch every bucket since
-    they hold. With `trails_s` new facts touch what was so much before them too: what its rows look
-    up may have come since. `scope` is SQL that is true for the rows of this result, where another
-    one fills the same table.
+    carry_s seconds, so a change runs forward. The rule computes rows from `warm_up_s` earlier on,
+    which are not stored. With `runs_forward` a change affects all later rows, and nothing is
+    carried: the rule looks up what was before. New rows of `lookups` affect every bucket from when
+    they hold. With `lookahead_s` new facts also affect rows that much before them. `scope` is SQL
+    that is true for the rows of this result, where another one fills the same table.
     """
 
     table: Table
