@@ -9,7 +9,12 @@ from quotaflow.pipelines.facts import client_metrics, fetches, ingest, telemetry
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment
-from quotaflow.pipelines.results import config_alterations, metric_alerts, topic_names, traffic
+from quotaflow.pipelines.results import (
+    config_alterations,
+    metric_alert_events,
+    topic_names,
+    traffic,
+)
 from quotaflow.pipelines.results.producer_ids import (
     producer_id_activations,
     producer_id_rates,
@@ -136,7 +141,7 @@ def _of_active_producers(conf: Conf) -> tuple[Result, ...]:
 
 
 def _of_client_metrics(conf: Conf) -> tuple[Result, ...]:
-    return (metric_alerts.result(conf.alerts),)
+    return (metric_alert_events.result(conf.alerts),)
 
 
 JOBS: dict[str, Job] = {

@@ -12,7 +12,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.quality import new_rows, pages, suites
 from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
-from quotaflow.pipelines.quality.results import QualityResults, Row
+from quotaflow.pipelines.quality.quality_results import QualityResults, Row
 from quotaflow.pipelines.quality.suites import CRITICAL, Check
 from quotaflow.pipelines.quality.validation import Validation, Verdict, great_expectations
 from quotaflow.pipelines.spark import frames, session

@@ -22,12 +22,11 @@ FILES = sorted(
     if path.is_file() and "__pycache__" not in path.parts
 ) + sorted(path.name for path in ROOT.iterdir() if path.is_file())
 
-FILLS = ("facts", "results", "snapshots", "feedback", "streaming")
+FILLS = ("facts", "results", "snapshots", "feedback", "streaming", "quality")
 """Folders of pipelines/ where the module of a table's name fills it."""
 
 FILLED_ELSEWHERE = {
     "fetch_sessions": "pipelines/facts/fetches.py",
-    "metric_alert_events": "pipelines/results/metric_alerts.py",
     "brokers": "pipelines/snapshots/topology.py",
     "topics": "pipelines/snapshots/topology.py",
     "replicas": "pipelines/snapshots/topology.py",
@@ -37,7 +36,6 @@ FILLED_ELSEWHERE = {
     "config_changes": "pipelines/feedback/exclusive_section.py",
     "feedback_locks": "pipelines/feedback/delta_lock.py",
     "pipeline_progress": "pipelines/streaming/sinks.py",
-    "quality_results": "pipelines/quality/results.py",
 }
 """Tables that a module of another name fills. This list may only shrink."""
 
@@ -178,9 +176,7 @@ def test_a_number_leads_to_its_code_by_names(seen: str, hops: list[str], term: s
     assert term in text(hops[-1])
 
 
-GLOSSARY = re.findall(
-    r"^\|([^|]+)\|([^|]+)\|([^|]*)\|([^|]*)\|$", PAGES["docs/glossary.md"], re.M
-)
+GLOSSARY = re.findall(r"^\|([^|]+)\|([^|]+)\|([^|]*)\|([^|]*)\|$", PAGES["docs/glossary.md"], re.M)
 HEADS = {"word", "---"}
 
 

@@ -19,7 +19,7 @@ from quotaflow.pipelines.config import AlertsSection, ProducerIdsSection
 from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result, RuleInputs
-from quotaflow.pipelines.results import metric_alerts
+from quotaflow.pipelines.results import metric_alert_events
 from quotaflow.pipelines.results.producer_ids import producer_id_rates, producer_id_uses
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.streaming.time_ranges import EVER, TimeRange, sliced, within_any
@@ -101,7 +101,7 @@ def uses() -> Result:
 
 def alerts() -> Result:
     """A rule that walks in Python, and remembers more than its last row says."""
-    return metric_alerts.result(CONF.alerts)
+    return metric_alert_events.result(CONF.alerts)
 
 
 class Interrupted(Batch):
