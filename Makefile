@@ -30,6 +30,7 @@ test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them l
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo --no-cache
 
 # The variable: do not ask PyPI for a newer pyright at each run.
 types: $(READY)

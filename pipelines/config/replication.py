@@ -21,8 +21,8 @@ class ReplicationSection(Section):
     list or rate is stale when nothing in it moved or was behind for `stale_throttle_s`.
 
     Clients are degraded while the p99 of their requests is above `produce_p99_ms` or
-    `fetch_p99_ms` and above `p99_rise_factor` times the usual. With `manage` a plan sets rates where
-    lists are set, each for `lease_s`. It removes stale entries that `cleanup_principals` (as Kafka
+    `fetch_p99_ms` and above `p99_rise_factor` times the usual. With `manage` a plan sets rates
+    where lists are set, each for `lease_s`. It removes stale entries that `cleanup_principals` (as Kafka
     prints them) set.
     """
 
