@@ -22,8 +22,8 @@ class ReplicationSection(Section):
 
     Clients are degraded while the p99 of their requests is above `produce_p99_ms` or
     `fetch_p99_ms` and above `p99_rise_factor` times the usual. With `manage` a plan sets rates
-    where lists are set, each for `lease_s`. It removes stale entries that `cleanup_principals` (as Kafka
-    prints them) set.
+    where lists are set, each for `lease_s`. It removes stale entries that `cleanup_principals` (as
+    Kafka prints them) set.
     """
 
     capacity_bytes_per_s: PositiveRate | None = None

@@ -54,8 +54,8 @@ class PlanPolicy:
     client, None where nothing. `inputs_at`: the newest time of request log, results, telemetry and
     snapshot. `failed_checks`: table or view -> why a plan must not use it as evidence.
     `other_managers`: type of entity -> other programs that manage its configs. `entity_counts`:
-    type of entity -> number of entities. One plan or restore changes at most `max_entity_share` of each
-    type, and `min_entities` in any case.
+    type of entity -> number of entities. One plan or restore changes at most `max_entity_share` of
+    each type, and `min_entities` in any case.
     """
 
     excluded_principals: frozenset[str] = frozenset()
