@@ -10,6 +10,7 @@ QUIETLY := --quiet --no-compile
 SHELL := /bin/bash
 WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
 NOT_LIVE := --ignore=tests/live --ignore=tests/oracle
+VIEWS := tests/schemas/views tests/docs/test_view_queries.py
 # Two at a time, in this order: the long ones first, so that neither core waits for the other.
 LANES := spark lint types live views unit
 FAULT_LANES := faults-live faults-spark faults-docs
@@ -38,10 +39,10 @@ types: $(READY)
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(READY)
-	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "not faults and not spark" -k "not test_views" $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) -m "not faults and not spark" $(WHOLE_LINES)
 
 views: $(READY)
-	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "not faults and not spark" -k test_views $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest $(VIEWS) -m "not faults and not spark" $(WHOLE_LINES)
 
 spark: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "not faults and spark" $(WHOLE_LINES)
