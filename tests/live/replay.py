@@ -7,7 +7,7 @@ moment of the fetch on, so a follower is known within bounds, and a case within 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from quotaflow.udfs.rules.replica import Replica, preferred
+from ..oracle.rules.replica import Replica, preferred
 
 SLACK_MS = 10
 """A line is written a moment after its answer was sent."""

@@ -21,8 +21,8 @@ from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import config_alterations
 from quotaflow.pipelines.results.replication import replication_rates
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.rules.rate import SimpleRate
 
+from ..oracle.rules.rate import SimpleRate
 from .cluster_actions import now_ms
 from .drive import Run, logged, parsed
 from .jmx import jmx

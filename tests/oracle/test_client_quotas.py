@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.spark.jars import kafka_jars
 from quotaflow.pipelines.spark.java import java, javac
-from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, QuotaEntity, effective
+from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, QuotaEntity
+
+from .rules.quota import effective
 
 SOURCE = Path(__file__).with_name("ClientQuotas.java")
 UNLIMITED = float(2**63 - 1)

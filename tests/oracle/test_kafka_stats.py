@@ -4,7 +4,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from quotaflow.udfs.rules.rate import Rate, SimpleRate, TokenBucket
+from quotaflow.udfs.rules.token_bucket import TokenBucket
+
+from .rules.rate import Rate, SimpleRate
 
 START = 1_700_000_000_000
 

@@ -18,9 +18,9 @@ from quotaflow.udfs.rules.replica import (
     NO_REPLICA_IN_RACK,
     NOT_ELIGIBLE_IN_RACK,
     RACK_AWARE,
-    Replica,
-    preferred,
 )
+
+from .rules.replica import Replica, preferred
 
 SOURCE = Path(__file__).with_name("ReplicaChoice.java")
 # Few racks and offsets, so that replicas tie; an empty rack, and one of two words beyond ASCII.

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.udfs.alerts import EVENT, KEY, ORDER, READINGS, find_alerts
-from quotaflow.udfs.rules.alert import ThresholdRule, walk
+from quotaflow.udfs.rules.alert import ThresholdRule
+
+from .alert_events import walk
 
 RULES = {
     "slow": ThresholdRule("slow", bound=10, clear=9, for_ms=1_000, stale_ms=5_000),

@@ -1,7 +1,6 @@
 """When a series of readings has been past a bound for too long, and when it is back."""
 
 import math
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -121,15 +120,6 @@ def end(rule: ThresholdRule, breach: Breach | None) -> list[Event]:
     if breach is None or breach.last_event_ms is None:
         return []
     return [Event(breach.last_ms + rule.stale_ms, AlertState.CLOSED, breach, CloseReason.STALE)]
-
-
-def walk(rule: ThresholdRule, points: Iterable[tuple[int, float]]) -> Iterator[Event]:
-    """Every event of a whole series, given its readings (time in ms, value) in order of time."""
-    breach: Breach | None = None
-    for time_ms, value in points:
-        breach, events = step(rule, breach, time_ms, value)
-        yield from events
-    yield from end(rule, breach)
 
 
 def _not_yet_open(

@@ -12,8 +12,6 @@ ALL = "*"
 DEFAULT_INTERVAL_MS = 300_000
 """INTERVAL_MS_DEFAULT of Kafka's ClientMetricsConfigs: what nobody asked is told, and the most."""
 _INTERVALS_MS = range(100, 3_600_001)
-_TRIMMED = "".join(map(chr, range(33)))  # by Java's String.trim
-_SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +94,6 @@ def covered(metrics: Iterable[str]) -> dict[str, str]:
 
 def _begins(name: str, prefix: str) -> bool:
     return prefix == ALL or name.startswith(prefix)
-
-
-def literal(text: str) -> str:
-    """A pattern that matches this text alone, in Java and Python; ValueError where there is none.
-
-    `match` is a list, so that a comma ends the pattern, and a broker refuses a second equal sign.
-    """
-    for refused in (",", "="):
-        if refused in text:
-            raise ValueError(f"{text!r} cannot be matched: a match may not hold {refused!r}")
-    if text != text.strip().strip(_TRIMMED) or not text:
-        raise ValueError(f"{text!r} cannot be matched: a broker trims what a match holds")
-    return _SPECIAL.sub(lambda special: "\\" + special[0], text)
 
 
 def _parts(text: str) -> Sequence[str]:

@@ -1,14 +1,8 @@
-"""What is wrong with an answer to a consumer's fetch (KIP-392, cases 1 to 4).
+"""What is wrong with an answer to a consumer's fetch (KIP-392, cases 1 to 4): names and bounds.
 
-A broker answers OFFSET_OUT_OF_RANGE where the offset is before its log start or past its log end,
-and does not say which, nor where those are. What replicas told in the minute of the answer and the
-one before it decides. Logs only grow at their end, and at their start they only shrink. What is
-taken for granted is that nothing is appended, committed and deleted again within those two minutes:
-then no log start was ever past an end that was told in them.
+A broker answers OFFSET_OUT_OF_RANGE where the offset is before its log start or past its log end.
+It does not say which, nor where those are. `pipelines/results/reads/fetch_fault_kinds.py` decides.
 """
-
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 UNCOMMITTED = "uncommitted_offset"
 """Case 1: the offset is past the high watermark of this replica, so that nothing is read."""
@@ -49,104 +43,3 @@ ERRORS = {
     109: "offset_moved_to_tiered_storage",
 }
 """Other errors of a partition by Kafka's names (org.apache.kafka.common.protocol.Errors)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaOffsets:
-    """What was told of a replica in two minutes; None where nothing was.
-
-    `log_start_offset` and `end_offset` are the greatest of both minutes, `end_before` the greatest
-    end of the first one, `least_end` the least of the second. An end is a high watermark, or a
-    follower's log end. `is_leader`: it answered followers.
-    """
-
-    log_start_offset: int | None = None
-    previous_end_offset: int | None = None
-    min_end_offset: int | None = None
-    end_offset: int | None = None
-    is_leader: bool = False
-
-    @property
-    def settled_end_offset(self) -> int | None:
-        """An end that log starts were not past yet: the one told before, as it cannot be late."""
-        return self.min_end_offset if self.previous_end_offset is None else self.previous_end_offset
-
-    def is_past_end(self, refused_offset: int) -> bool | None:
-        """Whether an offset it refused was past its end, else before its start; None: unknown."""
-        if self.log_start_offset is not None and refused_offset < self.log_start_offset:
-            return False
-        if self.previous_end_offset is not None and refused_offset <= self.previous_end_offset:
-            return False
-        return True if _is_past(refused_offset, self.settled_end_offset) else None
-
-
-NOTHING = ReplicaOffsets()
-
-
-@dataclass(frozen=True, slots=True)
-class FetchAnswer:
-    """A partition of an answer to a consumer; None: not known."""
-
-    broker_id: int
-    error_code: int
-    fetch_offset: int | None
-    high_watermark: int | None = None
-
-
-def leader(replicas: Mapping[int, ReplicaOffsets], in_snapshot: int | None) -> int | None:
-    """Who led the partition: the one replica that answered followers, else by the snapshot.
-
-    None where several did: leadership moved, and who led when is not known.
-    """
-    led = [broker_id for broker_id, of in replicas.items() if of.is_leader]
-    return led[0] if len(led) == 1 else None if led else in_snapshot
-
-
-def fault(
-    answer: FetchAnswer, replicas: Mapping[int, ReplicaOffsets], leader_id: int | None
-) -> str | None:
-    """What is wrong with the answer; None if nothing is."""
-    if answer.error_code == OUT_OF_RANGE:
-        return _out_of_range(answer, replicas, leader_id)
-    if answer.error_code:
-        return ERRORS.get(answer.error_code, f"error_{answer.error_code}")
-    if answer.fetch_offset is None or answer.high_watermark is None:
-        return None
-    return UNCOMMITTED if answer.fetch_offset > answer.high_watermark else None
-
-
-def leader_has_offset(
-    fetch_offset: int | None, replicas: Mapping[int, ReplicaOffsets], leader_id: int | None
-) -> bool | None:
-    """Whether the leader holds an offset, as far as it told; None: not known."""
-    of = NOTHING if leader_id is None else replicas.get(leader_id, NOTHING)
-    if fetch_offset is None or of.log_start_offset is None or of.end_offset is None:
-        return None
-    return of.log_start_offset <= fetch_offset <= of.end_offset
-
-
-def _out_of_range(
-    answer: FetchAnswer, told: Mapping[int, ReplicaOffsets], leader_id: int | None
-) -> str:
-    offset, own = answer.fetch_offset, told.get(answer.broker_id, NOTHING)
-    if offset is None:
-        return UNKNOWN
-    is_past_end = own.is_past_end(offset)
-    of_leader = NOTHING if leader_id is None else told.get(leader_id, NOTHING)
-    if is_past_end is None:
-        # No follower knows of more that is committed than the leader, so none starts past that.
-        is_past_end = _is_past(offset, of_leader.settled_end_offset) or None
-    if is_past_end is None:
-        return UNKNOWN
-    if not is_past_end:
-        return TOO_SMALL
-    if answer.broker_id == leader_id:
-        return TOO_LARGE
-    if of_leader.end_offset is None:
-        return UNKNOWN
-    ends = (of.end_offset for id_, of in told.items() if id_ != answer.broker_id)
-    return UNAVAILABLE if any(end is not None and offset <= end for end in ends) else TOO_LARGE
-
-
-def _is_past(offset: int, end: int | None) -> bool:
-    return end is not None and offset > end

@@ -8,7 +8,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from quotaflow.udfs.rules.rate import TokenBucket
+from quotaflow.udfs.rules.token_bucket import TokenBucket
 
 
 @dataclass(frozen=True, slots=True)

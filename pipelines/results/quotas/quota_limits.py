@@ -1,4 +1,4 @@
-"""Which quota held each client in each window, as `udfs/rules/quota.py` says it, in SQL."""
+"""Which quota was in force for each client in each window (`tests/oracle/rules/quota.py`)."""
 
 from itertools import count
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Which replica a consumer should read from, as `udfs/rules/replica.py` says it, in SQL.
+"""Which replica a consumer should read from (reference: `tests/oracle/rules/replica.py`).
 
 Snapshots tell who is in sync, not how long logs are: every in-sync replica is taken to hold the
 offset that is read, and of several in a rack the greatest broker id is as good as any.

@@ -1,4 +1,4 @@
-"""Whether a replication throttle bites, as `udfs/rules/replication_throttle.py` says it, in SQL."""
+"""Does a replication throttle bite (reference: `tests/oracle/rules/replication_throttle.py`)?"""
 
 from typing import TYPE_CHECKING
 

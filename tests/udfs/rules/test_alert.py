@@ -12,8 +12,9 @@ from quotaflow.udfs.rules.alert import (
     ThresholdRule,
     end,
     step,
-    walk,
 )
+
+from ..alert_events import walk
 
 HOUR_S = 3_600
 RULE = ThresholdRule("slow", bound=5_000, clear=4_500, for_ms=180_000, stale_ms=600_000)

@@ -1,4 +1,7 @@
-import re
+"""What client-metrics resources give a client, and the subscription ids of real brokers."""
+
+import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,8 +13,8 @@ from quotaflow.udfs.rules.client_metrics import (
     Subscription,
     covered,
     effective,
-    literal,
     matches,
+    subscription_id,
 )
 
 ORDERS = Client("vl7CCx68Qw29SsxmLSK4Xg", "orders", "librdkafka", "2.12.1", "10.0.0.7", 40_000)
@@ -124,19 +127,22 @@ def test_prefixes_not_covered_match_as_much_as_all(metrics):
     assert all(name.startswith(kept) for name in metrics)
 
 
-@pytest.mark.parametrize("text", ["a,b", "a=b", "", " a", "a\t", "\0a"])
-def test_what_cannot_be_matched_is_refused(text):
-    with pytest.raises(ValueError, match="cannot be matched"):
-        literal(text)
+def answers(golden: Path):
+    lines = (golden / "lines" / "get_telemetry_subscriptions.jsonl").read_text().splitlines()
+    parsed = [json.loads(line) for line in lines]
+    return [line.get("r", line)["response"] for line in parsed]
 
 
-@given(st.text(min_size=1), st.text())
-def test_a_literal_matches_itself_and_nothing_else(text, other):
-    try:
-        pattern = literal(text)
-    except ValueError:
-        return
-    made = subscription(match=f"client_id={pattern}")
-    assert matches(made, Client("i", text))
-    assert matches(made, Client("i", other)) == (text == other)
-    assert re.fullmatch(pattern, text)
+def test_ids_are_those_of_real_brokers(golden):
+    given = answers(golden)
+    assert len({tuple(answer["requestedMetrics"]) for answer in given}) == 3
+    for answer in given:
+        expected = subscription_id(
+            answer["requestedMetrics"], answer["pushIntervalMs"], answer["clientInstanceId"]
+        )
+        assert expected == answer["subscriptionId"]
+
+
+@pytest.mark.parametrize("instance", ["", "x", "vl7CCx68Qw29SsxmLSK4X", "ü" * 22, "a" * 2_000])
+def test_what_is_no_uuid_has_no_id(instance):
+    assert subscription_id(["*"], 1_000, instance) is None

@@ -18,8 +18,8 @@ from quotaflow.schemas.table import TIMESTAMP
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.udfs.producer_ids import SIGHTINGS
-from quotaflow.udfs.rules.rate import TokenBucket
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
+from quotaflow.udfs.rules.token_bucket import TokenBucket
 
 # A multiple of every window below, so that a test can speak of seconds since its start.
 START_MS = 1_795_262_400_000

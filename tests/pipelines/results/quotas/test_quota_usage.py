@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
-from quotaflow.udfs.rules.quota import EffectiveQuota, QuotaEntity, effective
+from quotaflow.udfs.rules.quota import QuotaEntity
 
+from ....oracle.rules.quota import EffectiveQuota, effective
 from .quota_rows import (
     APIS,
     SPAN_S,

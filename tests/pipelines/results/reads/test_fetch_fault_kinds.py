@@ -8,8 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.results.reads.fetch_fault_kinds import with_bounds, with_fault
-from quotaflow.udfs.rules import fetch_fault as rule
-from quotaflow.udfs.rules.fetch_fault import FetchAnswer, ReplicaOffsets
+
+from ....oracle.rules import fetch_fault as rule
+from ....oracle.rules.fetch_fault import FetchAnswer, ReplicaOffsets
 
 SCHEMA = (
     "n INT, told ARRAY<STRUCT<broker_id: INT, is_before: BOOLEAN, is_leader: BOOLEAN, "

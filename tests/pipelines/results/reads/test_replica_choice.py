@@ -11,7 +11,9 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.results.reads.client_racks import inferred_rack
 from quotaflow.pipelines.results.reads.replica_choice import with_choices, with_leader
 from quotaflow.udfs.rules import client_rack, replica
-from quotaflow.udfs.rules.replica import RACK_AWARE, Preferred, Replica, preferred
+from quotaflow.udfs.rules.replica import RACK_AWARE
+
+from ....oracle.rules.replica import Preferred, Replica, preferred
 
 RACKS = ["az-a", "az-b", "Zürich 2", None]
 SELECTORS = [RACK_AWARE, RACK_AWARE, RACK_AWARE, None, "", "com.example.Nearest"]

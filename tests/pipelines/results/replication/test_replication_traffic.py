@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from quotaflow.udfs.rules.rate import SimpleRate
-
+from ....oracle.rules.rate import SimpleRate
 from .throttle_rows import (
     APPEND,
     BROKER,

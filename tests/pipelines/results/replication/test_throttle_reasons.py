@@ -11,8 +11,10 @@ from quotaflow.pipelines.results.as_of import HISTORY
 from quotaflow.pipelines.results.replication.throttle_configs import histories
 from quotaflow.pipelines.results.replication.throttle_reasons import with_state
 from quotaflow.udfs.rules import replication_throttle as rule
-from quotaflow.udfs.rules.throttled_replicas import OPERATIONS, altered
+from quotaflow.udfs.rules.throttled_replicas import OPERATIONS
 
+from ....oracle.rules.replication_throttle import ReplicationSide, ThrottleState, state
+from ....oracle.rules.throttled_replicas import altered
 from .throttle_rows import LEADERS, Row, at, config, frame
 
 SOURCES = [rule.DYNAMIC_BROKER, rule.DYNAMIC_DEFAULT, rule.STATIC, rule.UNSET, None]
@@ -49,8 +51,8 @@ def test_sql_says_what_the_rule_says(spark: SparkSession) -> None:
     for row in with_state(spark.createDataFrame(asked, SCHEMA)).collect():
         of = dict(asked[row["n"]])
         of.pop("n")
-        said = rule.ThrottleState(row["is_effective"], row["is_biting"], row["reason"])
-        assert said == rule.state(rule.ReplicationSide(**of)), of
+        said = ThrottleState(row["is_effective"], row["is_biting"], row["reason"])
+        assert said == state(ReplicationSide(**of)), of
         told[said.reason] += 1
     assert len(told) == 16
     assert min(told.values()) > 10

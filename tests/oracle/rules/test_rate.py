@@ -1,6 +1,6 @@
 import pytest
 
-from quotaflow.udfs.rules.rate import Rate, SimpleRate
+from .rate import Rate, SimpleRate
 
 START = 1_700_000_000_000
 

@@ -12,10 +12,9 @@ from quotaflow.udfs.rules.replication_throttle import (
     LEADER,
     STATIC,
     UNSET,
-    ReplicationSide,
-    ThrottleState,
-    state,
 )
+
+from .replication_throttle import ReplicationSide, ThrottleState, state
 
 BITING: dict[str, Any] = {
     "is_listed": True,

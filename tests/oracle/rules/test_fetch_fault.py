@@ -8,13 +8,8 @@ import pytest
 from kafka import errors
 
 from quotaflow.udfs.rules import fetch_fault as rule
-from quotaflow.udfs.rules.fetch_fault import (
-    FetchAnswer,
-    ReplicaOffsets,
-    fault,
-    leader,
-    leader_has_offset,
-)
+
+from .fetch_fault import FetchAnswer, ReplicaOffsets, fault, leader, leader_has_offset
 
 LEADER, FOLLOWER, OTHER = 1, 2, 3
 

@@ -3,7 +3,9 @@
 import pytest
 
 from quotaflow.udfs.rules import replica as rule
-from quotaflow.udfs.rules.replica import RACK_AWARE, Preferred, Replica, preferred
+from quotaflow.udfs.rules.replica import RACK_AWARE
+
+from .replica import Preferred, Replica, preferred
 
 
 def of(broker_id: int, rack: str | None, end: int = 100, ago_ms: int = 0) -> Replica:

@@ -1,6 +1,8 @@
-"""Rates as a broker measures them: sums over a few windows, the newest still filling."""
+"""Reference for rates as a broker measures them: sums over a few windows, the newest filling.
 
-import math
+The product computes rates over aligned windows, which equal these at the end of a window.
+"""
+
 from dataclasses import dataclass
 
 
@@ -89,36 +91,3 @@ class SimpleRate(Rate):
 
     def _elapsed_window_ms(self, time_ms: int) -> int:
         return max(self._elapsed_ms(time_ms), self._window_ms)
-
-
-class TokenBucket:
-    """Tokens left of `quota` per second, saved up for `num_windows` windows of `window_ms`.
-
-    Kafka's `metrics.stats.TokenBucket` (KIP-599). Below zero the quota is violated, and
-    `-tokens / quota` seconds bring it back to zero. Like Kafka's it starts empty at the epoch,
-    so it is full at any real time. Where time falls back, the refill is taken back as well.
-    """
-
-    def __init__(self, quota: float, num_windows: int = 11, window_ms: int = 1_000) -> None:
-        """Hold at most `burst` tokens: quota x num_windows x window in seconds."""
-        if not 0 < quota < math.inf:
-            raise ValueError(f"quota must be above 0 and finite, got {quota}")
-        if num_windows < 1:
-            raise ValueError(f"num_windows must be at least 1, got {num_windows}")
-        if window_ms < 1:
-            raise ValueError(f"window_ms must be at least 1, got {window_ms}")
-        self.quota = quota
-        self.burst = num_windows * (window_ms / 1_000) * quota
-        self._tokens = 0.0
-        self._last_ms = 0
-
-    def record(self, value: float, time_ms: int) -> None:
-        """Spend `value` tokens at `time_ms`, whether or not there are that many."""
-        self._tokens = min(self.burst, self.measure(time_ms) - value)
-
-    def measure(self, time_ms: int) -> float:
-        """Tokens left at `time_ms`, negative when in debt."""
-        refill = self.quota * ((time_ms - self._last_ms) / 1_000)
-        self._tokens = min(self.burst, self._tokens + refill)
-        self._last_ms = time_ms
-        return self._tokens

@@ -1,0 +1,53 @@
+"""Reference for `pipelines/results/quotas/quota_limits.py`: the quota in force for a client.
+
+Kafka's ClientQuotaManager (KIP-13, KIP-55). Each kind of quota (producer_byte_rate and so on) is
+resolved on its own: pass quotas of one kind.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quotaflow.udfs.rules.quota import ANY, DEFAULT, LEVELS, NAMED, QuotaEntity
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveQuota:
+    """A quota in force: its level (1 to 8), its value, and the bucket it is counted on.
+
+    Everybody with the same `bucket_user` and `bucket_client_id` at a broker shares the quota; None
+    stands for all users, or all client ids.
+    """
+
+    level: int
+    quota: float
+    bucket_user: str | None
+    bucket_client_id: str | None
+
+
+def effective(
+    quotas: Mapping[QuotaEntity, float], user: str, client_id: str
+) -> EffectiveQuota | None:
+    """The quota that holds a client, by its user's name and its client id; None: unlimited.
+
+    A client without a client id ("") is held by quotas of users alone: to Kafka an empty name is
+    none.
+    """
+    for level, (of_user, of_client_id) in enumerate(LEVELS, 1):
+        if not client_id and of_client_id != ANY:
+            continue
+        quota = quotas.get(
+            QuotaEntity(
+                user=user if of_user == NAMED else None,
+                is_default_user=of_user == DEFAULT,
+                client_id=client_id if of_client_id == NAMED else None,
+                is_default_client_id=of_client_id == DEFAULT,
+            )
+        )
+        if quota is not None:
+            return EffectiveQuota(
+                level,
+                quota,
+                bucket_user=None if of_user == ANY else user,
+                bucket_client_id=None if of_client_id == ANY else client_id,
+            )
+    return None

@@ -1,0 +1,104 @@
+"""Reference for `pipelines/results/replication/throttle_reasons.py`: does a throttle hold back?
+
+What ReplicaManager.shouldLeaderThrottle and ReplicaFetcherThread.shouldFollowerThrottle decide
+(KIP-73), from what the request log and snapshots show. None: neither shows it.
+"""
+
+from dataclasses import dataclass
+
+from quotaflow.udfs.rules.replication_throttle import (
+    BROKER_GONE,
+    DYNAMIC_BROKER,
+    DYNAMIC_DEFAULT,
+    FOLLOWER_CAUGHT_UP,
+    IN_ISR,
+    ISR_UNKNOWN,
+    LAG_UNKNOWN,
+    LEADER,
+    LIST_UNKNOWN,
+    LIST_WITHOUT_RATE,
+    NEAR,
+    NO_STALLED_FETCHES,
+    NO_THROTTLE,
+    NOT_LEADER,
+    NOT_REPLICATING,
+    RATE_UNKNOWN,
+    RATE_WITHOUT_LIST,
+    STATIC,
+    STATIC_RATE_IGNORED,
+    UNDER_RATE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationSide:
+    """What is known of one side of a partition's replication between two brokers.
+
+    `is_replicating`: the follower fetched the partition from the leader; `has_other_leader`: it was
+    fetched, but not from the broker that is listed. `peak_rate` is that of all the broker's
+    throttled bytes; `held_back`: fetches of the partition that brought nothing though there was
+    more (leader), or left it out (follower).
+    """
+
+    side: str
+    is_listed: bool | None
+    rate: float | None
+    rate_source: str | None
+    is_broker_removed: bool = False
+    is_replicating: bool = True
+    has_other_leader: bool = False
+    is_in_sync: bool | None = None
+    is_lagging: bool | None = None
+    peak_rate: float = 0.0
+    stalled_fetches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleState:
+    """Whether a throttle would hold back once its rate is reached, whether it does, and why not."""
+
+    is_effective: bool | None
+    is_biting: bool | None
+    reason: str | None = None
+
+
+def state(replication: ReplicationSide) -> ThrottleState:
+    """What a throttle does to one side of a replication."""
+    reason = (
+        _why_not_set(replication) or _why_not_there(replication) or _why_not_needed(replication)
+    )
+    if reason is not None:
+        is_held = None if reason.endswith("_unknown") else False
+        return ThrottleState(is_held, is_held, reason)
+    if replication.peak_rate < NEAR * (replication.rate or 0.0):
+        return ThrottleState(True, False, UNDER_RATE)
+    if replication.stalled_fetches == 0:
+        return ThrottleState(True, False, NO_STALLED_FETCHES)
+    return ThrottleState(True, True)
+
+
+def _why_not_set(of: ReplicationSide) -> str | None:
+    is_rated = of.rate_source in (DYNAMIC_BROKER, DYNAMIC_DEFAULT)
+    if of.is_listed is None:
+        return LIST_UNKNOWN
+    if not of.is_listed:
+        return RATE_WITHOUT_LIST if is_rated else NO_THROTTLE
+    if of.rate_source is None:
+        return RATE_UNKNOWN
+    if of.rate_source == STATIC:
+        return STATIC_RATE_IGNORED
+    return None if is_rated else LIST_WITHOUT_RATE
+
+
+def _why_not_there(of: ReplicationSide) -> str | None:
+    if of.is_broker_removed:
+        return BROKER_GONE
+    if of.is_replicating:
+        return None
+    return NOT_LEADER if of.side == LEADER and of.has_other_leader else NOT_REPLICATING
+
+
+def _why_not_needed(of: ReplicationSide) -> str | None:
+    if of.side == LEADER:
+        return {True: IN_ISR, False: None, None: ISR_UNKNOWN}[of.is_in_sync]
+    return {True: None, False: FOLLOWER_CAUGHT_UP, None: LAG_UNKNOWN}[of.is_lagging]
