@@ -18,8 +18,8 @@ from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.table import sql_type
 from quotaflow.schemas.tables.snapshots import CLIENT_SUBSCRIPTIONS, CONFIGS
 from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
-from quotaflow.udfs.client_subscriptions import PREDICTED, predict
 from quotaflow.udfs.rules.client_metrics import Subscription
+from quotaflow.udfs.subscriptions import PREDICTED, predict
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

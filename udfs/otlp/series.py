@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from quotaflow.schemas.table import LONG
-from quotaflow.udfs.digest import digest
+from quotaflow.udfs.otlp.attributes import digest
 from quotaflow.udfs.otlp.batch import DecodedBatch
 from quotaflow.udfs.otlp.payloads import Ints
 
