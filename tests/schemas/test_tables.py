@@ -1,15 +1,25 @@
 """Every table is declared so that it can be filled, clustered and read."""
 
+import pkgutil
 import re
+from importlib import import_module
 
 import pyarrow as pa
 import pytest
 
+from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table, sql_type
 from quotaflow.schemas.tables.catalog import TABLES
 
 each_table = pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 INDEXED_COLUMNS = 32
+
+
+def test_the_catalog_has_the_tables_of_every_module() -> None:
+    names = pkgutil.iter_modules(tables.__path__, f"{tables.__name__}.")
+    modules = [import_module(module.name) for module in names]
+    declared = {t.name for module in modules for t in vars(module).values() if isinstance(t, Table)}
+    assert declared == set(TABLES)
 
 
 @each_table
