@@ -50,9 +50,15 @@ class Job:
     start: "Callable[[JobEnvironment, sinks.Trigger], StreamingQuery]"
     topic: str | None = None
     looks_up: tuple[Table, ...] = ()
-    # A result replaces what it recomputes, so that it may lose its checkpoint.
-    appends: bool = True
     results: "Callable[[Conf], tuple[Result, ...]] | None" = None
+
+    @property
+    def appends(self) -> bool:
+        """Whether the job appends rows, so that without its checkpoint it would append them twice.
+
+        A job of results replaces the rows that it computes again.
+        """
+        return self.results is None
 
     def refresh(self, setting: JobEnvironment) -> None:
         """Bring results up to date when no new facts came, but perhaps what they look up did."""

@@ -37,30 +37,15 @@ from quotaflow.pipelines.results.replication import (
     replication_traffic,
 )
 from quotaflow.pipelines.streaming import sinks, sources
-from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
+from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS, QUARANTINE
-from quotaflow.schemas.tables.fetch_sizes import FETCH_SIZES
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
-from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES, PRODUCER_ID_USES
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
-from quotaflow.schemas.tables.read_faults import FETCH_FAULTS, OFFSET_LOOKUPS, REPLICA_OFFSETS
-from quotaflow.schemas.tables.reassignments import REASSIGNMENT_CHANGES, REPLICA_LAG
-from quotaflow.schemas.tables.replicas import PREFERRED_REPLICAS, RACK_TRAFFIC
 from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.snapshots import ACTIVE_PRODUCERS, CLIENT_QUOTAS, CONFIGS, SETTINGS
 from quotaflow.schemas.tables.telemetry import (
     CLIENT_METRICS,
-    METRIC_ALERT_EVENTS,
     TELEMETRY_PUSHES,
     TELEMETRY_SUBSCRIPTIONS,
 )
-from quotaflow.schemas.tables.throttles import (
-    REPLICATION_RATES,
-    REPLICATION_THROTTLES,
-    REPLICATION_TRAFFIC,
-)
-from quotaflow.schemas.tables.topology import BROKERS, REPLICAS, TOPICS
-from quotaflow.schemas.tables.traffic import TOPIC_NAMES, TRAFFIC
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -95,21 +80,42 @@ def _fetches(setting: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery
     return sinks.start(fetches.lines(rows), "fetches", setting.warehouse, write, trigger)
 
 
-def _keep(
+def result_job(name: str, doc: str, results: Callable[[Conf], tuple[Result, ...]]) -> Job:
+    """The job that keeps results of the same facts up to date.
+
+    The results declare what the job reads, fills and looks up. These do not depend on conf.
+    """
+    declared = results(Conf())
+    lookups = (lookup.table for result in declared for lookup in result.lookups)
+    return Job(
+        name=name,
+        doc=doc,
+        reads=declared[0].facts.name,
+        fills=_distinct(*(result.table for result in declared), PIPELINE_PROGRESS),
+        looks_up=_distinct(*lookups),
+        start=partial(_maintain, name, results),
+        results=results,
+    )
+
+
+def _distinct(*tables: Table) -> tuple[Table, ...]:
+    return tuple({table.name: table for table in tables}.values())
+
+
+def _maintain(
     job: str,
     results: Callable[[Conf], tuple[Result, ...]],
     setting: JobEnvironment,
     trigger: sinks.Trigger,
 ) -> "StreamingQuery":
-    kept = results(setting.conf)
-    name = kept[0].facts.name
-    facts = sources.read_table(setting.spark, setting.conf, setting.warehouse, name)
-    keeper = ResultMaintainer(kept, setting.conf)
-    arrived = keeper.arrivals(facts)
-    return sinks.start(arrived, job, setting.warehouse, keeper.write, trigger)
+    maintainer = ResultMaintainer(results(setting.conf), setting.conf)
+    table = maintainer.results[0].facts.name
+    facts = sources.read_table(setting.spark, setting.conf, setting.warehouse, table)
+    arrivals = maintainer.arrivals(facts)
+    return sinks.start(arrivals, job, setting.warehouse, maintainer.write, trigger)
 
 
-def _of_requests(conf: Conf) -> tuple[Result, ...]:
+def _request_results(conf: Conf) -> tuple[Result, ...]:
     return (
         producer_id_uses.result(),
         producer_id_rates.result(conf.producer_ids),
@@ -126,7 +132,7 @@ def _of_requests(conf: Conf) -> tuple[Result, ...]:
     )
 
 
-def _of_fetches(conf: Conf) -> tuple[Result, ...]:
+def _fetch_results(conf: Conf) -> tuple[Result, ...]:
     return (
         preferred_replicas.result(conf.racks),
         fetch_sizes.result(conf.quotas),
@@ -136,11 +142,11 @@ def _of_fetches(conf: Conf) -> tuple[Result, ...]:
     )
 
 
-def _of_active_producers(conf: Conf) -> tuple[Result, ...]:
+def _active_producer_results(conf: Conf) -> tuple[Result, ...]:
     return (producer_id_activations.result(conf.producer_ids),)
 
 
-def _of_client_metrics(conf: Conf) -> tuple[Result, ...]:
+def _metric_alerts(conf: Conf) -> tuple[Result, ...]:
     return (metric_alert_events.result(conf.alerts),)
 
 
@@ -195,78 +201,25 @@ JOBS: dict[str, Job] = {
             fills=(FETCHES, FETCH_SESSIONS, PIPELINE_PROGRESS),
             start=_fetches,
         ),
-        Job(
-            name="request_results",
-            doc="what follows from requests: producer ids (KIP-936), traffic, quotas, moves",
-            reads=REQUESTS.name,
-            fills=(
-                PRODUCER_ID_USES,
-                PRODUCER_ID_RATES,
-                TRAFFIC,
-                TOPIC_NAMES,
-                QUOTA_USAGE,
-                RACK_TRAFFIC,
-                REASSIGNMENT_CHANGES,
-                CONFIG_ALTERATIONS,
-                REPLICATION_TRAFFIC,
-                REPLICATION_RATES,
-                REPLICATION_THROTTLES,
-                OFFSET_LOOKUPS,
-                PIPELINE_PROGRESS,
-            ),
-            looks_up=(
-                BROKERS,
-                TOPICS,
-                SETTINGS,
-                CLIENT_QUOTAS,
-                CONFIGS,
-                REPLICAS,
-            ),
-            start=partial(_keep, "request_results", _of_requests),
-            appends=False,
-            results=_of_requests,
+        result_job(
+            "request_results",
+            "what follows from requests: producer ids (KIP-936), traffic, quotas, moves",
+            _request_results,
         ),
-        Job(
-            name="fetch_results",
-            doc="what follows from fetches: who reads where, what fails (KIP-392), how much, lag",
-            reads=FETCHES.name,
-            fills=(
-                PREFERRED_REPLICAS,
-                FETCH_SIZES,
-                REPLICA_LAG,
-                REPLICA_OFFSETS,
-                FETCH_FAULTS,
-                PIPELINE_PROGRESS,
-            ),
-            looks_up=(
-                REPLICAS,
-                BROKERS,
-                TOPICS,
-                CONFIGS,
-                CLIENT_QUOTAS,
-            ),
-            start=partial(_keep, "fetch_results", _of_fetches),
-            appends=False,
-            results=_of_fetches,
+        result_job(
+            "fetch_results",
+            "what follows from fetches: who reads where, what fails (KIP-392), how much, lag",
+            _fetch_results,
         ),
-        Job(
-            name="active_producer_results",
-            doc="what follows from snapshots of producers: when leaders first held ids (KIP-936)",
-            reads=ACTIVE_PRODUCERS.name,
-            fills=(PRODUCER_ID_RATES, PIPELINE_PROGRESS),
-            start=partial(_keep, "active_producer_results", _of_active_producers),
-            looks_up=(PRODUCER_ID_USES,),
-            appends=False,
-            results=_of_active_producers,
+        result_job(
+            "active_producer_results",
+            "what follows from snapshots of producers: when leaders first held ids (KIP-936)",
+            _active_producer_results,
         ),
-        Job(
-            name="metric_alerts",
-            doc="client metrics past a bound of conf for too long (KIP-714)",
-            reads=CLIENT_METRICS.name,
-            fills=(METRIC_ALERT_EVENTS, PIPELINE_PROGRESS),
-            start=partial(_keep, "metric_alerts", _of_client_metrics),
-            appends=False,
-            results=_of_client_metrics,
+        result_job(
+            "metric_alerts",
+            "client metrics past a bound of conf for too long (KIP-714)",
+            _metric_alerts,
         ),
     )
 }

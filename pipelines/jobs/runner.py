@@ -26,6 +26,7 @@ from quotaflow.pipelines.streaming.listener import listening
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import QUERY_PROGRESS
+from quotaflow.schemas.tables.snapshots import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -61,12 +62,13 @@ def run(
         spark = session.get(conf.spark, report)
         known = cluster_id or default_cluster.default_cluster_id(conf, warehouse, spark)
         setting = JobEnvironment(spark, conf, warehouse, known)
-        # A job may read a table that another fills, also when that one is not run now.
-        made = {table.name for job in chosen for table in (*job.fills, *job.looks_up)}
-        made.add(QUERY_PROGRESS.name)
-        touched = made | {job.reads for job in chosen}
+        # A job may read a table that another fills, also when that one is not run now. Views read
+        # settings, which only a snapshot fills.
+        needed = {QUERY_PROGRESS.name, SETTINGS.name}
+        for job in chosen:
+            needed |= {job.reads, *(table.name for table in (*job.fills, *job.looks_up))}
         with failure.as_job_error("making the tables"):
-            warehouse.ensure(spark, [t for name, t in TABLES.items() if name in touched])
+            warehouse.ensure(spark, [t for name, t in TABLES.items() if name in needed])
         written = identity.batches_written(spark, warehouse)
         for job in chosen:
             checkpoint, batches = warehouse.checkpoint(job.name), written.get(job.name, {})

@@ -11,7 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from quotaflow.pipelines import config
@@ -67,11 +66,16 @@ def keep_few_results() -> None:
     All of them are kept alike, and take minutes a batch where tests share a machine.
     """
 
-    def few(conf: Conf) -> tuple[Result, ...]:
-        return tuple(result for result in registry._of_requests(conf) if result.table.name in _FEW)
+    job = JOBS["request_results"]
+    all_results = job.results
+    assert all_results is not None
 
-    name = "request_results"
-    JOBS[name] = replace(JOBS[name], results=few, start=partial(registry._keep, name, few))
+    def few(conf: Conf) -> tuple[Result, ...]:
+        return tuple(result for result in all_results(conf) if result.table.name in _FEW)
+
+    JOBS[job.name] = replace(
+        registry.result_job(job.name, job.doc, few), fills=job.fills, looks_up=job.looks_up
+    )
 
 
 def error_of(conf: Conf, names: Collection[str]) -> str | None:

@@ -1,0 +1,39 @@
+"""The registry of jobs has every result, and takes from each what it reads, fills and looks up."""
+
+import pkgutil
+from importlib import import_module
+
+import pytest
+
+from quotaflow.pipelines import results
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.jobs.job import Job
+from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+
+RESULTS = {name: job.results(Conf()) for name, job in JOBS.items() if job.results}
+
+
+def test_every_module_of_a_result_is_in_one_job() -> None:
+    names = pkgutil.walk_packages(results.__path__, f"{results.__name__}.")
+    modules = [import_module(module.name) for module in names if not module.ispkg]
+    declared = [module.__name__ for module in modules if hasattr(module, "result")]
+    rules = [result.compute for job in RESULTS.values() for result in job]
+    # A rule with values of conf is a partial.
+    listed = [getattr(rule, "func", rule).__module__ for rule in rules]
+    assert sorted(listed) == sorted(declared)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_job_of_results_reads_and_fills_and_looks_up_what_they_declare(name: str) -> None:
+    job: Job = JOBS[name]
+    declared: tuple[Result, ...] = RESULTS[name]
+    assert {result.facts.name for result in declared} == {job.reads}
+    assert {table.name for table in job.fills} == {
+        PIPELINE_PROGRESS.name,
+        *(result.table.name for result in declared),
+    }
+    assert {table.name for table in job.looks_up} == {
+        lookup.table.name for result in declared for lookup in result.lookups
+    }
