@@ -9,8 +9,7 @@ from typing import Any
 from quotaflow.pipelines.config import Conf, ReplicationSection
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.kafka.reassignment_file import TargetReplicas
-from quotaflow.pipelines.warehouse.one_cluster import one_cluster
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.reader import Reader, one_cluster
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.udfs.rules.move_throttle import (
     FOLLOWER,

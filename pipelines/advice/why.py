@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.errors import QuotaflowError
-from quotaflow.pipelines.warehouse.one_cluster import one_cluster
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.reader import Reader, one_cluster
 from quotaflow.pipelines.warehouse.sql_literals import literal
 
 _MOST_NAMES, _MOST_CLIENTS, _MOST_SHARERS = 10_000, 20, 5

@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.config.quotas import LEAST_IDS_PER_S, MOST_IDS_PER_S
+from quotaflow.pipelines.config.results import LEAST_IDS_PER_S, MOST_IDS_PER_S
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse

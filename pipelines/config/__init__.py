@@ -1,18 +1,24 @@
 """conf/*.yaml as checked models: the sections, and what reads them."""
 
 from quotaflow.pipelines.config.alerts import AlertsSection
-from quotaflow.pipelines.config.checks import HealthSection, QualitySection
 from quotaflow.pipelines.config.conf import Conf, load
-from quotaflow.pipelines.config.ingest import FetchSessionsSection, IngestSection, PayloadsSection
+from quotaflow.pipelines.config.ingest import (
+    FetchSessionsSection,
+    IngestSection,
+    PayloadsSection,
+    PrivacySection,
+)
 from quotaflow.pipelines.config.kafka import KafkaSection
-from quotaflow.pipelines.config.plan import PlanSection
-from quotaflow.pipelines.config.privacy import PrivacySection
-from quotaflow.pipelines.config.quotas import ProducerIdsSection, QuotasSection
-from quotaflow.pipelines.config.replication import ReplicationSection
-from quotaflow.pipelines.config.results import PricesSection, ResultsSection
+from quotaflow.pipelines.config.plan import PlanSection, ReplicationSection
+from quotaflow.pipelines.config.results import (
+    PricesSection,
+    ProducerIdsSection,
+    QuotasSection,
+    ResultsSection,
+)
 from quotaflow.pipelines.config.runtime import SparkSection, WarehouseSection, expanded, home
 from quotaflow.pipelines.config.secrets import Secrets
-from quotaflow.pipelines.config.upkeep import UpkeepSection
+from quotaflow.pipelines.config.upkeep import HealthSection, QualitySection, UpkeepSection
 
 __all__ = [
     "AlertsSection",

@@ -12,14 +12,13 @@ from pyspark.errors import StreamingQueryException
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError, KafkaError
 from quotaflow.pipelines.incremental import result_state
-from quotaflow.pipelines.jobs import default_cluster, offset_gaps, selection
-from quotaflow.pipelines.jobs.job import Job, JobEnvironment
+from quotaflow.pipelines.jobs import offset_gaps, selection
+from quotaflow.pipelines.jobs.job import Job, JobEnvironment, default_cluster_id
 from quotaflow.pipelines.jobs.offset_gaps import JobOffsetGaps
 from quotaflow.pipelines.jobs.progress_log import ProgressLog
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.kafka import admin, rights
-from quotaflow.pipelines.spark import failures as failure
-from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import identity, sinks
 from quotaflow.pipelines.streaming.listener import listening
@@ -60,14 +59,14 @@ def run(
         if found and not accept_lost_records:
             raise found[0].refusal()
         spark = session.get(conf.spark, report)
-        known = cluster_id or default_cluster.default_cluster_id(conf, warehouse, spark)
+        known = cluster_id or default_cluster_id(conf, warehouse, spark)
         setting = JobEnvironment(spark, conf, warehouse, known)
         # A job may read a table that another fills, also when that one is not run now. Views read
         # settings, which only a snapshot fills.
         needed = {QUERY_PROGRESS.name, SETTINGS.name}
         for job in chosen:
             needed |= {job.reads, *(table.name for table in (*job.fills, *job.looks_up))}
-        with failure.as_job_error("making the tables"):
+        with failures.as_job_error("making the tables"):
             warehouse.ensure(spark, [t for name, t in TABLES.items() if name in needed])
         written = identity.batches_written(spark, warehouse)
         for job in chosen:
@@ -123,7 +122,7 @@ class _Runner:
     def run(self, jobs: list[Job], every_s: int | None) -> int:
         """Run jobs once, one after the other, or side by side; returns the rows that came in."""
         try:
-            with failure.as_job_error("writing down what batches told"):
+            with failures.as_job_error("writing down what batches told"):
                 if every_s is not None:
                     return self.keep_running(jobs, every_s)
                 rows = sum(self.once(job) for job in jobs)
@@ -156,21 +155,21 @@ class _Runner:
             return rows
 
     def _start(self, job: Job, trigger: sinks.Trigger) -> "StreamingQuery":
-        with failure.as_job_error(job.name):
+        with failures.as_job_error(job.name):
             query = job.start(self.setting, trigger)
         self.log.follow(job, query)
         return query
 
     def _write_down(self) -> None:
         """What was told and not written yet; a run whose session died ends with its own error."""
-        failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
+        expected: tuple[type[Exception], ...] = (OSError, *spark_errors())
         try:
             self.log.close()
-        except failures as error:
-            self.report(f"query_progress lacks the last batches: {failure.one_line(error)}")
+        except expected as error:
+            self.report(f"query_progress lacks the last batches: {failures.one_line(error)}")
 
     def _refresh(self, job: Job) -> None:
-        with failure.as_job_error(job.name):
+        with failures.as_job_error(job.name):
             job.refresh(self.setting)
 
     def not_up_to_date(self, job: Job) -> list[str]:
@@ -214,13 +213,13 @@ class _Runner:
             if at > time.monotonic() - _FAILURES_FORGOTTEN_AFTER_S
         ]
         self.failures[job.name] = [*recent, time.monotonic()]
-        if len(recent) >= _RETRIES or not failure.is_transient(str(error)):
+        if len(recent) >= _RETRIES or not failures.is_transient(str(error)):
             for found in _gaps(self.setting.conf, [job], self.setting.warehouse):
                 raise found.refusal() from error
             hint = rights.hint("run", str(error))
-            raise JobError(f"{job.name} failed: {failure.one_line(error)}{hint}") from error
+            raise JobError(f"{job.name} failed: {failures.one_line(error)}{hint}") from error
         wait_s = 2 ** len(recent)
-        self.report(f"{job.name}: {failure.one_line(error)}; trying again in {wait_s} s")
+        self.report(f"{job.name}: {failures.one_line(error)}; trying again in {wait_s} s")
         time.sleep(wait_s)
 
 

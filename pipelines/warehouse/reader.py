@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -190,3 +190,16 @@ def nearest(name: str, candidates: list[str]) -> str:
     """The known name most like a wrong one, else all of them, as the end of an error."""
     near = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.5)
     return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(candidates)})"
+
+
+def one_cluster(cluster_ids: Iterable[str], pinned: str | None) -> str | None:
+    """The cluster that conf pins, else the only one that is known; None where none is.
+
+    Raises ConfigError where several are known and conf pins none.
+    """
+    found = sorted(cluster_ids)
+    if pinned is None and len(found) > 1:
+        raise ConfigError(
+            f"the tables hold clusters {', '.join(found)}: name one with --set kafka.cluster_id=ID"
+        )
+    return pinned or next(iter(found), None)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from quotaflow.pipelines.config import ProducerIdsSection
-from quotaflow.pipelines.config.quotas import LEAST_IDS_PER_S, MOST_IDS_PER_S
+from quotaflow.pipelines.config.results import LEAST_IDS_PER_S, MOST_IDS_PER_S
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results.producer_ids.producer_id_tokens import (

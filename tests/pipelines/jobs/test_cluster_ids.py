@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.jobs import default_cluster, runner
+from quotaflow.pipelines.jobs import job, runner
 from quotaflow.pipelines.streaming import identity
 from quotaflow.pipelines.streaming.identity import TopicIdentity
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -79,7 +79,7 @@ def test_a_look_that_finds_nothing_is_of_what_is_known_best(
     assert conf.warehouse.folder == warehouse.conf.folder
 
     def known() -> str | None:
-        return default_cluster.default_cluster_id(conf, warehouse, spark)
+        return job.default_cluster_id(conf, warehouse, spark)
 
     assert known() is None
     counts = [("c2", NOON), ("c3", NOON.replace(hour=13)), ("unknown", datetime.now(UTC))]
