@@ -25,8 +25,7 @@ from payloads import batches
 from rich.console import Console
 from rich.table import Table
 
-from quotaflow.udfs.otlp import batch as otlp_batch
-from quotaflow.udfs.otlp import columns
+from quotaflow.udfs.otlp import batch, columns
 from quotaflow.udfs.otlp.codecs import Limits
 
 LIMITS = Limits()
@@ -41,8 +40,8 @@ Rates = dict[str, dict[str, float]]
 
 def quotaflow(payloads: list[bytes]) -> int:
     """Payload bytes to every column of client_metrics that a payload holds."""
-    batch = otlp_batch.read(payloads, {}, LIMITS)
-    return int(columns.points(batch, np.flatnonzero(batch.keep)).num_rows)
+    decoded = batch.read(payloads, {}, LIMITS)
+    return int(columns.points(decoded, np.flatnonzero(decoded.keep)).num_rows)
 
 
 def upb(payloads: list[bytes]) -> None:

@@ -43,7 +43,7 @@ def snapshot(
     from quotaflow.pipelines.snapshots import sections, take  # noqa: PLC0415  imports pyspark
     from quotaflow.pipelines.warehouse.reader import nearest  # noqa: PLC0415  imports deltalake
 
-    known = [table.name for table in sections.TABLES]
+    known = [table.name for table in sections.SNAPSHOT_TABLES]
     for name in tables or []:
         if name not in known:
             raise ConfigError(f"a snapshot fills no table {name}{nearest(name, known)}")

@@ -13,13 +13,18 @@ from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.preflight import Preflight, Resources
-from quotaflow.pipelines.kafka import admin
-from quotaflow.pipelines.kafka import client_metrics as client_metrics_admin
+from quotaflow.pipelines.kafka import admin, client_metrics
 from quotaflow.pipelines.terminal import values
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.metrics import JAVA, METRICS, PREFIX
-from quotaflow.udfs.rules import client_metrics, lease
-from quotaflow.udfs.rules.client_metrics import ALL, DEFAULT_INTERVAL_MS, Subscription, effective
+from quotaflow.udfs.rules import lease
+from quotaflow.udfs.rules.client_metrics import (
+    ALL,
+    DEFAULT_INTERVAL_MS,
+    Subscription,
+    covered,
+    effective,
+)
 from quotaflow.udfs.rules.lease import TemporarySubscription
 from quotaflow.udfs.rules.subscription_safety import LiveClient
 
@@ -64,7 +69,7 @@ def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
     found = client_instances.find(answers.open_reader(settings), cluster.cluster_id, request.client)
     ids = tuple(live.client.client_instance_id or "" for live in found.clients)
     # What a shorter prefix asks for anyway old clients would send twice.
-    wanted = [m for m in request.metrics if m not in client_metrics.covered(request.metrics)]
+    wanted = [m for m in request.metrics if m not in covered(request.metrics)]
     made = TemporarySubscription(
         ids, tuple(wanted), request.interval_ms, int(request.until.timestamp())
     )
@@ -72,7 +77,7 @@ def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
         configs = made.configs
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    standing = client_metrics_admin.read(properties)
+    standing = client_metrics.read(properties)
     harm = Preflight(standing, found.clients).harm_of({**standing, made.name: configs})
     if harm is not None:
         raise HarmError(f"nothing was written: client-metrics {made.name} {harm}")
@@ -161,7 +166,7 @@ def _of_effect(
         pair
         for live, (metrics, _) in asked.items()
         if (live.client.client_software_name or "").lower() != JAVA
-        for pair in client_metrics.covered(metrics).items()
+        for pair in covered(metrics).items()
     }
     for longer, shorter in sorted(twice):
         yield f"librdkafka 2.5.0 to 2.10.0 sends twice what both {shorter} and {longer} match"

@@ -25,7 +25,7 @@ from quotaflow.pipelines.incremental.affected import (
 )
 from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.incremental.result_state import ResultState
-from quotaflow.pipelines.spark import failures as failure
+from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.caching import caching
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
@@ -62,7 +62,7 @@ class ResultMaintainer:
     def _update(self, came: "dict[str, list[Row]]", batch: Batch, spark: "SparkSession") -> None:
         checkpoint = batch.warehouse.checkpoint(batch.job)
         known = result_state.load(checkpoint)
-        memories, counts, failures = dict(known), list[Count](), list[Exception]()
+        memories, counts, errors = dict(known), list[Count](), list[Exception]()
         latest: list[tuple[datetime, str]] = []
         news = LookupChanges(spark, batch)
         failed = set[str]()
@@ -77,8 +77,8 @@ class ResultMaintainer:
             try:
                 rows = self._replace(result, spark, spans, batch) if spans else {}
             except spark_errors() as error:
-                failures.append(error)
-                memories[name] = _dirty(by.state, spans[0].start, failure.one_line(error))
+                errors.append(error)
+                memories[name] = _dirty(by.state, spans[0].start, failures.one_line(error))
                 failed.add(name)
                 counts.append(Count("failed", by.rows, name, type(error).__name__))
                 continue
@@ -90,8 +90,8 @@ class ResultMaintainer:
             else:
                 memories[name] = replace(by.state, dirty_since=None, failure=None)
             counts.append(Count("out", sum(rows.values()), name))
-        if len(failures) == len(self.results):
-            raise failures[0]
+        if len(errors) == len(self.results):
+            raise errors[0]
         result_state.save(checkpoint, memories)
         if latest:
             time, cluster_id = max(latest)

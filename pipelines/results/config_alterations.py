@@ -22,7 +22,6 @@ QUOTAS = "ALTER_CLIENT_QUOTAS"
 RESOURCES = ("INCREMENTAL_ALTER_CONFIGS", "ALTER_CONFIGS", "CREATE_TOPICS", "DELETE_TOPICS")
 """Requests that alter configs of resources, which are what ConfigResource.Type lists."""
 
-_TABLE = CONFIG_ALTERATIONS
 _BUCKET_S = 60
 _MOST_CHARS, _MOST_MESSAGE_CHARS = 32_767, 300
 """The protocol has no longer string; a line that does may hold one."""
@@ -155,7 +154,7 @@ def _of_all() -> str:
 def result() -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=CONFIG_ALTERATIONS,
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
@@ -181,5 +180,5 @@ def alterations(requests: "DataFrame") -> "DataFrame":
         .select("*", F.posexplode_outer(F.expr(_of_all())).alias("position", "alteration"))
         .where("is_lost OR alteration IS NOT NULL")
         .select("*", "alteration.*")
-        .select(_TABLE.column_names)
+        .select(CONFIG_ALTERATIONS.column_names)
     )

@@ -18,9 +18,10 @@ from quotaflow.udfs import alerts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = METRIC_ALERT_EVENTS
 _HOUR_S = 3_600
-_OF_READING = [name for name in CLIENT_METRICS.column_names if name in _TABLE.column_names]
+_OF_READING = [
+    name for name in CLIENT_METRICS.column_names if name in METRIC_ALERT_EVENTS.column_names
+]
 _LIKE = str.maketrans({"*": "%", "%": r"\%", "_": r"\_", "\\": r"\\"})
 _READ = ["rule", "event_ms", *(name for name in _OF_READING if name != "event_time")]
 
@@ -34,7 +35,7 @@ def result(conf: AlertsSection) -> Result:
     spans_s = [rule.stale_s + max(rule.for_s, _HOUR_S) for rule in conf.rules]
     longest_s = max([2 * _HOUR_S, *spans_s])
     return Result(
-        table=_TABLE,
+        table=METRIC_ALERT_EVENTS,
         facts=CLIENT_METRICS,
         bucket_s=60,
         lookback_s=longest_s,
@@ -101,7 +102,7 @@ def _as_table(told: "DataFrame", rules: Sequence[AlertRule]) -> "DataFrame":
             "ask_metrics": _of_rule(asked, "string"),
             "ask_interval_ms": _of_rule(every_ms, "int"),
         }
-    ).select(_TABLE.column_names)
+    ).select(METRIC_ALERT_EVENTS.column_names)
 
 
 def _of_rule(values: Mapping[str, object], type_: str) -> Column:

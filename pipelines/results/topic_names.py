@@ -13,7 +13,6 @@ from quotaflow.schemas.tables.traffic import TOPIC_NAMES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = TOPIC_NAMES
 _BUCKET_S = 60
 NAMING_APIS = ("METADATA", "DESCRIBE_TOPIC_PARTITIONS", "CREATE_TOPICS")
 _BODY = (
@@ -25,7 +24,7 @@ _BODY = (
 def result() -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=TOPIC_NAMES,
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
@@ -64,5 +63,5 @@ def names(inputs: RuleInputs) -> "DataFrame":
         .groupBy("cluster_id", "event_time", F.col("told.topicId").alias("topic_id"))
         .agg(F.max("told.name").alias("topic"), F.count(F.lit(1)).alias("requests"))
         .withColumn("event_date", F.to_date("event_time"))
-        .select(_TABLE.column_names)
+        .select(TOPIC_NAMES.column_names)
     )

@@ -13,7 +13,6 @@ from quotaflow.schemas.tables.traffic import TRAFFIC
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = TRAFFIC
 _BUCKET_S = 60
 _CLIENT = ("cluster_id", "broker_id", "principal", "client_id")
 
@@ -21,7 +20,7 @@ _CLIENT = ("cluster_id", "broker_id", "principal", "client_id")
 def result() -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=TRAFFIC,
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
@@ -69,5 +68,5 @@ def traffic(inputs: RuleInputs) -> "DataFrame":
         )
         .agg(F.sum(F.col("of.bytes") * weight()).alias("bytes"))
         .withColumn("event_date", F.to_date("event_time"))
-        .select(_TABLE.column_names)
+        .select(TRAFFIC.column_names)
     )

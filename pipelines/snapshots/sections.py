@@ -15,7 +15,7 @@ from quotaflow.pipelines.snapshots import (
 )
 from quotaflow.pipelines.snapshots.observations import ObservedRows, Row, UnansweredPart, collect
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.catalog import TABLES as TABLES_TABLE
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.snapshots import (
     ACTIVE_PRODUCERS,
     CLIENT_QUOTAS,
@@ -116,5 +116,5 @@ _SEEN: Mapping[str, Callable[[ClusterObserver], ObservedRows]] = {
     ),
 }
 
-TABLES = tuple(TABLES_TABLE[name] for name in _SEEN)
+SNAPSHOT_TABLES = tuple(TABLES[name] for name in _SEEN)
 """Tables that a snapshot fills, in the order in which it asks."""

@@ -53,7 +53,7 @@ def take(
         properties = conf.kafka.properties
         cluster = admin.describe(properties, [], conf.kafka.cluster_id)
         spark = session.get(session.short_lived(conf.spark), report)
-        chosen = [table for table in sections.TABLES if not names or table.name in names]
+        chosen = [table for table in sections.SNAPSHOT_TABLES if not names or table.name in names]
         read = (TOPICS, CONFIGS, *_READS, *_PLANS_READ)
         needed = {table.name for table in (*chosen, *read)}
         warehouse.ensure(spark, [t for name, t in TABLES.items() if name in needed])

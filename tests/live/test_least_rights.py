@@ -93,7 +93,7 @@ def asked(login: Login) -> list[str]:
     """What a snapshot would leave out; of transactional ids a broker hides some without a word."""
     with admin.client(login.conf.kafka.properties) as client:
         every = ClusterObserver(ClusterState(sender(client)), lambda: {TOPIC})
-        seen = [every.observed(table) for table in sections.TABLES]
+        seen = [every.observed(table) for table in sections.SNAPSHOT_TABLES]
     gaps = [f"{each.table.name}: {gap.reason}" for each in seen for gap in each.unanswered]
     ids = next(each.rows.num_rows for each in seen if each.table == TRANSACTIONAL_IDS)
     hidden = [] if ids else ["transactional_ids: TRANSACTIONAL_ID_AUTHORIZATION_FAILED"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.config import WarehouseSection as Place
+from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -22,7 +22,7 @@ ACTIVATED = (
 
 @pytest.fixture
 def reader(filled: Path) -> Reader:
-    return Reader(Warehouse(Place(path=str(filled))))
+    return Reader(Warehouse(WarehouseSection(path=str(filled))))
 
 
 def rows(reader: Reader, sql: str) -> list[dict[str, Any]]:

@@ -8,13 +8,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from quotaflow.udfs.malloc import keep_freed
-from quotaflow.udfs.otlp import payloads as otlp_payloads
-from quotaflow.udfs.otlp import points as otlp_points
 from quotaflow.udfs.otlp.attributes import Tags, cut, tags
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
 from quotaflow.udfs.otlp.numbers import Codes
-from quotaflow.udfs.otlp.payloads import Ints, Unreadable, not_otlp, over
-from quotaflow.udfs.otlp.points import Points
+from quotaflow.udfs.otlp.payloads import Ints, Unreadable, not_otlp, over, split
+from quotaflow.udfs.otlp.points import Points, read_points
 
 Flags = npt.NDArray[np.bool_]
 _KEY_SPACE = 1 << 62
@@ -42,8 +40,8 @@ class DecodedBatch:
 def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> DecodedBatch:
     """Read every payload; the reason of each that cannot be read goes to `unreadable`."""
     keep_freed()
-    metrics = otlp_payloads.split(payloads, unreadable, limits)
-    points = otlp_points.read(metrics, unreadable, limits)
+    metrics = split(payloads, unreadable, limits)
+    points = read_points(metrics, unreadable, limits)
     numbers = points.numbers
     payload, resource, scope = (
         column[numbers.metric] for column in (metrics.payload, metrics.resource, metrics.scope)

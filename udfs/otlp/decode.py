@@ -15,9 +15,7 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas.table import LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
-from quotaflow.udfs.otlp import batch as otlp_batch
-from quotaflow.udfs.otlp import columns as otlp_columns
-from quotaflow.udfs.otlp import context
+from quotaflow.udfs.otlp import batch, columns, context
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, decompress
 from quotaflow.udfs.otlp.payloads import Ints, Unreadable
 from quotaflow.udfs.otlp.series import series_ids
@@ -86,23 +84,25 @@ def decode(payloads: Any, compressions: Any, limits: Limits) -> Iterator[Decoded
     """Decode arrays of payloads and codec names, in runs of bounded size.
 
     A point comes once per payload (series, start and time), with the columns of
-    `otlp_columns.SCHEMA`. Time 0 is null; NaN and infinities are kept.
+    `columns.SCHEMA`. Time 0 is null; NaN and infinities are kept.
     """
     for run in _runs(payloads, compressions, limits):
-        batch = otlp_batch.read(run.decoded, run.unreadable, limits)
-        rows = np.flatnonzero(batch.keep)
-        parent = pa.array(run.first + batch.payload[rows])
-        yield Decoded(run.status(), otlp_columns.points(batch, rows), parent)
+        decoded = batch.read(run.decoded, run.unreadable, limits)
+        rows = np.flatnonzero(decoded.keep)
+        parent = pa.array(run.first + decoded.payload[rows])
+        yield Decoded(run.status(), columns.points(decoded, rows), parent)
 
 
 def check(payloads: Any, compressions: Any, limits: Limits) -> pa.RecordBatch:
     """The status of every payload as `decode` gives it, without making columns of its points."""
     statuses = [STATUS.empty_table()]
     for run in _runs(payloads, compressions, limits):
-        otlp_batch.read(run.decoded, run.unreadable, limits)
+        batch.read(run.decoded, run.unreadable, limits)
         statuses.append(pa.Table.from_batches([run.status()]))
-    columns = pa.concat_tables(statuses).combine_chunks().columns
-    return pa.RecordBatch.from_arrays([pa.concat_arrays(c.chunks) for c in columns], schema=STATUS)
+    status = pa.concat_tables(statuses).combine_chunks()
+    return pa.RecordBatch.from_arrays(
+        [pa.concat_arrays(c.chunks) for c in status.columns], schema=STATUS
+    )
 
 
 def inspect_pushes(limits: Limits) -> MapBatches:
@@ -111,9 +111,9 @@ def inspect_pushes(limits: Limits) -> MapBatches:
     """
 
     def inspect(batches: Batches) -> Batches:
-        for batch in batches:
-            status = check(batch.column("payload"), batch.column("compression"), limits)
-            kept = {n: batch.column(n) for n in batch.schema.names if n not in STATUS.names}
+        for rows in batches:
+            status = check(rows.column("payload"), rows.column("compression"), limits)
+            kept = {n: rows.column(n) for n in rows.schema.names if n not in STATUS.names}
             yield pa.RecordBatch.from_pydict(
                 kept | {name: status.column(name) for name in STATUS.names}
             )
@@ -130,29 +130,29 @@ def decode_pushes(limits: Limits) -> MapBatches:
     """
 
     def decode_all(batches: Batches) -> Batches:
-        for batch in batches:
-            for run in _runs(batch.column("payload"), batch.column("compression"), limits):
-                yield from _client_metrics(batch, run, limits)
+        for rows in batches:
+            for run in _runs(rows.column("payload"), rows.column("compression"), limits):
+                yield from _client_metrics(rows, run, limits)
 
     return decode_all
 
 
 def _client_metrics(pushes: pa.RecordBatch, run: _Run, limits: Limits) -> Batches:
     schema = CLIENT_METRICS.arrow
-    batch = otlp_batch.read(run.decoded, run.unreadable, limits)
-    rows = np.flatnonzero(batch.keep)
-    for part in _parts(rows, batch.flat_bytes[rows]):
-        points = otlp_columns.points(batch, part)
-        parent = pa.array(run.first + batch.payload[part])
-        columns = {name: points.column(name) for name in points.schema.names}
+    decoded = batch.read(run.decoded, run.unreadable, limits)
+    rows = np.flatnonzero(decoded.keep)
+    for part in _parts(rows, decoded.flat_bytes[rows]):
+        points = columns.points(decoded, part)
+        parent = pa.array(run.first + decoded.payload[part])
+        filled = {name: points.column(name) for name in points.schema.names}
         # Only what the table keeps is repeated for every point: never the payload.
-        of_push = [name for name in schema.names if name not in columns and name != "series_id"]
-        columns |= {name: pushes.column(name).take(parent) for name in of_push}
-        columns |= context.from_resources(batch, part, columns)
-        columns["series_id"] = series_ids(batch, part, columns["client_instance_id"])
+        of_push = [name for name in schema.names if name not in filled and name != "series_id"]
+        filled |= {name: pushes.column(name).take(parent) for name in of_push}
+        filled |= context.from_resources(decoded, part, filled)
+        filled["series_id"] = series_ids(decoded, part, filled["client_instance_id"])
         push_time = pushes.column("event_time").take(parent).cast(TIMESTAMP)
-        columns["event_time"] = pc.coalesce(columns["event_time"], push_time)
-        yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+        filled["event_time"] = pc.coalesce(filled["event_time"], push_time)
+        yield pa.RecordBatch.from_arrays([filled[name] for name in schema.names], schema=schema)
 
 
 def _parts(rows: Ints, flat_bytes: Ints) -> Iterator[Ints]:

@@ -8,7 +8,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from quotaflow.udfs.otlp import exact as otlp_exact
+from quotaflow.udfs.otlp import exact
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.groups import Groups
 from quotaflow.udfs.otlp.numbers import Names, Numbers, Part
@@ -21,10 +21,10 @@ class Points:
 
     names: Names
     numbers: Numbers
-    rare: dict[int, otlp_exact.Rare]
+    rare: dict[int, exact.Rare]
 
 
-def read(metrics: EncodedMetrics, unreadable: Unreadable, limits: Limits) -> Points:
+def read_points(metrics: EncodedMetrics, unreadable: Unreadable, limits: Limits) -> Points:
     """Every point of the batch; a metric that cannot be read makes its payload unreadable."""
     names = Names(limits)
     groups = Groups(metrics.metrics, names)
@@ -33,12 +33,12 @@ def read(metrics: EncodedMetrics, unreadable: Unreadable, limits: Limits) -> Poi
     for part in parts:
         counts[part.numbers.metric] += 1
     weights = np.bincount(metrics.payload, weights=counts).astype(np.int64).tolist()
-    exact = list(_exact(metrics, groups.left, unreadable, names, weights))
-    for found in exact:
+    rare_points = list(_exact(metrics, groups.left, unreadable, names, weights))
+    for found in rare_points:
         counts[found.metric] += 1
     before = np.cumsum(counts) - counts
-    rare = {int(before[e.metric]) + e.slot: e.point.rare for e in exact if e.point.rare}
-    return Points(names, _in_order([*parts, _part(exact, names)], counts, before), rare)
+    rare = {int(before[e.metric]) + e.slot: e.point.rare for e in rare_points if e.point.rare}
+    return Points(names, _in_order([*parts, _part(rare_points, names)], counts, before), rare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _Exact:
     metric: int
     slot: int
     header: int
-    point: otlp_exact.Point
+    point: exact.Point
 
 
 def _exact(
@@ -70,26 +70,26 @@ def _exact(
         except DecodeError as error:
             unreadable[payload] = not_otlp(error)
             continue
-        weights[payload] += otlp_exact.weight(metric, most)
+        weights[payload] += exact.weight(metric, most)
         if weights[payload] > most:
             unreadable[payload] = over("points, exemplars and quantiles", most)
             continue
         header = names.header_of(metric)
-        for slot, point in enumerate(otlp_exact.points(metric, names.limits)):
+        for slot, point in enumerate(exact.points(metric, names.limits)):
             yield _Exact(index, slot, header, point)
 
 
-def _part(exact: list[_Exact], names: Names) -> Part:
+def _part(rare_points: list[_Exact], names: Names) -> Part:
     numbers = Numbers(
-        np.array([found.metric for found in exact], np.int64),
-        np.array([found.point.start_ns for found in exact], np.uint64),
-        np.array([found.point.time_ns for found in exact], np.uint64),
-        np.array([found.point.bits for found in exact], np.uint64),
-        np.array([found.header for found in exact], np.int32),
-        np.array([names.attributes_of(found.point.attributes) for found in exact], np.int32),
-        np.array([names.form(found.point.form) for found in exact], np.int32),
+        np.array([found.metric for found in rare_points], np.int64),
+        np.array([found.point.start_ns for found in rare_points], np.uint64),
+        np.array([found.point.time_ns for found in rare_points], np.uint64),
+        np.array([found.point.bits for found in rare_points], np.uint64),
+        np.array([found.header for found in rare_points], np.int32),
+        np.array([names.attributes_of(found.point.attributes) for found in rare_points], np.int32),
+        np.array([names.form(found.point.form) for found in rare_points], np.int32),
     )
-    return Part(numbers, np.array([found.slot for found in exact], np.int64))
+    return Part(numbers, np.array([found.slot for found in rare_points], np.int64))
 
 
 def _in_order(parts: list[Part], counts: Ints, before: Ints) -> Numbers:

@@ -27,7 +27,6 @@ from quotaflow.udfs.rules import fetch_fault as rule
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = FETCH_FAULTS
 _BUCKET_S = 60
 _CLIENT = ("principal", "client_id", "broker_id")
 _SOFTWARE = ("client_software_name", "client_software_version")
@@ -43,7 +42,7 @@ _AT = tuple(name for name in PARTITION if name != "minute_end")
 def result() -> Result:
     """The result as the driver takes it: bounds told in the minute before matter too."""
     return Result(
-        table=_TABLE,
+        table=FETCH_FAULTS,
         facts=FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=_BUCKET_S,
@@ -78,7 +77,7 @@ def faults(inputs: RuleInputs) -> "DataFrame":
         .transform(with_fault)
         .select("*", F.explode(F.array_compact(F.array(*_kinds()))).alias("kind"))
     )
-    return _summed(named).select(_TABLE.column_names)
+    return _summed(named).select(FETCH_FAULTS.column_names)
 
 
 def _suspects(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":

@@ -20,7 +20,6 @@ from quotaflow.schemas.tables.topology import TOPICS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = FETCH_SIZES
 _BUCKET_S = 60
 _KEY = ("cluster_id", "event_time", "broker_id", "principal", "client_id", "replica_id")
 _NAME = ("topic", "topic_id", "partition")
@@ -37,7 +36,7 @@ _MOST_OVERSIZED = 10
 def result(conf: QuotasSection) -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=FETCH_SIZES,
         facts=FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=0,
@@ -78,7 +77,7 @@ def sizes(inputs: RuleInputs, *, conf: QuotasSection) -> "DataFrame":
             "p.largest_oversized",
         )
         .withColumn("event_date", F.to_date("event_time"))
-        .select(_TABLE.column_names)
+        .select(FETCH_SIZES.column_names)
     )
 
 

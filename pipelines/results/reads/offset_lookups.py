@@ -12,7 +12,6 @@ from quotaflow.schemas.tables.requests import REQUESTS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = OFFSET_LOOKUPS
 _BUCKET_S = 60
 _LIST, _EPOCH = "LIST_OFFSETS", "OFFSET_FOR_LEADER_EPOCH"
 _POSITIONS = {
@@ -53,7 +52,7 @@ _KEY = ("cluster_id", "event_time", "principal", "client_id", "broker_id", "api"
 def result() -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=OFFSET_LOOKUPS,
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
@@ -94,7 +93,7 @@ def lookups(inputs: RuleInputs) -> "DataFrame":
             F.count_if(F.expr(_DIVERGED)).alias("diverged_answers"),
         )
         .withColumn("event_date", F.to_date("event_time"))
-        .select(_TABLE.column_names)
+        .select(OFFSET_LOOKUPS.column_names)
     )
 
 

@@ -26,7 +26,6 @@ from quotaflow.udfs.rules.replica import FOLLOWER_IN_RACK, LEADER_IN_RACK
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = PREFERRED_REPLICAS
 _BUCKET_S = 60
 _BROKER_IDS = 2**31
 _PARTITION = ("cluster_id", "event_time", "minute_end", "topic", "topic_id", "partition")
@@ -36,7 +35,7 @@ _CLIENT = ("principal", "client_id", "told_rack", "client_rack")
 def result(racks: Mapping[str, str]) -> Result:
     """The result as the driver takes it; `racks` are conf's, of clients that tell none."""
     return Result(
-        table=_TABLE,
+        table=PREFERRED_REPLICAS,
         facts=FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=0,
@@ -77,7 +76,7 @@ def choices(inputs: RuleInputs) -> "DataFrame":
         .transform(with_rack, of["brokers"])
         .withColumnRenamed("rack", "broker_rack")
     )
-    return _with_bytes(chosen).select(_TABLE.column_names)
+    return _with_bytes(chosen).select(PREFERRED_REPLICAS.column_names)
 
 
 def _answers(facts: "DataFrame", topics: "DataFrame") -> "DataFrame":

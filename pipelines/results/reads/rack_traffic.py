@@ -19,7 +19,6 @@ from quotaflow.schemas.tables.topology import BROKERS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = RACK_TRAFFIC
 _BUCKET_S = 60
 _SIDES = ("cluster_id", "event_time", "minute_end", "flow", "broker_id", "follower_id")
 _RACK = ("client_rack", "is_rack_inferred")
@@ -28,7 +27,7 @@ _RACK = ("client_rack", "is_rack_inferred")
 def result(racks: Mapping[str, str]) -> Result:
     """The result as the driver takes it; `racks` are conf's, of clients that tell none."""
     return Result(
-        table=_TABLE,
+        table=RACK_TRAFFIC,
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
@@ -106,5 +105,5 @@ def between_racks(inputs: RuleInputs) -> "DataFrame":
                 "cross_rack_bytes": F.when(crosses, F.col("bytes")).when(~crosses, F.lit(0)),
             }
         )
-        .select(_TABLE.column_names)
+        .select(RACK_TRAFFIC.column_names)
     )

@@ -16,7 +16,6 @@ from quotaflow.schemas.tables.topology import TOPICS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = REPLICA_OFFSETS
 _BUCKET_S = 60
 PARTITION = ("cluster_id", "event_time", "minute_end", "topic", "topic_id", "partition")
 _READ = ("cluster_id", "event_time", "broker_id", "replica_id", "partitions")
@@ -29,7 +28,7 @@ _OF_FOLLOWER = ("follower_log_start_offset", "fetch_offset")
 def result() -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=REPLICA_OFFSETS,
         facts=FETCHES,
         bucket_s=_BUCKET_S,
         lookback_s=0,
@@ -55,7 +54,7 @@ def offsets(inputs: RuleInputs) -> "DataFrame":
         .transform(with_topic, topics)
         .transform(gathered)
         .withColumn("event_date", F.to_date("event_time"))
-        .select(_TABLE.column_names)
+        .select(REPLICA_OFFSETS.column_names)
     )
 
 

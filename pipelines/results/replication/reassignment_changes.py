@@ -12,7 +12,6 @@ from quotaflow.schemas.tables.requests import REQUESTS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = REASSIGNMENT_CHANGES
 _BUCKET_S = 60
 _VALUES = ("place", "error_code", "principal", "client_id")
 _REASSIGN, _ALTER = "ALTER_PARTITION_REASSIGNMENTS", "ALTER_PARTITION"
@@ -39,7 +38,7 @@ _ALTER_BODY = f"""
 def result() -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=REASSIGNMENT_CHANGES,
         facts=REQUESTS,
         bucket_s=_BUCKET_S,
         lookback_s=0,
@@ -59,9 +58,9 @@ def changes(inputs: RuleInputs) -> "DataFrame":
     rows = _reassigned(inputs.facts).unionByName(_in_sync(inputs.facts))
     return (
         rows.withColumn("event_date", F.to_date("event_time"))
-        .groupBy(*_TABLE.key, "event_date")
+        .groupBy(*REASSIGNMENT_CHANGES.key, "event_date")
         .agg(*(F.max(name).alias(name) for name in _VALUES))
-        .select(_TABLE.column_names)
+        .select(REASSIGNMENT_CHANGES.column_names)
     )
 
 

@@ -12,7 +12,6 @@ from quotaflow.schemas.tables.reassignments import LAG_PERIOD_S, REPLICA_LAG
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = REPLICA_LAG
 _FIELDS = ("error_code", "high_watermark", "fetch_offset")
 _PARTITION = ("topic_id", "topic", "partition")
 
@@ -20,7 +19,7 @@ _PARTITION = ("topic_id", "topic", "partition")
 def result() -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=REPLICA_LAG,
         facts=FETCHES,
         bucket_s=LAG_PERIOD_S,
         lookback_s=0,
@@ -81,5 +80,5 @@ def lags(inputs: RuleInputs) -> "DataFrame":
                 "lag": F.try_subtract(F.col("last.end"), F.col("last.offset")),
             }
         )
-        .select(_TABLE.column_names)
+        .select(REPLICA_LAG.column_names)
     )

@@ -15,7 +15,6 @@ from quotaflow.schemas.tables.throttles import REPLICATION_RATES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = REPLICATION_RATES
 _WINDOWS_S = 11
 """replication.quota.window.num x replication.quota.window.size.seconds, as Kafka ships."""
 _SIDES = ("leader", "follower")
@@ -25,7 +24,7 @@ _SIDE = ("cluster_id", "event_time", "broker_id", "side")
 def result() -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=REPLICATION_RATES,
         facts=REQUESTS,
         bucket_s=BUCKET_S,
         lookback_s=_WINDOWS_S,
@@ -78,7 +77,7 @@ def rates(inputs: RuleInputs) -> "DataFrame":
                 "is_over": F.coalesce(F.col("throttled_rate") > F.col("rate"), F.lit(False)),
             }
         )
-        .select(_TABLE.column_names)
+        .select(REPLICATION_RATES.column_names)
     )
 
 

@@ -31,7 +31,6 @@ from quotaflow.udfs.rules.replication_throttle import LEADER
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = REPLICATION_THROTTLES
 _RELEVANT_APIS = ("ALTER_PARTITION", "ALTER_PARTITION_REASSIGNMENTS")
 _BY_TIME = (REPLICATION_TRAFFIC, REPLICATION_RATES)
 """Of these results only the minutes that are computed are read."""
@@ -40,7 +39,7 @@ _BY_TIME = (REPLICATION_TRAFFIC, REPLICATION_RATES)
 def result() -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=REPLICATION_THROTTLES,
         facts=REQUESTS,
         bucket_s=BUCKET_S,
         lookback_s=0,
@@ -82,7 +81,9 @@ def throttles(inputs: RuleInputs) -> "DataFrame":
         .transform(with_in_isr, of["reassignment_changes"], of["replicas"])
     )
     return (
-        with_state(found.withColumns(_evidence())).withColumns(_kept()).select(_TABLE.column_names)
+        with_state(found.withColumns(_evidence()))
+        .withColumns(_kept())
+        .select(REPLICATION_THROTTLES.column_names)
     )
 
 

@@ -12,7 +12,6 @@ from quotaflow.schemas.tables.throttles import REPLICATION_TRAFFIC
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TABLE = REPLICATION_TRAFFIC
 BUCKET_S = 60
 _KEY = ("cluster_id", "event_time", *replica_fetches.PAIR[1:], "topic")
 _SUMS = (
@@ -35,7 +34,7 @@ _STALLED = """aggregate(told, named_struct('ahead', cast(null as bigint), 'fetch
 def result() -> Result:
     """The result as the driver takes it."""
     return Result(
-        table=_TABLE,
+        table=REPLICATION_TRAFFIC,
         facts=REQUESTS,
         bucket_s=BUCKET_S,
         lookback_s=0,
@@ -77,5 +76,5 @@ def traffic(inputs: RuleInputs) -> "DataFrame":
                 "held_back_fetches": F.expr(_STALLED),
             }
         )
-        .select(_TABLE.column_names)
+        .select(REPLICATION_TRAFFIC.column_names)
     )

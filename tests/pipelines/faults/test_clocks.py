@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.jobs import runner
-from quotaflow.pipelines.jobs.registry import JOBS as JOBS_BY_NAME
+from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming import sources
 
 from ...live.tables_read import query
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 
 # What comes is held against the watermark of the batch before: the third is the first with one.
 BATCHES = 3
-JOBS = ("ingest_request_log", "client_metrics", "request_results", "metric_alerts")
+RUN_JOBS = ("ingest_request_log", "client_metrics", "request_results", "metric_alerts")
 MAX_LATENESS_S, MAX_SKEW_S = 3_600, 60
 ALERTS = {
     "rules": [
@@ -37,7 +37,7 @@ Numbered = list[tuple[int, bytes]]
 @pytest.fixture(autouse=True)
 def unpatched(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
     """What a driver of a test changes is put back."""
-    monkeypatch.setitem(JOBS_BY_NAME, "request_results", JOBS_BY_NAME["request_results"])
+    monkeypatch.setitem(JOBS, "request_results", JOBS["request_results"])
     driver.keep_few_results()
     monkeypatch.setattr(sources, "read_topic", sources.read_topic)
     for name in ("_check_topics", "_gaps"):
@@ -54,7 +54,7 @@ def filled(folder: Path, batches: list[Numbered]) -> Path:
     """A warehouse after every job."""
     conf = driver.conf_of(conf_file(folder, alerts=ALERTS))
     recorded.write(folder / "topic", batches, clocks.shipped)
-    assert driver.error_of(conf, JOBS) is None
+    assert driver.error_of(conf, RUN_JOBS) is None
     return folder / "warehouse"
 
 
@@ -64,9 +64,9 @@ def test_wrong_clocks_change_nothing_for_right_ones(tmp_path: Path) -> None:
     future = list(clocks.from_the_future())
     # In the first batch they could move what later ones are held against.
     lines = [*lines[:9], *future, *lines[9:]]
-    calm = driver.contents(filled(tmp_path / "calm", in_batches(sane, 1)), JOBS)
+    calm = driver.contents(filled(tmp_path / "calm", in_batches(sane, 1)), RUN_JOBS)
     folder = filled(tmp_path / "skewed", in_batches(lines))
-    found = driver.contents(folder, JOBS)
+    found = driver.contents(folder, RUN_JOBS)
     for name in sorted(calm.keys() - {"pipeline_progress"}):
         assert calm[name] - found[name] == Counter(), name
         others = [row for row in found[name] - calm[name] if not is_skewed(row)]

@@ -8,7 +8,6 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback import frozen_plans, plan_rows, planning
-from quotaflow.pipelines.feedback import plan_rows as ledger_rows
 from quotaflow.pipelines.feedback.change import RENEW, Plan
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.guards import PlanPolicy
@@ -62,7 +61,7 @@ def test_a_lease_renewed_for_years_is_still_held_on_what_stood_before(
     first = set_at(800, "1000", prior="700")
     raised = set_at(790, "2000", prior="1000")
     renewals = [renewed(raised, days_ago) for days_ago in range(770, 0, -20)]
-    fill("config_changes", [ledger_rows.row(r, "me") for r in (first, raised, *renewals)])
+    fill("config_changes", [plan_rows.row(r, "me") for r in (first, raised, *renewals)])
     (held,) = planning.ledger(conf_of(warehouse)).owned.values()
     assert (held.prior_value, held.value) == ("700", "2000")
     assert held.expires_at == renewals[-1].expires_at

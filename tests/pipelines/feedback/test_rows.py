@@ -4,7 +4,6 @@ import pyarrow as pa
 import pytest
 
 from quotaflow.pipelines.feedback import plan_rows
-from quotaflow.pipelines.feedback import plan_rows as ledger_rows
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.guards import PlanPolicy
@@ -57,7 +56,7 @@ def test_records_come_back_as_they_were(row: DesiredConfig) -> None:
     before = {} if row.prior_value is None else {row.config_key: row.prior_value}
     journal = ListJournal()
     applying(DictConfigs({row.entity: before}), journal).run("p", planned(row).changes)
-    rows = [ledger_rows.row(record, "me") for record in journal.records]
+    rows = [plan_rows.row(record, "me") for record in journal.records]
     kept = pa.Table.from_pylist(rows, schema=CONFIG_CHANGES.arrow).to_pylist()
     assert len(kept) == 2
-    assert [ledger_rows.record(each) for each in kept] == journal.records
+    assert [plan_rows.record(each) for each in kept] == journal.records

@@ -10,8 +10,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.config import WarehouseSection as Place
+from quotaflow.pipelines.config import Conf, WarehouseSection
 from quotaflow.pipelines.jobs import progress_log
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment
 from quotaflow.pipelines.jobs.progress_log import ProgressLog
@@ -34,7 +33,7 @@ def said() -> list[str]:
 @pytest.fixture
 def log(said: list[str], tmp_path: Path) -> ProgressLog:
     """A log that follows one start of one job, and has nowhere to write."""
-    conf = Conf(warehouse=Place(path=str(tmp_path)))
+    conf = Conf(warehouse=WarehouseSection(path=str(tmp_path)))
     offsets = Warehouse(conf.warehouse).checkpoint(JOB.name) / "offsets"
     offsets.mkdir(parents=True)
     (offsets / str(BEFORE)).touch()

@@ -3,8 +3,7 @@
 from typing import Any
 
 from quotaflow.pipelines.report import changes
-from quotaflow.pipelines.report.section import NOW as AT_ONCE
-from quotaflow.pipelines.report.section import SOON, ReportSection
+from quotaflow.pipelines.report.section import NOW, SOON, ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
@@ -55,7 +54,7 @@ def test_what_was_given_back_is_held_no_more(warehouse: Warehouse) -> None:
 
 def test_a_change_without_an_end_is_an_alarm(warehouse: Warehouse) -> None:
     (alarm,) = told(warehouse, step(0, "begun")).alarms
-    assert alarm.rank == AT_ONCE
+    assert alarm.rank == NOW
     assert "because a run was cut off: 1." in alarm.text
 
 

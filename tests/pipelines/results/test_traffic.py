@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import traffic
-from quotaflow.schemas.tables.requests import REQUESTS as REQUESTS_TABLE
+from quotaflow.schemas.tables.requests import REQUESTS
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -25,7 +25,7 @@ def of(topic: str, size: int | None, error_code: int | None = 0) -> dict[str, An
     return {"topic_id": topic, "bytes": size, "error_code": error_code}
 
 
-REQUESTS = [
+REQUEST_ROWS = [
     request(1, "PRODUCE", of("a", 10), of("a", 20), of("b", 40)),
     request(59, "PRODUCE", of("a", 80)),
     request(60, "PRODUCE", of("a", 160)),
@@ -48,7 +48,7 @@ EXPECTED = [
 
 @pytest.mark.spark
 def test_bytes_that_moved(spark: SparkSession) -> None:
-    content = pa.Table.from_pylist(REQUESTS, schema=REQUESTS_TABLE.arrow)
+    content = pa.Table.from_pylist(REQUEST_ROWS, schema=REQUESTS.arrow)
     seen = traffic.result().relevant_facts(spark.createDataFrame(content))
     rows = traffic.traffic(RuleInputs(seen)).collect()
     got = [

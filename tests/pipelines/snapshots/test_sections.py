@@ -239,7 +239,7 @@ def test_transactional_ids_by_coordinator() -> None:
 def test_what_several_tables_need_is_asked_once() -> None:
     made = MadeCluster(topics={"a": 3})
     asked = ClusterObserver(ClusterState(made), set)
-    for table in sections.TABLES:
+    for table in sections.SNAPSHOT_TABLES:
         asked.observed(table)
     apis = Counter(api for api, _ in made.asked)
     assert apis["DescribeCluster"] == apis["DescribeTopicPartitions"] == 1

@@ -15,7 +15,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.requests import REQUESTS
 
 from ...delta_tables import NOON, Fill, violation
-from ...schemas.views.view_rows import config as set_config
+from ...schemas.views import view_rows
 from ...schemas.views.view_tables import make_tables
 
 
@@ -84,7 +84,7 @@ def test_nobody_is_told_to_apply_so_that_a_plan_can_be_read(warehouse: Warehouse
 
 
 def test_a_view_brings_its_tables_with_it(warehouse: Warehouse, fill: Fill) -> None:
-    fill("configs", [set_config(0, "metrics", "*")])
+    fill("configs", [view_rows.config(0, "metrics", "*")])
     rows = answer(Reader(warehouse), "SELECT entity_name FROM current_configs")
     assert rows == [{"entity_name": "all"}]
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, Sum
 
-from quotaflow.udfs.otlp import batch as otlp_batch
+from quotaflow.udfs.otlp import batch
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.series import series_ids
 
@@ -19,9 +19,9 @@ def tagged(*tags):
 
 
 def ids(*metrics, instance="i1", resource=()):
-    batch = otlp_batch.read([payload(*metrics, resource=resource)], {}, Limits())
-    rows = batch.keep.nonzero()[0]
-    return series_ids(batch, rows, pa.array([instance] * len(rows), pa.string())).to_pylist()
+    decoded = batch.read([payload(*metrics, resource=resource)], {}, Limits())
+    rows = decoded.keep.nonzero()[0]
+    return series_ids(decoded, rows, pa.array([instance] * len(rows), pa.string())).to_pylist()
 
 
 def test_a_series_id_is_what_it_was():

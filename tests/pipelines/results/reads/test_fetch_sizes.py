@@ -10,9 +10,8 @@ from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import fetch_sizes
 from quotaflow.schemas.tables.fetch_sizes import LIMITERS
 from quotaflow.schemas.tables.fetches import FETCHES
-from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
-from quotaflow.schemas.tables.snapshots import CONFIGS as CONFIGS_TABLE
-from quotaflow.schemas.tables.topology import TOPICS as TOPICS_TABLE
+from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS, CONFIGS
+from quotaflow.schemas.tables.topology import TOPICS
 
 from .replica_rows import BEFORE, Row, at, frame, seen
 
@@ -47,12 +46,12 @@ def cap(broker_id: int, size: int) -> Row:
     return row | {"config_key": "fetch.max.bytes", "config_value": str(size)}
 
 
-CONFIGS = [cap(3, 2_000)]
+CONFIG_ROWS = [cap(3, 2_000)]
 QUOTAS = [
     seen(BEFORE, cluster_id="c", user="bob", is_default_user=False, is_default_client_id=False)
     | {"is_default_ip": False, "config_key": "consumer_byte_rate", "quota": QUOTA_BYTES_PER_S}
 ]
-TOPICS = [
+TOPIC_ROWS = [
     seen(BEFORE, cluster_id="c", topic_id="id1", topic="orders"),
     seen(-1, cluster_id="c", topic_id="id1", topic="orders", is_removed=True),
     seen(BEFORE, cluster_id="d", topic_id="id1", topic="another"),
@@ -83,9 +82,9 @@ BOUNDED: dict[str, list[Row]] = {
 def computed(spark: SparkSession, fetches: list[Row]) -> dict[tuple[int, int | None], Row]:
     facts = fetch_sizes.answers(frame(spark, FETCHES.arrow, fetches))
     context = {
-        "configs": frame(spark, CONFIGS_TABLE.arrow, CONFIGS),
+        "configs": frame(spark, CONFIGS.arrow, CONFIG_ROWS),
         "client_quotas": frame(spark, CLIENT_QUOTAS.arrow, QUOTAS),
-        "topics": frame(spark, TOPICS_TABLE.arrow, TOPICS),
+        "topics": frame(spark, TOPICS.arrow, TOPIC_ROWS),
     }
     found = fetch_sizes.sizes(RuleInputs(facts, lookups=context), conf=QuotasSection()).collect()
     rows = {(row["broker_id"], row["replica_id"]): row.asDict(recursive=True) for row in found}

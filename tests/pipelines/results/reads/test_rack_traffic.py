@@ -7,12 +7,12 @@ from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import rack_traffic
-from quotaflow.schemas.tables.requests import REQUESTS as REQUESTS_TABLE
-from quotaflow.schemas.tables.topology import BROKERS as BROKERS_TABLE
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.topology import BROKERS
 
 from .replica_rows import RACKS, Row, at, broker, frame
 
-BROKERS = [broker(1, "az-a"), broker(2, "az-b"), broker(3, None, 300)]
+BROKER_ROWS = [broker(1, "az-a"), broker(2, "az-b"), broker(3, None, 300)]
 
 
 def request(second: float, api: str, broker_id: int, *sizes: int | None, **others: Any) -> Row:
@@ -26,7 +26,7 @@ def told(*partitions: tuple[int | None, int | None]) -> dict[str, Any]:
 
 
 REFUSED = told((9_000, 6))
-REQUESTS = [
+REQUEST_ROWS = [
     request(1, "PRODUCE", 1, 10, 20, None),
     request(2, "PRODUCE", 1, 40, client_address="10.2.0.1"),
     request(3, "PRODUCE", 1, **REFUSED),
@@ -61,9 +61,9 @@ EXPECTED = [
 
 @pytest.mark.spark
 def test_bytes_between_racks(spark: SparkSession) -> None:
-    facts = rack_traffic.result(RACKS).relevant_facts(frame(spark, REQUESTS_TABLE.arrow, REQUESTS))
-    brokers = [row | {"cluster_id": "c"} for row in BROKERS]
-    context = {"brokers": frame(spark, BROKERS_TABLE.arrow, brokers)}
+    facts = rack_traffic.result(RACKS).relevant_facts(frame(spark, REQUESTS.arrow, REQUEST_ROWS))
+    brokers = [row | {"cluster_id": "c"} for row in BROKER_ROWS]
+    context = {"brokers": frame(spark, BROKERS.arrow, brokers)}
     rows = rack_traffic.between_racks(RuleInputs(facts, lookups=context)).collect()
     found = ("client_rack", "is_rack_inferred", "broker_id", "requests", "bytes")
     got = [

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.replication import reassignment_changes, replica_lag
-from quotaflow.schemas.tables.fetches import FETCHES as FETCHES_TABLE
+from quotaflow.schemas.tables.fetches import FETCHES
 from quotaflow.schemas.tables.reassignments import REASSIGNMENT_CHANGES, REPLICA_LAG
 from quotaflow.schemas.tables.requests import REQUESTS
 
@@ -110,7 +110,7 @@ def follower(second: float, offset: int, end: int, size: int, **others: Any) -> 
     return row | {"cluster_id": "c"} | others
 
 
-FETCHES = [
+FETCH_ROWS = [
     follower(1, 100, 500, 4_000),
     follower(9, 200, 520, 5_000),
     follower(11, 300, 530, 0),
@@ -124,7 +124,7 @@ FETCHES = [
 
 @pytest.mark.spark
 def test_followers_that_are_behind_tell_how_far(spark: SparkSession) -> None:
-    facts = replica_lag.result().relevant_facts(frame(spark, FETCHES_TABLE.arrow, FETCHES))
+    facts = replica_lag.result().relevant_facts(frame(spark, FETCHES.arrow, FETCH_ROWS))
     told = replica_lag.lags(RuleInputs(facts))
     assert told.columns == REPLICA_LAG.column_names
     first, last = (row.asDict() for row in told.orderBy("event_time").collect())
@@ -141,6 +141,6 @@ def test_who_says_to_be_a_follower_and_asks_from_before_all_offsets_has_no_lag(
     spark: SparkSession,
 ) -> None:
     asked = [follower(1, -(2**63), 500, 0)]
-    facts = replica_lag.result().relevant_facts(frame(spark, FETCHES_TABLE.arrow, asked))
+    facts = replica_lag.result().relevant_facts(frame(spark, FETCHES.arrow, asked))
     (row,) = replica_lag.lags(RuleInputs(facts)).collect()
     assert (row["fetches"], row["lag"], row["max_lag"]) == (1, None, None)

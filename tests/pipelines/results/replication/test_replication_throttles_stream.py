@@ -13,7 +13,7 @@ from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from . import throttle_rows as rows_of
+from . import throttle_rows
 from .throttle_rows import (
     IN_ORDER,
     SNAPSHOTS,
@@ -43,15 +43,15 @@ def made_up_part(dice: random.Random) -> Row:
 
 def made_up_alter(dice: random.Random, second: float) -> Row:
     if dice.random() < 0.5:
-        key = dice.choice([rows_of.LEADERS, rows_of.FOLLOWERS])
+        key = dice.choice([throttle_rows.LEADERS, throttle_rows.FOLLOWERS])
         operand = dice.choice(["0:1", "0:2,1:1", "0:2,0:3", "*"])
         operation = dice.randrange(4)
-        change = (key, operation, None if operation == rows_of.DELETE else operand)
-        return alter(second, rows_of.TOPIC, dice.choice([*TOPICS]), change)
-    key = dice.choice([rows_of.LEADER_RATE, rows_of.FOLLOWER_RATE])
-    operation = dice.choice([rows_of.SET, rows_of.SET, rows_of.DELETE])
+        change = (key, operation, None if operation == throttle_rows.DELETE else operand)
+        return alter(second, throttle_rows.TOPIC, dice.choice([*TOPICS]), change)
+    key = dice.choice([throttle_rows.LEADER_RATE, throttle_rows.FOLLOWER_RATE])
+    operation = dice.choice([throttle_rows.SET, throttle_rows.SET, throttle_rows.DELETE])
     value = None if operation else dice.choice(["1000", "500000"])
-    return alter(second, rows_of.BROKER, dice.choice(["", "1", "2"]), (key, operation, value))
+    return alter(second, throttle_rows.BROKER, dice.choice(["", "1", "2"]), (key, operation, value))
 
 
 def made_up_request(dice: random.Random) -> Row:
@@ -84,9 +84,9 @@ def made_up_snapshots(dice: random.Random) -> dict[str, list[Row]]:
             for id_ in (2, 3)
         ]
     found["configs"] = [
-        rows_of.config(100, "broker", "1", "log.dir", "d"),
-        rows_of.config(400, "broker", "1", rows_of.LEADER_RATE, "700000"),
-        rows_of.config(230, "topic", "orders", rows_of.LEADERS, "0:1"),
+        throttle_rows.config(100, "broker", "1", "log.dir", "d"),
+        throttle_rows.config(400, "broker", "1", throttle_rows.LEADER_RATE, "700000"),
+        throttle_rows.config(230, "topic", "orders", throttle_rows.LEADERS, "0:1"),
     ]
     return found
 
@@ -125,7 +125,7 @@ def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) ->
 
     def snapshot(*seconds: float) -> None:
         for name, rows in snapshots.items():
-            at = [row for row in rows if row["event_time"] in {*map(rows_of.at, seconds)}]
+            at = [row for row in rows if row["event_time"] in {*map(throttle_rows.at, seconds)}]
             put(name, frame(spark, name, at))
 
     batch(0)
