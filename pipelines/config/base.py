@@ -101,10 +101,10 @@ def _problem(item: Any, model: type[BaseModel]) -> str:
         return f"{where} has another name: write {_RENAMED[key]}"
     if item["type"] == "extra_forbidden":
         return f"unknown key {where}{_nearest_key(item['loc'], model)}"
-    said = str(item["msg"].removeprefix("Value error, ")) + _nearest_value(item)
+    text = str(item["msg"].removeprefix("Value error, ")) + _nearest_value(item)
     if not where:
-        return said
-    return f"{where} = {item['input']!r}: {said}" if _printable(item) else f"{where}: {said}"
+        return text
+    return f"{where} = {item['input']!r}: {text}" if _printable(item) else f"{where}: {text}"
 
 
 def _printable(item: Any) -> bool:
@@ -117,8 +117,8 @@ def _nearest_value(item: Any) -> str:
     """Of a closed set, which pydantic names in its message."""
     if item["type"] != "literal_error":
         return ""
-    known = re.findall(r"'([^']+)'", item["ctx"]["expected"])
-    near = difflib.get_close_matches(str(item["input"]), known, n=1)
+    values = re.findall(r"'([^']+)'", item["ctx"]["expected"])
+    near = difflib.get_close_matches(str(item["input"]), values, n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
@@ -127,10 +127,13 @@ def _nearest_key(location: tuple[str | int, ...], model: Any) -> str:
         # A number is an item's place in a list of the models that follow.
         model = model if isinstance(part, int) else _model(model.model_fields[part].annotation)
     near = difflib.get_close_matches(str(location[-1]), list(model.model_fields), n=1, cutoff=0.5)
-    known = ", ".join(model.model_fields)
-    return f" (did you mean {near[0]}?)" if near else f" (known: {known})"
+    keys = ", ".join(model.model_fields)
+    return f" (did you mean {near[0]}?)" if near else f" (known: {keys})"
 
 
 def _model(annotation: Any) -> Any:
     """The model in a list of them, or in one that may be none."""
-    return next((of for of in get_args(annotation) if hasattr(of, "model_fields")), annotation)
+    return next(
+        (argument for argument in get_args(annotation) if hasattr(argument, "model_fields")),
+        annotation,
+    )

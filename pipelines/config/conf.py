@@ -162,11 +162,13 @@ def load(file: Path | None = None, overrides: list[str] | None = None) -> Conf:
     except ValidationError as error:
         wrong = problems(error, Conf)
     in_file = _problems(of_file) if overrides else wrong
-    told = {
+    by_source = {
         str(source): [problem for problem in wrong if problem in in_file],
         "--set": [problem for problem in wrong if problem not in in_file],
     }
-    raise ConfigError("; ".join(f"{by}: {'; '.join(of)}" for by, of in told.items() if of))
+    raise ConfigError(
+        "; ".join(f"{by}: {'; '.join(texts)}" for by, texts in by_source.items() if texts)
+    )
 
 
 def _problems(values: dict[str, Any]) -> list[str]:

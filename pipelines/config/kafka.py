@@ -50,11 +50,11 @@ def _has_port(server: str) -> bool:
     return port is not None and 1 <= int(port[1]) <= _MOST_PORT
 
 
-def _none_of(key: str, value: str, known: tuple[str, ...]) -> Iterator[str]:
-    if value not in known and not value.startswith(REFERENCES):
-        near = difflib.get_close_matches(value.upper(), known, n=1)
+def _none_of(key: str, value: str, allowed: tuple[str, ...]) -> Iterator[str]:
+    if value not in allowed and not value.startswith(REFERENCES):
+        near = difflib.get_close_matches(value.upper(), allowed, n=1)
         hint = f" (did you mean {near[0]}?)" if near else ""
-        yield f"{key} {value} is none of {', '.join(known)}{hint}"
+        yield f"{key} {value} is none of {', '.join(allowed)}{hint}"
 
 
 class KafkaSection(Section):

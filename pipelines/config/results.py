@@ -20,7 +20,7 @@ class PricesSection(Section):
 
 
 def _by_network(racks: dict[str, str]) -> dict[str, str]:
-    found = dict[str, str]()
+    rack_by_network = dict[str, str]()
     for cidr, rack in racks.items():
         try:
             network = str(ip_network(cidr, strict=False))
@@ -28,10 +28,10 @@ def _by_network(racks: dict[str, str]) -> dict[str, str]:
             raise ValueError(f"{cidr!r} is no network such as 10.1.0.0/16") from None
         if "/" in cidr and network != cidr.lower():
             raise ValueError(f"write {network} instead of {cidr}")
-        if network in found:
+        if network in rack_by_network:
             raise ValueError(f"{network} is there twice")
-        found[network] = rack
-    return found
+        rack_by_network[network] = rack
+    return rack_by_network
 
 
 Racks = Annotated[dict[str, Annotated[str, Field(min_length=1)]], AfterValidator(_by_network)]

@@ -81,11 +81,13 @@ def principal(properties: Mapping[str, str]) -> str | None:
 
 def credentials(jaas: str) -> tuple[str, str]:
     """Username and password of a jaas text, for clients that take them apart."""
-    found = {
+    match_by_key = {
         key: re.search(rf'\b{key}\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;]+)', jaas, re.S)
         for key in ("username", "password")
     }
-    username, password = (_unquoted(match.group(1)) if match else "" for match in found.values())
+    username, password = (
+        _unquoted(match.group(1)) if match else "" for match in match_by_key.values()
+    )
     return username, password
 
 

@@ -35,7 +35,7 @@ class AffectedBuckets:
 
     def rows_before(self, time_ranges: list[TimeRange]) -> int:
         """Rows that came too late for anything to be computed: their buckets are before it all."""
-        first = min((span.start for span in time_ranges), default=None)
+        first = min((time_range.start for time_range in time_ranges), default=None)
         rows = self.rows_by_bucket.items()
         return sum(n for bucket, n in rows if first is None or bucket < first)
 
@@ -58,10 +58,12 @@ def arrivals(results: Iterable[Result], facts: "DataFrame", max_lateness_s: int)
     Part of the stream's own plan, for a micro-batch that is handed on has every column read, each
     time it is used.
     """
-    of = [_arrival(result) for result in results]
+    arrival_columns = [_arrival(result) for result in results]
     late = is_late(facts, max_lateness_s)
     return (
-        facts.select("cluster_id", "event_time", late.alias("is_late"), F.explode(F.array(*of)))
+        facts.select(
+            "cluster_id", "event_time", late.alias("is_late"), F.explode(F.array(*arrival_columns))
+        )
         .where("col IS NOT NULL AND event_time IS NOT NULL")
         .select(
             *("cluster_id", "event_time", "is_late", "col.result"),
@@ -85,19 +87,19 @@ def by_result(arrived: "DataFrame") -> dict[str, list[Row]]:
         .agg(F.count(F.lit(1)).alias("rows"), F.max("event_time").alias("latest"))
         .collect()
     )
-    found: dict[str, list[Row]] = {}
+    rows_by_result: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row["result"], []).append(row)
-    return found
+        rows_by_result.setdefault(row["result"], []).append(row)
+    return rows_by_result
 
 
 def affected_buckets(
-    result: Result, rows: list[Row], lookup_changes: "LookupChanges", memory: ResultState
+    result: Result, rows: list[Row], lookup_changes: "LookupChanges", state: ResultState
 ) -> AffectedBuckets:
     """What these counted rows, and what is new in tables it looks up, mean to one result."""
-    since, seen, latest = lookup_changes.changes_for(result, memory)
+    since, seen, latest = lookup_changes.changes_for(result, state)
     latest.extend((_utc(row["latest"]), row["cluster_id"]) for row in rows)
-    sinces = [time for time in (since, memory.dirty_since) if time]
+    sinces = [time for time in (since, state.dirty_since) if time]
     in_buckets = dict[datetime, int]()
     for row in rows:
         if row["bucket"]:
@@ -109,7 +111,7 @@ def affected_buckets(
         rows_by_bucket=in_buckets,
         since=min(sinces, default=None),
         latest=max(latest, default=None),
-        state=replace(memory, context_seen=seen),
+        state=replace(state, context_seen=seen),
     )
 
 
@@ -126,20 +128,20 @@ class LookupChanges:
     _kept: dict[str, datetime | None] = field(default_factory=dict)
 
     def changes_for(
-        self, result: Result, memory: ResultState
+        self, result: Result, state: ResultState
     ) -> tuple[datetime | None, dict[str, datetime], list[tuple[datetime, str]]]:
         """Since when new rows of a context hold, what was seen of it by now, and the newest row."""
-        sinces, seen, latest = list[datetime](), dict(memory.context_seen), []
-        for context in result.lookups:
-            if context.valid_from is None:
+        sinces, seen, latest = list[datetime](), dict(state.context_seen), []
+        for lookup in result.lookups:
+            if lookup.valid_from is None:
                 continue
-            name = context.table.name
-            row = self._newest(context.table, context.valid_from, seen.get(name))
+            name = lookup.table.name
+            row = self._newest(lookup.table, lookup.valid_from, seen.get(name))
             if row["newest"] is None:
                 continue
             # A query that begins has computed nothing yet that could be older than its context.
             if name in seen or self.batch.batch_id:
-                is_first = context.reaches_back and name not in seen
+                is_first = lookup.reaches_back and name not in seen
                 sinces.append(_EVER if is_first else _utc(row["since"]))
                 latest.append((_utc(row["newest"]), row["cluster_id"]))
             seen[name] = _utc(row["newest"])

@@ -61,38 +61,44 @@ class ResultMaintainer:
 
     def _update(self, came: "dict[str, list[Row]]", batch: Batch, spark: "SparkSession") -> None:
         checkpoint = batch.warehouse.checkpoint(batch.job)
-        known = result_state.load(checkpoint)
-        memories, counts, errors = dict(known), list[Count](), list[Exception]()
+        previous = result_state.load(checkpoint)
+        states, counts, errors = dict(previous), list[Count](), list[Exception]()
         latest: list[tuple[datetime, str]] = []
-        news = LookupChanges(spark, batch)
+        lookup_changes = LookupChanges(spark, batch)
         failed = set[str]()
         for result in self.results:
             name = result.table.name
-            by = affected_buckets(result, came.get(name, []), news, known.get(name, ResultState()))
-            spans = news.computable(result, result.time_ranges(by.rows_by_bucket, by.since))
-            latest.extend([by.latest] if by.latest else [])
-            counts.append(Count("in", by.rows, name))
-            counts.append(Count("late", by.late, name, "past_max_lateness"))
-            counts.append(Count("late", by.rows_before(spans), name, "past_retention"))
+            affected = affected_buckets(
+                result, came.get(name, []), lookup_changes, previous.get(name, ResultState())
+            )
+            time_ranges = lookup_changes.computable(
+                result, result.time_ranges(affected.rows_by_bucket, affected.since)
+            )
+            latest.extend([affected.latest] if affected.latest else [])
+            counts.append(Count("in", affected.rows, name))
+            counts.append(Count("late", affected.late, name, "past_max_lateness"))
+            counts.append(Count("late", affected.rows_before(time_ranges), name, "past_retention"))
             try:
-                rows = self._replace(result, spark, spans, batch) if spans else {}
+                rows = self._replace(result, spark, time_ranges, batch) if time_ranges else {}
             except spark_errors() as error:
                 errors.append(error)
-                memories[name] = _dirty(by.state, spans[0].start, failures.one_line(error))
+                states[name] = _dirty(
+                    affected.state, time_ranges[0].start, failures.one_line(error)
+                )
                 failed.add(name)
-                counts.append(Count("failed", by.rows, name, type(error).__name__))
+                counts.append(Count("failed", affected.rows, name, type(error).__name__))
                 continue
             missed = failed & {context.table.name for context in result.lookups}
-            if spans and missed:
-                why = f"it looks up {min(missed)}, which failed"
-                memories[name] = _dirty(by.state, spans[0].start, why)
+            if time_ranges and missed:
+                reason = f"it looks up {min(missed)}, which failed"
+                states[name] = _dirty(affected.state, time_ranges[0].start, reason)
                 failed.add(name)
             else:
-                memories[name] = replace(by.state, dirty_since=None, failure=None)
+                states[name] = replace(affected.state, dirty_since=None, failure=None)
             counts.append(Count("out", sum(rows.values()), name))
         if len(errors) == len(self.results):
             raise errors[0]
-        result_state.save(checkpoint, memories)
+        result_state.save(checkpoint, states)
         if latest:
             time, cluster_id = max(latest)
             batch.report(spark, counts, cluster_id, time)
@@ -110,33 +116,35 @@ class ResultMaintainer:
         self,
         result: Result,
         spark: "SparkSession",
-        spans: list[TimeRange],
+        time_ranges: list[TimeRange],
         batch: Batch,
         *,
         late: bool = False,
     ) -> dict[str | None, int]:
         table = result.table
-        since = spans[0].start - timedelta(seconds=result.warm_up_s)
+        since = time_ranges[0].start - timedelta(seconds=result.warm_up_s)
         lookback = timedelta(seconds=result.warm_up_s + result.lookback_s)
-        read = [TimeRange(span.start - lookback, span.end) for span in spans]
+        read = [
+            TimeRange(time_range.start - lookback, time_range.end) for time_range in time_ranges
+        ]
         facts = batch.warehouse.read(spark, result.facts.name).where(within_any(read, "event_time"))
         if not late:
             facts = facts.where(~is_late(facts, self.conf.results.max_lateness_s))
         names = [context.table.name for context in result.lookups]
         place = any_of(
-            f"({span.date_condition('event_date')} AND {span.condition(table.time)})"
-            for span in spans
+            f"({time_range.date_condition('event_date')} AND {time_range.condition(table.time)})"
+            for time_range in time_ranges
         )
-        with caching() as hold:
-            known = RuleInputs(
+        with caching() as cache:
+            inputs = RuleInputs(
                 facts=result.relevant_facts(facts),
                 carried_rows=_carried(result, since, batch, spark),
                 since=since,
                 lookups={name: batch.warehouse.read(spark, name) for name in names},
-                cached=hold,
+                cached=cache,
             )
-            rows = result.compute(known).where(within_any(spans, table.time))
-            kept = hold(rows)
+            rows = result.compute(inputs).where(within_any(time_ranges, table.time))
+            kept = cache(rows)
             batch.recompute(kept, table, f"({result.scope}) AND ({place})")
             return rows_by_cluster(kept)
 
@@ -156,5 +164,5 @@ def _carried(
     return rows.groupBy(*result.carry_key).agg(last).select("last.*")
 
 
-def _dirty(memory: ResultState, since: datetime, why: str) -> ResultState:
-    return replace(memory, dirty_since=since, failure=why[:_REASON_CHARS])
+def _dirty(state: ResultState, since: datetime, reason: str) -> ResultState:
+    return replace(state, dirty_since=since, failure=reason[:_REASON_CHARS])

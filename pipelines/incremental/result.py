@@ -82,12 +82,12 @@ class Result:
         """The spans whose rows may change: these buckets got new facts, all those `since` may."""
         reach = timedelta(seconds=self.bucket_s + self.lookback_s)
         trail = timedelta(seconds=self.lookahead_s)
-        touched = [TimeRange(start - trail, start + reach) for start in buckets]
+        affected = [TimeRange(start - trail, start + reach) for start in buckets]
         if since is not None:
-            touched.append(TimeRange(self.bucket(since)))
-        if touched and (self.carry_s or self.runs_forward):
-            return [TimeRange(min(span.start for span in touched))]
-        return merged(touched)
+            affected.append(TimeRange(self.bucket(since)))
+        if affected and (self.carry_s or self.runs_forward):
+            return [TimeRange(min(time_range.start for time_range in affected))]
+        return merged(affected)
 
     def computable(self, time_ranges: Iterable[TimeRange], kept_since: datetime) -> list[TimeRange]:
         """What is left of spans where the facts from before `kept_since` are gone.
@@ -99,9 +99,9 @@ class Result:
             kept_since + timedelta(seconds=self.warm_up_s + self.lookback_s), up=True
         )
         return [
-            TimeRange(max(span.start, first), span.end)
-            for span in time_ranges
-            if span.end is None or span.end > first
+            TimeRange(max(time_range.start, first), time_range.end)
+            for time_range in time_ranges
+            if time_range.end is None or time_range.end > first
         ]
 
     def bucket(self, time: datetime, *, up: bool = False) -> datetime:

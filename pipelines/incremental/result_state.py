@@ -21,34 +21,34 @@ class ResultState:
     context_seen: Mapping[str, datetime] = field(default_factory=dict)
 
 
-_MEMORIES = TypeAdapter(dict[str, ResultState])
+_STATES = TypeAdapter(dict[str, ResultState])
 
 
 def load(checkpoint: Path) -> dict[str, ResultState]:
     """What is remembered of each result, by the name of its table."""
     file = _file(checkpoint)
-    return _MEMORIES.validate_json(file.read_bytes()) if file.exists() else {}
+    return _STATES.validate_json(file.read_bytes()) if file.exists() else {}
 
 
-def save(checkpoint: Path, memories: Mapping[str, ResultState]) -> None:
+def save(checkpoint: Path, states: Mapping[str, ResultState]) -> None:
     """Replace what is remembered, whole or not at all."""
-    told = {name: memory for name, memory in memories.items() if memory != ResultState()}
-    if told == load(checkpoint):
+    remembered = {name: memory for name, memory in states.items() if memory != ResultState()}
+    if remembered == load(checkpoint):
         return
     file = _file(checkpoint)
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_suffix(".new")
-    fresh.write_bytes(_MEMORIES.dump_json(told))
+    fresh.write_bytes(_STATES.dump_json(remembered))
     fresh.replace(file)
 
 
 def not_up_to_date(checkpoint: Path) -> list[str]:
     """A line for each result whose rule failed, and is to be tried again."""
     return [
-        f"{name} is not up to date since {memory.dirty_since:%Y-%m-%d %H:%M:%S} UTC and is tried "
-        f"again with the next batch: {memory.failure}"
-        for name, memory in load(checkpoint).items()
-        if memory.dirty_since
+        f"{name} is not up to date since {state.dirty_since:%Y-%m-%d %H:%M:%S} UTC and is tried "
+        f"again with the next batch: {state.failure}"
+        for name, state in load(checkpoint).items()
+        if state.dirty_since
     ]
 
 

@@ -32,31 +32,35 @@ class Backlog:
 def backlogs(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Backlog]:
     """The queries that are behind on a table; those that never began will take it as it is."""
     readers = [job.name for job in JOBS.values() if job.reads == table]
-    begun = {name: warehouse.checkpoint(name) for name in readers}
-    begun = {name: folder for name, folder in begun.items() if identity.is_started(folder)}
-    if not begun:
+    checkpoint_of = {name: warehouse.checkpoint(name) for name in readers}
+    checkpoint_of = {
+        name: folder for name, folder in checkpoint_of.items() if identity.is_started(folder)
+    }
+    if not checkpoint_of:
         return []
     history = spark.sql(f"DESCRIBE HISTORY {warehouse.target(table)}")
     rows = history.select("version", F.unix_millis("timestamp").alias("at_ms")).collect()
-    came = {row["version"]: datetime.fromtimestamp(row["at_ms"] / 1e3, UTC) for row in rows}
-    found = []
-    for name, folder in begun.items():
+    version_times = {
+        row["version"]: datetime.fromtimestamp(row["at_ms"] / 1e3, UTC) for row in rows
+    }
+    behind = []
+    for name, folder in checkpoint_of.items():
         done = checkpoints.committed(folder)
         at = done.delta if done else None
         version = at.version if at else 0
         is_whole = at is not None and at.is_whole and version > 0
-        if version <= max(came) or not is_whole:
-            since = came.get(min(version, max(came)))
-            found.append(Backlog(name, version, since, version - 1 if is_whole else None))
-    return found
+        if version <= max(version_times) or not is_whole:
+            since = version_times.get(min(version, max(version_times)))
+            behind.append(Backlog(name, version, since, version - 1 if is_whole else None))
+    return behind
 
 
 def not_computed(warehouse: Warehouse, table: str, before: datetime) -> list[str]:
     """Results on a table whose rule failed, so that they still need facts from before a time."""
     return [
-        f"{name} of {job.name} is not up to date since {memory.dirty_since:%Y-%m-%d %H:%M}"
+        f"{name} of {job.name} is not up to date since {state.dirty_since:%Y-%m-%d %H:%M}"
         for job in JOBS.values()
         if job.reads == table
-        for name, memory in result_state.load(warehouse.checkpoint(job.name)).items()
-        if memory.dirty_since and memory.dirty_since < before
+        for name, state in result_state.load(warehouse.checkpoint(job.name)).items()
+        if state.dirty_since and state.dirty_since < before
     ]

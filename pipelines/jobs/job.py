@@ -67,12 +67,12 @@ class Job:
         """Bring results up to date when no new facts came, but perhaps what they look up did."""
         if self.results is None:
             return
-        keeper = ResultMaintainer(self.results(setting.conf), setting.conf)
+        maintainer = ResultMaintainer(self.results(setting.conf), setting.conf)
         checkpoint = setting.warehouse.checkpoint(self.name)
         now_ms = time.time_ns() // 1_000_000
         query_id = checkpoints.query_id(checkpoint)
         batch = sinks.Batch(setting.warehouse, self.name, query_id, now_ms, "/refresh")
-        keeper.refresh(setting.spark, batch)
+        maintainer.refresh(setting.spark, batch)
 
 
 UNNAMED = "unknown"

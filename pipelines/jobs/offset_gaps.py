@@ -75,25 +75,24 @@ def find_all(
     properties: Mapping[str, str], warehouse: Warehouse, topics: Mapping[str, str]
 ) -> list[JobOffsetGaps]:
     """The gaps of jobs that are begun, by the topic each reads, as the cluster tells now."""
-    begun = {
-        job: of for job, of in topics.items() if identity.is_started(warehouse.checkpoint(job))
-    }
-    logs = {topic: admin.log_bounds(properties, topic) for topic in set(begun.values())}
-    found = [find_in_job(warehouse, job, topic, logs[topic]) for job, topic in begun.items()]
-    return [each for each in found if each]
+    started = [job for job in topics if identity.is_started(warehouse.checkpoint(job))]
+    read = {topics[job] for job in started}
+    logs = {topic: admin.log_bounds(properties, topic) for topic in read}
+    gaps = [find_in_job(warehouse, job, topics[job], logs[topics[job]]) for job in started]
+    return [job_gaps for job_gaps in gaps if job_gaps]
 
 
 def find_in_job(warehouse: Warehouse, job: str, topic: str, log: LogBounds) -> JobOffsetGaps | None:
     """What the topic's logs do not hold any more of what this job has to read; None: nothing."""
-    there = topic_position.read_position(warehouse.checkpoint(job), topic)
-    if there is None:
+    position = topic_position.read_position(warehouse.checkpoint(job), topic)
+    if position is None:
         return None
-    found = tuple(
+    gaps = tuple(
         OffsetGap(partition, offset, log[partition])
-        for partition, offset in sorted(there.offsets.items())
+        for partition, offset in sorted(position.offsets.items())
         if partition in log and not log[partition].start <= offset <= log[partition].stop
     )
-    return JobOffsetGaps(job, topic, there, log, found) if found else None
+    return JobOffsetGaps(job, topic, position, log, gaps) if gaps else None
 
 
 def accept(
@@ -104,11 +103,11 @@ def accept(
     The checkpoint is moved aside. A micro-batch that was cut off when some of its rows were written
     already is not read again: what it did not come to is lost too.
     """
-    checkpoint, there = setting.warehouse.checkpoint(gaps.job), gaps.position
+    checkpoint, position = setting.warehouse.checkpoint(gaps.job), gaps.position
     begins = {p: _begin(p, gaps, setting.conf.kafka.properties) for p in gaps.log}
     counts = [Count("lost", sum(gap.lost for gap in gaps.gaps), None, "deleted_before_read")]
-    if there.cut_off_ends and _is_written(setting, gaps.job, fills):
-        ends = {p: max(begins[p], end) for p, end in there.cut_off_ends.items() if p in begins}
+    if position.cut_off_ends and _is_written(setting, gaps.job, fills):
+        ends = {p: max(begins[p], end) for p, end in position.cut_off_ends.items() if p in begins}
         skipped = sum(end - begins[p] for p, end in ends.items())
         counts.append(Count("lost", skipped, None, "cut_off_and_deleted"))
         begins |= ends

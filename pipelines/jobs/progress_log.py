@@ -64,8 +64,8 @@ class ProgressLog:
 
     def take(self) -> None:
         """Tell all that is new, and write it down where that was last done a while ago."""
-        while news := self.listener.take():
-            self._tell(news)
+        while event := self.listener.take():
+            self._record(event)
         if self.unwritten and time.monotonic() - self.written_at >= WRITE_EVERY_S:
             self.write()
 
@@ -76,13 +76,13 @@ class ProgressLog:
 
     def _finish(self, job: Job, deadline: float) -> None:
         while job.name in self.running:
-            news = self.listener.take(max(deadline - time.monotonic(), 0))
-            if news is None:
-                self._ask(job)
+            event = self.listener.take(max(deadline - time.monotonic(), 0))
+            if event is None:
+                self._read_recent(job)
             else:
-                self._tell(news)
+                self._record(event)
 
-    def _ask(self, job: Job) -> None:
+    def _read_recent(self, job: Job) -> None:
         """Let a query itself tell what it told nobody yet: it keeps its last 100 batches."""
         run_id = self.running.pop(job.name)
         failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
@@ -92,13 +92,13 @@ class ProgressLog:
             self.report(f"{job.name}: its last batches were not told, and not counted")
             return
         for progress in recent:
-            self._tell(QueryEvent(BATCH, run_id, json.loads(progress.json)))
+            self._record(QueryEvent(BATCH, run_id, json.loads(progress.json)))
 
     def record_idle(self, query: "StreamingQuery") -> None:
         """A query has ended well, and nothing new was there."""
         now = datetime.now(UTC).isoformat()
-        told = {"id": str(query.id), "runId": str(query.runId), "timestamp": now}
-        self._tell(QueryEvent(IDLE, told["runId"], told))
+        content = {"id": str(query.id), "runId": str(query.runId), "timestamp": now}
+        self._record(QueryEvent(IDLE, content["runId"], content))
 
     def close(self) -> None:
         """Take the last words of queries that were stopped, and write down what is left."""
@@ -127,27 +127,27 @@ class ProgressLog:
             return
         self.unwritten = {}
 
-    def _keep(self, why: str) -> None:
+    def _keep(self, reason: str) -> None:
         """Rows that could not be written wait for the next time, but never without bound."""
         kept = dict(list(self.unwritten.items())[-_MOST_UNWRITTEN:])
         lost = len(self.unwritten) - len(kept)
         self.unwritten = kept
         self.report(
-            f"query_progress lacks {len(kept) + lost} rows, {lost} of them for good: {why[:300]}"
+            f"query_progress lacks {len(kept) + lost} rows, {lost} of them for good: {reason[:300]}"
         )
 
-    def _tell(self, news: QueryEvent) -> None:
-        job = self.jobs.get(news.run_id)
+    def _record(self, event: QueryEvent) -> None:
+        job = self.jobs.get(event.run_id)
         # On a shared cluster others have queries in the same session.
         if job is None:
             return
-        if news.kind == BATCH:
-            self._tell_batch(job, news.content)
-        elif news.kind == IDLE:
-            row = query_progress.of_idle(news.content, job.name, self.setting.cluster_id)
+        if event.kind == BATCH:
+            self._record_batch(job, event.content)
+        elif event.kind == IDLE:
+            row = query_progress.of_idle(event.content, job.name, self.setting.cluster_id)
             self.unwritten[row["query_id"], None] = row
-        elif self.running.get(job.name) == news.run_id:
-            del self.running[job.name], self.queries[news.run_id]
+        elif self.running.get(job.name) == event.run_id:
+            del self.running[job.name], self.queries[event.run_id]
 
     def _is_new(self, job: Job, progress: Any) -> bool:
         """Whether a batch was not told yet; batches of a query that were passed over are missed."""
@@ -161,7 +161,7 @@ class ProgressLog:
             self.report(f"{job.name}: {missed} batches were not told, and not counted")
         return True
 
-    def _tell_batch(self, job: Job, progress: Any) -> None:
+    def _record_batch(self, job: Job, progress: Any) -> None:
         if not self._is_new(job, progress):
             return
         row = query_progress.of_batch(progress, job.name, self.setting.cluster_id)

@@ -55,12 +55,12 @@ def run(
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         cluster_id = _check_topics(conf, chosen, warehouse, accept_new_topic)
-        found = _gaps(conf, chosen, warehouse)
-        if found and not accept_lost_records:
-            raise found[0].refusal()
+        gaps = _gaps(conf, chosen, warehouse)
+        if gaps and not accept_lost_records:
+            raise gaps[0].refusal()
         spark = session.get(conf.spark, report)
-        known = cluster_id or default_cluster_id(conf, warehouse, spark)
-        setting = JobEnvironment(spark, conf, warehouse, known)
+        environment_cluster_id = cluster_id or default_cluster_id(conf, warehouse, spark)
+        setting = JobEnvironment(spark, conf, warehouse, environment_cluster_id)
         # A job may read a table that another fills, also when that one is not run now. Views read
         # settings, which only a snapshot fills.
         needed = {QUERY_PROGRESS.name, SETTINGS.name}
@@ -75,9 +75,9 @@ def run(
                 identity.check_tables(checkpoint, batches, accept_new=accept_new_topic)
             else:
                 identity.check_result(checkpoint, batches)
-        for each in found:
-            lost = offset_gaps.accept(setting, each, JOBS[each.job].fills, datetime.now(UTC))
-            report(f"{each.job}: going on behind {lost} lost records of {each.topic}")
+        for gap in gaps:
+            lost = offset_gaps.accept(setting, gap, JOBS[gap.job].fills, datetime.now(UTC))
+            report(f"{gap.job}: going on behind {lost} lost records of {gap.topic}")
         with listening(spark) as listener:
             return _Runner(setting, report, ProgressLog(setting, report, listener)).run(
                 chosen, every_s
@@ -117,7 +117,7 @@ class _Runner:
         self.report = report
         self.log = log
         self.failures: dict[str, list[float]] = {}
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
 
     def run(self, jobs: list[Job], every_s: int | None) -> int:
         """Run jobs once, one after the other, or side by side; returns the rows that came in."""
@@ -196,8 +196,8 @@ class _Runner:
         self, job: Job, query: "StreamingQuery", trigger: sinks.Trigger
     ) -> "StreamingQuery":
         for line in self.not_up_to_date(job):
-            if line not in self.told:
-                self.told.add(line)
+            if line not in self.reported:
+                self.reported.add(line)
                 self.report(f"{job.name}: {line}")
         if query.isActive:
             return query
@@ -214,8 +214,8 @@ class _Runner:
         ]
         self.failures[job.name] = [*recent, time.monotonic()]
         if len(recent) >= _RETRIES or not failures.is_transient(str(error)):
-            for found in _gaps(self.setting.conf, [job], self.setting.warehouse):
-                raise found.refusal() from error
+            for gap in _gaps(self.setting.conf, [job], self.setting.warehouse):
+                raise gap.refusal() from error
             hint = rights.hint("run", str(error))
             raise JobError(f"{job.name} failed: {failures.one_line(error)}{hint}") from error
         wait_s = 2 ** len(recent)

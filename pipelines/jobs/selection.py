@@ -19,12 +19,12 @@ def jobs(names: list[str], conf: Conf) -> list[Job]:
                 f"no job {name}{_nearest(name)}; jobs are {', '.join(JOBS)}; "
                 f"groups are {', '.join(GROUPS)}"
             )
-    wanted = {job for name in names for job in GROUPS.get(name, (name,))}
-    found = [job for job in JOBS.values() if not names or job.name in wanted]
-    for job in found:
+    selected = {job for name in names for job in GROUPS.get(name, (name,))}
+    chosen = [job for job in JOBS.values() if not names or job.name in selected]
+    for job in chosen:
         if job.name in names:
             refuse_off(job, conf)
-    return [job for job in found if not _is_off(job, conf)]
+    return [job for job in chosen if not _is_off(job, conf)]
 
 
 def refuse_off(job: Job, conf: Conf) -> None:

@@ -75,9 +75,9 @@ def log_bounds(properties: Mapping[str, str], topic: str) -> dict[int, range]:
     """The offsets each partition's log holds; empty when a leader does not tell now."""
     try:
         with client(properties) as admin:
-            (found,) = admin.describe_topics([topic])
+            (description,) = admin.describe_topics([topic])
             partitions = [
-                TopicPartition(topic, one["partition_index"]) for one in found["partitions"]
+                TopicPartition(topic, one["partition_index"]) for one in description["partitions"]
             ]
             begins = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
             ends = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
@@ -90,9 +90,9 @@ def offset_at(properties: Mapping[str, str], topic: str, partition: int, time_ms
     """The first offset whose record is as new as this time, else the end of the log."""
     one = TopicPartition(topic, partition)
     with client(properties) as admin:
-        found: int = admin.list_partition_offsets({one: time_ms})[one].offset
+        offset: int = admin.list_partition_offsets({one: time_ms})[one].offset
         end: int = admin.list_partition_offsets({one: OffsetSpec.LATEST})[one].offset
-    return found if found >= 0 else end
+    return offset if offset >= 0 else end
 
 
 def options(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -100,17 +100,17 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
 
     Raises ConfigError for what kafka-python has no counterpart of.
     """
-    known = secrets.resolve(properties)
-    if "bootstrap.servers" not in known:
+    resolved = secrets.resolve(properties)
+    if "bootstrap.servers" not in resolved:
         raise ConfigError(
             "kafka.properties.bootstrap.servers is not set: write host:port,host:port"
         )
-    for problem in kafka.problems(known):
+    for problem in kafka.problems(resolved):
         raise ConfigError(f"kafka.properties: {problem}")
-    protocol = known.get("security.protocol", "PLAINTEXT").upper()
+    protocol = resolved.get("security.protocol", "PLAINTEXT").upper()
     taken: dict[str, Any] = {
         "bootstrap_servers": [
-            part.strip() for part in known["bootstrap.servers"].split(",") if part.strip()
+            part.strip() for part in resolved["bootstrap.servers"].split(",") if part.strip()
         ],
         "security_protocol": protocol,
         "client_id": "quotaflow-admin",
@@ -118,46 +118,46 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
         "request_timeout_ms": 6 * _TIMEOUT_MS,
     }
     if protocol.startswith("SASL"):
-        taken |= _sasl(known)
+        taken |= _sasl(resolved)
     if protocol.endswith("SSL"):
-        taken["ssl_context"] = _ssl(known)
+        taken["ssl_context"] = _ssl(resolved)
     return taken
 
 
-def _sasl(known: Mapping[str, str]) -> dict[str, Any]:
-    username, password = secrets.credentials(known.get("sasl.jaas.config", ""))
+def _sasl(properties: Mapping[str, str]) -> dict[str, Any]:
+    username, password = secrets.credentials(properties.get("sasl.jaas.config", ""))
     return {
-        "sasl_mechanism": known["sasl.mechanism"],
+        "sasl_mechanism": properties["sasl.mechanism"],
         "sasl_plain_username": username,
         "sasl_plain_password": password,
     }
 
 
-def _ssl(known: Mapping[str, str]) -> ssl.SSLContext:
+def _ssl(properties: Mapping[str, str]) -> ssl.SSLContext:
     for store in ("truststore", "keystore"):
-        kind = known.get(f"ssl.{store}.type", "JKS")
-        if f"ssl.{store}.location" in known and kind != "PEM":
+        kind = properties.get(f"ssl.{store}.type", "JKS")
+        if f"ssl.{store}.location" in properties and kind != "PEM":
             raise ConfigError(
                 f"ssl.{store}.type {kind} cannot be read outside Java: convert it to PEM "
                 f"(keytool, openssl) and set ssl.{store}.type: PEM"
             )
-    if "ssl.keystore.key" in known:
+    if "ssl.keystore.key" in properties:
         raise ConfigError(
             "ssl.keystore.key cannot be taken outside Java: write it and "
             "ssl.keystore.certificate.chain to a PEM file, and set ssl.keystore.location"
         )
-    trusted = known.get("ssl.truststore.location")
+    trusted = properties.get("ssl.truststore.location")
     what = f"location {trusted}" if trusted else "certificates"
     with _readable(f"ssl.truststore.{what}"):
         context = ssl.create_default_context(
-            cafile=trusted, cadata=known.get("ssl.truststore.certificates")
+            cafile=trusted, cadata=properties.get("ssl.truststore.certificates")
         )
-    context.check_hostname = known.get("ssl.endpoint.identification.algorithm", "https") != ""
-    if "ssl.keystore.location" in known:
+    context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != ""
+    if "ssl.keystore.location" in properties:
         # Without a password of ours OpenSSL would ask for one on the terminal.
-        password = known.get("ssl.key.password", "")
-        with _readable(f"ssl.keystore.location {known['ssl.keystore.location']}"):
-            context.load_cert_chain(known["ssl.keystore.location"], password=password)
+        password = properties.get("ssl.key.password", "")
+        with _readable(f"ssl.keystore.location {properties['ssl.keystore.location']}"):
+            context.load_cert_chain(properties["ssl.keystore.location"], password=password)
     return context
 
 
@@ -173,13 +173,13 @@ def _readable(what: str) -> Iterator[None]:
 
 
 def _describe(admin: KafkaAdminClient, topics: list[str]) -> Cluster:
-    found = admin.describe_topics(topics) if topics else []
-    known = {
+    descriptions = admin.describe_topics(topics) if topics else []
+    existing = {
         topic["name"]: Topic(topic["name"], printed(topic["topic_id"]), len(topic["partitions"]))
-        for topic in found
+        for topic in descriptions
         if topic["error_code"] == 0
     }
-    return Cluster(admin.describe_cluster()["cluster_id"], known)
+    return Cluster(admin.describe_cluster()["cluster_id"], existing)
 
 
 def printed(topic_id: uuid.UUID | str) -> str:

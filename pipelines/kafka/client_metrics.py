@@ -36,18 +36,18 @@ def write(properties: Mapping[str, str], name: str, configs: Mapping[str, str]) 
 def delete(properties: Mapping[str, str], name: str) -> None:
     """Remove one resource: without configs there is none. One that is not there is no error."""
     # Never only what is read: a broker may not have heard yet of what was written just now.
-    known = _CONFIGS | read(properties).get(name, {}).keys()
-    _alter(properties, name, dict.fromkeys(sorted(known), (AlterConfigOp.DELETE, None)))
+    keys = _CONFIGS | read(properties).get(name, {}).keys()
+    _alter(properties, name, dict.fromkeys(sorted(keys), (AlterConfigOp.DELETE, None)))
 
 
 def _read(client: KafkaAdminClient) -> dict[str, dict[str, str]]:
     names = client.list_config_resources([_KIND]).get(_ANSWERED, [])
     if not names:
         return {}
-    found = client.describe_configs([ConfigResource(_KIND, name) for name in names])
+    descriptions = client.describe_configs([ConfigResource(_KIND, name) for name in names])
     return {
         name: {key: config["value"] for key, config in configs.items()}
-        for name, configs in found[_ANSWERED].items()
+        for name, configs in descriptions[_ANSWERED].items()
         if configs  # deleted since they were listed
     }
 
@@ -57,19 +57,21 @@ def _alter(properties: Mapping[str, str], name: str, configs: dict[str, object])
 
     def alter(client: KafkaAdminClient) -> str:
         # The broker's own words are better than this client's: it may know more configs.
-        said: str = client.alter_configs([resource], raise_on_unknown=False)[_ANSWERED][name]
-        return said
+        text: str = client.alter_configs([resource], raise_on_unknown=False)[_ANSWERED][name]
+        return text
 
-    said = _request(properties, f"alter client-metrics {name}", alter)
-    if said != "OK":
-        needs = rights.hint("troubleshoot", said)
-        raise KafkaError(f"the cluster refused client-metrics {name}: {said}{needs}")
+    answer = _request(properties, f"alter client-metrics {name}", alter)
+    if answer != "OK":
+        needs = rights.hint("troubleshoot", answer)
+        raise KafkaError(f"the cluster refused client-metrics {name}: {answer}{needs}")
 
 
-def _request(properties: Mapping[str, str], what: str, ask: Callable[[KafkaAdminClient], _T]) -> _T:
+def _request(
+    properties: Mapping[str, str], what: str, call: Callable[[KafkaAdminClient], _T]
+) -> _T:
     try:
         with admin.client(properties) as client:
-            return ask(client)
+            return call(client)
     except kafka_errors.KafkaError as error:
         needs = rights.hint("troubleshoot", str(error))
         raise KafkaError(f"the cluster did not {what}: {error}{needs}") from None

@@ -68,14 +68,14 @@ class ClusterState:
     def brokers(self) -> list[dict[str, Any]]:
         """Every broker that is registered; before Kafka 4.0 those that are up, is_fenced None."""
         response = self.ask(requests.DescribeClusterRequest(include_fenced_brokers=True))
-        is_told = response.version >= _FENCED_FROM_VERSION
+        is_fencing_reported = response.version >= _FENCED_FROM_VERSION
         return [
             {
                 "broker_id": broker.broker_id,
                 "host": broker.host,
                 "port": broker.port,
                 "rack": broker.rack,
-                "is_fenced": broker.is_fenced if is_told else None,
+                "is_fenced": broker.is_fenced if is_fencing_reported else None,
             }
             for broker in response.brokers
         ]
@@ -87,18 +87,18 @@ class ClusterState:
         request = requests.DescribeQuorumRequest(
             topics=[topic(topic_name=_QUORUM_TOPIC, partitions=[partition])]
         )
-        told = self.ask(request).topics[0].partitions[0]
-        _check(told.error_code)
-        return int(told.leader_id)
+        quorum = self.ask(request).topics[0].partitions[0]
+        _check(quorum.error_code)
+        return int(quorum.leader_id)
 
     def topic_pages(self, names: Iterable[str] = ()) -> Iterator[list[Any]]:
         """These topics, or all there are, in pages (KIP-966); one may go on in the next page."""
         kind = requests.DescribeTopicPartitionsRequest
-        wanted = sorted(names)
+        topics = sorted(names)
         cursor = None
         while True:
             request = kind(
-                topics=[kind.TopicRequest(name=name) for name in wanted],
+                topics=[kind.TopicRequest(name=name) for name in topics],
                 response_partition_limit=_PARTITIONS_PER_PAGE,
                 cursor=cursor,
             )
@@ -107,7 +107,7 @@ class ClusterState:
             except UnansweredError as error:
                 if str(error) != kafka_errors.UnsupportedVersionError.message:
                     raise
-                yield self._topics_at_once(wanted)
+                yield self._topics_at_once(topics)
                 return
             yield list(response.topics)
             if response.next_cursor is None:
@@ -175,8 +175,8 @@ class ClusterState:
             topics = [kind.TopicRequest(name=n, partition_indexes=p) for n, p in _grouped(chunk)]
             for topic in self.ask(kind(topics=topics), broker_id).topics:
                 for each in topic.partitions:
-                    of = (topic.name, each.partition_index)
-                    yield ClusterAnswer(of, each.active_producers, error_name(each.error_code))
+                    subject = (topic.name, each.partition_index)
+                    yield ClusterAnswer(subject, each.active_producers, error_name(each.error_code))
 
         return _in_chunks(partitions, _PARTITIONS_PER_REQUEST, ask)
 
@@ -230,7 +230,7 @@ def _in_chunks(
         try:
             yield from ask(chunk)
         except UnansweredError as error:
-            yield from (ClusterAnswer(of, (), str(error)) for of in chunk)
+            yield from (ClusterAnswer(subject, (), str(error)) for subject in chunk)
 
 
 def _grouped(partitions: Iterable[Partition]) -> Iterable[tuple[str, list[int]]]:

@@ -40,24 +40,24 @@ def read(path: Path) -> tuple[TargetReplicas, ...]:
     except ValidationError as error:
         raise ConfigError(f"{path} is no reassignment: {_error_text(error)}") from None
     seen = set[tuple[str, int]]()
-    for wanted in partitions:
-        name = f"{wanted.topic}-{wanted.partition}"
-        if len(set(wanted.replicas)) < len(wanted.replicas):
-            raise ConfigError(f"{path} gives {name} a replica twice: {wanted.replicas}")
-        if (wanted.topic, wanted.partition) in seen:
+    for target in partitions:
+        name = f"{target.topic}-{target.partition}"
+        if len(set(target.replicas)) < len(target.replicas):
+            raise ConfigError(f"{path} gives {name} a replica twice: {target.replicas}")
+        if (target.topic, target.partition) in seen:
             raise ConfigError(f"{path} names {name} twice: keep one")
-        seen.add((wanted.topic, wanted.partition))
+        seen.add((target.topic, target.partition))
     return tuple(partitions)
 
 
 def _error_text(error: ValidationError) -> str:
-    found = error.errors(include_url=False, include_input=False)
-    said = [
+    errors = error.errors(include_url=False, include_input=False)
+    texts = [
         ": ".join(filter(None, (".".join(map(str, one["loc"])), _lower(one["msg"]))))
-        for one in found[:_MAX_ERRORS]
+        for one in errors[:_MAX_ERRORS]
     ]
-    more = len(found) - len(said)
-    return "; ".join(said) + (f"; and {more} more" if more else "")
+    more = len(errors) - len(texts)
+    return "; ".join(texts) + (f"; and {more} more" if more else "")
 
 
 def _lower(sentence: str) -> str:

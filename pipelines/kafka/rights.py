@@ -21,15 +21,17 @@ def hint(role: str, error_text: str, topics: Mapping[str, str | None] | None = N
 
     `topics` are the names of the ways in, by their keys in conf's `ingest`.
     """
-    found = _REFUSED.search(error_text)
-    if found is None:
+    match = _REFUSED.search(error_text)
+    if match is None:
         return ""
-    kind = _KINDS[re.sub("[ _]", "", (found[1] or found[2]).lower())]
+    kind = _KINDS[re.sub("[ _]", "", (match[1] or match[2]).lower())]
     rights = [acl for acl in acls.needed(role, topics or _BY_KEY) if acl.resource_type == kind]
     if not rights:
         return ""
     by_resource: dict[str, list[str]] = {}
     for acl in rights:
         by_resource.setdefault(acl.name + ("*" if acl.is_prefix else ""), []).append(acl.operation)
-    told = [f"{' and '.join(names)} on {kind} {of}" for of, names in by_resource.items()]
-    return f": this login needs {', '.join(told)} (quotaflow init prints its ACLs)"
+    needs = [
+        f"{' and '.join(names)} on {kind} {resource}" for resource, names in by_resource.items()
+    ]
+    return f": this login needs {', '.join(needs)} (quotaflow init prints its ACLs)"

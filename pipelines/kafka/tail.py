@@ -33,8 +33,8 @@ def follow(
             consumer.seek(partition, end)
 
         def poll() -> Records:
-            found = consumer.poll(timeout_ms=_WAIT_MS, max_records=_RECORDS_AT_ONCE)
-            return [record for records in found.values() for record in records]
+            by_partition = consumer.poll(timeout_ms=_WAIT_MS, max_records=_RECORDS_AT_ONCE)
+            return [record for records in by_partition.values() for record in records]
 
         yield poll
 
@@ -53,14 +53,14 @@ def newest(
         begins, ends = consumer.beginning_offsets(assigned), consumer.end_offsets(assigned)
         for each in assigned:
             consumer.seek(each, max(begins[each], ends[each] - most))
-        found: Records = []
+        newest_records: Records = []
         left = {each for each in assigned if ends[each] > begins[each]}
         while left and time.monotonic() < deadline:
             for each, records in consumer.poll(timeout_ms=_WAIT_MS).items():
-                found += records
+                newest_records += records
                 if records[-1].offset >= ends[each] - 1:
                     left.discard(each)
-        return found
+        return newest_records
 
 
 def _options(properties: Mapping[str, str]) -> dict[str, Any]:

@@ -68,12 +68,12 @@ def _of_configs(entity: str, answer: str, operation: str, *, all_deleted: bool =
         {operation} <> '{DELETE}', {_bounded("c.value")}, null)"""
     # An answer is for all configs of a resource: it may tell the value of any.
     is_shown = f"forall(of.configs, k -> {_IS_HARMLESS.format('k.name')})"
-    told = _answered(answer, is_shown)
-    of_each = _alteration(entity, _bounded("c.name"), operation, value, told)
+    answered = _answered(answer, is_shown)
+    of_each = _alteration(entity, _bounded("c.name"), operation, value, answered)
     each = f"transform(of.configs, c -> {of_each})"
     if not all_deleted:
         return each
-    all_ = _alteration(entity, _NOTHING, f"'{DELETE}'", _NOTHING, told)
+    all_ = _alteration(entity, _NOTHING, f"'{DELETE}'", _NOTHING, answered)
     return f"concat(array({all_}), {each})"
 
 
@@ -105,7 +105,7 @@ def _of_resources() -> dict[str, str]:
     operation = f"get(array({_quoted(OPERATIONS)}), c.configOperation)"
     set_or_not = f"if(c.value is null, '{DELETE}', '{SET}')"
     replaced = _of_configs(resource, answer, set_or_not, all_deleted=True)
-    gone = _alteration(topic, _NOTHING, f"'{DELETE}'", _NOTHING, _answered("of"))
+    deleted = _alteration(topic, _NOTHING, f"'{DELETE}'", _NOTHING, _answered("of"))
     return {
         "INCREMENTAL_ALTER_CONFIGS": f"""flatten(transform(body.request.resources,
             of -> {_of_configs(resource, answer, operation)}))""",
@@ -114,7 +114,7 @@ def _of_resources() -> dict[str, str]:
             of -> {_of_configs(topic, of_topic, set_or_not)}))""",
         # Where a topic is deleted by its id, only the answer tells its name.
         "DELETE_TOPICS": f"""transform(
-            filter(body.response.responses, of -> of.name is not null), of -> {gone})""",
+            filter(body.response.responses, of -> of.name is not null), of -> {deleted})""",
     }
 
 
@@ -147,8 +147,10 @@ def _of_quotas() -> str:
 
 
 def _of_all() -> str:
-    told = _of_resources() | {QUOTAS: _of_quotas()}
-    return " ".join(("case api", *(f"when '{a}' then {sql}" for a, sql in told.items()), "end"))
+    sql_by_api = _of_resources() | {QUOTAS: _of_quotas()}
+    return " ".join(
+        ("case api", *(f"when '{a}' then {sql}" for a, sql in sql_by_api.items()), "end")
+    )
 
 
 def result() -> Result:
@@ -160,7 +162,7 @@ def result() -> Result:
         lookback_s=0,
         is_relevant=is_altering,
         prepare=lambda requests: requests.select(*_READ),
-        compute=lambda known: alterations(known.facts),
+        compute=lambda inputs: alterations(inputs.facts),
     )
 
 

@@ -32,8 +32,8 @@ def result(conf: AlertsSection) -> Result:
     An open alert is told anew every hour, so what a row needs lies at most that far and one
     stale_s back, and a breach not yet told no further than its for_s and stale_s.
     """
-    spans_s = [rule.stale_s + max(rule.for_s, _HOUR_S) for rule in conf.rules]
-    longest_s = max([2 * _HOUR_S, *spans_s])
+    reaches_s = [rule.stale_s + max(rule.for_s, _HOUR_S) for rule in conf.rules]
+    longest_s = max([2 * _HOUR_S, *reaches_s])
     return Result(
         table=METRIC_ALERT_EVENTS,
         facts=CLIENT_METRICS,
@@ -88,18 +88,18 @@ def events(inputs: RuleInputs, *, rules: Sequence[AlertRule]) -> "DataFrame":
     return _as_table(ordered.mapInArrow(find, ordered.schema), rules)
 
 
-def _as_table(told: "DataFrame", rules: Sequence[AlertRule]) -> "DataFrame":
+def _as_table(rows: "DataFrame", rules: Sequence[AlertRule]) -> "DataFrame":
     identity = F.xxhash64("cluster_id", "rule", "series_id", "first_breach_ms")
-    asked = {rule.name: ",".join(rule.subscribed_prefixes) or None for rule in rules}
+    metrics = {rule.name: ",".join(rule.subscribed_prefixes) or None for rule in rules}
     every_ms = {rule.name: 1_000 * rule.subscribe_interval_s for rule in rules}
-    return told.withColumns(
+    return rows.withColumns(
         {
             "event_time": F.timestamp_millis("event_ms"),
             "event_date": F.to_date(F.timestamp_millis("event_ms")),
             "first_breach": F.timestamp_millis("first_breach_ms"),
             "alert_id": F.lower(F.lpad(F.hex(identity), 16, "0")),
             "bound": _of_rule({rule.name: rule.rule().bound for rule in rules}, "double"),
-            "ask_metrics": _of_rule(asked, "string"),
+            "ask_metrics": _of_rule(metrics, "string"),
             "ask_interval_ms": _of_rule(every_ms, "int"),
         }
     ).select(METRIC_ALERT_EVENTS.column_names)
@@ -108,5 +108,5 @@ def _as_table(told: "DataFrame", rules: Sequence[AlertRule]) -> "DataFrame":
 def _of_rule(values: Mapping[str, object], type_: str) -> Column:
     """What conf says of a row's rule; null where the rule is gone from it."""
     pairs = [F.lit(x) for pair in values.items() for x in pair]
-    known = F.create_map(*pairs).cast(f"map<string, {type_}>")
-    return F.try_element_at(known, F.col("rule"))
+    by_rule = F.create_map(*pairs).cast(f"map<string, {type_}>")
+    return F.try_element_at(by_rule, F.col("rule"))

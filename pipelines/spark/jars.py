@@ -123,27 +123,27 @@ def _run_ivy(module: Traversable, scratch: Path, total: int, progress: Progress)
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as ivy:
             try:
-                said = _follow(ivy, name, total, progress)
+                lines = _follow(ivy, name, total, progress)
             finally:
                 ivy.kill()
     if ivy.returncode != 0:
-        raise MissingToolError(_cannot_fetch(name, total, said))
+        raise MissingToolError(_cannot_fetch(name, total, lines))
 
 
 def _follow(ivy: subprocess.Popen[str], name: str, total: int, progress: Progress) -> list[str]:
-    said, fetched = [], 0
+    lines, fetched = [], 0
     for line in ivy.stdout or ():
-        said.append(line.strip())
+        lines.append(line.strip())
         if "[SUCCESSFUL" in line:
             fetched += 1
             progress(f"fetching {name}, once: {fetched} of {total}")
     ivy.wait()
-    return said
+    return lines
 
 
-def _cannot_fetch(name: str, total: int, said: list[str]) -> str:
-    causes = (line for line in said if "Exception" in line or "not found" in line.lower())
-    why = next(causes, said[-1] if said else "Ivy said nothing")
+def _cannot_fetch(name: str, total: int, lines: list[str]) -> str:
+    causes = (line for line in lines if "Exception" in line or "not found" in line.lower())
+    why = next(causes, lines[-1] if lines else "Ivy said nothing")
     return (
         f"cannot fetch {name} ({total} jars, needed once; later runs work offline): {why}. "
         "Connect this machine to Maven Central (JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=... for a "
@@ -154,11 +154,12 @@ def _cannot_fetch(name: str, total: int, said: list[str]) -> str:
 def _check(folder: Path, sums: dict[str, str]) -> None:
     for jar, expected in sums.items():
         with (folder / jar).open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
-        if found != expected:
+            actual = hashlib.file_digest(content, "sha256").hexdigest()
+        if actual != expected:
             raise JarError(
-                f"{jar} is not the jar that was tested: sha256 expected {expected}, found {found}; "
-                "nothing was kept. A proxy may have answered in Maven Central's place"
+                f"{jar} is not the jar that was tested: sha256 expected {expected}, "
+                f"found {actual}; nothing was kept. "
+                "A proxy may have answered in Maven Central's place"
             )
 
 

@@ -21,19 +21,19 @@ def java() -> Path:
     path = _find("java")
     if path is None:
         raise MissingToolError(f"no java found: {_INSTALL}")
-    found = _version(path)
-    if found < OLDEST:
-        raise MissingToolError(f"{path} is Java {found}, at least {OLDEST} is needed: {_INSTALL}")
+    version = _version(path)
+    if version < OLDEST:
+        raise MissingToolError(f"{path} is Java {version}, at least {OLDEST} is needed: {_INSTALL}")
     return path
 
 
 def javac() -> Path:
     """The compiler that belongs to `java()`: a runtime without it cannot build the receiver."""
     beside = java().resolve().with_name("javac")
-    found = beside if os.access(beside, os.X_OK) else _find("javac")
-    if found is None:
+    path = beside if os.access(beside, os.X_OK) else _find("javac")
+    if path is None:
         raise MissingToolError(f"{java()} has no javac beside it (a JRE?): {_INSTALL}")
-    return found
+    return path
 
 
 def _find(tool: str) -> Path | None:
@@ -43,15 +43,15 @@ def _find(tool: str) -> Path | None:
         if not os.access(tool_of_home, os.X_OK):
             raise MissingToolError(f"JAVA_HOME={home} has no bin/{tool}: {_INSTALL}")
         return tool_of_home
-    found = shutil.which(tool)
-    return Path(found) if found else None
+    path = shutil.which(tool)
+    return Path(path) if path else None
 
 
 @lru_cache
 def _version(path: Path) -> int:
     """The feature release: 17 of "17.0.15", 8 of "1.8.0_402"."""
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [path, "-version"],
             capture_output=True,
             text=True,
@@ -61,7 +61,7 @@ def _version(path: Path) -> int:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingToolError(f"{path} does not run ({error}): {_INSTALL}") from error
-    match = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    match = re.search(r'version "(?:1\.)?(\d+)', output.stderr + output.stdout)
     if match is None:
         raise MissingToolError(f"{path} -version names no version: {_INSTALL}")
     return int(match.group(1))

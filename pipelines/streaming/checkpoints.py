@@ -44,8 +44,10 @@ def load(folder: Path) -> dict[str, Checkpoint]:
     """Every checkpoint in a folder that a query began, by its job."""
     if not folder.is_dir():
         return {}
-    found = (_load(path) for path in sorted(folder.iterdir()) if (path / "metadata").is_file())
-    return {checkpoint.job: checkpoint for checkpoint in found if checkpoint.batch_id >= 0}
+    checkpoints = (
+        _load(path) for path in sorted(folder.iterdir()) if (path / "metadata").is_file()
+    )
+    return {checkpoint.job: checkpoint for checkpoint in checkpoints if checkpoint.batch_id >= 0}
 
 
 def committed(checkpoint: Path) -> Checkpoint | None:
@@ -108,7 +110,9 @@ def _source(file: Path) -> Any:
 
 
 def _kafka(source: Any) -> dict[tuple[str, int], int] | None:
-    if not isinstance(source, dict) or not all(isinstance(of, dict) for of in source.values()):
+    if not isinstance(source, dict):
+        return None
+    if not all(isinstance(partitions, dict) for partitions in source.values()):
         return None
     return {
         (topic, int(partition)): int(offset)
@@ -128,7 +132,7 @@ def _delta(source: Any) -> DeltaOffset | None:
 
 def _topic(file: Path) -> dict[str, str] | None:
     try:
-        told: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+        identity: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return told
+    return identity

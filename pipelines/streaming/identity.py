@@ -43,12 +43,12 @@ def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> No
     beginning; the rows read before stay.
     """
     file = checkpoint.with_suffix(".topic.json")
-    known = TopicIdentity(**json.loads(file.read_text("utf-8"))) if file.exists() else None
-    if is_started(checkpoint) and known != now:
+    recorded = TopicIdentity(**json.loads(file.read_text("utf-8"))) if file.exists() else None
+    if is_started(checkpoint) and recorded != now:
         if not accept_new:
-            raise CheckpointError(_other_topic(checkpoint, known, now))
+            raise CheckpointError(_other_topic(checkpoint, recorded, now))
         _set_aside(checkpoint)
-    if known != now:
+    if recorded != now:
         _start_file(checkpoint).unlink(missing_ok=True)
     _keep(file, json.dumps(asdict(now)))
 
@@ -100,10 +100,10 @@ def batches_written(spark: "SparkSession", warehouse: Warehouse) -> dict[str, di
     counted = warehouse.read(spark, PIPELINE_PROGRESS.name)
     counted = counted.where(F.col("batch_id") < _TIMES_BEGIN)
     newest = counted.groupBy("job", "query_id").agg(F.max("batch_id").alias("batch_id"))
-    found: dict[str, dict[str, int]] = {}
+    by_job: dict[str, dict[str, int]] = {}
     for row in newest.collect():
-        found.setdefault(row["job"], {})[row["query_id"]] = row["batch_id"]
-    return found
+        by_job.setdefault(row["job"], {})[row["query_id"]] = row["batch_id"]
+    return by_job
 
 
 def check_tables(checkpoint: Path, batches: Mapping[str, int], *, accept_new: bool) -> None:
@@ -184,13 +184,16 @@ def _nameless(checkpoint: Path, batches: Mapping[str, int], newest: int) -> str:
     return f"{lost}write it again with: printf %s {shlex.quote(content)} > {shlex.quote(str(file))}"
 
 
-def _other_topic(checkpoint: Path, known: TopicIdentity | None, now: TopicIdentity) -> str:
-    if known is None:
+def _other_topic(checkpoint: Path, recorded: TopicIdentity | None, now: TopicIdentity) -> str:
+    if recorded is None:
         was = "nothing says which topic its offsets belong to"
-    elif known.cluster_id != now.cluster_id:
-        was = f"it belongs to cluster {known.cluster_id}, and this is {now.cluster_id}"
+    elif recorded.cluster_id != now.cluster_id:
+        was = f"it belongs to cluster {recorded.cluster_id}, and this is {now.cluster_id}"
     else:
-        was = f"it belongs to {known.topic} with id {known.topic_id}, and now it has {now.topic_id}"
+        was = (
+            f"it belongs to {recorded.topic} with id {recorded.topic_id}, "
+            f"and now it has {now.topic_id}"
+        )
     return (
         f"the checkpoint {checkpoint} does not fit topic {now.topic}: {was}. The topic was made "
         "again, or conf names another cluster. Check that, then start from the topic's beginning "

@@ -65,16 +65,16 @@ class QueryListener(StreamingQueryListener):
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802  Spark's name
         """Nothing new was there for a while."""
         run_id = str(event.runId)
-        told = {"id": str(event.id), "runId": run_id, "timestamp": event.timestamp}
-        self._put(QueryEvent(IDLE, run_id, told))
+        content = {"id": str(event.id), "runId": run_id, "timestamp": event.timestamp}
+        self._put(QueryEvent(IDLE, run_id, content))
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  Spark's name
         """The query ended, well or not."""
         self._put(QueryEvent(ENDED, str(event.runId), {}))
 
-    def _put(self, news: QueryEvent) -> None:
+    def _put(self, event: QueryEvent) -> None:
         try:
-            self._waiting.put_nowait(news)
+            self._waiting.put_nowait(event)
         except Full:
             self.lost += 1
 

@@ -62,22 +62,22 @@ def _came(source: Mapping[str, Any]) -> int:
     start, end = _offsets(source.get("startOffset")), _offsets(source.get("endOffset"))
     if not start or not end:
         return rows
-    return min(rows, sum(offset - start.get(of, 0) for of, offset in end.items()))
+    return min(rows, sum(offset - start.get(partition, 0) for partition, offset in end.items()))
 
 
-def _common_columns(told: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
+def _common_columns(event: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
     return {
         "cluster_id": cluster_id,
-        "event_time": datetime.fromisoformat(told["timestamp"]),
+        "event_time": datetime.fromisoformat(event["timestamp"]),
         "job": job,
-        "query_id": told["id"],
-        "run_id": told["runId"],
+        "query_id": event["id"],
+        "run_id": event["runId"],
     }
 
 
 def _rate(progress: Mapping[str, Any], name: str) -> float | None:
-    told = [source.get(name) for source in progress["sources"]]
-    return _sum(rate if isinstance(rate, int | float) else None for rate in told)
+    rates = [source.get(name) for source in progress["sources"]]
+    return _sum(rate if isinstance(rate, int | float) else None for rate in rates)
 
 
 def _behind(sources: list[Mapping[str, Any]]) -> Row:
@@ -97,16 +97,16 @@ def _offsets_behind(source: Mapping[str, Any]) -> int | None:
     return sum(max(offset - end.get(partition, 0), 0) for partition, offset in latest.items())
 
 
-def _offsets(told: Any) -> dict[tuple[str, str], int] | None:
+def _offsets(value: Any) -> dict[tuple[str, str], int] | None:
     """Topic and partition -> offset; None where that is not what was told.
 
     Classic sessions tell JSON, Connect's clients an object or, before Spark 4.2, Python's text.
     """
     try:
-        found = json.loads(told) if isinstance(told, str) else told
+        by_topic = json.loads(value) if isinstance(value, str) else value
         return {
             (topic, partition): int(offset)
-            for topic, partitions in found.items()
+            for topic, partitions in by_topic.items()
             for partition, offset in partitions.items()
         }
     except (ValueError, TypeError, AttributeError):
@@ -120,10 +120,10 @@ def _state(operators: list[Mapping[str, Any]]) -> Row:
     }
 
 
-def _whole(told: Any) -> int | None:
-    return int(told) if told is not None and str(told).isdecimal() else None
+def _whole(value: Any) -> int | None:
+    return int(value) if value is not None and str(value).isdecimal() else None
 
 
 def _sum(numbers: Any) -> float | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known else None
+    present = [number for number in numbers if number is not None]
+    return sum(present) if present else None

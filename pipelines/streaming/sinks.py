@@ -69,8 +69,8 @@ class Batch:
         target = self.warehouse.target(table.name)
         history = spark.sql(f"DESCRIBE HISTORY {target} LIMIT {_NEWEST_COMMITS}")
         ours = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
-        found = ours.collect()
-        return int(found[0]["operationMetrics"]["numOutputRows"]) if found else None
+        commits = ours.collect()
+        return int(commits[0]["operationMetrics"]["numOutputRows"]) if commits else None
 
     @property
     def _name(self) -> str:
@@ -128,8 +128,10 @@ class Count:
 
 def rows_by_cluster(rows: "DataFrame") -> dict[str | None, int]:
     """How many rows there are of each cluster; of none where they have no cluster_id."""
-    of = F.col("cluster_id") if "cluster_id" in rows.columns else F.lit(None).cast("string")
-    return {row["of"]: row["count"] for row in rows.groupBy(of.alias("of")).count().collect()}
+    cluster_id = F.col("cluster_id") if "cluster_id" in rows.columns else F.lit(None).cast("string")
+    return {
+        row["of"]: row["count"] for row in rows.groupBy(cluster_id.alias("of")).count().collect()
+    }
 
 
 def start(
@@ -141,11 +143,13 @@ def start(
 ) -> "StreamingQuery":
     """Start a query that hands every micro-batch to `write`."""
     checkpoint = warehouse.checkpoint(job)
-    begun = newest_batch(checkpoint)
+    newest_started = newest_batch(checkpoint)
     drop_unnamed(checkpoint)
 
     def write_batch(frame: "DataFrame", batch_id: int) -> None:
-        batch = Batch(warehouse, job, query_id(checkpoint), batch_id, replayed=batch_id <= begun)
+        batch = Batch(
+            warehouse, job, query_id(checkpoint), batch_id, replayed=batch_id <= newest_started
+        )
         write(frame, batch)
 
     return _writer(frame, job, warehouse, trigger).foreachBatch(write_batch).start()

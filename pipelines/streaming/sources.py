@@ -121,7 +121,7 @@ def kafka_options(kafka: KafkaSection) -> dict[str, str]:
             f"kafka.properties.{reserved[0]} is set by Spark's Kafka source: leave it out"
         )
     # Our own consumers must not push telemetry into the topic they read.
-    known = {"enable.metrics.push": "false"} | secrets.resolve(kafka.properties)
-    if _JAAS in known:
-        known[_JAAS] = kafka.login_module_prefix + known[_JAAS]
-    return {f"kafka.{key}": value for key, value in known.items()}
+    properties = {"enable.metrics.push": "false"} | secrets.resolve(kafka.properties)
+    if _JAAS in properties:
+        properties[_JAAS] = kafka.login_module_prefix + properties[_JAAS]
+    return {f"kafka.{key}": value for key, value in properties.items()}

@@ -17,12 +17,12 @@ class TimeRange:
     end: datetime | None = None
 
     def condition(self, time: str) -> str:
-        """SQL that is true for rows of the span."""
+        """SQL that is true for rows of the time_range."""
         low = f"{time} >= timestamp'{_utc(self.start)}'"
         return low if self.end is None else f"({low} AND {time} < timestamp'{_utc(self.end)}')"
 
     def date_condition(self, date: str) -> str:
-        """SQL that is true for the dates of the span: prunes the partitions of a result."""
+        """SQL that is true for the dates of the time_range: prunes the partitions of a result."""
         low = f"{date} >= date'{self.start.date()}'"
         return low if self.end is None else f"({low} AND {date} <= date'{self.end.date()}')"
 
@@ -32,13 +32,13 @@ EVER = TimeRange(datetime(1970, 1, 2, tzinfo=UTC))
 
 def merged(time_ranges: Iterable[TimeRange]) -> list[TimeRange]:
     """The same time as few spans, in order, that neither overlap nor touch."""
-    ordered = sorted(time_ranges, key=lambda span: span.start)
+    ordered = sorted(time_ranges, key=lambda time_range: time_range.start)
     apart = ordered[:1]
-    for span in ordered[1:]:
-        if _end(apart[-1]) >= span.start:
-            apart[-1] = _over(apart[-1], span)
+    for time_range in ordered[1:]:
+        if _end(apart[-1]) >= time_range.start:
+            apart[-1] = _over(apart[-1], time_range)
         else:
-            apart.append(span)
+            apart.append(time_range)
     gaps = [b.start - _end(a) for a, b in pairwise(apart)]
     widest = sorted(range(len(gaps)), key=gaps.__getitem__)[1 - _MAX_RANGES :]
     cuts = [0, *(i + 1 for i in sorted(widest)), len(apart)]
@@ -52,11 +52,11 @@ def sliced(
 
     Without an end they go on to `until`, and the last one is open.
     """
-    stop, spans = max(end or until, start + size if end is None else start), list[TimeRange]()
+    stop, slices = max(end or until, start + size if end is None else start), list[TimeRange]()
     while start < stop:
-        spans.append(TimeRange(start, min(start + size, stop)))
+        slices.append(TimeRange(start, min(start + size, stop)))
         start += size
-    return spans if end is not None else [*spans[:-1], TimeRange(spans[-1].start)]
+    return slices if end is not None else [*slices[:-1], TimeRange(slices[-1].start)]
 
 
 def within_any(time_ranges: Sequence[TimeRange], time: str) -> str:
@@ -66,9 +66,9 @@ def within_any(time_ranges: Sequence[TimeRange], time: str) -> str:
     would compile its largest stages anew, and run them interpreted until then. A lambda is not
     compiled, and parts its filter from the stage. It is true for all that the rest lets through.
     """
-    first = min(span.start for span in time_ranges)
+    first = min(time_range.start for time_range in time_ranges)
     starts = f"exists(array(timestamp'{_utc(first)}'), start -> {time} >= start)"
-    return f"({any_of(span.condition(time) for span in time_ranges)}) AND {starts}"
+    return f"({any_of(time_range.condition(time) for time_range in time_ranges)}) AND {starts}"
 
 
 def any_of(conditions: Iterable[str]) -> str:
@@ -81,8 +81,8 @@ def _over(a: TimeRange, b: TimeRange) -> TimeRange:
     return TimeRange(a.start, None if is_open else max(_end(a), _end(b)))
 
 
-def _end(span: TimeRange) -> datetime:
-    return span.end or datetime.max.replace(tzinfo=UTC)
+def _end(time_range: TimeRange) -> datetime:
+    return time_range.end or datetime.max.replace(tzinfo=UTC)
 
 
 def _utc(time: datetime) -> str:

@@ -57,5 +57,5 @@ def _planned(file: Path, topic: str) -> tuple[Mapping[int, int], int]:
 def _offsets(text: str, topic: str) -> Mapping[int, int]:
     """What a line such as {"topic":{"0":12}} says; the topic may be named as a key of metadata."""
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    (found,) = [line[topic] for line in lines if topic in line][-1:]
-    return {int(partition): int(offset) for partition, offset in found.items()}
+    (by_partition,) = [line[topic] for line in lines if topic in line][-1:]
+    return {int(partition): int(offset) for partition, offset in by_partition.items()}

@@ -46,6 +46,6 @@ def _appended(commit: Path) -> tuple[list[int], int | None]:
         action: dict[str, Any] = json.loads(line)
         if (add := action.get("add")) and add["dataChange"]:
             added.append(int(add["size"]))
-        removed = removed or bool((gone := action.get("remove")) and gone["dataChange"])
+        removed = removed or bool((remove := action.get("remove")) and remove["dataChange"])
         at_ms = action.get("commitInfo", {}).get("timestamp", at_ms)
     return ([] if removed else added), at_ms

@@ -65,8 +65,8 @@ def check_query(sql: str) -> None:
         raise ConfigError(f"only queries are run here (SELECT, WITH or VALUES), not {word[:40]}")
     # Spark's WITH may stand before what writes, too.
     for quoted in _QUOTED:
-        if found := _WRITES.search(quoted.sub(" ", sql)):
-            word = " ".join(found[0].split()).upper()
+        if match := _WRITES.search(quoted.sub(" ", sql)):
+            word = " ".join(match[0].split()).upper()
             raise ConfigError(f"only queries are run here, and {word} writes")
 
 
@@ -145,8 +145,8 @@ class Reader:
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """All rows of a query that bounds how many those are; raises as `query`."""
         with engine_errors(sql):
-            found: list[dict[str, Any]] = self.query(sql).read_all().to_pylist()
-        return found
+            rows: list[dict[str, Any]] = self.query(sql).read_all().to_pylist()
+        return rows
 
     def _table(self, name: str) -> Any:
         from deltalake import DeltaTable  # noqa: PLC0415
@@ -179,8 +179,8 @@ def _query_error(message: str, sql: str) -> QueryError:
         return QueryError(text[:_MESSAGE_CHARS] if text else f": {sql[:80]!r}")
     table, column = missing.groups()
     if table:
-        known = [*TABLES, *views.load()]
-        return QueryError(f"no table {table}{nearest(table, known)}", no_table=table)
+        near = nearest(table, [*TABLES, *views.load()])
+        return QueryError(f"no table {table}{near}", no_table=table)
     fields = re.findall(r"[\w.]+", text.partition("Valid fields are")[2])
     names = [field.rpartition(".")[2] for field in fields]
     return QueryError(f"no column {column}{nearest(column.rpartition('.')[2], names)}")
@@ -197,9 +197,9 @@ def one_cluster(cluster_ids: Iterable[str], pinned: str | None) -> str | None:
 
     Raises ConfigError where several are known and conf pins none.
     """
-    found = sorted(cluster_ids)
-    if pinned is None and len(found) > 1:
+    ids = sorted(cluster_ids)
+    if pinned is None and len(ids) > 1:
         raise ConfigError(
-            f"the tables hold clusters {', '.join(found)}: name one with --set kafka.cluster_id=ID"
+            f"the tables hold clusters {', '.join(ids)}: name one with --set kafka.cluster_id=ID"
         )
-    return pinned or next(iter(found), None)
+    return pinned or next(iter(ids), None)

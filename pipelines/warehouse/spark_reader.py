@@ -40,12 +40,12 @@ def register(spark: "SparkSession", warehouse: Warehouse, sql: str) -> None:
     made = {name for name in named_tables if warehouse.exists(spark, name)}
     for name in made:
         warehouse.read(spark, name).createOrReplaceTempView(name)
-    known = views.load()
+    all_views = views.load()
     for name in named_views:
         reads = {
-            *views.names_in(known[name].sql, TABLES),
-            *views.names_in(known[name].sql, known),
+            *views.names_in(all_views[name].sql, TABLES),
+            *views.names_in(all_views[name].sql, all_views),
         }
         if made.issuperset(reads - {name}):
-            spark.sql(known[name].sql).createOrReplaceTempView(name)
+            spark.sql(all_views[name].sql).createOrReplaceTempView(name)
             made.add(name)

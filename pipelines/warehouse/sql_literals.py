@@ -19,8 +19,8 @@ def literal(value: str | float | datetime | None) -> str:
 
 def _text(value: str) -> str:
     parts = _SPECIAL.split(value)
-    told = [f"chr({ord(part)})" if _SPECIAL.match(part) else _quoted(part) for part in parts]
-    return told[0] if len(told) == 1 else f"concat({', '.join(told)})"
+    literals = [f"chr({ord(part)})" if _SPECIAL.match(part) else _quoted(part) for part in parts]
+    return literals[0] if len(literals) == 1 else f"concat({', '.join(literals)})"
 
 
 def _quoted(part: str) -> str:

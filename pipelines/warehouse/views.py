@@ -33,13 +33,13 @@ def load() -> Mapping[str, View]:
         table.name: {column.name: column.comment for column in table.columns}
         for table in TABLES.values()
     }
-    found: dict[str, View] = {}
+    loaded: dict[str, View] = {}
     for name in TopologicalSorter(reads).static_order():
         head, sql = parts[name]
         sources = {source: described[source] for source in names_in(sql, described)}
-        found[name] = parse(name, head, sql, sources)
-        described[name] = {column.name: column.comment for column in found[name].columns}
-    return found
+        loaded[name] = parse(name, head, sql, sources)
+        described[name] = {column.name: column.comment for column in loaded[name].columns}
+    return loaded
 
 
 def _files(folder: Traversable) -> Iterator[Traversable]:
@@ -66,11 +66,11 @@ def names_in(sql: str, names: Mapping[str, object]) -> list[str]:
 
 def dependencies(sql: str) -> tuple[list[str], list[str]]:
     """Tables and views that a query names, and those that its views need, in order of need."""
-    known = load()
-    wanted = set(names_in(sql, known))
-    for name in reversed(list(known)):
-        if name in wanted:
-            wanted.update(names_in(known[name].sql, known))
-    in_order = [name for name in known if name in wanted]
-    everything = " ".join([sql, *(known[name].sql for name in in_order)])
+    all_views = load()
+    needed = set(names_in(sql, all_views))
+    for name in reversed(list(all_views)):
+        if name in needed:
+            needed.update(names_in(all_views[name].sql, all_views))
+    in_order = [name for name in all_views if name in needed]
+    everything = " ".join([sql, *(all_views[name].sql for name in in_order)])
     return names_in(everything, TABLES), in_order

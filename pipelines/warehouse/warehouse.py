@@ -189,13 +189,13 @@ def _take(descriptor: int, path: Path) -> None:
 def _named(path: Path) -> str:
     """What a holder wrote of itself; it may not have come to that yet."""
     try:
-        who = json.loads(path.read_text(encoding="utf-8"))
+        holder = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        who = {}
+        holder = {}
     return (
-        f"process {who.get('pid', 'unknown')} ({who.get('command', 'unknown')}) of "
-        f"{who.get('user', 'unknown')} on {who.get('host', 'this host')} since "
-        f"{who.get('since', 'now')}"
+        f"process {holder.get('pid', 'unknown')} ({holder.get('command', 'unknown')}) of "
+        f"{holder.get('user', 'unknown')} on {holder.get('host', 'this host')} since "
+        f"{holder.get('since', 'now')}"
     )
 
 

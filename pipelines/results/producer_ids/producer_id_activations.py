@@ -31,7 +31,7 @@ def result(conf: ProducerIdsSection) -> Result:
         facts=ACTIVE_PRODUCERS,
         bucket_s=60,
         lookback_s=0,
-        prepare=lambda held: held,
+        prepare=lambda producers: producers,
         compute=partial(activations, conf=conf),
         lookups=(
             LookupTable(ACTIVE_PRODUCERS, valid_from=None),
@@ -44,16 +44,16 @@ def result(conf: ProducerIdsSection) -> Result:
 
 def activations(inputs: RuleInputs, *, conf: ProducerIdsSection) -> "DataFrame":
     """Changes of `active_producers` to rows of the table."""
-    held = inputs.lookups[ACTIVE_PRODUCERS.name]
+    producers = inputs.lookups[ACTIVE_PRODUCERS.name]
     owners = _owners(inputs.lookups[PRODUCER_ID_USES.name])
     counted = (
-        held.where("NOT is_removed")
+        producers.where("NOT is_removed")
         .groupBy("cluster_id", "broker_id", "producer_id")
         .agg(F.min("event_time").alias("event_time"))
         .join(owners, ["cluster_id", "producer_id"], "left")
         .groupBy("cluster_id", "broker_id", "event_time", "principal")
         .agg(F.count(F.lit(1)).alias("new_ids"))
-        .join(_intervals(held), ["cluster_id", "event_time"])
+        .join(_intervals(producers), ["cluster_id", "event_time"])
     )
     quota = quota_milli(conf) / MILLI
     rate = F.col("new_ids") / F.col("interval_s")
@@ -77,13 +77,13 @@ def activations(inputs: RuleInputs, *, conf: ProducerIdsSection) -> "DataFrame":
 def _owners(uses: "DataFrame") -> "DataFrame":
     """The principal of each id: who was given it last, else who named it last."""
     newest = F.max_by("principal", F.struct((F.col("allocations") > 0), "last_seen"))
-    known = uses.where("producer_id IS NOT NULL AND principal IS NOT NULL")
-    return known.groupBy("cluster_id", "producer_id").agg(newest.alias("principal"))
+    owned = uses.where("producer_id IS NOT NULL AND principal IS NOT NULL")
+    return owned.groupBy("cluster_id", "producer_id").agg(newest.alias("principal"))
 
 
-def _intervals(held: "DataFrame") -> "DataFrame":
+def _intervals(producers: "DataFrame") -> "DataFrame":
     """Seconds from each snapshot that changed something back to the one before it."""
-    times = held.select("cluster_id", "event_time").distinct()
+    times = producers.select("cluster_id", "event_time").distinct()
     before = F.lag("event_time").over(Window.partitionBy("cluster_id").orderBy("event_time"))
     micros = F.unix_micros("event_time") - F.unix_micros(before)
     return times.withColumn("interval_s", micros / F.lit(1e6))

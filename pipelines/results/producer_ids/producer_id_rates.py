@@ -122,8 +122,8 @@ def _is_new_exact(window_ms: int) -> Column:
     now, last = F.col("event_ms"), F.lag("event_ms").over(ids)
     window, last_window = F.floor(now / window_ms), F.floor(last / window_ms)
     in_first_half = 2 * (now % window_ms) < window_ms
-    known = (last_window == window) | (in_first_half & (last_window == window - 1))
-    return ~F.coalesce(known, F.lit(False))
+    is_known = (last_window == window) | (in_first_half & (last_window == window - 1))
+    return ~F.coalesce(is_known, F.lit(False))
 
 
 def _per_second(flagged: "DataFrame", conf: ProducerIdsSection) -> "DataFrame":
@@ -155,12 +155,12 @@ def _since(seconds: "DataFrame", since_s: int) -> "DataFrame":
 def _changes(seconds: "DataFrame") -> "DataFrame":
     """The seconds at which what is felt changes: sightings come, or are felt no longer."""
     zero, one = F.lit(0).cast("bigint"), F.lit(1).cast("bigint")
-    told = (F.col("new_ids") > 0) & (F.col("tokens_milli") < 0)
+    is_over = (F.col("new_ids") > 0) & (F.col("tokens_milli") < 0)
     felt = {
         "felt_ids": F.col("felt_ids"),
         "felt": one,
-        "waits_ms": F.when(told, throttle_time_ms()).otherwise(zero),
-        "waits": F.when(told, one).otherwise(zero),
+        "waits_ms": F.when(is_over, throttle_time_ms()).otherwise(zero),
+        "waits": F.when(is_over, one).otherwise(zero),
     }
     begin = [F.col("second"), *(column.alias(name) for name, column in felt.items())]
     end = [(F.col("felt_to") + 1).alias("second")]
@@ -185,11 +185,11 @@ def _felt(changes: "DataFrame", conf: ProducerIdsSection) -> "DataFrame":
     """A row for each second that feels sightings: from one change to the next."""
     run = Window.partitionBy(*KEY).orderBy("second")
     sums = {name: F.sum(name).over(run) for name in ("felt_ids", "felt", "waits_ms", "waits")}
-    known = {
+    measured = {
         "bucket": F.last("bucket", ignorenulls=True).over(run),
         "next": F.lead("second").over(run),
     }
-    spread = changes.withColumns(sums | known).where("felt > 0")
+    spread = changes.withColumns(sums | measured).where("felt > 0")
     spread = spread.withColumn("at", F.explode(F.sequence("second", F.col("next") - 1)))
     refilled = F.col("quota_milli") * (F.col("at") - F.col("bucket.second"))
     zero, own = F.lit(0).cast("bigint"), F.col("at") == F.col("second")

@@ -79,17 +79,17 @@ def charges(
 
 
 def _summed(
-    charged: "DataFrame", span_s: int, kinds: Mapping[str, tuple[Column, Column]]
+    charged: "DataFrame", rate_period_s: int, kinds: Mapping[str, tuple[Column, Column]]
 ) -> "DataFrame":
     """Sums per client and window: one pass for all kinds, and a row for each that was charged.
 
     `kinds` says what a row is charged by a kind, null for nothing, and if it is counted under it.
     """
     second = F.unix_seconds("event_time")
-    start = F.timestamp_seconds(second - second % span_s).alias("event_time")
+    start = F.timestamp_seconds(second - second % rate_period_s).alias("event_time")
     sums = {kind: _sums(*charge) for kind, charge in kinds.items()}
     wide = charged.groupBy(*CLIENT[:-1], start).agg(
-        *(told.alias(f"{kind}_{name}") for kind in kinds for name, told in sums[kind].items()),
+        *(total.alias(f"{kind}_{name}") for kind in kinds for name, total in sums[kind].items()),
         F.bool_or("is_uncounted").alias("is_uncounted"),
     )
     each = [
@@ -113,7 +113,7 @@ def _sums(amount: Column, is_counted: Column) -> dict[str, Column]:
     }
 
 
-def _of_requests(requests: "DataFrame", span_s: int) -> "DataFrame":
+def _of_requests(requests: "DataFrame", rate_period_s: int) -> "DataFrame":
     api, size = F.col("api"), F.col("bytes")
     produces, fetches = api == "PRODUCE", api == "FETCH"
     others = ~api.isin("PRODUCE", "FETCH", *_MUTATING)
@@ -122,11 +122,11 @@ def _of_requests(requests: "DataFrame", span_s: int) -> "DataFrame":
         FETCHED: (F.when(fetches, size), fetches),
         REQUEST_TIME: (F.col("local_time_us"), others),
     }
-    return _summed(requests.withColumn("is_uncounted", weight() > 1), span_s, kinds)
+    return _summed(requests.withColumn("is_uncounted", weight() > 1), rate_period_s, kinds)
 
 
 def _of_mutations(
-    requests: "DataFrame", topics: "DataFrame", brokers: "DataFrame", span_s: int
+    requests: "DataFrame", topics: "DataFrame", brokers: "DataFrame", rate_period_s: int
 ) -> "DataFrame":
     counts = histories(
         topics.where("NOT is_removed").withColumnRenamed("topic", "name"),
@@ -152,7 +152,7 @@ def _of_mutations(
         )
     )
     mutations = F.when(F.col("name").isNull(), 0).otherwise(F.coalesce("partitions", F.lit(1)))
-    return _summed(changed, span_s, {MUTATED: (mutations, F.col("is_first"))})
+    return _summed(changed, rate_period_s, {MUTATED: (mutations, F.col("is_first"))})
 
 
 def _each_topic(requests: "DataFrame") -> "DataFrame":

@@ -30,14 +30,14 @@ def with_limits(windows: "DataFrame", client_quotas: "DataFrame") -> "DataFrame"
     # One column per level: the first that is not null is the limit, and which that is its level.
     # Each is looked up by hash: a client is never held against every quota there is.
     at_level = [f"quota_{level}" for level, _ in enumerate(LEVELS, 1)]
-    found = [F.max(F.when(F.col("level") == n, in_force(_END))) for n, _ in enumerate(LEVELS, 1)]
+    quotas = [F.max(F.when(F.col("level") == n, in_force(_END))) for n, _ in enumerate(LEVELS, 1)]
     changed = F.min(F.when(is_changed(_START, _END), F.col("level"))).alias("changed")
     level, none = F.col("quota_level"), F.lit(len(LEVELS))
     return (
         _explode_levels(windows)
         .join(_quotas(client_quotas), _ENTITY, "left")
         .groupBy(*windows.columns)
-        .agg(*(f.alias(name) for f, name in zip(found, at_level, strict=True)), changed)
+        .agg(*(f.alias(name) for f, name in zip(quotas, at_level, strict=True)), changed)
         .withColumn("quota_level", F.coalesce(*map(_level_of, at_level, count(1))))
         .withColumns(
             {
@@ -66,14 +66,18 @@ def with_enforcement(windows: "DataFrame", configs: "DataFrame") -> "DataFrame":
     seen = of_brokers.groupBy("cluster_id", "broker_id", "event_time").agg(
         F.max(F.when(is_callback, is_set)).alias("is_set")
     )
-    known = seen.groupBy("cluster_id", "broker_id").agg(F.min("event_time").alias("known_since"))
-    told = histories(seen.where("is_set IS NOT NULL"), ["cluster_id", "broker_id"], F.col("is_set"))
+    first_seen = seen.groupBy("cluster_id", "broker_id").agg(
+        F.min("event_time").alias("known_since")
+    )
+    callbacks = histories(
+        seen.where("is_set IS NOT NULL"), ["cluster_id", "broker_id"], F.col("is_set")
+    )
     enforcement = (
         F.when(in_force(_END), "callback").when(F.col("known_since") < F.col(_END), "stock")
     ).otherwise("unknown")
     return (
-        windows.join(F.broadcast(known), ["cluster_id", "broker_id"], "left")
-        .join(told, ["cluster_id", "broker_id"], "left")
+        windows.join(F.broadcast(first_seen), ["cluster_id", "broker_id"], "left")
+        .join(callbacks, ["cluster_id", "broker_id"], "left")
         .withColumn("enforcement", enforcement)
         .drop("history", "known_since")
     )

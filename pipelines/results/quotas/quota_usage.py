@@ -53,12 +53,14 @@ def result(conf: QuotasSection) -> Result:
 
 def usage(inputs: RuleInputs, *, conf: QuotasSection) -> "DataFrame":
     """Requests, and what is known of quotas, to rows of the table."""
-    of, span_s = inputs.lookups, conf.rate_period_s
-    charges = quota_charges.charges(inputs.facts, of["topics"], of["brokers"], span_s)
-    window_end = F.timestamp_seconds(F.unix_seconds("event_time") + span_s)
-    held = with_limits(charges.withColumn("window_end", window_end), of["client_quotas"])
+    lookups, rate_period_s = inputs.lookups, conf.rate_period_s
+    charges = quota_charges.charges(
+        inputs.facts, lookups["topics"], lookups["brokers"], rate_period_s
+    )
+    window_end = F.timestamp_seconds(F.unix_seconds("event_time") + rate_period_s)
+    limited = with_limits(charges.withColumn("window_end", window_end), lookups["client_quotas"])
     return (
-        with_enforcement(_with_cause(_with_buckets(held, span_s)), of["configs"])
+        with_enforcement(_with_cause(_with_buckets(limited, rate_period_s)), lookups["configs"])
         .withColumns(
             {
                 "event_date": F.to_date("event_time"),
@@ -70,26 +72,28 @@ def usage(inputs: RuleInputs, *, conf: QuotasSection) -> "DataFrame":
     )
 
 
-def _with_buckets(held: "DataFrame", span_s: int) -> "DataFrame":
+def _with_buckets(limited: "DataFrame", rate_period_s: int) -> "DataFrame":
     """Add what the clients that share a limit used, and how full that was at the worst of late."""
     bucket = ["cluster_id", "broker_id", "quota_type", "bucket_user", "bucket_client_id"]
     over = Window.partitionBy(*bucket).orderBy(F.unix_seconds("event_time"))
     now, before = (
-        F.sum("amount").over(over.rangeBetween(shift_s, shift_s)) for shift_s in (0, -span_s)
+        F.sum("amount").over(over.rangeBetween(shift_s, shift_s)) for shift_s in (0, -rate_period_s)
     )
     fullest = F.greatest("shared", F.coalesce("before", F.lit(0)))
-    return held.withColumns({"shared": now, "before": before}).withColumns(
+    return limited.withColumns({"shared": now, "before": before}).withColumns(
         {
-            "usage": _rate(F.col("amount"), span_s),
-            "bucket_usage": _rate(F.col("shared"), span_s),
-            "fullness": F.try_divide(_rate(fullest, span_s), "quota"),
+            "usage": _rate(F.col("amount"), rate_period_s),
+            "bucket_usage": _rate(F.col("shared"), rate_period_s),
+            "fullness": F.try_divide(_rate(fullest, rate_period_s), "quota"),
         }
     )
 
 
-def _rate(amount: Column, span_s: int) -> Column:
+def _rate(amount: Column, rate_period_s: int) -> Column:
     is_time = F.col("quota_type") == REQUEST_TIME
-    return F.when(is_time, amount / (_MICROS_PER_PER_CENT * span_s)).otherwise(amount / span_s)
+    return F.when(is_time, amount / (_MICROS_PER_PER_CENT * rate_period_s)).otherwise(
+        amount / rate_period_s
+    )
 
 
 def _with_cause(windows: "DataFrame") -> "DataFrame":

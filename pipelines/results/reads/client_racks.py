@@ -12,12 +12,12 @@ _IPV4 = r"^\d{1,3}(\.\d{1,3}){3}$"
 
 def inferred_rack(address: Column, racks: Mapping[str, str]) -> Column:
     """The rack of the narrowest network that holds an address as brokers print it, else null."""
-    digits, found = _digits(address), F.lit(None).cast("string")
+    digits, rack = _digits(address), F.lit(None).cast("string")
     for network in reversed(list(ranges(racks))):
         is_in = digits.between(network.first, network.last)
         is_alike = F.length(digits) == len(network.first)
-        found = F.when(is_alike & is_in, network.rack).otherwise(found)
-    return found
+        rack = F.when(is_alike & is_in, network.rack).otherwise(rack)
+    return rack
 
 
 def _digits(address: Column) -> Column:

@@ -17,11 +17,14 @@ def with_bounds(answers: "DataFrame") -> "DataFrame":
     By `told` of the partition: structs of broker_id, is_before (the minute before), is_leader,
     log_start_offset, least_end and greatest_end; by broker_id, and leader_in_snapshot.
     """
-    own = F.filter("told", lambda of: of["broker_id"] == F.col("broker_id"))
-    others = F.filter("told", lambda of: of["broker_id"] != F.col("broker_id"))
-    of_leader = F.filter("told", lambda of: of["broker_id"] == F.col("leader_id"))
+    own = F.filter("told", lambda replica: replica["broker_id"] == F.col("broker_id"))
+    others = F.filter("told", lambda replica: replica["broker_id"] != F.col("broker_id"))
+    of_leader = F.filter("told", lambda replica: replica["broker_id"] == F.col("leader_id"))
     led = F.array_distinct(
-        F.transform(F.filter("told", lambda of: of["is_leader"]), lambda of: of["broker_id"])
+        F.transform(
+            F.filter("told", lambda replica: replica["is_leader"]),
+            lambda replica: replica["broker_id"],
+        )
     )
     leader = F.when(F.size("led") == 1, F.try_element_at("led", F.lit(1))).when(
         F.coalesce(F.size("led"), F.lit(0)) <= 0, F.col("leader_in_snapshot")
@@ -71,25 +74,25 @@ def _out_of_range() -> Column:
     is_before_start = (offset < F.col("log_start_offset")) | (offset <= F.col("end_before"))
     is_past_end = (offset > F.col("known_end")) | (offset > F.col("leader_known_end"))
     is_leader = F.col("broker_id") == F.col("leader_id")
-    is_leader_told = F.col("leader_end_offset").isNotNull()
+    is_leader_known = F.col("leader_end_offset").isNotNull()
     return (
         F.when(is_before_start, rule.TOO_SMALL)
         .when(is_past_end & is_leader, rule.TOO_LARGE)
-        .when(~F.coalesce(is_past_end & is_leader_told, F.lit(False)), rule.UNKNOWN)
+        .when(~F.coalesce(is_past_end & is_leader_known, F.lit(False)), rule.UNKNOWN)
         .when(offset <= F.col("end_elsewhere"), rule.UNAVAILABLE)
         .otherwise(rule.TOO_LARGE)
     )
 
 
-def _greatest(of: Column, name: str) -> Column:
-    return F.array_max(F.transform(of, lambda each: each[name]))
+def _greatest(replicas: Column, name: str) -> Column:
+    return F.array_max(F.transform(replicas, lambda each: each[name]))
 
 
-def _end_before(of: Column) -> Column:
-    return _greatest(F.filter(of, lambda each: each["is_before"]), "greatest_end")
+def _end_before(replicas: Column) -> Column:
+    return _greatest(F.filter(replicas, lambda each: each["is_before"]), "greatest_end")
 
 
-def _known_end(of: Column) -> Column:
-    within = F.filter(of, lambda each: ~each["is_before"])
+def _known_end(replicas: Column) -> Column:
+    within = F.filter(replicas, lambda each: ~each["is_before"])
     least = F.array_min(F.transform(within, lambda each: each["least_end"]))
-    return F.coalesce(_end_before(of), least)
+    return F.coalesce(_end_before(replicas), least)

@@ -57,17 +57,17 @@ def result() -> Result:
 
 def faults(inputs: RuleInputs) -> "DataFrame":
     """Relevant fetches to rows of the table."""
-    of = {name: with_since(changes) for name, changes in inputs.lookups.items()}
+    lookups = {name: with_since(changes) for name, changes in inputs.lookups.items()}
     fetches = with_minute(inputs.facts)
-    suspects = _suspects(fetches, of["topics"])
+    suspects = _suspects(fetches, lookups["topics"])
     is_some = ~F.col("is_named") | (F.col("answers") >= rule.LOOP_REDIRECTS)
-    found = _counted(suspects).where(is_some).alias("found")
-    bounds = _bounds(fetches, suspects, of["topics"]).alias("bounds")
+    counted_suspects = _counted(suspects).where(is_some).alias("found")
+    bounds = _bounds(fetches, suspects, lookups["topics"]).alias("bounds")
     named = (
-        found.join(bounds, null_safe(_AT, "found", "bounds"), "left")
+        counted_suspects.join(bounds, null_safe(_AT, "found", "bounds"), "left")
         # Of who only named a replica nothing is looked up, whatever else befell its partition.
         .select("found.*", F.when(~F.col("is_named"), F.col("bounds.told")).alias("told"))
-        .transform(with_replicas, of["replicas"], of["brokers"])
+        .transform(with_replicas, lookups["replicas"], lookups["brokers"])
         .transform(with_leader)
         .withColumn(
             "leader_in_snapshot",
@@ -103,9 +103,11 @@ def _suspects(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
     )
 
 
-def _is_suspect(of: Column) -> Column:
-    is_late = (of["high_watermark"] >= 0) & (of["fetch_offset"] > of["high_watermark"])
-    return (of["error_code"] != 0) | (of["preferred_read_replica"] >= 0) | is_late
+def _is_suspect(partition: Column) -> Column:
+    is_late = (partition["high_watermark"] >= 0) & (
+        partition["fetch_offset"] > partition["high_watermark"]
+    )
+    return (partition["error_code"] != 0) | (partition["preferred_read_replica"] >= 0) | is_late
 
 
 def _counted(suspects: "DataFrame") -> "DataFrame":
@@ -126,10 +128,10 @@ def _bounds(fetches: "DataFrame", suspects: "DataFrame", topics: "DataFrame") ->
 
     Only of partitions of which something is to be told: mostly those are few, or none.
     """
-    asked = suspects.where("NOT is_named").select(*_NAME).distinct()
+    partitions = suspects.where("NOT is_named").select(*_NAME).distinct()
     answers = each_partition(fetches).transform(with_topic, topics).alias("answers")
-    of_asked = answers.join(
-        F.broadcast(asked.alias("asked")), null_safe(_NAME, "answers", "asked"), "left_semi"
+    relevant = answers.join(
+        F.broadcast(partitions.alias("asked")), null_safe(_NAME, "answers", "asked"), "left_semi"
     )
     within = F.struct(F.col("event_time").alias("minute"), F.lit(False).alias("is_before"))
     later = F.col("event_time") + F.make_dt_interval(mins=F.lit(1))
@@ -143,7 +145,7 @@ def _bounds(fetches: "DataFrame", suspects: "DataFrame", topics: "DataFrame") ->
         F.greatest("max_high_watermark", "max_log_end_offset").alias("greatest_end"),
     )
     return (
-        gathered(counted(of_asked))
+        gathered(counted(relevant))
         .select("*", F.inline(F.array(within, before)))
         .drop("event_time")
         .withColumnRenamed("minute", "event_time")
@@ -163,7 +165,7 @@ def _kinds() -> list[Column]:
 
 
 def _summed(named: "DataFrame") -> "DataFrame":
-    held = F.when(F.col("is_held_by_leader"), F.col("answers")).otherwise(F.lit(0))
+    answers_in_range = F.when(F.col("is_held_by_leader"), F.col("answers")).otherwise(F.lit(0))
     return (
         named.groupBy(*_AT, *_CLIENT, F.col("kind").alias("fault"))
         .agg(
@@ -174,7 +176,9 @@ def _summed(named: "DataFrame") -> "DataFrame":
             *(F.max(name).alias(name) for name in ("leader_id", *_BOUNDS)),
             F.max("client_software_name").alias("client_software_name"),
             F.min("client_software_version").alias("client_software_version"),
-            F.sum(F.when(F.col("is_held_by_leader").isNotNull(), held)).alias("held_by_leader"),
+            F.sum(F.when(F.col("is_held_by_leader").isNotNull(), answers_in_range)).alias(
+                "held_by_leader"
+            ),
         )
         .withColumn("event_date", F.to_date("event_time"))
     )

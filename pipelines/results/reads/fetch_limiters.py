@@ -31,9 +31,9 @@ def with_limiters(
     once (ClientQuotaManager.maxValueInQuotaWindow).
     """
     capped = _with_cap(fetches, configs)
-    held = _with_quota_bytes(capped, client_quotas, refill_s)
+    limited = _with_quota_bytes(capped, client_quotas, refill_s)
     is_filled = F.col("response_bytes") >= F.col("max_bytes")
-    return held.withColumns({"limiter": _limiter(), "is_filled": is_filled}).drop(
+    return limited.withColumns({"limiter": _limiter(), "is_filled": is_filled}).drop(
         "cap_bytes", "quota_bytes"
     )
 
@@ -78,10 +78,10 @@ def _with_cap(fetches: "DataFrame", configs: "DataFrame") -> "DataFrame":
             F.when(~F.col("is_removed"), F.expr("try_cast(config_value AS BIGINT)")).alias("cap"),
         )
     )
-    known = histories(caps, ["cluster_id", "broker_id"], F.col("cap"), "since")
+    cap_histories = histories(caps, ["cluster_id", "broker_id"], F.col("cap"), "since")
     cap = F.coalesce(in_force("minute_end"), F.lit(DEFAULT_CAP_BYTES))
     return (
-        fetches.join(known, ["cluster_id", "broker_id"], "left")
+        fetches.join(cap_histories, ["cluster_id", "broker_id"], "left")
         .withColumn("cap_bytes", cap)
         .drop("history")
     )
@@ -101,7 +101,7 @@ def _with_quota_bytes(
         .where("quota IS NOT NULL")
         .select(*_CLIENT, drawn.alias("quota_bytes"))
     )
-    is_held = F.col("f.replica_id").isNull() & null_safe(_CLIENT, "f", "q")
+    is_limited = F.col("f.replica_id").isNull() & null_safe(_CLIENT, "f", "q")
     bound = F.coalesce("q.quota_bytes", F.lit(_MOST_INT).cast("bigint"))
-    joined = fetches.alias("f").join(F.broadcast(quotas).alias("q"), is_held, "left")
+    joined = fetches.alias("f").join(F.broadcast(quotas).alias("q"), is_limited, "left")
     return joined.select("f.*", bound.alias("quota_bytes"))

@@ -63,10 +63,10 @@ def sizes(inputs: RuleInputs, *, conf: QuotasSection) -> "DataFrame":
     """Fetches to rows of the table."""
     fetches = with_minute(inputs.facts)
     refill_s = conf.rate_period_s - conf.window_ms // 1_000
-    of = inputs.lookups
-    bounded = with_limiters(fetches, of["configs"], of["client_quotas"], refill_s)
+    lookups = inputs.lookups
+    bounded = with_limiters(fetches, lookups["configs"], lookups["client_quotas"], refill_s)
     by_answer = _of_answers(bounded).alias("a")
-    by_partition = _of_partitions(fetches, of["topics"]).alias("p")
+    by_partition = _of_partitions(fetches, lookups["topics"]).alias("p")
     counted = ("starved_partitions", "most_starved_fetches", "oversized_batches")
     return (
         by_answer.join(by_partition, null_safe(_KEY, "a", "p"), "left")
@@ -84,13 +84,13 @@ def sizes(inputs: RuleInputs, *, conf: QuotasSection) -> "DataFrame":
 def _of_answers(fetches: "DataFrame") -> "DataFrame":
     size = F.coalesce("response_bytes", F.lit(0))
     power = F.least(F.floor(F.log2(size)), F.lit(_SIZES))
-    served = F.filter(_fields(*_NAME, "bytes"), lambda of: of["bytes"] > 0)
+    served = F.filter(_fields(*_NAME, "bytes"), lambda partition: partition["bytes"] > 0)
     first = F.try_element_at(served, F.lit(1))
     first_name = F.struct(*(first[name].alias(name) for name in _NAME))
     limit = F.array_max("partitions.partition_max_bytes")
     # least() leaves out what is not known.
     bound = F.least("max_bytes", F.try_multiply("partition_limit", "session_partitions"))
-    told = fetches.withColumns(
+    sized = fetches.withColumns(
         {
             "size": size,
             "partition_limit": limit,
@@ -99,7 +99,7 @@ def _of_answers(fetches: "DataFrame") -> "DataFrame":
         }
     )
     # Answers alike are counted together first: what is counted of them by case is then of few.
-    alike = told.groupBy(*_KEY, "limiter", "power", "first").agg(
+    alike = sized.groupBy(*_KEY, "limiter", "power", "first").agg(
         F.count(F.lit(1)).alias("fetches"),
         F.sum("size").alias("bytes"),
         F.max("size").alias("max_response_bytes"),
@@ -197,7 +197,10 @@ def _with_names(served: "DataFrame", topics: "DataFrame") -> "DataFrame":
     """Name the topics of `largest`: fetches since version 13 tell their ids alone."""
     names = topics.groupBy("cluster_id", "topic_id").agg(F.max("topic").alias("name"))
     named = F.transform(
-        "largest", lambda of: of.withField("topic", F.coalesce(of["topic"], F.col("name")))
+        "largest",
+        lambda partition: partition.withField(
+            "topic", F.coalesce(partition["topic"], F.col("name"))
+        ),
     )
     joined = served.join(F.broadcast(names), ["cluster_id", "topic_id"], "left")
     return joined.withColumn("largest", named)

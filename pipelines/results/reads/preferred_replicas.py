@@ -51,29 +51,29 @@ def result(racks: Mapping[str, str]) -> Result:
 def answers(fetches: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
     """What the rule reads of them; those of followers tell high watermarks alone."""
     is_consumer = F.col("replica_id").isNull()
-    told = F.when(is_consumer, F.col("rack_id"))
+    declared_rack = F.when(is_consumer, F.col("rack_id"))
     inferred = F.when(is_consumer, inferred_rack(F.col("client_address"), racks))
     return fetches.select(
         *("cluster_id", "broker_id", "event_time", "partitions"),
         *(F.when(is_consumer, F.col(name)).alias(name) for name in ("principal", "client_id")),
         is_consumer.alias("is_consumer"),
         F.when(is_consumer, F.col("api_version")).alias("api_version"),
-        told.alias("told_rack"),
-        F.coalesce(told, inferred).alias("client_rack"),
+        declared_rack.alias("told_rack"),
+        F.coalesce(declared_rack, inferred).alias("client_rack"),
     )
 
 
 def choices(inputs: RuleInputs) -> "DataFrame":
     """Relevant fetches to rows of the table."""
-    of = {name: with_since(changes) for name, changes in inputs.lookups.items()}
+    lookups = {name: with_since(changes) for name, changes in inputs.lookups.items()}
     chosen = (
-        _by_partition(_answers(inputs.facts, of["topics"]))
-        .transform(with_replicas, of["replicas"], of["brokers"])
+        _by_partition(_answers(inputs.facts, lookups["topics"]))
+        .transform(with_replicas, lookups["replicas"], lookups["brokers"])
         .transform(with_leader)
-        .transform(with_selector, of["configs"])
+        .transform(with_selector, lookups["configs"])
         .select("*", F.inline("readers"))
         .transform(with_choices)
-        .transform(with_rack, of["brokers"])
+        .transform(with_rack, lookups["brokers"])
         .withColumnRenamed("rack", "broker_rack")
     )
     return _with_bytes(chosen).select(PREFERRED_REPLICAS.column_names)
@@ -118,12 +118,12 @@ def _by_partition(answers: "DataFrame") -> "DataFrame":
     got = ("fetches", "bytes", "redirects", "named_replica", "high_watermark")
     is_reader = F.col("is_consumer") & ((F.col("fetches") > 0) | (F.col("redirects") > 0))
     reader = F.struct("broker_id", *_CLIENT, "api_version", *got)
-    told = F.struct("broker_id", "high_watermark")
+    replica = F.struct("broker_id", "high_watermark")
     return (
         answers.groupBy(*_PARTITION)
         .agg(
             F.collect_list(F.when(is_reader, reader)).alias("readers"),
-            F.collect_list(told).alias("told"),
+            F.collect_list(replica).alias("told"),
         )
         .where(F.size("readers") > 0)
     )
@@ -132,14 +132,14 @@ def _by_partition(answers: "DataFrame") -> "DataFrame":
 def _with_bytes(chosen: "DataFrame") -> "DataFrame":
     crosses = F.col("client_rack") != F.col("broker_rack")
     is_kept = F.col("recommended_reason").isin(LEADER_IN_RACK, FOLLOWER_IN_RACK)
-    by_leader = F.filter("told", lambda of: of["broker_id"] == F.col("leader_id"))
-    told = F.array_max(F.transform(by_leader, lambda of: of["high_watermark"]))
-    lag = F.try_subtract(told, F.col("high_watermark"))
+    by_leader = F.filter("told", lambda replica: replica["broker_id"] == F.col("leader_id"))
+    high_watermark = F.array_max(F.transform(by_leader, lambda replica: replica["high_watermark"]))
+    lag = F.try_subtract(high_watermark, F.col("high_watermark"))
     return chosen.withColumns(
         {
             "event_date": F.to_date("event_time"),
             "is_before_snapshot": F.exists(
-                "replicas", lambda of: of["seen_at"] >= F.col("minute_end")
+                "replicas", lambda replica: replica["seen_at"] >= F.col("minute_end")
             ),
             "is_rack_inferred": F.col("told_rack").isNull() & F.col("client_rack").isNotNull(),
             "hw_lag": F.when(

@@ -60,15 +60,15 @@ def moved(requests: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
     )
     is_follower, is_consumer = F.col("replica_id").isNotNull(), F.col("api") == "FETCH"
     flow = F.when(~is_consumer, "produced").when(is_follower, "replicated").otherwise("consumed")
-    told = F.when(is_consumer & ~is_follower, F.col("rack_id"))
+    declared = F.when(is_consumer & ~is_follower, F.col("rack_id"))
     inferred = F.when(~is_follower, inferred_rack(F.col("client_address"), racks))
     return requests.select(
         *("cluster_id", "broker_id", "event_time", "weight"),
         F.aggregate(sizes, F.lit(0).cast("bigint"), _with_what_came).alias("bytes"),
         flow.alias("flow"),
         F.col("replica_id").alias("follower_id"),
-        F.coalesce(told, inferred).alias("client_rack"),
-        (told.isNull() & inferred.isNotNull()).alias("is_rack_inferred"),
+        F.coalesce(declared, inferred).alias("client_rack"),
+        (declared.isNull() & inferred.isNotNull()).alias("is_rack_inferred"),
     )
 
 

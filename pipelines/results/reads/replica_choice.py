@@ -14,7 +14,7 @@ from quotaflow.udfs.rules import replica
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-KNOWN, OFFSETS_UNKNOWN = "known", "offsets_unknown"
+OFFSETS_KNOWN, OFFSETS_UNKNOWN = "known", "offsets_unknown"
 REPLICAS_UNKNOWN, LEADER_UNKNOWN = "replicas_unknown", "leader_unknown"
 SELECTOR_UNSEEN, RACKS_UNKNOWN = "selector_unseen", "racks_unknown"
 
@@ -25,13 +25,17 @@ def with_leader(read: "DataFrame") -> "DataFrame":
     By the partition's `replicas`, null where not known: structs of broker_id, rack, is_rack_known,
     is_leader, is_in_sync and is_offline.
     """
-    leader = F.try_element_at(F.filter("replicas", lambda of: of["is_leader"]), F.lit(1))
+    leader = F.try_element_at(
+        F.filter("replicas", lambda replica_row: replica_row["is_leader"]), F.lit(1)
+    )
     return read.withColumn("leader", leader).withColumns(
         {
             "leader_id": F.col("leader.broker_id"),
             "leader_rack": F.col("leader.rack"),
             "is_leader_offline": F.col("leader.is_offline"),
-            "are_racks_known": F.forall("replicas", lambda of: of["is_rack_known"]),
+            "are_racks_known": F.forall(
+                "replicas", lambda replica_row: replica_row["is_rack_known"]
+            ),
         }
     )
 
@@ -59,11 +63,15 @@ def with_choices(read: "DataFrame") -> "DataFrame":
 
 def _in_rack(rack: Column) -> Column:
     """The followers in a rack."""
-    return F.filter("replicas", lambda of: ~of["is_leader"] & (of["rack"] == rack))
+    return F.filter(
+        "replicas", lambda replica_row: ~replica_row["is_leader"] & (replica_row["rack"] == rack)
+    )
 
 
 def _eligible(rack: Column) -> Column:
-    return F.filter(_in_rack(rack), lambda of: of["is_in_sync"] & ~of["is_offline"])
+    return F.filter(
+        _in_rack(rack), lambda replica_row: replica_row["is_in_sync"] & ~replica_row["is_offline"]
+    )
 
 
 def _reason(is_seen: Column, selector: Column, rack: Column) -> Column:
@@ -82,7 +90,7 @@ def _reason(is_seen: Column, selector: Column, rack: Column) -> Column:
 
 
 def _eligible_ids(rack: str) -> Column:
-    return F.transform(_eligible(F.col(rack)), lambda of: of["broker_id"])
+    return F.transform(_eligible(F.col(rack)), lambda replica_row: replica_row["broker_id"])
 
 
 def _replica(reason: str, rack: str) -> Column:
@@ -102,5 +110,5 @@ def _eligibility() -> Column:
         .when(~F.col("is_selector_seen"), SELECTOR_UNSEEN)
         .when(F.col("recommended_reason").isNull(), RACKS_UNKNOWN)
         .when(is_between, OFFSETS_UNKNOWN)
-        .otherwise(KNOWN)
+        .otherwise(OFFSETS_KNOWN)
     )

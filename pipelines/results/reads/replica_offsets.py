@@ -69,14 +69,14 @@ def each_partition(fetches: "DataFrame") -> "DataFrame":
 def counted(answers: "DataFrame") -> "DataFrame":
     """What was told of each partition in each minute, between a broker and who asked it."""
     # An answer with an error tells nothing of the broker, but what a follower asked all the same.
-    is_told = F.coalesce("of.error_code", F.lit(0)) == 0
-    told = {name: F.when(is_told, answered_number(f"of.{name}")) for name in _OF_BROKER}
-    asked = {name: answered_number(f"of.{name}") for name in _OF_FOLLOWER}
+    is_valid = F.coalesce("of.error_code", F.lit(0)) == 0
+    of_broker = {name: F.when(is_valid, answered_number(f"of.{name}")) for name in _OF_BROKER}
+    of_follower = {name: answered_number(f"of.{name}") for name in _OF_FOLLOWER}
     return answers.groupBy(*PARTITION, "broker_id", "replica_id").agg(
-        F.count_if(is_told).alias("answers"),
+        F.count_if(is_valid).alias("answers"),
         F.count(F.lit(1)).alias("fetches"),
-        *(F.min(of).alias(f"min_{name}") for name, of in (told | asked).items()),
-        *(F.max(of).alias(f"max_{name}") for name, of in (told | asked).items()),
+        *(F.min(column).alias(f"min_{name}") for name, column in (of_broker | of_follower).items()),
+        *(F.max(column).alias(f"max_{name}") for name, column in (of_broker | of_follower).items()),
     )
 
 

@@ -29,7 +29,7 @@ def with_in_isr(sides: "DataFrame", changes: "DataFrame", replicas: "DataFrame")
     follower = F.when(F.col("side") == FOLLOWER, F.col("broker_id")).otherwise(
         F.col("peer_broker_id")
     )
-    found = (
+    joined = (
         sides.withColumn("of_follower", follower)
         .join(_of_log(changes), _PARTITION, "left")
         .join(_of_snapshots(replicas), [*_PARTITION, "of_follower"], "left")
@@ -39,7 +39,7 @@ def with_in_isr(sides: "DataFrame", changes: "DataFrame", replicas: "DataFrame")
     is_newer = F.coalesce(logged["since"] >= seen["since"], logged.isNotNull())
     by_log = _all_minute("logged", _is_in)
     by_snapshot = _all_minute("seen", lambda state: state["is_in_sync"])
-    return found.withColumns(
+    return joined.withColumns(
         {
             "in_isr": F.when(is_behind, F.lit(False))
             .when(is_newer, by_log)

@@ -40,7 +40,7 @@ def listed(minutes: "DataFrame", histories_: "DataFrame") -> "DataFrame":
     With `listed`, partition and broker_id (null for `*`), the entries of that list that mean
     nothing, who set it last, and is_list_standing: it named the entry at the end of the minute too.
     """
-    stood = (
+    states = (
         minutes.join(F.broadcast(histories_), "cluster_id")
         .select(*_LIST, F.explode(_was_in_force()).alias("state"))
         .withColumn("text", F.trim("state.value"))
@@ -53,7 +53,7 @@ def listed(minutes: "DataFrame", histories_: "DataFrame") -> "DataFrame":
     # A list of nothing but malformed entries is told too.
     named = F.when(is_all | (F.size(entries) == 0), F.array(F.lit(None).cast("string")))
     return (
-        stood.withColumns(
+        states.withColumns(
             {
                 "malformed": F.left(F.array_join(malformed, ","), F.lit(_MOST_MALFORMED_CHARS)),
                 "is_all": is_all,

@@ -36,14 +36,14 @@ def moving(changes: "DataFrame", names: "DataFrame", replicas: "DataFrame") -> "
     takes its place; until is null while nothing tells that. `changes` are rows of
     reassignment_changes, `replicas` those of snapshots; `names` tell topic ids.
     """
-    is_asked = F.col("change").isin("requested", "cancelled") & (F.col("error_code") == 0)
-    asked = (
-        changes.where(is_asked)
+    is_request = F.col("change").isin("requested", "cancelled") & (F.col("error_code") == 0)
+    requests = (
+        changes.where(is_request)
         .groupBy(*_PARTITION, *_REQUEST)
         .agg(F.sort_array(F.collect_set("replica_id")).alias("target_replicas"))
     )
     of_partition = Window.partitionBy(*_PARTITION).orderBy("event_time", "broker_id")
-    begun = asked.select(
+    moves = requests.select(
         *_PARTITION,
         "target_replicas",
         "change",
@@ -61,16 +61,16 @@ def moving(changes: "DataFrame", names: "DataFrame", replicas: "DataFrame") -> "
         F.size(F.array_except("target_replicas", "isr")) == 0
     )
     return (
-        begun.join(joined, [*_PARTITION], "left")
+        moves.join(joined, [*_PARTITION], "left")
         .groupBy(*_MOVE, "next")
         .agg(F.min(F.when(is_done, F.col("changed"))).alias("done"))
-        .join(_seen_in_sync(begun, replicas), [*_MOVE], "left")
+        .join(_seen_in_sync(moves, replicas), [*_MOVE], "left")
         # least() leaves out what is not known.
         .select(*_MOVE, F.least("next", "done", "seen_done").alias("until"))
     )
 
 
-def _seen_in_sync(begun: "DataFrame", replicas: "DataFrame") -> "DataFrame":
+def _seen_in_sync(moves: "DataFrame", replicas: "DataFrame") -> "DataFrame":
     """When snapshots had seen all targets of a move in sync, `seen_done`: not before it began.
 
     What was seen before holds unless the move before this one may have taken it away.
@@ -85,11 +85,11 @@ def _seen_in_sync(begun: "DataFrame", replicas: "DataFrame") -> "DataFrame":
     ).where("is_in")
     was_kept = F.coalesce(F.array_contains("targets_before", F.col("target")), F.lit(True))
     still_in = F.coalesce(F.col("unseen") > F.col("since"), F.lit(True))
-    is_told = (F.col("seen") >= F.col("since")) | (still_in & was_kept)
+    is_valid = (F.col("seen") >= F.col("since")) | (still_in & was_kept)
     each = (
-        begun.select(*_MOVE, "targets_before", F.explode("target_replicas").alias("target"))
+        moves.select(*_MOVE, "targets_before", F.explode("target_replicas").alias("target"))
         .join(seen, [*_PARTITION, "target"])
-        .where(is_told)
+        .where(is_valid)
         .groupBy(*_MOVE, "target")
         .agg(F.min(F.greatest("seen", "since")).alias("at"))
     )

@@ -113,8 +113,10 @@ def _partitions(
         F.col(f"topic.{name}").alias("named"),
         F.explode_outer("topic.partitions").alias("of"),
     )
-    own_topic = F.filter(f"body.response.{answered}", lambda told: told[name] == F.col("named"))
-    told = F.flatten(F.transform(own_topic, lambda topic: topic["partitions"]))
-    own = F.filter(told, lambda one: one["partitionIndex"] == F.col("of.partitionIndex"))
+    own_topic = F.filter(f"body.response.{answered}", lambda answer: answer[name] == F.col("named"))
+    answered_partitions = F.flatten(F.transform(own_topic, lambda topic: topic["partitions"]))
+    own = F.filter(
+        answered_partitions, lambda one: one["partitionIndex"] == F.col("of.partitionIndex")
+    )
     code = F.try_element_at(own, F.lit(1))["errorCode"]
     return each.withColumn("error_code", F.coalesce(code, F.col("body.response.errorCode")))

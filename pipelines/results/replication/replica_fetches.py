@@ -83,14 +83,14 @@ def by_second(facts: "DataFrame") -> "DataFrame":
 
 def _named(facts: "DataFrame") -> "DataFrame":
     size, is_well = F.coalesce("of.bytes", F.lit(0)), F.coalesce("of.error_code", F.lit(0)) == 0
-    asked = (F.col("api") == "FETCH") & F.col("of.in_request")
+    is_requested = (F.col("api") == "FETCH") & F.col("of.in_request")
     return facts.withColumn("of", F.explode("partitions")).select(
         *_of_pair(),
         weight().alias("fetches"),
         (F.when(is_well, size).otherwise(F.lit(0)) * weight()).alias("bytes"),
         "of.fetch_offset",
         "of.high_watermark",
-        (asked & (size == 0) & is_well).alias("is_empty"),
+        (is_requested & (size == 0) & is_well).alias("is_empty"),
         F.lit(0).alias("left_out"),
     )
 
@@ -137,10 +137,10 @@ def topic_ids(named_topics: "DataFrame", topics: "DataFrame") -> "DataFrame":
 def with_topic(seconds: "DataFrame", named_topics: "DataFrame", topics: "DataFrame") -> "DataFrame":
     """Add the name of a topic, if anybody had told it by the end of that second's minute."""
     names = topic_ids(named_topics, topics).withColumnRenamed("topic", "name")
-    is_told = F.date_trunc("minute", "since") <= F.col("event_time")
+    is_known = F.date_trunc("minute", "since") <= F.col("event_time")
     return (
         seconds.join(F.broadcast(names), ["cluster_id", "topic_id"], "left")
-        .withColumn("topic", F.coalesce("topic", F.when(is_told, F.col("name"))))
+        .withColumn("topic", F.coalesce("topic", F.when(is_known, F.col("name"))))
         .drop("name", "since")
     )
 

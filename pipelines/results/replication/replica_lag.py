@@ -35,8 +35,8 @@ def is_behind() -> Column:
     An in-sync follower's end is at or past the high watermark: what is committed it has.
     """
     # Of the fields it needs: a scan reads all fields of what a lambda is given.
-    told = F.arrays_zip(*(F.col(f"partitions.{name}").alias(name) for name in _FIELDS))
-    return F.col("replica_id").isNotNull() & F.exists(told, _is_behind)
+    fields = F.arrays_zip(*(F.col(f"partitions.{name}").alias(name) for name in _FIELDS))
+    return F.col("replica_id").isNotNull() & F.exists(fields, _is_behind)
 
 
 def behind(fetches: "DataFrame") -> "DataFrame":
@@ -47,19 +47,19 @@ def behind(fetches: "DataFrame") -> "DataFrame":
     )
 
 
-def _is_behind(of: Column) -> Column:
-    is_well = F.coalesce(of["error_code"], F.lit(0)) == 0
-    return is_well & (of["high_watermark"] > of["fetch_offset"])
+def _is_behind(partition: Column) -> Column:
+    is_well = F.coalesce(partition["error_code"], F.lit(0)) == 0
+    return is_well & (partition["high_watermark"] > partition["fetch_offset"])
 
 
 def lags(inputs: RuleInputs) -> "DataFrame":
     """Relevant fetches to rows of the table."""
     offset, end = F.col("of.fetch_offset"), F.col("of.high_watermark")
-    span = F.window("event_time", f"{LAG_PERIOD_S} seconds")["start"]
+    period = F.window("event_time", f"{LAG_PERIOD_S} seconds")["start"]
     last = F.max_by(F.struct(offset.alias("offset"), end.alias("end")), "at")
     return (
         inputs.facts.withColumns({"at": F.col("event_time"), "of": F.explode("partitions")})
-        .withColumn("event_time", span)
+        .withColumn("event_time", period)
         .groupBy(
             *("cluster_id", "event_time", "broker_id", "replica_id"),
             *(F.col(f"of.{name}").alias(name) for name in _PARTITION),

@@ -45,13 +45,13 @@ def with_replicas(
     changes = F.filter(HISTORY, lambda change: change["since"] < F.col(_AT))
     ids = F.array_distinct(F.transform(changes, lambda change: change["broker_id"]))
     last = F.transform(ids, partial(_last_of, changes))
-    standing_now = F.filter(last, lambda change: ~change["is_removed"])
-    found = F.transform(standing_now, _replica)
+    current = F.filter(last, lambda change: ~change["is_removed"])
+    replicas_now = F.transform(current, _replica)
     return (
         partitions.join(
             _replica_histories(replicas, brokers), ["cluster_id", "topic_id", "partition"], "left"
         )
-        .withColumn("replicas", F.when(F.size(found) > 0, found))
+        .withColumn("replicas", F.when(F.size(replicas_now) > 0, replicas_now))
         .drop(HISTORY)
     )
 
@@ -79,11 +79,11 @@ def _last_of(changes: Column, broker_id: Column) -> Column:
 
 def _replica(change: Column) -> Column:
     by_then = F.filter(change["racks"], lambda rack: rack["since"] < F.col(_AT))
-    told = F.try_element_at(by_then, F.lit(-1))["value"]
+    latest = F.try_element_at(by_then, F.lit(-1))["value"]
     return F.struct(
         change["broker_id"].alias("broker_id"),
-        told["rack"].alias("rack"),
-        told.isNotNull().alias("is_rack_known"),
+        latest["rack"].alias("rack"),
+        latest.isNotNull().alias("is_rack_known"),
         *(
             change[name].alias(name)
             for name in ("is_leader", "is_in_sync", "is_offline", "seen_at")
@@ -97,9 +97,9 @@ def _racks(brokers: "DataFrame") -> "DataFrame":
 
 def with_rack(rows: "DataFrame", brokers: "DataFrame") -> "DataFrame":
     """Add the `rack` of a row's broker_id."""
-    found = in_force(_AT)
+    state = in_force(_AT)
     return (
-        rows.join(_racks(brokers), _BROKER, "left").withColumn("rack", found["rack"]).drop(HISTORY)
+        rows.join(_racks(brokers), _BROKER, "left").withColumn("rack", state["rack"]).drop(HISTORY)
     )
 
 

@@ -38,12 +38,14 @@ def result() -> Result:
 
 def rates(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table."""
-    of = inputs.lookups
-    states = inputs.cached(throttle_configs.histories(of["config_alterations"], of["configs"]))
+    lookups = inputs.lookups
+    states = inputs.cached(
+        throttle_configs.histories(lookups["config_alterations"], lookups["configs"])
+    )
     seconds = (
         replica_fetches.by_second(inputs.facts)
         .where("follower_id IS NOT NULL AND bytes > 0")
-        .transform(replica_fetches.with_topic, of["topic_names"], of["topics"])
+        .transform(replica_fetches.with_topic, lookups["topic_names"], lookups["topics"])
         .transform(replica_fetches.with_listed, states, "inner")
     )
     sides = F.array(
@@ -69,7 +71,7 @@ def rates(inputs: RuleInputs) -> "DataFrame":
     )
     return (
         with_throttled_rate(charged)
-        .transform(with_rate, states, of["configs"], "event_time", "second_end")
+        .transform(with_rate, states, lookups["configs"], "event_time", "second_end")
         .withColumns(
             {
                 "event_date": F.to_date("event_time"),

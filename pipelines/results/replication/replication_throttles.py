@@ -63,34 +63,36 @@ def is_relevant() -> Column:
 
 def throttles(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table."""
-    of = dict(inputs.lookups)
+    lookups = dict(inputs.lookups)
     for table in _BY_TIME:
-        of[table.name] = _since(of[table.name], inputs)
+        lookups[table.name] = _since(lookups[table.name], inputs)
     minute = F.date_trunc("minute", "event_time")
     minutes = inputs.facts.select("cluster_id", minute.alias("event_time")).distinct()
     ended = minutes.withColumn("minute_end", F.col("event_time") + _minute())
-    traffic = inputs.cached(pairs(of["replication_traffic"]))
-    states = inputs.cached(throttle_configs.histories(of["config_alterations"], of["configs"]))
-    found = (
+    traffic = inputs.cached(pairs(lookups["replication_traffic"]))
+    states = inputs.cached(
+        throttle_configs.histories(lookups["config_alterations"], lookups["configs"])
+    )
+    joined = (
         sides(ended, traffic, states, inputs)
-        .transform(with_rate, states, of["configs"], "event_time", "minute_end")
+        .transform(with_rate, states, lookups["configs"], "event_time", "minute_end")
         .where("topic IS NOT NULL OR (rate IS NOT NULL AND rate_source LIKE 'dynamic%')")
-        .transform(_with_peak, of["replication_rates"])
+        .transform(_with_peak, lookups["replication_rates"])
         .transform(_with_other_leader, traffic)
-        .transform(_with_removed_brokers, of["brokers"])
-        .transform(with_in_isr, of["reassignment_changes"], of["replicas"])
+        .transform(_with_removed_brokers, lookups["brokers"])
+        .transform(with_in_isr, lookups["reassignment_changes"], lookups["replicas"])
     )
     return (
-        with_state(found.withColumns(_evidence()))
+        with_state(joined.withColumns(_evidence()))
         .withColumns(_kept())
         .select(REPLICATION_THROTTLES.column_names)
     )
 
 
-def _since(rows: "DataFrame", known: RuleInputs) -> "DataFrame":
-    if known.since is None:
+def _since(rows: "DataFrame", inputs: RuleInputs) -> "DataFrame":
+    if inputs.since is None:
         return rows
-    since = TimeRange(known.since)
+    since = TimeRange(inputs.since)
     return rows.where(since.date_condition("event_date")).where(within_any([since], "event_time"))
 
 
@@ -98,38 +100,38 @@ def _minute() -> Column:
     return F.make_dt_interval(mins=F.lit(1))
 
 
-def _with_peak(found: "DataFrame", rates: "DataFrame") -> "DataFrame":
+def _with_peak(throttled: "DataFrame", rates: "DataFrame") -> "DataFrame":
     minute = F.date_trunc("minute", "event_time").alias("event_time")
     peaks = rates.groupBy("cluster_id", minute, "broker_id", "side").agg(
         F.max("throttled_rate").alias("peak")
     )
-    joined = found.join(peaks, ["cluster_id", "event_time", "broker_id", "side"], "left")
+    joined = throttled.join(peaks, ["cluster_id", "event_time", "broker_id", "side"], "left")
     return joined.withColumn("peak_rate", F.coalesce("peak", F.lit(0.0))).drop("peak")
 
 
-def _with_other_leader(found: "DataFrame", traffic: "DataFrame") -> "DataFrame":
+def _with_other_leader(throttled: "DataFrame", traffic: "DataFrame") -> "DataFrame":
     partition = ["cluster_id", "event_time", "topic", "partition"]
     led = traffic.select(*partition).distinct().withColumn("is_led", F.lit(True))
-    joined = found.join(led, partition, "left")
+    joined = throttled.join(led, partition, "left")
     return joined.withColumn("has_other_leader", F.coalesce("is_led", F.lit(False))).drop("is_led")
 
 
-def _with_removed_brokers(found: "DataFrame", brokers: "DataFrame") -> "DataFrame":
+def _with_removed_brokers(throttled: "DataFrame", brokers: "DataFrame") -> "DataFrame":
     """Mark brokers that no snapshot knew any more, or ever, and that did not replicate."""
     seen = with_since(brokers)
     is_there = F.when(~F.col("is_removed"), F.lit(True))
-    known = histories(seen, ["cluster_id", "broker_id"], is_there, "since")
-    told = seen.groupBy("cluster_id").agg(F.min("since").alias("told_since"))
-    is_gone = (
+    presence = histories(seen, ["cluster_id", "broker_id"], is_there, "since")
+    first_seen = seen.groupBy("cluster_id").agg(F.min("since").alias("told_since"))
+    is_removed = (
         (F.col("told_since") < F.col("minute_end"))
         & F.col("broker_id").isNotNull()
         & in_force("minute_end").isNull()
         & F.col("peer_broker_id").isNull()
     )
     return (
-        found.join(known, ["cluster_id", "broker_id"], "left")
-        .join(F.broadcast(told), "cluster_id", "left")
-        .withColumn("is_broker_gone", F.coalesce(is_gone, F.lit(False)))
+        throttled.join(presence, ["cluster_id", "broker_id"], "left")
+        .join(F.broadcast(first_seen), "cluster_id", "left")
+        .withColumn("is_broker_gone", F.coalesce(is_removed, F.lit(False)))
         .drop(HISTORY, "told_since")
     )
 
@@ -137,12 +139,12 @@ def _with_removed_brokers(found: "DataFrame", brokers: "DataFrame") -> "DataFram
 def _evidence() -> dict[str, Column]:
     lag, behind = F.col("offset_lag"), F.col("behind_fetches")
     is_leader = F.col("side") == LEADER
-    held_back = F.when(is_leader, F.col("held_back_fetches")).otherwise(F.col("left_out_fetches"))
+    stalled = F.when(is_leader, F.col("held_back_fetches")).otherwise(F.col("left_out_fetches"))
     return {
         "is_replicating": F.col("peer_broker_id").isNotNull(),
         "is_in_sync": F.col("in_isr"),
         "is_lagging": F.when(behind > 0, F.lit(True)).otherwise(lag > 0),
-        "held_back": F.coalesce(held_back, F.lit(0)),
+        "held_back": F.coalesce(stalled, F.lit(0)),
     }
 
 

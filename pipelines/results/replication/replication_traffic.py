@@ -48,15 +48,15 @@ def result() -> Result:
 
 def traffic(inputs: RuleInputs) -> "DataFrame":
     """Relevant requests to rows of the table."""
-    of = inputs.lookups
-    states = throttle_configs.histories(of["config_alterations"], of["configs"])
+    lookups = inputs.lookups
+    states = throttle_configs.histories(lookups["config_alterations"], lookups["configs"])
     seconds = (
         replica_fetches.by_second(inputs.facts)
-        .transform(replica_fetches.with_topic, of["topic_names"], of["topics"])
+        .transform(replica_fetches.with_topic, lookups["topic_names"], lookups["topics"])
         .transform(replica_fetches.with_listed, states)
     )
     lag = F.try_subtract(F.col("high_watermark"), F.col("last_fetch_offset"))
-    told = F.struct("second", "high_watermark", "empty_fetches", "empty_offset")
+    sample = F.struct("second", "high_watermark", "empty_fetches", "empty_offset")
     return (
         seconds.withColumns(
             {"event_time": F.date_trunc("minute", "event_time"), "second": F.col("event_time")}
@@ -67,7 +67,7 @@ def traffic(inputs: RuleInputs) -> "DataFrame":
             F.min("first_fetch_offset").alias("first_fetch_offset"),
             F.max("last_fetch_offset").alias("last_fetch_offset"),
             F.max("high_watermark").alias("high_watermark"),
-            F.sort_array(F.collect_list(told)).alias("told"),
+            F.sort_array(F.collect_list(sample)).alias("told"),
         )
         .withColumns(
             {

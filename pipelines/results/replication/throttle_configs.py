@@ -81,10 +81,10 @@ def histories(alterations: "DataFrame", configs: "DataFrame") -> "DataFrame":
     """
     taken = (F.col("error_code") == 0) & F.col("entity_type").isin(*_KEYS_OF)
     done = _of_throttles(alterations.where(taken))
-    told = _of_log(done).unionByName(_of_snapshots(configs, done))
+    states = _of_log(done).unionByName(_of_snapshots(configs, done))
     change = F.struct("since", "told_by", *_of_change())
     return (
-        told.groupBy(*KEY)
+        states.groupBy(*KEY)
         .agg(F.sort_array(F.collect_list(change)).alias("changes"))
         .select(*KEY, F.expr(_HISTORY).alias(HISTORY))
     )
@@ -152,5 +152,5 @@ def _of_snapshots(configs: "DataFrame", done: "DataFrame") -> "DataFrame":
 
 
 def _source() -> Column:
-    known = F.create_map(*(F.lit(text) for pair in _SOURCES.items() for text in pair))
-    return F.coalesce(F.element_at(known, F.col("config_source")), F.lit(STATIC))
+    source_names = F.create_map(*(F.lit(text) for pair in _SOURCES.items() for text in pair))
+    return F.coalesce(F.element_at(source_names, F.col("config_source")), F.lit(STATIC))

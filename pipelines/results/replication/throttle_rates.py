@@ -29,19 +29,19 @@ def with_rate(
     """
     of_rates = states.where(F.col("entity_type") == BROKER)
     side = F.create_map(*(F.lit(text) for name, key in RATES.items() for text in (key, name)))
-    told = of_rates.select(
+    rate_states = of_rates.select(
         "cluster_id",
         "entity_name",
         F.element_at(side, F.col("config_key")).alias("side"),
         HISTORY,
     )
-    own = told.where("entity_name <> ''").select(
+    own = rate_states.where("entity_name <> ''").select(
         "cluster_id",
         F.col("entity_name").try_cast("int").alias("broker_id"),
         "side",
         F.col(HISTORY).alias("own"),
     )
-    default = told.where("entity_name = ''").select(
+    default = rate_states.where("entity_name = ''").select(
         "cluster_id", "side", F.col(HISTORY).alias("default")
     )
     return (
@@ -65,12 +65,12 @@ def _seen(configs: "DataFrame") -> "DataFrame":
 
 
 def _reported(end: str) -> dict[str, Column]:
-    stood = F.col("stood")
-    untold = F.when(F.col("seen_since") < F.col(end), UNSET)
+    state = F.col("stood")
+    unset = F.when(F.col("seen_since") < F.col(end), UNSET)
     return {
-        "rate": stood["value"].try_cast("double"),
-        "rate_source": F.coalesce(stood["config_source"], untold),
-        **{f"rate_{name}": stood[name] for name in SETTER},
+        "rate": state["value"].try_cast("double"),
+        "rate_source": F.coalesce(state["config_source"], unset),
+        **{f"rate_{name}": state[name] for name in SETTER},
         "is_rate_standing": F.col("at_end").isNotNull(),
     }
 
@@ -104,8 +104,8 @@ def _is_set(state: Column) -> Column:
 def _last_while(start: str, end: str) -> Column:
     """The last state that decided before one of the changes between two times."""
     none = F.array().cast("array<timestamp>")
-    since = F.concat(*(F.coalesce(F.col(of)["since"], none) for of in ("own", "default")))
+    since = F.concat(*(F.coalesce(F.col(history)["since"], none) for history in ("own", "default")))
     between = F.filter(since, lambda time: (time > F.col(start)) & (time < F.col(end)))
     newest_first = F.sort_array(between, asc=False)
-    stood = F.transform(newest_first, _in_force)
-    return F.get(F.filter(stood, lambda state: state.isNotNull()), F.lit(0))
+    states = F.transform(newest_first, _in_force)
+    return F.get(F.filter(states, lambda state: state.isNotNull()), F.lit(0))

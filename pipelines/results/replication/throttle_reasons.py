@@ -18,7 +18,7 @@ def with_state(replications: "DataFrame") -> "DataFrame":
     is_in_sync, is_lagging, peak_rate and held_back, as the rule's Replication has them.
     """
     rated = F.coalesce("rate", F.lit(0.0))
-    is_held = F.when(~F.col("why_not").endswith("_unknown"), F.lit(False))
+    unless_unknown = F.when(~F.col("why_not").endswith("_unknown"), F.lit(False))
     is_under = F.col("peak_rate") < rule.NEAR * rated
     is_free = F.col("held_back") == 0
     is_open = F.col("why_not").isNull()
@@ -26,8 +26,8 @@ def with_state(replications: "DataFrame") -> "DataFrame":
         replications.withColumn("why_not", F.coalesce(_not_set(), _not_there(), _not_needed()))
         .withColumns(
             {
-                "is_effective": F.when(is_open, F.lit(True)).otherwise(is_held),
-                "is_biting": F.when(is_open, ~is_under & ~is_free).otherwise(is_held),
+                "is_effective": F.when(is_open, F.lit(True)).otherwise(unless_unknown),
+                "is_biting": F.when(is_open, ~is_under & ~is_free).otherwise(unless_unknown),
                 "reason": F.coalesce(
                     F.col("why_not"),
                     F.when(is_under, rule.UNDER_RATE).when(is_free, rule.NO_STALLED_FETCHES),

@@ -60,18 +60,18 @@ def sides(
     `traffic` are `pairs`, `states` the histories of configs of throttles. `is_listed` is null where
     nobody told.
     """
-    of, heard = inputs.lookups, lists(states)
-    named = inputs.cached(listed(minutes, heard))
+    lookups, list_histories = inputs.lookups, lists(states)
+    named = inputs.cached(listed(minutes, list_histories))
     replicas = inputs.cached(_of_entries(named, traffic).unionByName(_of_wildcards(named, traffic)))
-    moves = inputs.cached(_moves(minutes, of))
-    unlisted = _unlisted(moves, traffic, replicas, heard, of["configs"])
+    moves = inputs.cached(_moves(minutes, lookups))
+    unlisted = _unlisted(moves, traffic, replicas, list_histories, lookups["configs"])
     partitions = moves.select(*_PARTITION, F.lit(True).alias("is_moved")).distinct()
     return (
         replicas.unionByName(unlisted, allowMissingColumns=True)
         .join(partitions, _PARTITION, "left")
         .withColumn("is_moving", F.coalesce("is_moved", F.lit(False)))
         .drop("is_moved")
-        .unionByName(_rated(minutes, replicas, traffic, of), allowMissingColumns=True)
+        .unionByName(_rated(minutes, replicas, traffic, lookups), allowMissingColumns=True)
     )
 
 
@@ -95,9 +95,9 @@ def _of_wildcards(named: "DataFrame", traffic: "DataFrame") -> "DataFrame":
     return every.join(traffic, [*_MINUTE, "topic", "side"], "left")
 
 
-def _moves(minutes: "DataFrame", of: "Mapping[str, DataFrame]") -> "DataFrame":
-    names = topic_ids(of["topic_names"], of["topics"]).drop("since")
-    moves = moving(of["reassignment_changes"], names, of["replicas"])
+def _moves(minutes: "DataFrame", lookups: "Mapping[str, DataFrame]") -> "DataFrame":
+    names = topic_ids(lookups["topic_names"], lookups["topics"]).drop("since")
+    moves = moving(lookups["reassignment_changes"], names, lookups["replicas"])
     is_on = (F.col("since") < F.col("minute_end")) & F.coalesce(
         F.col("until") > F.col("event_time"), F.lit(True)
     )
@@ -108,7 +108,7 @@ def _unlisted(
     moves: "DataFrame",
     traffic: "DataFrame",
     replicas: "DataFrame",
-    heard: "DataFrame",
+    list_histories: "DataFrame",
     configs: "DataFrame",
 ) -> "DataFrame":
     """What is being moved and no list names."""
@@ -122,12 +122,12 @@ def _unlisted(
         .drop("target_replicas")
         .dropDuplicates(_PAIR)
     )
-    told = heard.select("cluster_id", "topic", "side", F.lit(True).alias("is_told"))
+    with_list = list_histories.select("cluster_id", "topic", "side", F.lit(True).alias("is_told"))
     seen = configs.where("entity_type IN ('topic', 'broker')").select("cluster_id").distinct()
     is_known = F.col("is_told") | F.col("is_seen")
     return (
         moved.join(replicas.select(*_PAIR), _PAIR, "left_anti")
-        .join(F.broadcast(told), ["cluster_id", "topic", "side"], "left")
+        .join(F.broadcast(with_list), ["cluster_id", "topic", "side"], "left")
         .join(F.broadcast(seen.withColumn("is_seen", F.lit(True))), "cluster_id", "left")
         .withColumn("is_listed", F.when(is_known, F.lit(False)))
         .withColumn("listed", F.when(is_known, UNLISTED))
@@ -139,14 +139,14 @@ def _rated(
     minutes: "DataFrame",
     replicas: "DataFrame",
     traffic: "DataFrame",
-    of: "Mapping[str, DataFrame]",
+    lookups: "Mapping[str, DataFrame]",
 ) -> "DataFrame":
     """Brokers and sides that no list names, each of which may have a rate all the same."""
     is_rate = F.col("config_key").isin(*RATES.values())
-    changed = of["config_alterations"].where(is_rate)
-    set_ = of["configs"].where(is_rate)
+    changed = lookups["config_alterations"].where(is_rate)
+    set_ = lookups["configs"].where(is_rate)
     broker_id = F.col("entity_name").try_cast("int").alias("broker_id")
-    told = (
+    brokers = (
         changed.select("cluster_id", "entity_type", "entity_name")
         .unionByName(set_.select("cluster_id", "entity_type", "entity_name"))
         .where(F.col("entity_type") == BROKER)
@@ -158,7 +158,7 @@ def _rated(
     both = F.explode(F.array(F.lit(LEADER), F.lit(FOLLOWER))).alias("side")
     named = replicas.where("is_listed").select(*_MINUTE, "side", "broker_id").distinct()
     return (
-        minutes.join(F.broadcast(told), "cluster_id")
+        minutes.join(F.broadcast(brokers), "cluster_id")
         .select("*", both)
         .join(named, [*_MINUTE, "side", "broker_id"], "left_anti")
         .withColumns(
