@@ -59,8 +59,8 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ),
     (
         "sql",
-        "SELECT client_id, told_rack, inferred_rack, read_rack, bytes, cross_rack_bytes, verdict "
-        "FROM client_racks ORDER BY client_id",
+        "SELECT client_id, declared_rack, inferred_rack, read_rack, bytes, cross_rack_bytes, "
+        "verdict FROM client_racks ORDER BY client_id",
     ),
     (
         "sql",
@@ -105,7 +105,7 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ),
     (
         "sql",
-        "SELECT subscription, metrics, interval_ms, match, matched_clients, unlike_predicted "
+        "SELECT subscription, metrics, interval_ms, match, matched_clients, mispredicted_clients "
         "FROM metric_subscriptions ORDER BY subscription",
     ),
     (

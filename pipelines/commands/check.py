@@ -47,9 +47,9 @@ def check(
 ) -> None:
     """Hold what is new in the tables against what is expected of them.
 
-    Results go to quality_results (view quality_now), and to pages for a browser. Shows what is not
-    as expected; with --json and --csv all that was checked. Exit code 1 when something critical is
-    not: then plan leaves out what stands on that table, until a check passes. Needs a JDK, and the
+    Results go to quality_results (view current_quality), and to pages for a browser. Shows what is
+    not as expected; with --json and --csv all that was checked. Exit code 1 when something critical
+    is not: then plan leaves out what stands on that table, until a check passes. Needs a JDK, and the
     extra quality.
 
     Example: quotaflow check

@@ -119,7 +119,7 @@ def _checks(found: "HealthReport") -> str:
 def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
     return {
         "job": job.job,
-        "looked": _ago(job.last_look, now),
+        "looked": _ago(job.last_trigger, now),
         "batch": job.batch_id,
         "took": f"{job.duration_ms / 1_000:.1f} s" if job.duration_ms else None,
         "rows_per_s": job.rows_per_s,

@@ -20,7 +20,7 @@ Manager = Literal[
     "topicctl",
     "other",
 ]
-"""The kinds of programs that the view co_managers tells apart."""
+"""The kinds of programs that the view other_config_managers tells apart."""
 
 
 class PlanSection(Section):

@@ -59,7 +59,7 @@ WHERE is_open
 GROUP BY cluster_id
 UNION ALL
 SELECT cluster_id, 'checks of tables that fail' AS what, count(*) AS found
-FROM quality_now
+FROM current_quality
 WHERE NOT success
 GROUP BY cluster_id
 ORDER BY found DESC
@@ -200,9 +200,10 @@ ORDER BY instances DESC
     _rows(
         "changes_that_wait",
         "desired_configs",
-        "priority entity_type entity_name config_key prior_value config_value reason withheld",
+        "priority entity_type entity_name config_key prior_value config_value reason "
+        "blocked_reason",
         "priority, entity_type, entity_name",
-        "withheld IS NOT NULL OR config_value IS DISTINCT FROM prior_value",
+        "blocked_reason IS NOT NULL OR config_value IS DISTINCT FROM prior_value",
     ),
     _rows(
         "changes_that_were_made",
@@ -214,13 +215,13 @@ ORDER BY instances DESC
     _rows(
         "jobs",
         "job_health",
-        "job last_look newest_event_time processed_rows_per_s behind_offsets behind_bytes "
+        "job last_trigger newest_event_time processed_rows_per_s behind_offsets behind_bytes "
         "rows_in rows_out rows_left_out rows_quarantined rows_late rows_failed",
         "newest_event_time, job",
     ),
     _rows(
         "checks_that_fail",
-        "quality_now",
+        "current_quality",
         "suite severity expectation column_name failed_rows checked_rows details event_time",
         "severity, suite, expectation",
         "NOT success",

@@ -46,11 +46,12 @@ class ConfigEntity:
 class DesiredConfig:
     """A config as results want it; without a config_value it is to be removed.
 
-    `prior_value` is what the last snapshot found, or the request log told since; null where there
-    was none or nobody told. `withheld` says why it may not be planned; `valid_s` how long it is
-    to hold, after which the prior value comes back. A lower `priority` is more urgent. A row that
-    `only_renews` asks that what we set for the same evidence goes on, and changes nothing: because
-    it fits, or where the row is withheld, because nothing better may be planned now.
+    `prior_value` is the value in the last snapshot, or a newer one in the request log. It is null
+    where the config was not set, or no source has it. `blocked_reason` says why the row may not be
+    planned. `lease_s` is the length of its lease, in seconds; after it the prior value comes back.
+    A lower `priority` is more urgent. A row with `renew_only` changes nothing: it renews the lease
+    of a value that we set for the same evidence, because the value fits, or, with a
+    `blocked_reason`, because nothing better may be planned now.
     """
 
     cluster_id: str
@@ -64,10 +65,10 @@ class DesiredConfig:
     evidence_key: str
     since: datetime
     priority: int
-    withheld: str | None = None
-    valid_s: int | None = None
+    blocked_reason: str | None = None
+    lease_s: int | None = None
     entity_client_id: str | None = None
-    only_renews: bool = False
+    renew_only: bool = False
 
     @property
     def entity(self) -> ConfigEntity:

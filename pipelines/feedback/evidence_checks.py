@@ -15,7 +15,7 @@ from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 Ask = Callable[[str], list[dict[str, Any]]]
 CURRENT_CHECKS = """
     SELECT suite, expectation, severity = 'critical' AND NOT success AS is_failing, event_time
-    FROM quality_now
+    FROM current_quality
     ORDER BY suite, expectation
 """
 

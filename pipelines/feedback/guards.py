@@ -262,7 +262,7 @@ def wait_reason(
     A row that may not be planned comes here only where what stands is ours and to go on.
     """
     near = _is_near(row, current.value, bounds)
-    return row.withheld or near or _hold(row, now, bounds, current)
+    return row.blocked_reason or near or _hold(row, now, bounds, current)
 
 
 def _hold(

@@ -31,9 +31,11 @@ NAMERS = """
         AND changes.event_time > {}
     ORDER BY altered_at
 """
-MANAGERS = (
-    "SELECT kind, principal, client_id, entity_types, evidence, last_seen FROM co_managers WHERE {}"
-)
+MANAGERS = """
+    SELECT kind, principal, client_id, entity_types, evidence, last_seen
+    FROM other_config_managers
+    WHERE {}
+"""
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 _MOST_CHARS = 100
 _ACTIVE_FOR = timedelta(days=1)

@@ -62,12 +62,12 @@ def plan(
 
 
 def _concerning(desired: Iterable[DesiredConfig], ledger: Ledger) -> Iterator[DesiredConfig]:
-    """Rows without those that would renew what is not ours: why they are withheld is told still."""
+    """Rows without those that would renew what is not ours; those with a blocked reason stay."""
     for row in desired:
-        if not row.only_renews or _is_owned_for(row, ledger):
+        if not row.renew_only or _is_owned_for(row, ledger):
             yield row
-        elif row.withheld is not None:
-            yield replace(row, only_renews=False)
+        elif row.blocked_reason is not None:
+            yield replace(row, renew_only=False)
 
 
 def _is_owned_for(row: DesiredConfig, ledger: Ledger) -> bool:
@@ -83,7 +83,9 @@ def _sorted_out(
     first: dict[tuple[object, str], DesiredConfig] = {}
     rows, held = [], []
     for row in in_order:
-        why = (None if row.only_renews else row.withheld) or guards.stale_evidence(row, now, bounds)
+        why = (None if row.renew_only else row.blocked_reason) or guards.stale_evidence(
+            row, now, bounds
+        )
         if why is not None:
             held.append(BlockedChange(row, why))
             continue
@@ -97,7 +99,7 @@ def _sorted_out(
 
 
 def _wish(row: DesiredConfig) -> str:
-    return f"wants {row.config_value} of it" if row.withheld is None else "wants it to go on"
+    return f"wants {row.config_value} of it" if row.blocked_reason is None else "wants it to go on"
 
 
 def _too_many(groups: Sequence[Group], bounds: PlanPolicy) -> set[tuple[int | str, ...]]:
@@ -158,7 +160,7 @@ def _change(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledge
     lease_s = _lease_s(row, value, bounds)
     if is_same_value(row.config_key, value, row.prior_value):
         return _renewal(row, value, now, lease_s, ledger)
-    if row.only_renews:
+    if row.renew_only:
         return None
     todo = operation(row.config_key, row.prior_value, value)
     after = apply_operation(row.prior_value, todo)
@@ -173,8 +175,8 @@ def _change(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledge
 
 
 def _lease_s(row: DesiredConfig, value: str | None, bounds: PlanPolicy) -> int | None:
-    is_removed = value is None and not row.only_renews
-    return None if is_removed else row.valid_s or bounds.lease_s
+    is_removed = value is None and not row.renew_only
+    return None if is_removed else row.lease_s or bounds.lease_s
 
 
 def _renewal(

@@ -44,7 +44,7 @@ def changes(rows_read: Iterable[Mapping[str, Any]]) -> tuple[Change, ...]:
 def _change(row: Mapping[str, Any]) -> Change:
     told = {name: row[name] for name in _ROW} | {"since": row["since"].astimezone(UTC)}
     desired = DesiredConfig(
-        **told, config_value=row["desired_value"], prior_value=row["prior_value"], valid_s=None
+        **told, config_value=row["desired_value"], prior_value=row["prior_value"], lease_s=None
     )
     operation = Operation(row["operation"], row["operand"])
     return Change(

@@ -206,5 +206,5 @@ def _row(entity: ConfigEntity, level: str | None, for_s: int, now: datetime) -> 
         evidence_key=f"broker_id={entity.entity_name}",
         since=now,
         priority=_URGENT,
-        valid_s=for_s,
+        lease_s=for_s,
     )

@@ -22,7 +22,7 @@ from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-_QUALITY = "quality_now"
+_QUALITY = "current_quality"
 _OPEN_ALERTS = "SELECT count(*) AS n FROM metric_alerts WHERE is_open"
 _FAILED_CHECKS = f"SELECT severity, count(*) AS n FROM {_QUALITY} WHERE NOT success GROUP BY 1"
 _NEWEST_PLAN = """
@@ -123,7 +123,9 @@ def _problems(
 
 def _jobs(reader: Reader, conf: Conf) -> Iterator[JobFacts]:
     """Every job that has a row or a checkpoint."""
-    rows = {row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_look")}
+    rows = {
+        row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_trigger")
+    }
     begun = checkpoints.load(conf.warehouse.checkpoint_folder)
     folders = _folders(reader) if any(each.delta for each in begun.values()) else {}
     for job in [*begun, *(name for name in rows if name not in begun)]:

@@ -31,7 +31,7 @@ class JobHealth:
     """One job as it is now. Rows are those of its last hour of work."""
 
     job: str
-    last_look: datetime | None
+    last_trigger: datetime | None
     last_batch: datetime | None
     duration_ms: int | None
     batch_id: int | None
@@ -54,7 +54,7 @@ def job_health(facts: JobFacts, now: datetime, bounds: HealthSection) -> JobHeal
     behind_s = _behind_s(facts, now)
     return JobHealth(
         job=facts.job,
-        last_look=_utc(row.get("last_look")),
+        last_trigger=_utc(row.get("last_trigger")),
         last_batch=_utc(row.get("last_batch")),
         duration_ms=row.get("duration_ms"),
         batch_id=facts.checkpoint.batch_id if facts.checkpoint else row.get("batch_id"),
@@ -113,7 +113,7 @@ def _silence(told: JobFacts, now: datetime, most_s: int) -> Iterator[str]:
     """Of queries and snapshots alone: other commands run when somebody wants them."""
     if told.checkpoint is None and told.job != SNAPSHOT:
         return
-    last = _utc(told.row.get("last_look"))
+    last = _utc(told.row.get("last_trigger"))
     if last is None:
         yield "it never told of a batch"
     elif now - last > timedelta(seconds=most_s):

@@ -163,7 +163,7 @@ def families(conf: Conf, now: datetime) -> "Iterator[GaugeMetricFamily | Counter
 
 def _of_job(job: JobHealth) -> dict[str, float | None]:
     return {
-        "last_look_timestamp_seconds": _seconds(job.last_look),
+        "last_look_timestamp_seconds": _seconds(job.last_trigger),
         "last_batch_timestamp_seconds": _seconds(job.last_batch),
         "last_batch_duration_seconds": job.duration_ms / 1_000 if job.duration_ms else None,
         "newest_event_timestamp_seconds": _seconds(job.newest_event),

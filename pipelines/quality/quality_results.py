@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Row = dict[str, Any]
-_CURRENT = "SELECT * FROM quality_now"
+_CURRENT = "SELECT * FROM current_quality"
 _LAST = f"""
     SELECT
         suite,
@@ -25,7 +25,7 @@ _LAST = f"""
         max(from_time) AS from_time,
         max(until_time) AS until,
         max(CASE WHEN NOT success AND severity = '{CRITICAL}' THEN 1 ELSE 0 END) = 1 AS is_critical
-    FROM quality_now
+    FROM current_quality
     GROUP BY suite
 """
 

@@ -72,7 +72,7 @@ ORDER BY
 LIMIT {MAX_ROWS}
 """
 _STATES = """
-SELECT job, last_look, processed_rows_per_s, behind_offsets, behind_bytes
+SELECT job, last_trigger, processed_rows_per_s, behind_offsets, behind_bytes
 FROM job_health
 WHERE cluster_id = {cluster}
 """
@@ -138,7 +138,9 @@ def _flows(scope: Scope) -> list[Row]:
     """Counts of jobs, with what their queries told of themselves where they did."""
     told = scope.rows(_STATES) if scope.reader.is_made("query_progress") else []
     states = {row["job"]: row for row in told}
-    unknown = dict.fromkeys(("last_look", "processed_rows_per_s", "behind_offsets", "behind_bytes"))
+    unknown = dict.fromkeys(
+        ("last_trigger", "processed_rows_per_s", "behind_offsets", "behind_bytes")
+    )
     return [unknown | states.get(row["job"], {}) | row for row in scope.rows(_FLOWS)]
 
 
@@ -177,7 +179,7 @@ def _alarms(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> list[
 
 
 def _last_triggers(scope: Scope, flows: Sequence[Row]) -> str:
-    looks = [row["last_look"] for row in flows if row["last_look"]]
+    looks = [row["last_trigger"] for row in flows if row["last_trigger"]]
     if not looks or (scope.now - max(looks)).total_seconds() * 1e3 > _OLD_MS:
         return ": is a job running?"
     return (

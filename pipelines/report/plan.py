@@ -21,11 +21,11 @@ _DESIRED = f"""
 SELECT
     *,
     count(*) OVER () AS of_all,
-    count(CASE WHEN withheld IS NULL THEN 1 END) OVER () AS asked
+    count(CASE WHEN blocked_reason IS NULL THEN 1 END) OVER () AS asked
 FROM desired_configs
 WHERE cluster_id = {{cluster}}
-    AND (withheld IS NOT NULL OR config_value IS DISTINCT FROM prior_value)
-ORDER BY withheld IS NOT NULL, priority, entity_type, entity_name, config_key
+    AND (blocked_reason IS NOT NULL OR config_value IS DISTINCT FROM prior_value)
+ORDER BY blocked_reason IS NOT NULL, priority, entity_type, entity_name, config_key
 LIMIT {MAX_ROWS}
 """
 _FROZEN = f"""
@@ -68,7 +68,7 @@ _DESIRED_COLUMNS = (
     value("then", "config_value"),
     text("why", "reason", _REASON_CHARS),
     GridColumn(
-        "not planned, because", lambda row: texts.listed(row["withheld"] or "", _REASON_CHARS)
+        "not planned, because", lambda row: texts.listed(row["blocked_reason"] or "", _REASON_CHARS)
     ),
 )
 _APPROVABLE = (
@@ -132,5 +132,5 @@ def _frozen(frozen: Sequence[Row]) -> str:
 def _alarms(wanted: Sequence[Row], asked: int) -> tuple[Alarm, ...]:
     if not asked:
         return ()
-    whose = texts.names(entity(row) for row in wanted if row["withheld"] is None)
+    whose = texts.names(entity(row) for row in wanted if row["blocked_reason"] is None)
     return (Alarm(SOON, f"{texts.count(asked, 'config')} should change: {whose}."),)

@@ -25,7 +25,7 @@ SELECT
     count(*) OVER () AS checks,
     max(event_time) OVER () AS last_run,
     count(CASE WHEN NOT success THEN 1 END) OVER () AS of_all
-FROM quality_now
+FROM current_quality
 WHERE cluster_id = {{cluster}} OR cluster_id IS NULL
 ORDER BY success, severity, suite, expectation
 LIMIT {MAX_ROWS}

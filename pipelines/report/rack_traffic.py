@@ -91,7 +91,7 @@ _CROSSING = (
     text("principal", "principal"),
     text("client", "client_id"),
     text("verdict", "verdict"),
-    text("told rack", "told_rack"),
+    text("told rack", "declared_rack"),
     text("read in", "read_rack"),
     number("crossed", "cross_rack_bytes", texts.size),
 )

@@ -6,7 +6,7 @@ QUALITY_RESULTS = Table(
     name="quality_results",
     comment=(
         "One row per expectation and run of `quotaflow check` that looked at its table (view "
-        "quality_now has the last of each); a table in which nothing was new is not looked at"
+        "current_quality has the last of each); a table in which nothing was new is not looked at"
     ),
     columns=(
         Column("cluster_id", STRING, "cluster of the checked rows; null: of several, or no rows"),

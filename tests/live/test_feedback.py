@@ -291,7 +291,7 @@ def test_what_one_entity_is_refused_costs_no_other(cluster: LocalCluster, conf: 
 
 def test_an_expired_lease_ends_whoever_was_away(cluster: LocalCluster, conf: Conf) -> None:
     user = ConfigEntity("", "user", f"{PREFIX}leased")
-    apply(conf, rows(cluster.cluster_id, user, {BYTES: "1000000"}, valid_s=2))
+    apply(conf, rows(cluster.cluster_id, user, {BYTES: "1000000"}, lease_s=2))
     with standing(conf) as read:
         await_so(lambda: bool(restore_run.preview(conf, datetime.now(UTC)).changes))
         (outcome,) = restore_run.restore_configs(conf, lambda _: None)[1]

@@ -30,11 +30,11 @@ def test_registered_metrics_come_as_they_were_recorded(filled: Path) -> None:
 def test_its_own_names_alone_are_unknown(filled: Path) -> None:
     rows = query(
         filled,
-        "SELECT what, name FROM unknown_metrics "
+        "SELECT kind, name FROM unknown_metrics "
         "WHERE client_software_name = 'apache-kafka-java' ORDER BY name",
     )
     names = [f"{SHOP}load", f"{SHOP}open.carts", f"{SHOP}sold.total"]
-    assert rows == [{"what": "name", "name": name} for name in names]
+    assert rows == [{"kind": "name", "name": name} for name in names]
 
 
 def test_totals_are_what_the_application_sold_and_streams_read(filled: Path, run: Run) -> None:

@@ -81,7 +81,7 @@ def test_what_this_login_left_over_is_planned_to_be_removed(conf: Conf, roles: R
         (LEFT, f"leader.{replicas}"): (None, f"0:{roles.home}"),
         (LEFT, f"follower.{replicas}"): (None, f"0:{roles.other}"),
     }
-    assert {row["withheld"] for row in rows} == {None}
+    assert {row["blocked_reason"] for row in rows} == {None}
 
 
 def test_a_plan_that_is_applied_removes_what_is_left_over(conf: Conf, roles: Roles) -> None:

@@ -78,12 +78,13 @@ def test_what_resources_give_a_client_is_what_it_got(filled: Path) -> None:
         }
     ]
     matched = query(
-        filled, "SELECT subscription, matched_clients, unlike_predicted FROM metric_subscriptions"
+        filled,
+        "SELECT subscription, matched_clients, mispredicted_clients FROM metric_subscriptions",
     )
     of = {row["subscription"]: row for row in matched}
     assert of["resubscribed"]["matched_clients"] == 1
     assert of["everything"]["matched_clients"] > 10
-    assert of["everything"]["unlike_predicted"] == 0
+    assert of["everything"]["mispredicted_clients"] == 0
 
 
 def test_a_share_consumer_tells_its_own_metrics(filled: Path) -> None:

@@ -70,7 +70,9 @@ def test_every_batch_of_every_job_is_told_and_nothing_is_left_unread(
     jobs = {job.job: job for job in found.jobs}
     assert set(jobs) == {*JOBS, "snapshot"} - {"ingest_otlp"}
     assert {name for name, job in jobs.items() if job.behind_s} == set()
-    assert all(job.last_look and job.last_look > now - timedelta(hours=1) for job in jobs.values())
+    assert all(
+        job.last_trigger and job.last_trigger > now - timedelta(hours=1) for job in jobs.values()
+    )
     assert (found.lock_holder, found.overdue_configs) == (None, 0)
 
 
@@ -111,7 +113,7 @@ def test_who_burst_stands_out_in_the_rates_and_a_deploy_not_in_the_plan(filled: 
     wanted = query(
         filled,
         "SELECT entity_type, entity_name, config_key FROM desired_configs "
-        "WHERE withheld IS NULL ORDER BY entity_name",
+        "WHERE blocked_reason IS NULL ORDER BY entity_name",
     )
     users = ("erin", "frank", "mallory")
     expected = {"entity_type": "user", "config_key": "producer_ids_rate"}

@@ -173,9 +173,12 @@ def test_leaders_named_whom_the_rule_names(scene: Scene) -> None:
 
 
 def test_verdicts_tell_who_reads_where(scene: Scene) -> None:
-    rows = rows_of(scene, "SELECT client_id, told_rack, inferred_rack, verdict FROM client_racks")
+    rows = rows_of(
+        scene, "SELECT client_id, declared_rack, inferred_rack, verdict FROM client_racks"
+    )
     found = {
-        row["client_id"]: (row["told_rack"], row["inferred_rack"], row["verdict"]) for row in rows
+        row["client_id"]: (row["declared_rack"], row["inferred_rack"], row["verdict"])
+        for row in rows
     }
     home, away = scene.rack(scene.roles.home), scene.rack(scene.roles.away)
     racks = {f"{PREFIX}{rack}": rack for rack in scene.cluster.racks.values()}

@@ -77,5 +77,5 @@ def advised(told: Told) -> None:
         (str(throttled.follower), "follower"),
     }
     for row in asked:
-        assert (row["withheld"], row["prior_value"]) == (None, str(RATE)), row
+        assert (row["blocked_reason"], row["prior_value"]) == (None, str(RATE)), row
         assert float(row["config_value"]) == pytest.approx(2 * WRITTEN, rel=0.1)

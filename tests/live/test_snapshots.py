@@ -178,7 +178,10 @@ def test_a_second_snapshot_repeats_nothing(taken: Path) -> None:
 
 
 def test_who_else_alters_configs_is_all_but_this_login(filled: Path, taken: Path) -> None:
-    sql = "SELECT kind, entity_types, principal FROM co_managers WHERE principal = 'User:admin' "
+    sql = (
+        "SELECT kind, entity_types, principal FROM other_config_managers "
+        "WHERE principal = 'User:admin' "
+    )
     assert rows(filled, sql) == []
     tool = "AND client_id = 'reassign-partitions-tool'"
     (row,) = rows(taken, sql + tool)

@@ -37,14 +37,14 @@ class Demand:
     less; None: not known. `other`: its traffic but what the throttle holds, in the busiest of the
     last minutes so that noise moves nothing, and after the move if that is more. `floor`: for a
     leader the sum over its throttled partitions of write rate x followers (those in sync are
-    charged too), for a follower the sum of their write rates. `are_clients_well`: of late, since
+    charged too), for a follower the sum of their write rates. `are_clients_healthy`: of late, since
     the rate stands.
     """
 
     capacity: float | None
     other: float
     floor: float
-    are_clients_well: bool = True
+    are_clients_healthy: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class CurrentRate:
     """The rate that is set, in bytes/s, and for how long."""
 
     rate: float
-    since_s: float
+    rate_age_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +80,17 @@ def advise(demand: Demand, current: CurrentRate | None, bounds: RatePolicy) -> R
     floor = max(demand.floor, MIN_RATE)
     most = bounds.share * (demand.capacity - demand.other)
     if floor > demand.capacity - demand.other:
-        return RateAdvice(None, FLOOR_EXCEEDS_CAPACITY if demand.are_clients_well else OVERLOADED)
+        return RateAdvice(
+            None, FLOOR_EXCEEDS_CAPACITY if demand.are_clients_healthy else OVERLOADED
+        )
     wanted = RateAdvice(most, HEADROOM) if most > floor else RateAdvice(floor, FLOOR)
     if current is None:
         return wanted
     if current.rate < floor:  # replication falls behind: neither a step nor a hold keeps it there
         # At the floor it would keep up and never come nearer.
         nearer = min(max(most, floor), floor * bounds.max_step_factor)
-        return RateAdvice(nearer if demand.are_clients_well else floor, FLOOR)
-    if not demand.are_clients_well:
+        return RateAdvice(nearer if demand.are_clients_healthy else floor, FLOOR)
+    if not demand.are_clients_healthy:
         return _relief(most, floor, current, bounds)
     return _step(wanted, floor, current, bounds)
 
@@ -110,7 +112,7 @@ def _step(
 ) -> RateAdvice:
     assert wanted.rate is not None
     now, target, reason = standing.rate, wanted.rate, wanted.reason
-    if standing.since_s < bounds.cooldown_s:
+    if standing.rate_age_s < bounds.cooldown_s:
         return RateAdvice(now, HELD)
     if abs(target - now) < bounds.hysteresis * now:
         return RateAdvice(now, KEPT)

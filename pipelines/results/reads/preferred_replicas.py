@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BUCKET_S = 60
 _BROKER_IDS = 2**31
 _PARTITION = ("cluster_id", "event_time", "minute_end", "topic", "topic_id", "partition")
-_CLIENT = ("principal", "client_id", "told_rack", "client_rack")
+_CLIENT = ("principal", "client_id", "declared_rack", "client_rack")
 
 
 def result(racks: Mapping[str, str]) -> Result:
@@ -58,7 +58,7 @@ def answers(fetches: "DataFrame", *, racks: Mapping[str, str]) -> "DataFrame":
         *(F.when(is_consumer, F.col(name)).alias(name) for name in ("principal", "client_id")),
         is_consumer.alias("is_consumer"),
         F.when(is_consumer, F.col("api_version")).alias("api_version"),
-        declared_rack.alias("told_rack"),
+        declared_rack.alias("declared_rack"),
         F.coalesce(declared_rack, inferred).alias("client_rack"),
     )
 
@@ -141,7 +141,7 @@ def _with_bytes(chosen: "DataFrame") -> "DataFrame":
             "is_before_snapshot": F.exists(
                 "replicas", lambda replica: replica["seen_at"] >= F.col("minute_end")
             ),
-            "is_rack_inferred": F.col("told_rack").isNull() & F.col("client_rack").isNotNull(),
+            "is_rack_inferred": F.col("declared_rack").isNull() & F.col("client_rack").isNotNull(),
             "hw_lag": F.when(
                 F.col("broker_id") != F.col("leader_id"),
                 F.when(lag > 0, lag).when(lag <= 0, F.lit(0)),

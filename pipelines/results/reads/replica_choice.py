@@ -43,14 +43,14 @@ def with_leader(read: "DataFrame") -> "DataFrame":
 def with_choices(read: "DataFrame") -> "DataFrame":
     """Add what the leader should name, what is nearest, why, and `eligibility`.
 
-    `is_selector_seen` and `selector` are the leader's; `told_rack` and `client_rack`: what the
+    `is_selector_seen` and `selector` are the leader's; `declared_rack` and `client_rack`: what the
     consumer told, and what is known of it.
     """
-    as_is = _reason(F.col("is_selector_seen"), F.col("selector"), F.col("told_rack"))
+    as_is = _reason(F.col("is_selector_seen"), F.col("selector"), F.col("declared_rack"))
     nearest = _reason(F.lit(True), F.lit(replica.RACK_AWARE), F.col("client_rack"))
     return read.withColumns({"expected_reason": as_is, "recommended_reason": nearest}).withColumns(
         {
-            "expected_replica": _replica("expected_reason", "told_rack"),
+            "expected_replica": _replica("expected_reason", "declared_rack"),
             "recommended_replica": _replica("recommended_reason", "client_rack"),
             "eligible_replicas": F.when(
                 F.col("recommended_reason") == replica.FOLLOWER_IN_RACK,

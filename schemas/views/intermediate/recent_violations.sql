@@ -1,9 +1,9 @@
 -- kind: intermediate
 -- grain: one row per second in which a principal was over its producer-id quota on a broker
 -- description: The seconds over the quota (KIP-936) that a plan can answer: those of the last hour
---   (conf's plan.violation_lookback_s) of what is known of the cluster, so that a principal that stopped is not
---   limited for ever. Seconds that only a deploy_burst explains are left out, because many clients that
---   start at once are normal.
+--   (conf's plan.violation_lookback_s) of what is known of the cluster, so that a principal that
+--   stopped is not limited for ever. Seconds that only a deploy_burst explains are left out, because
+--   many clients that start at once are normal.
 -- columns:
 --   from producer_id_rates: cluster_id, event_time, broker_id, principal
 --   kind: allocation, always
@@ -47,14 +47,16 @@ explained AS (
             PARTITION BY
                 violating.cluster_id, violating.principal, violating.broker_id, violating.event_time
             ORDER BY
-                CASE bursts.cause WHEN 'deploy_burst' THEN 1 ELSE 0 END, bursts.ids DESC, bursts.began
+                CASE bursts.cause WHEN 'deploy_burst' THEN 1 ELSE 0 END,
+                bursts.ids DESC,
+                bursts.started_at
         ) AS nth
     FROM violating
     LEFT JOIN producer_id_bursts AS bursts
         ON violating.cluster_id = bursts.cluster_id
             AND violating.principal = bursts.principal
-            AND unix_millis(violating.event_time) > unix_millis(bursts.began) - 1000
-            AND unix_millis(violating.event_time) <= unix_millis(bursts.ended) + 60000
+            AND unix_millis(violating.event_time) > unix_millis(bursts.started_at) - 1000
+            AND unix_millis(violating.event_time) <= unix_millis(bursts.ended_at) + 60000
 )
 
 SELECT

@@ -25,17 +25,17 @@
 --   rate_set_at: when the rate was set; null: not known
 --   rate_set_by: principal that set it; null: not known
 --   rate_set_by_client_id: its client.id: untrusted text; null: not known
---   since_s: age of the rate at the end of event_time, in seconds; null: it was set before the log
+--   rate_age_s: age of the rate at the end of event_time, in seconds; null: it was set before the log
 --     began
---   are_clients_well: no client suffered in the last three minutes since the rate was set
---     (broker_strain)
+--   are_clients_healthy: no client suffered in the last three minutes since the rate was set
+--     (broker_degradation)
 --   produce_p99_ms: greatest p99 of PRODUCE in those minutes, in ms; null: none
 --   usual_produce_p99_ms: usual p99 of PRODUCE, in ms; null: none
 --   fetch_p99_ms: greatest p99 of consumer FETCH in those minutes, in ms; null: none
 --   usual_fetch_p99_ms: usual p99 of consumer FETCH, in ms; null: none
 --   shrunk_partitions: most partitions in one of those minutes whose ISR shrank to min.insync.replicas
 --     or below
---   from replication_bounds: share, hysteresis, most_step, hold_s
+--   from replication_policy: share, hysteresis, max_step_factor, cooldown_s
 WITH recent AS (
     SELECT
         throttles.*,
@@ -119,14 +119,14 @@ capacities AS (
         ) / 60e0 AS other,
         min(
             CASE
-                WHEN strain.is_suffering
+                WHEN strain.is_degraded
                     AND carried.bytes > carried.other_bytes
                     AND carried.event_time < newest.event_time THEN carried.bytes
             END
         ) / 60e0 AS felt
     FROM broker_minutes AS carried
     INNER JOIN replication_time AS newest ON carried.cluster_id = newest.cluster_id
-    LEFT JOIN broker_strain AS strain
+    LEFT JOIN broker_degradation AS strain
         ON carried.cluster_id = strain.cluster_id
             AND carried.broker_id = strain.broker_id
             AND carried.event_time = strain.event_time
@@ -138,7 +138,7 @@ strained AS (
         sides.cluster_id,
         sides.broker_id,
         sides.side,
-        max(CASE WHEN strain.is_suffering THEN 1 ELSE 0 END) AS suffers,
+        max(CASE WHEN strain.is_degraded THEN 1 ELSE 0 END) AS suffers,
         max(strain.produce_p99_ms) AS produce_p99_ms,
         max(strain.usual_produce_p99_ms) AS usual_produce_p99_ms,
         max(strain.fetch_p99_ms) AS fetch_p99_ms,
@@ -149,7 +149,7 @@ strained AS (
         ON sides.cluster_id = rated.cluster_id
             AND sides.broker_id = rated.broker_id
             AND sides.side = rated.side
-    INNER JOIN broker_strain AS strain
+    INNER JOIN broker_degradation AS strain
         ON sides.cluster_id = strain.cluster_id
             AND sides.broker_id = strain.broker_id
             AND unix_micros(strain.event_time) > unix_micros(sides.now) - 180000000
@@ -182,13 +182,13 @@ known AS (
         strained.fetch_p99_ms,
         strained.usual_fetch_p99_ms,
         coalesce(strained.shrunk_partitions, 0) AS shrunk_partitions,
-        coalesce(strained.suffers, 0) = 0 AS are_clients_well,
+        coalesce(strained.suffers, 0) = 0 AS are_clients_healthy,
         bounds.share,
         bounds.hysteresis,
-        bounds.most_step,
-        bounds.hold_s
+        bounds.max_step_factor,
+        bounds.cooldown_s
     FROM sides
-    INNER JOIN replication_bounds AS bounds ON sides.cluster_id = bounds.cluster_id
+    INNER JOIN replication_policy AS bounds ON sides.cluster_id = bounds.cluster_id
     LEFT JOIN own
         ON sides.cluster_id = own.cluster_id
             AND concat('replication.brokers.', CAST(sides.broker_id AS STRING)) = own.setting
@@ -238,8 +238,8 @@ SELECT
     rate_set_at,
     rate_set_by,
     rate_set_by_client_id,
-    (unix_micros(now) + 60000000 - unix_micros(rate_set_at)) / 1e6 AS since_s,
-    are_clients_well,
+    (unix_micros(now) + 60000000 - unix_micros(rate_set_at)) / 1e6 AS rate_age_s,
+    are_clients_healthy,
     produce_p99_ms,
     usual_produce_p99_ms,
     fetch_p99_ms,
@@ -247,6 +247,6 @@ SELECT
     shrunk_partitions,
     share,
     hysteresis,
-    most_step,
-    hold_s
+    max_step_factor,
+    cooldown_s
 FROM known

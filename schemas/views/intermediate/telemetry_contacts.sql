@@ -14,9 +14,10 @@
 --   from unique_pushes: error_code, terminating, subscription_id
 --   push_interval_ms: interval that this contact names, in ms; null: none
 --   interval_ms: interval in force at this contact, in ms; null: none was ever named
---   is_wanted: metrics were asked for at this contact
+--   is_subscribed: the subscription in force at this contact names metrics
 --   previous_push: time of the accepted push before; null: none
---   due: intervals that passed since previous_push while metrics were asked for; 0 without one
+--   elapsed_intervals: push intervals that passed since previous_push while a subscription named
+--     metrics; 0 without one
 WITH contacts AS (
     SELECT
         cluster_id,
@@ -66,7 +67,7 @@ told AS (
             last_value(push_interval_ms) IGNORE NULLS OVER by_then,
             first_value(push_interval_ms) IGNORE NULLS OVER ever
         ) AS interval_ms,
-        coalesce(last_value(names_metrics) IGNORE NULLS OVER by_then, TRUE) AS is_wanted,
+        coalesce(last_value(names_metrics) IGNORE NULLS OVER by_then, TRUE) AS is_subscribed,
         max(CASE WHEN is_push = 1 AND accepted THEN event_time END) OVER before AS previous_push
     FROM contacts
     WINDOW by_then AS (
@@ -89,7 +90,7 @@ spans AS (
     SELECT
         *,
         CASE
-            WHEN previous_push IS NOT NULL AND lag(is_wanted) OVER series
+            WHEN previous_push IS NOT NULL AND lag(is_subscribed) OVER series
                 THEN CAST(
                     unix_millis(event_time) - lag(unix_millis(event_time)) OVER series AS DOUBLE
                 ) / greatest(
@@ -119,10 +120,10 @@ SELECT
     subscription_id,
     push_interval_ms,
     interval_ms,
-    is_wanted,
+    is_subscribed,
     previous_push,
     -- Rounded, for parts of an interval may add up to a little less than a whole one.
-    coalesce(round(sum(intervals) OVER since_push, 3), 0e0) AS due
+    coalesce(round(sum(intervals) OVER since_push, 3), 0e0) AS elapsed_intervals
 FROM spans
 WINDOW since_push AS (
     PARTITION BY cluster_id, client_instance_id, previous_push

@@ -123,7 +123,7 @@ def test_a_rate_of_replication_is_planned_where_conf_says_so(
     plan(warehouse, "--json")
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert (first["lease_s"], first["prior_value"]) == (3_600, "2000000")
-    assert "withheld" not in first
+    assert "blocked_reason" not in first
 
 
 def test_what_is_not_planned_of_replication_is_told(
@@ -264,4 +264,4 @@ def test_advice_on_racks_and_fetches_changes_nothing_by_itself() -> None:
     known = views.load()
     reads = views.names_in(known["desired_configs"].sql, known)
     assert not {"replica_advice", "client_racks", "fetch_advice"} & set(reads)
-    assert "replication_asks" in reads
+    assert "replication_proposals" in reads

@@ -91,7 +91,7 @@ def test_everything_as_json(capsys: pytest.CaptureFixture[str], warehouse: Wareh
     assert (jobs["facts"]["batch_id"], jobs["facts"]["state_rows"]) == (3, 4)
     assert (jobs["facts"]["rows_in"], jobs["facts"]["behind_s"]) == (10, 0.0)
     assert (jobs["results"]["behind_bytes"], jobs["results"]["behind_s"]) == (0, 0.0)
-    assert jobs["facts"]["last_look"].endswith("Z")
+    assert jobs["facts"]["last_trigger"].endswith("Z")
 
 
 def test_a_warehouse_nothing_ran_on_is_not_well(

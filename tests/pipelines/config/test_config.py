@@ -190,7 +190,7 @@ def test_what_kafka_takes_as_a_topic_is_taken(tmp_path: Path, name: str) -> None
 
 
 def test_managers_that_may_be_tolerated_are_the_kinds_that_are_told() -> None:
-    sql = views.load()["co_managers"].sql
+    sql = views.load()["other_config_managers"].sql
     kinds = re.findall(r"(?:THEN|ELSE) '(.+?)'|'(.+?)' AS kind", sql)
     assert {then or literal for then, literal in kinds} == set(get_args(Manager))
 

@@ -82,7 +82,7 @@ def test_of_two_that_want_one_config_the_more_urgent_has_it() -> None:
 
 
 def test_who_may_not_be_planned_takes_nobody_s_place() -> None:
-    first = desired(priority=5, withheld="not for us")
+    first = desired(priority=5, blocked_reason="not for us")
     assert values(planned(first, desired(priority=9), bounds=PlanPolicy()).changes) == ["1000"]
 
 
@@ -241,23 +241,23 @@ BY_CHECK = PlanPolicy(failed_checks={"rate_advice": "its check failed"})
 OLD = PlanPolicy(inputs_at={REQUESTS: None})
 
 
-def withheld(**others: object) -> DesiredConfig:
+def blocked_row(**others: object) -> DesiredConfig:
     """A rate of ours that stands while none is right: its advice is that it goes on."""
-    of = {"config_value": None, "prior_value": "20000000", "only_renews": True, "valid_s": 600}
-    return desired("1", **(BROKER_RATE | of | {"withheld": NONE_FITS} | others))
+    of = {"config_value": None, "prior_value": "20000000", "renew_only": True, "lease_s": 600}
+    return desired("1", **(BROKER_RATE | of | {"blocked_reason": NONE_FITS} | others))
 
 
 @pytest.mark.parametrize(
     ("row", "bounds", "after_s", "renewed", "why"),
     [
-        (withheld(), PlanPolicy(), 299, None, NONE_FITS),
-        (withheld(), PlanPolicy(), 301, "20000000", NONE_FITS),
-        (withheld(config_value="20000000"), PlanPolicy(), 301, "20000000", NONE_FITS),
-        (withheld(only_renews=False), PlanPolicy(), 301, None, NONE_FITS),
-        (withheld(evidence_table="throttle_checks"), PlanPolicy(), 301, None, NONE_FITS),
-        (withheld(), BY_CHECK, 301, None, "its check failed"),
+        (blocked_row(), PlanPolicy(), 299, None, NONE_FITS),
+        (blocked_row(), PlanPolicy(), 301, "20000000", NONE_FITS),
+        (blocked_row(config_value="20000000"), PlanPolicy(), 301, "20000000", NONE_FITS),
+        (blocked_row(renew_only=False), PlanPolicy(), 301, None, NONE_FITS),
+        (blocked_row(evidence_table="throttle_checks"), PlanPolicy(), 301, None, NONE_FITS),
+        (blocked_row(), BY_CHECK, 301, None, "its check failed"),
         (
-            withheld(),
+            blocked_row(),
             OLD,
             301,
             None,
@@ -288,14 +288,14 @@ def test_what_is_withheld_for_want_of_a_better_value_lets_no_lease_end(
 def test_what_somebody_else_set_is_not_renewed_where_no_better_value_is_known() -> None:
     bounds = PlanPolicy(inputs_at={SNAPSHOT: NOON + timedelta(seconds=100)})
     owned = applied(desired("1", **BROKER_RATE, config_value="20000000"))
-    made = planned(withheld(prior_value="3000000"), bounds=bounds, ledger=owned, after_s=301)
+    made = planned(blocked_row(prior_value="3000000"), bounds=bounds, ledger=owned, after_s=301)
     assert (made.changes, whys(made)) == ((), [NONE_FITS])
 
 
 def test_a_rate_that_is_renewed_is_not_taken_away_in_the_same_plan() -> None:
     owned = applied(desired("1", **BROKER_RATE, config_value="20000000"))
     gone = desired("1", **(BROKER_RATE | {"priority": 40}), config_value=None, prior_value="7")
-    made = planned(withheld(), gone, bounds=PlanPolicy(), ledger=owned, after_s=301)
+    made = planned(blocked_row(), gone, bounds=PlanPolicy(), ledger=owned, after_s=301)
     assert [c.operation.name for c in made.changes] == ["RENEW"]
 
 
@@ -349,7 +349,7 @@ ADVICE_OF = {"evidence_table": "quota_advice", "priority": 30}
 
 def test_what_fits_goes_on_and_is_never_changed() -> None:
     owned = applied(desired(**ADVICE_OF), desired("bob"))
-    fits = {"prior_value": "1000", "only_renews": True} | ADVICE_OF
+    fits = {"prior_value": "1000", "renew_only": True} | ADVICE_OF
     rows = [desired(**fits), desired("bob", **fits), desired("carol", **fits)]
     made = planned(*rows, bounds=PlanPolicy(lease_s=600), ledger=owned, after_s=500)
     assert [(c.entity.entity_name, c.operation.name) for c in made.changes] == [

@@ -218,7 +218,7 @@ def throttled(key: str = RATE, value: str | None = "4000000", **others: object) 
 
 
 def test_what_is_withheld_holds_back_nothing_else() -> None:
-    follower = throttled("follower.replication.throttled.rate", withheld="it is not for us")
+    follower = throttled("follower.replication.throttled.rate", blocked_reason="it is not for us")
     made = plan([throttled(), follower, throttled(entity_name="2")], NOW, SETTLED, PLAIN)
     assert [change.desired.entity_name for change in made.changes] == ["1", "2"]
     assert [(held.desired, held.reason) for held in made.blocked] == [

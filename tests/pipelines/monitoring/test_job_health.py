@@ -19,7 +19,7 @@ NOON_MS = int(NOON.timestamp() * 1_000)
 
 
 def told(job: str = "job", unread: UnreadFiles | None = None, **row: Any) -> JobFacts:
-    looked = {"last_look": NOON, "newest_event_time": NOON} | row
+    looked = {"last_trigger": NOON, "newest_event_time": NOON} | row
     return JobFacts(job, looked, CHECKPOINT if job != "snapshot" else None, unread)
 
 
@@ -27,19 +27,21 @@ def told(job: str = "job", unread: UnreadFiles | None = None, **row: Any) -> Job
     ("of", "expected"),
     [
         pytest.param(told(), [], id="well"),
-        pytest.param(told(last_look=NOON - timedelta(seconds=600)), [], id="looked just now"),
+        pytest.param(told(last_trigger=NOON - timedelta(seconds=600)), [], id="looked just now"),
         pytest.param(
-            told(last_look=NOON - timedelta(hours=3)),
+            told(last_trigger=NOON - timedelta(hours=3)),
             ["it did not look for 3 h (bound: 10 min)"],
             id="silent",
         ),
         pytest.param(
-            told("snapshot", last_look=NOON - timedelta(days=3)),
+            told("snapshot", last_trigger=NOON - timedelta(days=3)),
             ["it did not look for 3 d (bound: 10 min)"],
             id="no snapshot for long",
         ),
         pytest.param(
-            JobFacts("upkeep", {"last_look": NOON - timedelta(days=3)}), [], id="a command by hand"
+            JobFacts("upkeep", {"last_trigger": NOON - timedelta(days=3)}),
+            [],
+            id="a command by hand",
         ),
         pytest.param(
             JobFacts("job", {}, CHECKPOINT), ["it never told of a batch"], id="never told"
@@ -84,7 +86,7 @@ def test_a_job_past_a_bound_says_which(of: JobFacts, expected: list[str]) -> Non
 
 
 def test_a_result_whose_rule_failed_is_told() -> None:
-    failed = JobFacts("job", {"last_look": NOON}, CHECKPOINT, not_up_to_date=("traffic is not",))
+    failed = JobFacts("job", {"last_trigger": NOON}, CHECKPOINT, not_up_to_date=("traffic is not",))
     assert job_health.job_health(failed, NOON, BOUNDS).problems == ("traffic is not",)
 
 

@@ -54,7 +54,7 @@ def test_what_is_not_met_is_kept_and_not_looked_at_twice(warehouse: Warehouse, f
     found = check(conf, asked, now(), lambda _: None)
     assert (names(found), found.is_critical) == ({("config_changes", "begun_has_an_end"): 1}, False)
     assert check(conf, asked, now(), lambda _: None).index is None
-    standing = rows(warehouse, "SELECT expectation FROM quality_now WHERE NOT success")
+    standing = rows(warehouse, "SELECT expectation FROM current_quality WHERE NOT success")
     assert standing == [{"expectation": "begun_has_an_end"}]
 
 
@@ -88,7 +88,7 @@ def test_what_fails_is_told_until_it_is_mended(warehouse: Warehouse, fill: Fill)
 
     nothing = check(conf, asked, now(), lines.append)
     assert (nothing.rows, nothing.index) == ([], None)
-    standing = rows(warehouse, "SELECT * FROM quality_now WHERE NOT success")
+    standing = rows(warehouse, "SELECT * FROM current_quality WHERE NOT success")
     assert [row["expectation"] for row in standing] == ["begun_has_an_end"]
     _look_at(mended.index)
 

@@ -115,9 +115,9 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
         "evidence_key": "principal=User:eve broker_id=2 kind=allocation",
         "since": NOON - timedelta(seconds=9),
         "priority": 10,
-        "withheld": None,
-        "valid_s": None,
-        "only_renews": False,
+        "blocked_reason": None,
+        "lease_s": None,
+        "renew_only": False,
     }
 
 

@@ -62,7 +62,7 @@ def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_wor
 ) -> None:
     make_tables(warehouse, PROGRESS)
     found = rows(warehouse, "SELECT * FROM job_health ORDER BY job")
-    assert picked(found, "job", "last_look", "last_batch", "newest_event_time") == [
+    assert picked(found, "job", "last_trigger", "last_batch", "newest_event_time") == [
         ("facts", at(4_060), at(4_000), at(3_990)),
         ("never counted", at(30), at(30), None),
         ("results", at(20), at(20), at(5)),

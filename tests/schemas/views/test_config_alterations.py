@@ -133,7 +133,7 @@ def test_entities_of_quotas_are_told_apart(warehouse: Warehouse) -> None:
 
 def managers(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> list[Any]:
     make_tables(warehouse, {"settings": OURS} | content)
-    found = rows(warehouse, "SELECT * FROM co_managers ORDER BY first_seen, kind")
+    found = rows(warehouse, "SELECT * FROM other_config_managers ORDER BY first_seen, kind")
     return picked(found, "kind", *names)
 
 

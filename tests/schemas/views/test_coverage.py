@@ -155,7 +155,7 @@ def covered(warehouse: Warehouse, fill: Fill) -> Any:
         pytest.param(
             [],
             [asked(0), another(500)],
-            {"state": "never_pushed", "asks": 1, "missing_pushes": 0},
+            {"state": "never_pushed", "subscription_requests": 1, "missing_pushes": 0},
             id="asked and never heard of again",
         ),
         pytest.param(

@@ -82,7 +82,7 @@ def test_memory_adds_up_over_brokers(warehouse: Warehouse) -> None:
         for n in (1, 2, 3)
     ]
     make_tables(warehouse, {"fetch_sizes": sizes})
-    sql = "SELECT bound_bytes, seen_bytes, brokers FROM fetch_advice"
-    assert picked(rows(warehouse, sql), "bound_bytes", "seen_bytes", "brokers") == [
+    sql = "SELECT bound_bytes, observed_bytes, brokers FROM fetch_advice"
+    assert picked(rows(warehouse, sql), "bound_bytes", "observed_bytes", "brokers") == [
         (300 * MIB, 3 * MIB, 3)
     ]

@@ -124,7 +124,7 @@ def test_clients_of_a_broker_suffer_no_more_from_what_moved_away(warehouse: Ware
         rack_traffic=[sent(minute, 1_000_000) for minute in minutes],
         replication_traffic=[replicated(minute, 1, 2, **of) for minute in minutes],
     )[1, "leader"]
-    assert (found["are_clients_well"], found["capacity_source"]) == (True, "conf")
+    assert (found["are_clients_healthy"], found["capacity_source"]) == (True, "conf")
 
 
 def test_a_partition_that_shrinks_again_and_again_is_one(warehouse: Warehouse) -> None:
@@ -134,5 +134,5 @@ def test_a_partition_that_shrinks_again_and_again_is_one(warehouse: Warehouse) -
     other = {"topics": [TOPIC, TOPIC | {"topic_id": "t2", "topic": "payments"}]}
     other |= {"configs": [LEAST, LEAST | {"entity_name": "payments"}]}
     demand(warehouse, **other, reassignment_changes=[*flaps, *others])
-    told = rows(warehouse, "SELECT broker_id, shrunk_partitions FROM broker_strain")
+    told = rows(warehouse, "SELECT broker_id, shrunk_partitions FROM broker_degradation")
     assert sorted(picked(told, "broker_id", "shrunk_partitions")) == [(n, 3) for n in (1, 2, 3)]

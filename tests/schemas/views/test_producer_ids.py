@@ -140,7 +140,7 @@ def test_bursts_of_a_principal_are_told_apart(warehouse: Warehouse) -> None:
         for row in lives(12, 0.1, 0)
     ]
     make_tables(warehouse, uses(lives(20, 0.2), late))
-    found = rows(warehouse, "SELECT * FROM producer_id_bursts ORDER BY began")
+    found = rows(warehouse, "SELECT * FROM producer_id_bursts ORDER BY started_at")
     assert picked(found, "cause", "ids") == [("producer_per_batch", 20), ("unknown", 12)]
 
 

@@ -198,7 +198,7 @@ def test_only_what_conf_names_is_asked_for(
 ) -> None:
     told("settings", [setting("quotas.advised_users", advised)])
     told("quota_usage", [used(0, 100.0, **others)])
-    found = rows(warehouse, "SELECT * FROM quota_asks")
+    found = rows(warehouse, "SELECT * FROM quota_proposals")
     assert [row["entity_name"] for row in found] == asked
 
 
@@ -230,7 +230,7 @@ def test_no_quota_of_client_ids_is_replaced(
 ) -> None:
     told("settings", [setting("quotas.advised_users", "*")])
     told("quota_usage", windows)
-    found = rows(warehouse, "SELECT * FROM quota_asks")
+    found = rows(warehouse, "SELECT * FROM quota_proposals")
     assert [row["entity_name"] for row in found] == asked
 
 
@@ -308,4 +308,4 @@ def test_a_quota_that_fits_is_asked_for_as_it_stands(
     }
     make_tables(warehouse, content)
     found = rows(warehouse, "SELECT * FROM desired_configs")
-    assert picked(found, "config_value", "prior_value", "only_renews") == asked
+    assert picked(found, "config_value", "prior_value", "renew_only") == asked

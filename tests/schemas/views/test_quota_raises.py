@@ -92,7 +92,7 @@ class Loop:
         ):
             make_table(self.warehouse, table, content)
         # What desired_configs makes of these rows, which takes 20 times as long to plan.
-        return [self._asked(row) for row in rows(self.warehouse, "SELECT * FROM quota_asks")]
+        return [self._asked(row) for row in rows(self.warehouse, "SELECT * FROM quota_proposals")]
 
     def _asked(self, row: Row) -> DesiredConfig:
         is_raise = row["advice"] == "raise"
@@ -100,7 +100,7 @@ class Loop:
         of_row = (row["cluster_id"], "user", row["entity_name"], row["config_key"])
         values = (str(int(value)), str(int(self.quotas[-1]["quota"])))
         why = (row["advice"], "quota_advice", "user=alice", row["since"], 30)
-        return DesiredConfig(*of_row, *values, *why, only_renews=not is_raise)
+        return DesiredConfig(*of_row, *values, *why, renew_only=not is_raise)
 
 
 def always(_: timedelta) -> bool:

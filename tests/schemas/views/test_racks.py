@@ -83,5 +83,5 @@ def test_configured_against_effective_racks(
     warehouse: Warehouse, read: list[Row], said: list[Row], expected: tuple[Any, ...]
 ) -> None:
     content = {"preferred_replicas": read, "client_metrics": said}
-    names = ("configured_rack", "told_rack", "inferred_rack", "read_rack", "verdict")
+    names = ("configured_rack", "declared_rack", "inferred_rack", "read_rack", "verdict")
     assert asked(warehouse, content, "SELECT * FROM client_racks", *names) == [expected]

@@ -33,11 +33,11 @@ TRUTH: list[tuple[Demand, CurrentRate | None]] = [
     (Demand(100 * MB, 40 * MB, 5 * MB), CurrentRate(50 * MB, LONG_S)),
     (Demand(100 * MB, 40 * MB, 5 * MB), CurrentRate(10 * MB, LONG_S)),
     (Demand(100 * MB, 40 * MB, 5 * MB), CurrentRate(20 * MB, 60)),
-    (Demand(100 * MB, 40 * MB, 30 * MB, are_clients_well=False), CurrentRate(20 * MB, 60)),
-    (Demand(100 * MB, 90 * MB, 5 * MB, are_clients_well=False), CurrentRate(40 * MB, 60)),
-    (Demand(100 * MB, 40 * MB, 5 * MB, are_clients_well=False), CurrentRate(5 * MB, 60)),
-    (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_well=False), CurrentRate(5 * MB, 60)),
-    (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_well=False), None),
+    (Demand(100 * MB, 40 * MB, 30 * MB, are_clients_healthy=False), CurrentRate(20 * MB, 60)),
+    (Demand(100 * MB, 90 * MB, 5 * MB, are_clients_healthy=False), CurrentRate(40 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 5 * MB, are_clients_healthy=False), CurrentRate(5 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_healthy=False), CurrentRate(5 * MB, 60)),
+    (Demand(100 * MB, 40 * MB, 70 * MB, are_clients_healthy=False), None),
 ]
 
 
@@ -46,12 +46,12 @@ def made_up(dice: random.Random) -> tuple[Demand, CurrentRate | None, RatePolicy
     few = [0.0, 0.5, 0.9, 1.0, 2.0, 4.0, 5.0, 10.0, 90.0, 100.0]
     rates = [MB * dice.choice([*few, dice.uniform(0, 120)]) for _ in range(4)]
     capacity = None if dice.random() < 0.05 else 2 * rates[0]
-    since_s = dice.choice([0.0, 179.0, 180.0, LONG_S])
+    rate_age_s = dice.choice([0.0, 179.0, 180.0, LONG_S])
     bounds = dice.choice(
         [RatePolicy(), RatePolicy(1.0, 0.0, 1.5, 60.0), RatePolicy(0.5, 0.5, 10.0, 1.0)]
     )
     stands = rates[3] > 0 and dice.random() < 0.9
-    standing = CurrentRate(rates[3], since_s) if stands else None
+    standing = CurrentRate(rates[3], rate_age_s) if stands else None
     return Demand(capacity, rates[1], rates[2] / 4, dice.random() < 0.7), standing, bounds
 
 
@@ -59,12 +59,12 @@ def asked(n: int, demand: Demand, standing: CurrentRate | None, bounds: RatePoli
     """The case as a row of replication_demand; what was set long ago was set at no known time."""
     row: Row = {"broker_id": n, "capacity_bytes_per_s": demand.capacity}
     row |= {"other_bytes_per_s": demand.other, "floor_bytes_per_s": demand.floor}
-    row |= {"rate": standing.rate if standing else None, "since_s": None}
-    row |= {"are_clients_well": demand.are_clients_well}
-    if standing and standing.since_s < LONG_S:
-        row["since_s"] = standing.since_s
+    row |= {"rate": standing.rate if standing else None, "rate_age_s": None}
+    row |= {"are_clients_healthy": demand.are_clients_healthy}
+    if standing and standing.rate_age_s < LONG_S:
+        row["rate_age_s"] = standing.rate_age_s
     row |= {"share": bounds.share, "hysteresis": bounds.hysteresis}
-    return row | {"most_step": bounds.max_step_factor, "hold_s": bounds.cooldown_s}
+    return row | {"max_step_factor": bounds.max_step_factor, "cooldown_s": bounds.cooldown_s}
 
 
 def test_sql_says_what_the_rule_says(warehouse: Warehouse) -> None:
@@ -212,7 +212,7 @@ def test_a_topic_that_is_named_by_id_alone_is_written_too(warehouse: Warehouse) 
 @pytest.mark.parametrize("case", STANDING)
 def test_the_rate_that_stands(demanded: dict[str, BySide], case: str) -> None:
     (found,) = demanded[case].values()
-    assert (found["rate"], found["since_s"], found["rate_set_by"]) == STANDING[case][-1]
+    assert (found["rate"], found["rate_age_s"], found["rate_set_by"]) == STANDING[case][-1]
 
 
 def test_only_brokers_of_the_last_hour_with_a_list_or_a_move_are_told(warehouse: Warehouse) -> None:

@@ -96,20 +96,20 @@ def asks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
         case: {"replication_throttles": [throttled(NOW, **throttle)], "settings": conf}
         for case, (throttle, conf) in cases.items()
     }
-    sql = "SELECT * FROM replication_asks ORDER BY entity_type, entity_name"
+    sql = "SELECT * FROM replication_proposals ORDER BY entity_type, entity_name"
     return by_case(tmp_path_factory.mktemp("asks"), content, sql)
 
 
 @pytest.mark.parametrize("case", RATES)
 def test_which_rate_is_asked_for(asks: dict[str, list[Row]], case: str) -> None:
-    *_, expected, withheld = RATES[case]
+    *_, expected, blocked_reason = RATES[case]
     row = asks[case][0]
     assert picked([row], "entity_type", "entity_name", "config_key") == [
         ("broker", "1", LEADER_RATE)
     ]
     assert (row["config_value"], row["prior_value"], row["priority"]) == expected
-    assert row["withheld"] == withheld
-    assert row["valid_s"] == 3_600
+    assert row["blocked_reason"] == blocked_reason
+    assert row["lease_s"] == 3_600
     assert row["evidence_key"] == "broker_id=1 side=leader"
 
 
@@ -130,7 +130,7 @@ def test_which_rate_is_asked_for(asks: dict[str, list[Row]], case: str) -> None:
 def test_what_stands_goes_on_while_no_better_rate_is_known(
     asks: dict[str, list[Row]], case: str, goes_on: bool
 ) -> None:
-    assert asks[case][0]["only_renews"] is goes_on
+    assert asks[case][0]["renew_only"] is goes_on
 
 
 @pytest.mark.parametrize("case", NOTHING)
@@ -145,14 +145,14 @@ def test_a_rate_near_enough_is_asked_for_as_it_stands(
     asks: dict[str, list[Row]], case: str
 ) -> None:
     asked = NEAR_ENOUGH[case][-1]
-    assert picked(asks[case], "config_value", "prior_value", "withheld") == asked
+    assert picked(asks[case], "config_value", "prior_value", "blocked_reason") == asked
 
 
 def test_a_capacity_that_is_only_learned_may_be_more(warehouse: Warehouse) -> None:
     content = {"replication_throttles": [throttled(NOW)], "rack_traffic": [sent(NOW, 9)]}
     make_tables(warehouse, content | {"settings": MANAGED[1:]})
-    (row,) = rows(warehouse, "SELECT * FROM replication_asks")
-    assert row["withheld"].endswith(
+    (row,) = rows(warehouse, "SELECT * FROM replication_proposals")
+    assert row["blocked_reason"].endswith(
         "move fewer at once, or tell conf its capacity: it is the most it ever carried so far"
     )
 
@@ -182,10 +182,10 @@ def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
     of = [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]]
     content = {"replication_throttles": [throttled(NOW)], "settings": of}
     make_tables(warehouse, content | {"requests": SLOW})
-    (row,) = rows(warehouse, "SELECT * FROM replication_asks")
+    (row,) = rows(warehouse, "SELECT * FROM replication_proposals")
     assert (row["config_value"], row["priority"]) == (None, 5)
     assert row["reason"].startswith("floor_exceeds_capacity_and_clients_suffer: of 0.9 MB/s")
-    assert row["withheld"] == (
+    assert row["blocked_reason"] == (
         "what its lists hold, or 1 MB/s, is more than what is left of it: move fewer at once"
         + SUFFERING
     )
@@ -194,11 +194,11 @@ def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
 def test_without_a_snapshot_bounds_are_those_of_no_conf(warehouse: Warehouse, fill: Fill) -> None:
     make_tables(warehouse, {"replication_throttles": [throttled(NOW)]})
     replication = ReplicationSection(manage=True, lease_s=60, capacity_bytes_per_s=5e6)
-    found = rows(warehouse, "SELECT * FROM replication_bounds")
+    found = rows(warehouse, "SELECT * FROM replication_policy")
     for second, conf in enumerate([Conf(), Conf(replication=replication)]):
         seen = {"cluster_id": "c1", "event_time": at(second), "is_removed": False}
         fill("settings", [seen | row for row in settings.of_conf(conf)])
-        found += rows(warehouse, "SELECT * FROM replication_bounds")
+        found += rows(warehouse, "SELECT * FROM replication_policy")
     assert found[0] == found[1]
     names = ("is_managed", "lease_s", "capacity_bytes_per_s")
     assert picked(found[1:], *names) == [(False, 3_600, None), (True, 60, 5e6)]

@@ -119,7 +119,7 @@ def asks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
         }
         for case, (changes, _, _) in LISTS.items()
     }
-    return by_case(tmp_path_factory.mktemp("asks"), cases, "SELECT * FROM replication_asks")
+    return by_case(tmp_path_factory.mktemp("asks"), cases, "SELECT * FROM replication_proposals")
 
 
 @pytest.mark.parametrize("case", RATES)
@@ -127,8 +127,8 @@ def test_a_rate_that_is_left_over(asks: dict[str, list[Row]], case: str) -> None
     (row,) = asks[case]
     told = (row["entity_name"], row["config_key"], row["config_value"], row["prior_value"])
     assert told == ("1", LEADER_RATE, None, "2000000")
-    assert row["withheld"] == RATES[case][-1]
-    assert row["valid_s"] is None
+    assert row["blocked_reason"] == RATES[case][-1]
+    assert row["lease_s"] is None
 
 
 @pytest.mark.parametrize("case", LISTS)
@@ -137,7 +137,7 @@ def test_a_list_that_is_left_over(asks: dict[str, list[Row]], case: str) -> None
     assert picked([row], "entity_type", "entity_name", "config_key", "prior_value") == [
         ("topic", "orders", LEADERS, "0:1,1:1")
     ]
-    assert (row["config_value"], row["withheld"]) == LISTS[case][1:]
+    assert (row["config_value"], row["blocked_reason"]) == LISTS[case][1:]
 
 
 def test_a_list_of_all_is_taken_away_whole(warehouse: Warehouse) -> None:
@@ -146,7 +146,9 @@ def test_a_list_of_all_is_taken_away_whole(warehouse: Warehouse) -> None:
     content = {"replication_throttles": [every], "settings": [OURS], "config_alterations": [change]}
     make_tables(warehouse, content)
     (row,) = rows(warehouse, "SELECT * FROM desired_configs")
-    told = picked([row], "entity_name", "config_key", "config_value", "prior_value", "withheld")
+    told = picked(
+        [row], "entity_name", "config_key", "config_value", "prior_value", "blocked_reason"
+    )
     assert told == [(HOSTILE, FOLLOWERS, None, "*", None)]
     assert row["reason"] == (
         "left over: nothing that it names was moved or behind of late; 1 of 1 entries were named "

@@ -66,7 +66,7 @@ def test_a_subscription_is_forecast_before_it_is_written(warehouse: Warehouse) -
             ],
         },
     )
-    (ask,) = rows(warehouse, "SELECT * FROM subscription_asks")
+    (ask,) = rows(warehouse, "SELECT * FROM subscription_proposals")
     assert (ask["pushes_per_s"], ask["wire_bytes_per_s"]) == (0.2, 120.0)
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_asked_of(
 ) -> None:
     content = {"metric_alert_events": [event], "telemetry_subscriptions": [client]}
     make_tables(warehouse, content)
-    assert rows(warehouse, "SELECT * FROM subscription_asks") == []
+    assert rows(warehouse, "SELECT * FROM subscription_proposals") == []
 
 
 def test_the_end_of_the_alerts_takes_the_subscription_back(warehouse: Warehouse) -> None:
@@ -145,12 +145,12 @@ def test_a_subscription_and_whom_it_matches(warehouse: Warehouse) -> None:
     ]
     make_tables(warehouse, {"client_subscriptions": clients, "configs": configs})
     found = rows(warehouse, "SELECT * FROM metric_subscriptions ORDER BY subscription")
-    names = ("subscription", "metrics", "interval_ms", "interval_in_effect_ms", "match")
+    names = ("subscription", "metrics", "interval_ms", "effective_interval_ms", "match")
     assert picked(found, *names) == [
         ("all", "a.", 900_000, 300_000, "client_id=o.*"),
         ("nobody", "*", None, None, None),
     ]
-    counted = picked(found, "matched_clients", "pending", "unlike_predicted")
+    counted = picked(found, "matched_clients", "pending", "mispredicted_clients")
     assert counted == [(2, 0, 1), (0, 0, 0)]
 
 
@@ -162,5 +162,5 @@ def test_alerts_of_long_ago_still_open_are_asked_first(warehouse: Warehouse) -> 
             "telemetry_subscriptions": [live(), live("b")],
         },
     )
-    (ask,) = rows(warehouse, "SELECT * FROM subscription_asks")
-    assert (ask["since"], ask["clients"], ask["left_out"]) == (LONG_AGO, 2, 0)
+    (ask,) = rows(warehouse, "SELECT * FROM subscription_proposals")
+    assert (ask["since"], ask["clients"], ask["omitted_clients"]) == (LONG_AGO, 2, 0)

@@ -31,7 +31,9 @@ def reading(partition: int, **others: Any) -> Row:
 
 def asks(warehouse: Warehouse, throttles: list[Row], **content: list[Row]) -> list[Row]:
     make_tables(warehouse, {"settings": [MANAGED]} | content | {"replication_throttles": throttles})
-    return rows(warehouse, "SELECT * FROM throttled_replica_asks ORDER BY entity_name, config_key")
+    return rows(
+        warehouse, "SELECT * FROM throttled_replica_proposals ORDER BY entity_name, config_key"
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_what_a_list_is_to_name(
 ) -> None:
     found = asks(warehouse, throttles)
     assert picked(found, "config_key", "config_value", "prior_value") == expected
-    assert {row["withheld"] for row in found} <= {None}
+    assert {row["blocked_reason"] for row in found} <= {None}
 
 
 def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
@@ -78,7 +80,7 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
     throttles = [unlisted(NOW - 600, **about), unlisted(**about), unlisted(partition=2, **about)]
     (row,) = asks(warehouse, throttles)
     assert row["since"] == throttles[0]["event_time"]
-    assert (row["priority"], row["valid_s"], row["entity_name"]) == (25, 604_800, HOSTILE)
+    assert (row["priority"], row["lease_s"], row["entity_name"]) == (25, 604_800, HOSTILE)
     assert row["reason"] == (
         "replicas that are moved and that it does not name: 2; they take what they can get, though "
         "a rate of 2.0 MB/s stands"
@@ -89,7 +91,7 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("throttles", "content", "withheld"),
+    ("throttles", "content", "blocked_reason"),
     [
         pytest.param(
             [unlisted()], {"settings": []}, "replication.manage of conf is false", id="unasked for"
@@ -126,12 +128,15 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
     ],
 )
 def test_what_is_withheld_and_why(
-    warehouse: Warehouse, throttles: list[Row], content: dict[str, list[Row]], withheld: str | None
+    warehouse: Warehouse,
+    throttles: list[Row],
+    content: dict[str, list[Row]],
+    blocked_reason: str | None,
 ) -> None:
     (row,) = asks(warehouse, throttles, **content)
-    assert row["withheld"] == withheld
+    assert row["blocked_reason"] == blocked_reason
     assert row["config_value"].endswith(("1:1", "1:2"))
-    assert row["only_renews"] is (withheld or "").startswith("the rate that stands")
+    assert row["renew_only"] is (blocked_reason or "").startswith("the rate that stands")
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_how_large_answers_may_be(
         "settings": settings,
     }
     make_tables(warehouse, content)
-    names = ("response_max_bytes", "is_assumed", "answers_s", "is_fitting")
+    names = ("response_max_bytes", "is_assumed", "answers_s", "fits")
     names += ("largest_response_max_bytes", "bounded_by")
     got = picked(rows(warehouse, "SELECT * FROM throttle_sizing"), *names)
     assert got == [expected]
@@ -235,7 +235,7 @@ def test_brokers_that_are_there_answer(
         "brokers": brokers,
     }
     make_tables(warehouse, content)
-    names = ("brokers", "answers_s", "is_fitting", "largest_response_max_bytes")
+    names = ("brokers", "answers_s", "fits", "largest_response_max_bytes")
     got = picked(rows(warehouse, "SELECT * FROM throttle_sizing"), *names)
     assert got == [(expected, expected * 10 * MIB / 3e6, expected == 3, 33_000_000 // expected)]
 

@@ -80,7 +80,7 @@ def test_throughput(
 ) -> None:
     fill("client_metrics", points)
     found = rows(warehouse, "SELECT * FROM client_throughput ORDER BY minute")
-    names = ("records_sent", "bytes_sent", "records_consumed", "bytes_consumed", "span_ms")
+    names = ("records_sent", "bytes_sent", "records_consumed", "bytes_consumed", "elapsed_ms")
     assert picked(found, *names) == expected
 
 

@@ -11,7 +11,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON, Fill
 
-QUERY = "SELECT * FROM unknown_metrics ORDER BY what, name, client_software_version"
+QUERY = "SELECT * FROM unknown_metrics ORDER BY kind, name, client_software_version"
 OWN = "org.apache.kafka.shop.orders.total"
 
 
@@ -51,7 +51,7 @@ def test_names_outside_the_catalogue_and_host_like_keys_by_software(
     rows = Reader(warehouse).query(QUERY).read_all().to_pylist()
     assert [
         (
-            row["what"],
+            row["kind"],
             row["name"],
             row["client_software_version"],
             row["points"],

@@ -21,8 +21,8 @@ def demand(capacity: float | None = 100.0, other: float = 40.0, floor: float = 5
     return Demand(None if capacity is None else capacity * MB, other * MB, floor * MB)
 
 
-def standing(rate: float, since_s: float = LONG_S) -> CurrentRate:
-    return CurrentRate(rate * MB, since_s)
+def standing(rate: float, rate_age_s: float = LONG_S) -> CurrentRate:
+    return CurrentRate(rate * MB, rate_age_s)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_each_decision(
 def test_clients_come_first_even_when_it_was_just_changed(
     rate: float, floor: float, expected: RateAdvice
 ) -> None:
-    suffering = replace(demand(floor=floor), are_clients_well=False)
+    suffering = replace(demand(floor=floor), are_clients_healthy=False)
     assert advise(suffering, CurrentRate(rate * MB, 1.0), BOUNDS) == expected
 
 
 def test_what_no_rate_helps_is_said_where_there_is_none_too() -> None:
-    suffering = replace(demand(floor=70), are_clients_well=False)
+    suffering = replace(demand(floor=70), are_clients_healthy=False)
     assert advise(suffering, None, BOUNDS).reason == "floor_exceeds_capacity_and_clients_suffer"
 
 
@@ -107,7 +107,7 @@ def test_no_advice_starves_replication_leaps_or_takes_what_is_not_there(
         assert found.rate <= max(BOUNDS.share * left, least)
     if found.rate < at.rate:
         assert found.rate >= at.rate / BOUNDS.max_step_factor
-        assert not of.are_clients_well or at.since_s >= BOUNDS.cooldown_s
+        assert not of.are_clients_healthy or at.rate_age_s >= BOUNDS.cooldown_s
 
 
 @dataclass
@@ -130,14 +130,14 @@ def simulate(other: Load, written: Load, seconds: int, capacity: float = 100 * M
 
     Clients suffer while the broker carries over 97 % of its capacity.
     """
-    rate, since_s, felt = 10 * MB, 0.0, capacity
+    rate, rate_age_s, felt = 10 * MB, 0.0, capacity
     seen = Seen([rate], 0, 0, 0.0)
     direction = 0
     for now_s in range(0, seconds, STEP_S):
         carried = other(now_s) + rate
         are_well = carried <= 0.97 * capacity
         felt = felt if are_well else min(felt, carried)
-        at = CurrentRate(rate, since_s)
+        at = CurrentRate(rate, rate_age_s)
         busiest = max(other(max(now_s - back, 0)) for back in range(0, BUSIEST_OF_S, STEP_S))
         found = advise(Demand(felt, busiest, written(now_s), are_well), at, BOUNDS)
         seen.short_s += STEP_S * (rate < written(now_s))
@@ -145,9 +145,9 @@ def simulate(other: Load, written: Load, seconds: int, capacity: float = 100 * M
             turned = math.copysign(1, found.rate - rate)
             seen.turns += turned == -direction
             seen.changes += 1
-            rate, since_s, direction = found.rate, 0.0, int(turned)
+            rate, rate_age_s, direction = found.rate, 0.0, int(turned)
         else:
-            since_s += STEP_S
+            rate_age_s += STEP_S
         seen.rates.append(rate)
     return seen
 

@@ -4,17 +4,18 @@
 --   rows can still change, so plan waits until they settle. A principal that only deployed many clients
 --   at once is left alone.
 -- columns:
---   from replication_asks: cluster_id
+--   from replication_proposals: cluster_id
 --   entity_type: user, broker, topic or client-metrics
 --   entity_name: name of the user, topic or client-metrics resource, or node id of the broker
 --   config_key: name of the dynamic config or client quota
---   config_value: value that is wanted; null: the config is to be removed, or, if withheld is set, no
---     value is right
+--   config_value: value that is wanted; null: the config is to be removed, or, if blocked_reason is
+--     set, no value is right
 --   prior_value: value in the last snapshot, null: not set; if it equals config_value, nothing is left
 --     to do
---   from replication_asks: reason, evidence_table, evidence_key, since, priority, withheld, valid_s
---   only_renews: true: a plan only renews the lease of what this pipeline set for the same evidence,
---     and changes nothing: the value fits, or nothing better is known (withheld has the reason)
+--   from replication_proposals: reason, evidence_table, evidence_key, since, priority, blocked_reason,
+--     lease_s
+--   renew_only: true: a plan only renews the lease of what this pipeline set for the same evidence,
+--     and changes nothing: the value fits, or nothing better is known (blocked_reason has the reason)
 WITH violating AS (
     SELECT
         cluster_id,
@@ -53,7 +54,7 @@ asked AS (
             WHEN 'interval.ms' THEN CAST(asks.interval_ms AS STRING)
             ELSE concat('client_instance_id=', array_join(asks.client_instance_ids, '|'))
         END AS config_value
-    FROM subscription_asks AS asks
+    FROM subscription_proposals AS asks
     CROSS JOIN (VALUES ('metrics'), ('interval.ms'), ('match')) AS keys (config_key)
 ),
 standing AS (
@@ -142,7 +143,7 @@ lasting AS (
         standing.valid_from AS since,
         20 AS priority
     FROM standing
-    LEFT JOIN subscription_asks AS asks
+    LEFT JOIN subscription_proposals AS asks
         ON standing.cluster_id = asks.cluster_id AND standing.entity_name = asks.entity_name
     WHERE asks.entity_name IS NULL AND (
         standing.entity_name LIKE 'quotaflow-alert-%'
@@ -173,7 +174,7 @@ lasting AS (
         concat('user=', asks.entity_name, ' quota_type=', asks.config_key) AS evidence_key,
         asks.since,
         30 AS priority
-    FROM quota_asks AS asks
+    FROM quota_proposals AS asks
     LEFT JOIN own_quotas
         ON asks.cluster_id = own_quotas.cluster_id
             AND asks.entity_name = own_quotas.entity_name
@@ -200,7 +201,7 @@ kept AS (
         concat('user=', asks.entity_name, ' quota_type=', asks.config_key) AS evidence_key,
         asks.since,
         30 AS priority
-    FROM quota_asks AS asks
+    FROM quota_proposals AS asks
     INNER JOIN own_quotas
         ON asks.cluster_id = own_quotas.cluster_id
             AND asks.entity_name = own_quotas.entity_name
@@ -210,16 +211,16 @@ kept AS (
 
 SELECT
     *,
-    CAST(NULL AS STRING) AS withheld,
-    CAST(NULL AS BIGINT) AS valid_s,
-    false AS only_renews
+    CAST(NULL AS STRING) AS blocked_reason,
+    CAST(NULL AS BIGINT) AS lease_s,
+    false AS renew_only
 FROM lasting
 UNION ALL
 SELECT
     *,
-    CAST(NULL AS STRING) AS withheld,
-    CAST(NULL AS BIGINT) AS valid_s,
-    true AS only_renews
+    CAST(NULL AS STRING) AS blocked_reason,
+    CAST(NULL AS BIGINT) AS lease_s,
+    true AS renew_only
 FROM kept
 UNION ALL
-SELECT * FROM replication_asks
+SELECT * FROM replication_proposals

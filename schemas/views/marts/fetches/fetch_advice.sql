@@ -21,7 +21,7 @@
 --   starved_fetches: answers that left out a partition with data waiting
 --   starved_partitions: partitions that were left out so, the most in a minute and broker
 --   oversized_batches: partitions whose first batch was larger than a limit
---   seen_bytes: sum over brokers of the largest answer of each, in bytes
+--   observed_bytes: sum over brokers of the largest answer of each, in bytes
 --   bound_bytes: sum over brokers of the most that one answer of each can contain, in bytes
 --   brokers: brokers that it fetched from
 WITH newest AS (
@@ -80,7 +80,7 @@ clients AS (
         max(starved_partitions) AS starved_partitions,
         sum(oversized_batches) AS oversized_batches,
         max(oversized_bytes) AS oversized_bytes,
-        sum(max_response_bytes) AS seen_bytes,
+        sum(max_response_bytes) AS observed_bytes,
         sum(bound_bytes) AS bound_bytes,
         max(max_bytes) AS max_bytes,
         max(partition_max_bytes) AS partition_max_bytes,
@@ -130,15 +130,15 @@ advised AS (
         'lower_max_partition_fetch_bytes' AS advice,
         'max.partition.fetch.bytes' AS setting,
         partition_max_bytes AS current_value,
-        CAST(ceil(partition_max_bytes * (2e0 * seen_bytes / bound_bytes)) AS BIGINT) AS recommended_value,
+        CAST(ceil(partition_max_bytes * (2e0 * observed_bytes / bound_bytes)) AS BIGINT) AS recommended_value,
         fetches_per_s AS expected_fetches_per_s
     FROM clients
     WHERE
         replica_id IS NULL
         AND oversized_batches = 0
         AND bound_bytes > 268435456
-        AND seen_bytes > 0
-        AND bound_bytes > 10 * seen_bytes
+        AND observed_bytes > 0
+        AND bound_bytes > 10 * observed_bytes
     UNION ALL
     SELECT
         *,
@@ -178,7 +178,7 @@ SELECT
     starved_fetches,
     starved_partitions,
     oversized_batches,
-    seen_bytes,
+    observed_bytes,
     bound_bytes,
     brokers
 FROM advised

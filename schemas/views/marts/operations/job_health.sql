@@ -4,7 +4,7 @@
 --   and what became of its rows in its last hour of work.
 -- columns:
 --   from batches: cluster_id, job
---   last_look: when it last looked for new data
+--   last_trigger: when it last looked for new data
 --   last_batch: when its last micro-batch with data began
 --   from batches: query_id, batch_id, duration_ms, processed_rows_per_s, behind_offsets, behind_files,
 --     behind_bytes, state_rows, state_bytes
@@ -35,7 +35,7 @@ looks AS (
     SELECT
         cluster_id,
         job,
-        max(event_time) AS last_look,
+        max(event_time) AS last_trigger,
         max(CASE WHEN batch_id IS NOT NULL THEN event_time END) AS last_batch
     FROM told
     GROUP BY cluster_id, job
@@ -80,7 +80,7 @@ hours AS (
 SELECT
     coalesce(looks.cluster_id, events.cluster_id) AS cluster_id,
     coalesce(looks.job, events.job) AS job,
-    coalesce(looks.last_look, events.newest_event_time) AS last_look,
+    coalesce(looks.last_trigger, events.newest_event_time) AS last_trigger,
     looks.last_batch,
     newest.query_id,
     newest.batch_id,

@@ -8,7 +8,7 @@
 --   from producer_id_rates: cluster_id, principal
 --   from producer_id_bursts: cause
 --   is_accused: the worst burst is accused
---   from producer_id_bursts: evidence, source, began, ended
+--   from producer_id_bursts: evidence, source, started_at, ended_at
 --   bursts: number of bursts of the principal
 --   accused_bursts: number of its accused bursts
 --   other_sources: programs and hosts that took ids in the worst burst beside source; null: it is not
@@ -31,7 +31,7 @@ WITH worst AS (
             AS accused_bursts,
         row_number() OVER (
             PARTITION BY cluster_id, principal
-            ORDER BY CASE WHEN is_accused THEN 0 ELSE 1 END, ids DESC, began
+            ORDER BY CASE WHEN is_accused THEN 0 ELSE 1 END, ids DESC, started_at
         ) AS nth
     FROM producer_id_bursts
 ),
@@ -45,8 +45,8 @@ accused AS (
         ON rates.cluster_id = bursts.cluster_id
             AND rates.principal = bursts.principal
             AND bursts.is_accused
-            AND unix_millis(rates.event_time) > unix_millis(bursts.began) - 1000
-            AND unix_millis(rates.event_time) <= unix_millis(bursts.ended) + 60000
+            AND unix_millis(rates.event_time) > unix_millis(bursts.started_at) - 1000
+            AND unix_millis(rates.event_time) <= unix_millis(bursts.ended_at) + 60000
 ),
 ordinary AS (
     SELECT
@@ -102,8 +102,8 @@ SELECT
     coalesce(is_accused, false) AS is_accused,
     evidence,
     source,
-    began,
-    ended,
+    started_at,
+    ended_at,
     coalesce(bursts, 0) AS bursts,
     coalesce(accused_bursts, 0) AS accused_bursts,
     CASE WHEN is_accused THEN sources - 1 END AS other_sources,

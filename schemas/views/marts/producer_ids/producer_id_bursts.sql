@@ -5,8 +5,8 @@
 --   transactional_id_churn, producer_per_batch and restart_loop.
 -- columns:
 --   from producer_id_allocations: cluster_id, principal
---   began: when the first id was given
---   ended: when the last id was given
+--   started_at: when the first id was given
+--   ended_at: when the last id was given
 --   cause: transactional_id_churn (new transactional.ids again and again, not used later),
 --     producer_per_batch (a new producer for every few requests), restart_loop (one client after
 --     another that ends early, or works and ends), deploy_burst (many clients start, each takes one or
@@ -21,11 +21,11 @@
 --     parts are one program
 --   source_ids: ids that this source took
 --   source_clients: client ids of this source
---   source_span_ms: time between its first and its last id, in ms
+--   source_duration_ms: time between its first and its last id, in ms
 --   median_gap_ms: median time between its ids, in ms; null: it took one
 --   requests_per_id: its PRODUCE requests per id
 --   new_transactional_ids: its ids for a transactional.id that had none before
---   left_ids: its ids that were not named again after its last one was given
+--   abandoned_ids: its ids that were not named again after its last one was given
 WITH thresholds AS (
     SELECT
         30000 AS most_apart_ms,       -- ids further apart are no burst
@@ -79,8 +79,8 @@ bursts AS (
         principal,
         burst,
         count(*) AS ids,
-        min(allocated_at) AS began,
-        max(allocated_at) AS ended,
+        min(allocated_at) AS started_at,
+        max(allocated_at) AS ended_at,
         count(DISTINCT concat(coalesce(client_id, ''), ' at ', coalesce(client_address, '?')))
             AS clients,
         count(DISTINCT client_address) AS hosts,
@@ -97,8 +97,8 @@ by_source AS (
         count(*) AS source_ids,
         count(DISTINCT coalesce(client_id, '')) AS source_clients,
         count(CASE WHEN is_new_transactional_id THEN 1 END) AS new_transactional_ids,
-        count(CASE WHEN used_ms < source_end_ms THEN 1 END) AS left_ids,
-        max(at_ms) - min(at_ms) AS source_span_ms,
+        count(CASE WHEN used_ms < source_end_ms THEN 1 END) AS abandoned_ids,
+        max(at_ms) - min(at_ms) AS source_duration_ms,
         median(gap_ms) AS median_gap_ms,
         row_number() OVER (
             PARTITION BY cluster_id, principal, burst ORDER BY count(*) DESC, source
@@ -118,8 +118,8 @@ produced AS (
         ON bursts.cluster_id = uses.cluster_id
             AND bursts.principal = uses.principal
             AND uses.produce_requests > 0
-            AND unix_millis(uses.last_seen) >= unix_millis(bursts.began)
-            AND unix_millis(uses.event_time) <= unix_millis(bursts.ended)
+            AND unix_millis(uses.last_seen) >= unix_millis(bursts.started_at)
+            AND unix_millis(uses.event_time) <= unix_millis(bursts.ended_at)
     GROUP BY
         bursts.cluster_id,
         bursts.principal,
@@ -133,8 +133,8 @@ features AS (
         by_source.source_ids,
         source_clients,
         new_transactional_ids,
-        left_ids,
-        source_span_ms,
+        abandoned_ids,
+        source_duration_ms,
         median_gap_ms,
         coalesce(of_source.requests, 0) * 1e0 / source_ids AS requests_per_id,
         coalesce(of_all.requests, 0) * 1e0 / ids AS requests_per_id_of_all
@@ -162,11 +162,11 @@ judged AS (
     SELECT
         features.*,
         CASE
-            WHEN source_ids >= least_ids AND source_span_ms >= least_loop_ms
+            WHEN source_ids >= least_ids AND source_duration_ms >= least_loop_ms
                 AND new_transactional_ids >= least_new_share * source_ids
-                AND left_ids >= least_left_share * source_ids
+                AND abandoned_ids >= least_left_share * source_ids
                 THEN 'transactional_id_churn'
-            WHEN source_ids >= least_ids AND source_span_ms >= least_loop_ms
+            WHEN source_ids >= least_ids AND source_duration_ms >= least_loop_ms
                 AND requests_per_id >= least_requests AND requests_per_id <= most_batch_requests
                 AND (
                     source_ids >= least_ids_per_client * source_clients
@@ -192,20 +192,22 @@ judged AS (
 SELECT
     cluster_id,
     principal,
-    began,
-    ended,
+    started_at,
+    ended_at,
     cause,
     cause IN ('transactional_id_churn', 'producer_per_batch', 'restart_loop') AS is_accused,
     concat(
         CAST(ids AS STRING), ' new ids of ', CAST(clients AS STRING), ' clients on ',
         CAST(hosts AS STRING), ' hosts in ',
-        CAST(CAST((unix_millis(ended) - unix_millis(began)) / 1e3 AS DECIMAL(18, 1)) AS STRING),
+        CAST(
+            CAST((unix_millis(ended_at) - unix_millis(started_at)) / 1e3 AS DECIMAL(18, 1)) AS STRING
+        ),
         ' s; ', CAST(source_ids AS STRING), ' by ', substr(source, 1, 100), ' under ',
         CAST(source_clients AS STRING), ' client ids, ',
         coalesce(CAST(CAST(median_gap_ms AS BIGINT) AS STRING), '?'), ' ms apart, ',
         CAST(CAST(requests_per_id AS DECIMAL(18, 1)) AS STRING), ' PRODUCE requests each, ',
         CAST(new_transactional_ids AS STRING), ' for new transactional ids, ',
-        CAST(left_ids AS STRING), ' not named again later'
+        CAST(abandoned_ids AS STRING), ' not named again later'
     ) AS evidence,
     ids,
     clients,
@@ -214,9 +216,9 @@ SELECT
     source,
     source_ids,
     source_clients,
-    source_span_ms,
+    source_duration_ms,
     median_gap_ms,
     requests_per_id,
     new_transactional_ids,
-    left_ids
+    abandoned_ids
 FROM judged

@@ -5,7 +5,7 @@
 -- columns:
 --   from preferred_replicas: cluster_id, principal, client_id
 --   configured_rack: client.rack by the client's telemetry; null: its metrics do not name one
---   told_rack: client.rack in its fetches; null: they do not name one
+--   declared_rack: client.rack in its fetches; null: they do not name one
 --   inferred_rack: rack that conf's racks give its address; null: its fetches name one, or conf has
 --     none
 --   read_rack: rack of the brokers that it read most bytes from; null: not known
@@ -25,7 +25,7 @@ by_rack AS (
         found.principal,
         found.client_id,
         found.broker_rack,
-        max(CASE WHEN NOT found.is_rack_inferred THEN found.client_rack END) AS told_rack,
+        max(CASE WHEN NOT found.is_rack_inferred THEN found.client_rack END) AS declared_rack,
         max(CASE WHEN found.is_rack_inferred THEN found.client_rack END) AS inferred_rack,
         sum(found.bytes) AS bytes,
         sum(found.cross_rack_bytes) AS cross_rack_bytes,
@@ -49,7 +49,7 @@ read AS (
         cluster_id,
         principal,
         client_id,
-        max(told_rack) AS told_rack,
+        max(declared_rack) AS declared_rack,
         max(inferred_rack) AS inferred_rack,
         max(CASE WHEN nth = 1 THEN broker_rack END) AS read_rack,
         sum(bytes) AS bytes,
@@ -73,14 +73,14 @@ SELECT
     read.principal,
     read.client_id,
     configured.rack AS configured_rack,
-    read.told_rack,
+    read.declared_rack,
     read.inferred_rack,
     read.read_rack,
     read.bytes,
     read.cross_rack_bytes,
     CASE
-        WHEN read.told_rack IS NULL AND configured.rack IS NOT NULL THEN 'ignored'
-        WHEN read.told_rack IS NULL THEN 'no_rack'
+        WHEN read.declared_rack IS NULL AND configured.rack IS NOT NULL THEN 'ignored'
+        WHEN read.declared_rack IS NULL THEN 'no_rack'
         WHEN read.unknown_bytes > 0 THEN 'unknown'
         WHEN read.cross_rack_bytes * 10 <= read.bytes THEN 'followed'
         ELSE 'elsewhere'

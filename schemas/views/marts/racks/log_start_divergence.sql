@@ -15,7 +15,7 @@
 --   other_log_start_offset: newest known log start offset of that replica
 --   missing_offsets: log_start_offset - other_log_start_offset: offsets that only the other replica has
 --   since: first minute in which this replica began past other_log_start_offset
---   told_at: newest minute in which the other replica reported its log start
+--   last_reported_at: newest minute in which the other replica reported its log start
 --   readers: consumers that read the partition from this replica in the last day
 --   read_bytes: record bytes they read from it
 --   partition_readers: consumers that read the partition from any replica in the last day
@@ -57,7 +57,7 @@ pairs AS (
         later.broker_id,
         other.broker_id AS other_broker_id,
         max(other.log_start_offset) AS other_log_start_offset,
-        max(other.event_time) AS told_at,
+        max(other.event_time) AS last_reported_at,
         min(later.event_time) AS since
     FROM starts AS later
     INNER JOIN starts AS other
@@ -79,7 +79,7 @@ lasting AS (
             ORDER BY other_log_start_offset, other_broker_id
         ) AS nth
     FROM pairs
-    WHERE unix_millis(told_at) - unix_millis(since) >= 600000
+    WHERE unix_millis(last_reported_at) - unix_millis(since) >= 600000
 ),
 consumers AS (
     SELECT
@@ -116,7 +116,7 @@ SELECT
     lasting.other_log_start_offset,
     latest.log_start_offset - lasting.other_log_start_offset AS missing_offsets,
     lasting.since,
-    lasting.told_at,
+    lasting.last_reported_at,
     coalesce(readers.readers, 0) AS readers,
     coalesce(readers.bytes, 0) AS read_bytes,
     coalesce(partition_readers.readers, 0) AS partition_readers

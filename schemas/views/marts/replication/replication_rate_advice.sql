@@ -7,14 +7,14 @@
 -- columns:
 --   from replication_demand: cluster_id, broker_id, side
 --   recommended: rate to set, in bytes per second; null: none can be advised
---   reason: headroom (conf's share of the free capacity), floor (what is written, up to most_step times
---     that if a lower rate was set and clients are well), step_bound (on the way to one of these),
---     kept, held (changed less than hold_s ago), clients_suffer; or why there is no rate:
+--   reason: headroom (conf's share of the free capacity), floor (what is written, up to max_step_factor
+--     times that if a lower rate was set and clients are well), step_bound (on the way to one of
+--     these), kept, held (changed less than cooldown_s ago), clients_suffer; or why there is no rate:
 --     capacity_unknown, floor_exceeds_capacity, floor_exceeds_capacity_and_clients_suffer
 --   from replication_demand: rate, rate_source, rate_set_at, rate_set_by, rate_set_by_client_id,
---     since_s, is_listed, is_moving, is_used, replicas_behind, capacity_bytes_per_s, capacity_source,
---     other_bytes_per_s, floor_bytes_per_s, are_clients_well, produce_p99_ms, usual_produce_p99_ms,
---     fetch_p99_ms, usual_fetch_p99_ms, shrunk_partitions, since, event_time
+--     rate_age_s, is_listed, is_moving, is_used, replicas_behind, capacity_bytes_per_s,
+--     capacity_source, other_bytes_per_s, floor_bytes_per_s, are_clients_healthy, produce_p99_ms,
+--     usual_produce_p99_ms, fetch_p99_ms, usual_fetch_p99_ms, shrunk_partitions, since, event_time
 WITH sized AS (
     SELECT
         *,
@@ -28,7 +28,7 @@ aimed AS (
         *,
         CASE WHEN highest > lowest THEN highest ELSE lowest END AS target,
         CASE WHEN highest > lowest THEN 'headroom' ELSE 'floor' END AS target_reason,
-        greatest(rate / most_step, lowest) AS step_down
+        greatest(rate / max_step_factor, lowest) AS step_down
     FROM sized
 ),
 stepped AS (
@@ -36,7 +36,7 @@ stepped AS (
         *,
         -- Where what is left says how much less, no less than that: it need not come back up.
         CASE WHEN target < rate THEN greatest(target, step_down) ELSE step_down END AS relief,
-        least(greatest(target, step_down), rate * most_step) AS step
+        least(greatest(target, step_down), rate * max_step_factor) AS step
     FROM aimed
 ),
 decided AS (
@@ -44,13 +44,13 @@ decided AS (
         *,
         CASE
             WHEN capacity_bytes_per_s IS NULL THEN 'capacity_unknown'
-            WHEN lowest > left_bytes_per_s AND are_clients_well THEN 'floor_exceeds_capacity'
+            WHEN lowest > left_bytes_per_s AND are_clients_healthy THEN 'floor_exceeds_capacity'
             WHEN lowest > left_bytes_per_s THEN 'floor_exceeds_capacity_and_clients_suffer'
             WHEN rate IS NULL THEN target_reason
             WHEN rate < lowest THEN 'floor'
-            WHEN NOT are_clients_well AND relief < rate THEN 'clients_suffer'
-            WHEN NOT are_clients_well THEN 'kept'
-            WHEN since_s < hold_s THEN 'held'
+            WHEN NOT are_clients_healthy AND relief < rate THEN 'clients_suffer'
+            WHEN NOT are_clients_healthy THEN 'kept'
+            WHEN rate_age_s < cooldown_s THEN 'held'
             WHEN abs(target - rate) < hysteresis * rate THEN 'kept'
             WHEN step = target THEN target_reason
             ELSE 'step_bound'
@@ -66,7 +66,7 @@ SELECT
         WHEN reason = 'capacity_unknown' OR reason LIKE 'floor_exceeds_capacity%' THEN NULL
         WHEN rate IS NULL THEN target
         -- At the floor it would keep up and never come nearer.
-        WHEN rate < lowest AND are_clients_well THEN least(target, lowest * most_step)
+        WHEN rate < lowest AND are_clients_healthy THEN least(target, lowest * max_step_factor)
         WHEN rate < lowest THEN lowest
         WHEN reason IN ('kept', 'held') THEN rate
         WHEN reason = 'clients_suffer' THEN relief
@@ -78,7 +78,7 @@ SELECT
     rate_set_at,
     rate_set_by,
     rate_set_by_client_id,
-    since_s,
+    rate_age_s,
     is_listed,
     is_moving,
     is_used,
@@ -87,7 +87,7 @@ SELECT
     capacity_source,
     other_bytes_per_s,
     floor_bytes_per_s,
-    are_clients_well,
+    are_clients_healthy,
     produce_p99_ms,
     usual_produce_p99_ms,
     fetch_p99_ms,

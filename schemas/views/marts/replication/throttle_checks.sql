@@ -216,7 +216,7 @@ all_found AS (
             CAST(largest_response_max_bytes AS STRING), ' by the ', bounded_by
         ) AS detail
     FROM throttle_sizing
-    WHERE NOT is_fitting
+    WHERE NOT fits
 )
 
 SELECT

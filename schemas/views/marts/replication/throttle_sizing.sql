@@ -18,7 +18,7 @@
 --   answers_s: time that one answer of every broker takes, in seconds
 --   total_window_s: length of the whole quota window, in seconds: replication.quota.window.num x
 --     window.size.seconds
---   is_fitting: answers_s is less than total_window_s
+--   fits: answers_s is less than total_window_s
 --   largest_response_max_bytes: largest value of replica.fetch.response.max.bytes that fits, in bytes
 --   bounded_by: what limits that value: quota or network
 WITH newest AS (
@@ -136,7 +136,7 @@ SELECT
     brokers * response_max_bytes / nullif(bytes_per_s, 0e0) AS answers_s,
     total_window_s,
     coalesce(brokers * response_max_bytes / nullif(bytes_per_s, 0e0) < total_window_s, false)
-        AS is_fitting,
+        AS fits,
     CAST(floor(bytes_per_s * total_window_s / brokers) AS BIGINT) AS largest_response_max_bytes,
     CASE WHEN is_network_less THEN 'network' ELSE 'quota' END AS bounded_by
 FROM sized

@@ -19,7 +19,7 @@
 --   state: terminated (sent its last push), cut_off (a broker answered 35 UNSUPPORTED_VERSION, 42
 --     INVALID_REQUEST or 87 INVALID_RECORD, after which clients stop), vanished (silent for more than
 --     1.5 intervals), never_pushed (asked for its subscription, then silent for as long), or active
---   asks: subscription requests (GetTelemetrySubscriptions)
+--   subscription_requests: subscription requests (GetTelemetrySubscriptions)
 --   push_interval_ms: interval it was asked to push at last, in ms
 --   accepted_pushes: pushes that a broker accepted
 --   rejected_pushes: pushes that a broker rejected
@@ -42,9 +42,9 @@ spans AS (
     SELECT
         *,
         CASE
-            WHEN is_push = 0 OR NOT accepted OR due <= 1.5 THEN 0
-            WHEN terminating THEN CAST(floor(due) AS BIGINT)
-            ELSE CAST(round(due) AS BIGINT) - 1
+            WHEN is_push = 0 OR NOT accepted OR elapsed_intervals <= 1.5 THEN 0
+            WHEN terminating THEN CAST(floor(elapsed_intervals) AS BIGINT)
+            ELSE CAST(round(elapsed_intervals) AS BIGINT) - 1
         END AS missing_before,
         row_number() OVER (
             PARTITION BY cluster_id, client_instance_id
@@ -62,8 +62,9 @@ instances AS (
         max(CASE WHEN from_end = 1 THEN client_software_version END) AS client_software_version,
         max(CASE WHEN from_end = 1 THEN client_address END) AS client_address,
         max(CASE WHEN from_end = 1 THEN interval_ms END) AS push_interval_ms,
-        max(CASE WHEN from_end = 1 AND is_wanted THEN interval_ms END) AS wanted_interval_ms,
-        max(CASE WHEN from_end = 1 AND (is_push = 0 OR NOT accepted) THEN due END) AS due,
+        max(CASE WHEN from_end = 1 AND is_subscribed THEN interval_ms END) AS wanted_interval_ms,
+        max(CASE WHEN from_end = 1 AND (is_push = 0 OR NOT accepted) THEN elapsed_intervals END)
+            AS elapsed_intervals,
         array_sort(array_agg(DISTINCT broker_id)) AS broker_ids,
         min(event_time) AS first_seen,
         max(event_time) AS last_seen,
@@ -71,7 +72,7 @@ instances AS (
         max(CASE WHEN is_push = 1 AND accepted THEN event_time END) AS last_push,
         max(CASE WHEN is_push = 1 AND accepted AND terminating THEN event_time END) AS terminated,
         max(CASE WHEN error_code IN (35, 42, 87) THEN event_time END) AS refused,
-        sum(CASE WHEN is_push = 0 THEN 1 ELSE 0 END) AS asks,
+        sum(CASE WHEN is_push = 0 THEN 1 ELSE 0 END) AS subscription_requests,
         sum(CASE WHEN is_push = 1 AND accepted THEN 1 ELSE 0 END) AS accepted_pushes,
         sum(CASE WHEN is_push = 1 AND NOT accepted THEN 1 ELSE 0 END) AS rejected_pushes,
         sum(missing_before) AS missing_within
@@ -96,7 +97,8 @@ silent AS (
     SELECT
         *,
         round(
-            coalesce(due, 0e0) + coalesce(CAST(silent_ms AS DOUBLE) / wanted_interval_ms, 0e0), 3
+            coalesce(elapsed_intervals, 0e0)
+            + coalesce(CAST(silent_ms AS DOUBLE) / wanted_interval_ms, 0e0), 3
         ) AS due_at_end
     FROM ended
 ),
@@ -130,7 +132,7 @@ SELECT
         WHEN push_interval_ms IS NOT NULL THEN 'vanished'
         ELSE 'active'
     END AS state,
-    asks,
+    subscription_requests,
     push_interval_ms,
     accepted_pushes,
     rejected_pushes,

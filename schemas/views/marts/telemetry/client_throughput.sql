@@ -2,8 +2,8 @@
 -- grain: one row per client instance and minute in which its counters came
 -- description: Records and bytes that each client instance sends or consumes, by its own counters. The
 --   increase of a push counts in the minute in which the push ends, by the client's clock. Because
---   span_ms is the time that the increases cover, records_sent * 1000 / span_ms is a rate even if the
---   push interval is longer than a minute. librdkafka pushes only the bytes of share consumers.
+--   elapsed_ms is the time that the increases cover, records_sent * 1000 / elapsed_ms is a rate even if
+--   the push interval is longer than a minute. librdkafka pushes only the bytes of share consumers.
 -- columns:
 --   from metric_totals: cluster_id
 --   minute: start of the minute in which the pushes ended
@@ -14,7 +14,7 @@
 --     counter
 --   records_consumed: records consumed; null: the client does not push this counter
 --   bytes_consumed: bytes consumed; null: the client does not push this counter
---   span_ms: time that the increases cover, in ms; time of lost pushes is left out
+--   elapsed_ms: time that the increases cover, in ms; time of lost pushes is left out
 WITH increases AS (
     SELECT
         *,
@@ -65,6 +65,6 @@ SELECT
     sum(CASE WHEN counter = 'bytes_sent' THEN increase END) AS bytes_sent,
     sum(CASE WHEN counter = 'records_in' THEN increase END) AS records_consumed,
     sum(CASE WHEN counter = 'bytes_in' THEN increase END) AS bytes_consumed,
-    (max(last_end) - min(first_start) - greatest(max(lost), 0)) / 1e3 AS span_ms
+    (max(last_end) - min(first_start) - greatest(max(lost), 0)) / 1e3 AS elapsed_ms
 FROM series
 GROUP BY 1, 2, 3, 4, 5, 6, 7

@@ -7,13 +7,13 @@
 --   subscription: name of the client-metrics resource
 --   metrics: prefixes of the metrics it asks for, comma-separated, as configured; null: not set
 --   interval_ms: its push interval as configured, in ms; null: not set
---   interval_in_effect_ms: the most that its interval can be in effect, in ms: Kafka takes the least
+--   effective_interval_ms: the most that its interval can be in effect, in ms: Kafka takes the least
 --     interval of all matching resources and its default of 300000
 --   match: selectors of the clients it applies to, as configured; null: not set
 --   valid_from: time of the snapshot that saw its newest config first
 --   matched_clients: client instances that it matches; 0: nobody
 --   pending: those that were answered before the resources changed and have not asked since
---   unlike_predicted: those that a broker answered with another subscription than predicted
+--   mispredicted_clients: those that a broker answered with another subscription than predicted
 WITH resources AS (
     SELECT
         cluster_id,
@@ -32,12 +32,12 @@ SELECT
     resources.subscription,
     metrics,
     interval_ms,
-    CASE WHEN interval_ms > 300000 THEN 300000 ELSE interval_ms END AS interval_in_effect_ms,
+    CASE WHEN interval_ms > 300000 THEN 300000 ELSE interval_ms END AS effective_interval_ms,
     match,
     valid_from,
     count(client_instance_id) AS matched_clients,
     sum(CASE WHEN state = 'pending' THEN 1 ELSE 0 END) AS pending,
-    sum(CASE WHEN state = 'differs' THEN 1 ELSE 0 END) AS unlike_predicted
+    sum(CASE WHEN state = 'differs' THEN 1 ELSE 0 END) AS mispredicted_clients
 FROM resources
 LEFT JOIN client_subscriptions AS clients
     ON resources.cluster_id = clients.cluster_id

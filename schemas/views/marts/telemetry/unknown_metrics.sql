@@ -5,7 +5,7 @@
 --   clients must not send (KIP-714).
 -- columns:
 --   from client_metrics: cluster_id, client_software_name, client_software_version
---   what: name: a metric name; attribute: an attribute or resource key
+--   kind: name: a metric name; attribute: an attribute or resource key
 --   name: metric name as sent, or key in lower case with . and - as _
 --   points: data points with it
 --   first_seen: first of those points
@@ -51,7 +51,7 @@ found AS (
         cluster_id,
         client_software_name,
         client_software_version,
-        'name' AS what,
+        'name' AS kind,
         metric AS name,
         points,
         first_seen,
@@ -63,7 +63,7 @@ found AS (
         cluster_id,
         client_software_name,
         client_software_version,
-        'attribute' AS what,
+        'attribute' AS kind,
         host_key AS name,
         points,
         first_seen,
@@ -76,10 +76,10 @@ SELECT
     cluster_id,
     client_software_name,
     client_software_version,
-    what,
+    kind,
     name,
     sum(points) AS points,
     min(first_seen) AS first_seen,
     max(last_seen) AS last_seen
 FROM found
-GROUP BY cluster_id, client_software_name, client_software_version, what, name
+GROUP BY cluster_id, client_software_name, client_software_version, kind, name

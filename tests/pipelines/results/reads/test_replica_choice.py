@@ -20,7 +20,7 @@ SELECTORS = [RACK_AWARE, RACK_AWARE, RACK_AWARE, None, "", "com.example.Nearest"
 SCHEMA = (
     "n INT, replicas ARRAY<STRUCT<broker_id: INT, rack: STRING, is_rack_known: BOOLEAN, "
     "is_leader: BOOLEAN, is_in_sync: BOOLEAN, is_offline: BOOLEAN>>, is_selector_seen BOOLEAN, "
-    "selector STRING, told_rack STRING, client_rack STRING, client_address STRING"
+    "selector STRING, declared_rack STRING, client_rack STRING, client_address STRING"
 )
 NETWORKS = {"0.0.0.0/1": "az-a", "10.0.0.0/8": "az-b", "::/0": "az-c", "2001:db8::/32": "az-a"}
 UNKNOWN = Preferred(None, "")
@@ -49,7 +49,7 @@ def made_up(dice: random.Random, n: int) -> dict[str, Any]:
         "replicas": None if dice.random() < 0.05 else replicas,
         "is_selector_seen": dice.random() < 0.9,
         "selector": dice.choice(SELECTORS),
-        "told_rack": told,
+        "declared_rack": told,
         "client_rack": told or dice.choice(RACKS),
         "client_address": address,
     }
@@ -71,7 +71,7 @@ def ruled(row: dict[str, Any], selector: str | None, rack: str | None) -> Prefer
 
 def expected(row: dict[str, Any], *, as_is: bool) -> Preferred:
     selector = row["selector"] if as_is else RACK_AWARE
-    rack = row["told_rack"] if as_is else row["client_rack"]
+    rack = row["declared_rack"] if as_is else row["client_rack"]
     led = row["replicas"] and any(each["is_leader"] for each in row["replicas"])
     if not led or (as_is and not row["is_selector_seen"]):
         return UNKNOWN

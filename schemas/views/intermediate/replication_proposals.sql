@@ -2,23 +2,23 @@
 -- grain: one row per config of a replication throttle that should change
 -- description: Which configs of replication throttles to change (KIP-73): rates, by
 --   replication_rate_advice, while replicas are moved or behind; rates and lists that are left over, by
---   throttle_checks; and lists that lack moved replicas, by throttled_replica_asks. A plan asks for
---   rates only if conf's replication.manage allows it. Of what is left over it asks only for what this
---   pipeline's own login or one of replication.cleanup_principals set, entry by entry where a list
+--   throttle_checks; and lists that lack moved replicas, by throttled_replica_proposals. A plan asks
+--   for rates only if conf's replication.manage allows it. Of what is left over it asks only for what
+--   this pipeline's own login or one of replication.cleanup_principals set, entry by entry where a list
 --   also has entries of others. The rows have the columns of desired_configs.
 -- columns:
---   from throttled_replica_asks: cluster_id
+--   from throttled_replica_proposals: cluster_id
 --   entity_type: broker or topic
 --   entity_name: node id of the broker, or name of the topic
 --   config_key: config of a rate or of a list of throttled replicas
 --   config_value: value that is wanted, a rate in bytes per second or a list; null: the config is to be
---     removed, or, if withheld is set, no value is right
+--     removed, or, if blocked_reason is set, no value is right
 --   prior_value: value now; null: not set on the entity itself
---   from throttled_replica_asks: reason, evidence_table, evidence_key
+--   from throttled_replica_proposals: reason, evidence_table, evidence_key
 --   since: since when the reason exists
---   from throttled_replica_asks: priority, withheld
---   valid_s: how long the request holds unless it is renewed, in seconds; null: it has no end
---   only_renews: true: a plan only renews what this pipeline set while the replicas are still moved,
+--   from throttled_replica_proposals: priority, blocked_reason
+--   lease_s: how long the request holds unless it is renewed, in seconds; null: it has no end
+--   renew_only: true: a plan only renews what this pipeline set while the replicas are still moved,
 --     and changes nothing; false where a person must decide (replication.manage, a malformed list,
 --     settings of others) and for a rate that no list uses
 WITH cleaners AS (
@@ -65,7 +65,7 @@ old_entries AS (
             AND checks.finding = 'left_over_list'
     LEFT JOIN cleaners
         ON entries.cluster_id = cleaners.cluster_id AND entries.set_by = cleaners.principal
-    LEFT JOIN throttled_replica_asks AS grows
+    LEFT JOIN throttled_replica_proposals AS grows
         ON entries.cluster_id = grows.cluster_id
             AND entries.topic = grows.entity_name
             AND concat(entries.side, '.replication.throttled.replicas') = grows.config_key
@@ -102,7 +102,7 @@ advised AS (
             false
         ) AS is_to_go_on,
         CASE
-            WHEN advice.are_clients_well THEN ''
+            WHEN advice.are_clients_healthy THEN ''
             ELSE concat(
                 '; clients suffer: p99 of PRODUCE ',
                 coalesce(CAST(CAST(advice.produce_p99_ms AS BIGINT) AS STRING), '-'),
@@ -117,7 +117,7 @@ advised AS (
             )
         END AS suffering
     FROM replication_rate_advice AS advice
-    INNER JOIN replication_bounds AS bounds ON advice.cluster_id = bounds.cluster_id
+    INNER JOIN replication_policy AS bounds ON advice.cluster_id = bounds.cluster_id
 ),
 rates AS (
     SELECT
@@ -158,7 +158,7 @@ rates AS (
             WHEN advice.reason = 'held'
                 THEN 'its rate was changed so short a time ago that nobody sees yet what that did'
             WHEN NOT advice.is_managed THEN 'replication.manage of conf is false'
-        END AS withheld
+        END AS blocked_reason
     FROM advised AS advice
     WHERE
         advice.is_used
@@ -182,15 +182,15 @@ SELECT
     since,
     CASE WHEN reason = 'floor' OR reason LIKE '%clients_suffer' THEN 5 ELSE 25 END AS priority,
     CASE
-        WHEN recommended IS NULL OR reason = 'held' THEN withheld
-        WHEN withheld IS NOT NULL
+        WHEN recommended IS NULL OR reason = 'held' THEN blocked_reason
+        WHEN blocked_reason IS NOT NULL
             THEN concat(
-                withheld, '; ', CAST(CAST(recommended / 1e6 AS DECIMAL(18, 1)) AS STRING),
+                blocked_reason, '; ', CAST(CAST(recommended / 1e6 AS DECIMAL(18, 1)) AS STRING),
                 ' MB/s fit, by ', why
             )
-    END AS withheld,
-    lease_s AS valid_s,
-    withheld IS NOT NULL AND is_to_go_on AS only_renews
+    END AS blocked_reason,
+    lease_s,
+    blocked_reason IS NOT NULL AND is_to_go_on AS renew_only
 FROM rates
 UNION ALL
 SELECT
@@ -218,9 +218,9 @@ SELECT
             )
         WHEN rate_source = 'dynamic_default'
             THEN 'left over as the default of all brokers, which no plan touches'
-    END AS withheld,
-    CAST(NULL AS BIGINT) AS valid_s,
-    false AS only_renews
+    END AS blocked_reason,
+    CAST(NULL AS BIGINT) AS lease_s,
+    false AS renew_only
 FROM old_rates
 UNION ALL
 SELECT
@@ -248,9 +248,9 @@ SELECT
                 coalesce(substr(set_by_other, 1, 100), 'somebody before the request log began'),
                 ', who is not in replication.cleanup_principals of conf'
             )
-    END AS withheld,
-    CAST(NULL AS BIGINT) AS valid_s,
-    false AS only_renews
+    END AS blocked_reason,
+    CAST(NULL AS BIGINT) AS lease_s,
+    false AS renew_only
 FROM old_lists
 UNION ALL
-SELECT * FROM throttled_replica_asks
+SELECT * FROM throttled_replica_proposals

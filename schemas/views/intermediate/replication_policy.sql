@@ -9,11 +9,11 @@
 --     does not set it
 --   share: part of the free capacity that replication can take, 0 to 1
 --   hysteresis: a rate changes only if the new one differs by more than this part of it, 0 to 1
---   most_step: a rate grows or shrinks at most by this factor at once
---   hold_s: a rate stays at least this long, in seconds
+--   max_step_factor: a rate grows or shrinks at most by this factor at once
+--   cooldown_s: a rate stays at least this long, in seconds
 --   produce_p99_ms: p99 of PRODUCE above which clients suffer, in ms
 --   fetch_p99_ms: p99 of consumer FETCH without its wait above which clients suffer, in ms
---   p99_rise: clients suffer only if the p99 is above this many times the usual one
+--   p99_rise_factor: clients suffer only if the p99 is above this many times the usual one
 --   lease_s: how long a rate holds unless renewed, in seconds
 WITH told AS (
     SELECT cluster_id, setting AS name, coalesce(setting_value, '') AS value
@@ -39,15 +39,15 @@ SELECT
     coalesce(max(CASE WHEN name = 'replication.hysteresis' THEN CAST(value AS DOUBLE) END), 0.1e0)
         AS hysteresis,
     coalesce(max(CASE WHEN name = 'replication.max_step_factor' THEN CAST(value AS DOUBLE) END), 2e0)
-        AS most_step,
+        AS max_step_factor,
     coalesce(max(CASE WHEN name = 'replication.cooldown_s' THEN CAST(value AS DOUBLE) END), 180e0)
-        AS hold_s,
+        AS cooldown_s,
     coalesce(max(CASE WHEN name = 'replication.produce_p99_ms' THEN CAST(value AS DOUBLE) END), 1e3)
         AS produce_p99_ms,
     coalesce(max(CASE WHEN name = 'replication.fetch_p99_ms' THEN CAST(value AS DOUBLE) END), 5e2)
         AS fetch_p99_ms,
     coalesce(max(CASE WHEN name = 'replication.p99_rise_factor' THEN CAST(value AS DOUBLE) END), 2e0)
-        AS p99_rise,
+        AS p99_rise_factor,
     coalesce(max(CASE WHEN name = 'replication.lease_s' THEN CAST(value AS BIGINT) END), 3600)
         AS lease_s
 FROM told

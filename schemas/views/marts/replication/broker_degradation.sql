@@ -2,9 +2,9 @@
 -- grain: one row per minute and broker, in the last hour with replication
 -- description: Whether the clients of a broker suffer, which means that a replication throttle is too
 --   high. A minute with 20 or more requests is slow if its p99 is above conf's limit
---   (replication.produce_p99_ms, replication.fetch_p99_ms) and above replication.p99_rise_factor times the
---   usual p99. The p99 of PRODUCE is the whole time from receive to sent; that of a consumer's FETCH
---   leaves out the wait for records.
+--   (replication.produce_p99_ms, replication.fetch_p99_ms) and above replication.p99_rise_factor times
+--   the usual p99. The p99 of PRODUCE is the whole time from receive to sent; that of a consumer's
+--   FETCH leaves out the wait for records.
 -- columns:
 --   from requests: cluster_id
 --   event_time: start of the minute
@@ -17,7 +17,7 @@
 --   usual_fetch_p99_ms: median of fetch_p99_ms over the minutes of the hour, in ms
 --   shrunk_partitions: partitions with a replica on the broker whose ISR shrank in the minute to
 --     min.insync.replicas or below
---   is_suffering: a partition shrank, or this minute and the one before it are slow
+--   is_degraded: a partition shrank, or this minute and the one before it are slow
 WITH waited AS (
     SELECT
         asked.cluster_id,
@@ -78,7 +78,7 @@ judged AS (
         minutes.*,
         usual.usual_p99_ms,
         minutes.requests_in_minute >= 20
-        AND minutes.p99_ms > usual.usual_p99_ms * coalesce(bounds.p99_rise, 2e0)
+        AND minutes.p99_ms > usual.usual_p99_ms * coalesce(bounds.p99_rise_factor, 2e0)
         AND minutes.p99_ms > CASE
             WHEN minutes.api = 'PRODUCE' THEN coalesce(bounds.produce_p99_ms, 1e3)
             ELSE coalesce(bounds.fetch_p99_ms, 5e2)
@@ -88,7 +88,7 @@ judged AS (
         ON minutes.cluster_id = usual.cluster_id
             AND minutes.broker_id = usual.broker_id
             AND minutes.api = usual.api
-    LEFT JOIN replication_bounds AS bounds ON minutes.cluster_id = bounds.cluster_id
+    LEFT JOIN replication_policy AS bounds ON minutes.cluster_id = bounds.cluster_id
 ),
 followed AS (
     SELECT
@@ -149,6 +149,6 @@ SELECT
     max(fetch_p99_ms) AS fetch_p99_ms,
     max(usual_fetch_p99_ms) AS usual_fetch_p99_ms,
     max(shrunk_partitions) AS shrunk_partitions,
-    max(suffers) = 1 AS is_suffering
+    max(suffers) = 1 AS is_degraded
 FROM strain
 GROUP BY cluster_id, minute, broker_id

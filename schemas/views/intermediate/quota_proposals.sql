@@ -2,8 +2,8 @@
 -- grain: one row per user and kind of client quota that conf lets a plan ask for
 -- description: The advice of quota_advice for the users in conf's quotas.advised_users (* is all),
 --   where the quota in force is the user's own or there is none, because a new quota of the user would
---   replace those of its client ids. Advice keep and wait are included so that the lease of a quota that this
---   pipeline set goes on.
+--   replace those of its client ids. Advice keep and wait are included so that the lease of a quota
+--   that this pipeline set goes on.
 -- columns:
 --   from quota_advice: cluster_id
 --   entity_name: name of the user, a principal without User:

@@ -73,12 +73,12 @@ def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BySide]:
 
 @pytest.mark.parametrize("case", ANSWERED)
 def test_whether_clients_are_well(demanded: dict[str, BySide], case: str) -> None:
-    assert demanded[case][1, "leader"]["are_clients_well"] == ANSWERED[case][-1]
+    assert demanded[case][1, "leader"]["are_clients_healthy"] == ANSWERED[case][-1]
 
 
 @pytest.mark.parametrize("case", BORNE)
 def test_conf_says_what_clients_bear(demanded: dict[str, BySide], case: str) -> None:
-    assert demanded[case][1, "leader"]["are_clients_well"] == BORNE[case][-1]
+    assert demanded[case][1, "leader"]["are_clients_healthy"] == BORNE[case][-1]
 
 
 def test_what_clients_bore_before_the_rate_was_changed_says_nothing_of_it(
@@ -87,7 +87,7 @@ def test_what_clients_bore_before_the_rate_was_changed_says_nothing_of_it(
     found = demand(
         warehouse, requests=SLOW, replication_throttles=[throttled(NOW, rate_set_at=at(NOW + 1))]
     )
-    assert found[1, "leader"]["are_clients_well"]
+    assert found[1, "leader"]["are_clients_healthy"]
 
 
 def test_while_clients_suffer_what_a_broker_carries_is_too_much(warehouse: Warehouse) -> None:
@@ -144,7 +144,7 @@ def test_partitions_at_their_least_in_sync_replicas(
         ],
         reassignment_changes=told,
     )
-    assert [row["are_clients_well"] for row in found.values()] == [is_well, is_well]
+    assert [row["are_clients_healthy"] for row in found.values()] == [is_well, is_well]
 
 
 NAMED = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}

@@ -15,9 +15,9 @@
 --   evidence_key: which of its rows
 --   since: since when replicas are moved without the list, at most the last hour
 --   priority: lower is more urgent
---   withheld: why a plan must not ask for it; null: a plan can
---   valid_s: how long the request holds unless it is renewed, in seconds
---   only_renews: true: a plan only renews what this pipeline set for the same evidence, and changes
+--   blocked_reason: why a plan must not ask for it; null: a plan can
+--   lease_s: how long the request holds unless it is renewed, in seconds
+--   renew_only: true: a plan only renews what this pipeline set for the same evidence, and changes
 --     nothing
 WITH unnamed AS (
     SELECT
@@ -156,18 +156,18 @@ SELECT
                 ' MB/s: raise it first, or the move never ends'
             )
         WHEN NOT bounds.is_managed THEN 'replication.manage of conf is false'
-    END AS withheld,
+    END AS blocked_reason,
     -- A move may take days; once it is over, what it leaves is asked to be removed.
-    CAST(604800 AS BIGINT) AS valid_s,
+    CAST(604800 AS BIGINT) AS lease_s,
     coalesce(
         bounds.is_managed AND NOT coalesce(broken.is_malformed, false)
         AND short.floor_bytes_per_s IS NOT NULL,
         false
-    ) AS only_renews
+    ) AS renew_only
 FROM lists
 INNER JOIN short
     ON lists.cluster_id = short.cluster_id AND lists.topic = short.topic AND lists.side = short.side
-INNER JOIN replication_bounds AS bounds ON lists.cluster_id = bounds.cluster_id
+INNER JOIN replication_policy AS bounds ON lists.cluster_id = bounds.cluster_id
 LEFT JOIN broken
     ON lists.cluster_id = broken.cluster_id
         AND lists.topic = broken.topic

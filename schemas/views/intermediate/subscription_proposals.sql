@@ -10,7 +10,7 @@
 --   interval_ms: push interval to ask for, in ms
 --   client_instance_ids: client instances to ask, sorted, at most 1000
 --   clients: client instances with open alerts of the rule
---   left_out: those of them that the resource cannot name
+--   omitted_clients: those of them that the resource cannot name
 --   pushes_per_s: pushes per second that the resource would cause
 --   wire_bytes_per_s: bytes per second on the wire that it would cause, by the size of these clients'
 --     pushes so far (fewer metrics make smaller ones); null: no push is known
@@ -55,7 +55,7 @@ SELECT
     max(ask_interval_ms) AS interval_ms,
     array_sort(array_agg(client_instance_id)) AS client_instance_ids,
     max(clients) AS clients,
-    max(clients) - count(*) AS left_out,
+    max(clients) - count(*) AS omitted_clients,
     count(*) * 1e3 / max(ask_interval_ms) AS pushes_per_s,
     sum(avg_wire_bytes) * 1e3 / max(ask_interval_ms) AS wire_bytes_per_s,
     min(since) AS since,
