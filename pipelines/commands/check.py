@@ -49,7 +49,7 @@ def check(
 
     Results go to quality_results (view current_quality), and to pages for a browser. Shows what is
     not as expected; with --json and --csv all that was checked. Exit code 1 when something critical
-    is not: then plan leaves out what stands on that table, until a check passes. Needs a JDK, and the
+    is not: then plan leaves out what rests on that table, until a check passes. Needs a JDK and the
     extra quality.
 
     Example: quotaflow check
