@@ -45,15 +45,15 @@ def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
     text = "ingest: {max_line_bytes: 0, shipper: [a]}\nresults: {settle_s: ten}\nwarehous: {}\n"
     with pytest.raises(ConfigError) as raised:
         load(tmp_path, text)
-    said = str(raised.value)
-    assert "ingest.max_line_bytes = 0: Input should be greater than 0" in said
-    assert "unknown key ingest.shipper (did you mean shippers?)" in said
-    assert "results.settle_s = 'ten': Input should be a valid integer" in said
-    assert "unknown key warehous (did you mean warehouse?)" in said
+    message = str(raised.value)
+    assert "ingest.max_line_bytes = 0: Input should be greater than 0" in message
+    assert "unknown key ingest.shipper (did you mean shippers?)" in message
+    assert "results.settle_s = 'ten': Input should be a valid integer" in message
+    assert "unknown key warehous (did you mean warehouse?)" in message
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{rules: [{name: a, fors: 3}]}", r"unknown key alerts.rules.0.fors \(did you mean for_s"),
         (
@@ -63,13 +63,15 @@ def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
         ("{webhook: {url: env:X, zz: 3}}", r"alerts.webhook.zz \(known: url, "),
     ],
 )
-def test_an_unknown_key_is_named_wherever_it_stands(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_an_unknown_key_is_named_wherever_it_stands(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
         load(tmp_path, f"alerts: {text}")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         pytest.param("kafka: [", "line 1", id="no YAML"),
         pytest.param("- a", "must hold sections", id="a list"),
@@ -156,8 +158,8 @@ def test_an_unknown_key_is_named_wherever_it_stands(tmp_path: Path, text: str, s
         ),
     ],
 )
-def test_what_cannot_be_right_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said) as raised:
+def test_what_cannot_be_right_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as raised:
         load(tmp_path, text)
     assert "hunter2" not in str(raised.value)
     assert "Value error" not in str(raised.value)
@@ -226,7 +228,7 @@ def test_set_changes_one_value(
 
 
 @pytest.mark.parametrize(
-    ("pair", "said"),
+    ("pair", "message"),
     [
         pytest.param("warehouse", "write section.key=value", id="no value"),
         pytest.param("warehouse=/x", "write section.key=value", id="no key"),
@@ -236,14 +238,14 @@ def test_set_changes_one_value(
         pytest.param("kafka.properties.sasl.password=hunter2", "plain text", id="a secret"),
     ],
 )
-def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said) as raised:
+def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as raised:
         load(tmp_path, "", pair)
     assert "hunter2" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("pairs", "said"),
+    ("pairs", "message"),
     [
         pytest.param([], "{file}: plan.lease_s = 5: Input", id="the file's"),
         pytest.param(
@@ -269,11 +271,11 @@ def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, said: str) -> None
     ],
 )
 def test_an_error_names_what_the_value_came_from(
-    tmp_path: Path, pairs: list[str], said: str
+    tmp_path: Path, pairs: list[str], message: str
 ) -> None:
     with pytest.raises(ConfigError) as raised:
         load(tmp_path, "plan: {lease_s: 5}\nwarehouse: {path: /a}", *pairs)
-    assert re.match(said.format(file=re.escape(str(tmp_path / "conf.yaml"))), str(raised.value))
+    assert re.match(message.format(file=re.escape(str(tmp_path / "conf.yaml"))), str(raised.value))
 
 
 @pytest.mark.parametrize("key", ["plan.lease_s", "replication.lease_s"])
@@ -319,17 +321,17 @@ def test_a_user_without_a_home_is_one_error(
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "message"),
     [(None, "environment variable PRIVACY_TEST_KEY is not set"), ("hunter2", "at least 32 are")],
     ids=["unset", "short"],
 )
 def test_a_key_that_protects_nothing_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: str | None, said: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: str | None, message: str
 ) -> None:
     if key is not None:
         monkeypatch.setenv("PRIVACY_TEST_KEY", key)
     privacy = load(tmp_path, "privacy: {key: 'env:PRIVACY_TEST_KEY'}").privacy
-    with pytest.raises(ConfigError, match=said) as raised:
+    with pytest.raises(ConfigError, match=message) as raised:
         privacy.pseudonyms()
     assert "hunter2" not in str(raised.value)
 

@@ -47,19 +47,19 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("properties", "said"), REFUSED)
-def test_what_no_client_takes_is_refused_at_load(properties: dict[str, str], said: str) -> None:
+@pytest.mark.parametrize(("properties", "message"), REFUSED)
+def test_what_no_client_takes_is_refused_at_load(properties: dict[str, str], message: str) -> None:
     pairs = [f"kafka.properties.{key}={value}" for key, value in properties.items()]
     with pytest.raises(ConfigError) as raised:
         config.load(overrides=pairs)
     assert "--set: kafka: " in str(raised.value)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert "; " not in str(raised.value)
 
 
-@pytest.mark.parametrize(("properties", "said"), REFUSED)
+@pytest.mark.parametrize(("properties", "message"), REFUSED)
 def test_what_a_reference_hid_is_refused_where_it_is_looked_up(
-    monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], said: str
+    monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], message: str
 ) -> None:
     for number, value in enumerate(properties.values()):
         monkeypatch.setenv(f"QF_{number}", value)
@@ -67,7 +67,7 @@ def test_what_a_reference_hid_is_refused_where_it_is_looked_up(
     conf = config.KafkaSection(properties={"bootstrap.servers": "b:1"} | hidden)
     with pytest.raises(ConfigError) as raised:
         admin.options(conf.properties)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def test_parts_of_a_whole_are_taken(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{FETCH: 0.1}", "FETCH is no API that may be sampled (those that may: PRODUCE, "),
         ("{INIT_PRODUCER_ID: 0.1}", "rules need each line of all others"),
@@ -32,12 +32,18 @@ def test_parts_of_a_whole_are_taken(text: str) -> None:
         ("{PRODUCE: 0.0001}", "must be 1, 1/2"),
     ],
 )
-def test_what_may_not_be_is_told_with_what_may(text: str, said: str) -> None:
+def test_what_may_not_be_is_told_with_what_may(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=r"ingest\.sampling") as caught:
         config.load(overrides=[f"ingest.sampling={text}"])
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_no_api_whose_body_or_session_tells_something_is_sampled() -> None:
-    told = {*BODY_APIS, *RAFT_APIS, "FETCH", "PUSH_TELEMETRY", "GET_TELEMETRY_SUBSCRIPTIONS"}
-    assert not told & set(SAMPLED_APIS)
+    required_apis = {
+        *BODY_APIS,
+        *RAFT_APIS,
+        "FETCH",
+        "PUSH_TELEMETRY",
+        "GET_TELEMETRY_SUBSCRIPTIONS",
+    }
+    assert not required_apis & set(SAMPLED_APIS)

@@ -52,7 +52,7 @@ def test_a_reference_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("properties", "said"),
+    ("properties", "message"),
     [
         pytest.param({"sasl.password": "env:QF_NONE"}, "QF_NONE is not set", id="unset variable"),
         pytest.param(
@@ -83,10 +83,10 @@ def test_a_reference_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_login_that_cannot_be_right_is_one_error(
-    monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], said: str
+    monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], message: str
 ) -> None:
     monkeypatch.setenv("QF_PW", "hunter2")
-    with pytest.raises(ConfigError, match=said) as raised:
+    with pytest.raises(ConfigError, match=message) as raised:
         secrets.resolve(properties)
     assert "hunter2" not in str(raised.value)
 

@@ -18,7 +18,7 @@ from quotaflow.pipelines.streaming import sinks, sources
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ..spark.recorded import RECORDS, SHIPPED
+from ..spark.recorded import RECORD_TIME, RECORDS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +36,7 @@ _SQL = (
 
 def always(_: int) -> datetime:
     """When every record was written, where a test does not care."""
-    return SHIPPED
+    return RECORD_TIME
 
 
 def golden_lines() -> list[bytes]:

@@ -36,7 +36,7 @@ def result(table: Table, bucket_s: int, concerns: Callable[[], Column] | None = 
         bucket_s=bucket_s,
         lookback_s=0,
         prepare=lambda facts: facts,
-        compute=lambda known: known.facts,
+        compute=lambda inputs: inputs.facts,
         is_relevant=concerns,
     )
 
@@ -70,18 +70,18 @@ def test_a_fact_touches_the_bucket_it_is_in_of_each_result_it_concerns(spark: Sp
     frame = spark.createDataFrame(pa.Table.from_pylist(facts, schema=REQUESTS.arrow))
     rows = by_result(arrivals(RESULTS, frame, LATENESS_S))
 
-    def told(name: str) -> list[tuple[Any, ...]]:
+    def arrivals_of(name: str) -> list[tuple[Any, ...]]:
         at_s = lambda time: time and (time.astimezone(UTC) - NOON).total_seconds()  # noqa: E731
-        found = [
+        arrived = [
             (at_s(row["bucket"]), row["rows"], row["is_late"], at_s(row["latest"]))
             for row in rows[name]
         ]
-        return sorted(found, key=str)
+        return sorted(arrived, key=str)
 
-    assert told("traffic") == [(0.0, 2, False, 59.9), (None, 1, True, 2.0)]
+    assert arrivals_of("traffic") == [(0.0, 2, False, 59.9), (None, 1, True, 2.0)]
     # Buckets are cut from 1970 on: noon of that day is 5 s into one of 11 s.
     start_s = -(NOON.timestamp() % 11)
-    assert told("quota_usage") == sorted(
+    assert arrivals_of("quota_usage") == sorted(
         [
             (start_s, 3, False, 1.0),
             (start_s + 11 * ((59.9 - start_s) // 11), 1, False, 59.9),
@@ -92,8 +92,8 @@ def test_a_fact_touches_the_bucket_it_is_in_of_each_result_it_concerns(spark: Sp
 
 
 def test_facts_that_no_record_told_are_never_late(spark: SparkSession) -> None:
-    held = spark.createDataFrame([("c", NOON)], "cluster_id STRING, event_time TIMESTAMP")
-    (row,) = by_result(arrivals(RESULTS[1:], held, LATENESS_S))["quota_usage"]
+    frame = spark.createDataFrame([("c", NOON)], "cluster_id STRING, event_time TIMESTAMP")
+    (row,) = by_result(arrivals(RESULTS[1:], frame, LATENESS_S))["quota_usage"]
     assert (row["is_late"], row["rows"]) == (False, 1)
 
 

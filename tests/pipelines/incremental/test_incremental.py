@@ -77,16 +77,16 @@ def sums() -> Result:
     )
 
 
-def _sums(known: RuleInputs) -> DataFrame:
+def _sums(inputs: RuleInputs) -> DataFrame:
     second = F.unix_seconds("event_time").alias("second")
     over = Window.partitionBy(F.lit(1)).orderBy("second").rangeBetween(-30, 0)
     time = F.timestamp_seconds("second")
-    seconds = known.facts.groupBy(second).agg(F.sum("producer_id").alias("ids"))
+    seconds = inputs.facts.groupBy(second).agg(F.sum("producer_id").alias("ids"))
     columns = {"event_time": time, "event_date": F.to_date(time), "total": F.sum("ids").over(over)}
     return seconds.withColumns(columns).select(SUMS.column_names)
 
 
-def keeper(result: Result) -> ResultMaintainer:
+def maintainer(result: Result) -> ResultMaintainer:
     return ResultMaintainer((result,), CONF)
 
 
@@ -117,12 +117,12 @@ class Run:
 
     spark: SparkSession
     warehouse: Warehouse
-    keeper: ResultMaintainer
+    maintainer: ResultMaintainer
     query_id: str = "first"
 
     @property
     def result(self) -> Result:
-        return self.keeper.results[0]
+        return self.maintainer.results[0]
 
     def arrive(self, facts: list[Fact]) -> DataFrame:
         frame = as_frame(self.spark, self.result, facts)
@@ -130,7 +130,7 @@ class Run:
         return frame
 
     def keep(self, facts: DataFrame, batch: Batch) -> None:
-        self.keeper.write(self.keeper.arrivals(facts), batch)
+        self.maintainer.write(self.maintainer.arrivals(facts), batch)
 
     def batch(self, number: int, kind: type[Batch] = Batch) -> Batch:
         return kind(self.warehouse, "job", self.query_id, number)
@@ -149,7 +149,7 @@ def run(spark: SparkSession, tmp_path: Path) -> Callable[[Result], Run]:
     def make(result: Result) -> Run:
         warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
         warehouse.ensure(spark, [result.facts, PIPELINE_PROGRESS, result.table])
-        return Run(spark, warehouse, keeper(result))
+        return Run(spark, warehouse, maintainer(result))
 
     return make
 
@@ -298,10 +298,10 @@ def test_a_rebuild_takes_late_facts_in_and_a_lost_checkpoint_changes_nothing(
     assert under.table() == streamed
     rebuild, expected = replace(under, query_id="rebuild"), whole(spark, under.result, facts)
     days = [*sliced(at(-120), None, at(86_400), timedelta(days=1)), EVER]
-    for number, span in enumerate(days):
-        written = under.keeper.rebuild(rebuild.batch(number), spark, span).total()
+    for number, time_range in enumerate(days):
+        written = under.maintainer.rebuild(rebuild.batch(number), spark, time_range).total()
         # Up to the newest row, a slice after the other and all at once are the same.
-        if span.end is None:
+        if time_range.end is None:
             assert under.table() == expected
     assert (written, len(days)) == (len(expected), 3)
     assert expected != streamed
@@ -314,9 +314,9 @@ def test_a_batch_of_nothing_relevant_or_of_late_facts_leaves_the_result_alone(
     under = run(sums())
     dice = random.Random(3)
     error = [fact | {"error_code": 51} for fact in made_up(dice, 5)]
-    asked = {"api": "INIT_PRODUCER_ID", "error_code": 0, "producer_id": 7}
+    request = {"api": "INIT_PRODUCER_ID", "error_code": 0, "producer_id": 7}
     late = [
-        fact | asked | {"record_time": fact["event_time"] + 2 * LATENESS_S * SECOND}
+        fact | request | {"record_time": fact["event_time"] + 2 * LATENESS_S * SECOND}
         for fact in made_up(dice, 5)
     ]
     under.keep(under.arrive(error), under.batch(0))
@@ -329,9 +329,9 @@ def test_a_batch_of_nothing_relevant_or_of_late_facts_leaves_the_result_alone(
 def compiling(spark: SparkSession) -> Iterator[None]:
     """Spark as it is for jobs: tests do without Java of stages."""
     compiled = {"wholeStage": "true", "factoryMode": "CODEGEN_ONLY"}
-    wanted = {f"spark.sql.codegen.{key}": value for key, value in compiled.items()}
-    before = {key: spark.conf.get(key) for key in wanted}
-    for key, value in wanted.items():
+    settings = {f"spark.sql.codegen.{key}": value for key, value in compiled.items()}
+    before = {key: spark.conf.get(key) for key in settings}
+    for key, value in settings.items():
         spark.conf.set(key, value)
     try:
         yield
@@ -345,22 +345,22 @@ def test_the_times_of_a_batch_are_no_part_of_the_java_of_its_stages(spark: Spark
     seconds = spark.range(int(at(0).timestamp()), int(at(60).timestamp()))
     facts = seconds.selectExpr("timestamp_seconds(id) AS event_time", "id % 7 AS size")
 
-    def of(where: str) -> DataFrame:
+    def rows_where(where: str) -> DataFrame:
         return facts.where(where).selectExpr("size + 1 AS more", "event_time")
 
     def java(where: str) -> set[str]:
         with compiling(spark):
-            told = of(where)._jdf.queryExecution().debug().codegenToSeq()  # type: ignore[attr-defined]
-            return {told.apply(stage)._2() for stage in range(told.size())}
+            stages = rows_where(where)._jdf.queryExecution().debug().codegenToSeq()  # type: ignore[attr-defined]
+            return {stages.apply(stage)._2() for stage in range(stages.size())}
 
     batches = [
         [TimeRange(at(0), at(10)), TimeRange(at(30), at(40))],
         [TimeRange(at(20), at(30)), TimeRange(at(50))],
     ]
-    one, other = (within_any(spans, "event_time") for spans in batches)
+    one, other = (within_any(time_ranges, "event_time") for time_ranges in batches)
     assert java(one) == java(other) != set()
     assert java(batches[0][0].condition("event_time")) != java(
         batches[1][0].condition("event_time")
     )
-    for spans, where in zip(batches, (one, other), strict=True):
-        assert of(where).count() == 20, spans
+    for time_ranges, where in zip(batches, (one, other), strict=True):
+        assert rows_where(where).count() == 20, time_ranges

@@ -42,19 +42,21 @@ def result_table(name: str) -> Table:
 
 
 def result(name: str, broken: list[bool] | None = None, *, reaches_back: bool = False) -> Result:
-    def compute(known: RuleInputs) -> DataFrame:
+    def compute(inputs: RuleInputs) -> DataFrame:
         if broken and broken[0]:
-            return known.facts.select(F.raise_error(F.lit("no such rule")).alias("event_time"))
+            return inputs.facts.select(F.raise_error(F.lit("no such rule")).alias("event_time"))
         minute = F.date_trunc("minute", "event_time")
-        counts = known.facts.groupBy(minute.alias("minute")).agg(F.count("*").alias("requests"))
-        seen = known.lookups["configs"]
+        counts = inputs.facts.groupBy(minute.alias("minute")).agg(F.count("*").alias("requests"))
+        seen = inputs.lookups["configs"]
         if reaches_back:
             seen = with_since(seen).withColumn("event_time", F.col("since"))
         configs = seen.select("event_time", "config_value")
-        told = counts.join(configs, F.col("event_time") <= F.col("minute"), "left")
+        joined = counts.join(configs, F.col("event_time") <= F.col("minute"), "left")
         newest = F.max_by("config_value", "event_time").alias("config")
         rows = (
-            told.groupBy("minute", "requests").agg(newest).withColumn("event_time", F.col("minute"))
+            joined.groupBy("minute", "requests")
+            .agg(newest)
+            .withColumn("event_time", F.col("minute"))
         )
         return rows.withColumn("event_date", F.to_date("minute"))
 
@@ -93,13 +95,13 @@ class Query:
     def again(self, *minutes: int) -> None:
         """A batch of requests that are in the table already."""
         times = [NOON + timedelta(minutes=minute) for minute in minutes]
-        known = self.warehouse.read(self.spark, REQUESTS.name)
-        self._batch(known.where(F.col("event_time").isin(times)))
+        requests = self.warehouse.read(self.spark, REQUESTS.name)
+        self._batch(requests.where(F.col("event_time").isin(times)))
 
     def _batch(self, frame: DataFrame) -> None:
-        keeper = ResultMaintainer(self.results, config.Conf())
+        maintainer = ResultMaintainer(self.results, config.Conf())
         batch = Batch(self.warehouse, "job", "query", self.batches)
-        keeper.write(keeper.arrivals(frame), batch)
+        maintainer.write(maintainer.arrivals(frame), batch)
         self.batches += 1
 
     def refresh(self) -> None:
@@ -111,7 +113,7 @@ class Query:
         minute = (F.unix_seconds("event_time") - int(NOON.timestamp())) / 60
         return [tuple(r) for r in frame.select(minute.cast("int"), "requests", "config").collect()]
 
-    def told(self) -> list[str]:
+    def state_lines(self) -> list[str]:
         return result_state.not_up_to_date(self.warehouse.checkpoint("job"))
 
     def counts(self, outcome: str) -> list[tuple[Any, ...]]:
@@ -129,14 +131,14 @@ def test_a_result_that_fails_is_told_and_made_good_while_the_others_go_on(
     query.requests_at(0, 5)
     assert query.rows("good") == [(0, 1, None), (5, 1, None)]
     assert query.rows("bad") == []
-    (line,) = query.told()
+    (line,) = query.state_lines()
     assert line.startswith("bad is not up to date since 2026-11-21 12:00:00 UTC")
     assert query.counts("failed") == [(0, "bad", 2)]
 
     broken[0] = False
     query.requests_at(9)
     assert query.rows("bad") == query.rows("good") == [(0, 1, None), (5, 1, None), (9, 1, None)]
-    assert query.told() == []
+    assert query.state_lines() == []
 
 
 @pytest.mark.spark
@@ -211,12 +213,12 @@ def test_what_looks_up_a_result_that_failed_is_made_good_with_it(
     )
     query = Query(spark, tmp_path, bad, reader, other)
     query.requests_at(0)
-    assert [line.split(" ")[0] for line in query.told()] == ["bad", "reader"]
-    assert "it looks up bad, which failed" in query.told()[1]
+    assert [line.split(" ")[0] for line in query.state_lines()] == ["bad", "reader"]
+    assert "it looks up bad, which failed" in query.state_lines()[1]
     version = query.warehouse.read(spark, "reader").inputFiles()
     broken[0] = False
     query.requests_at(9)
-    assert query.told() == []
+    assert query.state_lines() == []
     assert not set(version) & set(query.warehouse.read(spark, "reader").inputFiles())
 
 

@@ -64,13 +64,15 @@ def test_what_is_read_from_tables_counts_for_the_cluster_of_its_rows(
         warehouse.write(frame.write.format("delta").mode("append"), "requests")
         runner.run(conf, JOBS, None, lambda _: None)
 
-    def found(table: str) -> set[tuple[str, int | None, str]]:
+    def counted_in(table: str) -> set[tuple[str, int | None, str]]:
         read = warehouse.read(spark, table).select("job", "batch_id", "cluster_id")
-        return {(job, batch_id, of) for job, batch_id, of in read.collect()}
+        return {(job, batch_id, cluster) for job, batch_id, cluster in read.collect()}
 
-    counted = {(job, n, of) for job in JOBS[1:] for n, of in ((0, "c1"), (1, "c2"))}
-    assert found("pipeline_progress") == counted
-    assert found("query_progress") == {*counted, ("client_metrics", None, "c1")}
+    counted = {
+        (job, n, row_cluster) for job in JOBS[1:] for n, row_cluster in ((0, "c1"), (1, "c2"))
+    }
+    assert counted_in("pipeline_progress") == counted
+    assert counted_in("query_progress") == {*counted, ("client_metrics", None, "c1")}
 
 
 def test_a_look_that_finds_nothing_is_of_what_is_known_best(
@@ -78,16 +80,19 @@ def test_a_look_that_finds_nothing_is_of_what_is_known_best(
 ) -> None:
     assert conf.warehouse.folder == warehouse.conf.folder
 
-    def known() -> str | None:
+    def default_cluster() -> str | None:
         return job.default_cluster_id(conf, warehouse, spark)
 
-    assert known() is None
+    assert default_cluster() is None
     counts = [("c2", NOON), ("c3", NOON.replace(hour=13)), ("unknown", datetime.now(UTC))]
-    fill("pipeline_progress", [{"cluster_id": of, "event_time": time} for of, time in counts])
-    assert known() == "c3"
+    fill(
+        "pipeline_progress",
+        [{"cluster_id": cluster, "event_time": time} for cluster, time in counts],
+    )
+    assert default_cluster() == "c3"
     read_topic(conf, "ingest_request_log", "c1")
-    assert known() == "c1"
+    assert default_cluster() == "c1"
     read_topic(conf, "ingest_receiver", "c2")
-    assert known() == "c3"
+    assert default_cluster() == "c3"
     conf = config.load(overrides=["kafka.cluster_id=c4"])
-    assert known() == "c4"
+    assert default_cluster() == "c4"

@@ -30,8 +30,8 @@ def begin(checkpoint: Path, offsets: dict[int, int]) -> None:
     """What the Kafka source keeps of where it began."""
     file = checkpoint / "sources" / "0" / "0"
     file.parent.mkdir(parents=True)
-    told = {TOPIC: {str(partition): offset for partition, offset in offsets.items()}}
-    file.write_text(f"\0v1\n{json.dumps(told, separators=(',', ':'))}")
+    content = {TOPIC: {str(partition): offset for partition, offset in offsets.items()}}
+    file.write_text(f"\0v1\n{json.dumps(content, separators=(',', ':'))}")
 
 
 def test_a_query_that_never_planned_has_reached_nothing(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_what_spark_tells_in_another_way_is_left_to_spark(tmp_path: Path, text: 
 
 
 @pytest.mark.parametrize(
-    ("log", "told"),
+    ("log", "expected"),
     [
         pytest.param({0: range(10), 1: range(4, 4)}, [], id="all is there"),
         pytest.param({0: range(9, 20), 1: range(5)}, [], id="what was read was deleted"),
@@ -95,10 +95,12 @@ def test_what_spark_tells_in_another_way_is_left_to_spark(tmp_path: Path, text: 
     ],
 )
 def test_what_is_missing_is_named_by_partition(
-    warehouse: Warehouse, log: dict[int, range], told: list[str]
+    warehouse: Warehouse, log: dict[int, range], expected: list[str]
 ) -> None:
     plan(warehouse.checkpoint(JOB), 0, {0: 9, 1: 4}, is_committed=True)
-    found = offset_gaps.find_in_job(warehouse, JOB, TOPIC, log)
-    said = str(found.refusal()) if found else ""
-    assert all(words in said for words in [*told, *(["--accept-lost-records"] if told else [])])
-    assert bool(found) == bool(told)
+    gaps = offset_gaps.find_in_job(warehouse, JOB, TOPIC, log)
+    message = str(gaps.refusal()) if gaps else ""
+    assert all(
+        words in message for words in [*expected, *(["--accept-lost-records"] if expected else [])]
+    )
+    assert bool(gaps) == bool(expected)

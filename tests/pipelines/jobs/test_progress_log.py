@@ -18,57 +18,57 @@ from quotaflow.pipelines.streaming import listener
 from quotaflow.pipelines.streaming.listener import BATCH, QueryListener
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ..streaming.test_query_progress import KAFKA, TOLD
+from ..streaming.test_query_progress import KAFKA, PROGRESS
 
 JOB = Job("job", "does", "requests", (), start=cast(Any, None))
 QUERY = cast(Any, SimpleNamespace(id="q1", runId="r1", recentProgress=[]))
-BEFORE = TOLD["batchId"] - 1
+BEFORE = PROGRESS["batchId"] - 1
 
 
 @pytest.fixture
-def said() -> list[str]:
+def messages() -> list[str]:
     return []
 
 
 @pytest.fixture
-def log(said: list[str], tmp_path: Path) -> ProgressLog:
+def log(messages: list[str], tmp_path: Path) -> ProgressLog:
     """A log that follows one start of one job, and has nowhere to write."""
     conf = Conf(warehouse=WarehouseSection(path=str(tmp_path)))
     offsets = Warehouse(conf.warehouse).checkpoint(JOB.name) / "offsets"
     offsets.mkdir(parents=True)
     (offsets / str(BEFORE)).touch()
     setting = JobEnvironment(cast(Any, None), conf, Warehouse(conf.warehouse), "c1")
-    made = ProgressLog(setting, said.append, QueryListener())
+    made = ProgressLog(setting, messages.append, QueryListener())
     made.follow(JOB, QUERY)
     return made
 
 
-def told(rows: int = 819, **others: Any) -> Any:
+def progress(rows: int = 819, **others: Any) -> Any:
     """What Spark tells of a batch."""
     sources = [KAFKA | {"numInputRows": rows}]
-    return SimpleNamespace(json=json.dumps(TOLD | {"sources": sources} | others))
+    return SimpleNamespace(json=json.dumps(PROGRESS | {"sources": sources} | others))
 
 
-def tell(of: QueryListener, rows: int = 819, **others: Any) -> None:
-    of.onQueryProgress(cast(Any, SimpleNamespace(progress=told(rows, **others))))
+def tell(listener: QueryListener, rows: int = 819, **others: Any) -> None:
+    listener.onQueryProgress(cast(Any, SimpleNamespace(progress=progress(rows, **others))))
 
 
-def end(of: QueryListener, run_id: str = "r1") -> None:
-    of.onQueryTerminated(cast(Any, SimpleNamespace(runId=run_id)))
+def end(listener: QueryListener, run_id: str = "r1") -> None:
+    listener.onQueryTerminated(cast(Any, SimpleNamespace(runId=run_id)))
 
 
-def test_batches_are_told_counted_and_kept_once(log: ProgressLog, said: list[str]) -> None:
+def test_batches_are_told_counted_and_kept_once(log: ProgressLog, messages: list[str]) -> None:
     tell(log.listener)
     tell(log.listener, timestamp="2026-11-22T01:45:00.000Z")
     tell(log.listener, rows=1, batchId=5)
     end(log.listener)
     assert log.finish(JOB) == 819 + 819 + 1
-    assert said[0] == "job: batch 4, 819 rows in 2.6 s"
+    assert messages[0] == "job: batch 4, 819 rows in 2.6 s"
     assert list(log.unwritten) == [("q1", 4), ("q1", 5)]
 
 
 def test_batches_without_rows_are_looks_that_found_nothing(
-    log: ProgressLog, said: list[str]
+    log: ProgressLog, messages: list[str]
 ) -> None:
     tell(log.listener, rows=0)
     idle = SimpleNamespace(id="q1", runId="r1", timestamp="2026-11-22T02:00:00.000Z")
@@ -76,15 +76,15 @@ def test_batches_without_rows_are_looks_that_found_nothing(
     log.take()
     (row,) = log.unwritten.values()
     assert (row["input_rows"], row.get("batch_id"), row["event_time"].hour) == (0, None, 2)
-    assert said == []
+    assert messages == []
 
 
-def test_other_queries_of_the_session_are_not_ours(log: ProgressLog, said: list[str]) -> None:
+def test_other_queries_of_the_session_are_not_ours(log: ProgressLog, messages: list[str]) -> None:
     tell(log.listener, runId="of somebody else")
     end(log.listener, "of somebody else")
     end(log.listener)
     assert log.finish(JOB) == 0
-    assert (log.unwritten, said) == ({}, [])
+    assert (log.unwritten, messages) == ({}, [])
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_log, "_FINAL_PROGRESS_TIMEOUT_S", 0.05)
 
 
-class Gone:
+class EndedQuery:
     """A query whose session died."""
 
     id, runId = "q1", "r1"  # noqa: N815  Spark's name
@@ -105,19 +105,19 @@ class Gone:
 
 @pytest.mark.usefixtures("no_time")
 def test_a_query_that_ends_without_a_word_is_not_waited_for_for_ever(
-    log: ProgressLog, said: list[str]
+    log: ProgressLog, messages: list[str]
 ) -> None:
-    log.follow(JOB, cast(Any, Gone()))
+    log.follow(JOB, cast(Any, EndedQuery()))
     assert log.finish(JOB) == 0
     assert log.finish(JOB) == 0
-    assert said == ["job: its last batches were not told, and not counted"]
+    assert messages == ["job: its last batches were not told, and not counted"]
 
 
 @pytest.mark.usefixtures("no_time")
 def test_what_comes_too_late_the_query_is_asked_for_and_it_counts_once(
-    log: ProgressLog, said: list[str]
+    log: ProgressLog, messages: list[str]
 ) -> None:
-    recent = [told(batchId=4), told(rows=1, batchId=5)]
+    recent = [progress(batchId=4), progress(rows=1, batchId=5)]
     log.follow(JOB, cast(Any, SimpleNamespace(id="q1", runId="r1", recentProgress=recent)))
     tell(log.listener)
     assert log.finish(JOB) == 819 + 1
@@ -126,7 +126,7 @@ def test_what_comes_too_late_the_query_is_asked_for_and_it_counts_once(
     log.take()
     assert log.finish(JOB) == 819 + 1
     assert list(log.unwritten) == [("q1", 4), ("q1", 5)]
-    assert said == ["job: batch 4, 819 rows in 2.6 s", "job: batch 5, 1 rows in 2.6 s"]
+    assert messages == ["job: batch 4, 819 rows in 2.6 s", "job: batch 5, 1 rows in 2.6 s"]
 
 
 @pytest.mark.spark
@@ -150,13 +150,13 @@ def test_a_real_query_tells_itself_what_no_listener_heard(
 
 @pytest.mark.usefixtures("no_time")
 def test_batches_that_nobody_knows_any_more_are_told_to_be_missing(
-    log: ProgressLog, said: list[str]
+    log: ProgressLog, messages: list[str]
 ) -> None:
-    recent = [told(rows=1, batchId=9), told(rows=1, batchId=10)]
+    recent = [progress(rows=1, batchId=9), progress(rows=1, batchId=10)]
     log.follow(JOB, cast(Any, SimpleNamespace(id="q1", runId="r1", recentProgress=recent)))
     tell(log.listener, batchId=6)
     assert log.finish(JOB) == 819 + 2
-    missing = [line for line in said if "not told" in line]
+    missing = [line for line in messages if "not told" in line]
     assert missing == ["job: 2 batches were not told, and not counted"] * 2
 
 
@@ -174,7 +174,7 @@ def test_a_job_that_found_nothing_has_looked(log: ProgressLog) -> None:
 
 
 def test_what_cannot_be_written_waits_with_a_bound_and_jobs_go_on(
-    log: ProgressLog, said: list[str], monkeypatch: pytest.MonkeyPatch
+    log: ProgressLog, messages: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: object) -> None:
         raise OSError("no space left on device")
@@ -185,7 +185,9 @@ def test_what_cannot_be_written_waits_with_a_bound_and_jobs_go_on(
         tell(log.listener, batchId=batch_id)
     log.take()
     log.write()
-    assert said[-1] == "query_progress lacks 3 rows, 1 of them for good: no space left on device"
+    assert (
+        messages[-1] == "query_progress lacks 3 rows, 1 of them for good: no space left on device"
+    )
     assert list(log.unwritten) == [("q1", 5), ("q1", 6)]
 
 
@@ -197,5 +199,5 @@ def test_news_that_find_no_room_are_counted_and_hold_nobody_up(
     for _ in range(5):
         tell(full)
     assert full.lost == 3
-    assert [news.kind for news in (full.take(), full.take()) if news] == [BATCH, BATCH]
+    assert [event.kind for event in (full.take(), full.take()) if event] == [BATCH, BATCH]
     assert full.take() is None

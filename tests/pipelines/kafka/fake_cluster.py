@@ -34,12 +34,12 @@ class MadeCluster:
     unreachable: set[int] = field(default_factory=set)
     made: int = 1
     page: int = 2_000
-    asked: list[tuple[str, int | None]] = field(default_factory=list)
+    sent: list[tuple[str, int | None]] = field(default_factory=list)
 
     def __call__(self, request: Any, broker_id: int | None) -> Any:
         """The response to one request."""
         api = type(request).__name__.removesuffix("Request")
-        self.asked.append((api, broker_id))
+        self.sent.append((api, broker_id))
         if broker_id in self.unreachable:
             raise kafka_errors.KafkaConnectionError("gone")
         if self.refused.get((api, "version")):
@@ -47,37 +47,39 @@ class MadeCluster:
         answer: Any = getattr(self, f"_{api}")
         return answer(request, broker_id)
 
-    def code(self, api: str, of: Any) -> int:
-        return self.refused.get((api, of), 0)
+    def code(self, api: str, subject: Any) -> int:
+        return self.refused.get((api, subject), 0)
 
     def _DescribeCluster(self, *_: Any) -> Any:  # noqa: N802  named for the API
-        of = admin.DescribeClusterResponse.DescribeClusterBroker
+        broker_type = admin.DescribeClusterResponse.DescribeClusterBroker
         brokers = [
-            of(broker_id=i, host="h", port=9_090 + i, rack=None, is_fenced=i in self.fenced)
+            broker_type(
+                broker_id=i, host="h", port=9_090 + i, rack=None, is_fenced=i in self.fenced
+            )
             for i in (1, 2, 3)
         ]
         return admin.DescribeClusterResponse(version=2, error_code=0, brokers=brokers)
 
     def _DescribeQuorum(self, *_: Any) -> Any:  # noqa: N802
-        of = admin.DescribeQuorumResponse
-        partition = of.TopicData.PartitionData(error_code=0, leader_id=2)
-        return of(
+        response_type = admin.DescribeQuorumResponse
+        partition = response_type.TopicData.PartitionData(error_code=0, leader_id=2)
+        return response_type(
             error_code=self.code("DescribeQuorum", None),
-            topics=[of.TopicData(partitions=[partition])],
+            topics=[response_type.TopicData(partitions=[partition])],
         )
 
     def _DescribeTopicPartitions(self, request: Any, _: Any) -> Any:  # noqa: N802
-        of = admin.DescribeTopicPartitionsResponse
-        kind = of.DescribeTopicPartitionsResponseTopic
+        response_type = admin.DescribeTopicPartitionsResponse
+        kind = response_type.DescribeTopicPartitionsResponseTopic
         cursor = request.cursor and (request.cursor.topic_name, request.cursor.partition_index)
         rows = self._partitions([topic.name for topic in request.topics], cursor)
         topics: list[Any] = []
         size = 0
         for name, index in rows:
             if size == min(self.page, request.response_partition_limit):
-                return of(
+                return response_type(
                     topics=topics,
-                    next_cursor=of.Cursor(topic_name=name, partition_index=index),
+                    next_cursor=response_type.Cursor(topic_name=name, partition_index=index),
                 )
             if not topics or topics[-1].name != name:
                 topics.append(self._topic(kind, "DescribeTopicPartitions", name))
@@ -86,7 +88,7 @@ class MadeCluster:
                     self._partition(kind.DescribeTopicPartitionsResponsePartition, name, index)
                 )
                 size += 1
-        return of(topics=topics, next_cursor=None)
+        return response_type(topics=topics, next_cursor=None)
 
     def _Metadata(self, request: MetadataRequest, _: Any) -> Any:  # noqa: N802
         kind = MetadataResponse.MetadataResponseTopic
@@ -99,7 +101,11 @@ class MadeCluster:
     def _partitions(
         self, named: list[str], cursor: tuple[str, int] | None
     ) -> Iterator[tuple[str, int]]:
-        hidden = {of for (api, of), code in self.refused.items() if code and isinstance(of, str)}
+        hidden = {
+            subject
+            for (api, subject), code in self.refused.items()
+            if code and isinstance(subject, str)
+        }
         for name in sorted(named or self.topics.keys() - hidden):
             for index in range(self.topics.get(name, 1)):
                 if cursor is None or (name, index) >= cursor:
@@ -125,33 +131,35 @@ class MadeCluster:
         )
 
     def _ListConfigResources(self, *_: Any) -> Any:  # noqa: N802
-        of = admin.ListConfigResourcesResponse
+        response_type = admin.ListConfigResourcesResponse
         names = [name for kind, name in self.configs if kind == CLIENT_METRICS]
-        return of(
+        return response_type(
             error_code=self.code("ListConfigResources", None),
-            config_resources=[of.ConfigResource(resource_name=name) for name in names],
+            config_resources=[response_type.ConfigResource(resource_name=name) for name in names],
         )
 
     def _DescribeConfigs(self, request: Any, _: Any) -> Any:  # noqa: N802
-        of = admin.DescribeConfigsResponse.DescribeConfigsResult
+        result_type = admin.DescribeConfigsResponse.DescribeConfigsResult
         results = []
         for kind, name, _keys in map(tuple, request.resources):
             code = self.code("DescribeConfigs", name)
             configs = [
-                of.DescribeConfigsResourceResult(
+                result_type.DescribeConfigsResourceResult(
                     name=key, value=value, config_source=source, is_sensitive="password" in key
                 )
                 for key, value, source in self.configs.get((kind, name), [])
                 if not code
             ]
             results.append(
-                of(error_code=code, resource_type=kind, resource_name=name, configs=configs)
+                result_type(
+                    error_code=code, resource_type=kind, resource_name=name, configs=configs
+                )
             )
         return admin.DescribeConfigsResponse(results=results)
 
     def _DescribeClientQuotas(self, *_: Any) -> Any:  # noqa: N802
-        of = admin.DescribeClientQuotasResponse
-        entry = of.EntryData
+        response_type = admin.DescribeClientQuotasResponse
+        entry = response_type.EntryData
         entries = [
             entry(
                 entity=[entry.EntityData(entity_type=t, entity_name=n) for t, n in entity.items()],
@@ -160,17 +168,19 @@ class MadeCluster:
             for entity, values in self.quotas
         ]
         code = self.code("DescribeClientQuotas", None)
-        return of(error_code=code, entries=None if code else entries)
+        return response_type(error_code=code, entries=None if code else entries)
 
     def _AlterClientQuotas(self, request: Any, _: Any) -> Any:  # noqa: N802
-        of = admin.AlterClientQuotasResponse
+        response_type = admin.AlterClientQuotasResponse
         assert request.validate_only
         code = self.code("AlterClientQuotas", request.entries[0].ops[0].key)
-        return of(entries=[of.EntryData(error_code=code, error_message="Invalid", entity=[])])
+        return response_type(
+            entries=[response_type.EntryData(error_code=code, error_message="Invalid", entity=[])]
+        )
 
     def _DescribeLogDirs(self, _: Any, broker_id: int) -> Any:  # noqa: N802
-        of = admin.DescribeLogDirsResponse
-        result = of.DescribeLogDirsResult
+        response_type = admin.DescribeLogDirsResponse
+        result = response_type.DescribeLogDirsResult
         kind = result.DescribeLogDirsTopic
         code = self.code("DescribeLogDirs", "/broken")
         topics = [
@@ -188,34 +198,38 @@ class MadeCluster:
         dirs = [result(error_code=0, log_dir="/data", topics=topics)]
         if code:
             dirs.append(result(error_code=code, log_dir="/broken", topics=[]))
-        return of(error_code=self.code("DescribeLogDirs", broker_id), results=dirs)
+        return response_type(error_code=self.code("DescribeLogDirs", broker_id), results=dirs)
 
     def _DescribeProducers(self, request: Any, _: int) -> Any:  # noqa: N802
-        of = admin.DescribeProducersResponse.TopicResponse
+        topic_type = admin.DescribeProducersResponse.TopicResponse
         topics = []
         for topic in request.topics:
             partitions = []
             for index in topic.partition_indexes:
                 at = (topic.name, index)
                 states = [
-                    of.PartitionResponse.ProducerState(**state)
+                    topic_type.PartitionResponse.ProducerState(**state)
                     for state in self.producers.get(at, [])
                 ]
                 code = self.code("DescribeProducers", at)
                 partitions.append(
-                    of.PartitionResponse(
+                    topic_type.PartitionResponse(
                         partition_index=index,
                         error_code=code,
                         active_producers=[] if code else states,
                     )
                 )
-            topics.append(of(name=topic.name, partitions=partitions))
+            topics.append(topic_type(name=topic.name, partitions=partitions))
         return admin.DescribeProducersResponse(topics=topics)
 
     def _ListTransactions(self, _: Any, broker_id: int) -> Any:  # noqa: N802
-        of = admin.ListTransactionsResponse
+        response_type = admin.ListTransactionsResponse
         states = [
-            of.TransactionState(transactional_id=i, producer_id=p, transaction_state="Ongoing")
+            response_type.TransactionState(
+                transactional_id=i, producer_id=p, transaction_state="Ongoing"
+            )
             for i, p in self.transactions.get(broker_id, [])
         ]
-        return of(error_code=self.code("ListTransactions", broker_id), transaction_states=states)
+        return response_type(
+            error_code=self.code("ListTransactions", broker_id), transaction_states=states
+        )

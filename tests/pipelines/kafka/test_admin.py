@@ -13,7 +13,7 @@ PEM = {f"ssl.{store}.type": "PEM" for store in ("truststore", "keystore")}
 
 
 @pytest.mark.parametrize(
-    ("properties", "told"),
+    ("properties", "message"),
     [
         (
             {"ssl.truststore.location": "{folder}/none.pem"},
@@ -33,10 +33,10 @@ PEM = {f"ssl.{store}.type": "PEM" for store in ("truststore", "keystore")}
     ids=["missing", "no PEM", "inline and no PEM", "a keystore that is no PEM", "an inline key"],
 )
 def test_a_certificate_that_cannot_be_read_is_one_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], message: str
 ) -> None:
     monkeypatch.setenv("QF_KEY", "k")
     (tmp_path / "broken.pem").write_text("not a certificate")
     given = {name: value.format(folder=tmp_path) for name, value in properties.items()}
-    with pytest.raises(ConfigError, match=re.escape(told.format(folder=tmp_path))):
+    with pytest.raises(ConfigError, match=re.escape(message.format(folder=tmp_path))):
         admin.options(SSL | PEM | given)

@@ -65,13 +65,15 @@ def test_one_refused_of_many_is_told_beside_the_others() -> None:
     assert {a.subject: a.reason for a in answers if a.reason} == {
         "t7": "TOPIC_AUTHORIZATION_FAILED"
     }
-    assert made.asked == [("DescribeConfigs", None)] * 3
+    assert made.sent == [("DescribeConfigs", None)] * 3
 
 
 def test_a_partition_that_moved_costs_only_itself() -> None:
-    asked = [("a", 0), ("b", 0), ("a", 1)]
+    partitions = [("a", 0), ("b", 0), ("a", 1)]
     made = MadeCluster(refused={("DescribeProducers", ("a", 1)): NOT_LEADER})
-    answers = {answer.subject: answer.reason for answer in ClusterState(made).producers(1, asked)}
+    answers = {
+        answer.subject: answer.reason for answer in ClusterState(made).producers(1, partitions)
+    }
     assert answers == {("a", 0): None, ("b", 0): None, ("a", 1): "NOT_LEADER_FOR_PARTITION"}
 
 
@@ -80,11 +82,11 @@ def test_a_broker_that_is_silent_once_is_not_asked_again() -> None:
     state = ClusterState(made)
     with pytest.raises(UnansweredError, match=r"^KafkaConnectionError$"):
         state.transactions(2)
-    asked = [("t", index) for index in range(1_200)]
-    assert {answer.reason for answer in state.producers(2, asked)} == {"KafkaConnectionError"}
-    assert [answer.subject for answer in state.producers(2, asked)] == asked
+    partitions = [("t", index) for index in range(1_200)]
+    assert {answer.reason for answer in state.producers(2, partitions)} == {"KafkaConnectionError"}
+    assert [answer.subject for answer in state.producers(2, partitions)] == partitions
     assert state.transactions(1) == []
-    assert made.asked == [("ListTransactions", 2), ("ListTransactions", 1)]
+    assert made.sent == [("ListTransactions", 2), ("ListTransactions", 1)]
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,15 @@ def write(folder: Path, *partitions: Any, **others: Any) -> Path:
 
 def test_partitions_come_in_their_order(tmp_path: Path) -> None:
     other = {"topic": "orders", "partition": 3, "replicas": [7]}
-    found = reassignment_file.read(write(tmp_path, BULK, other))
-    assert [(one.topic, one.partition, one.replicas) for one in found] == [
+    partitions = reassignment_file.read(write(tmp_path, BULK, other))
+    assert [(one.topic, one.partition, one.replicas) for one in partitions] == [
         ("bulk", 0, [2, 1]),
         ("orders", 3, [7]),
     ]
 
 
 @pytest.mark.parametrize(
-    ("partitions", "others", "said"),
+    ("partitions", "others", "message"),
     [
         pytest.param([], {}, "partitions: list should have at least 1 item", id="nothing in it"),
         pytest.param([BULK], {"version": 2}, "version: input should be 1", id="another version"),
@@ -49,29 +49,29 @@ def test_partitions_come_in_their_order(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said_once(
-    tmp_path: Path, partitions: list[Any], others: dict[str, Any], said: str
+    tmp_path: Path, partitions: list[Any], others: dict[str, Any], message: str
 ) -> None:
     file = write(tmp_path, *partitions, **others)
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as raised:
         reassignment_file.read(file)
-    assert said in str(told.value)
-    assert len(str(told.value).splitlines()) == 1
+    assert message in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00"])
 def test_what_is_no_json_is_said(tmp_path: Path, text: str) -> None:
     file = tmp_path / "move.json"
     file.write_text(text)
-    with pytest.raises(ConfigError, match="is no reassignment: in") as told:
+    with pytest.raises(ConfigError, match="is no reassignment: in") as raised:
         reassignment_file.read(file)
-    assert "it: " not in str(told.value)
+    assert "it: " not in str(raised.value)
 
 
 def test_a_text_says_where_it_is_no_json(tmp_path: Path) -> None:
     file = tmp_path / "README.md"
     file.write_text("# Title")
-    said = r"README\.md is no reassignment: invalid JSON: expected value at line 1 column 1$"
-    with pytest.raises(ConfigError, match=said):
+    message = r"README\.md is no reassignment: invalid JSON: expected value at line 1 column 1$"
+    with pytest.raises(ConfigError, match=message):
         reassignment_file.read(file)
 
 

@@ -9,7 +9,7 @@ QUIET = "(quotaflow init prints its ACLs)"
 
 
 @pytest.mark.parametrize(
-    ("role", "said", "needs"),
+    ("role", "refusal", "needs"),
     [
         pytest.param(
             "apply",
@@ -46,17 +46,17 @@ QUIET = "(quotaflow init prints its ACLs)"
         ),
     ],
 )
-def test_a_refusal_says_what_the_login_needs(role: str, said: str, needs: str) -> None:
-    assert hint(role, said, TOPICS) == f": this login needs {needs} {QUIET}"
+def test_a_refusal_says_what_the_login_needs(role: str, refusal: str, needs: str) -> None:
+    assert hint(role, refusal, TOPICS) == f": this login needs {needs} {QUIET}"
 
 
 @pytest.mark.parametrize(
-    ("role", "said"),
+    ("role", "text"),
     [("run", "REQUEST_TIMED_OUT"), ("apply", "GROUP_AUTHORIZATION_FAILED"), ("run", "")],
     ids=["another error", "a resource the role has nothing to do with", "nothing"],
 )
-def test_other_texts_stay_as_they_are(role: str, said: str) -> None:
-    assert hint(role, said) == ""
+def test_other_texts_stay_as_they_are(role: str, text: str) -> None:
+    assert hint(role, text) == ""
 
 
 def test_without_names_the_keys_of_conf_stand_for_topics() -> None:

@@ -33,26 +33,26 @@ LOG_DIRS = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 def replaced(second: float, kind: int, name: str, **configs: str) -> Row:
     """An ALTER_CONFIGS: what it does not name is deleted."""
-    of = {"resourceType": kind, "resourceName": name}
-    told = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
+    resource = {"resourceType": kind, "resourceName": name}
+    changes = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
     body = {
-        "request": {"resources": [of | {"configs": told}], "validateOnly": False},
-        "response": {"responses": [of | {"errorCode": 0, "errorMessage": None}]},
+        "request": {"resources": [resource | {"configs": changes}], "validateOnly": False},
+        "response": {"responses": [resource | {"errorCode": 0, "errorMessage": None}]},
     }
     return request(second, "ALTER_CONFIGS", body)
 
 
 def limits(second: float, *entries: tuple[Row, Row], **others: Any) -> Row:
     """An ALTER_CLIENT_QUOTAS: parts of entities, and what is set or, with None, removed."""
-    asked, answers = list[Row](), list[Row]()
+    requested, answers = list[Row](), list[Row]()
     for parts, quotas in entries:
-        entity = [{"entityType": of, "entityName": name} for of, name in parts.items()]
+        entity = [{"entityType": part, "entityName": name} for part, name in parts.items()]
         ops = [{"key": k, "value": v or 0.0, "remove": v is None} for k, v in quotas.items()]
-        asked.append({"entity": entity, "ops": ops})
+        requested.append({"entity": entity, "ops": ops})
         # A broker names the parts in an order of its own, and the entities too.
         answers.append({"entity": entity[::-1], "errorCode": others.get("code", 0)})
     body = {
-        "request": {"entries": asked, "validateOnly": others.get("validate", False)},
+        "request": {"entries": requested, "validateOnly": others.get("validate", False)},
         "response": {"entries": answers[::-1]},
     }
     return request(second, "ALTER_CLIENT_QUOTAS", body)
@@ -69,12 +69,12 @@ MADE = {
     },
     "response": {"topics": [{"name": "made", "errorCode": 0}, {"name": "plain", "errorCode": 36}]},
 }
-GONE = {
+DELETED = {
     "request": {"topics": [{"name": "gone"}, {"name": None}]},
     "response": {"responses": [{"name": "gone", "errorCode": 0}, {"name": "kept", "errorCode": 3}]},
 }
 KEYSTORE = "listener.name.internal.ssl.keystore.password"
-ASKED = [
+REQUESTED = [
     alter(1, TOPIC, "orders", (LEADERS, SET, "0:1"), (FOLLOWERS, APPEND, "0:2")),
     alter(2, TOPIC, "orders", (LEADERS, SUBTRACT, "0:1"), ("retention.ms", SET, "1")),
     alter(3, BROKER, "", (LEADER_RATE, SET, "5"), (LOG_DIRS, DELETE, None)),
@@ -83,7 +83,7 @@ ASKED = [
     alter(6, 16, "sub", ("metrics", SET, "*"), ("interval.ms", SET, "[hidden]")),
     replaced(7, TOPIC, "orders", retention_ms="1", leader_replication_throttled_replicas="*"),
     request(8, "CREATE_TOPICS", MADE),
-    request(9, "DELETE_TOPICS", GONE),
+    request(9, "DELETE_TOPICS", DELETED),
     request(10, "INCREMENTAL_ALTER_CONFIGS", '{"omitted_bytes":300000}'),
     request(11, "METADATA", '{"request":{}}'),
     alter(
@@ -157,27 +157,27 @@ NAMES += ("config_value", "error_code")
 
 
 def captured(golden: Path, api: str) -> list[Row]:
-    lines = (golden / "lines" / f"{api.lower()}.jsonl").read_text().splitlines()
-    read = [json.loads(line) for line in lines]
+    text = (golden / "lines" / f"{api.lower()}.jsonl").read_text()
+    read = [json.loads(line) for line in text.splitlines()]
     return [
-        request(100 + n, api, {k: of[k] for k in ("request", "response")})
-        for n, of in enumerate(of for of in read if not of["isForwarded"])
+        request(100 + n, api, {k: line[k] for k in ("request", "response")})
+        for n, line in enumerate(line for line in read if not line["isForwarded"])
     ]
 
 
 @pytest.mark.spark
 def test_what_requests_alter(spark: SparkSession, golden: Path) -> None:
     real = captured(golden, "INCREMENTAL_ALTER_CONFIGS") + captured(golden, "ALTER_CLIENT_QUOTAS")
-    facts = frame(spark, "requests", [row | {"cluster_id": "c"} for row in [*ASKED, *real]])
+    facts = frame(spark, "requests", [row | {"cluster_id": "c"} for row in [*REQUESTED, *real]])
     result = config_alterations.result()
-    found = result.compute(RuleInputs(result.relevant_facts(facts)))
-    assert found.columns == CONFIG_ALTERATIONS.column_names
-    rows = [row.asDict() for row in found.orderBy("source_offset", "position").collect()]
+    altered = result.compute(RuleInputs(result.relevant_facts(facts)))
+    assert altered.columns == CONFIG_ALTERATIONS.column_names
+    rows = [row.asDict() for row in altered.orderBy("source_offset", "position").collect()]
     key = [tuple(row[name] for name in result.table.key) for row in rows]
     assert len(set(key)) == len(key)
-    told = [tuple(row[name] for name in NAMES) for row in rows]
-    assert told[: len(EXPECTED)] == EXPECTED
-    real_ones = set(told[len(EXPECTED) :])
+    actual = [tuple(row[name] for name in NAMES) for row in rows]
+    assert actual[: len(EXPECTED)] == EXPECTED
+    real_ones = set(actual[len(EXPECTED) :])
     assert ("topic", "bulk", None, LEADERS, "SET", "0:1,1:1", 0) in real_ones
     assert ("topic", "bulk", None, LEADERS, "DELETE", None, 0) in real_ones
     assert ("broker", "1", None, LEADER_RATE, "SET", "1500000", 0) in real_ones

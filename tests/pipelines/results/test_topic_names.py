@@ -24,9 +24,9 @@ def request(second: float, api: str, body: str | None) -> dict[str, Any]:
     return row | {"api": api, "body": body}
 
 
-def body(topics: list[tuple[str | None, str | None]] | None, **asked: Any) -> str:
-    told = topics and [{"name": name, "topicId": id_, "errorCode": 0} for name, id_ in topics]
-    return json.dumps({"request": asked, "response": {"topics": told}})
+def body(topics: list[tuple[str | None, str | None]] | None, **request: Any) -> str:
+    answered = topics and [{"name": name, "topicId": id_, "errorCode": 0} for name, id_ in topics]
+    return json.dumps({"request": request, "response": {"topics": answered}})
 
 
 def captured(golden: Path, api: str) -> list[str]:
@@ -35,7 +35,7 @@ def captured(golden: Path, api: str) -> list[str]:
     return [json.dumps(part) for part in parts]
 
 
-TOLD = [
+NAMED = [
     request(1, "METADATA", body([("orders", "id1"), ("clicks", "id2")])),
     request(59, "METADATA", body([("orders", "id1")])),
     request(60, "CREATE_TOPICS", body([("new", "id3")], validateOnly=False)),
@@ -64,7 +64,7 @@ def test_names_that_brokers_told(spark: SparkSession, golden: Path) -> None:
         for api in ("METADATA", "CREATE_TOPICS")
         for text in captured(golden, api)
     ]
-    content = pa.Table.from_pylist([*TOLD, *real], schema=REQUESTS.arrow)
+    content = pa.Table.from_pylist([*NAMED, *real], schema=REQUESTS.arrow)
     named = topic_names.names(
         RuleInputs(topic_names.result().relevant_facts(spark.createDataFrame(content)))
     )
@@ -79,7 +79,7 @@ def test_names_that_brokers_told(spark: SparkSession, golden: Path) -> None:
     }
     assert {row for row in got if row[0] < 2} == EXPECTED
     assert len(rows) == len(got)
-    found = {(row[1], row[2]) for row in got if row[0] == 2}
-    assert ("6VfFl0gvSJWn0M2FhjxChg", "orders") in found
-    assert ("ap-5Jo8fQkugA563kxW05w", "_client_telemetry") in found
-    assert (None, None) not in found
+    names = {(row[1], row[2]) for row in got if row[0] == 2}
+    assert ("6VfFl0gvSJWn0M2FhjxChg", "orders") in names
+    assert ("ap-5Jo8fQkugA563kxW05w", "_client_telemetry") in names
+    assert (None, None) not in names

@@ -21,19 +21,19 @@ def request(second: float, api: str, *partitions: dict[str, Any], **others: Any)
     return row | others
 
 
-def of(topic: str, size: int | None, error_code: int | None = 0) -> dict[str, Any]:
+def moved(topic: str, size: int | None, error_code: int | None = 0) -> dict[str, Any]:
     return {"topic_id": topic, "bytes": size, "error_code": error_code}
 
 
 REQUEST_ROWS = [
-    request(1, "PRODUCE", of("a", 10), of("a", 20), of("b", 40)),
-    request(59, "PRODUCE", of("a", 80)),
-    request(60, "PRODUCE", of("a", 160)),
-    request(61, "PRODUCE", of("a", 1, error_code=3), of("a", 2, error_code=None)),
-    request(2, "FETCH", of("a", 5), of("b", 0), of("c", None), rack_id="az-1"),
-    request(3, "FETCH", of("a", 7)),
-    request(4, "FETCH", of("a", 9_000), replica_id=2),
-    request(5, "METADATA", of("a", 9_000)),
+    request(1, "PRODUCE", moved("a", 10), moved("a", 20), moved("b", 40)),
+    request(59, "PRODUCE", moved("a", 80)),
+    request(60, "PRODUCE", moved("a", 160)),
+    request(61, "PRODUCE", moved("a", 1, error_code=3), moved("a", 2, error_code=None)),
+    request(2, "FETCH", moved("a", 5), moved("b", 0), moved("c", None), rack_id="az-1"),
+    request(3, "FETCH", moved("a", 7)),
+    request(4, "FETCH", moved("a", 9_000), replica_id=2),
+    request(5, "METADATA", moved("a", 9_000)),
     request(6, "FETCH", {"topic": "named", "bytes": 3, "error_code": 0}, client_id=None),
 ]
 EXPECTED = [

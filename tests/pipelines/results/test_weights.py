@@ -26,8 +26,8 @@ def request(second: float, api: str, size: int, **others: Any) -> dict[str, Any]
     row = {"cluster_id": "c", "broker_id": 1, "principal": "User:a", "client_id": "app"}
     row |= {"event_time": time, "record_time": time, "api": api, "client_address": "10.0.0.1"}
     row |= {"local_time_ms": 1.5, "throttle_time_ms": 0.0, "error_code": 0}
-    of = {"topic": "t", "topic_id": "i", "partition": 0, "bytes": size, "error_code": 0}
-    return row | {"partitions": [of] if size else None} | others
+    partition = {"topic": "t", "topic_id": "i", "partition": 0, "bytes": size, "error_code": 0}
+    return row | {"partitions": [partition] if size else None} | others
 
 
 ONCE = [
@@ -55,20 +55,22 @@ def filters(rows: DataFrame) -> list[str]:
 
 @pytest.mark.spark
 def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None:
-    no_topics, no_brokers = (frame(spark, of, []) for of in (TOPICS, BROKERS))
+    no_topics, no_brokers = (frame(spark, table, []) for table in (TOPICS, BROKERS))
     rules: dict[str, Callable[[DataFrame], DataFrame]] = {
-        "traffic": lambda of: traffic.traffic(RuleInputs(traffic.result().relevant_facts(of))),
-        "rack_traffic": lambda of: rack_traffic.between_racks(
-            RuleInputs(rack_traffic.result({}).relevant_facts(of), lookups={"brokers": no_brokers})
+        "traffic": lambda rows: traffic.traffic(RuleInputs(traffic.result().relevant_facts(rows))),
+        "rack_traffic": lambda rows: rack_traffic.between_racks(
+            RuleInputs(
+                rack_traffic.result({}).relevant_facts(rows), lookups={"brokers": no_brokers}
+            )
         ),
-        "producer_id_uses": lambda of: producer_id_uses.uses(
-            RuleInputs(producer_id_uses.result().relevant_facts(of))
+        "producer_id_uses": lambda rows: producer_id_uses.uses(
+            RuleInputs(producer_id_uses.result().relevant_facts(rows))
         ),
-        "quota_usage": lambda of: quota_charges.charges(
-            quota_charges.charged(of), no_topics, no_brokers, 11
+        "quota_usage": lambda rows: quota_charges.charges(
+            quota_charges.charged(rows), no_topics, no_brokers, 11
         ).drop("is_estimated"),
-        "replication": lambda of: replica_fetches.by_second(
-            replication_rates.result().relevant_facts(of)
+        "replication": lambda rows: replica_fetches.by_second(
+            replication_rates.result().relevant_facts(rows)
         ),
     }
     rows = [*ONCE, *(row | {"weight": 3.0} for row in WEIGHED)]
@@ -84,13 +86,13 @@ def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None
 
 @pytest.mark.spark
 def test_a_quota_that_sampled_requests_used_is_estimated(spark: SparkSession) -> None:
-    no_topics, no_brokers = (frame(spark, of, []) for of in (TOPICS, BROKERS))
+    no_topics, no_brokers = (frame(spark, table, []) for table in (TOPICS, BROKERS))
 
     def estimated(weight: float) -> set[tuple[str, bool]]:
         rows = [row | {"weight": weight} for row in WEIGHED[:2]]
         charged = quota_charges.charged(frame(spark, REQUESTS, rows))
-        found = quota_charges.charges(charged, no_topics, no_brokers, 11).collect()
-        return {(r["quota_type"], r["is_estimated"]) for r in found}
+        charges = quota_charges.charges(charged, no_topics, no_brokers, 11).collect()
+        return {(r["quota_type"], r["is_estimated"]) for r in charges}
 
     assert ("producer_byte_rate", False) in estimated(1.0)
     assert ("producer_byte_rate", True) in estimated(2.0)

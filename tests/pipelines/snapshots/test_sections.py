@@ -241,7 +241,7 @@ def test_what_several_tables_need_is_asked_once() -> None:
     asked = ClusterObserver(ClusterState(made), set)
     for table in sections.SNAPSHOT_TABLES:
         asked.observed(table)
-    apis = Counter(api for api, _ in made.asked)
+    apis = Counter(api for api, _ in made.sent)
     assert apis["DescribeCluster"] == apis["DescribeTopicPartitions"] == 1
     assert apis["DescribeProducers"] == apis["ListTransactions"] == apis["DescribeLogDirs"] == 3
 

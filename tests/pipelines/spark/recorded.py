@@ -20,7 +20,7 @@ from quotaflow.pipelines.terminal import output
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SHIPPED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
+RECORD_TIME = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 RECORDS = pa.schema(
     [
@@ -43,7 +43,7 @@ def record(lines: list[bytes], folder: Path) -> None:
             "topic": "logs",
             "partition": 0,
             "offset": offset,
-            "timestamp": SHIPPED,
+            "timestamp": RECORD_TIME,
             "headers": [{"key": "broker_id", "value": b"7"}],
         }
         for offset, line in enumerate(lines)

@@ -77,18 +77,18 @@ def without_quotaflow(folder: Path) -> Path:
     assert spark.origin is not None
     # A plain path: no .pth file in that folder is followed, and quotaflow is such a one.
     (lib / "packages.pth").write_text(f"{Path(spark.origin).parents[1]}\n")
-    found = subprocess.run(
+    output = subprocess.run(
         [python, "-c", "import quotaflow.udfs"], capture_output=True, check=False
     )
-    assert found.returncode != 0
+    assert output.returncode != 0
     return python
 
 
 @contextmanager
 def _running(command: list[str], log: Path, port: int) -> Iterator[None]:
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_NO_DAEMONIZE": "1"}
-    with log.open("w", encoding="utf-8") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said, env=environment)
+    with log.open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
     try:
         _await(process, log, port)
         yield

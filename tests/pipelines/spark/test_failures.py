@@ -10,7 +10,7 @@ CALL = "An error occurred while calling o119.start.\n"
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "line"),
     [
         pytest.param("one\ntwo", "one", id="the first line"),
         pytest.param("", "no message", id="nothing"),
@@ -34,8 +34,8 @@ CALL = "An error occurred while calling o119.start.\n"
         ),
     ],
 )
-def test_a_line_of_what_happened(message: str, told: str) -> None:
-    assert failures.one_line(Exception(message)) == told
+def test_a_line_of_what_happened(message: str, line: str) -> None:
+    assert failures.one_line(Exception(message)) == line
 
 
 @pytest.mark.parametrize(

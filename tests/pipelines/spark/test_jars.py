@@ -63,8 +63,8 @@ def test_the_module_file_and_the_sums_name_the_same_jars(name: str) -> None:
 
 
 def test_no_jar_of_the_spark_set_is_one_pyspark_ships() -> None:
-    shipped = {path.name for path in jars._pyspark_jars().glob("*.jar")}
-    modules = {re.sub(r"-\d[\w.]*\.jar$", "", name) for name in shipped}
+    pyspark_jars = {path.name for path in jars._pyspark_jars().glob("*.jar")}
+    modules = {re.sub(r"-\d[\w.]*\.jar$", "", name) for name in pyspark_jars}
     ours = {re.sub(r"-\d[\w.]*\.jar$", "", path.name) for path in jars.spark_jars()}
     assert ours & modules == set()
 

@@ -27,7 +27,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(1_800)]
 # When it was written, and by which start of a query, may differ.
 COLUMNS = {"pipeline_progress": "* EXCEPT (event_time, query_id, batch_id)"}
 CHOSEN = ("facts", "results")
-FILLED = sorted({table.name for of in CHOSEN for job in GROUPS[of] for table in JOBS[job].fills})
+FILLED = sorted(
+    {table.name for group in CHOSEN for job in GROUPS[group] for table in JOBS[job].fills}
+)
 EMPTY = {"fetch_faults", "reassignment_changes", "replication_rates"}
 """No recorded line tells of these."""
 ALERT = {"name": "slow", "metric": "org.apache.kafka.*.request.latency.max", "above": 0}
@@ -37,7 +39,11 @@ CONF = {
     "results": {"max_lateness_s": 86_400},
     "alerts": {"rules": [ALERT | {"for_s": 2, "stale_s": 600}]},
 }
-SEEN = {"cluster_id": "c1", "event_time": recorded.SHIPPED - timedelta(days=1), "is_removed": False}
+SEEN = {
+    "cluster_id": "c1",
+    "event_time": recorded.RECORD_TIME - timedelta(days=1),
+    "is_removed": False,
+}
 ORDERS = {"topic_id": "6VfFl0gvSJWn0M2FhjxChg", "topic": "orders"}
 OF_BROKERS = {
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
@@ -64,8 +70,11 @@ SNAPSHOTS: dict[str, list[Row]] = {
     "active_producers": [
         SEEN
         | {"event_time": at, "broker_id": 7, "topic": "orders", "partition": 0, "producer_id": n}
-        for at, of in ((SEEN["event_time"], [0]), (recorded.SHIPPED, [1_000, 2_000, 6_262]))
-        for n in of
+        for at, ids in (
+            (SEEN["event_time"], [0]),
+            (recorded.RECORD_TIME, [1_000, 2_000, 6_262]),
+        )
+        for n in ids
     ],
 }
 """What a snapshot would have seen of the cluster whose lines were recorded."""
@@ -129,8 +138,8 @@ def test_workers_without_quotaflow_fill_the_same_tables(
         "spark.sql.shuffle.partitions": "2",
     }
     with remote_spark.standalone_cluster(tmp_path, workers=2) as master:
-        found = filled(records, tmp_path, {"master": master, "conf": settings})
-    assert found == expected
+        tables = filled(records, tmp_path, {"master": master, "conf": settings})
+    assert tables == expected
 
 
 def test_what_is_compared_is_there(expected: dict[str, Counter[str]]) -> None:

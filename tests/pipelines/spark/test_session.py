@@ -131,5 +131,5 @@ def test_a_jvm_that_ended_by_itself_is_told_in_one_line(tmp_path: Path) -> None:
 def test_a_page_of_memory_fills_whole_regions_of_the_heap(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     page_bytes = jvm.org.apache.spark.SparkEnv.get().memoryManager().pageSizeBytes()
-    held_bytes = page_bytes + jvm.org.apache.spark.unsafe.Platform.LONG_ARRAY_OFFSET
-    assert held_bytes & (held_bytes - 1) == 0
+    array_bytes = page_bytes + jvm.org.apache.spark.unsafe.Platform.LONG_ARRAY_OFFSET
+    assert array_bytes & (array_bytes - 1) == 0

@@ -24,6 +24,6 @@ print(len(found))
 
 def test_every_module_that_runs_on_workers_imports_from_the_zip() -> None:
     command = [sys.executable, "-c", IMPORT_ALL, str(worker_archive.package())]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stderr
-    assert int(said.stdout) > 40
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert int(process.stdout) > 40

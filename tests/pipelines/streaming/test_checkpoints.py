@@ -32,9 +32,9 @@ def test_a_checkpoint_tells_its_query_its_newest_batch_and_where_that_ends(tmp_p
     (path / "commits" / "9").touch()
     (tmp_path / "ingest.topic.json").write_text('{"topic": "logs"}', encoding="utf-8")
     (tmp_path / "begun").mkdir()
-    found = checkpoints.load(tmp_path)
-    assert list(found) == ["ingest"]
-    ingest = found["ingest"]
+    checkpoints_by_job = checkpoints.load(tmp_path)
+    assert list(checkpoints_by_job) == ["ingest"]
+    ingest = checkpoints_by_job["ingest"]
     assert (ingest.query_id, ingest.batch_id, ingest.is_done) == ("q-ingest", 10, False)
     assert (ingest.kafka, ingest.delta) == ({("logs", 0): 8, ("logs", 1): 5}, None)
     assert ingest.topic == {"topic": "logs"}
@@ -54,8 +54,8 @@ def test_a_source_is_known_or_none(
     sources: list[Any], kafka: Any, delta: Any, tmp_path: Path
 ) -> None:
     checkpoint(tmp_path, "job", *sources)
-    found = checkpoints.load(tmp_path)["job"]
-    assert (found.kafka, found.delta) == (kafka, delta)
+    loaded = checkpoints.load(tmp_path)["job"]
+    assert (loaded.kafka, loaded.delta) == (kafka, delta)
 
 
 def test_where_nothing_ever_ran_there_is_none(tmp_path: Path) -> None:
@@ -79,14 +79,14 @@ def commits(folder: Path, *versions: list[dict[str, Any]], first: int = 0) -> Pa
 
 def test_what_was_appended_and_not_read_is_counted_and_rewrites_are_not(tmp_path: Path) -> None:
     removed = {"remove": {"path": "1.parquet", "dataChange": True}}
-    gone = {"remove": {"path": "1.parquet", "dataChange": False}}
+    removal = {"remove": {"path": "1.parquet", "dataChange": False}}
     table = commits(
         tmp_path / "t",
         [add(1)],
         [{"metaData": {}}],
         [add(20), add(30)],
         [add(1), removed],
-        [add(1, is_new=False), gone],
+        [add(1, is_new=False), removal],
         [add(7)],
     )
     assert delta_log.of_table(table, 1) == UnreadFiles(3, 57, 2_000)
@@ -101,13 +101,13 @@ def test_a_log_that_was_cleaned_before_it_was_read_is_told(tmp_path: Path) -> No
 
 
 def test_only_what_a_first_batch_left_without_a_name_is_removed(tmp_path: Path) -> None:
-    begun, unborn = checkpoint(tmp_path, "begun"), tmp_path / "unborn"
+    started, unborn = checkpoint(tmp_path, "begun"), tmp_path / "unborn"
     (unborn / "offsets").mkdir(parents=True)
     left = [f".0.{uuid.UUID(int=7)}.tmp", f"..0.{uuid.UUID(int=7)}.tmp.crc"]
     for name in (*left, "kept"):
-        (begun / "offsets" / name).touch()
+        (started / "offsets" / name).touch()
         (unborn / "offsets" / name).touch()
-    for path in (begun, unborn, tmp_path / "never"):
+    for path in (started, unborn, tmp_path / "never"):
         checkpoints.drop_unnamed(path)
     assert [path.name for path in (unborn / "offsets").iterdir()] == ["kept"]
-    assert {path.name for path in (begun / "offsets").iterdir()} == {*left, "kept", "0"}
+    assert {path.name for path in (started / "offsets").iterdir()} == {*left, "kept", "0"}

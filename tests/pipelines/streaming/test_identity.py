@@ -27,7 +27,7 @@ OTHER_CLUSTER = TopicIdentity("cluster-b", "logs", "id-1")
 TIME = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def begun(checkpoint: Path, query_id: str, batches: int = 1) -> Path:
+def started(checkpoint: Path, query_id: str, batches: int = 1) -> Path:
     """A checkpoint as Spark leaves it; its newest batch may be planned and not yet committed."""
     (checkpoint / "offsets").mkdir(parents=True)
     (checkpoint / "metadata").write_text(json.dumps({"id": query_id}), encoding="utf-8")
@@ -40,7 +40,7 @@ def begun(checkpoint: Path, query_id: str, batches: int = 1) -> Path:
 def test_a_first_start_is_remembered(tmp_path: Path) -> None:
     checkpoint = tmp_path / "_checkpoints" / "ingest"
     identity.check_topic(checkpoint, LOGS, accept_new=False)
-    begun(checkpoint, "q1")
+    started(checkpoint, "q1")
     identity.check_topic(checkpoint, LOGS, accept_new=False)
     assert sorted(path.name for path in checkpoint.parent.iterdir()) == [
         "ingest",
@@ -51,7 +51,7 @@ def test_a_first_start_is_remembered(tmp_path: Path) -> None:
 def test_before_the_first_batch_any_topic_will_do(tmp_path: Path) -> None:
     identity.check_topic(tmp_path / "ingest", LOGS, accept_new=False)
     identity.check_topic(tmp_path / "ingest", MADE_AGAIN, accept_new=False)
-    begun(tmp_path / "ingest", "q1")
+    started(tmp_path / "ingest", "q1")
     identity.check_topic(tmp_path / "ingest", MADE_AGAIN, accept_new=False)
 
 
@@ -80,7 +80,7 @@ def test_another_topic_stops_until_it_is_accepted(
 ) -> None:
     checkpoint = tmp_path / "ingest"
     identity.check_topic(checkpoint, LOGS, accept_new=False)
-    begun(checkpoint, "q1")
+    started(checkpoint, "q1")
     for _ in range(2):
         with pytest.raises(CheckpointError) as raised:
             identity.check_topic(checkpoint, now, accept_new=False)
@@ -89,14 +89,14 @@ def test_another_topic_stops_until_it_is_accepted(
     identity.check_topic(checkpoint, now, accept_new=True)
     assert not checkpoint.exists()
     assert (tmp_path / "ingest.q1.old" / "offsets" / "0").exists()
-    begun(checkpoint, "q2")
+    started(checkpoint, "q2")
     identity.check_topic(checkpoint, now, accept_new=False)
     with pytest.raises(CheckpointError):
         identity.check_topic(checkpoint, LOGS, accept_new=False)
 
 
 def test_a_checkpoint_that_nothing_names_a_topic_for_is_refused(tmp_path: Path) -> None:
-    checkpoint = begun(tmp_path / "ingest", "q1")
+    checkpoint = started(tmp_path / "ingest", "q1")
     with pytest.raises(CheckpointError, match="nothing says which topic its offsets belong to"):
         identity.check_topic(checkpoint, LOGS, accept_new=False)
 
@@ -104,7 +104,7 @@ def test_a_checkpoint_that_nothing_names_a_topic_for_is_refused(tmp_path: Path) 
 def test_accepting_the_same_topic_moves_nothing(tmp_path: Path) -> None:
     checkpoint = tmp_path / "ingest"
     identity.check_topic(checkpoint, LOGS, accept_new=False)
-    begun(checkpoint, "q1")
+    started(checkpoint, "q1")
     identity.check_topic(checkpoint, LOGS, accept_new=True)
     assert identity.is_started(checkpoint)
 
@@ -168,7 +168,7 @@ def test_checkpoints_against_the_tables(
     words: str | None,
 ) -> None:
     if checkpoint:
-        begun(warehouse.checkpoint(job), *checkpoint)
+        started(warehouse.checkpoint(job), *checkpoint)
     with raises(words):
         check(spark, warehouse, job, accept_new=False)
 
@@ -177,10 +177,10 @@ def test_checkpoints_against_the_tables(
 def test_a_checkpoint_that_began_anew_and_is_lost_is_missed_too(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    checkpoint = begun(warehouse.checkpoint("accepted"), "q1", 3)
+    checkpoint = started(warehouse.checkpoint("accepted"), "q1", 3)
     identity.start_anew(checkpoint, {"logs": {"0": 13}})
     check(spark, warehouse, "accepted", accept_new=False)
-    begun(checkpoint, "q2")
+    started(checkpoint, "q2")
     check(spark, warehouse, "accepted", accept_new=False)
     shutil.rmtree(checkpoint)
     with raises("is gone, but the tables hold what accepted wrote"):
@@ -191,12 +191,12 @@ def test_a_checkpoint_that_began_anew_and_is_lost_is_missed_too(
 def test_a_checkpoint_without_its_query_s_id_is_refused_with_the_command_that_repairs_it(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    checkpoint = begun(warehouse.checkpoint("nameless"), "q1", 3)
+    checkpoint = started(warehouse.checkpoint("nameless"), "q1", 3)
     (checkpoint / "metadata").unlink()
     assert identity.is_started(checkpoint)
-    with pytest.raises(CheckpointError, match=r"lost its file metadata.* write it again") as told:
+    with pytest.raises(CheckpointError, match=r"lost its file metadata.* write it again") as raised:
         check(spark, warehouse, "nameless", accept_new=False)
-    subprocess.run(["sh", "-c", str(told.value).split("write it again with: ")[1]], check=True)
+    subprocess.run(["sh", "-c", str(raised.value).split("write it again with: ")[1]], check=True)
     check(spark, warehouse, "nameless", accept_new=False)
     assert (checkpoint / "metadata").read_text() == '{"id":"q1"}'
 
@@ -205,26 +205,28 @@ def test_the_checkpoint_of_a_result_may_be_removed(tmp_path: Path) -> None:
     checkpoint = tmp_path / "_checkpoints" / "a b"
     identity.check_result(checkpoint, {})
     identity.check_result(checkpoint, {"q1": 2})
-    begun(checkpoint, "q1")
+    started(checkpoint, "q1")
     identity.check_result(checkpoint, {"q1": 0})
     (checkpoint / "metadata").unlink()
-    with pytest.raises(CheckpointError, match="lost its file metadata: remove the folder") as told:
+    with pytest.raises(
+        CheckpointError, match="lost its file metadata: remove the folder"
+    ) as raised:
         identity.check_result(checkpoint, {"q1": 0})
-    subprocess.run(["sh", "-c", str(told.value).split("anew: ")[1]], check=True)
+    subprocess.run(["sh", "-c", str(raised.value).split("anew: ")[1]], check=True)
     assert not checkpoint.exists()
 
 
 def test_an_old_copy_of_a_result_s_checkpoint_is_refused(tmp_path: Path) -> None:
-    checkpoint = begun(tmp_path / "request_results", "q1", 2)
+    checkpoint = started(tmp_path / "request_results", "q1", 2)
     words = "ends at batch 1, but the tables hold batch 2 of request_results: it is an old copy"
-    with pytest.raises(CheckpointError, match=words) as told:
+    with pytest.raises(CheckpointError, match=words) as raised:
         identity.check_result(checkpoint, {"q1": 2, "removed": 7})
-    subprocess.run(["sh", "-c", str(told.value).split("anew: ")[1]], check=True)
+    subprocess.run(["sh", "-c", str(raised.value).split("anew: ")[1]], check=True)
     identity.check_result(checkpoint, {"q1": 2, "removed": 7})
 
 
 def test_a_query_may_start_anew_behind_what_was_lost(tmp_path: Path) -> None:
-    checkpoint = begun(tmp_path / "ingest", "q1")
+    checkpoint = started(tmp_path / "ingest", "q1")
     assert identity.starting_offsets(checkpoint) == "earliest"
     identity.start_anew(checkpoint, {"logs": {"0": 13}})
     assert identity.starting_offsets(checkpoint) == '{"logs": {"0": 13}}'
@@ -233,7 +235,7 @@ def test_a_query_may_start_anew_behind_what_was_lost(tmp_path: Path) -> None:
 
 
 def test_what_is_moved_aside_is_kept_from_now_on(tmp_path: Path) -> None:
-    checkpoint = begun(tmp_path / "ingest", "q1")
+    checkpoint = started(tmp_path / "ingest", "q1")
     os.utime(checkpoint, (0, 0))
     identity.start_anew(checkpoint, {"logs": {"0": 13}})
     assert (tmp_path / "ingest.q1.old").stat().st_mtime > 0
@@ -242,7 +244,7 @@ def test_what_is_moved_aside_is_kept_from_now_on(tmp_path: Path) -> None:
 def test_another_topic_begins_at_its_beginning(tmp_path: Path) -> None:
     checkpoint = tmp_path / "ingest"
     identity.check_topic(checkpoint, LOGS, accept_new=False)
-    begun(checkpoint, "q1")
+    started(checkpoint, "q1")
     identity.start_anew(checkpoint, {"logs": {"0": 13}})
     identity.check_topic(checkpoint, MADE_AGAIN, accept_new=False)
     assert identity.starting_offsets(checkpoint) == "earliest"

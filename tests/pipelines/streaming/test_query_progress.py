@@ -24,7 +24,7 @@ DELTA = {
     "latestOffset": None,
     "metrics": {"numFilesOutstanding": "2", "numBytesOutstanding": "4096"},
 }
-TOLD = {
+PROGRESS = {
     "id": "q1",
     "runId": "r1",
     "timestamp": "2026-11-22T01:44:52.436Z",
@@ -39,7 +39,7 @@ TOLD = {
 
 
 def row(**others: Any) -> dict[str, Any]:
-    return query_progress.of_batch(TOLD | others, "job", "c1")
+    return query_progress.of_batch(PROGRESS | others, "job", "c1")
 
 
 def test_a_batch_has_its_times_rows_and_state() -> None:
@@ -59,8 +59,8 @@ def test_a_batch_is_of_the_cluster_of_its_rows_where_they_tell() -> None:
 
 def test_of_a_topic_no_more_came_than_a_batch_spans() -> None:
     """A frame that could not be held was read three times."""
-    spans = KAFKA | {"numInputRows": 39, "startOffset": {"logs": {"0": 1, "1": 0}}}
-    assert row(sources=[spans])["input_rows"] == 12
+    source = KAFKA | {"numInputRows": 39, "startOffset": {"logs": {"0": 1, "1": 0}}}
+    assert row(sources=[source])["input_rows"] == 12
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_how_far_behind_a_batch_was(
     source: dict[str, Any], expected: tuple[int | None, ...]
 ) -> None:
     made = row(sources=[source])
-    assert tuple(made[f"behind_{of}"] for of in ("offsets", "files", "bytes")) == expected
+    assert tuple(made[f"behind_{unit}"] for unit in ("offsets", "files", "bytes")) == expected
 
 
 @pytest.mark.parametrize(
@@ -110,6 +110,6 @@ def test_what_spark_does_not_tell_is_not_made_up(others: dict[str, Any]) -> None
 
 
 def test_a_look_that_found_nothing_has_no_batch() -> None:
-    idle = query_progress.of_idle(TOLD, "job", "c1")
+    idle = query_progress.of_idle(PROGRESS, "job", "c1")
     assert "batch_id" not in idle
     assert (idle["job"], idle["input_rows"]) == ("job", 0)

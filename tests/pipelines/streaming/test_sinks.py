@@ -135,8 +135,8 @@ def test_times_are_told_in_utc_wherever_the_machine_is(
     finally:
         monkeypatch.undo()
         time.tzset()
-    told = warehouse.read(spark, "pipeline_progress").select(F.unix_seconds("event_time"))
-    assert [row[0] for row in told.collect()] == [TIME.timestamp()]
+    times = warehouse.read(spark, "pipeline_progress").select(F.unix_seconds("event_time"))
+    assert [row[0] for row in times.collect()] == [TIME.timestamp()]
 
 
 @pytest.mark.spark

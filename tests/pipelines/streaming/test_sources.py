@@ -46,5 +46,5 @@ def test_no_record_is_earlier_or_later_than_a_time_can_be(spark: "SparkSession")
         "SELECT timestamp_millis(ms) AS timestamp "
         "FROM VALUES (1795219200000), (1795219200000000), (-62200000000000) AS stamped(ms)"
     )
-    told = sources.with_sane_time(stamped).selectExpr("unix_millis(timestamp) AS at").collect()
-    assert sorted(row["at"] for row in told) == [0, 1_795_219_200_000, 4_102_444_800_000]
+    rows = sources.with_sane_time(stamped).selectExpr("unix_millis(timestamp) AS at").collect()
+    assert sorted(row["at"] for row in rows) == [0, 1_795_219_200_000, 4_102_444_800_000]

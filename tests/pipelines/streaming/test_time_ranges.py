@@ -21,18 +21,18 @@ START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
 def result(carry_s: int = 0) -> Result:
     """Buckets of 10 s, and a rule that remembers 30 s."""
     facts, table = REQUESTS, PRODUCER_ID_RATES
-    return Result(table, facts, 10, 30, lambda f: f, lambda known: known.facts, carry_s=carry_s)
+    return Result(table, facts, 10, 30, lambda f: f, lambda inputs: inputs.facts, carry_s=carry_s)
 
 
 def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def ends(spans: Iterable[TimeRange]) -> list[tuple[float, float | None]]:
+def ends(time_ranges: Iterable[TimeRange]) -> list[tuple[float, float | None]]:
     def since_start(time: datetime) -> float:
         return (time - START).total_seconds()
 
-    return [(since_start(s.start), since_start(s.end) if s.end else None) for s in spans]
+    return [(since_start(s.start), since_start(s.end) if s.end else None) for s in time_ranges]
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_a_result_that_trails_computes_again_what_was_a_while_before() -> None:
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=120))
 def test_joined_spans_cover_all_are_few_and_stay_apart(starts: list[int]) -> None:
-    spans = result().time_ranges(map(at, starts))
-    assert len(spans) <= 32
-    pairs = ends(spans)
+    time_ranges = result().time_ranges(map(at, starts))
+    assert len(time_ranges) <= 32
+    pairs = ends(time_ranges)
     assert all((a[1] or 0) < b[0] for a, b in pairwise(pairs))
     for start in starts:
         assert any(low <= start and start + 40 <= (high or 0) for low, high in pairs)
@@ -91,7 +91,7 @@ def test_what_holds_since_a_time_touches_all_that_follows_its_bucket() -> None:
 
 
 @pytest.mark.parametrize(
-    ("span", "time", "date"),
+    ("time_range", "time", "date"),
     [
         pytest.param(
             TimeRange(at(0)),
@@ -108,8 +108,8 @@ def test_what_holds_since_a_time_touches_all_that_follows_its_bucket() -> None:
         ),
     ],
 )
-def test_spans_in_sql(span: TimeRange, time: str, date: str) -> None:
-    assert (span.condition("t"), span.date_condition("d")) == (time, date)
+def test_spans_in_sql(time_range: TimeRange, time: str, date: str) -> None:
+    assert (time_range.condition("t"), time_range.date_condition("d")) == (time, date)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_slices_cover_the_time_from_start_to_end(
 
 
 @pytest.mark.parametrize(
-    ("kept_since", "spans", "expected"),
+    ("kept_since", "time_ranges", "expected"),
     [
         pytest.param(0, [(0, 20)], [], id="the rule looks back to what is gone"),
         pytest.param(0, [(0, 90)], [(30, 90)], id="from where it looks back to what is kept"),
@@ -145,9 +145,11 @@ def test_slices_cover_the_time_from_start_to_end(
     ],
 )
 def test_what_retention_took_the_facts_of_is_not_computed(
-    kept_since: int, spans: list[tuple[int, int | None]], expected: list[tuple[int, int | None]]
+    kept_since: int,
+    time_ranges: list[tuple[int, int | None]],
+    expected: list[tuple[int, int | None]],
 ) -> None:
-    given = [TimeRange(at(start), None if end is None else at(end)) for start, end in spans]
+    given = [TimeRange(at(start), None if end is None else at(end)) for start, end in time_ranges]
     assert ends(result().computable(given, at(kept_since))) == expected
 
 
@@ -161,7 +163,7 @@ def test_a_bucket_begins_where_the_window_of_its_facts_does(milliseconds: int, u
 
 
 def test_facts_before_all_that_is_computed_are_counted() -> None:
-    touched = AffectedBuckets(rows_by_bucket={at(0): 3, at(10): 4, at(20): 5})
-    assert touched.rows_before([TimeRange(at(10), at(20)), TimeRange(at(20))]) == 3
-    assert touched.rows_before([]) == 12
+    affected = AffectedBuckets(rows_by_bucket={at(0): 3, at(10): 4, at(20): 5})
+    assert affected.rows_before([TimeRange(at(10), at(20)), TimeRange(at(20))]) == 3
+    assert affected.rows_before([]) == 12
     assert AffectedBuckets().rows_before([]) == 0

@@ -53,8 +53,8 @@ def test_steps_run_with_data_once_and_a_newer_table_is_refused(
     monkeypatch.setattr(migrations, "STEPS", STEPS)
     monkeypatch.setattr(migrations, "SCHEMA_VERSION", 3)
     warehouse.ensure(spark, [NEW])
-    found = warehouse.read(spark, "sizes").orderBy("size").select("size", "size_bytes", "unit")
-    assert [tuple(row) for row in found.collect()] == [(1, 1_024, None), (4, 4_096, None)]
+    stored = warehouse.read(spark, "sizes").orderBy("size").select("size", "size_bytes", "unit")
+    assert [tuple(row) for row in stored.collect()] == [(1, 1_024, None), (4, 4_096, None)]
     properties = warehouse.properties(spark, "sizes")
     assert (properties[SCHEMA_VERSION_PROPERTY], properties["of"]) == ("3", "three")
     commits = len(list((tmp_path / "sizes" / "_delta_log").glob("*.json")))

@@ -122,7 +122,7 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
 
 
 @pytest.mark.parametrize(
-    ("sql", "said"),
+    ("sql", "message"),
     [
         pytest.param(
             "SELECT * FROM reqests", r"no table reqests \(did you mean requests", id="table"
@@ -136,10 +136,10 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
     ],
 )
 def test_a_query_that_cannot_be_answered_is_one_clear_line(
-    warehouse: Warehouse, fill: Fill, sql: str, said: str
+    warehouse: Warehouse, fill: Fill, sql: str, message: str
 ) -> None:
     fill("requests", [{"event_time": NOON}])
-    with pytest.raises(QueryError, match=said) as raised:
+    with pytest.raises(QueryError, match=message) as raised:
         answer(Reader(warehouse), sql)
     assert "\n" not in str(raised.value)
 

@@ -18,19 +18,19 @@ HOSTILE = (
 )
 
 
-def said(text: str) -> str:
-    told = pa.table(QueryBuilder().execute(f"SELECT {literal(text)} AS said"))
-    return str(told.column(0)[0].as_py())
+def selected(text: str) -> str:
+    table = pa.table(QueryBuilder().execute(f"SELECT {literal(text)} AS said"))
+    return str(table.column(0)[0].as_py())
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_datafusion_reads_what_was_written(text: str) -> None:
-    assert said(text) == text
+    assert selected(text) == text
 
 
 @given(st.text(st.sampled_from("a'\\\"`%;-\n${}"), max_size=20))
 def test_no_text_ends_its_literal(text: str) -> None:
-    assert said(text) == text
+    assert selected(text) == text
 
 
 @pytest.mark.spark

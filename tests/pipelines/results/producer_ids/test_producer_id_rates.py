@@ -34,8 +34,8 @@ Sighting = tuple[Key, int, int]
 
 def sightings(user: str, times_ms: Iterable[tuple[float, int]], **key: Any) -> list[Sighting]:
     """Sightings (ms since the start, id) of one user on one broker."""
-    of = ("c", key.get("broker_id", 1), f"User:{user}", key.get("kind", "allocation"))
-    return [(of, START_MS + int(time_ms), producer_id) for time_ms, producer_id in times_ms]
+    client = ("c", key.get("broker_id", 1), f"User:{user}", key.get("kind", "allocation"))
+    return [(client, START_MS + int(time_ms), producer_id) for time_ms, producer_id in times_ms]
 
 
 def as_frame(spark: SparkSession, seen: list[Sighting]) -> DataFrame:
@@ -84,29 +84,29 @@ def seconds_of(
         seen[time_ms // 1_000] += 1
         new[time_ms // 1_000] += is_new
         new_exact[time_ms // 1_000] += is_new_exact
-    window_s, span_s = conf.window_ms // 1_000, conf.num_windows * conf.window_ms // 1_000
+    window_s, rate_period_s = conf.window_ms // 1_000, conf.num_windows * conf.window_ms // 1_000
     quota = conf.quotas.get(principal.removeprefix("User:"), conf.default_quota_per_s)
     bucket, last = TokenBucket(quota, conf.num_windows, conf.window_ms), 0
-    told = dict[int, int]()
+    waits = dict[int, int]()
     # A second has a row while any window still feels a sighting.
-    felt = {t for s in seen for t in range(s, s // window_s * window_s + span_s)}
+    felt = {t for s in seen for t in range(s, s // window_s * window_s + rate_period_s)}
     for second in sorted(felt):
         if second - last > producer_id_tokens.FULL_AGAIN_S:
             bucket = TokenBucket(quota, conf.num_windows, conf.window_ms)
         last = second
         bucket.record(new[second], second * 1_000)
         tokens = bucket.measure(second * 1_000)
-        first = second // window_s * window_s - span_s + window_s
+        first = second // window_s * window_s - rate_period_s + window_s
         if new[second] and tokens < -1e-9:
-            told[second] = int(-tokens / quota * 1_000 + 0.5)
-        recent = [told[s] for s in range(first, second + 1) if s in told]
+            waits[second] = int(-tokens / quota * 1_000 + 0.5)
+        recent = [waits[s] for s in range(first, second + 1) if s in waits]
         yield (
             second,
             {
                 "sightings": seen[second],
                 "new_ids": new[second],
                 "new_ids_exact": new_exact[second],
-                "rate_per_s": sum(new[s] for s in range(first, second + 1)) / span_s,
+                "rate_per_s": sum(new[s] for s in range(first, second + 1)) / rate_period_s,
                 "tokens": tokens,
                 "quota_per_s": quota,
                 "throttle_time_avg_ms": sum(recent) / len(recent) if recent else 0.0,
@@ -126,9 +126,9 @@ def exact(events: list[tuple[int, int]], conf: ProducerIdsSection) -> Iterator[b
     ids = defaultdict[int, set[int]](set)
     for time_ms, producer_id in events:
         window, into_ms = divmod(time_ms, conf.filter_window_ms)
-        known = ids[window] | (ids[window - 1] if 2 * into_ms < conf.filter_window_ms else set())
+        seen_ids = ids[window] | (ids[window - 1] if 2 * into_ms < conf.filter_window_ms else set())
         ids[window].add(producer_id)
-        yield producer_id not in known
+        yield producer_id not in seen_ids
 
 
 def made_up(seed: int, window_ms: int) -> list[Sighting]:

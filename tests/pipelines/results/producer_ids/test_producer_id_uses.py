@@ -59,10 +59,10 @@ def test_uses_are_counted_by_minute_client_and_id(spark: SparkSession) -> None:
     facts = producer_id_uses.result().relevant_facts(frame(spark, REQUESTS, FACTS))
     used = producer_id_uses.uses(RuleInputs(facts))
     assert used.columns == PRODUCER_ID_USES.column_names
-    told = ("requests", "allocations", "produce_requests", "producer_epoch")
+    columns = ("requests", "allocations", "produce_requests", "producer_epoch")
     got = {
         (row["event_time"].astimezone(UTC).minute, row["client_id"], row["producer_id"]): tuple(
-            row[name] for name in told
+            row[name] for name in columns
         )
         for row in used.collect()
     }
@@ -91,7 +91,7 @@ def test_names_of_one_program_have_one_pattern(spark: SparkSession) -> None:
     assert {row["client_id"]: row["pattern"] for row in rows} == names
 
 
-def held(second: float, producer_id: int, broker_id: int = 1, **others: Any) -> dict[str, Any]:
+def active(second: float, producer_id: int, broker_id: int = 1, **others: Any) -> dict[str, Any]:
     row = {"cluster_id": "c", "event_time": NOON + timedelta(seconds=second), "topic": "t"}
     row |= {"broker_id": broker_id, "partition": 0, "producer_id": producer_id}
     return row | {"is_removed": False} | others
@@ -100,23 +100,23 @@ def held(second: float, producer_id: int, broker_id: int = 1, **others: Any) -> 
 @pytest.mark.spark
 def test_an_activation_is_the_first_snapshot_that_holds_an_id(spark: SparkSession) -> None:
     snapshots = [
-        held(0.5, 1),
-        held(100, 1, partition=1),
-        *(held(100, n) for n in (2, 3, 4, 99)),
-        held(100, 2, broker_id=2),
-        held(200, 2, is_removed=True),
-        held(200, 5),
-        held(300, 2),
+        active(0.5, 1),
+        active(100, 1, partition=1),
+        *(active(100, n) for n in (2, 3, 4, 99)),
+        active(100, 2, broker_id=2),
+        active(200, 2, is_removed=True),
+        active(200, 5),
+        active(300, 2),
     ]
     owners = [
-        {"cluster_id": "c", "producer_id": n, "principal": who, "allocations": given}
+        {"cluster_id": "c", "producer_id": n, "principal": principal, "allocations": given}
         | {"last_seen": NOON + timedelta(seconds=n)}
-        for n, who, given in [
+        for n, principal, given in [
             *((n, "User:alice", 1) for n in range(1, 6)),
             (3, "User:liar", 0),
         ]
     ]
-    known = RuleInputs(
+    inputs = RuleInputs(
         facts=frame(spark, ACTIVE, snapshots),
         lookups={
             ACTIVE.name: frame(spark, ACTIVE, snapshots),
@@ -124,7 +124,7 @@ def test_an_activation_is_the_first_snapshot_that_holds_an_id(spark: SparkSessio
         },
     )
     conf = ProducerIdsSection(quotas={"alice": 0.02})
-    rows = producer_id_activations.activations(known, conf=conf)
+    rows = producer_id_activations.activations(inputs, conf=conf)
     assert rows.columns == PRODUCER_ID_RATES.column_names
     got = sorted(
         (

@@ -13,7 +13,7 @@ from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED
 
-SPAN_S = 11
+RATE_PERIOD_S = 11
 START = datetime.fromtimestamp(1_795_262_403, UTC)  # a multiple of 11 s since the epoch
 KINDS = ["producer_byte_rate", "consumer_byte_rate", "request_percentage"]
 APIS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
@@ -67,7 +67,7 @@ def frame(spark: SparkSession, name: str, rows: list[Row]) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=TABLES[name].arrow))
 
 
-def known(spark: SparkSession, facts: list[Row], context: Context) -> RuleInputs:
+def rule_inputs(spark: SparkSession, facts: list[Row], context: Context) -> RuleInputs:
     """All that the rule reads; tables not given are empty."""
     seen = quota_usage.result(QuotasSection()).relevant_facts(frame(spark, "requests", facts))
     return RuleInputs(seen, lookups={n: frame(spark, n, context.get(n, [])) for n in CONTEXT})

@@ -18,22 +18,22 @@ from quotaflow.udfs.rules.quota import QuotaEntity
 from ....oracle.rules.quota import EffectiveQuota, effective
 from .quota_rows import (
     APIS,
-    SPAN_S,
+    RATE_PERIOD_S,
     START,
     Context,
     Row,
     at,
-    known,
     made_up_quotas,
     made_up_requests,
     of_bytes,
     quota,
     request,
+    rule_inputs,
 )
 
 
 def computed(spark: SparkSession, facts: list[Row], context: Context) -> list[Row]:
-    frame = quota_usage.usage(known(spark, facts, context), conf=QuotasSection())
+    frame = quota_usage.usage(rule_inputs(spark, facts, context), conf=QuotasSection())
     assert frame.columns == QUOTA_USAGE.column_names
     rows = [
         row.asDict() | {"event_time": row["event_time"].astimezone(UTC)} for row in frame.collect()
@@ -52,7 +52,7 @@ def picked(rows: list[Row], quota_type: str, *names: str) -> list[tuple[Any, ...
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QuotasInForce:
     """The rules over rows of client_quotas: which quota holds a client at a time."""
 
     rows: list[Row]
@@ -76,19 +76,23 @@ def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
     """What the rules say, request by request: usage, limit, bucket, and the window's end."""
     rows: dict[tuple[Any, ...], Row] = defaultdict(lambda: {"usage": 0.0, "request_count": 0})
     for fact in facts:
-        window = (fact["event_time"] - START) // timedelta(seconds=SPAN_S) * SPAN_S
-        of = (fact["cluster_id"], fact["broker_id"], fact["principal"], fact["client_id"] or "")
-        key = (at(window), *of)
+        window = (fact["event_time"] - START) // timedelta(seconds=RATE_PERIOD_S) * RATE_PERIOD_S
+        client = (fact["cluster_id"], fact["broker_id"], fact["principal"], fact["client_id"] or "")
+        key = (at(window), *client)
         moved = APIS.get(fact["api"])
         if moved:
-            rows[*key, moved]["usage"] += sum(p["bytes"] for p in fact["partitions"]) / SPAN_S
-        percent = (fact["local_time_ms"] or 0) / 10 / SPAN_S
+            rows[*key, moved]["usage"] += (
+                sum(p["bytes"] for p in fact["partitions"]) / RATE_PERIOD_S
+            )
+        percent = (fact["local_time_ms"] or 0) / 10 / RATE_PERIOD_S
         rows[*key, "request_percentage"]["usage"] += percent
         rows[*key, moved or "request_percentage"]["request_count"] += 1
-    standing, shared = Standing(quotas), defaultdict[tuple[Any, ...], float](float)
+    in_force, shared = QuotasInForce(quotas), defaultdict[tuple[Any, ...], float](float)
     for (time, cluster_id, broker, principal, client_id, kind), row in rows.items():
         user = principal.partition(":")[2]
-        limit = standing.limit(cluster_id, kind, user, client_id, time + timedelta(seconds=SPAN_S))
+        limit = in_force.limit(
+            cluster_id, kind, user, client_id, time + timedelta(seconds=RATE_PERIOD_S)
+        )
         row["quota_level"] = limit.level if limit else None
         row["quota"] = limit.quota if limit else None
         row["bucket_user"] = limit.bucket_user if limit else user
@@ -110,11 +114,11 @@ def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
     return dict(rows)
 
 
-def limit_at_start(quotas: list[Row], of: tuple[Any, ...]) -> tuple[Any, ...]:
+def limit_at_start(quotas: list[Row], client: tuple[Any, ...]) -> tuple[Any, ...]:
     """Level and quota that the rules say held a client when its window began."""
-    start, cluster_id, _, principal, client_id, kind = of
+    start, cluster_id, _, principal, client_id, kind = client
     user, time = principal.partition(":")[2], start + timedelta(microseconds=1)
-    limit = Standing(quotas).limit(cluster_id, kind, user, client_id, time)
+    limit = QuotasInForce(quotas).limit(cluster_id, kind, user, client_id, time)
     return (limit.level, limit.quota) if limit else (None, None)
 
 
@@ -132,19 +136,25 @@ def test_sql_says_what_the_rules_say(spark: SparkSession) -> None:
     rules = expected(facts, quotas)
     assert got.keys() == rules.keys()
     differing = []
-    for of, row in got.items():
-        numbers = {name: x for name, x in rules[of].items() if isinstance(x, float)}
-        told = {name: row[name] for name in rules[of]}
-        if told | numbers != rules[of] or {n: told[n] for n in numbers} != pytest.approx(numbers):
-            differing.append((of, told, rules[of]))
+    for client, row in got.items():
+        numbers = {name: x for name, x in rules[client].items() if isinstance(x, float)}
+        from_sql = {name: row[name] for name in rules[client]}
+        if from_sql | numbers != rules[client] or {
+            n: from_sql[n] for n in numbers
+        } != pytest.approx(numbers):
+            differing.append((client, from_sql, rules[client]))
     assert differing == []
-    changed = {of for of, row in got.items() if row["is_quota_changed"]}
-    assert {of for of in got if limit_at_start(quotas, of) != limit_of(got[of])} <= changed
+    changed = {client_window for client_window, row in got.items() if row["is_quota_changed"]}
+    assert {
+        client_window
+        for client_window in got
+        if limit_at_start(quotas, client_window) != limit_of(got[client_window])
+    } <= changed
     assert len(changed) < len(got) / 2
     assert {row["quota_level"] for row in rows} == {None, *range(1, 9)}
     assert sum(row["request_count"] for row in rows) == len(facts)
-    told_ms = sum(fact["throttle_time_ms"] or 0 for fact in facts)
-    assert sum(row["throttle_time_ms"] for row in rows) == told_ms
+    throttled_ms = sum(fact["throttle_time_ms"] or 0 for fact in facts)
+    assert sum(row["throttle_time_ms"] for row in rows) == throttled_ms
 
 
 SLOW = {"throttle_time_ms": 250.0}
@@ -267,13 +277,13 @@ def of_case(spark: SparkSession) -> dict[str, list[Row]]:
     """Rows of each case, all computed in one frame: a case is a cluster."""
     facts = [row | {"cluster_id": case} for case, (rows, _) in CASES.items() for row in rows]
     context = defaultdict[str, list[Row]](list)
-    for case, (_, of) in CASES.items():
-        for name, rows in of.items():
+    for case, (_, case_context) in CASES.items():
+        for name, rows in case_context.items():
             context[name] += [row | {"cluster_id": case} for row in rows]
-    found = defaultdict[str, list[Row]](list)
+    by_case = defaultdict[str, list[Row]](list)
     for row in computed(spark, facts, context):
-        found[row["cluster_id"]].append(row)
-    return found
+        by_case[row["cluster_id"]].append(row)
+    return by_case
 
 
 @pytest.mark.spark
@@ -294,21 +304,21 @@ def test_what_throttled_a_client(of_case: dict[str, list[Row]]) -> None:
 @pytest.mark.spark
 def test_a_window_in_which_the_limit_changed_says_so(of_case: dict[str, list[Row]]) -> None:
     names = ("client_id", "quota", "is_quota_changed")
-    told = picked(of_case["change"], "producer_byte_rate", *names)
-    assert [row[1:] for row in told if row[0] == "orders"] == [
+    rows = picked(of_case["change"], "producer_byte_rate", *names)
+    assert [row[1:] for row in rows if row[0] == "orders"] == [
         (100.0, False),
         (50.0, True),
         (100.0, True),
         (100.0, False),
     ]
-    assert {row[1:] for row in told if row[0] == "clicks"} == {(100.0, False)}
+    assert {row[1:] for row in rows if row[0] == "clicks"} == {(100.0, False)}
 
 
 @pytest.mark.spark
 def test_mutations_are_partitions_charged_by_the_controller(of_case: dict[str, list[Row]]) -> None:
     names = ("usage", "broker_id", "request_count", "throttled_by", "is_over", "is_estimated")
-    told = picked(of_case["mutations"], "controller_mutation_rate", *names)
-    assert [(round(usage * SPAN_S), *others) for usage, *others in told] == [
+    rows = picked(of_case["mutations"], "controller_mutation_rate", *names)
+    assert [(round(usage * RATE_PERIOD_S), *others) for usage, *others in rows] == [
         (3 + 4 + 5, None, 2, "controller_mutation_rate", True, False),
         (7 + 1, 3, 1, None, False, True),
         (10, 3, 1, None, False, False),
@@ -321,8 +331,8 @@ def test_mutations_are_partitions_charged_by_the_controller(of_case: dict[str, l
 
 @pytest.mark.spark
 def test_whoever_decides_on_quotas_is_told(of_case: dict[str, list[Row]]) -> None:
-    told = picked(of_case["enforcement"], "request_percentage", "broker_id", "enforcement")
-    assert told == [
+    rows = picked(of_case["enforcement"], "request_percentage", "broker_id", "enforcement")
+    assert rows == [
         *((n, "unknown") for n in (1, 2, 3)),
         *((1, "stock"), (2, "callback"), (3, "stock")),
         *((n, "stock") for n in (1, 2, 3)),

@@ -16,7 +16,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 
-from .quota_rows import CONTEXT, Row, at, frame, known, made_up_quotas, made_up_requests
+from .quota_rows import CONTEXT, Row, at, frame, made_up_quotas, made_up_requests, rule_inputs
 
 
 def content(rows: DataFrame) -> list[tuple[Any, ...]]:
@@ -31,10 +31,10 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     made = ["requests", "pipeline_progress", "quota_usage", *CONTEXT]
     warehouse.ensure(spark, [TABLES[name] for name in made])
-    keeper = ResultMaintainer((result,), config.Conf())
+    maintainer = ResultMaintainer((result,), config.Conf())
 
     def keep(facts: DataFrame, batch: Batch) -> None:
-        keeper.write(keeper.arrivals(facts), batch)
+        maintainer.write(maintainer.arrivals(facts), batch)
 
     def put(name: str, rows: list[Row]) -> DataFrame:
         written = frame(spark, name, rows)
@@ -48,6 +48,8 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
     put("client_quotas", [row for row in quotas if row["event_time"] > at(20)])
     keep(put("requests", facts[600:]), Batch(warehouse, "job", "query", 1))
     kept = warehouse.read(spark, "quota_usage").select(QUOTA_USAGE.column_names)
-    whole = quota_usage.usage(known(spark, facts, {"client_quotas": quotas}), conf=QuotasSection())
+    whole = quota_usage.usage(
+        rule_inputs(spark, facts, {"client_quotas": quotas}), conf=QuotasSection()
+    )
     assert content(kept) == content(whole)
     assert kept.where("quota IS NOT NULL").count() > 100

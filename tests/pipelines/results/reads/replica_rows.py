@@ -23,7 +23,7 @@ def at(second: float) -> datetime:
     return NOON + timedelta(seconds=second)
 
 
-def of(size: int | None, **others: Any) -> Row:
+def answered(size: int | None, **others: Any) -> Row:
     """A partition that was answered."""
     row = {"topic_id": "id1", "partition": 0, "bytes": size, "error_code": 0}
     return row | {"preferred_read_replica": -1, "high_watermark": 100} | others
@@ -79,12 +79,12 @@ def rows_by_case(
         facts += [row | {"cluster_id": case} for row in fetches]
         for name, rows in snapshots.items():
             context[name] += [row | {"cluster_id": case} for row in rows]
-    looked_up = [one.table for one in result.lookups]
-    known = RuleInputs(
+    lookup_tables = [one.table for one in result.lookups]
+    inputs = RuleInputs(
         result.relevant_facts(frame(spark, result.facts.arrow, facts)),
-        lookups={one.name: frame(spark, one.arrow, context[one.name]) for one in looked_up},
+        lookups={one.name: frame(spark, one.arrow, context[one.name]) for one in lookup_tables},
     )
-    computed = result.compute(known)
+    computed = result.compute(inputs)
     assert computed.columns == result.table.column_names
     of_case = defaultdict[str, list[Row]](list)
     for row in computed.collect():

@@ -24,7 +24,7 @@ BOUNDS = ("log_start_offset", "end_offset", "leader_log_start_offset", "leader_e
 def made_up(dice: random.Random, n: int) -> dict[str, Any]:
     ends = [dice.choice([None, *range(40, 60, 5)]) for _ in range(12)]
     leader = dice.choice([None, *BROKERS])
-    told = [
+    replicas = [
         {"broker_id": broker_id, "is_before": is_before, "is_leader": broker_id == leader}
         | {"log_start_offset": dice.choice([None, 10, 20, 30])}
         | dict(zip(("least_end", "greatest_end"), grown(dice.choice(ends), dice), strict=True))
@@ -32,11 +32,11 @@ def made_up(dice: random.Random, n: int) -> dict[str, Any]:
         for is_before in (True, False)
         if dice.random() < 0.8
     ]
-    if told and dice.random() < 0.1:
-        dice.choice(told)["is_leader"] = True
+    if replicas and dice.random() < 0.1:
+        dice.choice(replicas)["is_leader"] = True
     return {
         "n": n,
-        "told": None if dice.random() < 0.05 else told,
+        "told": None if dice.random() < 0.05 else replicas,
         "broker_id": dice.choice(BROKERS),
         "leader_in_snapshot": dice.choice([None, *BROKERS]),
         "error_code": dice.choice([1, 1, 1, 0, 0, 6, 74, 999, None]),
@@ -49,25 +49,25 @@ def grown(end: int | None, dice: random.Random) -> tuple[int | None, int | None]
     return (None, None) if end is None else (end, end + dice.choice([0, 0, 5]))
 
 
-def told_of(row: dict[str, Any]) -> dict[int, ReplicaOffsets]:
+def offsets_by_broker(row: dict[str, Any]) -> dict[int, ReplicaOffsets]:
     """What a row tells, as the rule takes it."""
-    found = {}
+    by_broker = {}
     for broker_id in {each["broker_id"] for each in row["told"] or ()}:
         own = [each for each in row["told"] if each["broker_id"] == broker_id]
         before = [each for each in own if each["is_before"]]
         within = [each for each in own if not each["is_before"]]
-        found[broker_id] = ReplicaOffsets(
+        by_broker[broker_id] = ReplicaOffsets(
             most(own, "log_start_offset"),
             most(before, "greatest_end"),
             min((e["least_end"] for e in within if e["least_end"] is not None), default=None),
             most(own, "greatest_end"),
             any(each["is_leader"] for each in own),
         )
-    return found
+    return by_broker
 
 
-def most(told: list[dict[str, Any]], name: str) -> int | None:
-    return max((each[name] for each in told if each[name] is not None), default=None)
+def most(replicas: list[dict[str, Any]], name: str) -> int | None:
+    return max((each[name] for each in replicas if each[name] is not None), default=None)
 
 
 @pytest.mark.spark
@@ -78,18 +78,18 @@ def test_sql_says_what_the_rule_says(spark: SparkSession) -> None:
     counted = Counter[str | bool | None]()
     for got in frame.transform(with_bounds).transform(with_fault).collect():
         row = rows[got["n"]]
-        of = told_of(row)
-        leader_id = rule.leader(of, row["leader_in_snapshot"])
+        offsets = offsets_by_broker(row)
+        leader_id = rule.leader(offsets, row["leader_in_snapshot"])
         assert got["leader_id"] == leader_id
         answer = FetchAnswer(
             row["broker_id"], row["error_code"] or 0, row["fetch_offset"], row["high_watermark"]
         )
-        assert got["fault"] == rule.fault(answer, of, leader_id), row
-        held = rule.leader_has_offset(row["fetch_offset"], of, leader_id)
-        assert got["is_held_by_leader"] == held
+        assert got["fault"] == rule.fault(answer, offsets, leader_id), row
+        has_offset = rule.leader_has_offset(row["fetch_offset"], offsets, leader_id)
+        assert got["is_held_by_leader"] == has_offset
         own, leader = (
-            of.get(row["broker_id"], ReplicaOffsets()),
-            of.get(leader_id or 0, ReplicaOffsets()),
+            offsets.get(row["broker_id"], ReplicaOffsets()),
+            offsets.get(leader_id or 0, ReplicaOffsets()),
         )
         bounds = (own.log_start_offset, own.end_offset, leader.log_start_offset, leader.end_offset)
         assert bounds == tuple(got[name] for name in BOUNDS)

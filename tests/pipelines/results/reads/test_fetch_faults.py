@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.results.reads import fetch_faults
 
-from .replica_rows import BEFORE, NOON, Row, broker, fetch, of, replica, rows_by_case, seen
+from .replica_rows import BEFORE, NOON, Row, answered, broker, fetch, replica, rows_by_case, seen
 
 THREE = {
     "topics": [seen(BEFORE, topic_id="id1", topic="orders")],
@@ -15,27 +15,27 @@ THREE = {
     "brokers": [broker(n, "az-a") for n in (1, 2, 3)],
 }
 LEADER, FOLLOWER = 1, 2
-STOOD = [
-    fetch(1, LEADER, of(9, log_start_offset=10, high_watermark=100), client_id="fine"),
-    fetch(2, FOLLOWER, of(9, log_start_offset=20, high_watermark=90), client_id="fine"),
+OFFSETS_BEFORE = [
+    fetch(1, LEADER, answered(9, log_start_offset=10, high_watermark=100), client_id="fine"),
+    fetch(2, FOLLOWER, answered(9, log_start_offset=20, high_watermark=90), client_id="fine"),
 ]
 
 
 def refused(offset: int | None, **others: object) -> Row:
     none = {"high_watermark": -1, "log_start_offset": -1}
-    return of(0, error_code=1, fetch_offset=offset, **none | others)
+    return answered(0, error_code=1, fetch_offset=offset, **none | others)
 
 
 def named(second: float, **others: object) -> Row:
-    sent = of(0, preferred_read_replica=2, fetch_offset=50, log_start_offset=10)
+    sent = answered(0, preferred_read_replica=2, fetch_offset=50, log_start_offset=10)
     return fetch(second, LEADER, sent, **{"connection_id": "one"} | others)
 
 
 CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str], Row]]] = {
     "cases 1 to 4, by what was told in the minute": (
         [
-            *STOOD,
-            fetch(3, FOLLOWER, of(0, fetch_offset=91, high_watermark=90)),
+            *OFFSETS_BEFORE,
+            fetch(3, FOLLOWER, answered(0, fetch_offset=91, high_watermark=90)),
             fetch(4, FOLLOWER, refused(95)),
             fetch(5, FOLLOWER, refused(15), client_software_name="a", client_software_version="2"),
             fetch(6, FOLLOWER, refused(9), client_software_name="a", client_software_version="1"),
@@ -58,7 +58,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
         },
     ),
     "by what was told in the minute before, not in the next": (
-        [*STOOD, fetch(61, FOLLOWER, refused(95)), fetch(121, FOLLOWER, refused(95))],
+        [*OFFSETS_BEFORE, fetch(61, FOLLOWER, refused(95)), fetch(121, FOLLOWER, refused(95))],
         THREE,
         {
             (1, 2, "unavailable_offset"): {"end_offset": 90},
@@ -67,8 +67,8 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
     ),
     "who answers followers leads, whatever the snapshot says": (
         [
-            *STOOD,
-            fetch(3, 3, of(9, log_start_offset=10, high_watermark=100), replica_id=1),
+            *OFFSETS_BEFORE,
+            fetch(3, 3, answered(9, log_start_offset=10, high_watermark=100), replica_id=1),
             fetch(4, LEADER, refused(101)),
             fetch(5, 3, refused(101)),
         ],
@@ -80,11 +80,11 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
     ),
     "a follower tells where its log ends": (
         [
-            STOOD[0],
+            OFFSETS_BEFORE[0],
             fetch(
                 3,
                 LEADER,
-                of(9, high_watermark=100, fetch_offset=93, follower_log_start_offset=30),
+                answered(9, high_watermark=100, fetch_offset=93, follower_log_start_offset=30),
                 replica_id=FOLLOWER,
             ),
             fetch(4, FOLLOWER, refused(95)),
@@ -98,9 +98,9 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
     ),
     "errors by their names; followers' are nobody's": (
         [
-            fetch(1, 1, of(0, error_code=6, high_watermark=-1, fetch_offset=7)),
-            fetch(2, 1, of(0, error_code=6, high_watermark=-1, fetch_offset=9)),
-            fetch(3, 1, of(0, error_code=74, fetch_offset=9), replica_id=3),
+            fetch(1, 1, answered(0, error_code=6, high_watermark=-1, fetch_offset=7)),
+            fetch(2, 1, answered(0, error_code=6, high_watermark=-1, fetch_offset=9)),
+            fetch(3, 1, answered(0, error_code=74, fetch_offset=9), replica_id=3),
         ],
         {},
         {(0, 1, "not_leader_or_follower"): {"answers": 2, "topic": None, "max_fetch_offset": 9}},
@@ -137,14 +137,14 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> dict[str, list[Row]]:
+def rows_by_case_name(spark: SparkSession) -> dict[str, list[Row]]:
     """Rows of each case, all computed in one frame."""
     return rows_by_case(spark, fetch_faults.result(), CASES)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("case", CASES)
-def test_what_went_wrong(found: dict[str, list[Row]], case: str) -> None:
+def test_what_went_wrong(rows_by_case_name: dict[str, list[Row]], case: str) -> None:
     expected = CASES[case][2]
     rows = {
         (
@@ -152,10 +152,10 @@ def test_what_went_wrong(found: dict[str, list[Row]], case: str) -> None:
             row["broker_id"],
             row["fault"],
         ): row
-        for row in found[case]
+        for row in rows_by_case_name[case]
     }
     assert {key: {name: rows[key][name] for name in row} for key, row in expected.items()} == (
         expected
     )
     assert rows.keys() == expected.keys()
-    assert len(rows) == len(found[case])
+    assert len(rows) == len(rows_by_case_name[case])

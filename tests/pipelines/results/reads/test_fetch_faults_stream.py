@@ -15,7 +15,7 @@ from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from .replica_rows import Row, broker, fetch, frame, of, replica, seen
+from .replica_rows import Row, answered, broker, fetch, frame, replica, seen
 
 MINUTES = 5
 RESULTS = (replica_offsets.result(), fetch_faults.result())
@@ -42,8 +42,8 @@ def made_up_partition(dice: random.Random) -> Row:
     names = dice.choice([{"topic_id": "id1"}, {"topic_id": None, "topic": "t1"}])
     others = {"fetch_offset": dice.choice([None, 5, 50, 95, 120])}
     if dice.random() < 0.2:
-        return of(0, error_code=dice.choice([1, 1, 6]), high_watermark=-1, **names, **others)
-    return of(
+        return answered(0, error_code=dice.choice([1, 1, 6]), high_watermark=-1, **names, **others)
+    return answered(
         0,
         preferred_read_replica=dice.choice([-1, -1, -1, 2]),
         high_watermark=dice.choice([90, 100, 110]),
@@ -66,10 +66,10 @@ def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) ->
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     made = ["fetches", "pipeline_progress", *CONTEXT, *(r.table.name for r in RESULTS)]
     warehouse.ensure(spark, [TABLES[name] for name in made])
-    keeper = ResultMaintainer(RESULTS, config.Conf())
+    maintainer = ResultMaintainer(RESULTS, config.Conf())
 
     def keep(facts: DataFrame, batch: Batch) -> None:
-        keeper.write(keeper.arrivals(facts), batch)
+        maintainer.write(maintainer.arrivals(facts), batch)
 
     def put(name: str, rows: list[Row]) -> DataFrame:
         of_cluster = [row | {"cluster_id": "c"} for row in rows]
@@ -85,10 +85,10 @@ def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) ->
         keep(put("fetches", facts[start : start + 150]), batch)
     for result in RESULTS:
         names = [context.table.name for context in result.lookups]
-        known = RuleInputs(
+        inputs = RuleInputs(
             result.relevant_facts(warehouse.read(spark, "fetches")),
             lookups={name: warehouse.read(spark, name) for name in names},
         )
         kept = content(warehouse.read(spark, result.table.name), result)
-        assert kept == content(result.compute(known), result)
+        assert kept == content(result.compute(inputs), result)
         assert len(kept) > MINUTES

@@ -18,7 +18,7 @@ from .replica_rows import BEFORE, Row, at, frame, seen
 QUOTA_BYTES_PER_S = 900.0
 
 
-def of(size: int, partition: int = 0, limit: int | None = 1_000, **others: Any) -> Row:
+def answered(size: int, partition: int = 0, limit: int | None = 1_000, **others: Any) -> Row:
     row = {"topic": None, "topic_id": "id1", "partition": partition, "bytes": size}
     row |= {"partition_max_bytes": limit, "error_code": 0, "preferred_read_replica": -1}
     return row | {"fetch_offset": 10 * partition} | others
@@ -58,24 +58,30 @@ TOPIC_ROWS = [
 ]
 BOB = {"principal": "User:bob", "max_bytes": 50_000}
 BOUNDED: dict[str, list[Row]] = {
-    "max_bytes": [fetch(1, of(4_000, limit=4_500), of(1_000, 1, limit=4_500))],
-    "broker_cap": [fetch(3, of(2_000, limit=9_000))],
-    "quota_window": [fetch(4, of(9_000, limit=10_000), **BOB)],
-    "partition_max_bytes": [fetch(5, of(1_000), of(20, 1))],
+    "max_bytes": [fetch(1, answered(4_000, limit=4_500), answered(1_000, 1, limit=4_500))],
+    "broker_cap": [fetch(3, answered(2_000, limit=9_000))],
+    "quota_window": [fetch(4, answered(9_000, limit=10_000), **BOB)],
+    "partition_max_bytes": [fetch(5, answered(1_000), answered(20, 1))],
     "first_batch": [
-        fetch(6, of(1_200)),
-        fetch(6, of(5_001, limit=None)),
-        fetch(6, of(6_000, limit=9_000)),
+        fetch(6, answered(1_200)),
+        fetch(6, answered(5_001, limit=None)),
+        fetch(6, answered(6_000, limit=9_000)),
     ],
     "drained": [
-        fetch(7, of(999)),
-        fetch(7, of(9_000, limit=10_000), max_bytes=50_000),
-        fetch(7, of(2_001, limit=None), replica_id=None),
+        fetch(7, answered(999)),
+        fetch(7, answered(9_000, limit=10_000), max_bytes=50_000),
+        fetch(7, answered(2_001, limit=None), replica_id=None),
     ],
-    "wait_timeout": [fetch(8), fetch(8, of(0)), fetch(8, partitions=None, response_bytes=None)],
+    "wait_timeout": [
+        fetch(8),
+        fetch(8, answered(0)),
+        fetch(8, partitions=None, response_bytes=None),
+    ],
     "throttled": [fetch(9, throttle_time_ms=3.0)],
-    "redirected": [fetch(10, of(0, preferred_read_replica=2), of(0, 1, preferred_read_replica=3))],
-    "error": [fetch(11, error_code=71), fetch(11, of(0, error_code=6), throttle_time_ms=3.0)],
+    "redirected": [
+        fetch(10, answered(0, preferred_read_replica=2), answered(0, 1, preferred_read_replica=3))
+    ],
+    "error": [fetch(11, error_code=71), fetch(11, answered(0, error_code=6), throttle_time_ms=3.0)],
 }
 
 
@@ -86,9 +92,9 @@ def computed(spark: SparkSession, fetches: list[Row]) -> dict[tuple[int, int | N
         "client_quotas": frame(spark, CLIENT_QUOTAS.arrow, QUOTAS),
         "topics": frame(spark, TOPICS.arrow, TOPIC_ROWS),
     }
-    found = fetch_sizes.sizes(RuleInputs(facts, lookups=context), conf=QuotasSection()).collect()
-    rows = {(row["broker_id"], row["replica_id"]): row.asDict(recursive=True) for row in found}
-    assert len(rows) == len(found)
+    sizes = fetch_sizes.sizes(RuleInputs(facts, lookups=context), conf=QuotasSection()).collect()
+    rows = {(row["broker_id"], row["replica_id"]): row.asDict(recursive=True) for row in sizes}
+    assert len(rows) == len(sizes)
     return rows
 
 
@@ -96,30 +102,30 @@ def computed(spark: SparkSession, fetches: list[Row]) -> dict[tuple[int, int | N
 def test_what_bounded_an_answer_is_told_by_its_size(spark: SparkSession) -> None:
     assert BOUNDED.keys() == LIMITERS.keys()
     rows = computed(spark, [row for of_limiter in BOUNDED.values() for row in of_limiter])
-    told = {
+    limiters = {
         broker_id: {name: row[f"{name}_fetches"] for name in LIMITERS if row[f"{name}_fetches"]}
         for (broker_id, _), row in rows.items()
     }
-    assert told == {
+    assert limiters == {
         fetches[0]["broker_id"]: {limiter: len(fetches)} for limiter, fetches in BOUNDED.items()
     }
     assert all(sum(row["response_sizes"]) <= row["fetches"] for row in rows.values())
 
 
 STARVING = [
-    fetch(1, of(5_000, limit=9_000), starved=left_out(1, 2)),
-    fetch(1, of(5_000, limit=9_000), starved=left_out(1)),
-    fetch(1, of(5_001, 2, limit=9_000)),
-    fetch(1, of(10, limit=9_000), of(1, 1, limit=9_000), starved=None),
-    fetch(2, of(6_001, topic="by name", topic_id=None), of(6_000, topic_id="id2")),
-    fetch(1, of(7_000, limit=9_000), replica_id=2, max_bytes=10**7, session_partitions=None),
+    fetch(1, answered(5_000, limit=9_000), starved=left_out(1, 2)),
+    fetch(1, answered(5_000, limit=9_000), starved=left_out(1)),
+    fetch(1, answered(5_001, 2, limit=9_000)),
+    fetch(1, answered(10, limit=9_000), answered(1, 1, limit=9_000), starved=None),
+    fetch(2, answered(6_001, topic="by name", topic_id=None), answered(6_000, topic_id="id2")),
+    fetch(1, answered(7_000, limit=9_000), replica_id=2, max_bytes=10**7, session_partitions=None),
 ]
 
 
 @pytest.mark.spark
 def test_numbers_no_broker_tells_cost_no_batch(spark: SparkSession) -> None:
     most = 2**63 - 1
-    odd = fetch(1, of(2, limit=-most), of(most - 2, 1, limit=most), max_bytes=None)
+    odd = fetch(1, answered(2, limit=-most), answered(most - 2, 1, limit=most), max_bytes=None)
     rows = computed(spark, [odd])
     assert rows[1, None]["fetches"] == 1
     assert rows[1, None]["bound_bytes"] is None
@@ -143,7 +149,10 @@ def test_partitions_that_are_left_out_show(spark: SparkSession) -> None:
         {"bytes": 5_001, "topic": "orders", "topic_id": "id1", "partition": 2, "fetch_offset": 20}
     ]
     unnamed = rows[2, None]["largest_oversized"]
-    assert [(of["topic"], of["topic_id"]) for of in unnamed] == [("by name", None), (None, "id2")]
+    assert [(largest["topic"], largest["topic_id"]) for largest in unnamed] == [
+        ("by name", None),
+        (None, "id2"),
+    ]
     follower = rows[1, 2]
     assert (follower["bytes"], follower["drained_fetches"]) == (7_000, 1)
     assert (follower["partitions"], follower["bound_bytes"]) == (None, 10**7)

@@ -16,7 +16,7 @@ from quotaflow.schemas.tables.requests import REQUESTS
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LIST, EPOCH = "LIST_OFFSETS", "OFFSET_FOR_LEADER_EPOCH"
-Asked = dict[int, tuple[int, int, int]]
+Timestamps = dict[int, tuple[int, int, int]]
 """By partition: timestamp asked, error code and offset answered."""
 
 
@@ -26,12 +26,15 @@ def request(second: float, api: str, body: str | None) -> dict[str, Any]:
     return row | {"api": api, "body": body, "principal": "User:alice", "client_id": "reader"}
 
 
-def listed(second: float, replica_id: int = -1, **topics: Asked) -> dict[str, Any]:
+def listed(second: float, replica_id: int = -1, **topics: Timestamps) -> dict[str, Any]:
     """LIST_OFFSETS, answered in another order than asked."""
-    asked = [
-        {"name": name, "partitions": [{"partitionIndex": p, "timestamp": t} for p, (t, _, _) in of]}
+    request_topics = [
+        {
+            "name": name,
+            "partitions": [{"partitionIndex": p, "timestamp": t} for p, (t, _, _) in items],
+        }
         for name, partitions in topics.items()
-        for of in [partitions.items()]
+        for items in [partitions.items()]
     ]
     answered = [
         {
@@ -43,13 +46,13 @@ def listed(second: float, replica_id: int = -1, **topics: Asked) -> dict[str, An
         }
         for name, partitions in reversed(topics.items())
     ]
-    told = {"request": {"replicaId": replica_id, "topics": asked}}
-    return request(second, LIST, json.dumps(told | {"response": {"topics": answered}}))
+    body = {"request": {"replicaId": replica_id, "topics": request_topics}}
+    return request(second, LIST, json.dumps(body | {"response": {"topics": answered}}))
 
 
-def checked(second: float, asked: int, code: int, epoch: int, end: int) -> dict[str, Any]:
+def checked(second: float, requested_epoch: int, code: int, epoch: int, end: int) -> dict[str, Any]:
     """OFFSET_FOR_LEADER_EPOCH of partition 0: the epoch asked, what was answered."""
-    q = {"partition": 0, "currentLeaderEpoch": 9, "leaderEpoch": asked}
+    q = {"partition": 0, "currentLeaderEpoch": 9, "leaderEpoch": requested_epoch}
     a = {"errorCode": code, "partition": 0, "leaderEpoch": epoch, "endOffset": end}
     body = {
         "request": {"replicaId": -1, "topics": [{"topic": "t", "partitions": [q]}]},
@@ -98,14 +101,14 @@ EXPECTED = {
 @pytest.mark.spark
 def test_what_was_looked_up(spark: SparkSession, golden: Path) -> None:
     lines = (golden / "lines" / "slice_envelope_n1.jsonl").read_text(encoding="utf-8").splitlines()
-    told = [line["r"] for line in map(json.loads, lines) if f'"{LIST}"' in json.dumps(line)]
-    real = [request(120, LIST, json.dumps(line)) for line in told]
+    requests = [line["r"] for line in map(json.loads, lines) if f'"{LIST}"' in json.dumps(line)]
+    real = [request(120, LIST, json.dumps(line)) for line in requests]
     content = pa.Table.from_pylist([*FACTS, *real], schema=REQUESTS.arrow)
-    found = offset_lookups.lookups(
+    lookup_rows = offset_lookups.lookups(
         RuleInputs(offset_lookups.result().relevant_facts(spark.createDataFrame(content)))
     )
-    assert found.columns == OFFSET_LOOKUPS.column_names
-    rows = found.collect()
+    assert lookup_rows.columns == OFFSET_LOOKUPS.column_names
+    rows = lookup_rows.collect()
     got = {
         (
             (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),

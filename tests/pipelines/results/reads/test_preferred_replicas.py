@@ -13,9 +13,9 @@ from .replica_rows import (
     NOON,
     RACKS,
     Row,
+    answered,
     broker,
     fetch,
-    of,
     replica,
     rows_by_case,
     seen,
@@ -36,12 +36,12 @@ NEAR = (2, "follower_in_rack", 2, "follower_in_rack")
 CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Row]]] = {
     "told, and gone there": (
         [
-            fetch(1, 1, of(0, **NAMED), of(None, **NAMED, partition=0)),
-            fetch(2, 2, of(70, high_watermark=90)),
-            fetch(3, 2, of(7, high_watermark=95)),
-            fetch(4, 1, of(9_000, high_watermark=120), replica_id=3, rack_id=None),
-            fetch(5, 2, of(9_000, high_watermark=300), replica_id=3, rack_id=None),
-            fetch(6, 2, of(0), of(5, error_code=1)),
+            fetch(1, 1, answered(0, **NAMED), answered(None, **NAMED, partition=0)),
+            fetch(2, 2, answered(70, high_watermark=90)),
+            fetch(3, 2, answered(7, high_watermark=95)),
+            fetch(4, 1, answered(9_000, high_watermark=120), replica_id=3, rack_id=None),
+            fetch(5, 2, answered(9_000, high_watermark=300), replica_id=3, rack_id=None),
+            fetch(6, 2, answered(0), answered(5, error_code=1)),
         ],
         THREE,
         {
@@ -55,7 +55,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         },
     ),
     "no selector": (
-        [fetch(1, 1, of(70))],
+        [fetch(1, 1, answered(70))],
         THREE | {"configs": [selector(None)]},
         {
             (0, 1): {"expected_replica": 1, "expected_reason": "no_selector"}
@@ -63,7 +63,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         },
     ),
     "a selector of somebody's own": (
-        [fetch(1, 1, of(70))],
+        [fetch(1, 1, answered(70))],
         THREE | {"configs": [selector("com.example.Nearest")]},
         {
             (0, 1): {"expected_replica": None, "expected_reason": "selector_unknown"}
@@ -72,7 +72,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
     ),
     "an old client by topic name, its rack by its address": (
         [
-            fetch(1, 1, of(70, topic="orders", topic_id=None), api_version=8)
+            fetch(1, 1, answered(70, topic="orders", topic_id=None), api_version=8)
             | {"rack_id": None, "client_address": "10.2.7.7"}
         ],
         THREE,
@@ -84,7 +84,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         },
     ),
     "two followers as near as each other": (
-        [fetch(1, 1, of(70))],
+        [fetch(1, 1, answered(70))],
         THREE | {"brokers": [broker(1, "az-a"), broker(2, "az-b"), broker(3, "az-b")]},
         {
             (0, 1): {"recommended_replica": 3, "eligible_replicas": [2, 3]}
@@ -92,7 +92,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         },
     ),
     "no rack is known": (
-        [fetch(1, 1, of(70), rack_id=None)],
+        [fetch(1, 1, answered(70), rack_id=None)],
         THREE,
         {
             (0, 1): {"client_rack": None, "is_rack_inferred": False, "cross_rack_bytes": None}
@@ -101,7 +101,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         },
     ),
     "as of the minute": (
-        [fetch(minute * 60 + 1, 1, of(70)) for minute in range(4)],
+        [fetch(minute * 60 + 1, 1, answered(70)) for minute in range(4)],
         {
             "topics": [TOPIC],
             "replicas": [
@@ -122,7 +122,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         },
     ),
     "before the first snapshot, and a topic made after it": (
-        [fetch(-1, 1, of(70)), fetch(-2, 2, of(70, topic_id="id2"))],
+        [fetch(-1, 1, answered(70)), fetch(-2, 2, answered(70, topic_id="id2"))],
         {
             "topics": [seen(1, topic_id="id1", topic="orders")],
             "replicas": [replica(1, 1), replica(2, 9, topic_id="id2")],
@@ -138,7 +138,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         },
     ),
     "configs nobody saw, and a broker without a rack": (
-        [fetch(1, 1, of(70))],
+        [fetch(1, 1, answered(70))],
         {
             "replicas": [replica(1)],
             "brokers": [broker(1, None)],
@@ -151,7 +151,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         },
     ),
     "a broker nobody saw": (
-        [fetch(1, 1, of(70))],
+        [fetch(1, 1, answered(70))],
         THREE | {"brokers": [broker(1, "az-a"), broker(2, "az-b")]},
         {
             (0, 1): {"expected_reason": None, "eligibility": "racks_unknown"}
@@ -162,18 +162,18 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> dict[str, list[Row]]:
+def rows_by_case_name(spark: SparkSession) -> dict[str, list[Row]]:
     """Rows of each case, all computed in one frame."""
     return rows_by_case(spark, preferred_replicas.result(RACKS), CASES)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("case", CASES)
-def test_whom_a_consumer_reads_from(found: dict[str, list[Row]], case: str) -> None:
+def test_whom_a_consumer_reads_from(rows_by_case_name: dict[str, list[Row]], case: str) -> None:
     expected = CASES[case][2]
     rows = {
         ((row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1), row["broker_id"]): row
-        for row in found[case]
+        for row in rows_by_case_name[case]
     }
     assert {key: {name: rows[key][name] for name in row} for key, row in expected.items()} == (
         expected

@@ -16,7 +16,19 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.replica import RACK_AWARE
 
-from .replica_rows import CONTEXT, RACKS, Row, at, broker, fetch, frame, of, replica, seen, selector
+from .replica_rows import (
+    CONTEXT,
+    RACKS,
+    Row,
+    answered,
+    at,
+    broker,
+    fetch,
+    frame,
+    replica,
+    seen,
+    selector,
+)
 
 MINUTES = 4
 
@@ -41,7 +53,7 @@ def made_up_fetches(dice: random.Random) -> list[Row]:
 def made_up_partition(dice: random.Random) -> Row:
     n = dice.choice([1, 2, 3])
     names = dice.choice([{"topic_id": f"id{n}"}, {"topic_id": None, "topic": f"t{n}"}])
-    return of(
+    return answered(
         dice.choice([0, None, 10, 1_000]),
         partition=dice.choice([0, 1]),
         preferred_read_replica=dice.choice([-1, -1, 2, 3]),
@@ -53,14 +65,14 @@ def made_up_partition(dice: random.Random) -> Row:
 
 def made_up_snapshots(dice: random.Random) -> dict[str, list[Row]]:
     """What snapshots saw change, in and after the minutes; one key changes once a time."""
-    found: dict[str, list[Row]] = {name: [] for name in CONTEXT}
+    snapshots: dict[str, list[Row]] = {name: [] for name in CONTEXT}
     for second in (60, 100, 150, 230, 300):
         is_removed = dice.random() < 0.2
         n = dice.choice([1, 2])
         topic = {"topic_id": f"id{n}", "topic": f"t{n}"}
-        found["topics"].append(seen(second, **topic) | {"is_removed": is_removed})
+        snapshots["topics"].append(seen(second, **topic) | {"is_removed": is_removed})
         led = {"is_leader": dice.random() < 0.5, "is_in_sync": dice.random() < 0.7}
-        found["replicas"] += [
+        snapshots["replicas"] += [
             replica(id_, second, **topic, partition=partition)
             | (led if second > 60 and id_ == 1 else {})
             | {"is_removed": is_removed and id_ == 3}
@@ -68,11 +80,11 @@ def made_up_snapshots(dice: random.Random) -> dict[str, list[Row]]:
             for partition in (0, 1)
         ]
         id_ = dice.choice([1, 2, 3])
-        found["brokers"].append(broker(id_, dice.choice(["az-a", "az-b", None]), second))
-        found["configs"].append(
+        snapshots["brokers"].append(broker(id_, dice.choice(["az-a", "az-b", None]), second))
+        snapshots["configs"].append(
             selector(dice.choice([RACK_AWARE, None]), second) | {"entity_name": str(id_)}
         )
-    return found
+    return snapshots
 
 
 def content(rows: DataFrame) -> list[tuple[Any, ...]]:
@@ -88,10 +100,10 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     made = ["fetches", "pipeline_progress", result.table.name, *CONTEXT]
     warehouse.ensure(spark, [TABLES[name] for name in made])
-    keeper = ResultMaintainer((result,), config.Conf())
+    maintainer = ResultMaintainer((result,), config.Conf())
 
     def keep(facts: DataFrame, batch: Batch) -> None:
-        keeper.write(keeper.arrivals(facts), batch)
+        maintainer.write(maintainer.arrivals(facts), batch)
 
     def put(name: str, rows: list[Row]) -> DataFrame:
         of_cluster = [row | {"cluster_id": "c"} for row in rows]
@@ -112,11 +124,11 @@ def test_any_split_gives_the_same_table(spark: SparkSession, tmp_path: Path) -> 
     snapshot(150, 230, 300)
     keep(put("fetches", facts[500:]), Batch(warehouse, "job", "query", 2))
     kept = warehouse.read(spark, result.table.name).select(result.table.column_names)
-    known = RuleInputs(
+    inputs = RuleInputs(
         result.relevant_facts(warehouse.read(spark, "fetches")),
         lookups={name: warehouse.read(spark, name) for name in CONTEXT},
     )
-    whole = result.compute(known)
+    whole = result.compute(inputs)
     assert content(kept) == content(whole)
     causes = {row["eligibility"] for row in kept.select("eligibility").distinct().collect()}
     assert causes >= {"known", "replicas_unknown", "leader_unknown", "racks_unknown"}

@@ -21,11 +21,11 @@ def request(second: float, api: str, broker_id: int, *sizes: int | None, **other
     return row | {"partitions": [{"bytes": size, "error_code": 0} for size in sizes]} | others
 
 
-def told(*partitions: tuple[int | None, int | None]) -> dict[str, Any]:
+def answered(*partitions: tuple[int | None, int | None]) -> dict[str, Any]:
     return {"partitions": [{"bytes": size, "error_code": code} for size, code in partitions]}
 
 
-REFUSED = told((9_000, 6))
+REFUSED = answered((9_000, 6))
 REQUEST_ROWS = [
     request(1, "PRODUCE", 1, 10, 20, None),
     request(2, "PRODUCE", 1, 40, client_address="10.2.0.1"),
@@ -40,9 +40,9 @@ REQUEST_ROWS = [
     request(11, "FETCH", 1, 4_000, replica_id=3),
     request(61, "FETCH", 1, 7, replica_id=2),
     request(12, "METADATA", 1, 5),
-    request(13, "PRODUCE", 2, **told((9_000, 6), (20, 0), (30, None), (9_000, -1))),
-    request(14, "PRODUCE", 3, **told((5, None), (-1, None), (None, None))),
-    request(15, "PRODUCE", 3, **told((0, None), (-1, None))),
+    request(13, "PRODUCE", 2, **answered((9_000, 6), (20, 0), (30, None), (9_000, -1))),
+    request(14, "PRODUCE", 3, **answered((5, None), (-1, None), (None, None))),
+    request(15, "PRODUCE", 3, **answered((0, None), (-1, None))),
 ]
 EXPECTED = [
     (0, "produced", None, False, 1, 1, 30, None),
@@ -65,12 +65,12 @@ def test_bytes_between_racks(spark: SparkSession) -> None:
     brokers = [row | {"cluster_id": "c"} for row in BROKER_ROWS]
     context = {"brokers": frame(spark, BROKERS.arrow, brokers)}
     rows = rack_traffic.between_racks(RuleInputs(facts, lookups=context)).collect()
-    found = ("client_rack", "is_rack_inferred", "broker_id", "requests", "bytes")
+    columns = ("client_rack", "is_rack_inferred", "broker_id", "requests", "bytes")
     got = [
         (
             int((row["event_time"].timestamp() - at(0).timestamp()) // 60),
             row["flow"],
-            *(row[name] for name in found),
+            *(row[name] for name in columns),
             row["cross_rack_bytes"],
         )
         for row in rows

@@ -35,7 +35,7 @@ def made_up(dice: random.Random, n: int) -> dict[str, Any]:
         | {"is_offline": dice.random() < 0.1}
         for id_ in ids
     ]
-    told = dice.choice([*RACKS, "nowhere"])
+    declared = dice.choice([*RACKS, "nowhere"])
     groups = dice.choice([["2001", "db8"], ["fe80", "0"]])
     address = dice.choice(
         [
@@ -49,15 +49,15 @@ def made_up(dice: random.Random, n: int) -> dict[str, Any]:
         "replicas": None if dice.random() < 0.05 else replicas,
         "is_selector_seen": dice.random() < 0.9,
         "selector": dice.choice(SELECTORS),
-        "declared_rack": told,
-        "client_rack": told or dice.choice(RACKS),
+        "declared_rack": declared,
+        "client_rack": declared or dice.choice(RACKS),
         "client_address": address,
     }
 
 
 def ruled(row: dict[str, Any], selector: str | None, rack: str | None) -> Preferred:
     """What the rule says where all it asks is known; every log is taken to be as long."""
-    of = [
+    replicas = [
         Replica(
             *(each["broker_id"], each["rack"], 0, 0),
             is_in_sync=each["is_in_sync"],
@@ -66,7 +66,7 @@ def ruled(row: dict[str, Any], selector: str | None, rack: str | None) -> Prefer
         for each in row["replicas"]
     ]
     leader = next(n for n, each in enumerate(row["replicas"]) if each["is_leader"])
-    return preferred(selector, rack, of.pop(leader), of, 0)
+    return preferred(selector, rack, replicas.pop(leader), replicas, 0)
 
 
 def expected(row: dict[str, Any], *, as_is: bool) -> Preferred:
@@ -106,17 +106,17 @@ def test_sql_says_what_the_rule_says(spark: SparkSession) -> None:
     rows = [made_up(dice, n) for n in range(5_000)]
     frame = spark.createDataFrame(rows, SCHEMA)
     by_address = inferred_rack(F.col("client_address"), NETWORKS).alias("by_address")
-    found = frame.transform(with_leader).transform(with_choices).select("*", by_address).collect()
-    told = Counter[str]()
-    for got in found:
+    choices = frame.transform(with_leader).transform(with_choices).select("*", by_address).collect()
+    reasons = Counter[str]()
+    for got in choices:
         row = rows[got["n"]]
         for name, as_is in (("expected", True), ("recommended", False)):
-            said = Preferred(got[f"{name}_replica"], got[f"{name}_reason"] or "")
-            assert said == expected(row, as_is=as_is), row
-            told[said.reason] += 1
+            from_sql = Preferred(got[f"{name}_replica"], got[f"{name}_reason"] or "")
+            assert from_sql == expected(row, as_is=as_is), row
+            reasons[from_sql.reason] += 1
         assert got["eligibility"] == cause(row)
-        told[got["eligibility"]] += 1
+        reasons[got["eligibility"]] += 1
         assert got["by_address"] == client_rack.rack(row["client_address"], NETWORKS)
-    assert len(found) == len(rows)
-    assert len(told) == 7 + 1 + 6
-    assert min(told.values()) > 50
+    assert len(choices) == len(rows)
+    assert len(reasons) == 7 + 1 + 6
+    assert min(reasons.values()) > 50

@@ -12,21 +12,25 @@ from quotaflow.schemas.tables.fetches import FETCHES
 from quotaflow.schemas.tables.read_faults import REPLICA_OFFSETS
 from quotaflow.schemas.tables.topology import TOPICS
 
-from .replica_rows import BEFORE, NOON, Row, fetch, frame, of, seen
+from .replica_rows import BEFORE, NOON, Row, answered, fetch, frame, seen
 
-TOLD = {"log_start_offset": 5, "high_watermark": 100}
+ANSWERED = {"log_start_offset": 5, "high_watermark": 100}
 FOLLOWER = {"replica_id": 2, "principal": "User:broker"}
 FACTS = [
-    fetch(1, 1, of(9, **TOLD), of(0, **TOLD, partition=1)),
-    fetch(2, 1, of(9, **TOLD | {"high_watermark": 90, "log_start_offset": 4})),
+    fetch(1, 1, answered(9, **ANSWERED), answered(0, **ANSWERED, partition=1)),
+    fetch(2, 1, answered(9, **ANSWERED | {"high_watermark": 90, "log_start_offset": 4})),
     # A follower tells where its log ends, an error or not; what an error answers is not told.
-    fetch(3, 1, of(9, **TOLD, fetch_offset=70, follower_log_start_offset=2), **FOLLOWER),
-    fetch(4, 1, of(0, **TOLD, fetch_offset=110), **FOLLOWER),
-    fetch(5, 1, of(None, error_code=6, high_watermark=-1, fetch_offset=60), **FOLLOWER),
-    fetch(6, 2, of(None, error_code=1, high_watermark=-1, log_start_offset=-1, fetch_offset=3)),
+    fetch(3, 1, answered(9, **ANSWERED, fetch_offset=70, follower_log_start_offset=2), **FOLLOWER),
+    fetch(4, 1, answered(0, **ANSWERED, fetch_offset=110), **FOLLOWER),
+    fetch(5, 1, answered(None, error_code=6, high_watermark=-1, fetch_offset=60), **FOLLOWER),
+    fetch(
+        6, 2, answered(None, error_code=1, high_watermark=-1, log_start_offset=-1, fetch_offset=3)
+    ),
     # An old client knows topics by name, and no log starts; the next minute is another row.
-    fetch(7, 1, of(9, topic="orders", topic_id=None, log_start_offset=-1, high_watermark=101)),
-    fetch(61, 2, of(9, **TOLD | {"log_start_offset": 8})),
+    fetch(
+        7, 1, answered(9, topic="orders", topic_id=None, log_start_offset=-1, high_watermark=101)
+    ),
+    fetch(61, 2, answered(9, **ANSWERED | {"log_start_offset": 8})),
 ]
 NOTHING = dict.fromkeys(REPLICA_OFFSETS.column_names[6:])
 COUNTS = ("answers", "answers_to_followers", "follower_fetches")
@@ -62,13 +66,13 @@ def test_where_replicas_stood(spark: SparkSession) -> None:
     cluster: dict[str, Any] = {"cluster_id": "c"}
     topic = seen(BEFORE, topic_id="id1", topic="orders") | cluster
     facts = frame(spark, FETCHES.arrow, [row | cluster for row in FACTS])
-    known = RuleInputs(
+    inputs = RuleInputs(
         result.relevant_facts(facts), lookups={"topics": frame(spark, TOPICS.arrow, [topic])}
     )
-    stood = result.compute(known)
-    assert stood.columns == result.table.column_names
+    offsets = result.compute(inputs)
+    assert offsets.columns == result.table.column_names
     rows = {}
-    for row in stood.collect():
+    for row in offsets.collect():
         minute = (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1)
         key = minute, row["partition"], row["broker_id"]
         assert key not in rows

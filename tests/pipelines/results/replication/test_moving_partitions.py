@@ -15,8 +15,8 @@ from .throttle_rows import NOON, Row, frame, in_sync, reassign, seen
 
 def replica(second: float, broker_id: int, *, is_in_sync: bool = True, **others: object) -> Row:
     """A replica of partition 0 as a snapshot saw it."""
-    of = {"topic_id": "id1", "topic": "orders", "partition": 0, "broker_id": broker_id}
-    return seen(second, **of, is_in_sync=is_in_sync, is_leader=False) | others
+    row = {"topic_id": "id1", "topic": "orders", "partition": 0, "broker_id": broker_id}
+    return seen(second, **row, is_in_sync=is_in_sync, is_leader=False) | others
 
 
 BEFORE = [replica(-600, broker_id) for broker_id in (1, 2, 3)]
@@ -72,13 +72,13 @@ def test_a_move_ends_when_somebody_tells(spark: SparkSession) -> None:
     saw = [row | {"cluster_id": name} for name, case in CASES.items() for row in case[1]]
     result = reassignment_changes.result()
     facts = result.relevant_facts(frame(spark, "requests", requests))
-    told = result.compute(RuleInputs(facts))
+    changes = result.compute(RuleInputs(facts))
     names = spark.createDataFrame(
         [(name, "orders", "id1") for name in CASES],
         "cluster_id string, topic string, topic_id string",
     )
     ends = defaultdict[str, dict[float, float | None]](dict)
-    for row in moving(told, names, frame(spark, "replicas", saw)).collect():
+    for row in moving(changes, names, frame(spark, "replicas", saw)).collect():
         since, until = (
             time and (time.astimezone(UTC) - NOON).total_seconds()
             for time in (row["since"], row["until"])

@@ -12,7 +12,7 @@ from quotaflow.schemas.tables.fetches import FETCHES
 from quotaflow.schemas.tables.reassignments import REASSIGNMENT_CHANGES, REPLICA_LAG
 from quotaflow.schemas.tables.requests import REQUESTS
 
-from ..reads.replica_rows import Row, at, fetch, frame, of
+from ..reads.replica_rows import Row, answered, at, fetch, frame
 
 # As a real cluster wrote them, the ids made short.
 REASSIGN = {
@@ -92,10 +92,10 @@ CHANGES = {
 @pytest.mark.spark
 def test_what_was_asked_of_replicas_is_read_from_bodies(spark: SparkSession) -> None:
     facts = reassignment_changes.result().relevant_facts(frame(spark, REQUESTS.arrow, LINES))
-    told = reassignment_changes.changes(RuleInputs(facts))
-    assert told.columns == REASSIGNMENT_CHANGES.column_names
+    changes = reassignment_changes.changes(RuleInputs(facts))
+    assert changes.columns == REASSIGNMENT_CHANGES.column_names
     names = ("change", "topic_id", "topic", "partition", "replica_id", "place", "error_code")
-    rows = told.collect()
+    rows = changes.collect()
     seconds = {at(second): second for second in range(9)}
     assert {
         (seconds[row["event_time"].astimezone(at(0).tzinfo)], *(row[name] for name in names))
@@ -106,7 +106,7 @@ def test_what_was_asked_of_replicas_is_read_from_bodies(spark: SparkSession) -> 
 
 
 def follower(second: float, offset: int, end: int, size: int, **others: Any) -> Row:
-    row = fetch(second, 1, of(size, fetch_offset=offset, high_watermark=end), replica_id=2)
+    row = fetch(second, 1, answered(size, fetch_offset=offset, high_watermark=end), replica_id=2)
     return row | {"cluster_id": "c"} | others
 
 
@@ -118,16 +118,16 @@ FETCH_ROWS = [
     follower(13, 600, 530, 70),
     follower(14, 100, 500, 10, replica_id=None),
     follower(15, 0, 9, 0, partitions=None),
-    follower(16, 0, 500, 0) | {"partitions": [of(0, fetch_offset=1, error_code=6)]},
+    follower(16, 0, 500, 0) | {"partitions": [answered(0, fetch_offset=1, error_code=6)]},
 ]
 
 
 @pytest.mark.spark
 def test_followers_that_are_behind_tell_how_far(spark: SparkSession) -> None:
     facts = replica_lag.result().relevant_facts(frame(spark, FETCHES.arrow, FETCH_ROWS))
-    told = replica_lag.lags(RuleInputs(facts))
-    assert told.columns == REPLICA_LAG.column_names
-    first, last = (row.asDict() for row in told.orderBy("event_time").collect())
+    lags = replica_lag.lags(RuleInputs(facts))
+    assert lags.columns == REPLICA_LAG.column_names
+    first, last = (row.asDict() for row in lags.orderBy("event_time").collect())
     names = ("fetches", "bytes", "first_offset", "last_offset", "high_watermark", "lag", "max_lag")
     assert tuple(first[name] for name in names) == (2, 9_000, 100, 200, 520, 320, 400)
     assert tuple(last[name] for name in names) == (1, 0, 300, 300, 530, 230, 230)
@@ -140,7 +140,7 @@ def test_followers_that_are_behind_tell_how_far(spark: SparkSession) -> None:
 def test_who_says_to_be_a_follower_and_asks_from_before_all_offsets_has_no_lag(
     spark: SparkSession,
 ) -> None:
-    asked = [follower(1, -(2**63), 500, 0)]
-    facts = replica_lag.result().relevant_facts(frame(spark, FETCHES.arrow, asked))
+    fetches = [follower(1, -(2**63), 500, 0)]
+    facts = replica_lag.result().relevant_facts(frame(spark, FETCHES.arrow, fetches))
     (row,) = replica_lag.lags(RuleInputs(facts)).collect()
     assert (row["fetches"], row["lag"], row["max_lag"]) == (1, None, None)

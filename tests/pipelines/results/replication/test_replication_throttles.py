@@ -219,12 +219,12 @@ CASES: dict[str, Case] = {
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> dict[str, list[Row]]:
+def rows_by_case(spark: SparkSession) -> dict[str, list[Row]]:
     """Rows of each case, all computed in one frame."""
     facts, snapshots = list[Row](), defaultdict[str, list[Row]](list)
-    for case, (requests, known, _) in CASES.items():
+    for case, (requests, case_snapshots, _) in CASES.items():
         facts += [row | {"cluster_id": case} for row in requests]
-        for name, rows in known.items():
+        for name, rows in case_snapshots.items():
             snapshots[name] += [row | {"cluster_id": case} for row in rows]
     of_case = defaultdict[str, list[Row]](list)
     for row in computed(spark, facts, snapshots)["replication_throttles"]:
@@ -237,17 +237,19 @@ KEY = ("topic", "partition", "side", "broker_id", "peer_broker_id")
 
 @pytest.mark.spark
 @pytest.mark.parametrize("case", CASES)
-def test_whether_a_throttle_bites(found: dict[str, list[Row]], case: str) -> None:
+def test_whether_a_throttle_bites(rows_by_case: dict[str, list[Row]], case: str) -> None:
     expected = CASES[case][2]
     rows = {
         (
             (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),
             *(row[name] for name in KEY),
         ): row
-        for row in found[case]
+        for row in rows_by_case[case]
         if row["event_time"].astimezone(UTC) >= NOON
     }
     assert rows.keys() == expected.keys()
     got = {key: {name: rows[key][name] for name in row} for key, row in expected.items()}
     assert got == expected
-    assert len(rows) == len([r for r in found[case] if r["event_time"].astimezone(UTC) >= NOON])
+    assert len(rows) == len(
+        [r for r in rows_by_case[case] if r["event_time"].astimezone(UTC) >= NOON]
+    )

@@ -59,8 +59,10 @@ def made_up_request(dice: random.Random) -> Row:
     kind = dice.random()
     if kind < 0.8:
         parts = [made_up_part(dice) for _ in range(dice.randrange(3))]
-        gone = [{"topic_id": "id1", "partition": 0}] if dice.random() < 0.1 else []
-        return fetch(second, dice.choice([1, 1, 2]), dice.choice([2, 3]), *parts, forgotten=gone)
+        forgotten = [{"topic_id": "id1", "partition": 0}] if dice.random() < 0.1 else []
+        return fetch(
+            second, dice.choice([1, 1, 2]), dice.choice([2, 3]), *parts, forgotten=forgotten
+        )
     if kind < 0.9:
         return produce(second, 1, part(500))
     if kind < 0.95:
@@ -74,21 +76,21 @@ def made_up_request(dice: random.Random) -> Row:
 
 def made_up_snapshots(dice: random.Random) -> dict[str, list[Row]]:
     """What snapshots saw change after the minutes began; the first one is of no config we set."""
-    found: dict[str, list[Row]] = {name: [] for name in SNAPSHOTS}
+    snapshots: dict[str, list[Row]] = {name: [] for name in SNAPSHOTS}
     for second in (100, 400):
-        found["topics"].append(seen(second, topic_id="id2", topic="clicks"))
-        found["brokers"] += [seen(second, broker_id=id_) for id_ in dice.sample([1, 2, 3], 2)]
-        found["replicas"] += [
+        snapshots["topics"].append(seen(second, topic_id="id2", topic="clicks"))
+        snapshots["brokers"] += [seen(second, broker_id=id_) for id_ in dice.sample([1, 2, 3], 2)]
+        snapshots["replicas"] += [
             seen(second, topic_id="id1", topic="orders", partition=0, broker_id=id_)
             | {"is_in_sync": dice.random() < 0.5}
             for id_ in (2, 3)
         ]
-    found["configs"] = [
+    snapshots["configs"] = [
         throttle_rows.config(100, "broker", "1", "log.dir", "d"),
         throttle_rows.config(400, "broker", "1", throttle_rows.LEADER_RATE, "700000"),
         throttle_rows.config(230, "topic", "orders", throttle_rows.LEADERS, "0:1"),
     ]
-    return found
+    return snapshots
 
 
 def content(rows: DataFrame) -> list[tuple[Any, ...]]:
@@ -105,12 +107,17 @@ def test_any_split_gives_the_same_tables(spark: SparkSession, tmp_path: Path) ->
         for name, rows in made_up_snapshots(dice).items()
     }
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
-    made = ["requests", "pipeline_progress", *(of.table.name for of in IN_ORDER), *SNAPSHOTS]
+    made = [
+        "requests",
+        "pipeline_progress",
+        *(each_result.table.name for each_result in IN_ORDER),
+        *SNAPSHOTS,
+    ]
     warehouse.ensure(spark, [TABLES[name] for name in made])
-    keeper = ResultMaintainer(IN_ORDER, config.Conf())
+    maintainer = ResultMaintainer(IN_ORDER, config.Conf())
 
     def keep(facts: DataFrame, batch: Batch) -> None:
-        keeper.write(keeper.arrivals(facts), batch)
+        maintainer.write(maintainer.arrivals(facts), batch)
 
     numbered = frame(spark, "requests", facts).persist()
 

@@ -50,7 +50,7 @@ REQUESTS = [
 ]
 FETCHED = ("fetches", "bytes", "leader_throttled_bytes", "follower_throttled_bytes")
 OFFSETS = ("first_fetch_offset", "last_fetch_offset", "high_watermark", "offset_lag")
-HELD = ("behind_fetches", "held_back_fetches", "left_out_fetches")
+STALLED = ("behind_fetches", "held_back_fetches", "left_out_fetches")
 EXPECTED = {
     (0, 1, 2, "id1", "orders", 0): (5, 11_100, 11_000, 10_000, 10, 90, 90, 0, 4, 0, 1),
     (0, 1, 3, "id1", "orders", 0): (1, 0, 0, 0, 10, 10, None, None, 0, 0, 0),
@@ -72,12 +72,12 @@ def second(row: Row) -> int:
 
 @pytest.mark.spark
 def test_what_followers_read_and_lists_held(spark: SparkSession) -> None:
-    found = computed(spark, of_cluster(REQUESTS), {})
-    rows = found["replication_traffic"]
+    traffic = computed(spark, of_cluster(REQUESTS), {})
+    rows = traffic["replication_traffic"]
     key = ("leader_id", "follower_id", "topic_id", "topic", "partition")
     got = {
         (second(row) // 60, *(row[name] for name in key)): tuple(
-            row[name] for name in (*FETCHED, *OFFSETS, *HELD)
+            row[name] for name in (*FETCHED, *OFFSETS, *STALLED)
         )
         for row in rows
     }
@@ -85,7 +85,7 @@ def test_what_followers_read_and_lists_held(spark: SparkSession) -> None:
     assert len(rows) == len(EXPECTED)
     rates = {
         (row["side"], second(row)): (row["broker_id"], row["bytes"], row["throttled_rate"])
-        for row in found["replication_rates"]
+        for row in traffic["replication_rates"]
     }
     assert rates == {
         ("leader", 4): (1, 1_000, 1_000.0),
@@ -98,9 +98,9 @@ def test_what_followers_read_and_lists_held(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 def test_a_topic_a_snapshot_knows_has_its_name_before(spark: SparkSession) -> None:
-    known = {"topics": of_cluster([seen(600, topic_id="id1", topic="orders")])}
-    found = computed(spark, of_cluster(REQUESTS[1:2]), known)
-    assert [row["topic"] for row in found["replication_traffic"]] == ["orders"]
+    snapshots = {"topics": of_cluster([seen(600, topic_id="id1", topic="orders")])}
+    rows = computed(spark, of_cluster(REQUESTS[1:2]), snapshots)
+    assert [row["topic"] for row in rows["replication_traffic"]] == ["orders"]
 
 
 @pytest.mark.spark
@@ -108,13 +108,13 @@ def test_rates_are_those_of_kafkas_simple_rate(spark: SparkSession) -> None:
     dice = random.Random(73)
     sizes = {n: dice.randrange(1, 2_000_000) for n in range(2, 180) if dice.random() < 0.5}
     sizes = {n: size for n, size in sizes.items() if not 60 < n < 90}
-    asked: list[Row] = [
+    requests: list[Row] = [
         names(0, ("orders", "id1")),
         alter(0, TOPIC, "orders", (LEADERS, SET, "*")),
         alter(1, BROKER, "1", (LEADER_RATE, SET, "900000")),
         *(fetch(n, 1, 2, part(size)) for n, size in sizes.items()),
     ]
-    rows = computed(spark, of_cluster(asked), {})["replication_rates"]
+    rows = computed(spark, of_cluster(requests), {})["replication_rates"]
     got: dict[int, Any] = {second(row): row for row in rows}
     assert got.keys() == sizes.keys()
     assert {row["quota"] for row in rows} == {900_000.0}

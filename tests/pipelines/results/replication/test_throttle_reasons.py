@@ -46,16 +46,16 @@ def made_up(dice: random.Random, n: int) -> Row:
 @pytest.mark.spark
 def test_sql_says_what_the_rule_says(spark: SparkSession) -> None:
     dice = random.Random(73)
-    asked = [made_up(dice, n) for n in range(4_000)]
-    told = Counter[str | None]()
-    for row in with_state(spark.createDataFrame(asked, SCHEMA)).collect():
-        of = dict(asked[row["n"]])
-        of.pop("n")
-        said = ThrottleState(row["is_effective"], row["is_biting"], row["reason"])
-        assert said == state(ReplicationSide(**of)), of
-        told[said.reason] += 1
-    assert len(told) == 16
-    assert min(told.values()) > 10
+    replications = [made_up(dice, n) for n in range(4_000)]
+    reasons = Counter[str | None]()
+    for row in with_state(spark.createDataFrame(replications, SCHEMA)).collect():
+        replication = dict(replications[row["n"]])
+        replication.pop("n")
+        from_sql = ThrottleState(row["is_effective"], row["is_biting"], row["reason"])
+        assert from_sql == state(ReplicationSide(**replication)), replication
+        reasons[from_sql.reason] += 1
+    assert len(reasons) == 16
+    assert min(reasons.values()) > 10
 
 
 def change(n: int, second: float, operation: str, value: str | None) -> Row:
@@ -84,15 +84,19 @@ def test_lists_become_what_the_rule_makes_of_them(spark: SparkSession) -> None:
             expected.setdefault(f"c{n}", []).append(value)
     refused = [row | {"error_code": 40, "event_time": at(9)} for row in rows[:50]]
     changes = frame(spark, "config_alterations", [*rows, *refused])
-    found = histories(changes, frame(spark, "configs", [])).collect()
-    got = {row["cluster_id"]: [state["value"] for state in row[HISTORY]] for row in found}
+    states_by_config = histories(changes, frame(spark, "configs", [])).collect()
+    got = {
+        row["cluster_id"]: [state["value"] for state in row[HISTORY]] for row in states_by_config
+    }
     assert got == expected
 
 
 def states(spark: SparkSession, changes: list[Row], configs: list[Row]) -> list[tuple[Any, ...]]:
-    of = [row | {"cluster_id": "c0"} for row in configs]
-    found = histories(frame(spark, "config_alterations", changes), frame(spark, "configs", of))
-    (row,) = found.where(f"config_key = '{LEADERS}'").collect()
+    config_rows = [row | {"cluster_id": "c0"} for row in configs]
+    history = histories(
+        frame(spark, "config_alterations", changes), frame(spark, "configs", config_rows)
+    )
+    (row,) = history.where(f"config_key = '{LEADERS}'").collect()
     return [
         (state["value"], state["is_whole"], state["set_by"], state["since"].timestamp() > 0)
         for state in row[HISTORY]

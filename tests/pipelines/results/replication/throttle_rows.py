@@ -57,10 +57,10 @@ def alter(
     """An INCREMENTAL_ALTER_CONFIGS of one resource."""
     answer = {"errorCode": others.pop("code", 0), "errorMessage": others.pop("message", None)}
     resource = {"resourceType": kind, "resourceName": name}
-    told = [{"name": key, "configOperation": op, "value": value} for key, op, value in configs]
+    changes = [{"name": key, "configOperation": op, "value": value} for key, op, value in configs]
     body = {
         "request": {
-            "resources": [resource | {"configs": told}],
+            "resources": [resource | {"configs": changes}],
             "validateOnly": others.pop("validate", False),
         },
         "response": {"responses": [resource | answer]},
@@ -68,29 +68,32 @@ def alter(
     return request(second, "INCREMENTAL_ALTER_CONFIGS", body, **others)
 
 
-def names(second: float, *told: tuple[str, str]) -> Row:
+def names(second: float, *topic_names: tuple[str, str]) -> Row:
     """A METADATA answer."""
-    topics = [{"name": name, "topicId": id_} for name, id_ in told]
+    topics = [{"name": name, "topicId": id_} for name, id_ in topic_names]
     return request(second, "METADATA", {"request": {}, "response": {"topics": topics}})
 
 
 def reassign(second: float, topic: str, replicas: list[int] | None) -> Row:
     """A move of partition 0 that the controller took, or with None the end of one."""
-    of, done = {"partitionIndex": 0}, {"errorCode": 0}
+    partition_entry, done = {"partitionIndex": 0}, {"errorCode": 0}
     body = {
-        "request": {"topics": [{"name": topic, "partitions": [of | {"replicas": replicas}]}]},
-        "response": done | {"responses": [{"name": topic, "partitions": [of | done]}]},
+        "request": {
+            "topics": [{"name": topic, "partitions": [partition_entry | {"replicas": replicas}]}]
+        },
+        "response": done | {"responses": [{"name": topic, "partitions": [partition_entry | done]}]},
     }
     return request(second, "ALTER_PARTITION_REASSIGNMENTS", body)
 
 
 def in_sync(second: float, topic_id: str, *isr: int) -> Row:
     """A change of the in-sync replicas of partition 0."""
-    of, done = {"partitionIndex": 0}, {"errorCode": 0}
+    partition_entry, done = {"partitionIndex": 0}, {"errorCode": 0}
     epochs = {"newIsrWithEpochs": [{"brokerId": id_} for id_ in isr]}
     body = {
-        "request": {"topics": [{"topicId": topic_id, "partitions": [of | epochs]}]},
-        "response": done | {"topics": [{"topicId": topic_id, "partitions": [of | done]}]},
+        "request": {"topics": [{"topicId": topic_id, "partitions": [partition_entry | epochs]}]},
+        "response": done
+        | {"topics": [{"topicId": topic_id, "partitions": [partition_entry | done]}]},
     }
     return request(second, "ALTER_PARTITION", body, broker_id=9)
 
@@ -130,8 +133,8 @@ def config(second: float, kind: str, name: str, key: str, value: str | None, **o
 def frame(spark: SparkSession, name: str, rows: list[Row]) -> DataFrame:
     """Rows as the table of that name; requests are numbered."""
     numbered = [row | {"source_offset": n} for n, row in enumerate(rows)]
-    of = numbered if name == "requests" else rows
-    return spark.createDataFrame(pa.Table.from_pylist(of, schema=TABLES[name].arrow))
+    content = numbered if name == "requests" else rows
+    return spark.createDataFrame(pa.Table.from_pylist(content, schema=TABLES[name].arrow))
 
 
 def computed(
@@ -139,16 +142,18 @@ def computed(
 ) -> dict[str, list[Row]]:
     """Every result on these requests, each after those it reads."""
     facts = frame(spark, "requests", requests)
-    known = {name: frame(spark, name, snapshots.get(name, [])) for name in SNAPSHOTS}
-    found = dict[str, list[Row]]()
+    snapshot_frames = {name: frame(spark, name, snapshots.get(name, [])) for name in SNAPSHOTS}
+    computed_rows = dict[str, list[Row]]()
     for result in IN_ORDER:
-        rows = _compute(result, facts, known)
+        rows = _compute(result, facts, snapshot_frames)
         assert rows.columns == result.table.column_names
-        found[result.table.name] = [row.asDict() for row in rows.collect()]
-        known[result.table.name] = frame(spark, result.table.name, found[result.table.name])
-    return found
+        computed_rows[result.table.name] = [row.asDict() for row in rows.collect()]
+        snapshot_frames[result.table.name] = frame(
+            spark, result.table.name, computed_rows[result.table.name]
+        )
+    return computed_rows
 
 
-def _compute(result: Result, facts: DataFrame, known: dict[str, DataFrame]) -> DataFrame:
-    context = {of.table.name: known[of.table.name] for of in result.lookups}
+def _compute(result: Result, facts: DataFrame, snapshot_frames: dict[str, DataFrame]) -> DataFrame:
+    context = {lookup.table.name: snapshot_frames[lookup.table.name] for lookup in result.lookups}
     return result.compute(RuleInputs(result.relevant_facts(facts), lookups=context))
