@@ -1,4 +1,4 @@
-"""What a micro-batch of facts touches of each result: time buckets, and what rules look up."""
+"""The time buckets of each result that new facts, or new rows of lookup tables, make wrong."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,13 +18,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _EVER = datetime.fromtimestamp(0, UTC)
-# Whole days are removed, and never the one that is not over: later spans need no look.
+# Retention removes whole days, and never the current one. So facts of the last day are there.
 _ALWAYS_KEPT = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedBuckets:
-    """What a batch means to one result: rows that came, buckets, and what is remembered by then."""
+    """The effect of a batch on one result: new rows, their buckets, and the state after the batch.
+
+    `rows` of which `late` are too late. `since`: all buckets from this time on are affected.
+    `latest` is the newest event time with its cluster.
+    """
 
     rows: int = 0
     late: int = 0
@@ -34,29 +38,29 @@ class AffectedBuckets:
     state: ResultState = field(default_factory=ResultState)
 
     def rows_before(self, time_ranges: list[TimeRange]) -> int:
-        """Rows that came too late for anything to be computed: their buckets are before it all."""
+        """How many rows have buckets before all time ranges, so that nothing is computed."""
         first = min((time_range.start for time_range in time_ranges), default=None)
         rows = self.rows_by_bucket.items()
         return sum(n for bucket, n in rows if first is None or bucket < first)
 
 
 def is_late(facts: "DataFrame", max_lateness_s: int) -> Column:
-    """Whether a fact was shipped too long after it happened to correct a result.
+    """Whether a fact's record is too much later than its event to correct a result.
 
-    Facts that no record told, such as snapshots, are never late.
+    Facts without a record, such as snapshots, are never late.
     """
     if "record_time" not in facts.columns:
         return F.lit(False)
-    # Of every fact, once for each result: to add an interval goes through the calendar.
+    # Integers, because this runs for each fact and result: adding an interval uses the calendar.
     took_us = F.unix_micros("record_time") - F.unix_micros("event_time")
     return took_us > max_lateness_s * 1_000_000
 
 
 def arrivals(results: Iterable[Result], facts: "DataFrame", max_lateness_s: int) -> "DataFrame":
-    """A row for each result that a fact concerns, with the `bucket` it touches: null where late.
+    """A row for each result that a fact concerns, with the affected `bucket`: null if it is late.
 
-    Part of the stream's own plan, for a micro-batch that is handed on has every column read, each
-    time it is used.
+    This is a part of the stream's own plan. Otherwise Spark reads all columns of a micro-batch
+    again for each use.
     """
     arrival_columns = [_arrival(result) for result in results]
     late = is_late(facts, max_lateness_s)
@@ -80,9 +84,9 @@ def _arrival(result: Result) -> Column:
 
 
 def by_result(arrived: "DataFrame") -> dict[str, list[Row]]:
-    """What came for each result, by its name, counted by bucket."""
+    """New rows counted by bucket, for each result by its name."""
     rows = (
-        # By cluster too: Spark would sort, not hash, to find the greatest of texts.
+        # Grouped by cluster too: for the maximum of a text Spark sorts instead of hashing.
         arrived.groupBy("result", "cluster_id", "is_late", "bucket")
         .agg(F.count(F.lit(1)).alias("rows"), F.max("event_time").alias("latest"))
         .collect()
@@ -96,7 +100,7 @@ def by_result(arrived: "DataFrame") -> dict[str, list[Row]]:
 def affected_buckets(
     result: Result, rows: list[Row], lookup_changes: "LookupChanges", state: ResultState
 ) -> AffectedBuckets:
-    """What these counted rows, and what is new in tables it looks up, mean to one result."""
+    """The effect of these counted rows, and of new rows of lookup tables, on one result."""
     since, seen, latest = lookup_changes.changes_for(result, state)
     latest.extend((_utc(row["latest"]), row["cluster_id"]) for row in rows)
     sinces = [time for time in (since, state.dirty_since) if time]
@@ -117,9 +121,9 @@ def affected_buckets(
 
 @dataclass(frozen=True, slots=True)
 class LookupChanges:
-    """What came to the tables that results look things up in, and since when facts are kept.
+    """New rows of lookup tables, and the time since which facts are kept.
 
-    Each is asked once per batch.
+    Each table is read once per batch.
     """
 
     spark: "SparkSession"
@@ -130,7 +134,7 @@ class LookupChanges:
     def changes_for(
         self, result: Result, state: ResultState
     ) -> tuple[datetime | None, dict[str, datetime], list[tuple[datetime, str]]]:
-        """Since when new rows of a context hold, what was seen of it by now, and the newest row."""
+        """Since when new lookup rows are valid, how far lookups are read, and the newest rows."""
         sinces, seen, latest = list[datetime](), dict(state.context_seen), []
         for lookup in result.lookups:
             if lookup.valid_from is None:
@@ -139,7 +143,7 @@ class LookupChanges:
             row = self._newest(lookup.table, lookup.valid_from, seen.get(name))
             if row["newest"] is None:
                 continue
-            # A query that begins has computed nothing yet that could be older than its context.
+            # A query that starts has computed nothing yet that could be older than its lookups.
             if name in seen or self.batch.batch_id:
                 is_first = lookup.reaches_back and name not in seen
                 sinces.append(_EVER if is_first else _utc(row["since"]))
@@ -148,7 +152,7 @@ class LookupChanges:
         return min(sinces, default=None), seen, latest
 
     def computable(self, result: Result, time_ranges: list[TimeRange]) -> list[TimeRange]:
-        """These spans without the time whose facts retention removed: what was computed stays."""
+        """The time ranges without times whose facts retention removed: those rows stay."""
         if not time_ranges or time_ranges[0].start >= datetime.now(UTC) - _ALWAYS_KEPT:
             return time_ranges
         name = result.facts.name
@@ -161,8 +165,7 @@ class LookupChanges:
         key = table.name, valid_from, seen
         if key not in self._newest_rows:
             rows = self.batch.warehouse.read(self.spark, table.name)
-            # Asked before a result that reads it is computed: what comes meanwhile is new to the
-            # next batch.
+            # Read before the result is computed: rows that arrive later are new to the next batch.
             if seen is not None:
                 rows = rows.where(F.col(table.time) > F.lit(seen))
             self._newest_rows[key] = rows.agg(
@@ -174,5 +177,5 @@ class LookupChanges:
 
 
 def _utc(time: datetime) -> datetime:
-    # Collected TIMESTAMPs come back in this machine's zone; without one they would be misread.
+    # PySpark collects TIMESTAMPs in the time zone of this machine, without naming it.
     return time.astimezone(UTC)

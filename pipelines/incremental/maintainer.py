@@ -1,10 +1,11 @@
 """Keeps result tables equal to pure functions of their facts, whatever the batch boundaries.
 
-A micro-batch of facts touches time buckets; those, and what a rule remembers before them, are
-read again from the fact table, computed, and replaced in the result (never merged by key: that
-would leave rows whose key vanished). So a late row corrects what it belongs to and a replayed
-batch changes nothing. A fact shipped later than `max_lateness` is counted and left to a rebuild:
-lateness is a property of the row alone, so the split into batches cannot matter.
+A micro-batch of facts affects time buckets. The facts of these buckets, and of the lookback before
+them, are read again from the fact table. The rule computes the rows, which replace those in the
+result. Rows are never merged by key, because a merge leaves rows whose key no longer exists. So a
+late row corrects its bucket, and a replayed batch changes nothing. A fact that is later than
+`max_lateness_s` is counted and left to a rebuild. Lateness is a property of the row alone, so the
+split into batches does not matter.
 """
 
 from collections import Counter
@@ -39,24 +40,24 @@ _REASON_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class ResultMaintainer:
-    """Keeps results that read the same facts up to date from the stream of those."""
+    """Keeps results that read the same facts up to date, from the stream of these facts."""
 
     results: tuple[Result, ...]
     conf: Conf
 
     def arrivals(self, facts: "DataFrame") -> "DataFrame":
-        """What new facts mean to each result: what `write` takes."""
+        """The buckets that new facts affect in each result: the input of `write`."""
         return arrivals(self.results, facts, self.conf.results.max_lateness_s)
 
     def write(self, arrived: "DataFrame", batch: Batch) -> None:
-        """Recompute and replace what new facts touch, in one result after the other.
+        """Recompute and replace the buckets that new facts affect, one result after the other.
 
-        A result whose rule fails is remembered as not up to date; when all fail, the batch does.
+        A result whose rule fails is recorded as not up to date. If all rules fail, the batch fails.
         """
         self._update(by_result(arrived), batch, arrived.sparkSession)
 
     def refresh(self, spark: "SparkSession", batch: Batch) -> None:
-        """As `write` when no facts came: what rules look up may be new, or one may have failed."""
+        """As `write`, without new facts: lookups may have new rows, or a rule failed."""
         self._update({}, batch, spark)
 
     def _update(self, came: "dict[str, list[Row]]", batch: Batch, spark: "SparkSession") -> None:
@@ -106,7 +107,7 @@ class ResultMaintainer:
     def rebuild(
         self, batch: Batch, spark: "SparkSession", time_range: TimeRange
     ) -> Counter[str | None]:
-        """Compute a span of the tables anew, late facts included; returns the rows by cluster."""
+        """Compute a time range again with late facts; returns the number of rows by cluster."""
         rows = Counter[str | None]()
         for result in self.results:
             rows.update(self._replace(result, spark, [time_range], batch, late=True))

@@ -1,4 +1,4 @@
-"""What a result is: the facts and the context it reads, its rule, and how far that remembers."""
+"""What a result is: the facts and lookup tables it reads, its rule, and the rule's lookback."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LookupTable:
-    """A small table a rule looks things up in; `valid_from`: SQL, from when a row of it matters.
+    """A small table that a rule joins with.
 
-    None where a new row changes nothing that was computed before it came. With `reaches_back` the
-    first rows ever matter to what was before them too.
+    `valid_from` is SQL for the time from which a new row changes results; None if a new row changes
+    nothing that is computed already. With `reaches_back` the first rows ever are valid for all time
+    before them too.
     """
 
     table: Table
@@ -27,11 +28,11 @@ class LookupTable:
 
 @dataclass(frozen=True, slots=True)
 class RuleInputs:
-    """What a rule computes from: its facts, and its context by the names of the tables.
+    """The inputs of a rule: its facts, and its lookup tables by name.
 
-    A sequential rule (`Result.carry_s`) gets each key's last row `before`, and the time `since`
-    which rows are asked for; both are None when everything is computed. What a rule reads more
-    than once it may `hold`: Spark would plan and compute it anew for each use.
+    A sequential rule (`Result.carry_s`) gets the last row of each key (`carried_rows`) and the time
+    `since` which rows are needed. Both are None when everything is computed. A rule passes a frame
+    that it reads more than once to `cached`; without that Spark computes it again for each use.
     """
 
     facts: "DataFrame"
@@ -43,18 +44,18 @@ class RuleInputs:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One result table: the facts it reads, the rule, and how far the rule remembers.
+    """One result table: the facts it reads, the rule, and the rule's lookback.
 
     `is_relevant` gives the condition on the facts that the rule needs; without it, all facts.
-    `prepare` gives them as the rule reads them, and keeps event_time. `compute` is pure: facts to
-    result rows. `lookback_s` is how far before a row its rule reads facts.
+    `prepare` selects what the rule reads, and keeps event_time. `compute` is pure: facts to result
+    rows. `lookback_s` is how far before a row its rule reads facts.
 
-    With `carry_s` the rule is sequential: a row needs the last one of its `carry_key` within
-    carry_s seconds, so a change runs forward. The rule computes rows from `warm_up_s` earlier on,
-    which are not stored. With `runs_forward` a change affects all later rows, and nothing is
-    carried: the rule looks up what was before. New rows of `lookups` affect every bucket from when
-    they hold. With `lookahead_s` new facts also affect rows that much before them. `scope` is SQL
-    that is true for the rows of this result, where another one fills the same table.
+    With `carry_s` the rule is sequential: a row needs the last row of its `carry_key` within
+    carry_s seconds, so a change affects later rows. The rule computes rows from `warm_up_s` earlier
+    on, which are not stored. With `runs_forward` a change affects all later rows, and no rows are
+    carried: the rule reads a lookup table instead. New rows of `lookups` affect every bucket from
+    the time they are valid. With `lookahead_s` new facts also affect rows that much before them.
+    `scope` is SQL that is true for the rows of this result, if another result fills the same table.
     """
 
     table: Table
@@ -73,13 +74,13 @@ class Result:
     scope: str = "true"
 
     def relevant_facts(self, facts: "DataFrame") -> "DataFrame":
-        """The facts the rule reads, as it reads them."""
+        """The facts that the rule reads, with the columns that it reads."""
         return self.prepare(facts.where(self.is_relevant()) if self.is_relevant else facts)
 
     def time_ranges(
         self, buckets: Iterable[datetime], since: datetime | None = None
     ) -> list[TimeRange]:
-        """The spans whose rows may change: these buckets got new facts, all those `since` may."""
+        """Time ranges whose rows may change: of buckets with new facts, and all `since` a time."""
         reach = timedelta(seconds=self.bucket_s + self.lookback_s)
         trail = timedelta(seconds=self.lookahead_s)
         affected = [TimeRange(start - trail, start + reach) for start in buckets]
@@ -90,10 +91,10 @@ class Result:
         return merged(affected)
 
     def computable(self, time_ranges: Iterable[TimeRange], kept_since: datetime) -> list[TimeRange]:
-        """What is left of spans where the facts from before `kept_since` are gone.
+        """The parts of time ranges that can be computed if facts before `kept_since` are removed.
 
-        A row is computable where all is there that its rule may look back at; a sequential one
-        looks back at its own rows.
+        A row can be computed if all facts of its lookback and warm-up are there. A sequential rule
+        continues from its own rows.
         """
         first = self.bucket(
             kept_since + timedelta(seconds=self.warm_up_s + self.lookback_s), up=True
@@ -105,7 +106,7 @@ class Result:
         ]
 
     def bucket(self, time: datetime, *, up: bool = False) -> datetime:
-        """Where the bucket of a time begins; with `up` the first one that begins no earlier."""
+        """The start of a time's bucket; with `up`, of the first bucket that starts no earlier."""
         epoch_s = -int(-time.timestamp() // 1) if up else int(time.timestamp())
         past_s = -epoch_s % self.bucket_s if up else -(epoch_s % self.bucket_s)
         return datetime.fromtimestamp(epoch_s + past_s, UTC)

@@ -1,7 +1,7 @@
-"""What a query of results remembers between batches, beside its checkpoint.
+"""The state of results between batches, in a file beside the checkpoint of their query.
 
-A result whose rule failed is not up to date since some time, and is tried again with the next
-batch while the others go on. And of tables a rule looks things up in, how far they were seen.
+A result whose rule failed is not up to date since some time. It is computed again with the next
+batch, while other results go on. The state also holds how far lookup tables have been read.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 @dataclass(frozen=True, slots=True)
 class ResultState:
-    """Of one result: since when it is not up to date and why, and the newest context it saw."""
+    """One result: since when it is not up to date, why, and how far lookups are read."""
 
     dirty_since: datetime | None = None
     failure: str | None = None
@@ -25,14 +25,14 @@ _STATES = TypeAdapter(dict[str, ResultState])
 
 
 def load(checkpoint: Path) -> dict[str, ResultState]:
-    """What is remembered of each result, by the name of its table."""
+    """The state of each result, by the name of its table."""
     file = _file(checkpoint)
     return _STATES.validate_json(file.read_bytes()) if file.exists() else {}
 
 
 def save(checkpoint: Path, states: Mapping[str, ResultState]) -> None:
-    """Replace what is remembered, whole or not at all."""
-    remembered = {name: memory for name, memory in states.items() if memory != ResultState()}
+    """Replace the stored states, all or none."""
+    remembered = {name: state for name, state in states.items() if state != ResultState()}
     if remembered == load(checkpoint):
         return
     file = _file(checkpoint)
@@ -43,7 +43,7 @@ def save(checkpoint: Path, states: Mapping[str, ResultState]) -> None:
 
 
 def not_up_to_date(checkpoint: Path) -> list[str]:
-    """A line for each result whose rule failed, and is to be tried again."""
+    """A line for each result whose rule failed, and that is computed again with the next batch."""
     return [
         f"{name} is not up to date since {state.dirty_since:%Y-%m-%d %H:%M:%S} UTC and is tried "
         f"again with the next batch: {state.failure}"

@@ -1,4 +1,4 @@
-"""What queries have not read yet of the tables they follow: upkeep may not take it from them."""
+"""Rows of tables that queries have not read yet, and that upkeep must not remove."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """A query that has not read all of a table: the first version it lacks, and when that came.
+    """A query that is behind on a table: the first `version` it has not read, and its time.
 
-    `read` is the newest version of which it has read all; None while it takes in the table it
-    began with. `since` is None where the table's log no longer tells.
+    `read` is the newest version that it has read completely; None while it reads the version it
+    started with. `since` is None if the table's log no longer has that version.
     """
 
     job: str
@@ -30,7 +30,7 @@ class Backlog:
 
 
 def backlogs(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Backlog]:
-    """The queries that are behind on a table; those that never began will take it as it is."""
+    """The queries that are behind on a table. A query that never started will read it as it is."""
     readers = [job.name for job in JOBS.values() if job.reads == table]
     checkpoint_of = {name: warehouse.checkpoint(name) for name in readers}
     checkpoint_of = {
@@ -56,7 +56,7 @@ def backlogs(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Ba
 
 
 def not_computed(warehouse: Warehouse, table: str, before: datetime) -> list[str]:
-    """Results on a table whose rule failed, so that they still need facts from before a time."""
+    """Results whose rule failed, so that they still need facts of this table before a time."""
     return [
         f"{name} of {job.name} is not up to date since {state.dirty_since:%Y-%m-%d %H:%M}"
         for job in JOBS.values()

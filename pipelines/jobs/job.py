@@ -1,4 +1,4 @@
-"""What a job is: one query, what it reads and fills, and what it runs in."""
+"""What a job is: one query, what it reads and fills, and its environment."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class JobEnvironment:
     """What a job runs in: a session, conf, the tables, and the cluster whose topics it reads.
 
-    Without topics the one that its tables are of as far as is known: their rows know better.
+    A job that reads no topic has the default cluster of its tables. Their rows hold their own.
     """
 
     spark: "SparkSession"
@@ -33,11 +33,11 @@ class JobEnvironment:
     cluster_id: str | None
 
     def topic(self, name: str) -> str | None:
-        """The topic conf gives a job's `topic`; None where conf switches that way in off."""
+        """The topic that conf names under this key of `ingest`; None if conf switches it off."""
         return getattr(self.conf.ingest, name, None)
 
     def records(self, job: str, topic: str) -> "DataFrame":
-        """The stream of what a job reads from the topic that conf gives as `topic`."""
+        """The stream of records that a job reads from the topic under this key of `ingest`."""
         start = identity.starting_offsets(self.warehouse.checkpoint(job))
         return sources.read_topic(self.spark, self.conf, str(self.topic(topic)), start)
 
@@ -64,7 +64,7 @@ class Job:
         return self.results is None
 
     def refresh(self, setting: JobEnvironment) -> None:
-        """Bring results up to date when no new facts came, but perhaps what they look up did."""
+        """Bring results up to date without new facts: their lookup tables may have new rows."""
         if self.results is None:
             return
         maintainer = ResultMaintainer(self.results(setting.conf), setting.conf)
@@ -76,13 +76,15 @@ class Job:
 
 
 UNNAMED = "unknown"
-"""What the first release wrote for the cluster of a run that read tables alone."""
+"""The cluster id that the first release wrote for a run that read only tables."""
 
 
 def default_cluster_id(conf: Conf, warehouse: Warehouse, spark: "SparkSession") -> str | None:
-    """The cluster conf names, else the only one whose topics were read, else the newest counted.
+    """The cluster of a run that reads only tables, and so connects to no broker.
 
-    None where nothing was ever read or counted.
+    That is the cluster in conf, else the only one whose topics were read, else that of the newest
+    count; None if nothing was ever read or counted. Rows that are read have their own cluster id:
+    only batches without rows are counted under this one.
     """
     if conf.kafka.cluster_id:
         return conf.kafka.cluster_id

@@ -1,8 +1,8 @@
-"""Records of a topic that a job cannot read any more, held against its checkpoint before it starts.
+"""Records of a topic that a job can no longer read, found by its checkpoint before it starts.
 
-Retention may overtake a job that runs too rarely, and a log may be cut back. Spark's Kafka source
-stops at either, and proposes to lose them silently; here it is told which, and whoever accepts that
-has them counted.
+Retention removes records before a job that runs too rarely reads them, and a log may be truncated.
+Spark's Kafka source fails in both cases, or skips the records silently if told to. Here the error
+names the offsets, and a user who accepts the loss gets it counted.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ LogBounds = Mapping[int, range]
 
 @dataclass(frozen=True, slots=True)
 class OffsetGap:
-    """A partition whose log does not hold the offset a job would go on at."""
+    """A partition whose log does not have the offset that a job reads next."""
 
     partition: int
     offset: int
@@ -32,11 +32,11 @@ class OffsetGap:
 
     @property
     def lost(self) -> int:
-        """Records that were deleted before they were read; 0 where the log was cut back."""
+        """The number of records deleted before they were read; 0 if the log was truncated."""
         return max(self.log.start - self.offset, 0)
 
     def __str__(self) -> str:
-        """For the user."""
+        """The gap in words, for a message."""
         if self.lost:
             return (
                 f"partition {self.partition} begins at {self.log.start}, so that the {self.lost} "
@@ -47,7 +47,7 @@ class OffsetGap:
 
 @dataclass(frozen=True, slots=True)
 class JobOffsetGaps:
-    """What one job cannot read of its topic, and what is known of both."""
+    """The offset gaps of one job, with its position in the topic and the topic's logs."""
 
     job: str
     topic: str
@@ -56,7 +56,7 @@ class JobOffsetGaps:
     gaps: tuple[OffsetGap, ...]
 
     def refusal(self) -> CheckpointError:
-        """The error for whoever did not accept that."""
+        """The error for a run that does not accept the loss."""
         if any(gap.lost for gap in self.gaps):
             why = "Retention of the topic is shorter than the time between two runs: extend it"
         else:
@@ -74,7 +74,7 @@ class JobOffsetGaps:
 def find_all(
     properties: Mapping[str, str], warehouse: Warehouse, topics: Mapping[str, str]
 ) -> list[JobOffsetGaps]:
-    """The gaps of jobs that are begun, by the topic each reads, as the cluster tells now."""
+    """The gaps of started jobs, by the logs of their topics as the cluster reports them now."""
     started = [job for job in topics if identity.is_started(warehouse.checkpoint(job))]
     read = {topics[job] for job in started}
     logs = {topic: admin.log_bounds(properties, topic) for topic in read}
@@ -83,7 +83,7 @@ def find_all(
 
 
 def find_in_job(warehouse: Warehouse, job: str, topic: str, log: LogBounds) -> JobOffsetGaps | None:
-    """What the topic's logs do not hold any more of what this job has to read; None: nothing."""
+    """The offsets this job reads next that the topic's logs no longer have, or None."""
     position = topic_position.read_position(warehouse.checkpoint(job), topic)
     if position is None:
         return None
@@ -98,10 +98,10 @@ def find_in_job(warehouse: Warehouse, job: str, topic: str, log: LogBounds) -> J
 def accept(
     setting: JobEnvironment, gaps: JobOffsetGaps, fills: tuple[Table, ...], now: datetime
 ) -> int:
-    """Count what is lost, and let a new query begin behind it; returns the number of records.
+    """Count the lost records, and let a new query start after them; returns their number.
 
-    The checkpoint is moved aside. A micro-batch that was cut off when some of its rows were written
-    already is not read again: what it did not come to is lost too.
+    The checkpoint is moved aside. A micro-batch that was cut off after it had written some of its
+    rows is not read again, so its other records are lost too.
     """
     checkpoint, position = setting.warehouse.checkpoint(gaps.job), gaps.position
     begins = {p: _begin(p, gaps, setting.conf.kafka.properties) for p in gaps.log}
@@ -121,13 +121,13 @@ def accept(
 def _begin(partition: int, gaps: JobOffsetGaps, properties: Mapping[str, str]) -> int:
     log, offset = gaps.log[partition], gaps.position.offsets.get(partition, 0)
     if offset > log.stop:
-        # What was written since the job last looked was written to the shorter log.
+        # Records since the job last ran were appended to the truncated log.
         return admin.offset_at(properties, gaps.topic, partition, gaps.position.planned_ms)
     return max(offset, log.start)
 
 
 def _is_written(setting: JobEnvironment, job: str, fills: tuple[Table, ...]) -> bool:
-    """Whether the last micro-batch came to write to a table at least."""
+    """Whether the last micro-batch wrote to at least one table."""
     last = _last_batch(setting.warehouse, job)
     return any(last.appended(setting.spark, table) is not None for table in fills)
 

@@ -1,4 +1,4 @@
-"""Every query of quotaflow on one screen: what it reads, what it fills, and how it starts."""
+"""All jobs of quotaflow: what each reads, what it fills, and how it starts."""
 
 from collections.abc import Callable
 from functools import partial

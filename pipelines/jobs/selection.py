@@ -1,4 +1,4 @@
-"""Which jobs a user means by the names of jobs and groups that `run` takes."""
+"""The jobs that a user selects by names of jobs and groups, as arguments of `run`."""
 
 import difflib
 
@@ -11,7 +11,8 @@ from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 def jobs(names: list[str], conf: Conf) -> list[Job]:
     """The jobs of these names and groups (all without names) whose topics conf does not switch off.
 
-    Raises ConfigError for a name that is none, with the nearest, and for a job that is off.
+    Raises ConfigError for an unknown name, with the nearest one, and for a job that is named and
+    switched off.
     """
     for name in names:
         if name not in JOBS and name not in GROUPS:

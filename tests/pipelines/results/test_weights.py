@@ -78,7 +78,7 @@ def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None
     weighed = frame(spark, REQUESTS, rows).localCheckpoint()
     repeated = frame(spark, REQUESTS, [*ONCE, *WEIGHED, *WEIGHED, *WEIGHED])
     for name, rule in rules.items():
-        got, expected = (sorted(map(str, rule(of).collect())) for of in (weighed, repeated))
+        got, expected = (sorted(map(str, rule(rows).collect())) for rows in (weighed, repeated))
         assert got == expected, name
         assert not any("lambda" in line for line in filters(rule(weighed))), name
         assert got != sorted(map(str, rule(frame(spark, REQUESTS, ONCE)).collect())), name
