@@ -1,4 +1,4 @@
-"""The command `quotaflow`: puts its commands together; errors become one line and a code."""
+"""The command `quotaflow`: all its commands, and errors as one line and an exit code."""
 
 import errno
 import io
@@ -42,12 +42,12 @@ _REPORTED: tuple[type[Exception], ...] = (
     TyperException,
     OSError,
 )
-# Packages above this one, such as the demo, add their commands here: this one may not import them.
+# Packages above this one, such as the demo, add their commands here: pipelines may not import them.
 ENTRY_POINTS = "quotaflow.commands"
 
 
 def app() -> typer.Typer:
-    """Our own commands."""
+    """The commands of this package."""
     commands = typer.Typer(
         name="quotaflow",
         help=(
@@ -89,20 +89,20 @@ def app() -> typer.Typer:
 
 
 def add_others(commands: typer.Typer, arguments: list[str]) -> None:
-    """Add what other packages register, unless one of our own commands is called: it is faster."""
+    """Add commands of other packages, unless one of our own is called, which saves time."""
     own = [command.name for command in commands.registered_commands]
     if not arguments or arguments[0] not in own:
         for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
             try:
                 entry.load()(commands)
             except ModuleNotFoundError:
-                # The others, and the help, do without what only this command needs.
+                # Other commands, and the help, do not need the packages of this one.
                 if entry.name in arguments[:1]:
                     raise
 
 
 def execute(arguments: list[str]) -> int:
-    """Run one command line; returns its exit code. Errors made on purpose are told in one line."""
+    """Run one command line; returns its exit code. Expected errors are one line."""
     commands = app()
     try:
         add_others(commands, arguments)
@@ -120,7 +120,7 @@ def execute(arguments: list[str]) -> int:
 
 
 def _line(error: Exception, arguments: list[str]) -> str | None:
-    """What a user is told of an error; nothing where typer did, None of a fault of our own."""
+    """The line for an error: "" if typer printed it, None for a bug of quotaflow."""
     match error:
         case NeverMadeError():
             from quotaflow.pipelines.jobs import fillers  # noqa: PLC0415  --help needs no tables
@@ -140,7 +140,7 @@ def _line(error: Exception, arguments: list[str]) -> str | None:
 
 
 def _with_value(error: TyperException) -> str:
-    """What Typer says, with the value, which it leaves out where it had pydantic read it."""
+    """Typer's message, with the value, which Typer omits for types that pydantic validates."""
     from pydantic import ValidationError  # noqa: PLC0415  --help needs none
 
     message, cause = error.format_message(), error.__cause__
@@ -152,7 +152,7 @@ def _with_value(error: TyperException) -> str:
 
 def _done(commands: typer.Typer, arguments: list[str]) -> int:
     code: int = commands(arguments, prog_name="quotaflow", standalone_mode=False) or 0
-    # Typer takes Ctrl-C for itself, and says nothing.
+    # Typer handles Ctrl-C itself, and prints nothing.
     if code == INTERRUPTED:
         output.note("stopped")
     return code
@@ -161,18 +161,18 @@ def _done(commands: typer.Typer, arguments: list[str]) -> int:
 def main() -> None:
     """The console script, and the entry point of tasks on Databricks."""
     for stream in (sys.stdout, sys.stderr):
-        # Names are any text and rows go to files: a locale cannot say what may be written.
-        # In a notebook the streams are of another kind, and are UTF-8.
+        # Names are any text, and rows go to files, whatever the locale is. In a notebook the
+        # streams have another type, and are UTF-8.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    # Databricks takes a SystemExit for a failure whatever its code is, and any return for success.
+    # Databricks takes any SystemExit for a failure, also with code 0, and a return for success.
     code = execute(sys.argv[1:])
     if code:
         sys.exit(code)
 
 
 def _quotaflow() -> None:
-    """Keeps `quotaflow` a group of commands however many there are."""
+    """Makes `quotaflow` a group of commands, even with only one command."""
 
 
 if __name__ == "__main__":

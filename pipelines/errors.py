@@ -1,4 +1,4 @@
-"""The few errors a user can meet: each says what was seen, what is allowed, and what to do."""
+"""The errors that a user can get: each message has the value, the bound, and what to do."""
 
 from pathlib import Path
 
@@ -10,41 +10,41 @@ class QuotaflowError(Exception):
 
 
 class ConfigError(QuotaflowError):
-    """Conf or a command line that cannot be right: nothing was started."""
+    """Conf or a command line is wrong; nothing was started."""
 
     exit_code = 2
 
 
 class MissingToolError(QuotaflowError):
-    """This machine lacks something quotaflow needs: a JDK, a jar, a Python package."""
+    """Something that quotaflow needs is missing on this machine: a JDK, a jar, a Python package."""
 
 
 class JarError(QuotaflowError):
-    """A fetched jar is not the one that was tested: its sha256 differs."""
+    """A fetched jar differs from the tested one in its sha256."""
 
 
 class LockedError(QuotaflowError):
-    """Somebody else writes to this warehouse; the message says who."""
+    """Another process writes to this warehouse; the message names it."""
 
 
 class CheckpointError(QuotaflowError):
-    """A checkpoint that does not belong to these tables or this topic: going on would lose rows."""
+    """A checkpoint does not belong to these tables or this topic: going on would lose rows."""
 
 
 class KafkaError(QuotaflowError):
-    """The cluster could not be reached, refused the login, or lacks a topic."""
+    """The cluster cannot be reached, refused the login, or does not have a topic."""
 
 
 class FeedbackError(QuotaflowError):
-    """Nothing may be written to the cluster now: the message says why, and what to do."""
+    """Nothing may be written to the cluster now; the message has the reason and what to do."""
 
 
 class JobError(QuotaflowError):
-    """A job failed and starting it again would not help; what it wrote so far is whole."""
+    """A job failed, and a new start does not help. Rows that it wrote are consistent."""
 
 
 class NeverMadeError(QuotaflowError):
-    """A declared table that is not in the warehouse's folder yet."""
+    """A declared table does not exist in the warehouse's folder yet."""
 
     def __init__(self, table: str, folder: Path) -> None:
         super().__init__(f"table {table} was never made in {folder}")

@@ -1,4 +1,4 @@
-"""Ctrl-C and kill as something to look at: what must be put back is put back undisturbed."""
+"""Ctrl-C and kill as a flag to poll, so that clean-up is not interrupted."""
 
 import signal
 import threading
@@ -10,16 +10,16 @@ _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def noted() -> Iterator[Callable[[], bool]]:
-    """Within, SIGINT, SIGTERM and SIGHUP interrupt nothing, however many come.
+    """Note SIGINT, SIGTERM and SIGHUP within the block, instead of being interrupted by them.
 
-    What is yielded tells whether one came. Those that are ignored (nohup) stay so. Only the main
-    thread may use it.
+    Yields a function that returns whether a signal arrived. Ignored signals (nohup) stay ignored.
+    Only the main thread may use it.
     """
-    came = threading.Event()
-    heeded = [ending for ending in _ENDINGS if signal.getsignal(ending) != signal.SIG_IGN]
-    before = {ending: signal.signal(ending, lambda *_: came.set()) for ending in heeded}
+    arrived = threading.Event()
+    handled = [ending for ending in _ENDINGS if signal.getsignal(ending) != signal.SIG_IGN]
+    before = {ending: signal.signal(ending, lambda *_: arrived.set()) for ending in handled}
     try:
-        yield came.is_set
+        yield arrived.is_set
     finally:
         for ending, handler in before.items():
             signal.signal(ending, handler)

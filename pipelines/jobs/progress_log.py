@@ -1,12 +1,13 @@
-"""What queries tell of their batches: a line for the user, and rows only the query can count.
+"""The progress of queries: a line per batch for the user, and rows that only the query can count.
 
-A job counts its rows itself, in the same batch, but for those a stateful operator keeps from it:
-their number comes from the query's progress, appended once per batch however often it is told.
-How long a batch took and how far behind it is goes to query_progress, a minute's rows at once: an
-append costs as much as a small batch.
+A job counts its rows itself, in the same batch, except those that a stateful operator removes
+before the job gets them. Their number comes from the query's progress, and is appended once per
+batch even if Spark reports the batch twice. The duration of a batch and how far behind it is go to
+query_progress, the rows of a minute in one append: an append costs as much as a small batch.
 
-News come late on a machine at its limit, and Spark drops some where it cannot keep up: what a query
-that ended told nobody it is asked for, and what nobody knows any more is told to be missing.
+On a busy machine query events come late, and Spark drops some when it cannot keep up. So when a
+query ends, its recent batches are read from the query itself. Batches that it no longer has are
+reported as missing.
 """
 
 import json
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 
 WRITE_EVERY_S = 60
 _FINAL_PROGRESS_TIMEOUT_S = 10
-_MOST_UNWRITTEN = 10_000
+_MAX_UNWRITTEN = 10_000
 
 
 class ProgressLog:
-    """What the queries of one run told, taken from the listener on the run's own thread."""
+    """The query events of one run, taken from the listener on the run's own thread."""
 
     def __init__(
         self, setting: JobEnvironment, report: Callable[[str], None], listener: QueryListener
@@ -54,7 +55,7 @@ class ProgressLog:
         self.written_at = time.monotonic()
 
     def follow(self, job: Job, query: "StreamingQuery") -> None:
-        """From now on news of this start of a query are the job's."""
+        """Count the events of this start of a query for the job from now on."""
         run_id = str(query.runId)
         self.jobs[run_id] = job
         self.running[job.name] = run_id
@@ -63,14 +64,14 @@ class ProgressLog:
         self.rows.setdefault(job.name, 0)
 
     def take(self) -> None:
-        """Tell all that is new, and write it down where that was last done a while ago."""
+        """Record all new events, and append them to query_progress once a minute."""
         while event := self.listener.take():
             self._record(event)
         if self.unwritten and time.monotonic() - self.written_at >= WRITE_EVERY_S:
             self.write()
 
     def finish(self, job: Job) -> int:
-        """Take the last words of a job whose query ended; returns the rows it has read so far."""
+        """Record the final events of a job whose query ended; returns the rows read so far."""
         self._finish(job, time.monotonic() + _FINAL_PROGRESS_TIMEOUT_S)
         return self.rows[job.name]
 
@@ -83,25 +84,25 @@ class ProgressLog:
                 self._record(event)
 
     def _read_recent(self, job: Job) -> None:
-        """Let a query itself tell what it told nobody yet: it keeps its last 100 batches."""
+        """Record batches that had no event from the query itself, which keeps its last 100."""
         run_id = self.running.pop(job.name)
         failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
         try:
             recent = self.queries.pop(run_id).recentProgress
         except failures:
-            self.report(f"{job.name}: its last batches were not told, and not counted")
+            self.report(f"{job.name}: its last batches were not reported, and are not counted")
             return
         for progress in recent:
             self._record(QueryEvent(BATCH, run_id, json.loads(progress.json)))
 
     def record_idle(self, query: "StreamingQuery") -> None:
-        """A query has ended well, and nothing new was there."""
+        """Record that a query ended without an error and without new rows."""
         now = datetime.now(UTC).isoformat()
         content = {"id": str(query.id), "runId": str(query.runId), "timestamp": now}
         self._record(QueryEvent(IDLE, content["runId"], content))
 
     def close(self) -> None:
-        """Take the last words of queries that were stopped, and write down what is left."""
+        """Record the final events of queries that were stopped, and write what is left."""
         self.take()
         deadline = time.monotonic() + _FINAL_PROGRESS_TIMEOUT_S
         for job in [self.jobs[run_id] for run_id in self.running.values()]:
@@ -109,10 +110,10 @@ class ProgressLog:
         self.write()
 
     def write(self) -> None:
-        """Append to query_progress what is not there yet; jobs go on where that fails."""
+        """Append new rows to query_progress; if that fails, jobs go on."""
         self.written_at = time.monotonic()
         if self.listener.lost:
-            self.report(f"{self.listener.lost} batches were told faster than they could be counted")
+            self.report(f"{self.listener.lost} batches came faster than they could be counted")
             self.listener.lost = 0
         if not self.unwritten:
             return
@@ -128,8 +129,8 @@ class ProgressLog:
         self.unwritten = {}
 
     def _keep(self, reason: str) -> None:
-        """Rows that could not be written wait for the next time, but never without bound."""
-        kept = dict(list(self.unwritten.items())[-_MOST_UNWRITTEN:])
+        """Keep a bounded number of rows that could not be written for the next append."""
+        kept = dict(list(self.unwritten.items())[-_MAX_UNWRITTEN:])
         lost = len(self.unwritten) - len(kept)
         self.unwritten = kept
         self.report(
@@ -138,7 +139,7 @@ class ProgressLog:
 
     def _record(self, event: QueryEvent) -> None:
         job = self.jobs.get(event.run_id)
-        # On a shared cluster others have queries in the same session.
+        # On a shared cluster the session has queries of others too.
         if job is None:
             return
         if event.kind == BATCH:
@@ -150,7 +151,7 @@ class ProgressLog:
             del self.running[job.name], self.queries[event.run_id]
 
     def _is_new(self, job: Job, progress: Any) -> bool:
-        """Whether a batch was not told yet; batches of a query that were passed over are missed."""
+        """Whether a batch is not recorded yet; reports batches that were skipped as missing."""
         run_id, at = progress["runId"], (int(progress["batchId"]), str(progress["timestamp"]))
         before = self.reached[run_id]
         if at <= before:
@@ -158,7 +159,7 @@ class ProgressLog:
         self.reached[run_id] = at
         missed = at[0] - before[0] - 1
         if missed > 0:
-            self.report(f"{job.name}: {missed} batches were not told, and not counted")
+            self.report(f"{job.name}: {missed} batches were not reported, and are not counted")
         return True
 
     def _record_batch(self, job: Job, progress: Any) -> None:

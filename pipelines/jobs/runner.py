@@ -1,4 +1,4 @@
-"""Runs jobs: checks whose checkpoints they are, starts them, watches them, stops them cleanly."""
+"""Runs jobs: checks their checkpoints, starts their queries, watches them, and stops them."""
 
 import time
 from collections.abc import Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Report = Callable[[str], None]
 _RETRIES = 5
-_LOOK_S = 2
+_POLL_S = 2
 _FAILURES_FORGOTTEN_AFTER_S = 600
 
 
@@ -47,11 +47,11 @@ def run(
 ) -> int:
     """Run the named jobs or groups of them (all without names), once or every `every_s` seconds.
 
-    Returns the number of rows that came in. Raises a QuotaflowError that says what to do when a
-    checkpoint does not fit, a topic or the cluster is missing, or a job fails for good.
+    Returns the number of rows read. Raises a QuotaflowError that says what to do if a checkpoint
+    does not fit, a topic or the cluster is missing, or a job fails permanently.
     """
     chosen = selection.jobs(names, conf)
-    conf.privacy.pseudonyms()  # a key that is missing is told before anything starts
+    conf.privacy.pseudonyms()  # raises an error for a missing key before anything starts
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         cluster_id = _check_topics(conf, chosen, warehouse, accept_new_topic)
@@ -110,7 +110,7 @@ def _gaps(conf: Conf, jobs: list[Job], warehouse: Warehouse) -> list[JobOffsetGa
 
 
 class _Runner:
-    """The queries of one run, their failures, and what they reported."""
+    """The queries of one run, their failures, and the lines reported to the user."""
 
     def __init__(self, setting: JobEnvironment, report: Report, log: ProgressLog) -> None:
         self.setting = setting
@@ -120,9 +120,9 @@ class _Runner:
         self.reported: set[str] = set()
 
     def run(self, jobs: list[Job], every_s: int | None) -> int:
-        """Run jobs once, one after the other, or side by side; returns the rows that came in."""
+        """Run jobs once, one after the other, or all at once; returns the number of rows read."""
         try:
-            with failures.as_job_error("writing down what batches told"):
+            with failures.as_job_error("recording the progress of batches"):
                 if every_s is not None:
                     return self.keep_running(jobs, every_s)
                 rows = sum(self.once(job) for job in jobs)
@@ -131,15 +131,15 @@ class _Runner:
                 raise JobError("; ".join(failed))
             return rows
         finally:
-            self._write_down()
+            self._write_progress()
 
     def once(self, job: Job) -> int:
-        """Run a job over what is there now; returns the rows that came in."""
+        """Run a job over the rows that are there now; returns the number of rows read."""
         self.report(f"{job.name}: reading {job.reads}")
         while True:
             query = self._start(job, sinks.ONCE)
             try:
-                while not query.awaitTermination(_LOOK_S):
+                while not query.awaitTermination(_POLL_S):
                     self.log.take()
             except KeyboardInterrupt:
                 _stop(query)
@@ -160,8 +160,8 @@ class _Runner:
         self.log.follow(job, query)
         return query
 
-    def _write_down(self) -> None:
-        """What was told and not written yet; a run whose session died ends with its own error."""
+    def _write_progress(self) -> None:
+        """Write the events that are left. A run whose session died ends with its own error."""
         expected: tuple[type[Exception], ...] = (OSError, *spark_errors())
         try:
             self.log.close()
@@ -177,18 +177,18 @@ class _Runner:
         return result_state.not_up_to_date(self.setting.warehouse.checkpoint(job.name))
 
     def keep_running(self, jobs: list[Job], every_s: int) -> int:
-        """Run jobs side by side until one fails for good or the user stops them."""
+        """Run jobs at the same time until one fails permanently or the user stops them."""
         trigger: sinks.Trigger = {"processingTime": f"{every_s} seconds"}
         queries = {job.name: self._start(job, trigger) for job in jobs}
         self.report(f"running {', '.join(queries)} every {every_s} s; Ctrl-C stops after the batch")
         try:
             while True:
-                time.sleep(_LOOK_S)
+                time.sleep(_POLL_S)
                 self.log.take()
                 for job in jobs:
                     queries[job.name] = self._supervised(job, queries[job.name], trigger)
         finally:
-            # Each may take as long as its batch needs to be cut off: `stopTimeout` at most.
+            # Each stop waits until its batch is interrupted, at most `stopTimeout`.
             with ThreadPoolExecutor(len(queries), "stop") as pool:
                 list(pool.map(_stop, queries.values()))
 
@@ -224,6 +224,6 @@ class _Runner:
 
 
 def _stop(query: "StreamingQuery") -> None:
-    """Stop a query, whatever it dies of meanwhile: Ctrl-C reaches its Python workers too."""
+    """Stop a query, and ignore its errors: Ctrl-C ends its Python workers too."""
     with suppress(*spark_errors()):
         query.stop()

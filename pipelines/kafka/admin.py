@@ -1,4 +1,4 @@
-"""The Kafka cluster itself, asked through kafka-python: who it is and which topics it has."""
+"""The Kafka cluster through kafka-python: its id, its topics and their offsets."""
 
 import logging
 import ssl
@@ -29,7 +29,7 @@ _REFUSED: tuple[type[Exception], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as the cluster knows it now; made again under its name, it has another id."""
+    """A topic as the cluster has it now. A topic made again under its name has another id."""
 
     name: str
     topic_id: str
@@ -38,7 +38,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster's id and the topics that were asked for."""
+    """A cluster's id and the requested topics."""
 
     cluster_id: str
     topics: Mapping[str, Topic]
@@ -72,7 +72,7 @@ def client(properties: Mapping[str, str], **others: Any) -> Iterator[KafkaAdminC
 
 
 def log_bounds(properties: Mapping[str, str], topic: str) -> dict[int, range]:
-    """The offsets each partition's log holds; empty when a leader does not tell now."""
+    """The offset range of each partition's log; empty if a leader does not answer now."""
     try:
         with client(properties) as admin:
             (description,) = admin.describe_topics([topic])
@@ -87,7 +87,7 @@ def log_bounds(properties: Mapping[str, str], topic: str) -> dict[int, range]:
 
 
 def offset_at(properties: Mapping[str, str], topic: str, partition: int, time_ms: int) -> int:
-    """The first offset whose record is as new as this time, else the end of the log."""
+    """The first offset with a record of this time or later, else the end of the log."""
     one = TopicPartition(topic, partition)
     with client(properties) as admin:
         offset: int = admin.list_partition_offsets({one: time_ms})[one].offset
@@ -98,7 +98,7 @@ def offset_at(properties: Mapping[str, str], topic: str, partition: int, time_ms
 def options(properties: Mapping[str, str]) -> dict[str, Any]:
     """Java's client properties as kafka-python takes them, secrets looked up.
 
-    Raises ConfigError for what kafka-python has no counterpart of.
+    Raises ConfigError for properties that kafka-python has no counterpart for.
     """
     resolved = secrets.resolve(properties)
     if "bootstrap.servers" not in resolved:
@@ -154,7 +154,7 @@ def _ssl(properties: Mapping[str, str]) -> ssl.SSLContext:
         )
     context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != ""
     if "ssl.keystore.location" in properties:
-        # Without a password of ours OpenSSL would ask for one on the terminal.
+        # Without a password here OpenSSL prompts for one on the terminal.
         password = properties.get("ssl.key.password", "")
         with _readable(f"ssl.keystore.location {properties['ssl.keystore.location']}"):
             context.load_cert_chain(properties["ssl.keystore.location"], password=password)
@@ -211,7 +211,7 @@ def _retried(properties: Mapping[str, str], ask: Callable[[KafkaAdminClient], Cl
 
 @contextmanager
 def _refusals() -> Iterator[list[Exception]]:
-    """Refused logins meanwhile: kafka-python only logs them, and then says it timed out."""
+    """Refused logins within the block: kafka-python only logs them, and then reports a timeout."""
     seen: list[Exception] = []
 
     class Listener(logging.Handler):

@@ -1,4 +1,4 @@
-"""client-metrics resources of a cluster (KIP-714): what clients are asked to push, and by which."""
+"""client-metrics resources of a cluster (KIP-714): which clients push what, and how often."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -20,22 +20,22 @@ _CONFIGS = {key for key, config in CONFIGS.items() if config.entity_type == CLIE
 def read(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Every resource by its name: metrics, interval.ms and match, as far as they are set.
 
-    Raises KafkaError when the cluster does not answer, or refuses to say.
+    Raises KafkaError if the cluster does not answer, or refuses the request.
     """
     return _request(properties, "list client-metrics resources", _read)
 
 
 def write(properties: Mapping[str, str], name: str, configs: Mapping[str, str]) -> None:
-    """Set configs of one resource, and make it if there is none; others of its configs stay.
+    """Set configs of one resource, and make it if it is missing; its other configs stay.
 
-    Raises KafkaError with the broker's words when it refuses.
+    Raises KafkaError with the broker's message if it refuses.
     """
     _alter(properties, name, dict(configs))
 
 
 def delete(properties: Mapping[str, str], name: str) -> None:
-    """Remove one resource: without configs there is none. One that is not there is no error."""
-    # Never only what is read: a broker may not have heard yet of what was written just now.
+    """Remove one resource by removing all its configs. A resource that is missing is no error."""
+    # Not only the configs that are read: a broker may not have the last write yet.
     keys = _CONFIGS | read(properties).get(name, {}).keys()
     _alter(properties, name, dict.fromkeys(sorted(keys), (AlterConfigOp.DELETE, None)))
 
@@ -56,7 +56,7 @@ def _alter(properties: Mapping[str, str], name: str, configs: dict[str, object])
     resource = ConfigResource(_KIND, name, configs)
 
     def alter(client: KafkaAdminClient) -> str:
-        # The broker's own words are better than this client's: it may know more configs.
+        # Let the broker check the config names: it may know more of them than this client.
         text: str = client.alter_configs([resource], raise_on_unknown=False)[_ANSWERED][name]
         return text
 

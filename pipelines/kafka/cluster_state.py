@@ -1,8 +1,8 @@
-"""What a cluster says of its state: Kafka's own requests through kafka-python, answers in chunks.
+"""The state of a cluster: Kafka's own requests through kafka-python, with answers in chunks.
 
-kafka-python has no method for client quotas, and others of its methods raise at the first partition
-that is refused. So this module sends the requests themselves, and owns what is private to
-kafka-python in that. What a broker refuses of many things stands beside what it answers of others.
+kafka-python has no method for client quotas, and some of its methods raise at the first partition
+that is refused. So this module sends the requests itself, and alone uses the private names of
+kafka-python for that. A refusal for one thing stands beside the answers for others.
 """
 
 from collections import defaultdict
@@ -41,32 +41,32 @@ _FENCED_FROM_VERSION = 2
 
 
 class UnansweredError(Exception):
-    """A call that was refused or not answered; its text is the name Kafka has for the error."""
+    """A request that was refused or not answered; its text is Kafka's name of the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAnswer:
-    """What was asked of, what came, and why nothing did (the name of Kafka's error)."""
+    """The subject of a request, its answer, and the reason if there is none (Kafka's name)."""
 
     subject: Any
     content: Any
     reason: str | None
 
     def check(self) -> None:
-        """Raise UnansweredError where nothing came."""
+        """Raise UnansweredError if there is no answer."""
         if self.reason is not None:
             raise UnansweredError(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """Asks a cluster. A broker that does not answer once is not asked again."""
+    """Sends requests to a cluster. A broker that did not answer once gets no more of them."""
 
     send: Send
     silent: dict[int | None, str] = field(default_factory=dict)
 
     def brokers(self) -> list[dict[str, Any]]:
-        """Every broker that is registered; before Kafka 4.0 those that are up, is_fenced None."""
+        """Every registered broker; before Kafka 4.0 only those that are up, is_fenced None."""
         response = self.ask(requests.DescribeClusterRequest(include_fenced_brokers=True))
         is_fencing_reported = response.version >= _FENCED_FROM_VERSION
         return [
@@ -81,7 +81,7 @@ class ClusterState:
         ]
 
     def controller_id(self) -> int:
-        """The leader of the metadata quorum (KIP-595): a broker told of another is any broker."""
+        """The leader of the metadata quorum (KIP-595); other answers name any broker."""
         topic = requests.DescribeQuorumRequest.TopicData
         partition = topic.PartitionData(partition_index=0)
         request = requests.DescribeQuorumRequest(
@@ -92,7 +92,7 @@ class ClusterState:
         return int(quorum.leader_id)
 
     def topic_pages(self, names: Iterable[str] = ()) -> Iterator[list[Any]]:
-        """These topics, or all there are, in pages (KIP-966); one may go on in the next page."""
+        """These topics, or all, in pages (KIP-966); a topic may continue on the next page."""
         kind = requests.DescribeTopicPartitionsRequest
         topics = sorted(names)
         cursor = None
@@ -118,20 +118,20 @@ class ClusterState:
             )
 
     def _topics_at_once(self, names: list[str]) -> list[Any]:
-        """The same from brokers that know no pages."""
+        """The same from brokers without pages."""
         topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(topics=topics or None, allow_auto_topic_creation=False)
         return list(self.ask(request).topics)
 
     def config_names(self, kind: int) -> list[str]:
-        """Names of all resources of a kind that has no other list."""
+        """Names of all resources of a kind that no other request lists."""
         response = self.ask(requests.ListConfigResourcesRequest(resource_types=[kind]))
         return [each.resource_name for each in response.config_resources]
 
     def configs(
         self, kind: int, names: Iterable[str], broker_id: int | None = None
     ) -> Iterator[ClusterAnswer]:
-        """Configs of each resource of a kind, with their sources; a broker tells its own."""
+        """Configs of each resource of a kind, with their sources; a broker has its own."""
 
         def ask(chunk: list[str]) -> Iterator[ClusterAnswer]:
             request = requests.DescribeConfigsRequest(
@@ -150,7 +150,10 @@ class ClusterState:
         return list(self.ask(request).entries or ())
 
     def refusal_of_user_quota(self, key: str) -> str | None:
-        """Why a user may have no quota of a key, None where one may; asking sets nothing."""
+        """The broker's reason why a user cannot have a quota of this key; None if one can.
+
+        The request only validates, and sets nothing.
+        """
         kind = requests.AlterClientQuotasRequest
         entry = kind.EntryData(
             entity=[kind.EntryData.EntityData(entity_type="user", entity_name=_PROBED_USER)],
@@ -168,7 +171,7 @@ class ClusterState:
             yield ClusterAnswer(result.log_dir, result.topics, error_name(result.error_code))
 
     def producers(self, broker_id: int, partitions: Iterable[Partition]) -> Iterator[ClusterAnswer]:
-        """Producer ids that the leader of these partitions knows (KIP-664)."""
+        """Producer ids that the leader of these partitions has (KIP-664)."""
         kind = requests.DescribeProducersRequest
 
         def ask(chunk: list[Partition]) -> Iterator[ClusterAnswer]:
@@ -201,7 +204,7 @@ class ClusterState:
 
     def _sent(self, request: Any, broker_id: int | None) -> Any:
         if broker_id is None:
-            # Another broker may answer: the one that just failed is avoided for a while.
+            # Try another broker: kafka-python avoids the one that just failed for a while.
             with suppress(kafka_errors.KafkaConnectionError, kafka_errors.NodeNotReadyError):
                 return self.send(request, None)
         return self.send(request, broker_id)
@@ -217,7 +220,7 @@ def sender(client: KafkaAdminClient) -> Send:
 
 
 def error_name(error_code: int) -> str | None:
-    """What Kafka calls an error code; None where it is no error."""
+    """Kafka's name of an error code; None for 0."""
     return str(kafka_errors.for_code(error_code).message) if error_code else None
 
 

@@ -1,4 +1,4 @@
-"""The JSON that kafka-reassign-partitions takes: which replicas partitions are to have."""
+"""The JSON of kafka-reassign-partitions: the target replicas of partitions."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ _MAX_ERRORS = 3
 
 
 class TargetReplicas(BaseModel):
-    """A partition and the replicas it is to have, the first its preferred leader."""
+    """A partition and its target replicas, the first of which is its preferred leader."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

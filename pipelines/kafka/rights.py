@@ -1,4 +1,4 @@
-"""Which rights a login lacks, by what Kafka says when it refuses: that names only of what."""
+"""Which rights a login needs, from Kafka's refusal, which names only the kind of resource."""
 
 import re
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ _BY_KEY: Mapping[str, str | None] = {key: f"ingest.{key}" for key in acls.WAYS_I
 
 
 def hint(role: str, error_text: str, topics: Mapping[str, str | None] | None = None) -> str:
-    """What a login of this role must be allowed, to be added to a refusal; nothing to other texts.
+    """The rights that a login of this role needs, to append to a refusal; "" for other texts.
 
-    `topics` are the names of the ways in, by their keys in conf's `ingest`.
+    `topics` are the names of topics to read, by their keys in conf's `ingest`.
     """
     match = _REFUSED.search(error_text)
     if match is None:

@@ -1,4 +1,4 @@
-"""Records that reach topics from now on, through kafka-python: to look at, never to keep."""
+"""The newest records of topics through kafka-python, to show; nothing is stored."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,9 +22,9 @@ _RECORDS_AT_ONCE = 500
 def follow(
     properties: Mapping[str, str], partitions: Mapping[str, int]
 ) -> Iterator[Callable[[], Records]]:
-    """What gives the records of topics after this moment, waiting half a second for some.
+    """A function that returns new records of topics from now on, and waits half a second for some.
 
-    `partitions` is how many each topic has. Raises KafkaError when a topic cannot be read.
+    `partitions` is the number of partitions by topic. Raises KafkaError if a topic cannot be read.
     """
     with _partition_errors(partitions), closing(KafkaConsumer(**_options(properties))) as consumer:
         assigned = [TopicPartition(topic, p) for topic, n in partitions.items() for p in range(n)]
@@ -42,9 +42,9 @@ def follow(
 def newest(
     properties: Mapping[str, str], partitions: Mapping[str, int], most: int, within_s: float
 ) -> Records:
-    """The newest records of topics, at most so many of each partition, as came within that time.
+    """The newest records of topics: at most `most` of each partition, read within `within_s`.
 
-    Raises KafkaError when a topic cannot be read.
+    Raises KafkaError if a topic cannot be read.
     """
     deadline = time.monotonic() + within_s
     with _partition_errors(partitions), closing(KafkaConsumer(**_options(properties))) as consumer:

@@ -1,4 +1,4 @@
-"""A client-metrics resource that stands only while somebody looks: taken back however that ends."""
+"""A client-metrics resource that exists only within a block, and is deleted however it ends."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,10 +20,11 @@ def open_subscription(
     delete_command: str,
     report: Callable[[str], None],
 ) -> Iterator[None]:
-    """Write the resource, read it back, and delete it at the end, also at that of an error.
+    """Write the resource, read it back, and delete it at the end, also after an error.
 
-    Enter it under interrupts.noted. Where it cannot be deleted `said` is told why, and `take_back`,
-    the command that deletes it. Raises KafkaError then, and when the cluster refuses the resource.
+    Enter it under interrupts.noted. If it cannot be deleted, `report` gets the reason and
+    `delete_command`, and KafkaError is raised. Raises KafkaError too if the cluster refuses the
+    resource.
     """
     problem = None
     try:
@@ -31,7 +32,7 @@ def open_subscription(
         _await(properties, lease)
         yield
     finally:
-        # Also when writing failed: a request that was not answered may have been carried out.
+        # Also if writing failed: a request without an answer may have been carried out.
         problem = _delete(properties, lease.name)
         if problem is not None:
             report(

@@ -1,8 +1,8 @@
-"""What a broker says before it hangs up, which kafka-python drops when it reads both at once.
+"""Keeps a broker's last answer, which kafka-python drops when the connection closes with it.
 
-A broker answers a refused login and closes the connection. On a busy machine a client finds answer
-and end together, and kafka-python (3.0) throws the answer away: a wrong password was a cluster that
-does not answer.
+A broker answers a refused login and closes the connection. On a busy machine a client reads the
+answer and the end together, and kafka-python (3.0) drops the answer: a wrong password then looks
+like a cluster that does not answer.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Received = tuple[bytes, Exception | None]
 
 
 def patch() -> None:
-    """Have connections hand over what they received before they tell of the end."""
+    """Let connections return the bytes they received before they report the end."""
     for transport in (KafkaTCPTransport, KafkaSSLTransport):
         if not hasattr(transport._sock_recv, "__wrapped__"):
             transport._sock_recv = _data_first(transport._sock_recv)
@@ -24,7 +24,7 @@ def _data_first(receive: Callable[[object], Received]) -> Callable[[object], Rec
     @wraps(receive)
     def received(transport: object) -> Received:
         data, error = receive(transport)
-        # A socket that is at its end says so again at the next look.
+        # A closed socket reports its end again at the next read.
         return (data, None) if data else (data, error)
 
     return received

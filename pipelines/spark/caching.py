@@ -1,4 +1,4 @@
-"""A frame that is read more than once, computed once; nothing else asks Spark to keep frames."""
+"""Caches frames that are read more than once; nothing else calls Spark's persist()."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 @contextmanager
 def cached(frame: "DataFrame") -> Iterator["DataFrame"]:
-    """The frame, kept by Spark until the block ends.
+    """The frame, cached by Spark until the block ends.
 
-    Where a session keeps none (serverless compute may refuse to), every use computes it anew:
-    what reads it must not depend on that.
+    If a session refuses to cache (serverless compute may), each use computes the frame again. So
+    callers must not depend on the cache.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415  not a base dependency
 
     try:
         kept = frame.persist()
     except PySparkException:
-        # A frame that is wrong in itself says so at its first use.
+        # An error in the frame itself is raised at its first use.
         yield frame
         return
     try:
@@ -31,6 +31,6 @@ def cached(frame: "DataFrame") -> Iterator["DataFrame"]:
 
 @contextmanager
 def caching() -> "Iterator[Callable[[DataFrame], DataFrame]]":
-    """What holds any number of frames, as `held` does, until the block ends."""
+    """A function that caches any number of frames, as `cached` does, until the block ends."""
     with ExitStack() as kept:
         yield lambda frame: kept.enter_context(cached(frame))

@@ -1,4 +1,4 @@
-"""What a query that failed tells: whether to start it again, and one line for the user."""
+"""Failures of queries: whether to start the query again, and one line for the user."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ _LINE_CHARS = 500
 _CALL = "An error occurred while calling"
 _CAUSE = "Caused by: "
 _TRANSIENT = (
-    # The cluster went away, or a leader moved.
+    # The cluster is unreachable, or a leader moved.
     "TimeoutException",
     "DisconnectException",
     "Failed to create new KafkaAdminClient",
@@ -19,11 +19,11 @@ _TRANSIENT = (
     "NetworkException",
     "BrokerNotAvailable",
     "CoordinatorNotAvailable",
-    # A worker was killed, by the kernel for its memory perhaps.
+    # A worker was killed, perhaps by the kernel because of its memory.
     "Python worker exited unexpectedly",
-    # Somebody added a column to a table that is read: a query that starts anew sees it.
+    # A column was added to a table that is read: a query that starts again reads it.
     "DELTA_SCHEMA_CHANGED",
-    # Two jobs replaced rows of one partition at once: one of them was first.
+    # Two jobs replaced rows of the same partition at the same time.
     "DELTA_CONCURRENT",
 )
 _NO_SPACE = ("No space left on device", "Disk quota exceeded")
@@ -35,13 +35,13 @@ def is_transient(message: str) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """What happened and its first cause, in a line."""
+    """The error and its first cause, in one line."""
     message = str(error)
     no_space = next((words for words in _NO_SPACE if words in message), None)
     if no_space:
         return (
             f"{no_space.lower()}: free some where the tables are, and where temporary files are, "
-            "then run it again; what is in the tables is whole"
+            "then run it again; the tables are consistent"
         )
     lines = [text.strip() for text in message.splitlines() if text.strip()] or ["no message"]
     first = lines[1].removeprefix(": ") if lines[0].startswith(_CALL) and lines[1:] else lines[0]
@@ -53,7 +53,7 @@ def one_line(error: BaseException) -> str:
 
 @contextmanager
 def as_job_error(what: str) -> Iterator[None]:
-    """Within, what Spark cannot do is one JobError that begins with `what`."""
+    """Turn errors of Spark within the block into one JobError that starts with `what`."""
     try:
         yield
     except spark_errors() as error:

@@ -1,4 +1,4 @@
-"""Rows at hand as a frame: the only place that hands rows to Spark."""
+"""Arrow rows as a frame: the only place that passes rows to Spark."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def from_arrow(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
-    """These rows, with the types of their columns, as Delta's tables have them."""
+    """These rows, with the column types of Delta tables."""
     if rows.num_rows:
         return spark.createDataFrame(rows)
-    # Behind Spark Connect no rows have no types, though Arrow's columns do.
+    # Spark Connect drops the types of a table without rows.
     columns = ", ".join(f"`{field.name}` {sql_type(field.type)}" for field in rows.schema)
     return spark.createDataFrame([], columns)
 
 
 def null_safe(names: Iterable[str], left: str, right: str) -> Column:
-    """Whether the frames with these aliases agree in all of `names`; null equals null."""
+    """Whether the frames with these aliases are equal in all of `names`; null equals null."""
     equal = (F.col(f"{left}.{name}").eqNullSafe(F.col(f"{right}.{name}")) for name in names)
     return reduce(and_, equal, F.lit(True))

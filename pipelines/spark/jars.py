@@ -1,7 +1,7 @@
-"""The jars Spark and the demo's brokers need: fetched once, checked against sums, kept per user.
+"""The jars of Spark and of the demo's brokers: fetched once, checked by sha256, kept per user.
 
-What belongs to a set stands in <set>.xml, its sha256 sums in <set>.sha256, ours in conf. Once
-fetched, a set is used without network; only sizes and times of its files are looked at.
+<set>.xml lists the jars of a set, and <set>.sha256 their sums; the sets of quotaflow are in conf.
+After the fetch a set is used without network; only sizes and times of its files are checked.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ _STAMP = "checked.json"
 
 
 def spark_jars(progress: Progress = lambda _: None) -> list[Path]:
-    """What pyspark lacks for Delta and Kafka, for `spark.jars`.
+    """The jars for Delta and Kafka that pyspark does not have, for `spark.jars`.
 
     Raises MissingToolError without pyspark, a JDK 17+ or, the first time, a network.
     """
@@ -38,19 +38,19 @@ def spark_jars(progress: Progress = lambda _: None) -> list[Path]:
 
 
 def kafka_jars(progress: Progress = lambda _: None) -> list[Path]:
-    """A Kafka broker with its console tools: a whole class path. Raises as `spark_jars` does."""
+    """The class path of a Kafka broker with its console tools. Raises as `spark_jars` does."""
     return jar_set("kafka-jars", files(_CONF), progress)
 
 
 def cache_folder() -> Path:
-    """Where this user's fetched and built files are kept: $XDG_CACHE_HOME or ~/.cache."""
+    """The folder of this user's fetched and built files: in $XDG_CACHE_HOME or ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME") or expanded("~/.cache", "XDG_CACHE_HOME")
     return Path(base, "quotaflow")
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Holds back other processes that would fill the same cache folder at the same time."""
+    """Lock a cache folder against other processes that fill it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(folder.name + ".lock").open("w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -80,7 +80,7 @@ def _is_as_stamped(folder: Path, sums: dict[str, str]) -> bool:
 
 
 def _is_intact(folder: Path, sums: dict[str, str]) -> bool:
-    """Whether jars that only look changed (copied, touched) are the listed ones; stamps them."""
+    """Whether jars with other times are the listed ones, by their sums; then stamps them again."""
     try:
         _check(folder, sums)
     except (FileNotFoundError, JarError):
@@ -92,7 +92,7 @@ def _is_intact(folder: Path, sums: dict[str, str]) -> bool:
 def _fetch_into(
     folder: Path, module: Traversable, sums: dict[str, str], progress: Progress
 ) -> None:
-    """Fill a folder of its own, then put it in place in one step: nothing is ever half there."""
+    """Fill a temporary folder, then rename it, so that a set is there completely or not at all."""
     name = module.name.removesuffix(".xml")
     for left_over in folder.parent.glob(f".{name}-*"):
         shutil.rmtree(left_over)

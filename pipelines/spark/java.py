@@ -1,4 +1,4 @@
-"""The JDK on this machine: where it is, how old it is, and one clear error if it will not do."""
+"""The JDK on this machine: its path and version, and one clear error if it cannot be used."""
 
 import os
 import re
@@ -16,7 +16,7 @@ _INSTALL = f"install a JDK {OLDEST} or 21 and put it on PATH, or set JAVA_HOME"
 def java() -> Path:
     """The `java` of JAVA_HOME, else of PATH, if it is 17 or newer (Spark 4 and Kafka 4 need that).
 
-    Raises MissingToolError with what was found and what to install.
+    Raises MissingToolError with the version found and what to install.
     """
     path = _find("java")
     if path is None:
@@ -28,7 +28,7 @@ def java() -> Path:
 
 
 def javac() -> Path:
-    """The compiler that belongs to `java()`: a runtime without it cannot build the receiver."""
+    """The compiler beside `java()`. A runtime without it cannot build the receiver."""
     beside = java().resolve().with_name("javac")
     path = beside if os.access(beside, os.X_OK) else _find("javac")
     if path is None:

@@ -1,4 +1,4 @@
-"""The only place that builds a SparkSession: Databricks' own, Spark Connect's, or one of ours."""
+"""The only place that builds a SparkSession: of Databricks, of Spark Connect, or a local one."""
 
 import logging
 import os
@@ -22,24 +22,25 @@ if TYPE_CHECKING:
 _STDOUT, _STDERR = 1, 2
 _REDACTED = "(?i)secret|password|token|access[.]?key|jaas|user[.]info|credential"
 
-# VACUUM lists files in so many tasks, by default 10000: a minute for one small table.
+# The number of tasks in which VACUUM lists files. The default of 10000 takes a minute for a small
+# table.
 _LISTS_IN = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _PAGE_BYTES = 2 * 1024 * 1024 - 16
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ONE_COMPILER = {_JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
-"""For `spark.conf`: a JVM that settles sooner, and is slower once warm."""
+"""For `spark.conf`: a JVM that warms up sooner, and is slower once warm."""
 SHORT_LIVED = ONE_COMPILER | {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""For `spark.conf` of runs of a minute or two, in which compiling costs more than it saves: half
-the time, and slower once warm."""
+"""For `spark.conf` of runs of a minute or two, in which compiling costs more than it saves: they
+take half the time. Longer runs are slower."""
 
-_FORGETFUL = {
+_WITHOUT_UI = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Spark keeps for its UI, off or not, a thousand executions with the text of each plan: that
-    # was most of what grew from one micro-batch to the next.
+    # Spark keeps a thousand executions with the text of each plan for its UI, even if that is off.
+    # Memory that grew from one micro-batch to the next was mostly this.
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "200",
@@ -47,7 +48,7 @@ _FORGETFUL = {
     "spark.sql.ui.retainedExecutions": "20",
     "spark.sql.ui.explainMode": "simple",
 }
-"""Settings of our own session: its UI is off, and so it need not remember what that would show."""
+"""Settings of a local session: its UI is off, so Spark need not keep data for it."""
 
 _TIME_ZONE = "spark.sql.session.timeZone"
 _ROWS_AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -57,16 +58,15 @@ _PYTHON, _PY_FILES = "spark.pyspark.python", "spark.submit.pyFiles"
 
 
 def get(conf: SparkSection, progress: Callable[[str], None] = lambda _: None) -> "SparkSession":
-    """The session every job uses: the running one on Databricks or Connect, else one of ours.
+    """The session of all jobs: the running one on Databricks or Connect, else a local one.
 
-    Raises MissingToolError when no JDK 17+, no pyspark or no jars can be had, or when the user has
-    no name.
+    Raises MissingToolError without a JDK 17+, pyspark or the jars, or if the user has no name.
     """
     return _own(conf, progress) if owner() is None else _running()
 
 
 def owner() -> str | None:
-    """Whose session jobs take, in words; None where one of our own is started, which needs Java."""
+    """Which running session jobs use, in words; None for a local one, which needs Java."""
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return "Databricks' own"
     if "SPARK_REMOTE" in os.environ:
@@ -77,7 +77,7 @@ def owner() -> str | None:
 
 
 def short_lived(conf: SparkSection) -> SparkSection:
-    """Conf for a run of a minute or two; what conf itself says of Spark wins."""
+    """Conf for a run of a minute or two; settings in conf itself win."""
     return conf.model_copy(update={"conf": SHORT_LIVED | conf.conf})
 
 
@@ -86,7 +86,7 @@ def _running() -> "SparkSession":
 
     spark = SparkSession.builder.getOrCreate()
     spark.conf.set(_TIME_ZONE, "UTC")
-    # Serverless compute takes few settings; the sizes of its batches are its own then.
+    # Serverless compute refuses most settings, and then has its own batch sizes.
     with suppress(*spark_errors()):
         spark.conf.set(_ROWS_AT_ONCE, _EVERYWHERE[_ROWS_AT_ONCE])
     return spark
@@ -97,11 +97,11 @@ def _own(conf: SparkSection, progress: Callable[[str], None]) -> "SparkSession":
     given = settings(conf, progress)
     from pyspark.sql import SparkSession  # noqa: PLC0415  after the check that names the extra
 
-    # Workers on this machine must be this interpreter, with quotaflow in it, whatever python3 is
-    # on PATH; where it is on other machines only conf knows.
+    # Workers on this machine must run this interpreter, which has quotaflow, not the python3 on
+    # PATH. For other machines conf names the interpreter.
     os.environ["PYSPARK_PYTHON"] = given.get(_PYTHON, sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # It logs whole stacks of what we tell in one line, and of each Ctrl-C, some on the root logger.
+    # py4j logs stack traces of errors that are one line here, some on the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
     progress("starting Spark")
@@ -109,14 +109,14 @@ def _own(conf: SparkSection, progress: Callable[[str], None]) -> "SparkSession":
     for key, value in given.items():
         builder = builder.config(key, value)
     with _output_to_stderr(), ThreadPoolExecutor(1, "spark-start") as other:
-        # pyspark, interrupted while its JVM starts, takes away the file the JVM is about to write;
-        # the JVM fails at that and lives on alone. Started by another thread it is not interrupted
-        # (leaving this block waits for it), nor does pyspark take SIGINT for itself.
+        # If Ctrl-C interrupts pyspark while its JVM starts, pyspark deletes a file that the JVM is
+        # about to write, and the JVM goes on alone. Another thread is not interrupted (leaving this
+        # block waits for it), and in it pyspark does not replace the handler of SIGINT.
         return other.submit(builder.getOrCreate).result()
 
 
 def _check_user() -> None:
-    """Raise MissingToolError where the user has no name: Hadoop ends the JVM with a stack trace."""
+    """Raise MissingToolError if the user has no name: Hadoop ends the JVM with a stack trace."""
     uid = os.getuid()
     try:
         pwd.getpwuid(uid)
@@ -128,7 +128,7 @@ def _check_user() -> None:
 
 @contextmanager
 def _output_to_stderr() -> Iterator[None]:
-    """What a process that is started meanwhile prints is no answer of ours: Delta's VACUUM does."""
+    """Send the stdout of processes started within to stderr: Delta's VACUUM prints to it."""
     sys.stdout.flush()
     ours = os.dup(_STDOUT)
     os.dup2(_STDERR, _STDOUT)
@@ -142,12 +142,12 @@ def _output_to_stderr() -> Iterator[None]:
 def settings(
     conf: SparkSection, progress: Callable[[str], None] = lambda _: None
 ) -> dict[str, str]:
-    """What a session of our own starts with; what `spark.conf` itself says wins. Raises as `get`.
+    """The settings of a local session; those of `spark.conf` win. Raises as `get`.
 
-    On another master than local[...] the workers are sent what they run of quotaflow.
+    With a master other than local[...], Spark sends the worker archive to the workers.
     """
     paths = jars.spark_jars(progress)
-    ours = _EVERYWHERE | _basics(conf) | _FORGETFUL
+    ours = _EVERYWHERE | _basics(conf) | _WITHOUT_UI
     if conf.master.startswith("local"):
         cores = str(os.cpu_count() or 2)
         ours |= _ON_THIS_MACHINE | {"spark.sql.shuffle.partitions": cores, _LISTS_IN: cores}
@@ -165,23 +165,23 @@ def _basics(conf: SparkSection) -> dict[str, str]:
     scratch = tempfile.gettempdir()
     logging_conf = resources.files("quotaflow.conf") / "log4j2-spark.properties"
     return {
-        # A query stopped within a batch looks for the interrupt in the batch's whole error, by an
-        # expression that takes a frame for each character: 4 MB were too few for a short one.
+        # A query that is stopped within a batch searches the batch's error for the interrupt with a
+        # regular expression that needs a stack frame per character: 4 MB were too small.
         _JAVA_OPTIONS: f'"-Dlog4j2.configurationFile=file:{logging_conf}" -Xss32m',
         "spark.driver.memory": conf.driver_memory,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # A commit takes 2.6 s with the default of 50 and 0.6 s with 1 on two cores.
         "spark.databricks.delta.snapshotPartitions": "1",
-        # All jobs together come by a thousand stages and some more from batch to batch: what is
-        # not kept is compiled anew, by Spark and then by Java.
+        # All jobs together have more than a thousand stages. A stage that is not in this cache is
+        # compiled again in each batch, by Spark and then by Java.
         "spark.sql.codegen.cache.maxEntries": "3000",
-        # Each table that a join broadcasts takes a page at least, by default 32 MB of a 2 GB heap:
-        # a batch joins dozens, of a few rows each. With its header it is 2 MB: past that a page
-        # would take one more of the heap's regions, and half of a heap of 4 or 8 GB be lost.
+        # Each table that a join broadcasts takes a page or more, by default 32 MB of a 2 GB heap,
+        # and a batch joins dozens of small tables. With its header the page is 2 MB. A larger page
+        # takes one more region of the heap, which wastes half of a heap of 4 or 8 GB.
         "spark.buffer.pageSize": f"{_PAGE_BYTES}b",
-        # Of frames that are held and go by disk Java's streams keep so many batches of 4 MB in
-        # memory, in each task: the default of 100 is all of a 1 GB heap.
+        # For cached frames on disk, Java's streams keep this number of 4 MB batches in memory in
+        # each task. The default of 100 fills a heap of 1 GB.
         "spark.serializer.objectStreamReset": "10",
         "spark.sql.warehouse.dir": os.path.join(scratch, "quotaflow-spark-warehouse"),
         "spark.redaction.regex": _REDACTED,

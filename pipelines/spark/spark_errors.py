@@ -1,4 +1,4 @@
-"""What Spark raises, whether it runs in a JVM of ours or behind Spark Connect; how ours ended."""
+"""Errors of Spark, in a local JVM or over Spark Connect; and how a local JVM ended."""
 
 import socket
 import subprocess
@@ -12,7 +12,7 @@ _ENDED_TIMEOUT_S = 30
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
-    """Spark's own errors, and, where py4j is there, those of the bridge to a local JVM."""
+    """Spark's own errors and, if py4j is installed, those of the bridge to a local JVM."""
     from pyspark.errors import PySparkException  # noqa: PLC0415  not a base dependency
 
     try:
@@ -23,21 +23,21 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def bridge_errors() -> tuple[type[Exception], ...]:
-    """What PySpark raises once the JVM of our own session is gone; none where none was started.
+    """Errors that PySpark raises after the JVM of our session ended; () if none was started.
 
-    A refused connection is an OSError, and of no bridge alone.
+    A refused connection is an OSError, which other code raises too, and so is not among them.
     """
     return (*spark_errors(), EOFError) if "py4j" in sys.modules else ()
 
 
 def jvm_ended() -> str | None:
-    """That the JVM of our own session ended by itself, and what to do; None while it lives."""
+    """A message that our session's JVM ended by itself, and what to do; None while it runs."""
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     gateway: Any = getattr(context, "_gateway", None)
     if not hasattr(gateway, "proc") or _listens(gateway.gateway_parameters):
         return None
     try:
-        # It hangs up before it is gone.
+        # It closes its connections before its process ends.
         code = gateway.proc.wait(_ENDED_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return None
@@ -45,7 +45,7 @@ def jvm_ended() -> str | None:
     return (
         f"Spark's JVM ended by itself ({how}), most often for want of memory: raise "
         "spark.driver_memory, or lower ingest.max_offsets_per_trigger and "
-        "results.max_bytes_per_trigger, then run it again; what is in the tables is whole"
+        "results.max_bytes_per_trigger, then run it again; the tables are consistent"
     )
 
 

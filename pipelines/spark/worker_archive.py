@@ -1,4 +1,4 @@
-"""What runs on workers, as a file Spark takes to them: machines of a cluster need no quotaflow."""
+"""The packages that run on workers, as a zip that Spark sends: workers need no quotaflow."""
 
 import atexit
 import shutil
@@ -14,7 +14,7 @@ _ON_WORKERS = ("schemas", "udfs")
 def package() -> Path:
     """A zip of the packages whose functions run on workers; removed when this process ends.
 
-    What those import of others (pyarrow, mmh3, protobuf ...) is compiled: workers must have it.
+    Workers must have the compiled packages that these import (pyarrow, mmh3, protobuf ...).
     """
     folder = tempfile.mkdtemp(prefix="quotaflow-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What checkpoints of queries say, read as files: how far each query is in its source, no JVM."""
+"""Checkpoints of queries, read as files without a JVM: how far each query is in its source."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _VERSION_AND_METADATA = 2
-# What Spark's CheckpointFileManager writes before it gives a file its name, and the file's sum.
+# The names of temporary files of Spark's CheckpointFileManager, and of their checksums.
 _UNNAMED = re.compile(r"\.{1,2}\d+\.[0-9a-f-]{36}\.tmp(\.crc)?")
 
 
@@ -16,7 +16,8 @@ _UNNAMED = re.compile(r"\.{1,2}\d+\.[0-9a-f-]{36}\.tmp(\.crc)?")
 class DeltaOffset:
     """Where a batch ends in a Delta table: before the version that is read next.
 
-    `is_whole`: all before it is read; not so while a query takes in the table it began with.
+    `is_whole`: all versions before it are read. It is false while a query reads the version that
+    the table had when the query started.
     """
 
     table_id: str
@@ -26,9 +27,9 @@ class DeltaOffset:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A query's id, its newest batch, done or not, and where that ends in its only source.
+    """A query's id, its newest batch, committed or not, and where that ends in its only source.
 
-    `kafka` holds the next offset by topic and partition, None of another source.
+    `kafka` has the next offset by topic and partition; None for another source.
     """
 
     job: str
@@ -41,7 +42,7 @@ class Checkpoint:
 
 
 def load(folder: Path) -> dict[str, Checkpoint]:
-    """Every checkpoint in a folder that a query began, by its job."""
+    """Every checkpoint in a folder whose query has started a batch, by its job."""
     if not folder.is_dir():
         return {}
     checkpoints = (
@@ -51,7 +52,7 @@ def load(folder: Path) -> dict[str, Checkpoint]:
 
 
 def committed(checkpoint: Path) -> Checkpoint | None:
-    """A checkpoint as the newest batch left it that is done; None before the first."""
+    """A checkpoint as of its newest committed batch; None before the first."""
     commits = checkpoint / "commits"
     names = [path.name for path in commits.iterdir()] if commits.is_dir() else []
     done = max((int(name) for name in names if name.isdecimal()), default=None)
@@ -59,21 +60,21 @@ def committed(checkpoint: Path) -> Checkpoint | None:
 
 
 def query_id(checkpoint: Path) -> str:
-    """The id Spark gave the query when its checkpoint was made; it lives and dies with it."""
+    """The id that Spark gave the query with its checkpoint. A new checkpoint has another id."""
     return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
 
 
 def newest_batch(checkpoint: Path) -> int:
-    """The number of the last micro-batch a query began, done or not; -1 before the first."""
+    """The number of the last micro-batch that started, committed or not; -1 before the first."""
     offsets = checkpoint / "offsets"
     names = [path.name for path in offsets.iterdir()] if offsets.is_dir() else []
     return max((int(name) for name in names if name.isdecimal()), default=-1)
 
 
 def drop_unnamed(checkpoint: Path) -> None:
-    """Remove what a run left that died as it wrote down its first batch.
+    """Remove temporary files of a run that died while it recorded its first batch.
 
-    Spark would refuse for good to begin where any file is: its error is named
+    With such a file Spark refuses to start the query, now and later: its error is named
     STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY.
     """
     offsets = checkpoint / "offsets"
@@ -101,7 +102,7 @@ def _at(path: Path, batch_id: int) -> Checkpoint:
 
 
 def _source(file: Path) -> Any:
-    """The offset of a query's only source; None where it is not told in a way we know."""
+    """The offset of a query's only source; None if the file has a form that is not known."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()[_VERSION_AND_METADATA:]
         return json.loads(lines[0]) if len(lines) == 1 else None

@@ -1,7 +1,7 @@
-"""Whose rows a checkpoint counts: its topic's id, and the tables it fills.
+"""Checks that a checkpoint belongs to its topic, by the topic's id, and to the tables it fills.
 
-Spark notices neither a topic that was made again under its name and has grown past the checkpoint,
-nor a checkpoint that was lost or copied; all of them would lose or double rows silently.
+Spark does not notice a topic that was made again under its name and has grown past the checkpoint,
+or a checkpoint that was lost or copied. Each of these loses or doubles rows silently.
 """
 
 import json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# No query comes to as many batches: such a number is a time in ms, of what no micro-batch did.
+# No query has so many batches. Larger numbers are times in ms, of work outside of micro-batches.
 _TIMES_BEGIN = 10**11
 
 
@@ -66,7 +66,7 @@ def start_anew(checkpoint: Path, offsets: Mapping[str, Mapping[str, int]]) -> No
 
 
 def starting_offsets(checkpoint: Path) -> str:
-    """Where a query that is not begun starts to read, as Spark's Kafka source takes it."""
+    """Where a query without a batch starts to read, as Spark's Kafka source takes it."""
     file = _start_file(checkpoint)
     return file.read_text("utf-8") if file.exists() else "earliest"
 
@@ -79,7 +79,7 @@ def _set_aside(checkpoint: Path) -> None:
     name = query_id(checkpoint) if is_named(checkpoint) else "nameless"
     aside = checkpoint.with_suffix(f".{name}.old")
     checkpoint.rename(aside)
-    # Upkeep counts from here how long it is kept: to rename leaves its time as it was.
+    # Upkeep deletes it some days after this time; rename() does not change the time.
     os.utime(aside)
 
 
@@ -91,9 +91,9 @@ def _keep(file: Path, text: str) -> None:
 
 
 def batches_written(spark: "SparkSession", warehouse: Warehouse) -> dict[str, dict[str, int]]:
-    """The newest micro-batch of every query that ever counted one, by job and the query's id.
+    """The newest micro-batch of every query in pipeline_progress, by job and the query's id.
 
-    pipeline_progress tells; its batches of a refresh are times in ms, and not among them.
+    Batch numbers of a refresh are times in ms, and are left out.
     """
     if not warehouse.exists(spark, PIPELINE_PROGRESS.name):
         return {}
@@ -107,21 +107,22 @@ def batches_written(spark: "SparkSession", warehouse: Warehouse) -> dict[str, di
 
 
 def check_tables(checkpoint: Path, batches: Mapping[str, int], *, accept_new: bool) -> None:
-    """Raise CheckpointError when the checkpoint was lost, or is an old copy.
+    """Raise CheckpointError if the checkpoint was lost, or is an old copy.
 
-    `batches` are those of its job that tables hold, as `batches_written` gives them.
+    `batches` are the newest batches of its job in the tables, from `batches_written`.
     """
     newest = newest_batch(checkpoint)
     if newest < 0 and not is_named(checkpoint):
         if batches and not accept_new and not _start_file(checkpoint).exists():
             raise CheckpointError(
-                f"the checkpoint {checkpoint} is gone, but the tables hold what {checkpoint.name} "
-                "wrote: starting over would write every row twice. Put the checkpoint back, or "
-                "read the topic into other tables with --set warehouse.path=FOLDER"
+                f"the checkpoint {checkpoint} is missing, but the tables have rows that "
+                f"{checkpoint.name} wrote: starting over would write every row twice. Put the "
+                "checkpoint back, or read the topic into other tables with "
+                "--set warehouse.path=FOLDER"
             )
         return
     if newest >= 0:
-        # From the first batch on the checkpoint tells where to read: lost, it is lost.
+        # From the first batch on, only the checkpoint says where to read next.
         _start_file(checkpoint).unlink(missing_ok=True)
     if not is_named(checkpoint):
         raise CheckpointError(_nameless(checkpoint, batches, newest))
@@ -130,8 +131,10 @@ def check_tables(checkpoint: Path, batches: Mapping[str, int], *, accept_new: bo
 
 
 def check_result(checkpoint: Path, batches: Mapping[str, int]) -> None:
-    """Raise CheckpointError when the checkpoint of a result, which may be lost, is so in part,
-    or is an old copy: rows would come out right, but what batches count only once a number does.
+    """Raise CheckpointError if the checkpoint of a result is damaged, or is an old copy.
+
+    The checkpoint of a result may be missing. With an old copy the rows are right, but the counts
+    are not: a batch number is counted once.
     """
     if is_started(checkpoint) and not is_named(checkpoint):
         raise CheckpointError(
@@ -139,7 +142,7 @@ def check_result(checkpoint: Path, batches: Mapping[str, int]) -> None:
         )
     if old := _old_copy(checkpoint, batches):
         raise CheckpointError(
-            f"{old}, and what it does would not be counted until it has passed that one. "
+            f"{old}, and its batches would not be counted until it has passed that one. "
             f"Restore the newer one, or {_anew(checkpoint)}"
         )
 
@@ -150,14 +153,14 @@ def _old_copy(checkpoint: Path, batches: Mapping[str, int]) -> str | None:
     if reached <= newest:
         return None
     return (
-        f"the checkpoint {checkpoint} ends at batch {newest}, but the tables hold batch {reached} "
+        f"the checkpoint {checkpoint} ends at batch {newest}, but the tables have batch {reached} "
         f"of {checkpoint.name}: it is an old copy"
     )
 
 
 def _anew(checkpoint: Path) -> str:
     return (
-        "remove the folder, and the job computes its results anew: "
+        "remove the folder, and the job computes its results again: "
         f"rm -r {shlex.quote(str(checkpoint))}"
     )
 
@@ -168,18 +171,18 @@ def is_started(checkpoint: Path) -> bool:
 
 
 def is_named(checkpoint: Path) -> bool:
-    """Whether the file is there that holds the query's id."""
+    """Whether the checkpoint has the file with the query's id."""
     return (checkpoint / "metadata").exists()
 
 
 def _nameless(checkpoint: Path, batches: Mapping[str, int], newest: int) -> str:
-    """A query without its id would append anew what it appended under that."""
+    """The error for a missing query id: with a new id the query would append its rows again."""
     file = checkpoint / "metadata"
     lost = f"the checkpoint {checkpoint} lost its file metadata, which holds the query's id: "
     ids = [query for query, batch in batches.items() if batch in {newest, newest - 1}]
     if len(ids) != 1:
         return f"{lost}put it back, or use another warehouse"
-    # As Spark wrote it to the byte: its checksum may be there still.
+    # Exactly the bytes that Spark wrote, because the file with their checksum may still exist.
     content = json.dumps({"id": ids[0]}, separators=(",", ":"))
     return f"{lost}write it again with: printf %s {shlex.quote(content)} > {shlex.quote(str(file))}"
 

@@ -1,7 +1,8 @@
-"""Hears what streaming queries tell of their batches, and hands it on without holding them up.
+"""Receives the events of streaming queries, and passes them on without slowing the queries down.
 
-Spark calls a listener from the one thread that tells all queries' news, on Connect from one of the
-client's: so it touches nothing but a bounded queue, which the run's own thread empties.
+Spark calls a listener from the one thread that reports the events of all queries, on Connect from a
+thread of the client. So the listener only puts events into a bounded queue, which the run's own
+thread empties.
 """
 
 import json
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BATCH, IDLE, ENDED = "batch", "idle", "ended"
-_MOST_WAITING = 10_000
+_MAX_WAITING = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class QueryEvent:
-    """What one start of a query told: a batch, that nothing new was there, or that it ended."""
+    """One event of one start of a query: a batch, no new rows (idle), or the end."""
 
     kind: str
     run_id: str
@@ -38,38 +39,38 @@ class QueryEvent:
 
 
 class QueryListener(StreamingQueryListener):
-    """Keeps the news of every query of a session until they are taken; counts what found no room.
+    """Keeps the events of all queries of a session until they are taken; counts dropped events.
 
-    Spark tells the news of one query in their order, its end last.
+    Spark reports the events of one query in order, its end last.
     """
 
     def __init__(self) -> None:
-        self._waiting: Queue[QueryEvent] = Queue(_MOST_WAITING)
+        self._waiting: Queue[QueryEvent] = Queue(_MAX_WAITING)
         self.lost = 0
 
     def take(self, timeout_s: float = 0) -> QueryEvent | None:
-        """The oldest news that nobody took yet; None when none come within `timeout_s`."""
+        """The oldest event that is not taken yet; None if there is none within `timeout_s`."""
         try:
             return self._waiting.get(timeout_s > 0, timeout_s or None)
         except Empty:
             return None
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802  Spark's name
-        """Nothing to tell."""
+        """Do nothing."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  Spark's name
-        """A batch is done."""
+        """Keep the progress of a batch."""
         progress = json.loads(event.progress.json)
         self._put(QueryEvent(BATCH, progress["runId"], progress))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802  Spark's name
-        """Nothing new was there for a while."""
+        """Keep the event that a query found no new rows for a while."""
         run_id = str(event.runId)
         content = {"id": str(event.id), "runId": run_id, "timestamp": event.timestamp}
         self._put(QueryEvent(IDLE, run_id, content))
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  Spark's name
-        """The query ended, well or not."""
+        """Keep the end of a query, with or without an error."""
         self._put(QueryEvent(ENDED, str(event.runId), {}))
 
     def _put(self, event: QueryEvent) -> None:
@@ -81,12 +82,12 @@ class QueryListener(StreamingQueryListener):
 
 @contextmanager
 def listening(spark: "SparkSession") -> Iterator[QueryListener]:
-    """A listener that hears all queries of a session."""
+    """A listener for all queries of a session."""
     listener = QueryListener()
     spark.streams.addListener(listener)
     try:
         yield listener
     finally:
-        # A session that died takes its listeners along.
+        # If the session died, its listeners are gone too.
         with suppress(*spark_errors(), OSError):
             spark.streams.removeListener(listener)

@@ -1,4 +1,4 @@
-"""`query_progress`: one row per micro-batch of a query, from what Spark tells of it as JSON."""
+"""`query_progress`: one row per micro-batch of a query, from the progress Spark reports as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _STATE = {
 def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
     """The row of one batch.
 
-    It is of the cluster its rows are of, where they tell, else of the one given.
+    Its cluster is that of its rows if the progress has one, else the one given.
     """
     newest = (progress.get("observedMetrics") or {}).get(CAME) or {}
     return {
@@ -45,14 +45,15 @@ def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str | None) -> R
 
 
 def of_idle(event: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
-    """The row of a look that found nothing new."""
+    """The row of a trigger that found no new rows."""
     return {**_common_columns(event, job, cluster_id), "input_rows": 0}
 
 
 def came(progress: Mapping[str, Any]) -> int:
-    """Rows that came in; behind Spark Connect only its sources tell.
+    """The number of rows read, from the sources: on Spark Connect only they have it.
 
-    Of a topic no more than the batch spans: where frames cannot be held it is read more than once.
+    For a topic it is at most the batch's number of offsets: where frames cannot be cached, records
+    are read more than once.
     """
     return sum(_came(source) for source in progress["sources"])
 
@@ -89,18 +90,18 @@ def _behind(sources: list[Mapping[str, Any]]) -> Row:
 
 
 def _offsets_behind(source: Mapping[str, Any]) -> int | None:
-    """Records between where the batch ends and where the topic did; None for other sources."""
+    """Records between the end of the batch and the end of the topic; None for other sources."""
     latest, end = _offsets(source.get("latestOffset")), _offsets(source.get("endOffset"))
     if not latest or end is None:
         return None
-    # A partition that is new and not read from yet has no end of ours.
+    # A new partition that is not read yet has no end offset.
     return sum(max(offset - end.get(partition, 0), 0) for partition, offset in latest.items())
 
 
 def _offsets(value: Any) -> dict[tuple[str, str], int] | None:
-    """Topic and partition -> offset; None where that is not what was told.
+    """Topic and partition -> offset; None for any other value.
 
-    Classic sessions tell JSON, Connect's clients an object or, before Spark 4.2, Python's text.
+    Classic sessions give JSON text; Connect's clients an object, or before Spark 4.2 Python's text.
     """
     try:
         by_topic = json.loads(value) if isinstance(value, str) else value

@@ -1,8 +1,8 @@
 """The only writeStream, and appends that a replayed micro-batch makes once.
 
-Delta skips an append whose (txnAppId, txnVersion) it has seen. The pair goes into the writer's
-options, never the session's conf (that swallows later writes), and the id comes from the
-checkpoint: a constant one with a deleted checkpoint would lose rows silently.
+Delta skips an append whose (txnAppId, txnVersion) it has already committed. The pair is set in
+the options of the writer, never in the session's conf, where it would skip later writes too. The id
+comes from the checkpoint: with a constant id, a deleted checkpoint would lose rows silently.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,9 +34,9 @@ _NEWEST_COMMITS = 1_000
 class Batch:
     """One micro-batch of one query; what it appends is appended once, replayed or not.
 
-    `part` tells apart writers that append to one table on behalf of one batch; `replayed` says
-    that an earlier run began this batch, so that some of its appends may be skipped: whoever
-    observes an append must know, for of a skipped one nothing is ever observed.
+    `part` distinguishes writers that append to the same table in one batch. `replayed` says that an
+    earlier run started this batch, so that some of its appends may be skipped. Observed metrics of
+    a skipped append never arrive.
     """
 
     warehouse: Warehouse
@@ -51,19 +51,20 @@ class Batch:
         self.warehouse.write(self._writer(frame, table).mode("append"), table.name)
 
     def replace(self, frame: "DataFrame", table: Table, where: str) -> None:
-        """Put these rows in the place of those that match `where`, which they must all match."""
+        """Replace the rows that match `where` by these rows, all of which must match it."""
         writer = self._writer(frame, table).mode("overwrite").option("replaceWhere", where)
         self.warehouse.write(writer, table.name)
 
     def recompute(self, frame: "DataFrame", table: Table, where: str) -> None:
-        """As `replace`, and again when it is replayed: for rows that follow from tables alone,
-        which may tell more by then.
+        """As `replace`, but a replayed batch writes again.
+
+        For rows computed from tables alone: the tables may have more rows by then.
         """
         rows = frame.select(table.column_names).write.format("delta").mode("overwrite")
         self.warehouse.write(rows.option("replaceWhere", where), table.name)
 
     def appended(self, spark: "SparkSession", table: Table) -> int | None:
-        """How many rows this batch appended to a table before it was replayed; None: not yet."""
+        """How many rows this batch appended to a table before its replay; None if it did not."""
         if not self.replayed:
             return None
         target = self.warehouse.target(table.name)
@@ -84,14 +85,15 @@ class Batch:
     def report(
         self, spark: "SparkSession", counts: "list[Count]", cluster_id: str | None, time: datetime
     ) -> None:
-        """Append what the batch counted to pipeline_progress; no cluster: nothing tells of one.
+        """Append the batch's counts to pipeline_progress, with its cluster if one is known.
 
-        A count of no rows tells nothing, unless it says that nothing is there. What is later than
-        now is of a clock that is ahead, and must not make it look fresh.
+        Counts of no rows are left out, except with `is_nothing_there`. A time in the future comes
+        from a clock that is ahead. It is replaced by now, so that data does not look fresher than
+        it is.
         """
         fixed = {
             "cluster_id": cluster_id,
-            # Without a zone, as Spark collects times, it is this machine's; Arrow takes it for UTC.
+            # PySpark collects times in this machine's zone, without it; Arrow takes them for UTC.
             "event_time": min(time.astimezone(UTC), datetime.now(UTC)),
             "job": self.job,
             "query_id": self.query_id,
@@ -106,8 +108,8 @@ class Batch:
 class Count:
     """Rows of a batch with one outcome.
 
-    in, out, left_out, quarantined, late, failed, lost or removed. `is_nothing_there`: somebody was
-    asked, and answered that there is none.
+    The outcome is in, out, left_out, quarantined, late, failed, lost or removed.
+    `is_nothing_there`: the source answered that it has no rows.
     """
 
     outcome: str
@@ -127,7 +129,7 @@ class Count:
 
 
 def rows_by_cluster(rows: "DataFrame") -> dict[str | None, int]:
-    """How many rows there are of each cluster; of none where they have no cluster_id."""
+    """The number of rows by cluster; under None if they have no cluster_id."""
     cluster_id = F.col("cluster_id") if "cluster_id" in rows.columns else F.lit(None).cast("string")
     return {
         row["of"]: row["count"] for row in rows.groupBy(cluster_id.alias("of")).count().collect()

@@ -1,4 +1,4 @@
-"""The only readStream: Kafka topics and Delta tables; and a topic's records of some time."""
+"""The only readStream, of Kafka topics and Delta tables; and a topic's records of a time range."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ CAME = "came"
 """Observed metric of queries that read a table: the cluster_id of the newest row of a batch."""
 
 RECORDS_PER_TASK = 50_000
-"""Most records of a topic that one task reads: seconds of work, so that no core waits for long."""
+"""The most records of a topic that one task reads: seconds of work, so that all cores are used."""
 
 _JAAS = "sasl.jaas.config"
 # Spark sets these itself and refuses them from a user.
@@ -39,7 +39,7 @@ def read_topic(
 ) -> "DataFrame":
     """Records of a topic with headers, bounded per micro-batch.
 
-    `starting_offsets` counts for a query that is not begun.
+    `starting_offsets` is used by a query without a checkpoint.
     """
     return (
         spark.readStream.format("kafka")
@@ -54,9 +54,10 @@ def read_topic(
 def read_topic_between(
     spark: "SparkSession", conf: Conf, topic: str, time_range: TimeRange
 ) -> "DataFrame":
-    """Records of a topic that were written in a span of time, as Kafka stamps them, once.
+    """Records of a topic with Kafka timestamps in a time range.
 
-    Between two spans that touch no record is lost or told twice: both end at the same offsets.
+    Two adjacent time ranges lose no record and repeat none: one ends at the offsets where the other
+    starts.
     """
     reader = (
         spark.read.format("kafka")
@@ -70,9 +71,9 @@ def read_topic_between(
 
 
 def with_sane_time(records: "DataFrame") -> "DataFrame":
-    """No record is before 1970 or later than the year 2100, whatever its producer stamped.
+    """Bound record timestamps to the years 1970 to 2100, whatever the producer set.
 
-    Microseconds for milliseconds, or less than nothing, are years that Python has no datetime for.
+    Microseconds in place of milliseconds are years that Python's datetime does not have.
     """
     first, last = (F.timestamp_millis(F.lit(ms)) for ms in (0, events.YEAR_2100_MS))
     sane = F.greatest(first, F.least(last, "timestamp"))
@@ -96,7 +97,7 @@ def _millis(time: datetime) -> str:
 def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: str) -> "DataFrame":
     """Rows appended to a table, bounded per micro-batch; rewrites by upkeep are skipped.
 
-    Tells of which cluster they are under the name CAME (an observed metric of the query).
+    The query observes the cluster of the newest row as the metric CAME.
     """
     reader = (
         spark.readStream.format("delta")
@@ -113,14 +114,14 @@ def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: s
 def kafka_options(kafka: KafkaSection) -> dict[str, str]:
     """Kafka client properties as options of Spark's Kafka source, secrets looked up.
 
-    Handed to the reader only, never to Spark's conf: that is shown in its UI and event log.
+    Pass them to the reader only, never to Spark's conf, which its UI and event log show.
     """
     reserved = sorted(_RESERVED & kafka.properties.keys())
     if reserved:
         raise ConfigError(
             f"kafka.properties.{reserved[0]} is set by Spark's Kafka source: leave it out"
         )
-    # Our own consumers must not push telemetry into the topic they read.
+    # Otherwise our own consumers push telemetry into the topic they read.
     properties = {"enable.metrics.push": "false"} | secrets.resolve(kafka.properties)
     if _JAAS in properties:
         properties[_JAAS] = kafka.login_module_prefix + properties[_JAAS]

@@ -1,11 +1,11 @@
-"""Spans of time: what a batch of facts touches, and SQL that holds for it."""
+"""Time ranges that a batch of facts affects, and SQL conditions for their rows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-# More disjoint spans than this are joined: recomputing too much is right, only slower.
+# More separate time ranges than this are joined: computing too much is right, only slower.
 _MAX_RANGES = 32
 
 
@@ -17,12 +17,12 @@ class TimeRange:
     end: datetime | None = None
 
     def condition(self, time: str) -> str:
-        """SQL that is true for rows of the time_range."""
+        """SQL that is true for rows of the time range."""
         low = f"{time} >= timestamp'{_utc(self.start)}'"
         return low if self.end is None else f"({low} AND {time} < timestamp'{_utc(self.end)}')"
 
     def date_condition(self, date: str) -> str:
-        """SQL that is true for the dates of the time_range: prunes the partitions of a result."""
+        """SQL that is true for the dates of the time range; it prunes partitions of a result."""
         low = f"{date} >= date'{self.start.date()}'"
         return low if self.end is None else f"({low} AND {date} <= date'{self.end.date()}')"
 
@@ -31,7 +31,7 @@ EVER = TimeRange(datetime(1970, 1, 2, tzinfo=UTC))
 
 
 def merged(time_ranges: Iterable[TimeRange]) -> list[TimeRange]:
-    """The same time as few spans, in order, that neither overlap nor touch."""
+    """The same time as few ranges, in order, that neither overlap nor are adjacent."""
     ordered = sorted(time_ranges, key=lambda time_range: time_range.start)
     apart = ordered[:1]
     for time_range in ordered[1:]:
@@ -48,9 +48,9 @@ def merged(time_ranges: Iterable[TimeRange]) -> list[TimeRange]:
 def sliced(
     start: datetime, end: datetime | None, until: datetime, size: timedelta
 ) -> list[TimeRange]:
-    """Spans of `size` that cover the time from start to end, one after the other.
+    """Time ranges of `size` that cover the time from start to end, one after the other.
 
-    Without an end they go on to `until`, and the last one is open.
+    Without an end they reach to `until`, and the last one is open.
     """
     stop, slices = max(end or until, start + size if end is None else start), list[TimeRange]()
     while start < stop:
@@ -60,11 +60,12 @@ def sliced(
 
 
 def within_any(time_ranges: Sequence[TimeRange], time: str) -> str:
-    """SQL that is true for rows of any of the spans, for rows that are computed on.
+    """SQL that is true for rows of any of the time ranges, for rows that are computed further.
 
-    Times stand in the Java that Spark makes of a stage, and other times are other Java: each batch
-    would compile its largest stages anew, and run them interpreted until then. A lambda is not
-    compiled, and parts its filter from the stage. It is true for all that the rest lets through.
+    Spark puts literal times into the Java code of a stage. With other times in each batch, Spark
+    would compile its largest stages again and interpret them until then. Spark does not compile a
+    lambda, and keeps a filter with one out of the stage. The lambda is true for all rows that the
+    rest of the condition selects.
     """
     first = min(time_range.start for time_range in time_ranges)
     starts = f"exists(array(timestamp'{_utc(first)}'), start -> {time} >= start)"

@@ -1,4 +1,4 @@
-"""What Spark keeps of a query that reads a topic: how far it came, and whether it was cut off."""
+"""The position of a query in a topic, from its checkpoint, and its micro-batch that was cut off."""
 
 import json
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from quotaflow.pipelines.streaming.checkpoints import newest_batch
 class TopicPosition:
     """Where a query goes on: the next offset of each partition, and when that was planned (ms).
 
-    `cut_off` is the micro-batch that was begun and not committed, with the offsets it was to end
-    at; None where the last one was.
+    `cut_off` is the micro-batch that started and was not committed, `cut_off_ends` the offsets it
+    was to end at. Both are None if the last micro-batch was committed.
     """
 
     offsets: Mapping[int, int]
@@ -25,7 +25,7 @@ class TopicPosition:
 def read_position(checkpoint: Path, topic: str) -> TopicPosition | None:
     """How far a checkpoint's query has read a topic.
 
-    None before its first micro-batch, and where Spark tells it in a way we do not know.
+    None before its first micro-batch, and if the files have a form that is not known.
     """
     try:
         return _reached(checkpoint, topic)
@@ -48,14 +48,14 @@ def _reached(checkpoint: Path, topic: str) -> TopicPosition | None:
 
 
 def _planned(file: Path, topic: str) -> tuple[Mapping[int, int], int]:
-    """The offsets one file of Spark's log of them ends at, and when it was written."""
+    """The end offsets in one file of Spark's offset log, and when it was written (ms)."""
     text = file.read_text(encoding="utf-8")
     _version, metadata, *_sources = text.splitlines()
     return _offsets(text, topic), int(json.loads(metadata)["batchTimestampMs"])
 
 
 def _offsets(text: str, topic: str) -> Mapping[int, int]:
-    """What a line such as {"topic":{"0":12}} says; the topic may be named as a key of metadata."""
+    """The offsets in a line such as {"topic":{"0":12}}; metadata may have the topic's name too."""
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     (by_partition,) = [line[topic] for line in lines if topic in line][-1:]
     return {int(partition): int(offset) for partition, offset in by_partition.items()}

@@ -1,18 +1,19 @@
-"""What a query has not read yet of the Delta table it reads, from the table's log as files."""
+"""Files of a Delta table that a query has not read yet, from the table's log."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_MOST_COMMITS = 10_000
+_MAX_COMMITS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadFiles:
-    """Files and bytes that were appended and not read, and when the oldest of them were (ms).
+    """Files and bytes that are appended and not read, and when the oldest were appended (ms).
 
-    `is_cut`: the log begins after what is read next: what stood there is lost to the query.
+    `is_cut`: the log starts after the version that the query reads next, so the query cannot read
+    that version any more.
     """
 
     files: int = 0
@@ -22,13 +23,13 @@ class UnreadFiles:
 
 
 def of_table(folder: Path, version: int) -> UnreadFiles:
-    """What was appended in this version and later; rewrites are left out, as the query does."""
+    """Files appended in this version and later, without rewrites, which the query skips too."""
     log = folder / "_delta_log"
     versions = sorted(v for path in log.glob("*.json") if (v := _version(path)) >= version)
     files = size = 0
     oldest = None
-    for each in versions[:_MOST_COMMITS]:
-        added, at_ms = _appended(log / f"{each:020d}.json")
+    for number in versions[:_MAX_COMMITS]:
+        added, at_ms = _appended(log / f"{number:020d}.json")
         files += len(added)
         size += sum(added)
         oldest = at_ms if oldest is None and added else oldest
@@ -40,7 +41,7 @@ def _version(path: Path) -> int:
 
 
 def _appended(commit: Path) -> tuple[list[int], int | None]:
-    """Sizes of the files a commit appended, none where it also removed some; and its time."""
+    """Sizes of the files that a commit appended, [] if it also removed some; and its time (ms)."""
     added, removed, at_ms = list[int](), False, None
     for line in commit.read_text(encoding="utf-8").splitlines():
         action: dict[str, Any] = json.loads(line)

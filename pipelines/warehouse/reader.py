@@ -1,4 +1,4 @@
-"""Tables and views without a JVM: DataFusion SQL over the Delta tables of a folder, read-only."""
+"""Reads tables and views without a JVM: DataFusion SQL over the Delta tables of a folder."""
 
 import difflib
 import json
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _QUERY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(?:select|with|values)\b", re.I | re.S)
-# What engines take for names, comments and text; a backslash escapes in Spark's text alone.
+# Names, comments and text of both engines. A backslash escapes only in Spark's text.
 _NAMED = r"`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/"
 _QUOTED = (
     re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|" + _NAMED, re.S),
@@ -29,14 +29,14 @@ _WRITES = re.compile(
     re.I,
 )
 _NOT_FOUND = re.compile(r"table 'datafusion\.public\.(.+?)' not found|No field named (\S+?)\. ")
-# A join tells the scan of its other side which keys it wants, but of two columns with the name of a
-# key it takes the first: rows are lost, sometimes or always (apache/datafusion 25244 and 25264).
-_NO_GUESSES = "SET datafusion.optimizer.enable_dynamic_filter_pushdown = false"
+# A join passes its keys to the scan of its other side as a filter. Of two columns with a key's name
+# it takes the first, and loses rows, sometimes or always (apache/datafusion 25244 and 25264).
+_NO_DYNAMIC_FILTERS = "SET datafusion.optimizer.enable_dynamic_filter_pushdown = false"
 _MESSAGE_CHARS = 400
 
 
 class QueryError(QuotaflowError):
-    """A query that cannot be answered: the SQL engine's word, in one line."""
+    """A query that cannot be answered, with the SQL engine's message in one line."""
 
     def __init__(self, message: str, no_table: str | None = None) -> None:
         super().__init__(message)
@@ -45,25 +45,25 @@ class QueryError(QuotaflowError):
 
 @dataclass(frozen=True, slots=True)
 class TableSummary:
-    """How much a table holds; all None when it was never made."""
+    """The size of a table; all None if it does not exist."""
 
     rows: int | None = None
     last_event_time_us: int | None = None
     size_bytes: int | None = None
 
 
-# Python puts these for bytes of an argument that it cannot read.
+# Python decodes bytes of an argument that are not UTF-8 to these.
 _UNREADABLE = re.compile("[\ud800-\udfff]")
 
 
 def check_query(sql: str) -> None:
-    """Raise ConfigError unless the text is a query: engines would also write and read files."""
+    """Raise ConfigError unless the text is a query: engines can also write, and read files."""
     if _UNREADABLE.search(sql):
         raise ConfigError("the query is not UTF-8: give it in UTF-8, under a locale of UTF-8")
     if not _QUERY.match(sql):
         word = (sql.split() or ["nothing"])[0]
         raise ConfigError(f"only queries are run here (SELECT, WITH or VALUES), not {word[:40]}")
-    # Spark's WITH may stand before what writes, too.
+    # In Spark, statements that write may start with WITH too.
     for quoted in _QUOTED:
         if match := _WRITES.search(quoted.sub(" ", sql)):
             word = " ".join(match[0].split()).upper()
@@ -72,7 +72,7 @@ def check_query(sql: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Answers queries over the tables of one warehouse; a table is opened when a query names it."""
+    """Answers queries over the tables of a warehouse; a table is opened when a query names it."""
 
     warehouse: Warehouse
     _opened: dict[str, Any] = field(default_factory=dict)
@@ -85,27 +85,27 @@ class Reader:
             )
 
     def is_made(self, table: str) -> bool:
-        """Whether a table was ever made."""
+        """Whether a table exists."""
         return (self.warehouse.folder(table) / "_delta_log").is_dir()
 
     def table_id(self, table: str) -> str:
-        """The id that checkpoints of queries know a table by; made again, it has another."""
+        """The id of a table in checkpoints of queries. A table made again has another id."""
         return str(self._table(table).metadata().id)
 
     def types(self, table: str) -> dict[str, Any]:
-        """The type of each column of the live table, as Delta's own schema has it in JSON."""
+        """The type of each column of the live table, in Delta's JSON schema."""
         schema = json.loads(self._table(table).schema().to_json())
         return {column["name"]: column["type"] for column in schema["fields"]}
 
     def columns(self, name: str) -> list[str]:
-        """Columns of a table or view: those declared, in their order, that the live one has."""
+        """Columns of a table or view: the declared ones that the live table has, in their order."""
         if name in views.load():
             return list(self.query(f"SELECT * FROM {name} LIMIT 0").schema.names)
         live = {column.name for column in self._table(name).schema().fields}
         return [column for column in TABLES[name].column_names if column in live]
 
     def extent(self, name: str) -> TableSummary:
-        """Rows, newest event_time and bytes of a table as its newest version has them."""
+        """Rows, newest event_time and bytes of the newest version of a table."""
         if not self.is_made(name):
             return TableSummary()
         time = TABLES[name].time
@@ -113,14 +113,14 @@ class Reader:
         with engine_errors(sql):
             rows, last = self.query(sql).read_all().columns
             sizes = self._table(name).get_add_actions(flatten=True)["size_bytes"].to_pylist()
-        # As a number: a hostile clock may be past the years Python knows.
+        # As a number: a wrong clock may give years that Python's datetime does not have.
         return TableSummary(rows[0].as_py(), last.cast("int64")[0].as_py(), sum(sizes))
 
     def query(self, sql: str) -> "pa.RecordBatchReader":
         """The rows of one query over tables and views, batch by batch.
 
-        Raises QueryError, or NeverMadeError when it names a table that no job has filled yet.
-        Reading a batch may still fail: do it under `engine_errors`.
+        Raises QueryError, or NeverMadeError if the query names a table that does not exist yet.
+        Reading a batch can still fail: do it within `engine_errors`.
         """
         import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
         from deltalake import QueryBuilder  # noqa: PLC0415
@@ -133,17 +133,17 @@ class Reader:
         created = [views.create_in_datafusion(views.load()[name]) for name in needed_views]
         try:
             with engine_errors(sql):
-                for first in (_NO_GUESSES, *created):
+                for first in (_NO_DYNAMIC_FILTERS, *created):
                     pa.RecordBatchReader.from_stream(builder.execute(first)).read_all()
                 return pa.RecordBatchReader.from_stream(builder.execute(sql))
         except QueryError as error:
-            # Only the engine knows which names are tables: a WITH may bear a table's name.
+            # Only the engine knows which names are tables: a WITH clause may have a table's name.
             if error.no_table is not None and error.no_table in TABLES:
                 raise NeverMadeError(error.no_table, self.warehouse.conf.folder) from None
             raise
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        """All rows of a query that bounds how many those are; raises as `query`."""
+        """All rows of a query that limits their number; raises as `query`."""
         with engine_errors(sql):
             rows: list[dict[str, Any]] = self.query(sql).read_all().to_pylist()
         return rows
@@ -161,7 +161,7 @@ class Reader:
 
 @contextmanager
 def engine_errors(sql: str) -> Iterator[None]:
-    """Turns what DataFusion, Delta and Arrow raise while they answer `sql` into a QueryError."""
+    """Turn errors of DataFusion, Delta and Arrow within the block into a QueryError for `sql`."""
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
     from pyarrow import ArrowException  # noqa: PLC0415
 
@@ -172,7 +172,7 @@ def engine_errors(sql: str) -> Iterator[None]:
 
 
 def _query_error(message: str, sql: str) -> QueryError:
-    """The engine's message without its line breaks and long lists, with the nearest right name."""
+    """The engine's message without line breaks and long lists, with the nearest right name."""
     text = " ".join(message.split())
     missing = _NOT_FOUND.search(text + " ")
     if missing is None:
@@ -187,19 +187,19 @@ def _query_error(message: str, sql: str) -> QueryError:
 
 
 def nearest(name: str, candidates: list[str]) -> str:
-    """The known name most like a wrong one, else all of them, as the end of an error."""
+    """The name most similar to a wrong one, else all names, as the end of an error."""
     near = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.5)
     return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(candidates)})"
 
 
 def one_cluster(cluster_ids: Iterable[str], pinned: str | None) -> str | None:
-    """The cluster that conf pins, else the only one that is known; None where none is.
+    """The cluster that conf pins, else the only one in the tables; None if they have none.
 
-    Raises ConfigError where several are known and conf pins none.
+    Raises ConfigError if the tables have several and conf pins none.
     """
     ids = sorted(cluster_ids)
     if pinned is None and len(ids) > 1:
         raise ConfigError(
-            f"the tables hold clusters {', '.join(ids)}: name one with --set kafka.cluster_id=ID"
+            f"the tables have clusters {', '.join(ids)}: name one with --set kafka.cluster_id=ID"
         )
     return pinned or next(iter(ids), None)

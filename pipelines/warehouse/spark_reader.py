@@ -1,4 +1,4 @@
-"""A query in Spark's dialect, over the same tables and views."""
+"""Answers a query in Spark's dialect, over the same tables and views."""
 
 import logging
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def query(
     """The rows of a query, at most `limit`. Raises QueryError with Spark's first line."""
     reader.check_query(sql)
     spark = session.get(conf.spark, report)
-    # Spark would log a wrong query with its whole stack, and it is told in one line below.
+    # Spark logs a wrong query with its whole stack trace; here it is one line.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     from pyspark.errors import PySparkException  # noqa: PLC0415  after the session's own check
 
@@ -35,7 +35,7 @@ def query(
 
 
 def register(spark: "SparkSession", warehouse: Warehouse, sql: str) -> None:
-    """Give the session, by their names, the tables and views a query reads, of those there are."""
+    """Register the existing tables and views that a query reads in the session, by their names."""
     named_tables, named_views = views.dependencies(sql)
     made = {name for name in named_tables if warehouse.exists(spark, name)}
     for name in made:

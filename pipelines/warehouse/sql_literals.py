@@ -1,15 +1,15 @@
-"""Values as SQL literals that Spark and DataFusion both read."""
+"""Values as SQL literals that Spark and DataFusion read alike."""
 
 import re
 from datetime import UTC, datetime
 
-# In a literal Spark takes a backslash for an escape, which could end it, and ${env:NAME} for what
-# the environment holds; DataFusion takes both as they are.
+# In a literal, Spark reads a backslash as an escape, which can end the literal, and replaces
+# ${env:NAME} by the environment variable. DataFusion does neither.
 _SPECIAL = re.compile(r"([\\$])")
 
 
 def literal(value: str | float | datetime | None) -> str:
-    """Text, whatever is in it, a number, a time or none, as a query may hold it."""
+    """Any text, a number, a time or None as a SQL literal."""
     if value is None:
         return "NULL"
     if isinstance(value, datetime):

@@ -1,7 +1,7 @@
-"""SQL views analysts use, one file each in schemas/views, in what Spark and DataFusion share.
+"""SQL views, one file each in schemas/views, in the SQL that Spark and DataFusion share.
 
-Two functions they do not share are written as Spark has them: unix_millis(column) and
-unix_micros(column), of a column that holds microseconds as every Delta table's does.
+Two functions that only Spark has are translated for DataFusion: unix_millis(column) and
+unix_micros(column), of a column in microseconds, as those of all Delta tables are.
 """
 
 import re
@@ -59,13 +59,13 @@ def create_in_datafusion(view: View) -> str:
 
 
 def names_in(sql: str, names: Mapping[str, object]) -> list[str]:
-    """Which of `names` stand as words in a SQL text (not in its strings), in their own order."""
+    """The `names` that occur as words in a SQL text (outside of its strings), in their order."""
     words = set(re.findall(r"\w+", _TEXT.sub("", sql).lower()))
     return [name for name in names if name in words]
 
 
 def dependencies(sql: str) -> tuple[list[str], list[str]]:
-    """Tables and views that a query names, and those that its views need, in order of need."""
+    """Tables and views that a query and its views name; views come after those they read."""
     all_views = load()
     needed = set(names_in(sql, all_views))
     for name in reversed(list(all_views)):

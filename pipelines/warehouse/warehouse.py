@@ -1,4 +1,4 @@
-"""Where the tables are: a folder or a catalog schema, and who may write to it now."""
+"""The warehouse: the tables in a folder or a catalog schema, and the lock of their writers."""
 
 import fcntl
 import getpass
@@ -28,7 +28,7 @@ _TABLES_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What Delta says of a table's files as they are now."""
+    """Number and size of the files of a table's newest version."""
 
     files: int
     size_bytes: int
@@ -36,12 +36,12 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """The tables of one conf: their names in SQL, and how frames are read from and written to."""
+    """The tables of one conf: their names in SQL, and reading and writing them as frames."""
 
     conf: config.WarehouseSection
 
     def folder(self, table: str) -> Path:
-        """Where a table is on disk; only without a catalog."""
+        """The folder of a table; only without a catalog."""
         return self.conf.folder.resolve() / table
 
     def target(self, table: str) -> str:
@@ -56,8 +56,8 @@ class Warehouse:
         return self.conf.checkpoint_folder.resolve() / job
 
     def ensure(self, spark: "SparkSession", tables: Iterable[Table]) -> None:
-        """Create the tables that are missing and add the columns that live ones lack."""
-        # Much of a commit is waiting: side by side they take a sixth to a third less.
+        """Create missing tables, and add missing columns to live ones."""
+        # A commit mostly waits: in parallel they take a sixth to a third less time.
         with ThreadPoolExecutor(_TABLES_AT_ONCE, "ensure") as pool:
             for done in [pool.submit(self._ensure, spark, table) for table in tables]:
                 done.result()
@@ -88,32 +88,32 @@ class Warehouse:
             spark.sql(sql.format(target=target))
 
     def exists(self, spark: "SparkSession", table: str) -> bool:
-        """Whether the table was ever made."""
+        """Whether the table exists."""
         if self.conf.catalog_schema:
             return bool(spark.catalog.tableExists(self.target(table)))
         return (self.folder(table) / "_delta_log").is_dir()
 
     def detail(self, spark: "SparkSession", table: str) -> Detail:
-        """How many files the table's newest version has, and their size."""
+        """Number and size of the files of the table's newest version."""
         row = spark.sql(f"DESCRIBE DETAIL {self.target(table)}").collect()[0]
         return Detail(row["numFiles"], row["sizeInBytes"])
 
     def properties(self, spark: "SparkSession", table: str) -> dict[str, str]:
-        """The properties of a table that is there."""
+        """The properties of an existing table."""
         rows = spark.sql(f"SHOW TBLPROPERTIES {self.target(table)}").collect()
         return {row["key"]: row["value"] for row in rows}
 
     def kept_since(self, spark: "SparkSession", table: str) -> datetime | None:
-        """Before which time retention removed the table's rows; None where it never did."""
+        """The time before which retention removed the table's rows; None if it never did."""
         text = self.properties(spark, table).get(ddl.KEPT_SINCE)
         return None if text is None else datetime.fromisoformat(text)
 
     def keep_since(self, spark: "SparkSession", table: str, time: datetime) -> None:
-        """Remember that rows from before this time are removed."""
+        """Record that rows before this time are removed."""
         self.set_property(spark, table, ddl.KEPT_SINCE, time.isoformat())
 
     def set_property(self, spark: "SparkSession", table: str, key: str, value: str) -> None:
-        """Set a property of a table that is there."""
+        """Set a property of an existing table."""
         pair = f"{ddl.quoted(key)} = {ddl.quoted(value)}"
         spark.sql(f"ALTER TABLE {self.target(table)} SET TBLPROPERTIES ({pair})")
 
@@ -130,10 +130,10 @@ class Warehouse:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only writer of a folder warehouse, or raise LockedError saying who is.
+        """Be the only writer of a folder warehouse. Raises LockedError that names the holder.
 
-        Delta on a plain file system is safe within one JVM only. A catalog needs no lock: there
-        Delta's own commit is one. The kernel drops the lock when its holder dies.
+        On a plain file system, Delta is safe only within one JVM. A catalog needs no lock, because
+        Delta's commits there exclude each other. The kernel releases the lock when its holder dies.
         """
         if self.conf.catalog_schema:
             yield
@@ -150,10 +150,10 @@ class Warehouse:
                 file.truncate(0)
 
     def holder(self) -> str | None:
-        """Who writes to a folder warehouse now, None when nobody does; takes no lock itself."""
+        """The lock holder of a folder warehouse, None if there is none; takes no exclusive lock."""
         path = self.conf.folder / _LOCK
         try:
-            # A lock taken only to look could make a writer fail: without a name, none is taken.
+            # Even a shared lock can make a writer fail. So an empty file is not locked.
             if self.conf.catalog_schema or not path.stat().st_size:
                 return None
             with path.open(encoding="utf-8") as file:
@@ -187,7 +187,7 @@ def _take(descriptor: int, path: Path) -> None:
 
 
 def _named(path: Path) -> str:
-    """What a holder wrote of itself; it may not have come to that yet."""
+    """What the holder wrote about itself, as text. It may not have written it yet."""
     try:
         holder = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -200,7 +200,7 @@ def _named(path: Path) -> str:
 
 
 def user() -> str:
-    """Who runs this process, for who reads of it."""
+    """The user that runs this process, for messages."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's arbitrary uid has no name
@@ -212,7 +212,7 @@ def _self() -> dict[str, object]:
         "pid": os.getpid(),
         "host": socket.gethostname(),
         "user": user(),
-        # Only the subcommand: an argument may hold what is nobody else's business.
+        # Only the subcommand: arguments may be private.
         "command": " ".join(["quotaflow", *sys.argv[1:2]]),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }

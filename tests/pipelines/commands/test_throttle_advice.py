@@ -172,7 +172,7 @@ def test_another_order_copies_nothing(advise: Advise) -> None:
         pytest.param(
             {"replication_traffic": [replicated(0, 1, 2, cluster_id=c) for c in ("c1", "c2")]},
             (),
-            "hold clusters c1, c2: name one with --set kafka.cluster_id=ID",
+            "have clusters c1, c2: name one with --set kafka.cluster_id=ID",
             id="two clusters",
         ),
         pytest.param({"replicas": []}, (), "bulk-0 is in no snapshot", id="no snapshot"),

@@ -185,7 +185,7 @@ def test_clusters_are_not_mixed(why: Why) -> None:
     requests = [request(0, "PRODUCE", **DAVE | {"cluster_id": of}) for of in ("c1", "c2", "c2")]
     code, out, err = why({"quota_usage": rows, "requests": requests}, "dave")
     assert (code, out) == (2, "")
-    assert "the tables hold clusters c1, c2: name one with --set kafka.cluster_id=ID" in err
+    assert "the tables have clusters c1, c2: name one with --set kafka.cluster_id=ID" in err
     code, out, _ = why({}, "dave", "--set", "kafka.cluster_id=c1")
     assert code == 0
     assert "Nothing throttled it in this time." in out

@@ -110,7 +110,7 @@ def test_a_query_that_ends_without_a_word_is_not_waited_for_for_ever(
     log.follow(JOB, cast(Any, EndedQuery()))
     assert log.finish(JOB) == 0
     assert log.finish(JOB) == 0
-    assert messages == ["job: its last batches were not told, and not counted"]
+    assert messages == ["job: its last batches were not reported, and are not counted"]
 
 
 @pytest.mark.usefixtures("no_time")
@@ -157,7 +157,7 @@ def test_batches_that_nobody_knows_any_more_are_told_to_be_missing(
     tell(log.listener, batchId=6)
     assert log.finish(JOB) == 819 + 2
     missing = [line for line in messages if "not told" in line]
-    assert missing == ["job: 2 batches were not told, and not counted"] * 2
+    assert missing == ["job: 2 batches were not reported, and are not counted"] * 2
 
 
 def test_the_end_of_an_earlier_start_is_not_that_of_this_one(log: ProgressLog) -> None:
@@ -179,7 +179,7 @@ def test_what_cannot_be_written_waits_with_a_bound_and_jobs_go_on(
     def full(_: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(progress_log, "_MOST_UNWRITTEN", 2)
+    monkeypatch.setattr(progress_log, "_MAX_UNWRITTEN", 2)
     log.setting = replace(log.setting, spark=cast(Any, SimpleNamespace(createDataFrame=full)))
     for batch_id in range(4, 7):
         tell(log.listener, batchId=batch_id)
@@ -194,7 +194,7 @@ def test_what_cannot_be_written_waits_with_a_bound_and_jobs_go_on(
 def test_news_that_find_no_room_are_counted_and_hold_nobody_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(listener, "_MOST_WAITING", 2)
+    monkeypatch.setattr(listener, "_MAX_WAITING", 2)
     full = QueryListener()
     for _ in range(5):
         tell(full)

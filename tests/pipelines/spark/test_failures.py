@@ -29,7 +29,7 @@ CALL = "An error occurred while calling o119.start.\n"
         pytest.param(
             f"{CALL}: a\nCaused by: java.io.IOException: No space left on device",
             "no space left on device: free some where the tables are, and where temporary files "
-            "are, then run it again; what is in the tables is whole",
+            "are, then run it again; the tables are consistent",
             id="a full disk",
         ),
     ],

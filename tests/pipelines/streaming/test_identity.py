@@ -150,11 +150,11 @@ def raises(words: str | None) -> Iterator[None]:
         pytest.param(
             "copied",
             ("q1", 2),
-            "ends at batch 1, but the tables hold batch 2 of copied: it is an old copy",
+            "ends at batch 1, but the tables have batch 2 of copied: it is an old copy",
             id="an old copy of the checkpoint was put back",
         ),
         pytest.param(
-            "lost", None, "is gone, but the tables hold what lost wrote", id="no checkpoint"
+            "lost", None, "is missing, but the tables have rows that lost wrote", id="no checkpoint"
         ),
         pytest.param("never_ran", None, None, id="a first run"),
         pytest.param("replaced", ("q2", 1), None, id="a new topic was accepted: another query"),
@@ -183,7 +183,7 @@ def test_a_checkpoint_that_began_anew_and_is_lost_is_missed_too(
     started(checkpoint, "q2")
     check(spark, warehouse, "accepted", accept_new=False)
     shutil.rmtree(checkpoint)
-    with raises("is gone, but the tables hold what accepted wrote"):
+    with raises("is missing, but the tables have rows that accepted wrote"):
         check(spark, warehouse, "accepted", accept_new=False)
 
 
@@ -218,7 +218,7 @@ def test_the_checkpoint_of_a_result_may_be_removed(tmp_path: Path) -> None:
 
 def test_an_old_copy_of_a_result_s_checkpoint_is_refused(tmp_path: Path) -> None:
     checkpoint = started(tmp_path / "request_results", "q1", 2)
-    words = "ends at batch 1, but the tables hold batch 2 of request_results: it is an old copy"
+    words = "ends at batch 1, but the tables have batch 2 of request_results: it is an old copy"
     with pytest.raises(CheckpointError, match=words) as raised:
         identity.check_result(checkpoint, {"q1": 2, "removed": 7})
     subprocess.run(["sh", "-c", str(raised.value).split("anew: ")[1]], check=True)
