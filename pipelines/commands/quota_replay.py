@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.config.results import LEAST_IDS_PER_S, MOST_IDS_PER_S
+from quotaflow.pipelines.config.results import MAX_IDS_PER_S, MIN_IDS_PER_S
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -60,10 +60,10 @@ def throttled_sources(
     conf: Conf, ids_per_s: float, principal: str | None, since: datetime | None
 ) -> list[ThrottledSource]:
     """Everybody who would have had to wait, who waits longest first; none when nobody would."""
-    if not LEAST_IDS_PER_S <= ids_per_s <= MOST_IDS_PER_S:
+    if not MIN_IDS_PER_S <= ids_per_s <= MAX_IDS_PER_S:
         raise ConfigError(
-            f"--producer-ids-rate is {ids_per_s:g}, and must be between {LEAST_IDS_PER_S} and "
-            f"{MOST_IDS_PER_S} per second"
+            f"--producer-ids-rate is {ids_per_s:g}, and must be between {MIN_IDS_PER_S} and "
+            f"{MAX_IDS_PER_S} per second"
         )
     reader = Reader(Warehouse(conf.warehouse))
     where = ["principal IS NOT NULL"]

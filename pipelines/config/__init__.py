@@ -1,4 +1,4 @@
-"""conf/*.yaml as checked models: the sections, and what reads them."""
+"""conf/*.yaml as checked models: the sections, and the functions that read them."""
 
 from quotaflow.pipelines.config.alerts import AlertsSection
 from quotaflow.pipelines.config.conf import Conf, load

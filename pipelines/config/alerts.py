@@ -1,4 +1,4 @@
-"""The section `alerts` of conf: what is watched in clients' metrics."""
+"""The section `alerts` of conf: alert rules on clients' metrics, and the webhook."""
 
 import re
 from typing import Annotated
@@ -8,18 +8,19 @@ from pydantic import Field, field_validator, model_validator
 from quotaflow.pipelines.config.base import Bound, Positive, Section, matches
 from quotaflow.udfs.rules.alert import ThresholdRule
 
-# org.apache.kafka.producer. and the like: what Kafka's metric names begin with.
+# The number of parts of prefixes such as org.apache.kafka.producer.
 _KIND = 4
 
 
 class AlertRule(Section):
-    """When readings of clients' metrics are an alert (KIP-714).
+    """When a metric of a client opens an alert (KIP-714).
 
-    `metric` is a name, * standing for any text; `labels` are attributes the point must have. One of
-    `above` and `below` is the bound, in the metric's unit: past it for longer than `for_s` opens
-    an alert, past `clear` closes it (a tenth back from the bound where none is given), and so does
-    silence of `stale_s`. While it is open, desired_configs ask the client for what starts with
-    `subscribe_metrics` every `subscribe_interval_s`; an empty list asks for nothing.
+    `metric` is a name in which * matches any text; `labels` are attributes the point must have. One
+    of `above` and `below` is the bound, in the metric's unit. A series past it for longer than
+    `for_s` opens an alert. A value past `clear` (default: a tenth back from the bound), or silence
+    for `stale_s`, closes it. While the alert is open, desired_configs subscribe to the client's
+    metrics with a prefix in `subscribe_metrics`, every `subscribe_interval_s`; with an empty list
+    they subscribe to none.
     """
 
     name: Annotated[
@@ -61,7 +62,7 @@ class AlertRule(Section):
         return self
 
     def rule(self) -> ThresholdRule:
-        """The rule as the walk over readings takes it."""
+        """The rule for udfs/rules/alert.py."""
         bound = float(self.below if self.above is None else self.above)  # type: ignore[arg-type]
         back = -abs(bound) / 10 if self.above is not None else abs(bound) / 10
         return ThresholdRule(
@@ -75,10 +76,10 @@ class AlertRule(Section):
 
 
 class Webhook(Section):
-    """Whom `quotaflow notify` tells: an address that takes JSON by POST.
+    """The recipient of `quotaflow notify`: an address that takes JSON by POST.
 
-    `url` is a secret: a reference, https unless it is this machine. One run posts at most `most`
-    events and sums up the rest; what happened more than `max_age_s` ago is not told any more.
+    `url` is a secret, so it is a reference. It uses https, except on this machine. One run posts at
+    most `max_events` events and sums up the rest. Events older than `max_age_s` are not sent.
     """
 
     url: Annotated[str, matches("(env|secret):.+", "write env:NAME or secret:scope/key")]
@@ -89,7 +90,7 @@ class Webhook(Section):
 
 
 class AlertsSection(Section):
-    """What is watched in clients' metrics, and whom a webhook tells of what needs a person.
+    """Alert rules on clients' metrics, and the webhook for events that need a person.
 
     The default rule is the example of KIP-714.
     """

@@ -1,4 +1,4 @@
-"""What every section of conf is made of, and the text of what is wrong with one."""
+"""The base of all sections of conf, and the texts of their problems."""
 
 import difflib
 import re
@@ -35,14 +35,14 @@ Topic = Annotated[str, AfterValidator(_topic_of_kafka)]
 
 
 def bare(user: str) -> str:
-    """The user. Raises ValueError for a principal: quotas are by the name alone."""
+    """The bare name of a user. Raises ValueError for a principal: quotas have the name alone."""
     if user.startswith("User:"):
         raise ValueError(f"write {user.removeprefix('User:')} instead of {user}")
     return user
 
 
 def matches(pattern: str, message: str) -> AfterValidator:
-    """Refuses text of another form; `said` is what to write, in words and with an example."""
+    """Refuse text of another form; `message` says what to write, with an example."""
 
     def checked(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -66,7 +66,7 @@ _REMOVED = {
         "connection_creation_rate of the source IP instead (KIP-612): see docs/producer_ids.md"
     ),
 }
-"""Keys that earlier releases had: why they are gone, and what to do instead."""
+"""Keys of earlier releases that are removed: the reason, and what to do instead."""
 _RENAMED = {
     "plan.asked_for_s": "violation_lookback_s",
     "plan.most_share": "max_entity_share",
@@ -84,11 +84,11 @@ _RENAMED = {
     "alerts.webhook.most": "max_events",
     "alerts.webhook.tries": "max_attempts",
 }
-"""Keys that earlier releases had -> their name in the same section now."""
+"""Keys of earlier releases -> their new name in the same section."""
 
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """All that was found, one text each; `model` is what was validated."""
+    """The texts of all problems; `model` is the validated one."""
     return [_problem(item, model) for item in error.errors(include_url=False)]
 
 
@@ -108,13 +108,13 @@ def _problem(item: Any, model: type[BaseModel]) -> str:
 
 
 def _printable(item: Any) -> bool:
-    # These may hold, in the wrong place, what must not be echoed.
+    # A value in the wrong place here may be a secret, which must not be printed.
     is_plain = isinstance(item["input"], str | int | float | bool)
     return is_plain and item["loc"][:1] not in _UNPRINTED and item["loc"][:2] not in _UNPRINTED
 
 
 def _nearest_value(item: Any) -> str:
-    """Of a closed set, which pydantic names in its message."""
+    """The nearest value of a closed set, which pydantic lists in its message."""
     if item["type"] != "literal_error":
         return ""
     values = re.findall(r"'([^']+)'", item["ctx"]["expected"])
@@ -124,7 +124,7 @@ def _nearest_value(item: Any) -> str:
 
 def _nearest_key(location: tuple[str | int, ...], model: Any) -> str:
     for part in location[:-1]:
-        # A number is an item's place in a list of the models that follow.
+        # A number is an index in a list of models.
         model = model if isinstance(part, int) else _model(model.model_fields[part].annotation)
     near = difflib.get_close_matches(str(location[-1]), list(model.model_fields), n=1, cutoff=0.5)
     keys = ", ".join(model.model_fields)

@@ -37,7 +37,7 @@ from quotaflow.pipelines.config.upkeep import HealthSection, QualitySection, Upk
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.udfs.rules.pseudonym import ADDRESS
 
-# Values of these are text to Kafka and Spark: 0123 or no must stay what was written.
+# Values of these are text for Kafka and Spark: 0123 or no must stay as they are written.
 _TEXT_MAPS = {("kafka", "properties"), ("spark", "conf")}
 _MAPS = {
     *_TEXT_MAPS,
@@ -56,23 +56,23 @@ def read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"cannot read conf {file}: {error.strerror}") from None
     except yaml.MarkedYAMLError as error:
-        # Only where and what: the line itself may hold a secret.
+        # Not the line itself, which may have a secret.
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise ConfigError(f"{file} is not YAML: line {line}: {error.problem}") from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise ConfigError(f"{file} is not YAML: it holds bytes that are no text") from None
     if not isinstance(values, dict | None):
         raise ConfigError(f"{file} must hold sections such as kafka: and warehouse:")
-    # A section whose every line is commented out is as if it were not there.
+    # A section with all lines commented out is None in YAML. It counts as missing.
     return {name: section for name, section in (values or {}).items() if section is not None}
 
 
 def override(values: dict[str, Any], pair: str) -> None:
-    """Set one value. Raises ConfigError when the pair does not read section.key=value."""
+    """Set one value. Raises ConfigError if the pair is not section.key=value."""
     key, equals, text = pair.partition("=")
     section, _, name = key.partition(".")
     if not equals or not name:
-        # What stands there may hold a secret: only its key is repeated.
+        # The text may have a secret: only its key is printed.
         raise ConfigError(f"--set {key}: write section.key=value, e.g. warehouse.path=/data")
     nested, _, leaf = name.partition(".")
     is_text = bool(leaf) and (section, nested) in _TEXT_MAPS
@@ -140,7 +140,7 @@ class Conf(Section):
     def _racks_of_addresses(self) -> "Conf":
         if self.racks and self.privacy.hides(ADDRESS):
             raise ValueError(
-                "racks are told by addresses, which privacy.columns hides: empty racks, or leave "
+                "racks need addresses, which privacy.columns hides: empty racks, or leave "
                 "client_address out of privacy.columns"
             )
         return self

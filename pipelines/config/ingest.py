@@ -19,7 +19,7 @@ _EXACT = 1e-9
 
 
 def one_of(fraction: float) -> int:
-    """How many lines a kept one stands for."""
+    """How many lines a kept line stands for."""
     return round(1 / fraction)
 
 
@@ -41,15 +41,14 @@ def _checked(sampling: dict[str, float]) -> dict[str, float]:
 
 _LISTED = ", ".join(SAMPLED_APIS)
 Sampling = Annotated[dict[str, float], AfterValidator(_checked)]
-"""API -> which part of its lines is kept."""
+"""API -> the part of its lines that is kept, such as 0.1."""
 
 
 class FetchSessionsSection(Section):
     """How long fetch sessions (KIP-227) are followed, and how many.
 
-    One that nobody used for `idle_s` counts as gone. Of each broker's the newest
-    `slots_per_broker` are kept; a broker itself keeps 1000, unless it says otherwise
-    (max.incremental.fetch.session.cache.slots).
+    A session that is not used for `idle_s` counts as closed. The newest `slots_per_broker` of each
+    broker are kept. A broker keeps 1000 by default (max.incremental.fetch.session.cache.slots).
     """
 
     idle_s: Positive = 3_600
@@ -57,12 +56,12 @@ class FetchSessionsSection(Section):
 
 
 class IngestSection(Section):
-    """What is read, and how much at once; a topic that is null is a way in switched off.
+    """The topics to read, and bounds on them; a topic that is null is not read.
 
-    `shippers` names the client ids whose own requests are left out (the recursion trap);
-    `shipper_principals`, as Kafka prints them, the logins that fill the topics: no quota of theirs
-    is advised or planned.
-    `sampling` says of which APIs only a part of the lines is kept.
+    `shippers` are the client ids whose own requests are left out, because each request that ships a
+    line would make another line. `shipper_principals`, as Kafka prints them, are the logins that
+    fill the topics: their quotas are neither advised nor planned. `sampling` gives the APIs of
+    which only a part of the lines is kept.
     """
 
     request_log_topic: Topic | None = "broker_request_logs"
@@ -80,7 +79,7 @@ class IngestSection(Section):
 
 
 class PayloadsSection(Section):
-    """Bounds on what one telemetry payload may cost."""
+    """Bounds on the size of one telemetry payload."""
 
     max_decoded_bytes: Positive = 16 * 1024 * 1024
     max_ratio: Positive = 1_000
@@ -95,8 +94,8 @@ Column = Literal["client_address", "client_id"]
 class PrivacySection(Section):
     """With a `key` (env:NAME or secret:scope/key) these columns hold pseudonyms, from ingest on.
 
-    `key_id` stands in every pseudonym: give another with another key. Tables written before keep
-    theirs, and nothing joins across the two.
+    `key_id` is a part of every pseudonym: set another one with another key. Tables written before
+    keep their pseudonyms, and rows do not join across the two keys.
     """
 
     key: str | None = None
@@ -117,7 +116,7 @@ class PrivacySection(Section):
         return self.key is not None and column in self.columns
 
     def pseudonyms(self) -> Pseudonyms | None:
-        """What hides them; None where nothing is hidden. Raises ConfigError without a good key."""
+        """The pseudonyms of this key; None without a key. Raises ConfigError for a short key."""
         if self.key is None:
             return None
         key = secrets.look_up("privacy.key", self.key).encode()

@@ -12,13 +12,13 @@ from quotaflow.pipelines.config.secrets import REFERENCES, literal_secret_proble
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-"""Logins that Java's client and kafka-python both take, by username and password alone."""
+"""Logins by username and password that both Java's client and kafka-python support."""
 _WITH_SASL = ("SASL_PLAINTEXT", "SASL_SSL")
 _MOST_PORT = 65_535
 
 
 def problems(properties: Mapping[str, str]) -> Iterator[str]:
-    """What cannot be right of them, one text each; a reference can, until it is looked up."""
+    """The texts of all problems of these properties. A reference is valid until it is looked up."""
     servers = properties.get("bootstrap.servers")
     if servers is not None and (problem := servers_problem(servers)):
         yield f"bootstrap.servers: {problem}"
@@ -29,12 +29,12 @@ def problems(properties: Mapping[str, str]) -> Iterator[str]:
     if mechanism is not None:
         yield from _none_of("sasl.mechanism", mechanism, MECHANISMS)
     elif protocol.upper() in _WITH_SASL and "sasl.username" not in properties:
-        # Beside a username it is PLAIN: secrets.resolve. Java would take GSSAPI.
+        # With a username, secrets.resolve sets PLAIN. Java's default is GSSAPI.
         yield f"{protocol} needs sasl.mechanism: name one of {', '.join(MECHANISMS)}"
 
 
 def servers_problem(servers: str) -> str | None:
-    """Why these are no brokers as host:port,host:port."""
+    """The problem of a list of brokers, which must be host:port,host:port; None if it is valid."""
     if servers.startswith(REFERENCES):
         return None
     named = [part.strip() for part in servers.split(",") if part.strip()]
@@ -60,10 +60,10 @@ def _none_of(key: str, value: str, allowed: tuple[str, ...]) -> Iterator[str]:
 class KafkaSection(Section):
     """How to reach the cluster: any Kafka client property, secrets as env:NAME or secret:scope/key.
 
-    `cluster_id` pins the cluster the conf means; a broker of another cluster is refused. A login
-    is a username and password (PLAIN, SCRAM), or a certificate (mTLS). Whom brokers take it for is
-    told by its properties, or, with mTLS, by `principal`. Databricks has Kafka's client under names
-    that begin with `kafkashaded.`: its login modules are found with that as `login_module_prefix`.
+    `cluster_id` pins the cluster of this conf: another cluster is an error. A login is a username
+    and password (PLAIN, SCRAM), or a certificate (mTLS). Its principal follows from the properties
+    or, with mTLS, is given as `principal`. Databricks has Kafka's client under names that start
+    with `kafkashaded.`: set this as `login_module_prefix`, so that its login modules are found.
     """
 
     properties: dict[str, str] = Field(default_factory=dict)
@@ -85,7 +85,7 @@ class KafkaSection(Section):
     @classmethod
     def _protocol_by_its_name(cls, properties: dict[str, str]) -> dict[str, str]:
         protocol = properties.get("security.protocol", "").upper()
-        # Kafka's own client takes small letters too, others do not.
+        # Kafka's own client accepts lower case too, other clients do not.
         return properties | ({"security.protocol": protocol} if protocol in PROTOCOLS else {})
 
     @model_validator(mode="after")
@@ -98,5 +98,5 @@ class KafkaSection(Section):
 
     @property
     def own_principal(self) -> str | None:
-        """Whom brokers take this login for, as they print it; None where nothing tells."""
+        """The principal of this login, as brokers print it; None if conf does not determine it."""
         return self.principal or principal(self.properties)

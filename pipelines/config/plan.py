@@ -20,7 +20,7 @@ Manager = Literal[
     "topicctl",
     "other",
 ]
-"""The kinds of programs that the view other_config_managers tells apart."""
+"""The kinds of programs that the view other_config_managers distinguishes."""
 
 
 class PlanSection(Section):
@@ -68,8 +68,8 @@ _Node = Annotated[int, Field(ge=0, strict=False)]
 class ReplicationSection(Section):
     """Capacity of brokers in bytes/s and direction, and how near a throttle may go to it.
 
-    `brokers` are those whose capacity differs. Without a capacity, a broker counts as able to carry
-    the most it ever carried in a minute. A rate is `share` of what is left. It stays where the new
+    `brokers` are those with another capacity. Without a capacity, that of a broker is the most it
+    ever carried in a minute. A rate is `share` of what is left. It stays where the new
     one is less than `hysteresis` off, changes by `max_step_factor` at most, and not again within
     `cooldown_s`. `network_bytes_per_s` is what the network between all brokers carries, if known. A
     list or rate is stale when nothing in it moved or was behind for `stale_throttle_s`.
@@ -97,9 +97,9 @@ class ReplicationSection(Section):
 
     @property
     def rate_policy(self) -> RatePolicy:
-        """As the rule takes them."""
+        """These values for udfs/rules/throttle_rate.py."""
         return RatePolicy(self.share, self.hysteresis, self.max_step_factor, self.cooldown_s)
 
     def capacity(self, broker_id: int) -> float | None:
-        """Of a broker, by conf alone."""
+        """The capacity of a broker in bytes/s by conf alone; None if conf has none."""
         return self.brokers.get(broker_id, self.capacity_bytes_per_s)

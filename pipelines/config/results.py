@@ -11,7 +11,7 @@ Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class PricesSection(Section):
-    """What a GiB costs: produced, consumed, and on top of that between racks."""
+    """The price of a GiB: produced, consumed, and the surcharge between racks."""
 
     currency: Annotated[str, matches("[A-Z]{3}", "write three letters, such as EUR")] = "USD"
     produced_per_gib: Price = 0.0
@@ -29,32 +29,32 @@ def _by_network(racks: dict[str, str]) -> dict[str, str]:
         if "/" in cidr and network != cidr.lower():
             raise ValueError(f"write {network} instead of {cidr}")
         if network in rack_by_network:
-            raise ValueError(f"{network} is there twice")
+            raise ValueError(f"{network} is listed twice")
         rack_by_network[network] = rack
     return rack_by_network
 
 
 Racks = Annotated[dict[str, Annotated[str, Field(min_length=1)]], AfterValidator(_by_network)]
-"""Rack by network (CIDR): of the networks that hold a client's address the narrowest counts."""
+"""Rack by network (CIDR): the narrowest network with a client's address counts."""
 
 
 class ResultsSection(Section):
-    """How long facts may be late and still correct a result, and when a plan may trust one."""
+    """How late facts may be and still correct a result, and when a result is final for a plan."""
 
     max_lateness_s: Positive = 3_600
     settle_s: Positive = 30
     max_bytes_per_trigger: Positive = 512 * 1024 * 1024
 
 
-# Tokens are integer thousandths: under the least they would be none, over the most sums overflow.
-LEAST_IDS_PER_S, MOST_IDS_PER_S = 0.001, 1_000_000
+# Tokens are integer thousandths: a lower rate is 0, and with a higher one sums overflow.
+MIN_IDS_PER_S, MAX_IDS_PER_S = 0.001, 1_000_000
 _ALL = "*"
 
 _User = Annotated[str, AfterValidator(bare), matches(r"[^\n]+", "write a name, in one line")]
 
 
 class ProducerIdsSection(Section):
-    """Producer-id quotas (KIP-936), which stock Kafka cannot hold, and the rule's windows.
+    """Producer-id quotas (KIP-936), which Kafka itself does not have, and the rule's windows.
 
     `quotas` maps a user (alice, not User:alice) to producer ids per second and broker.
     `filter_window_ms` is how long an id is remembered: between half and one and a half of it.
@@ -75,11 +75,11 @@ class ProducerIdsSection(Section):
 
 
 class QuotasSection(Section):
-    """Client quotas: their windows at the brokers, and what is advised from their use.
+    """Client quotas: their windows at the brokers, and how quotas are advised from usage.
 
     Windows are the broker's quota.window.num and quota.window.size.seconds. A quota is advised from
     the `percentile` (0 to 1) of `advice_days` of windows, with `headroom` on top (0.25: a quarter).
-    A plan asks for it only for `advised_users` (bare names; * is all).
+    A plan sets it only for `advised_users` (bare names; * is all).
     """
 
     num_windows: Positive = 11
@@ -98,5 +98,5 @@ class QuotasSection(Section):
 
     @property
     def rate_period_s(self) -> int:
-        """How long a rate is measured over."""
+        """The rate period: how long a rate is measured over, in seconds."""
         return self.num_windows * self.window_ms // 1_000

@@ -1,4 +1,4 @@
-"""Sections of conf about the machine: where tables and checkpoints are, and how Spark runs."""
+"""Sections of conf about the environment: places of tables and checkpoints, and Spark."""
 
 import os
 from pathlib import Path
@@ -14,8 +14,8 @@ from quotaflow.pipelines.errors import ConfigError
 def expanded(path: str | Path, instead: str = "an absolute path") -> Path:
     """The path with the user's home folder in place of `~`.
 
-    Raises ConfigError where the user has none, as with a container's arbitrary uid: it says to set
-    HOME, or what to set instead.
+    Raises ConfigError if the user has no home, as with a container's arbitrary uid: the message
+    says to set HOME, or what to set instead.
     """
     try:
         return Path(path).expanduser()
@@ -26,14 +26,14 @@ def expanded(path: str | Path, instead: str = "an absolute path") -> Path:
 
 
 def home() -> Path:
-    """Where quotaflow keeps what no conf places elsewhere: $QUOTAFLOW_HOME, else ~/.quotaflow."""
+    """The folder for files that conf does not place elsewhere: $QUOTAFLOW_HOME or ~/.quotaflow."""
     return expanded(os.environ.get("QUOTAFLOW_HOME") or "~/.quotaflow", "QUOTAFLOW_HOME")
 
 
 class WarehouseSection(Section):
-    """Where the Delta tables are: a folder, or a Unity Catalog schema; and their checkpoints.
+    """The places of Delta tables (a folder, or a Unity Catalog schema) and of their checkpoints.
 
-    Those of a catalog are in the volume `checkpoints` of its schema where nothing else is named.
+    With a catalog, the default place of checkpoints is the volume `checkpoints` of the schema.
     """
 
     path: str | None = None
@@ -60,7 +60,7 @@ class WarehouseSection(Section):
 
     @property
     def folder(self) -> Path:
-        """The folder of the tables when they are not in a catalog."""
+        """The folder of the tables if they are not in a catalog."""
         return expanded(self.path) if self.path else home() / "warehouse"
 
     @property
@@ -74,7 +74,7 @@ class WarehouseSection(Section):
 
 
 class SparkSection(Section):
-    """Passed to the local session; on Databricks the cluster's own settings hold."""
+    """Settings of a local session. On Databricks the cluster has its own settings."""
 
     driver_memory: Annotated[str, matches(r"\d+[mg]", "write 2g or 2048m")] = "2g"
     master: str = "local[*]"
@@ -86,6 +86,6 @@ class SparkSection(Section):
         shown = sorted(key for key in conf if SHOWN_SECRET.search(key))
         if shown:
             raise ValueError(
-                f"{shown[0]} would stand in the process list: put it into spark-defaults.conf"
+                f"{shown[0]} would be in the process list: put it into spark-defaults.conf"
             )
         return conf

@@ -1,4 +1,4 @@
-"""Secrets by reference: conf names where a secret is, only the edge that needs it looks it up."""
+"""Secrets by reference: conf names a secret's place, and only the code that needs it reads it."""
 
 import os
 import re
@@ -14,18 +14,18 @@ LOGIN_MODULES = {
     "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 SHOWN_SECRET = re.compile(r"(?i)password|secret|access[.]?key|jaas|credential")
-"""Names of Spark's settings that hold secrets: a local session shows all settings to `ps`."""
+"""Names of Spark settings with secrets: a local session shows all its settings in `ps`."""
 _SECRET_KEYS = re.compile(r"(password|secret|sasl\.jaas\.config|token|\.key$|user\.info)", re.I)
 _MODULES = {"PLAIN": "plain.PlainLoginModule", "SCRAM": "scram.ScramLoginModule"}
 
 
 def is_secret(key: str) -> bool:
-    """Whether a Kafka property of this name holds a secret."""
+    """Whether a Kafka property of this name is a secret."""
     return bool(_SECRET_KEYS.search(key)) and not key.endswith((".endpoint.url", ".location"))
 
 
 def literal_secret_problem(key: str, value: str) -> str | None:
-    """Why this property may not stand in conf as it is; the value is never repeated."""
+    """The problem of a property with a literal secret, without its value; None if there is none."""
     if not is_secret(key) or value.startswith(REFERENCES):
         return None
     if key == "sasl.jaas.config" and "password" not in value and "secret" not in value.lower():
@@ -34,7 +34,7 @@ def literal_secret_problem(key: str, value: str) -> str | None:
 
 
 def in_scope(values: Mapping[str, Any], scope: str) -> dict[str, Any]:
-    """Conf's values with each reference secret:key, which names no scope, as secret:scope/key."""
+    """Conf's values, with the scope added to each reference secret:key that has none."""
 
     def scoped(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -60,7 +60,7 @@ def resolve(properties: Mapping[str, str]) -> dict[str, str]:
     if username is not None and password is not None:
         if "sasl.jaas.config" in resolved:
             raise ConfigError("sasl.username and sasl.jaas.config exclude each other: name one")
-        # Java would take GSSAPI where none is named.
+        # Java's default is GSSAPI.
         mechanism = resolved.setdefault("sasl.mechanism", "PLAIN")
         resolved["sasl.jaas.config"] = _jaas(mechanism, username, password)
     _check_login_module(resolved.get("sasl.jaas.config", ""))
@@ -68,11 +68,11 @@ def resolve(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def principal(properties: Mapping[str, str]) -> str | None:
-    """Whom brokers take this login for, where that can be told without the login itself."""
+    """The principal of a login by username; None if the username cannot be looked up here."""
     try:
         resolved = resolve(properties)
     except ConfigError:
-        # Nobody logs in here: a secret that is not at hand is none of the caller's business.
+        # Nothing logs in here, so a secret that cannot be looked up is no error.
         resolved = dict(properties)
     username = credentials(resolved.get("sasl.jaas.config", ""))[0]
     username = username or resolved.get("sasl.username", "")
@@ -80,7 +80,7 @@ def principal(properties: Mapping[str, str]) -> str | None:
 
 
 def credentials(jaas: str) -> tuple[str, str]:
-    """Username and password of a jaas text, for clients that take them apart."""
+    """Username and password of a jaas text, for clients that take them separately."""
     match_by_key = {
         key: re.search(rf'\b{key}\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;]+)', jaas, re.S)
         for key in ("username", "password")
@@ -110,14 +110,14 @@ def _jaas(mechanism: str, username: str, password: str) -> str:
 
 def _check_login_module(jaas: str) -> None:
     module = (jaas.split(maxsplit=1) or [""])[0]
-    # A login module is code run inside our JVM: others are a known way in (CVE-2023-25194).
+    # A login module is code that runs in our JVM: other modules allow attacks (CVE-2023-25194).
     if module and module not in LOGIN_MODULES:
         allowed = ", ".join(sorted(name.rsplit(".", 1)[1] for name in LOGIN_MODULES))
         raise ConfigError(f"sasl.jaas.config names a login module that is not one of {allowed}")
 
 
 def look_up(key: str, value: str) -> str:
-    """The value of a reference, any other text as it is; `key` is what an error names.
+    """The value of a reference, or any other text unchanged; errors name `key`.
 
     Raises ConfigError naming a reference that cannot be resolved, never a value.
     """
@@ -138,7 +138,7 @@ def _databricks_secret(key: str, reference: str) -> str:
             f"{key}: secret:{reference} names no scope: write secret:scope/{scope}, or "
             "name it in secrets.scope"
         )
-    # Elsewhere the SDK, where it is installed, would look for a login of its own.
+    # Elsewhere the SDK, if it is installed, searches for a login of its own.
     if "DATABRICKS_RUNTIME_VERSION" not in os.environ:
         raise ConfigError(f"{key}: secret:{reference} can be read on Databricks only")
     from databricks.sdk.runtime import dbutils  # noqa: PLC0415  only there on Databricks
@@ -147,7 +147,7 @@ def _databricks_secret(key: str, reference: str) -> str:
 
 
 class Secrets(Section):
-    """Where secrets are on Databricks: `scope` is that of references without one (secret:key)."""
+    """Secrets on Databricks: `scope` is the default of references without one (secret:key)."""
 
     scope: (
         Annotated[str, matches(r"[\w.@-]{1,128}", "write up to 128 letters, digits, . _ @ and -")]

@@ -10,7 +10,7 @@ from quotaflow.pipelines.config.base import LONGEST_LEASE_S, Positive, Section
 _FACTS = 30
 _RESULTS = 90
 _AUDIT = 1_095
-# Renewals of a lease are read for so long, twice the longest lease; what it holds stays anyway.
+# Renewals of leases are read this far back: twice the longest lease. Rows of owned configs stay.
 MIN_DAYS = {"config_changes": 2 * LONGEST_LEASE_S // 86_400}
 RETENTION_DAYS: dict[str, int | None] = {
     "requests": _FACTS,
@@ -52,17 +52,17 @@ RETENTION_DAYS: dict[str, int | None] = {
     "query_progress": _RESULTS,
     "quality_results": _RESULTS,
 }
-"""Days that rows are kept where conf says nothing else; None is for good."""
+"""Days that rows are kept by default; None: they are never removed."""
 CURRENT_STATE_TABLES = {"fetch_sessions", "client_subscriptions", "feedback_locks"}
-"""Tables that hold what stands now, and forget by themselves."""
+"""Tables with only the current state, whose writers remove old rows."""
 
 
 class UpkeepSection(Section):
-    """How long rows are kept, by table and event_time, in whole days; null is for good.
+    """How long rows are kept, by table and event_time, in whole days; null: never removed.
 
-    Of a table of snapshots only what ceased to hold is removed. Files that no version of a table
-    needs any more are removed `vacuum_after_h` later (a week at least): whoever reads an older
-    version until then is not disturbed.
+    In a table of snapshots only rows that are no longer current are removed. Files that no version
+    of a table needs any more are removed `vacuum_after_h` later (a week at least), so that readers
+    of an older version can finish.
     """
 
     retention_days: dict[str, Positive | None] = Field(default_factory=dict)
@@ -80,13 +80,13 @@ class UpkeepSection(Section):
         return days
 
     def days(self, table: str) -> int | None:
-        """How many days rows of a table are kept; None is for good."""
+        """How many days rows of a table are kept; None: they are never removed."""
         return (RETENTION_DAYS | self.retention_days).get(table)
 
 
 def _hint(table: str) -> str:
     if table in CURRENT_STATE_TABLES:
-        return "it keeps only what stands now"
+        return "it has only the current state"
     near = difflib.get_close_matches(table, RETENTION_DAYS, n=1)
     return f"did you mean {near[0]}?" if near else f"tables are {', '.join(RETENTION_DAYS)}"
 
@@ -95,11 +95,12 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class HealthSection(Section):
-    """From when on `quotaflow status` calls something unwell, and `doctor` warns.
+    """Bounds past which `quotaflow status` reports a problem, and `doctor` warns.
 
-    A job that did not look at its source for `max_silence_s`; whose facts wait unread, or whose
-    topic has records to read, for `max_behind_s`; of whose rows in its last hour of work more than
-    this share went to quarantine or came too late; a disk with less than `min_free_share` free.
+    A job that did not poll its source for `max_silence_s`; that has unread facts or records older
+    than `max_behind_s`; of whose rows in its last hour of work more than the share
+    `max_quarantined_share` was quarantined, or more than `max_late_share` was late; a disk with
+    less than `min_free_share` free.
     """
 
     max_silence_s: Positive = 1_800
@@ -112,8 +113,9 @@ class HealthSection(Section):
 class QualitySection(Section):
     """Where `quotaflow check` writes its pages, and whether a plan needs tables that were checked.
 
-    `data_docs` is a folder, beside the tables where conf names none. With `required` a plan takes
-    rows only where every table they stand on was checked; else one that never was is no obstacle.
+    `data_docs` is a folder, by default beside the tables. With `required` a plan takes rows only if
+    every table that they depend on was checked; without, a table that was never checked is no
+    obstacle.
     """
 
     data_docs: str | None = None

@@ -1,4 +1,4 @@
-"""Values as they stood at a time: rows of changes, as snapshots append them, looked up."""
+"""Values in force at a time, looked up in rows of changes, such as those of snapshots."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ def histories(
 ) -> "DataFrame":
     """One row per `about` with the `history` of its value, small enough to be broadcast.
 
-    A value that is null stands for none: of what was removed.
+    A null value means that there is none, as after a removal.
     """
     change = F.struct(F.col(since).alias("since"), value.alias("value"))
     history = F.sort_array(F.collect_list(change)).alias(HISTORY)
@@ -24,9 +24,9 @@ def histories(
 
 
 def with_since(changes: "DataFrame") -> "DataFrame":
-    """Add `since` to what snapshots saw change: what the first one saw is taken to be older.
+    """Add `since` to changes that snapshots found; those of a cluster's first snapshot get 1970.
 
-    So what was before it is told as well, for a result whose context `reaches_back`.
+    So values are known for the time before it too, for lookups with `reaches_back`.
     """
     first = changes.groupBy("cluster_id").agg(F.min("event_time").alias("first_seen"))
     since = F.when(F.col("event_time") == F.col("first_seen"), F.timestamp_seconds(F.lit(0)))
@@ -38,20 +38,20 @@ def with_since(changes: "DataFrame") -> "DataFrame":
 
 
 def with_minute(facts: "DataFrame") -> "DataFrame":
-    """Put the start of its minute in the place of event_time, and add `minute_end`."""
+    """Replace event_time by the start of its minute, and add `minute_end`."""
     minute = F.date_trunc("minute", "event_time")
     end = minute + F.make_dt_interval(mins=F.lit(1))
     return facts.withColumns({"event_time": minute, "minute_end": end})
 
 
 def in_force(at: str) -> Column:
-    """The value that stood just before the time in column `at`; null where none is known."""
+    """The value in force just before the time in column `at`; null if none is known."""
     by_then = F.filter(F.col(HISTORY), lambda change: change["since"] < F.col(at))
     return F.try_element_at(by_then, F.lit(-1))["value"]
 
 
 def is_changed(start: str, end: str) -> Column:
-    """Whether the value changed between two times; null where there is no history."""
+    """Whether the value changed between two times; null without a history."""
     return F.exists(
         F.col(HISTORY),
         lambda change: (change["since"] > F.col(start)) & (change["since"] < F.col(end)),

@@ -1,6 +1,6 @@
-"""`config_alterations`: who altered which dynamic config or client quota, from requests' bodies.
+"""`config_alterations`: alterations of dynamic configs and client quotas, from requests' bodies.
 
-A request that a broker passes on to the controller is in the log twice; `requests` holds it once.
+A request that a broker forwards to the controller is in the log twice, and in `requests` once.
 """
 
 from collections.abc import Iterable

@@ -29,8 +29,8 @@ _READ = ["rule", "event_ms", *(name for name in _OF_READING if name != "event_ti
 def result(conf: AlertsSection) -> Result:
     """The result as the driver takes it.
 
-    An open alert is told anew every hour, so what a row needs lies at most that far and one
-    stale_s back, and a breach not yet told no further than its for_s and stale_s.
+    An open alert has a new row every hour. So a row depends on rows at most that far and one
+    stale_s back, and a breach without a row yet on those of its for_s and stale_s.
     """
     reaches_s = [rule.stale_s + max(rule.for_s, _HOUR_S) for rule in conf.rules]
     longest_s = max([2 * _HOUR_S, *reaches_s])

@@ -1,4 +1,4 @@
-"""`topic_names`: the ids of topics that brokers told clients, from the bodies of requests."""
+"""`topic_names`: names and ids of topics in brokers' answers, from the bodies of requests."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""Activations in `producer_id_rates`: producer ids that a leader's snapshot held first (KIP-936).
+"""Activations in `producer_id_rates`: the first snapshot that has a producer id (KIP-936).
 
-Stock brokers log no id of a PRODUCE request, and the KIP counts there. The first snapshot that
-holds an id at a leader is the next best: it tells that, and not when, so ids are rated over the
-time since the snapshot before. At the first snapshot of a cluster everything is new, and no rate.
+The KIP counts ids of PRODUCE requests, and Kafka's brokers do not log these. Instead, an id counts
+at the first snapshot in which a leader has it. That gives no exact time, so ids are rated over the
+time since the snapshot before. In a cluster's first snapshot all ids are new, and have no rate.
 """
 
 from functools import partial

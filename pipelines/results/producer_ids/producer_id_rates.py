@@ -1,7 +1,7 @@
 """`producer_id_rates`: new producer ids per principal, broker and second (KIP-936).
 
-Aligned time: the rate at a second is the sum over the `num_windows` aligned windows ending with
-the one that holds it, divided by their whole span; so a row does not depend on when a run began.
+Windows are aligned: the rate at a second is the sum over `num_windows` aligned windows, the last of
+which has that second, divided by the rate period. So a row does not depend on when a run started.
 """
 
 from functools import partial
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
 from quotaflow.pipelines.config import ProducerIdsSection
-from quotaflow.pipelines.config.results import LEAST_IDS_PER_S, MOST_IDS_PER_S
+from quotaflow.pipelines.config.results import MAX_IDS_PER_S, MIN_IDS_PER_S
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results.producer_ids.producer_id_tokens import (
@@ -39,10 +39,10 @@ _FLAGGED = f"{_SIGHTINGS}, is_new_exact BOOLEAN, is_new BOOLEAN"
 def result(conf: ProducerIdsSection) -> Result:
     """The result as the driver takes it; raises ConfigError for a quota out of bounds."""
     for user, quota in [("everybody else", conf.default_quota_per_s), *conf.quotas.items()]:
-        if not LEAST_IDS_PER_S <= quota <= MOST_IDS_PER_S:
+        if not MIN_IDS_PER_S <= quota <= MAX_IDS_PER_S:
             raise ConfigError(
                 f"the producer-id quota of {user} is {quota} per second, and must be between "
-                f"{LEAST_IDS_PER_S} and {MOST_IDS_PER_S}"
+                f"{MIN_IDS_PER_S} and {MAX_IDS_PER_S}"
             )
     memory_s = 2 * conf.filter_window_ms // 1_000
     return Result(

@@ -1,4 +1,4 @@
-"""`producer_id_uses`: which client was given or named which producer id, minute by minute."""
+"""`producer_id_uses`: producer ids that clients got or sent, by minute."""
 
 from typing import TYPE_CHECKING
 

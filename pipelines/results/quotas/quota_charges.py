@@ -1,7 +1,7 @@
-"""What requests are charged to client quotas, as far as the request log shows it.
+"""The charges of requests to client quotas, as far as the request log has them.
 
-The broker charges whole requests and responses, and the time of network threads too; what it logs
-is the bytes of records, and the time of IO threads. KIP-13, KIP-124, KIP-599.
+A broker charges whole requests and responses, and the time of network threads too. It logs the
+bytes of records, and the time of IO threads. KIP-13, KIP-124, KIP-599.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which quota was in force for each client in each window (`tests/oracle/rules/quota.py`)."""
+"""The effective quota of each client in each window (`tests/oracle/rules/quota.py`)."""
 
 from itertools import count
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""`quota_usage`: what clients use of their quotas at each broker, and what limits them (KIP-13).
+"""`quota_usage`: clients' usage of their quotas at each broker, and their limits (KIP-13).
 
-A window is as long as the broker measures rates over, and aligned: at its end its usage over its
-length is what Kafka's Rate gives, and a row depends on this and the window before, on nothing else.
+A window is aligned, and as long as the broker's rate period. At its end, usage divided by length
+equals Kafka's Rate. A row depends only on its window and the one before.
 """
 
 from functools import partial

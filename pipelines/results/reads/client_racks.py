@@ -1,4 +1,4 @@
-"""Racks of clients that tell none, as `udfs/rules/client_rack.py` says it, in SQL."""
+"""Inferred racks of clients that declare none: `udfs/rules/client_rack.py` in SQL."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What is wrong with answers to fetches (reference: `tests/oracle/rules/fetch_fault.py`)."""
+"""Faults of answers to fetches (reference: `tests/oracle/rules/fetch_fault.py`)."""
 
 from typing import TYPE_CHECKING
 

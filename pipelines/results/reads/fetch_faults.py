@@ -1,4 +1,4 @@
-"""`fetch_faults`: what went wrong when consumers fetched, from fetches (KIP-392)."""
+"""`fetch_faults`: faults of answers to consumers, from fetches (KIP-392)."""
 
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ _AT = tuple(name for name in PARTITION if name != "minute_end")
 
 
 def result() -> Result:
-    """The result as the driver takes it: bounds told in the minute before matter too."""
+    """The result as the driver takes it. Offsets of the minute before are inputs too."""
     return Result(
         table=FETCH_FAULTS,
         facts=FETCHES,

@@ -1,7 +1,7 @@
-"""What bounded each answer to a fetch, by the limits its broker applied (KIP-74), in SQL.
+"""The limiter of each answer to a fetch, by the limits that its broker applies (KIP-74), in SQL.
 
-A broker reads partition after partition and cuts each read exactly at what is left of the limits,
-but always gives a first batch whole (ReplicaManager.readFromLog); so equality tells the limit.
+A broker reads one partition after the other, and cuts each read exactly at the rest of its limits.
+Only a first batch is always whole (ReplicaManager.readFromLog). So the size shows the limit.
 """
 
 from typing import TYPE_CHECKING

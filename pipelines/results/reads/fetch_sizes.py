@@ -1,4 +1,4 @@
-"""`fetch_sizes`: how much fetches brought at once, and what bounded it, from fetches (KIP-74)."""
+"""`fetch_sizes`: sizes of answers to fetches, and their limiters, from fetches (KIP-74)."""
 
 from functools import partial
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`offset_lookups`: which offsets clients asked brokers for, from the bodies of requests."""
+"""`offset_lookups`: requests of clients for offsets, from the bodies of requests."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""`preferred_replicas`: whom consumers read from and who is nearer, from fetches (KIP-392)."""
+"""`preferred_replicas`: replicas that consumers read from, and nearer ones (KIP-392)."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,7 +1,7 @@
-"""Which replica a consumer should read from (reference: `tests/oracle/rules/replica.py`).
+"""The replica a consumer should read from (reference: `tests/oracle/rules/replica.py`).
 
-Snapshots tell who is in sync, not how long logs are: every in-sync replica is taken to hold the
-offset that is read, and of several in a rack the greatest broker id is as good as any.
+Snapshots have the in-sync replicas, but not the ends of their logs. So every in-sync replica counts
+as having the offset that is read, and of several in a rack the greatest broker id is taken.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`replica_offsets`: where each replica stood, by what fetches and their answers told."""
+"""`replica_offsets`: offsets of each replica by minute, from fetches and their answers."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

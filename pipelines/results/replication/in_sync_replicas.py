@@ -1,7 +1,7 @@
-"""Whether followers were in sync, minute by minute: by their fetches, the log, and snapshots.
+"""Whether followers were in sync, by minute: from their fetches, the log, and snapshots.
 
-The high watermark is the least log end of all that are in sync, so that one that asks from below it
-is not: the one proof that is in every log.
+The high watermark is the lowest log end of all in-sync replicas. So a follower that fetches from
+below it is not in sync: every log has this proof.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Whom the lists of throttled replicas named, minute by minute (KIP-73)."""
+"""The listed replicas of replication throttles, by minute (KIP-73)."""
 
 from typing import TYPE_CHECKING
 

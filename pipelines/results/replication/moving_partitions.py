@@ -1,7 +1,8 @@
-"""Which partitions were being moved, and which replicas were in sync (KIP-455).
+"""Moves of partitions, and their in-sync replicas (KIP-455).
 
-By requests; and by snapshots, for the controller ends a move at once whose targets all are in sync
-(it drops or reorders replicas), no request tells that, and not every controller's log is shipped.
+From requests, and from snapshots too. The controller ends a move at once if all its targets are in
+sync already (it then drops or reorders replicas), without any request. And the logs of some
+controllers are not shipped.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`reassignment_changes`: where replicas are to be and which are in sync, from requests' bodies."""
+"""`reassignment_changes`: requested replicas and in-sync replicas, from requests' bodies."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""What followers read of partitions from their leaders, and clients produced, second by second.
+"""Bytes that followers read from leaders, and that clients produced, by partition and second.
 
-Whose bytes a throttle holds is told by the lists that stood in that second (KIP-73), by the clock
-of the leader: a follower writes no line of its own.
+The lists in force in a second give the bytes that a throttle counts (KIP-73). The second is that of
+the leader's clock: a follower writes no line of its own.
 """
 
 from typing import TYPE_CHECKING

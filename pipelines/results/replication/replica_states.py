@@ -1,4 +1,4 @@
-"""Replicas, racks and selectors as snapshots knew them at the end of a minute.
+"""Replicas, racks and selectors at the end of a minute, from snapshots.
 
 Rows of snapshots come with `since` (`as_of.with_since`).
 """

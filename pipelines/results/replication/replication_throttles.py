@@ -1,7 +1,7 @@
-"""`replication_throttles`: whether throttles of replication bite, and why not (KIP-73).
+"""`replication_throttles`: whether throttles of replication bite, or the reason why not (KIP-73).
 
-All it needs of requests is in results on them, which are computed before it; so a request touches
-the same minutes of all of them.
+Its inputs from requests are other results, which are computed before it. A request affects the same
+minutes of all of these.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`replication_traffic`: what followers read of partitions, and clients produced, from requests."""
+"""`replication_traffic`: bytes that followers read and clients produced, from requests."""
 
 from typing import TYPE_CHECKING
 

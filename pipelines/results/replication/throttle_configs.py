@@ -1,7 +1,7 @@
-"""What configs of replication throttles were at any time: by the request log and by snapshots.
+"""Configs of replication throttles over time, from the request log and from snapshots.
 
-The log knows the moment and who did it; a snapshot knows what the log missed, and what was set
-before it began.
+The log has the time and the principal of a change. A snapshot has changes that the log missed, and
+those from before the log started.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Does a replication throttle bite (reference: `tests/oracle/rules/replication_throttle.py`)?"""
+"""Whether a replication throttle bites (`tests/oracle/rules/replication_throttle.py`)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Both sides of every replication that a list names or a move needs, minute by minute (KIP-73)."""
+"""Both sides of every replication that a list names or a move needs, by minute (KIP-73)."""
 
 from typing import TYPE_CHECKING
 

@@ -150,7 +150,7 @@ def test_an_unknown_key_is_named_wherever_it_stands(
         ),
         pytest.param(
             "privacy: {key: 'env:K'}\nracks: {10.0.0.0/8: a}",
-            "racks are told by addresses, which privacy.columns hides",
+            "racks need addresses, which privacy.columns hides",
             id="racks of hidden addresses",
         ),
         pytest.param(

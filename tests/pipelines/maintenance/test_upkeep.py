@@ -69,7 +69,7 @@ def test_every_table_that_grows_has_a_retention() -> None:
         pytest.param("retention_days={request: 3}", "did you mean requests?", id="a name"),
         pytest.param("retention_days={requests: 0}", "greater than 0", id="nothing kept"),
         pytest.param("retention_days={config_changes: 59}", "for 60 days at least", id="held"),
-        pytest.param("retention_days={fetch_sessions: 9}", "only what stands now", id="state"),
+        pytest.param("retention_days={fetch_sessions: 9}", "only the current state", id="state"),
         pytest.param("vacuum_after_h=24", "greater than or equal to 168", id="readers disturbed"),
     ],
 )
