@@ -30,7 +30,7 @@ from quotaflow.udfs.otlp.codecs import Limits
 
 LIMITS = Limits()
 BATCH_BYTES = 4 << 20
-TURN_S = 0.3
+ROUND_S = 0.3
 OURS, GO = "quotaflow: flat columns", "Collector's Go unmarshaler (pdata)"
 FULL = ptars.HandlerPool([metrics_pb2.DESCRIPTOR]).get_for_message(
     metrics_pb2.MetricsData.DESCRIPTOR
@@ -102,7 +102,7 @@ CONTENDERS: dict[str, Callable[[list[bytes]], Any]] = {
 
 def rate(decode: Callable[[list[bytes]], Any], payloads: list[bytes], points: int) -> float:
     """Points per second of CPU time in the best pass of a turn."""
-    best, end = float("inf"), time.process_time() + TURN_S
+    best, end = float("inf"), time.process_time() + ROUND_S
     while (start := time.process_time()) < end:
         decode(payloads)
         best = min(best, time.process_time() - start)
@@ -119,8 +119,8 @@ def measure(rounds: int) -> Rates:
         for _ in range(rounds):
             for kind, payloads in kinds.items():
                 for name, decode in CONTENDERS.items():
-                    found = rate(decode, payloads, points[kind])
-                    rates[name][kind] = max(rates[name][kind], found)
+                    measured = rate(decode, payloads, points[kind])
+                    rates[name][kind] = max(rates[name][kind], measured)
                 if program:
                     rates[GO][kind] = max(rates[GO][kind], rate_of_go(program, payloads))
     if not program:

@@ -103,8 +103,8 @@ def memory(size: int) -> dict[str, float]:
 
 def _in_a_process(size: int) -> dict[str, float]:
     command = [sys.executable, __file__, "--memory-of", str(size)]
-    said: dict[str, float] = json.loads(subprocess.check_output(command))
-    return said
+    output: dict[str, float] = json.loads(subprocess.check_output(command))
+    return output
 
 
 def main() -> None:

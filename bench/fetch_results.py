@@ -41,7 +41,7 @@ from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.tables.replicas import PREFERRED_REPLICAS
 from quotaflow.schemas.tables.requests import REQUESTS
 
-SPAN_S = 600
+DURATION_S = 600
 GOAL_PER_S = 100_000
 TIMES_AS_MANY, TIMES_AS_LONG = 10, 11
 FILLED = (
@@ -76,7 +76,7 @@ def fill(warehouse: Warehouse, lines: int, partitions: int) -> int:
     """Requests and what a snapshot saw of their cluster; returns how many lines those are."""
     given = pa.Table.from_batches(batches(lines, partitions))
     count = given.num_rows
-    spread = SPAN_S * 1_000_000 * given["session_epoch"].to_numpy() // max(count // SESSIONS, 1)
+    spread = DURATION_S * 1_000_000 * given["session_epoch"].to_numpy() // max(count // SESSIONS, 1)
     order = pa.array(np.arange(count))
     made = {
         "event_time": pa.array(START_US + spread),
@@ -116,13 +116,13 @@ def run(spark: SparkSession, folder: Path, lines: int, partitions: int) -> Case:
     warehouse.ensure(spark, list(FILLED))
     requests = warehouse.read(spark, REQUESTS.name)
     sum_s = _seconds(lambda: _sum(requests))
-    follow, asked = fetches.Fetches(conf.fetch_sessions), fetches.lines(requests)
-    fetches_s = _seconds(lambda: follow.write(asked, Batch(warehouse, "f", "f", 0)))
+    follow, fetch_lines = fetches.Fetches(conf.fetch_sessions), fetches.lines(requests)
+    fetches_s = _seconds(lambda: follow.write(fetch_lines, Batch(warehouse, "f", "f", 0)))
     results = (preferred_replicas.result({}), fetch_sizes.result(conf.quotas))
     fetched = warehouse.read(spark, FETCHES.name)
-    keeper = ResultMaintainer(results, conf)
-    arrived = keeper.arrivals(fetched)
-    results_s = _seconds(lambda: keeper.write(arrived, Batch(warehouse, "r", "r", 0)))
+    maintainer = ResultMaintainer(results, conf)
+    arrived = maintainer.arrivals(fetched)
+    results_s = _seconds(lambda: maintainer.write(arrived, Batch(warehouse, "r", "r", 0)))
     rows = [warehouse.read(spark, r.table.name).count() for r in results]
     state = warehouse.folder(FETCH_SESSIONS.name).glob("*.parquet")
     sessions = warehouse.read(spark, FETCH_SESSIONS.name).count()
@@ -157,12 +157,14 @@ def measure(lines: int, turns: int) -> dict[str, Case]:
     }
     spark = session.get(config.SparkSection(master="local[2]", driver_memory="4g"))
     try:
-        found: dict[str, list[Case]] = {case: [] for case in cases}
+        measured: dict[str, list[Case]] = {case: [] for case in cases}
         for _ in range(turns + 1):
             for case, sizes in cases.items():
                 with tempfile.TemporaryDirectory() as folder:
-                    found[case].append(run(spark, Path(folder), *sizes))
-        return {case: max(of[1:], key=lambda one: one.lines_per_s) for case, of in found.items()}
+                    measured[case].append(run(spark, Path(folder), *sizes))
+        return {
+            case: max(runs[1:], key=lambda one: one.lines_per_s) for case, runs in measured.items()
+        }
     finally:
         spark.stop()
 

@@ -44,11 +44,11 @@ def _lines_of(
     session_id: int, partitions: int, sizes: list[int]
 ) -> list[tuple[int, int, list[tuple[int, bool, bool]]]]:
     """Session, epoch, and of each partition named its number and where it stands."""
-    told = [(session_id, 0, [(n, True, True) for n in range(partitions)])]
+    responses = [(session_id, 0, [(n, True, True) for n in range(partitions)])]
     first, last = 0, list[int]()
     for epoch, size in enumerate(sizes[1:], 1):
         answered = [n % partitions for n in range(first, first + size)]
-        told.append(
+        responses.append(
             (
                 session_id,
                 epoch,
@@ -56,7 +56,7 @@ def _lines_of(
             )
         )
         first, last = first + size, answered
-    return told
+    return responses
 
 
 def _batch(rows: list[tuple[int, int, list[tuple[int, bool, bool]]]]) -> pa.RecordBatch:
@@ -87,15 +87,15 @@ def _batch(rows: list[tuple[int, int, list[tuple[int, bool, bool]]]]) -> pa.Reco
 
 
 def _partitions(flat: list[tuple[int, bool, bool]]) -> pa.StructArray:
-    numbers, asked, answered = zip(*flat, strict=True)
+    numbers, requested, answered = zip(*flat, strict=True)
     offsets = range(len(flat))
     columns = {
         "topic_id": [IDS[n % len(IDS)] for n in numbers],
         "partition": numbers,
-        "in_request": asked,
+        "in_request": requested,
         "in_response": answered,
-        "fetch_offset": [n if q else None for n, q in zip(offsets, asked, strict=True)],
-        "partition_max_bytes": [1_048_576 if q else None for q in asked],
+        "fetch_offset": [n if q else None for n, q in zip(offsets, requested, strict=True)],
+        "partition_max_bytes": [1_048_576 if q else None for q in requested],
         "high_watermark": [
             at + 100 if a else None for at, a in zip(offsets, answered, strict=True)
         ],
@@ -116,9 +116,9 @@ def run(given: list[pa.RecordBatch]) -> tuple[float, float]:
     took_s = time.perf_counter() - start
     lines = sum(batch.num_rows for batch in out if batch.column("kind")[0].as_py() == FETCH)
     states = [batch for batch in out if batch.column("kind")[0].as_py() == SESSION]
-    known = sum(batch.column("session_state").to_pylist().count("known") for batch in out)
-    if lines != sum(batch.num_rows for batch in given) or known != lines - SESSIONS:
-        raise ValueError(f"{lines} lines came out, {known} of them known")
+    known_lines = sum(batch.column("session_state").to_pylist().count("known") for batch in out)
+    if lines != sum(batch.num_rows for batch in given) or known_lines != lines - SESSIONS:
+        raise ValueError(f"{lines} lines came out, {known_lines} of them known")
     return took_s, sum(batch.nbytes for batch in states) / SESSIONS
 
 

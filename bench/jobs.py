@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "lines"
-CLIENTS, BROKERS, SPAN_S = 100, 3, 600
-BEGUN_S = 1_795_220_000
+CLIENTS, BROKERS, DURATION_S = 100, 3, 600
+STARTED_S = 1_795_220_000
 MEASURED = ("ingest_request_log", "fetches", "request_results", "fetch_results")
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 RECORDS = pa.schema(
@@ -63,30 +63,30 @@ def lines(count: int) -> Iterator[bytes]:
     init = golden("init_producer_id", "java-prod-alice")
     produce, fetch = golden("produce", "java-prod-alice"), golden("fetch", "java-smallfetch-bob")
     for number in range(count):
-        turn, client = divmod(number, CLIENTS)
-        kind = (turn * 37 + client) % 100
+        round_number, client = divmod(number, CLIENTS)
+        kind = (round_number * 37 + client) % 100
         line = json.loads(init if kind == 0 else produce if kind < 45 else fetch)
         line["principal"] = f"User:client-{client}"
-        line["requestHeader"] |= {"clientId": f"client-{client}", "correlationId": turn}
+        line["requestHeader"] |= {"clientId": f"client-{client}", "correlationId": round_number}
         if kind == 0:
             line["response"]["producerId"] = number
         elif kind >= 45:
-            line["request"] |= {"sessionId": 1_000 + client, "sessionEpoch": turn + 1}
+            line["request"] |= {"sessionId": 1_000 + client, "sessionEpoch": round_number + 1}
             line["response"]["sessionId"] = 1_000 + client
-        at_ms = BEGUN_S * 1_000 + number * SPAN_S * 1_000 // count
+        at_ms = STARTED_S * 1_000 + number * DURATION_S * 1_000 // count
         yield json.dumps({"ts": at_ms, "broker": client % BROKERS + 1, "r": line}).encode()
 
 
 def write_records(folder: Path, count: int) -> None:
     """The lines as records of a topic of four partitions."""
-    shipped = datetime.fromtimestamp(BEGUN_S + SPAN_S, UTC)
+    record_time = datetime.fromtimestamp(STARTED_S + DURATION_S, UTC)
     rows = [
         {
             "value": line,
             "topic": "logs",
             "partition": number % 4,
             "offset": number // 4,
-            "timestamp": shipped,
+            "timestamp": record_time,
             "headers": [],
         }
         for number, line in enumerate(lines(count))
@@ -150,12 +150,12 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the larger run")
     parser.add_argument("--master", default="local[2]", help="Spark's master")
     options = parser.parse_args()
-    found = measure(options.lines, options.master)
+    measured = measure(options.lines, options.master)
     if options.json:
-        json.dump(found, sys.stdout, indent=2)
+        json.dump(measured, sys.stdout, indent=2)
         return
     table = Table("job", "CPU s per run", "CPU s per million lines")
-    for job, cost in found.items():
+    for job, cost in measured.items():
         table.add_row(job, f"{cost['fixed_s']:.1f}", f"{cost['per_million_s']:.0f}")
     Console().print(table)
 

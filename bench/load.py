@@ -34,8 +34,8 @@ from rich.table import Table
 
 from quotaflow.pipelines.errors import KafkaError, NeverMadeError
 
-SPAN_PER_S = 10_000
-"""Lines of a backlog are so many to a second of the brokers' clocks."""
+LOGGED_PER_S = 10_000
+"""Lines of a backlog per second of the brokers' clocks."""
 CURVE = (1, 3, 10)
 FOR_MANY = ("ingest.max_offsets_per_trigger=6000000", "spark.driver_memory=12g")
 """Conf of a live load, whose batches are minutes of lines."""
@@ -93,8 +93,8 @@ class Live:
 def drain(lines: int, clients: int, overrides: list[str]) -> Drained:
     """Fill the topic, then run every job once."""
     with load_setting.setting(clients) as (cluster, conf):
-        start_ms = int((time.time() - lines / SPAN_PER_S) * 1_000)
-        load_setting.send(cluster, islice(load_lines.lines(clients, start_ms, SPAN_PER_S), lines))
+        start_ms = int((time.time() - lines / LOGGED_PER_S) * 1_000)
+        load_setting.send(cluster, islice(load_lines.lines(clients, start_ms, LOGGED_PER_S), lines))
         began, jobs_s = time.monotonic(), dict[str, float]()
         with (
             subprocess.Popen(
@@ -103,16 +103,16 @@ def drain(lines: int, clients: int, overrides: list[str]) -> Drained:
             load_setting.watched(process.pid) as peak,
         ):
             assert process.stderr is not None
-            job, since, said = "", began, list[str]()
+            job, since, messages = "", began, list[str]()
             for line in process.stderr:
-                said.append(line)
+                messages.append(line)
                 name = line.strip().split(":")[0]
                 if ": reading " in line and name in load_setting.JOBS:
                     jobs_s |= {job: time.monotonic() - since} if job else {}
                     job, since = name, time.monotonic()
             jobs_s[job] = time.monotonic() - since
         if process.returncode:
-            raise KafkaError("".join(said[-5:]))
+            raise KafkaError("".join(messages[-5:]))
         total_s = time.monotonic() - began
         warehouse = conf.parent / "warehouse"
         _check(conf, lines)
@@ -122,12 +122,12 @@ def drain(lines: int, clients: int, overrides: list[str]) -> Drained:
 
 def live(per_s: int, minutes: float, clients: int, every: str, overrides: list[str]) -> Live:
     """Let lines come at a pace beside the command, and watch how old its newest events are."""
-    told = Live(per_s)
+    measured = Live(per_s)
     count = int(per_s * minutes * 60)
     with load_setting.setting(clients) as (cluster, conf):
         lines = islice(load_lines.lines(clients, int(time.time() * 1_000), per_s), count)
         sender = threading.Thread(
-            target=lambda: setattr(told, "sent", load_setting.send(cluster, lines, per_s))
+            target=lambda: setattr(measured, "sent", load_setting.send(cluster, lines, per_s))
         )
         with (
             subprocess.Popen(
@@ -139,12 +139,12 @@ def live(per_s: int, minutes: float, clients: int, every: str, overrides: list[s
             while sender.is_alive() and process.poll() is None:
                 time.sleep(_LOOK_S)
                 for job, age_s in _ages(conf).items():
-                    told.ages_s.setdefault(job, []).append(age_s)
+                    measured.ages_s.setdefault(job, []).append(age_s)
             if process.poll() is not None:
                 raise KafkaError(f"quotaflow run ended by itself: {process.returncode}")
             process.send_signal(signal.SIGINT)
-        told.peak_bytes = peak[0]
-    return told
+        measured.peak_bytes = peak[0]
+    return measured
 
 
 def _ages(conf: Path) -> dict[str, float]:
@@ -163,11 +163,11 @@ def _check(conf: Path, lines: int) -> None:
         raise KafkaError(f"{got} rows of {lines} lines")
 
 
-def show_drained(found: list[Drained], title: str) -> Table:
+def show_drained(drained: list[Drained], title: str) -> Table:
     """Lines per second, seconds per job and memory."""
-    jobs = list(found[0].jobs_s)
+    jobs = list(drained[0].jobs_s)
     table = Table("clients", "lines", "k lines/s", *jobs, "peak GB", "GB of tables", title=title)
-    for one in found:
+    for one in drained:
         took = [f"{one.jobs_s[job]:.0f} s" for job in jobs]
         table.add_row(
             *(f"{one.clients:,}", f"{one.lines:,}", f"{one.lines_per_s / 1e3:.1f}", *took),
@@ -176,18 +176,18 @@ def show_drained(found: list[Drained], title: str) -> Table:
     return table
 
 
-def show_live(found: Live) -> Table:
+def show_live(measured: Live) -> Table:
     """Of each job how old its newest event was, and whether that grew."""
     names = ("job", "batches", "age at first", "median", "at last", "gained per s")
     table = Table(*names, title="live")
-    for job, ages in found.ages_s.items():
-        told = (ages[0], statistics.median(ages), ages[-1])
-        batches = str(len(found.after_batches(job)) + 1)
-        slope = found.slope(job)
+    for job, ages in measured.ages_s.items():
+        shown = (ages[0], statistics.median(ages), ages[-1])
+        batches = str(len(measured.after_batches(job)) + 1)
+        slope = measured.slope(job)
         gained = "too few" if slope is None else f"{slope:+.2f} s"
-        table.add_row(job, batches, *(f"{a:.0f} s" for a in told), gained)
+        table.add_row(job, batches, *(f"{a:.0f} s" for a in shown), gained)
     table.caption = (
-        f"{found.sent:,} lines at {found.per_s:,} per s, {found.peak_bytes / 1e9:.1f} GB"
+        f"{measured.sent:,} lines at {measured.per_s:,} per s, {measured.peak_bytes / 1e9:.1f} GB"
     )
     return table
 

@@ -46,15 +46,15 @@ def lines(clients: int, start_ms: int, per_s: float) -> Iterator[bytes]:
     everybody = [_Client(number, clients, shapes) for number in range(clients)]
     consumers = [c for c in everybody if c.consumes]
     producers = [c for c in everybody if not c.consumes] or consumers
-    turn = {"F": _round(consumers), "P": _round(producers), "O": _round(consumers)}
-    turn |= {kind: _round(everybody) for kind in "MIT"}
+    rounds = {"F": _round(consumers), "P": _round(producers), "O": _round(consumers)}
+    rounds |= {kind: _round(everybody) for kind in "MIT"}
     number, pushes, step_ms, push_ms = 0, 0, 1_000 / per_s, _PUSH_INTERVAL_MS / clients
     # Strides share no factor with the mix, so that kinds come mixed and not in runs.
     while True:
         at_ms = (number + pushes) * step_ms
         is_push = at_ms >= (pushes + 1) * push_ms
         kind = "T" if is_push else _MIX[number * 37 % len(_MIX)]
-        yield next(turn[kind]).line(kind, start_ms + int(at_ms))
+        yield next(rounds[kind]).line(kind, start_ms + int(at_ms))
         number, pushes = number + (not is_push), pushes + is_push
 
 
@@ -68,7 +68,7 @@ class _Client:
     """What of a client's lines goes on: correlation ids, offsets, epochs of its sessions."""
 
     number: int
-    of: int
+    count: int
     shapes: dict[str, list[str]]
     correlation_id: int = 0
     offset: int = 0
@@ -92,8 +92,8 @@ class _Client:
             "principal": f"User:team-{self.number // 5}",
             "port": 1_024 + self.number % 60_000,
             "host": self.number % 250,
-            "topic": topic_id(self.number % _topics(self.of) + 1),
-            "name": f"t{self.number % _topics(self.of)}",
+            "topic": topic_id(self.number % _topics(self.count) + 1),
+            "name": f"t{self.number % _topics(self.count)}",
             "id": 1_000 + self.number,
             # A push counts once: each is by an instance of its own, or most would be left out.
             "instance": topic_id((self.number << 40) + self.correlation_id),
@@ -127,7 +127,7 @@ def _shapes() -> dict[str, list[str]]:
     commit["requestHeader"] |= {"requestApiKey": 8, "requestApiKeyName": "OFFSET_COMMIT"}
     commit["request"], commit["response"] = {"groupId": "g"}, {"throttleTimeMs": 0, "topics": []}
     made["O"] = [commit]
-    return {kind: [_format(line) for line in of] for kind, of in made.items()}
+    return {kind: [_format(line) for line in lines] for kind, lines in made.items()}
 
 
 def _golden(name: str, count: int) -> list[dict[str, Any]]:
@@ -148,15 +148,15 @@ def _format(line: dict[str, Any]) -> str:
 
 
 def _fetch(line: dict[str, Any]) -> dict[str, Any]:
-    asked = line["request"]["topics"][0]["partitions"][0]
-    told = line["response"]["responses"][0]["partitions"][0]
-    told |= {"highWatermark": "@end@", "lastStableOffset": "@end@", "recordsSizeInBytes": 700}
-    told["preferredReadReplica"] = -1
+    requested = line["request"]["topics"][0]["partitions"][0]
+    answered = line["response"]["responses"][0]["partitions"][0]
+    answered |= {"highWatermark": "@end@", "lastStableOffset": "@end@", "recordsSizeInBytes": 700}
+    answered["preferredReadReplica"] = -1
     line["request"]["topics"] = [
         {
             "topicId": "%(topic)s",
             "partitions": [
-                asked | {"partition": f"@{which}@", "fetchOffset": "@offset@"}
+                requested | {"partition": f"@{which}@", "fetchOffset": "@offset@"}
                 for which in ("first", "second")
             ],
         }
@@ -168,7 +168,7 @@ def _fetch(line: dict[str, Any]) -> dict[str, Any]:
             {
                 "topicId": "%(topic)s",
                 "partitions": [
-                    told | {"partitionIndex": f"@{which}@"} for which in ("first", "second")
+                    answered | {"partitionIndex": f"@{which}@"} for which in ("first", "second")
                 ],
             }
         ],

@@ -26,7 +26,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 JOBS = ("ingest_request_log", "client_metrics", "fetches", "request_results", "fetch_results")
-_Told = Callable[[object, object], None]
+_Report = Callable[[object, object], None]
 _AT_ONCE = 1_000
 _CHEAPLY = {
     "linger.ms": 50,
@@ -79,15 +79,15 @@ def send(cluster: LocalCluster, lines: Iterator[bytes], per_s: int | None = None
     return sent
 
 
-def _queue(producer: Producer, lines: list[bytes], failed: _Told) -> None:
+def _queue(producer: Producer, lines: list[bytes], failed: _Report) -> None:
     """Hand lines on, those that find no room once there is some."""
     messages: list[dict[str, Any]] = [{"value": line} for line in lines]
     while messages:
         producer.produce_batch(REQUEST_LOG_TOPIC, messages, on_delivery=failed)
-        refused = [of["_error"] for of in messages if "_error" in of]
+        refused = [message["_error"] for message in messages if "_error" in message]
         if any(error.code() != error._QUEUE_FULL for error in refused):
             raise KafkaError(f"a line was not taken: {refused[0]}")
-        messages = [{"value": of["value"]} for of in messages if "_error" in of]
+        messages = [{"value": message["value"]} for message in messages if "_error" in message]
         producer.poll(0.1 if messages else 0)
 
 
@@ -107,7 +107,7 @@ def watched(pid: int) -> Iterator[list[int]]:
     """The most bytes a process and its children held at once, in its first item, once left."""
     peak, ended = [0], threading.Event()
 
-    def look() -> None:
+    def poll() -> None:
         while not ended.wait(1):
             try:
                 root = psutil.Process(pid)
@@ -116,7 +116,7 @@ def watched(pid: int) -> Iterator[list[int]]:
             except psutil.NoSuchProcess:
                 continue
 
-    watcher = threading.Thread(target=look, daemon=True)
+    watcher = threading.Thread(target=poll, daemon=True)
     watcher.start()
     try:
         yield peak

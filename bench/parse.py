@@ -123,8 +123,8 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
     def kept() -> DataFrame:
         return requests.select_requests(requests.parse(records(), conf.ingest, "cluster"))
 
-    def batch(turn: int, way: str) -> Batch:
-        return Batch(warehouse, "ingest", way, turn)
+    def batch(number: int, way: str) -> Batch:
+        return Batch(warehouse, "ingest", way, number)
 
     return {
         "scan alone": lambda _: to_nowhere(records()),
@@ -145,12 +145,12 @@ def measure(lines: int, turns: int) -> dict[str, float]:
             write_lines(folder / "lines", lines)
             best: dict[str, float] = {}
             chosen = ways(spark, folder)
-            for turn in range(turns + 1):
+            for number in range(turns + 1):
                 for way, run in chosen.items():
                     start = time.perf_counter()
-                    run(turn)
+                    run(number)
                     took_s = time.perf_counter() - start
-                    if turn:
+                    if number:
                         best[way] = max(best.get(way, 0), lines / took_s)
             return best
     finally:

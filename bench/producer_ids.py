@@ -34,7 +34,7 @@ from quotaflow.udfs.producer_ids import KEY
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 
 PRINCIPALS = (100, 10_000, 100_000)
-SPAN_S = 600
+DURATION_S = 600
 START_US = 1_795_262_400_000_000
 FILES = 4
 BROKERS = 3
@@ -51,14 +51,14 @@ def write_facts(folder: Path, events: int, principals: int) -> None:
     fields = {name: REQUESTS.arrow.field(name).type for name in REQUESTS.column_names}
     for part in range(FILES):
         rows = events // FILES
-        who = dice.integers(0, principals, rows)
-        time_us = START_US + np.sort(dice.integers(0, SPAN_S * 1_000_000, rows))
+        principal = dice.integers(0, principals, rows)
+        time_us = START_US + np.sort(dice.integers(0, DURATION_S * 1_000_000, rows))
         columns = {
             "cluster_id": pa.array(["c"] * rows),
             "event_time": pa.array(time_us).view(fields["event_time"]),
             "record_time": pa.array(time_us).view(fields["record_time"]),
-            "broker_id": pa.array(who % BROKERS, fields["broker_id"]),
-            "principal": pa.array([f"User:{n}" for n in who]),
+            "broker_id": pa.array(principal % BROKERS, fields["broker_id"]),
+            "principal": pa.array([f"User:{n}" for n in principal]),
             "producer_id": pa.array(dice.integers(0, max(events // 2, 1), rows)),
             "error_code": pa.array(np.zeros(rows), fields["error_code"]),
         }

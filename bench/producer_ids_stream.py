@@ -60,7 +60,7 @@ class Cost:
 def events(batch: int, count: int) -> pa.Table:
     """Answers of INIT_PRODUCER_ID over ten seconds; of two ids one was given before."""
     dice = np.random.default_rng(batch)
-    who = dice.integers(0, PRINCIPALS, count)
+    principal = dice.integers(0, PRINCIPALS, count)
     begin_us = (START_S + batch * BATCH_S) * 1_000_000
     time_us = pa.array(begin_us + np.sort(dice.integers(0, BATCH_S * 1_000_000, count)))
     types = {name: REQUESTS.arrow.field(name).type for name in REQUESTS.column_names}
@@ -68,11 +68,11 @@ def events(batch: int, count: int) -> pa.Table:
         "cluster_id": pa.array(["c"] * count),
         "event_time": time_us.view(types["event_time"]),
         "record_time": time_us.view(types["record_time"]),
-        "broker_id": pa.array(who % 3, types["broker_id"]),
+        "broker_id": pa.array(principal % 3, types["broker_id"]),
         "api": pa.array(["INIT_PRODUCER_ID"] * count),
-        "principal": pa.array([f"User:{n}" for n in who]),
-        "client_id": pa.array([f"client-{n}" for n in who]),
-        "client_address": pa.array([f"10.0.0.{n % 250}" for n in who]),
+        "principal": pa.array([f"User:{n}" for n in principal]),
+        "client_id": pa.array([f"client-{n}" for n in principal]),
+        "client_address": pa.array([f"10.0.0.{n % 250}" for n in principal]),
         "producer_id": pa.array(dice.integers(0, max(count * (batch + 1) // 2, 1), count)),
         "error_code": pa.array(np.zeros(count), types["error_code"]),
     }
@@ -88,20 +88,22 @@ def follow(
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(spark, [REQUESTS, PIPELINE_PROGRESS, *FILLED])
     results = (producer_id_uses.result(), producer_id_rates.result(conf.producer_ids))
-    keeper = ResultMaintainer(results, conf)
+    maintainer = ResultMaintainer(results, conf)
     began = time.monotonic()
     for number in range(batches):
         facts = spark.createDataFrame(events(number, count))
         warehouse.write(facts.write.format("delta").mode("append"), REQUESTS.name)
         batch = Batch(warehouse, "bench", "bench", number)
-        yield _cost(spark, keeper, facts, batch)
+        yield _cost(spark, maintainer, facts, batch)
         time.sleep(max(0.0, began + (number + 1) * every_s - time.monotonic()))
 
 
-def _cost(spark: SparkSession, keeper: ResultMaintainer, facts: DataFrame, batch: Batch) -> Cost:
+def _cost(
+    spark: SparkSession, maintainer: ResultMaintainer, facts: DataFrame, batch: Batch
+) -> Cost:
     jvm = _jvm()
     read_before, start = jvm.io_counters().read_chars, time.perf_counter()
-    keeper.write(keeper.arrivals(facts), batch)
+    maintainer.write(maintainer.arrivals(facts), batch)
     seconds = time.perf_counter() - start
     family = [jvm, *jvm.children(recursive=True)]
     heap, non_heap = _in_use(spark)

@@ -34,9 +34,9 @@ def make_topics(cluster: LocalCluster, topics: int, replicas: int) -> None:
 
 def took_s(properties: Mapping[str, str], warehouse: Path, *names: str) -> float:
     """Seconds of one command."""
-    known = {key: value for key, value in properties.items() if key != "sasl.jaas.config"}
-    known["sasl.jaas.config"] = f"env:{JAAS}"
-    pairs = [f"kafka.properties.{key}={value}" for key, value in known.items()]
+    shown = {key: value for key, value in properties.items() if key != "sasl.jaas.config"}
+    shown["sasl.jaas.config"] = f"env:{JAAS}"
+    pairs = [f"kafka.properties.{key}={value}" for key, value in shown.items()]
     options = [word for pair in (*pairs, f"warehouse.path={warehouse}") for word in ("--set", pair)]
     command = [sys.executable, "-m", "quotaflow.pipelines", "snapshot", *names, *options]
     environment = os.environ | {JAAS: properties["sasl.jaas.config"]}

@@ -18,7 +18,7 @@ def rack(node_id: int) -> str:
 def server_properties(
     node_id: int, ports: Mapping[int, Ports], data: Path, credentials: Credentials
 ) -> dict[str, str]:
-    """Everything broker `node_id` reads; holds passwords, so write it privately."""
+    """The whole configuration of broker `node_id`; it has passwords, so write it privately."""
     own = ports[node_id]
     return {
         "process.roles": "broker,controller",
@@ -69,7 +69,7 @@ def _logins(credentials: Credentials) -> dict[str, str]:
 
 
 def _acls() -> dict[str, str]:
-    """Everybody may do everything until an ACL says otherwise of what it names."""
+    """Everybody may do everything on a resource until an ACL names it."""
     return {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
@@ -93,7 +93,7 @@ def _small_topics(replicas: int) -> dict[str, str]:
 def _telemetry(ports: Mapping[int, Ports], credentials: Credentials) -> dict[str, str]:
     login = {"security.protocol": "SASL_PLAINTEXT", **credentials.client_login("broker")}
     return {
-        # A receiver alone would replace JmxReporter, and Kafka's own beans would be gone.
+        # A receiver alone would replace JmxReporter, and Kafka's own beans would be missing.
         "metric.reporters": (
             "org.apache.kafka.common.metrics.JmxReporter,quotaflow.TelemetryReceiver"
         ),

@@ -1,4 +1,4 @@
-"""One broker's operating-system process: started tethered to ours, stopped within bounds."""
+"""The operating-system process of one broker: tethered to this process, stopped within bounds."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ STOP_TIMEOUT_S = 8.0
 
 
 class BrokerProcess:
-    """A JVM that `Tethered` halts when we die, kill -9 included, on every system Java runs on."""
+    """A JVM that `Tethered` halts when this process dies, also by kill -9, on every system."""
 
     def __init__(self, command: list[str], logs: Path) -> None:
         self._command = command
@@ -25,7 +25,7 @@ class BrokerProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there; it may not answer yet."""
+        """Whether the process runs; it may not answer yet."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
@@ -36,7 +36,7 @@ class BrokerProcess:
         log = self._logs / "server.log"
         self._log_start = log.stat().st_size if log.exists() else 0
         with (self._logs / "console.log").open("wb") as console:
-            # A session of its own: Ctrl-C in the terminal reaches us alone, we stop in order.
+            # A session of its own: Ctrl-C reaches this process alone, which stops brokers in order.
             self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,
@@ -46,18 +46,18 @@ class BrokerProcess:
             )
 
     def terminate(self) -> None:
-        """Ask for a clean stop; returns at once."""
+        """Request a clean stop; returns at once."""
         if self._process and self.is_running:
             self._process.terminate()
 
     def kill(self) -> None:
-        """SIGKILL, and wait until the process is gone."""
+        """SIGKILL, and wait until the process has ended."""
         if self._process:
             self._process.kill()
             self._reap(self._process)
 
     def await_end(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Wait for the end that `terminate` asked for, then kill."""
+        """Wait for the end that `terminate` requested, then kill."""
         if self._process is None:
             return
         try:
@@ -67,13 +67,13 @@ class BrokerProcess:
         self._reap(self._process)
 
     def has_started(self) -> bool:
-        """Whether Kafka said that this start is complete."""
+        """Whether Kafka logged that this start is complete."""
         return "Kafka Server started" in self._log()
 
     def lost_its_port(self) -> bool:
-        """Whether it died because somebody else took one of its ports first."""
-        said = self._log() + self._console()
-        return "Address already in use" in said or "Port already in use" in said
+        """Whether it died because another process took one of its ports."""
+        output = self._log() + self._console()
+        return "Address already in use" in output or "Port already in use" in output
 
     def last_output(self) -> str:
         """The first errors it logged, else its last lines, for an error message."""
@@ -82,7 +82,7 @@ class BrokerProcess:
         return " | ".join(errors[:3] or lines[-3:])[:1000] or "nothing was logged"
 
     def _log(self) -> str:
-        """What this run wrote; a log that was rotated meanwhile is read from its beginning."""
+        """The log of this run; a log that was rotated meanwhile is read from its beginning."""
         path = self._logs / "server.log"
         if not path.exists():
             return ""

@@ -18,13 +18,13 @@ from quotaflow.pipelines.errors import KafkaError
 
 START_TIMEOUT_S = 120.0
 _WITHOUT_QUORUM_S = 2.0
-"""A controller left alone waits 5 s and more for a successor that cannot come: its broker has
-flushed by then, so it is given this long."""
+"""The last controller waits 5 s and more for a successor that cannot come; its broker has flushed
+by then, so it gets this long."""
 _ATTEMPTS = 3
 
 
 class BrokerGroup:
-    """Combined KRaft nodes below `folder`; ports are drawn anew when one was taken meanwhile."""
+    """Combined KRaft nodes below `folder`; ports are chosen again when one was taken meanwhile."""
 
     def __init__(self, folder: Path, node_ids: Collection[int], credentials: Credentials) -> None:
         self.cluster_id = random_uuid()
@@ -36,8 +36,8 @@ class BrokerGroup:
 
     def __getitem__(self, node_id: int) -> BrokerProcess:
         if node_id not in self._processes:
-            known = ", ".join(map(str, self._processes)) or "none started"
-            raise KafkaError(f"there is no broker {node_id}: {known}")
+            started = ", ".join(map(str, self._processes)) or "none started"
+            raise KafkaError(f"there is no broker {node_id}: {started}")
         return self._processes[node_id]
 
     @property
@@ -46,7 +46,7 @@ class BrokerGroup:
         return {node_id: p.pid for node_id, p in self._processes.items() if p.pid is not None}
 
     def start(self, jvm: Jvm) -> None:
-        """Start all nodes and wait until they take connections."""
+        """Start all nodes and wait until they accept connections."""
         layout = (files("quotaflow.broker") / "log4j2.yaml").read_text(encoding="utf-8")
         (self._folder / "log4j2.yaml").write_text(layout, encoding="utf-8")
         for attempt in range(1, _ATTEMPTS + 1):
@@ -62,7 +62,7 @@ class BrokerGroup:
             self._choose_ports()
 
     def await_listening(self, node_ids: Iterable[int]) -> None:
-        """Wait until these say they started; a KafkaError holds the last words of one that died."""
+        """Wait until these brokers have started; a KafkaError has the output of one that died."""
         deadline = time.monotonic() + START_TIMEOUT_S
         waiting = set(node_ids)
         while waiting:
@@ -77,7 +77,7 @@ class BrokerGroup:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Stop all within `STOP_TIMEOUT_S`; whatever interrupts this, none is left."""
+        """Stop all within `STOP_TIMEOUT_S`; even if interrupted, none is left."""
         try:
             for process in self._processes.values():
                 process.terminate()
@@ -119,7 +119,7 @@ class BrokerGroup:
         return write_private(home / "server.properties", properties)
 
     def _format(self, jvm: Jvm, confs: dict[int, Path]) -> None:
-        """Kafka formats the first node; the others differ in two ids alone: one JVM, not n."""
+        """Kafka formats the first node; the others differ only in two ids: one JVM, not n."""
         first, *others = confs
         jvm.run(
             "kafka.tools.StorageTool",
@@ -153,7 +153,7 @@ class BrokerGroup:
 
 
 def random_uuid() -> str:
-    """A Uuid as Kafka prints it; never with a leading dash, which tools take for an option."""
+    """A Uuid as Kafka prints it; never with a leading dash, which tools read as an option."""
     while (text := urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text

@@ -1,4 +1,4 @@
-"""A real Kafka cluster on this machine: combined KRaft nodes, each in a rack of its own.
+"""A real Kafka cluster on this machine: combined KRaft nodes, each in its own rack.
 
 `python -m quotaflow.demo.cluster_command --folder DIR` starts one and stops it at Ctrl-C.
 """
@@ -35,8 +35,8 @@ _PREFERRED = 0
 class LocalCluster:
     """Started by `with`, stopped at its end; the folder stays, with logs, data and passwords.
 
-    Everything listens on 127.0.0.1 alone. JMX has no login there: any user of this machine could
-    use it, so start a cluster on a machine you share with nobody.
+    Everything listens on 127.0.0.1 alone. JMX has no login: any user of this machine can use it,
+    so start a cluster only on a machine that nobody else uses.
     """
 
     def __init__(
@@ -150,18 +150,18 @@ class LocalCluster:
     def subscribe_telemetry(
         self, name: str, metrics: str = "*", interval_ms: int = 1000, match: str = ""
     ) -> None:
-        """Ask clients, all or those that `match`, for metrics of these prefixes (KIP-714)."""
+        """Subscribe to metrics of these prefixes, of all clients or those of `match` (KIP-714)."""
         configs = {"metrics": metrics, "interval.ms": str(interval_ms)}
         if match:
             configs["match"] = match
         with self.admin() as admin:
             resource = ConfigResource(ConfigResourceType.CLIENT_METRICS, name, configs)
-            said = admin.alter_configs([resource])["client_metrics"][name]
-        if said != "OK":
-            raise KafkaError(f"the cluster refused subscription {name}: {said}")
+            answer = admin.alter_configs([resource])["client_metrics"][name]
+        if answer != "OK":
+            raise KafkaError(f"the cluster refused subscription {name}: {answer}")
 
     def start_broker(self, node_id: int) -> None:
-        """Start a stopped broker, wait until it answers, and give it back its leaders."""
+        """Start a stopped broker, wait until it answers, and make it a leader again."""
         self._brokers[node_id].start()
         self._brokers.await_listening([node_id])
         self._await_members()
@@ -204,7 +204,7 @@ class LocalCluster:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def _add_scram_user(self) -> None:
-        """Through the admin API: StorageTool would show the password in the process list."""
+        """By the admin API: StorageTool would show the password in the process list."""
         password = self._credentials.password(SCRAM_USER)
         user = UserScramCredentialUpsertion(SCRAM_USER, ScramMechanism.SCRAM_SHA_256, password)
         with self.admin() as admin:
@@ -213,7 +213,7 @@ class LocalCluster:
             raise KafkaError(f"the cluster refused SCRAM user {SCRAM_USER}: {refused}")
 
     def _await_members(self) -> None:
-        """Wait until every running broker lets the SCRAM user in and knows of all that run."""
+        """Wait until every running broker accepts the SCRAM user and knows all that run."""
         deadline = time.monotonic() + START_TIMEOUT_S
         for node_id in self.pids:
             while not self._knows_the_others(node_id):

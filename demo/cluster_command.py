@@ -1,4 +1,4 @@
-"""The command that starts a demo cluster by itself and keeps it until Ctrl-C."""
+"""The command that starts only a demo cluster and keeps it until Ctrl-C."""
 
 import signal
 import time

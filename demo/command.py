@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from quotaflow.demo.traffic_report import TrafficReport
 
 _PLAN_WAITS = 3
-# That of demo/traffic.py, which is slow to import; a test compares them.
+# The value of demo/traffic.py, which is slow to import; a test compares them.
 _LEAST_SCALE = 0.25
 
 _SHOWN: tuple[tuple[str, ...], ...] = (

@@ -1,4 +1,4 @@
-"""The demo cluster's users: random passwords, kept in files of mode 0600 and nowhere else."""
+"""The demo cluster's users: random passwords, stored only in files of mode 0600."""
 
 import os
 import secrets
@@ -16,7 +16,7 @@ _MODULE = "org.apache.kafka.common.security"
 
 
 class Credentials:
-    """One password per user, drawn anew for every cluster."""
+    """One password per user, new for every cluster."""
 
     def __init__(self) -> None:
         self._passwords = {user: secrets.token_urlsafe(24) for user in (*CLIENTS, "broker")}
@@ -25,7 +25,7 @@ class Credentials:
         return f"Credentials({', '.join(self._passwords)})"
 
     def password(self, user: str) -> str:
-        """Raises KeyError, naming the users there are."""
+        """Raises KeyError with the existing users."""
         if user not in self._passwords:
             raise KeyError(f"no user {user!r}, there are {', '.join(self._passwords)}")
         return self._passwords[user]
@@ -46,7 +46,7 @@ class Credentials:
         }
 
     def client_listener(self) -> dict[str, str]:
-        """JAAS of the listener clients use; SCRAM's users live in the cluster's metadata."""
+        """JAAS of the listener for clients; SCRAM users are in the cluster's metadata."""
         users = " ".join(
             f'user_{user}="{self._passwords[user]}"' for user in CLIENTS if user != SCRAM_USER
         )
@@ -56,7 +56,7 @@ class Credentials:
         }
 
     def internal_listener(self) -> str:
-        """JAAS of the listener brokers use among themselves: both sides of the login."""
+        """JAAS of the listener between brokers: both sides of the login."""
         login = self.client_login("broker")["sasl.jaas.config"]
         return login.replace(";", f' user_broker="{self._passwords["broker"]}";')
 
@@ -67,7 +67,7 @@ def mechanism(user: str) -> str:
 
 
 def write_private(path: Path, properties: Mapping[str, str]) -> Path:
-    """A Java properties file only its owner can read, from its first byte on."""
+    """A Java properties file that only its owner can read, from the first byte on."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.writelines(f"{key}={value}\n" for key, value in properties.items())

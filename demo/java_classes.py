@@ -1,4 +1,4 @@
-"""Our own Java sources, compiled once per source text and class path into the user's cache."""
+"""Java sources of quotaflow, compiled once per source text and class path to the user's cache."""
 
 import hashlib
 import subprocess
@@ -20,7 +20,7 @@ _SOURCES = (
 
 
 def compiled(jars: Sequence[Path]) -> Path:
-    """The folder of classes a demo broker needs beside Kafka's jars; javac runs the first time."""
+    """The folder of classes that a demo broker needs beside Kafka's jars; javac runs once."""
     texts = {name: (files(package) / name).read_bytes() for package, name in _SOURCES}
     key = hashlib.sha256()
     for part in (*texts.values(), *(jar.name.encode() for jar in jars)):
@@ -46,9 +46,9 @@ def _compile(jars: Sequence[Path], folder: Path) -> None:
             *("-cp", ":".join(map(str, jars)), "-d", f"{scratch}/classes"),
             *sources,
         ]
-        said = subprocess.run(
+        output = subprocess.run(
             command, capture_output=True, text=True, errors="replace", timeout=120, check=False
         )
-        if said.returncode != 0:
-            raise MissingToolError(f"javac refused our sources: {said.stderr.strip()[:2000]}")
+        if output.returncode != 0:
+            raise MissingToolError(f"javac refused our sources: {output.stderr.strip()[:2000]}")
         Path(scratch, "classes").rename(folder)

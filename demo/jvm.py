@@ -1,4 +1,4 @@
-"""Command lines of small JVMs with Kafka's jars, and one way to run them to their end."""
+"""Command lines of small JVMs with Kafka's jars, and how to run one to its end."""
 
 import os
 import subprocess
@@ -25,14 +25,14 @@ rootLogger.appenderRef.console.ref = console
 
 @dataclass(frozen=True, slots=True)
 class Jvm:
-    """A class path, and the folder that holds the logging of tools."""
+    """A class path, and the folder with the logging configuration of tools."""
 
     jars: Sequence[Path]
     classes: Path
     folder: Path
 
     def broker_command(self, flags: Sequence[str], *args: str) -> list[str]:
-        """A broker that ends with whoever holds the other end of its standard input."""
+        """A broker that ends with the process at the other end of its standard input."""
         return self._command((*BROKER_FLAGS, *flags), "quotaflow.Tethered", "kafka.Kafka", *args)
 
     def tool_command(self, main_class: str, *args: str) -> list[str]:
@@ -45,9 +45,9 @@ class Jvm:
         )
 
     def run(self, main_class: str, *args: str, timeout_s: float) -> str:
-        """Run a tool to its end, which is also ours; its standard output.
+        """Run a tool to its end, at the latest that of this process. Returns its standard output.
 
-        Raises KafkaError with what the tool said when it fails or takes longer.
+        Raises KafkaError with the tool's output if it fails or takes longer.
         """
         name = main_class.rpartition(".")[2]
         ours, tether = _pipe()
@@ -67,8 +67,8 @@ class Jvm:
             os.close(tether)
             os.close(ours)
         if done.returncode != 0:
-            said = (done.stderr.strip() or done.stdout.strip())[-1500:]
-            raise KafkaError(f"{name} failed ({done.returncode}): {said}")
+            output = (done.stderr.strip() or done.stdout.strip())[-1500:]
+            raise KafkaError(f"{name} failed ({done.returncode}): {output}")
         return done.stdout
 
     def _command(self, flags: Sequence[str], main_class: str, *args: str) -> list[str]:
@@ -77,6 +77,6 @@ class Jvm:
 
 
 def _pipe() -> tuple[int, int]:
-    """The end we hold open and the end a child reads."""
+    """The end that this process keeps open, and the end that a child reads."""
     read_end, write_end = os.pipe()
     return write_end, read_end

@@ -1,4 +1,4 @@
-"""Which request-log lines never leave the broker's machine, told by their bytes alone."""
+"""Which request-log lines never leave the broker's machine, decided by their bytes alone."""
 
 import re
 
@@ -6,7 +6,7 @@ CLIENT_ID = "quotaflow-shipper"
 """The shipper's client id."""
 
 SECRET_APIS = (36, 38, 39, 40, 41, 51, 58)
-"""Api keys whose bodies hold what one can log in with: SaslAuthenticate, Create-, Renew-, Expire-
+"""Api keys whose bodies hold credentials: SaslAuthenticate, Create-, Renew-, Expire-
 and DescribeDelegationToken, AlterUserScramCredentials (Kafka logs the salted password), Envelope.
 """
 
@@ -20,16 +20,16 @@ def holds_secret(line: bytes) -> bool:
 
 
 def _header_at(line: bytes) -> int:
-    """Behind the first header key: no text a client chose stands before it."""
+    """After the first header key: no text that a client chose comes before it."""
     return line.find(_HEADER) + len(_HEADER)
 
 
 class OwnLines:
-    """Tells the shipper's own lines by their bytes: by its client id and, if known, its principal.
+    """Matches the shipper's own lines by their bytes: its client id and, if known, its principal.
 
-    Another client may call itself `quotaflow-shipper`: only the principal cannot be borrowed. Both
-    are looked for where RequestConvertToJson puts them. A text a client chose cannot stand there
-    nor forge the place: the quotation marks in it are escaped.
+    Another client can call itself `quotaflow-shipper`, but it cannot take the principal. Both are
+    searched where RequestConvertToJson puts them. A text that a client chose cannot occur there,
+    because quotation marks in it are escaped.
     """
 
     def __init__(self, client_id: str = CLIENT_ID, principal: str | None = None) -> None:

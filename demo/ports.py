@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 LOOPBACK = "127.0.0.1"
 _FIRST, _END = 20_000, 32_000
-"""Below the ranges Linux and macOS lend to outgoing connections: a stopped broker's ports
-cannot be taken by somebody's client before it is started again."""
+"""Below the ranges that Linux and macOS use for outgoing connections, so no client can take the
+ports of a stopped broker before it starts again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class Ports:
 
 
 def free_ports(nodes: int, choice: random.Random) -> list[Ports]:
-    """Four free ports per node, all held at once while they are chosen."""
-    with ExitStack() as held:
-        found: list[int] = []
-        while len(found) < 4 * nodes:
-            probe = held.enter_context(socket.socket())
+    """Four free ports per node, all bound at once while they are chosen."""
+    with ExitStack() as sockets:
+        ports: list[int] = []
+        while len(ports) < 4 * nodes:
+            probe = sockets.enter_context(socket.socket())
             try:
                 probe.bind((LOOPBACK, choice.randrange(_FIRST, _END)))
             except OSError:
                 continue
-            found.append(probe.getsockname()[1])
-    return [Ports(*found[i : i + 4]) for i in range(0, len(found), 4)]
+            ports.append(probe.getsockname()[1])
+    return [Ports(*ports[i : i + 4]) for i in range(0, len(ports), 4)]

@@ -1,7 +1,7 @@
-"""A connection that does one thing of a producer: ask a broker for a producer id.
+"""A connection that does one thing of a producer: request a producer id.
 
-No library makes producers as fast, nor from an address of its own choice: a fleet on many hosts
-can be played on one machine, which has all of 127.0.0.0/8.
+No library makes producers as fast, or from a chosen address: one machine can play a fleet on many
+hosts, because it has all of 127.0.0.0/8.
 """
 
 import socket
@@ -24,7 +24,7 @@ _TRY_AGAIN = frozenset({14, 15, 51})
 
 
 class RawProducer:
-    """One login with SASL PLAIN at one broker; `init` may be asked again and again."""
+    """One login with SASL PLAIN at one broker; `init` can be called again and again."""
 
     def __init__(
         self, cluster: LocalCluster, user: str, client_id: str, broker: int = 0, host: str = ""
@@ -38,8 +38,8 @@ class RawProducer:
         login = cluster.librdkafka_properties(user)
         self._call(_SASL_HANDSHAKE, _string("PLAIN"))
         token = f"\0{login['sasl.username']}\0{login['sasl.password']}".encode()
-        said = self._call(_SASL_AUTHENTICATE, struct.pack(">i", len(token)) + token)
-        if said[:2] != b"\0\0":
+        response = self._call(_SASL_AUTHENTICATE, struct.pack(">i", len(token)) + token)
+        if response[:2] != b"\0\0":
             raise KafkaError(f"{client_id}: {user} could not log in")
 
     def __enter__(self) -> Self:
@@ -54,12 +54,12 @@ class RawProducer:
         self._socket.close()
 
     def init(self, transactional_id: str | None = None) -> int | None:
-        """The producer id that was given; None where another broker coordinates that id."""
+        """The new producer id; None if another broker coordinates the transactional id."""
         deadline_s = time.monotonic() + _TIMEOUT_S
         body = _string(transactional_id) + struct.pack(">i", _TRANSACTION_TIMEOUT_MS)
         while True:
-            said = self._call(_INIT_PRODUCER_ID, body)
-            _throttle_ms, error, producer_id = struct.unpack(">ihq", said[:14])
+            response = self._call(_INIT_PRODUCER_ID, body)
+            _throttle_ms, error, producer_id = struct.unpack(">ihq", response[:14])
             if error == 0:
                 return int(producer_id)
             if error == _NOT_COORDINATOR:

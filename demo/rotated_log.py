@@ -1,4 +1,4 @@
-"""A log file that its writer renames and begins anew: every line of every part, once."""
+"""A log file that its writer renames and starts again: every line of every part, once."""
 
 import os
 import re
@@ -13,7 +13,7 @@ _LAST_NS = 1 << 63
 
 @dataclass(slots=True)
 class _Part:
-    """One inode. It stays open while it has a name, so its number cannot be given to a new file."""
+    """One inode. It stays open while it has a name, so no new file can get its number."""
 
     handle: FileIO
     written_ns: int = _LAST_NS
@@ -24,7 +24,7 @@ class _Part:
         return os.fstat(self.handle.fileno())
 
     def lines(self, limit_bytes: int) -> Iterator[bytes | None]:
-        """Whole lines up to the size the file has now; what follows the last end is kept."""
+        """Whole lines up to the current size of the file; an unfinished line is kept for later."""
         end = self.stat().st_size
         if end < self.handle.tell():
             self.handle.seek(0)
@@ -37,7 +37,7 @@ class _Part:
             self._extend(pieces[-1], limit_bytes)
 
     def take(self) -> bytes | None:
-        """The line read so far, None where it was too long; the next one begins."""
+        """The line read so far, None if it was too long; then begin the next one."""
         line = None if self.is_too_long else bytes(self.tail)
         self.tail.clear()
         self.is_too_long = False
@@ -55,8 +55,8 @@ class RotatedLog:
     """Follows `path` by inode through log4j2's rotation (RollingFile, %i in its filePattern).
 
     Parts under a rotated name (`requests.3.jsonl`, `requests.jsonl.3`) are read too, oldest
-    first: any number of rotations between two looks loses nothing that its writer has not yet
-    deleted. A file that does not exist yet is waited for; one cut short is read again.
+    first: rotations between two reads lose no line that the writer has not deleted. A file that
+    does not exist yet is awaited; a truncated one is read again.
     """
 
     def __init__(self, path: Path, limit_bytes: int) -> None:
@@ -67,7 +67,7 @@ class RotatedLog:
         self._parts: dict[int, _Part] = {}
 
     def lines(self) -> Iterator[bytes | None]:
-        """Lines since the last look, up to what the files hold now; None is one over the limit."""
+        """Lines since the last call, up to the current end of files; None is one over the limit."""
         newest = self._poll()
         for inode, part in sorted(self._parts.items(), key=lambda item: item[1].written_ns):
             yield from part.lines(self._limit_bytes)
@@ -82,7 +82,7 @@ class RotatedLog:
         self._parts.clear()
 
     def _poll(self) -> int | None:
-        """Open the parts not yet known; the inode that carries the log's own name, if any."""
+        """Open new parts. Returns the inode with the log's own name, if any."""
         inodes = [self._open(path) for path in (self._path, *self._rotated_names())]
         newest = inodes[0]
         for inode, part in self._parts.items():
@@ -97,7 +97,7 @@ class RotatedLog:
         return [self._path.with_name(name) for _, name in oldest_first]
 
     def _open(self, path: Path) -> int | None:
-        """The inode behind a name, opened if it is new; None if the name went away meanwhile."""
+        """The inode behind a name, opened if it is new; None if the name was removed meanwhile."""
         try:
             if (inode := path.stat().st_ino) in self._parts:
                 return inode

@@ -1,4 +1,4 @@
-"""Folders of demo runs: each its own, the newest finished one where every command looks."""
+"""Folders of demo runs: one per run, and a link for all commands to the newest finished one."""
 
 import fcntl
 import os
@@ -27,7 +27,7 @@ def new_run(home: Path) -> Iterator[Path]:
 
 
 def publish(home: Path, warehouse: Path) -> bool:
-    """Point home/warehouse at a finished run; False when a warehouse of the user's own is there."""
+    """Point home/warehouse at a finished run; False if the user has a warehouse of that name."""
     link = home / "warehouse"
     if link.exists() and not link.is_symlink():
         return False
@@ -47,7 +47,7 @@ def remove_older(home: Path, newest: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder as a whole: renamed first, and not to be interrupted."""
+    """Remove a whole folder: renamed first, and not interruptible."""
     with _uninterrupted():
         doomed = folder.with_name(f".removed-{folder.name}")
         if folder.exists():

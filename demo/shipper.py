@@ -1,4 +1,4 @@
-"""Ships request-log lines to a topic: every line once, but its own and those with secrets."""
+"""Ships request-log lines to a topic: every line once, except its own and those with secrets."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _LOOK_EVERY_S = 0.1
 _CLOSE_TIMEOUT_S = 10.0
 
 Settled = Callable[[str], None]
-"""Told once per line what became of it: `acked`, `too_long` or `failed`."""
+"""Called once per line with its outcome: `acked`, `too_long`, or `failed`."""
 
 
 class Sink(Protocol):
@@ -32,15 +32,15 @@ class Sink(Protocol):
     def send(self, broker_id: int, line: bytes, settled: Settled) -> None: ...
 
     def flush(self, timeout_s: float) -> int:
-        """Wait until every line is settled; how many are not."""
+        """Wait until every line is settled. Returns how many are not."""
         ...
 
     def give_up(self) -> None:
-        """Take no line more, also of a `send` that waits for room; what waits has failed."""
+        """Accept no more lines, also from a `send` that waits for room; waiting lines fail."""
         ...
 
     def close(self) -> None:
-        """Give up what is not settled, for good."""
+        """Give up lines that are not settled."""
         ...
 
 
@@ -117,7 +117,7 @@ def _fate(error: KafkaError) -> str:
 class Shipper:
     """Follows the request log of every broker and ships it; a context manager with its own thread.
 
-    `properties` are librdkafka's; `files` go by broker id; `is_filtered` may leave lines out.
+    `properties` are librdkafka's; `files` are by broker id; `is_filtered` selects omitted lines.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Shipper:
     ) -> None:
         self._is_closing = True
         self._is_running.set()
-        # Where brokers are gone, a line may wait for room that never comes.
+        # Without brokers a line can wait for room that never comes.
         wait([self._loop], _CLOSE_TIMEOUT_S)
         self._sink.give_up()
         self._thread.shutdown()
@@ -166,11 +166,11 @@ class Shipper:
 
     @property
     def counts(self) -> ShipperCounts:
-        """What became of the lines so far."""
+        """The outcome of the lines so far."""
         return ShipperCounts(**self._counts)
 
     def drain(self, timeout_s: float = 30.0) -> ShipperCounts:
-        """Return once every line written up to this call has been acked or counted otherwise."""
+        """Return once every line written before this call is acked or counted otherwise."""
         drained: Future[int] = Future()
         self._drains.put((timeout_s, drained))
         self._is_running.set()
@@ -186,18 +186,18 @@ class Shipper:
         while not self._is_closing:
             self._is_running.wait(_LOOK_EVERY_S)
             self._is_running.clear()
-            asked = self._drain_requested()
+            requested = self._drain_requested()
             self._ship()
-            for timeout_s, drained in asked:
+            for timeout_s, drained in requested:
                 drained.set_result(self._sink.flush(timeout_s))
 
     def _drain_requested(self) -> list[tuple[float, Future[int]]]:
-        asked = []
+        requested = []
         try:
             while True:
-                asked.append(self._drains.get_nowait())
+                requested.append(self._drains.get_nowait())
         except Empty:
-            return asked
+            return requested
 
     def _ship(self) -> None:
         for broker_id, log in self._logs.items():

@@ -39,10 +39,10 @@ Say = Callable[[str], None]
 
 
 def play(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, ...]]:
-    """Run it all in a folder of its own, and leave the tables where every command looks.
+    """Run it all in a folder of its own, and leave the tables where every command finds them.
 
-    Returns what the clients did, and the options by which commands find the tables: none, unless
-    a warehouse of the user's own is in that place. Interrupted, it leaves nothing behind.
+    Returns a report of the clients, and the options by which commands find the tables: none, unless
+    the user has a warehouse in that place. Interrupted, it leaves nothing behind.
     """
     # Brokers that are still loading make librdkafka warn, and it tries again by itself.
     logging.getLogger("quotaflow.demo").setLevel(logging.ERROR)
@@ -58,7 +58,7 @@ def play(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, .
 
 
 def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
-    """The default conf, pointed at a demo cluster; its login goes through the environment."""
+    """The default conf for a demo cluster; its login is passed by the environment."""
     properties = cluster.client_properties("admin")
     os.environ[_JAAS] = properties.pop("sasl.jaas.config")
     properties["sasl.jaas.config"] = f"env:{_JAAS}"
@@ -69,7 +69,7 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             "alerts": _ALERTS,
             # The quota of dave is too small for his exports: the plan raises it.
             "quotas": QuotasSection(advised_users=["dave"]),
-            # As if this machine stood in the first rack, and with it all clients that tell none.
+            # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},
             "spark": config.SparkSection(conf=session.SHORT_LIVED),
         }
@@ -84,7 +84,7 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
             say(f"{shipper.drain().acked} request-log lines shipped")
             _ship_torn_line(cluster)
         conf = conf_of(cluster, warehouse)
-        # A snapshot looks up in facts who set what, and results look up what a snapshot found.
+        # A snapshot reads from facts who set a config, and results read the snapshot.
         facts, results = in_two(conf)
         runner.run(conf, facts, None, say)
         take.take(conf, datetime.now(UTC), say)
@@ -93,14 +93,14 @@ def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> T
 
 
 def in_two(conf: config.Conf) -> tuple[list[str], list[str]]:
-    """The jobs that bring facts, and those that keep results of them."""
+    """The jobs that fill facts, and those that maintain results."""
     on = [job for job in JOBS.values() if job.topic is None or getattr(conf.ingest, job.topic)]
-    facts, results = ([job.name for job in on if job.name in of] for of in GROUPS.values())
+    facts, results = ([job.name for job in on if job.name in group] for group in GROUPS.values())
     return facts, results
 
 
 def _ship_torn_line(cluster: LocalCluster) -> None:
-    """What a careless shipper does: half a line, so that quarantine has something to show."""
+    """Act as a careless shipper: half a line, so that quarantine has a row."""
     broker_id, path = min(cluster.request_logs.items())
     with path.open("rb") as log:
         half = log.readline(120)

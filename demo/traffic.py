@@ -1,9 +1,9 @@
 """Traffic for the demo: clients that behave well and badly, seeded, finite, all on 127.0.0.1.
 
 alice produces steadily; bob in transactions; carol and bob read from their own racks (KIP-392),
-heidi tells none; mallory makes a new producer for every batch (KIP-936), erin restarts in a loop,
-frank takes new transactional ids at every checkpoint, grace deploys a fleet; dave runs into a byte
-quota; an admin changes configs, some wrongly, and moves a partition under a throttle (KIP-73).
+heidi declares none; mallory makes a new producer for every batch (KIP-936), erin restarts in a
+loop, frank takes new transactional ids at every checkpoint, grace deploys a fleet; dave runs into a
+byte quota; an admin changes configs, some wrongly, and moves a partition under a throttle (KIP-73).
 """
 
 import time
@@ -51,7 +51,7 @@ def run(
     scale: float = 1.0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> TrafficReport:
-    """Let every client do its share and report it; about 40 s at scale 1 on two cores.
+    """Run every client and report its work; about 40 s at scale 1 on two cores.
 
     Interrupted, it ends every thread and child process before it passes the interrupt on.
     """
@@ -97,7 +97,7 @@ def _now_ms() -> int:
 
 
 def _bulk_bytes(stage: Stage) -> int:
-    """What moves in under half of the time."""
+    """An amount that moves in under half of the time."""
     return round(_MOVE_BYTES_PER_S * stage.duration_s * 0.4)
 
 
@@ -113,7 +113,7 @@ def _load(stage: Stage, user: str, client_id: str) -> ClientReport:
 def _offend(
     stage: Stage, user: str, client_id: str, *, after: Future[ClientReport]
 ) -> ClientReport:
-    """Begin when every broker has ids to give: it refuses the first requests after its start."""
+    """Begin when every broker has producer ids: it refuses the first requests after its start."""
     after.result()
     return traffic_clients.new_producer_per_batch(
         stage,
@@ -137,7 +137,7 @@ def _move(stage: Stage, loaded: Future[ClientReport]) -> Move:
 
 
 def _start_clients(stage: Stage, pool: ThreadPoolExecutor) -> dict[str, Future[ClientReport]]:
-    """Client id -> what it will report."""
+    """Client id -> its report to come."""
     seconds = stage.duration_s
     orders_java, orders_rdk = round(60 * seconds), round(60 * seconds)
     dave_bytes = DAVE_QUOTA_BYTES_PER_S * (_QUOTA_WINDOW_S + seconds / 2)

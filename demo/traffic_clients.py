@@ -1,4 +1,4 @@
-"""librdkafka clients of the demo, good and bad: each works through its share and reports it."""
+"""librdkafka clients of the demo, good and bad: each does its share and reports it."""
 
 import re
 import time
@@ -22,11 +22,11 @@ _PUSHES_TIMEOUT_S = 15.0
 _ANSWERED_AFTER_S = 0.4
 _ANSWER_TIMEOUT_S = 5.0
 _AT_WORK = 8
-"""librdkafka asks for a producer id half a second after its start: so many start meanwhile."""
+"""librdkafka requests a producer id half a second after its start: so many start meanwhile."""
 
 
 class ClientLog:
-    """What librdkafka says while it works: the producer ids it gets, the pushes it sends."""
+    """Reads librdkafka's log: the producer ids it gets, the pushes it sends."""
 
     _GIVEN = re.compile(r"(?:Acquired|Ignoring InitProduceId response) \(?PID\{Id:(\d+)")
     _INSTANCE = re.compile(r"client instance id ([\w+/-]{22})$")
@@ -52,18 +52,18 @@ class ClientLog:
             self.client_instances.add(instance[1])
 
     def throttled(self, event: ThrottleEvent) -> None:
-        """Called on every response that says it was throttled."""
+        """Called on every throttled response."""
         self.throttled_responses += event.throttle_time > 0
 
     def add(self, other: "ClientLog") -> None:
-        """Take in what another client of the same client id saw."""
+        """Add the counts of another client of the same client id."""
         self.producer_ids |= other.producer_ids
         self.client_instances |= other.client_instances
         self.pushes += other.pushes
         self.throttled_responses += other.throttled_responses
 
     def report(self, user: str, client_id: str, acked: Mapping[str, int]) -> ClientReport:
-        """What the client did, as far as its own log tells."""
+        """A report of the client's work, as far as its log shows."""
         return ClientReport(
             principal=f"User:{user}",
             client_id=client_id,
@@ -77,7 +77,7 @@ class ClientLog:
 
 
 def _await_push(stage: Stage, log: ClientLog, poll: Callable[[float], object]) -> None:
-    """Live for three pushes at least, and up to the answer of one: none is due at the close."""
+    """Run for at least three pushes, and until one is answered: none is due at the close."""
     poll(0.0)
     pushes = max(_MIN_PUSHES, log.pushes + 1)
     deadline_s = time.monotonic() + _PUSHES_TIMEOUT_S
@@ -87,7 +87,7 @@ def _await_push(stage: Stage, log: ClientLog, poll: Callable[[float], object]) -
 
 
 class RecordProducer:
-    """An idempotent librdkafka producer that counts what was acknowledged, by topic."""
+    """An idempotent librdkafka producer that counts acknowledged records by topic."""
 
     def __init__(self, stage: Stage, user: str, client_id: str, **config: object) -> None:
         self.log = ClientLog()
@@ -107,7 +107,7 @@ class RecordProducer:
         self.kafka = Producer(properties, logger=self.log)
 
     def send(self, topic: str, value: bytes, partition: int = -1) -> None:
-        """Hand over one record; waits while the producer's queue is full."""
+        """Produce one record; waits while the producer's queue is full."""
         while True:
             try:
                 self.kafka.produce(topic, value, partition=partition, on_delivery=self._delivered)
@@ -125,9 +125,9 @@ class RecordProducer:
                 raise errors.KafkaError(f"{self._client_id}: {left} records not acknowledged")
 
     def close(self) -> None:
-        """Hear what was logged so far, send the terminating push and disconnect.
+        """Read the log so far, send the terminating push, and disconnect.
 
-        librdkafka asks a second broker when the first is slow: the first one's id counts too.
+        librdkafka requests an id of a second broker when the first is slow: both ids count.
         """
         timeout_s = 0.0 if self._stage.stop.is_set() else _ANSWER_TIMEOUT_S
         deadline_s = time.monotonic() + timeout_s
@@ -136,7 +136,7 @@ class RecordProducer:
         self.kafka.close()
 
     def report(self) -> ClientReport:
-        """What this client did."""
+        """A report of this client's work."""
         return self.log.report(self._user, self._client_id, self.acked)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
@@ -216,7 +216,7 @@ def new_producer_per_batch(
 def consume(
     stage: Stage, user: str, client_id: str, topic: str, *, records: int, rack: str, group: str
 ) -> ClientReport:
-    """Read a topic from its beginning, in a group, until `records` came; tell no rack with ""."""
+    """Read a topic from its beginning, in a group, until `records` came; "" declares no rack."""
     log = ClientLog()
     properties = {
         **stage.cluster.librdkafka_properties(user),

@@ -1,4 +1,4 @@
-"""Admin work of the demo: topics, quotas, config changes good and refused, a throttled move."""
+"""Admin work of the demo: topics, quotas, valid and refused config changes, a throttled move."""
 
 import json
 import re
@@ -31,13 +31,13 @@ Call = Callable[[KafkaAdminClient], ConfigCall]
 
 
 def make_topics(admin: KafkaAdminClient, topics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Create the topics that are not there yet; name -> topic id of all of them."""
+    """Create missing topics. Returns name -> topic id of all."""
     there = set(admin.list_topics())
     if missing := {name: dict(topic) for name, topic in topics.items() if name not in there}:
         admin.create_topics(missing, wait_for_metadata=True)
     deadline_s = time.monotonic() + _TOPICS_TIMEOUT_S
     while time.monotonic() < deadline_s:
-        # Any broker may answer, also one that has not heard of the topics yet: topic_id is None.
+        # Any broker can answer, also one that does not know the topics yet: topic_id is None.
         ids = {topic["name"]: topic["topic_id"] for topic in admin.describe_topics(list(topics))}
         if all(ids.values()):
             return {name: _as_kafka_prints(ids[name]) for name in topics}
@@ -46,15 +46,15 @@ def make_topics(admin: KafkaAdminClient, topics: Mapping[str, Mapping[str, Any]]
 
 
 def subscribe(admin: KafkaAdminClient, cluster: LocalCluster, name: str) -> None:
-    """Ask every client for every metric each second, and wait until every broker knows.
+    """Subscribe to every metric of every client each second, and wait until every broker knows.
 
-    A client that asks too early is told to come back in five minutes.
+    A client that asks a broker too early gets the default interval of five minutes.
     """
     cluster.subscribe_telemetry(name)
-    wanted = DescribeConfigsRequest(resources=[(_SUBSCRIPTION, name, None)])
+    request = DescribeConfigsRequest(resources=[(_SUBSCRIPTION, name, None)])
     deadline_s = time.monotonic() + _TOPICS_TIMEOUT_S
     for broker_id in cluster.racks:
-        ask = partial(admin._manager.send, wanted, node_id=broker_id)
+        ask = partial(admin._manager.send, request, node_id=broker_id)
         while not admin._manager.run(ask).results[0].configs:
             if time.monotonic() > deadline_s:
                 raise KafkaError(f"broker {broker_id} does not know subscription {name}")
@@ -90,8 +90,8 @@ def set_config(kind: ConfigResourceType, name: str, key: str, value: str | None)
 
     def call(admin: KafkaAdminClient) -> ConfigCall:
         resource = ConfigResource(kind, name, {key: change})
-        said = admin.alter_configs([resource], raise_on_unknown=False)[kind.name.lower()][name]
-        code = _ERROR_CODE.search(said)
+        answer = admin.alter_configs([resource], raise_on_unknown=False)[kind.name.lower()][name]
+        code = _ERROR_CODE.search(answer)
         return ConfigCall(kind.name.lower(), name, key, value, int(code[1]) if code else 0)
 
     return call
@@ -111,11 +111,11 @@ CHURN: tuple[Call, ...] = (
     set_quota("alice", "consumer_byte_rate", None),
     set_config(_TOPIC, "orders", "retention.ms", None),
 )
-"""Six changes a broker takes (three of them put back what was) and six it refuses."""
+"""Six changes that a broker accepts (three of them restore a value) and six that it refuses."""
 
 
 def churn(stage: Stage) -> tuple[ConfigCall, ...]:
-    """Ask for every change of `CHURN` in turn, and read configs between them."""
+    """Request every change of `CHURN` in order, and read configs between them."""
     calls: list[ConfigCall] = []
     with stage.cluster.admin() as admin:
         for n in stage.paced(len(CHURN)):
@@ -134,7 +134,7 @@ def _describe_quotas(admin: KafkaAdminClient) -> None:
 def move(stage: Stage, topic: str, *, size_bytes: int, throttle_bytes_per_s: int) -> Move:
     """Move partition 0 to another broker under a throttle, as kafka-reassign-partitions does.
 
-    The tool's last `--verify` takes the throttle away again, unless the stage is stopped before.
+    The tool's last `--verify` removes the throttle, unless the stage is stopped before.
     """
     with stage.cluster.admin() as admin:
         from_broker = _replicas(admin, topic)[0]

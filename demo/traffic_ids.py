@@ -1,4 +1,4 @@
-"""Clients of the demo that take producer ids in bursts (KIP-936), each for a reason of its own."""
+"""Clients of the demo that take producer ids in bursts (KIP-936), each for another reason."""
 
 import sys
 from concurrent.futures import Future
@@ -16,7 +16,7 @@ _FIRST_POD_ADDRESS = 10
 def restart_loop(
     stage: Stage, user: str, client_id: str, *, after: Future[ClientReport]
 ) -> ClientReport:
-    """A process that dies when it has its producer id, and is started again at once."""
+    """A process that dies once it has its producer id, and restarts at once."""
     after.result()
     ids = set[int | None]()
     for _ in stage.paced(round(RESTARTS_PER_S * stage.duration_s)):
@@ -39,14 +39,14 @@ def new_transactional_ids(
 
 
 def deploy(stage: Stage, user: str, client_id: str, *, after: Future[ClientReport]) -> ClientReport:
-    """A fleet that starts at once on hosts of its own, each with one id: as it should be.
+    """A fleet that starts at once on many hosts, with one id each, which is correct.
 
     Its client ids are `client_id` with the number of the pod in place of *.
     """
     after.result()
     ids = set[int | None]()
     for pod in range(PODS):
-        # Only Linux answers for all of 127.0.0.0/8 unasked.
+        # Only Linux answers for all of 127.0.0.0/8 without setup.
         host = f"127.0.0.{_FIRST_POD_ADDRESS + pod}" if sys.platform == "linux" else ""
         name = client_id.replace("*", str(pod))
         with RawProducer(stage.cluster, user, name, host=host) as producer:

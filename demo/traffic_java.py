@@ -1,4 +1,4 @@
-"""Java clients of the demo: Kafka's own tools as child processes that end with us."""
+"""Java clients of the demo: Kafka's own tools as child processes that end with this one."""
 
 import re
 import subprocess
@@ -18,16 +18,16 @@ _CONSUMED = re.compile(r"Processed a total of (\d+) messages")
 _TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
 _IDLE_S = 6.0
-"""A Java producer mostly closes without its terminating push (KAFKA-17731 took away the wait), so
-one whose every record is to be told idles past its next push first, on a busy machine too."""
+"""A Java producer mostly closes without its terminating push (KAFKA-17731 removed the wait). A
+producer that must report every record stays idle past its next push first."""
 
 _PATIENT = {"request.timeout.ms": "30000", "retries": "2147483647", "delivery.timeout.ms": "40000"}
 """ConsoleProducer drops a connection after 1.5 s and a record after 3 retries, and with the
-connection the push under way; these are a producer's own defaults, but for a shorter end."""
+connection a push in progress; these are a producer's own defaults, with a shorter end."""
 
 
 class JavaClient:
-    """One Java client: its private properties file, its process and what that said."""
+    """One Java client: its private properties file, its process, and the output."""
 
     def __init__(self, stage: Stage, user: str, client_id: str) -> None:
         self._stage = stage
@@ -49,10 +49,10 @@ class JavaClient:
         config: Mapping[str, str],
         lines: Iterable[bytes] | None = None,
     ) -> str:
-        """Run the tool to its end, or to the stage's; the output. Raises KafkaError if it fails.
+        """Run the tool to its end, or to the stage's. Returns the output. KafkaError if it fails.
 
-        Its standard input is `lines`, and it ends where they do; without, it ends with us at
-        the latest.
+        Its standard input is `lines`, and it ends where they do; without lines it ends with this
+        process at the latest.
         """
         properties = {
             **self._stage.cluster.client_properties(self._user),
@@ -71,7 +71,7 @@ class JavaClient:
             output.open("wb") as log,
             subprocess.Popen(
                 command,
-                stdin=subprocess.PIPE,  # held open: the child ends when we are gone
+                stdin=subprocess.PIPE,  # kept open: the child ends with this process
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -90,7 +90,7 @@ class JavaClient:
                 process.stdin.flush()
             process.stdin.close()
         except BrokenPipeError:
-            return  # its exit code and its output tell why
+            return  # its exit code and output say why
 
     def _await_end(self, process: "subprocess.Popen[bytes]") -> None:
         deadline = time.monotonic() + _TIMEOUT_S
@@ -111,7 +111,7 @@ class JavaClient:
 def steady(
     stage: Stage, user: str, client_id: str, topic: str, *, records: int, bytes_each: int
 ) -> ClientReport:
-    """ConsoleProducer at an even pace: one idempotent producer that pushes all it counted."""
+    """ConsoleProducer at an even pace: one idempotent producer that pushes all its counts."""
     client = JavaClient(stage, user, client_id)
     sent = 0
 
@@ -135,14 +135,14 @@ def transactional(
 ) -> ClientReport:
     """ProducerPerformance at an even pace: one transactional producer."""
     client = JavaClient(stage, user, client_id)
-    said = client.run(
+    output = client.run(
         "ProducerPerformance",
         *("--topic", topic, "--num-records", str(records), "--record-size", str(bytes_each)),
         *("--throughput", str(max(1, round(records / stage.duration_s)))),
         *("--transactional-id", client_id),
         config={"enable.idempotence": "true", "linger.ms": "20"},
     )
-    sent = _SENT.findall(said)
+    sent = _SENT.findall(output)
     return replace(
         client.report(),
         records_acked={topic: int(sent[-1]) if sent else 0},
@@ -155,14 +155,14 @@ def consume(
 ) -> ClientReport:
     """ConsoleConsumer from the beginning of a topic until `records` have come."""
     client = JavaClient(stage, user, client_id)
-    said = client.run(
+    output = client.run(
         "consumer.ConsoleConsumer",
         *("--topic", topic, "--group", group, "--from-beginning"),
         *("--max-messages", str(records), "--timeout-ms", str(int(_TIMEOUT_S * 500))),
         *("--formatter-property", "print.value=false"),
         config={"client.rack": rack},
     )
-    consumed = _CONSUMED.search(said)
+    consumed = _CONSUMED.search(output)
     return replace(
         client.report(),
         records_consumed={topic: int(consumed[1]) if consumed else 0},

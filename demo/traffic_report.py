@@ -1,4 +1,4 @@
-"""What the demo's clients really did, each by its own count: the truth tables are held against."""
+"""What the demo's clients really did, by their own counts: tests compare tables with it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 JAVA = "apache-kafka-java"
 LIBRDKAFKA = "librdkafka"
 RAW = "unknown"
-"""What brokers log of a client that never said which software it is."""
+"""What brokers log for a client that did not name its software."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +16,10 @@ class ClientReport:
 
     A fleet is reported as one client, whose id has * for the number of each.
 
-    `records_acked` holds records of aborted transactions too. `producer_ids` counts the ids it was
-    given: 0 for a consumer. None stands where the client does not tell: a Java client tells of
-    no push. `pushes` counts PushTelemetry requests but the terminating one, which a client sends
-    when its log is closed already; `client_instances` counts the ids brokers gave it (KIP-714).
+    `records_acked` includes records of aborted transactions. `producer_ids` counts the ids that it
+    got: 0 for a consumer. None: the client does not report it, as a Java client reports no push.
+    `pushes` counts PushTelemetry requests except the terminating one, which a client sends after
+    its log is closed; `client_instances` counts the ids that brokers gave it (KIP-714).
     """
 
     principal: str
@@ -39,7 +39,7 @@ class ClientReport:
 
 @dataclass(frozen=True, slots=True)
 class ConfigCall:
-    """One config or quota change that was asked for; `error_code` is the broker's, 0 for done."""
+    """One requested config or quota change; `error_code` is the broker's, 0 for success."""
 
     entity_type: str
     entity_name: str

@@ -11,7 +11,7 @@ from quotaflow.demo.cluster import LocalCluster
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where clients run, for how long at their pace, and the sign to stop early."""
+    """Where clients run, for how long at their pace, and the signal to stop early."""
 
     cluster: LocalCluster
     seed: int
@@ -19,11 +19,11 @@ class Stage:
     stop: Event = field(default_factory=Event)
 
     def random(self, client_id: str) -> Random:
-        """A source of its own per client: one client's pace does not change another's data."""
+        """One source per client, so that one client's pace does not change another's data."""
         return Random(f"{self.seed}/{client_id}")
 
     def paced(self, total: int) -> Iterator[int]:
-        """0, 1, ... total - 1, spread evenly over the duration; ends early when told to stop."""
+        """0, 1, ... total - 1, spread evenly over the duration; ends early at the signal."""
         began_s = time.monotonic()
         for n in range(total):
             due_s = began_s + n * self.duration_s / total

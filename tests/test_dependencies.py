@@ -114,7 +114,7 @@ SKIPPED = {"name": "good_one", "skip_reason": "not found on PyPI"}
     [
         pytest.param(audited(GOOD), 0, "1 packages, no known vulnerability", id="good"),
         pytest.param(
-            audited(BAD), 1, "vulnerable: good_one 1: PYSEC-1, mended in 2", id="vulnerable"
+            audited(BAD), 1, "vulnerable: good_one 1: PYSEC-1, fixed in 2", id="vulnerable"
         ),
         pytest.param(audited(SKIPPED), 2, "no advisories for 1 of 1: good-one", id="skipped"),
         pytest.param(audited(), 2, "no advisories for 1 of 1", id="left out"),

@@ -12,7 +12,7 @@ from quotaflow.udfs.rules.alert import AlertState, Breach, Event, ThresholdRule,
 
 KEY = ("cluster_id", "rule", "series_id")
 ORDER = (*KEY, "event_ms", "is_carried", "value")
-"""A carried row comes after the readings of its own time, for it has taken them in."""
+"""A carried row sorts after the readings of its own time, because it includes them."""
 
 READINGS = pa.schema(
     [
@@ -34,7 +34,7 @@ EVENT = pa.schema(
     ]
 )
 
-# A rule that left conf no longer says when its alerts end: they go stale within the hour.
+# The conf of a removed rule no longer says when its alerts end: they go stale within the hour.
 _RETIRED = ThresholdRule("retired", bound=0, clear=0, for_ms=0, stale_ms=3_600_000)
 
 _Batches = Iterator[pa.RecordBatch]
@@ -45,10 +45,11 @@ _Event = list[tuple[Event, _Row]]
 def find_alerts(rules: Mapping[str, ThresholdRule]) -> Callable[[_Batches], _Batches]:
     """A function for mapInArrow: READINGS and EVENT sorted by ORDER in, events out.
 
-    In readings the columns of EVENT are null; a row of `is_carried` is an event told before, and
-    what came before it counts as it says. An event has the columns of the reading it rests on,
-    further ones too, with its own time. One call walks a whole partition: all rows of a KEY must
-    be in it. Of readings of one time the least counts; times and values must not be null.
+    In readings the columns of EVENT are null. A row with `is_carried` is an event of an earlier
+    run and stands for all readings up to it. An event has the columns of the reading it follows
+    from, further columns included, and its own time. One call walks a whole partition, which must
+    have all rows of each KEY. Of readings at one time the lowest counts. Times and values must
+    not be null.
     """
     return partial(_find, rules)
 
@@ -56,14 +57,14 @@ def find_alerts(rules: Mapping[str, ThresholdRule]) -> Callable[[_Batches], _Bat
 def _find(rules: Mapping[str, ThresholdRule], batches: _Batches) -> _Batches:
     walk: _Walk | None = None
     for batch in batches:
-        told: _Event = []
+        events: _Event = []
         for start, stop in key_runs(batch, KEY):
             key = key_at(batch, KEY, start)
             if walk is None or key != walk.key:
-                told += walk.ended() if walk else []
+                events += walk.ended() if walk else []
                 walk = _Walk(key, rules.get(str(key[1]), _RETIRED))
-            told += walk.follow(batch.slice(start, stop - start))
-        yield from _rows(told)
+            events += walk.follow(batch.slice(start, stop - start))
+        yield from _rows(events)
     yield from _rows(walk.ended() if walk else [])
 
 
@@ -78,7 +79,7 @@ class _Walk:
     last: _Row | None = None
 
     def follow(self, rows: pa.RecordBatch) -> _Event:
-        told: _Event = []
+        followed: _Event = []
         names = ("event_ms", "value", "is_carried")
         columns = (rows.column(name).to_pylist() for name in names)
         for at, (time_ms, value, is_carried) in enumerate(zip(*columns, strict=True)):
@@ -90,30 +91,29 @@ class _Walk:
                 continue
             else:
                 self.breach, events = step(self.rule, self.breach, time_ms, value)
-                # A stale alert rests on the reading before the gap.
-                told += [(event, row if event.time_ms == time_ms else before) for event in events]
+                # A stale alert follows from the reading before the gap.
+                followed += [(e, row if e.time_ms == time_ms else before) for e in events]
             self.last_ms, self.last = time_ms, row
-        return told
+        return followed
 
     def ended(self) -> _Event:
         return [(event, self.last) for event in end(self.rule, self.breach) if self.last]
 
 
 def _carried(row: pa.RecordBatch, time_ms: int) -> Breach | None:
-    said = {name: row.column(name)[0].as_py() for name in EVENT.names}
-    if said["state"] == AlertState.CLOSED:
-        return None
-    return Breach(said["first_breach_ms"], time_ms, said["peak_value"], said["points"], time_ms)
+    state, _, first_ms, peak, points = (row.column(name)[0].as_py() for name in EVENT.names)
+    closed = state == AlertState.CLOSED
+    return None if closed else Breach(first_ms, time_ms, peak, points, last_event_ms=time_ms)
 
 
-def _rows(told: _Event) -> _Batches:
-    if not told:
+def _rows(events: _Event) -> _Batches:
+    if not events:
         return
-    rows = pa.concat_batches([rows.slice(at, 1) for _, (rows, at) in told])
-    said = [_event_row(event) for event, _ in told]
+    rows = pa.concat_batches([rows.slice(at, 1) for _, (rows, at) in events])
+    values = [_event_row(event) for event, _ in events]
     columns = {name: rows.column(name) for name in rows.schema.names}
-    columns["event_ms"] = pa.array([event.time_ms for event, _ in told], LONG)
-    columns |= {f.name: pa.array([one[f.name] for one in said], f.type) for f in EVENT}
+    columns["event_ms"] = pa.array([event.time_ms for event, _ in events], LONG)
+    columns |= {f.name: pa.array([one[f.name] for one in values], f.type) for f in EVENT}
     yield pa.RecordBatch.from_pydict(columns)
 
 

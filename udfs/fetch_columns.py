@@ -1,4 +1,4 @@
-"""FETCH lines between Arrow and the rules: flattened once per batch, and put together again."""
+"""FETCH lines between Arrow and the rules: flattened once per batch, and reassembled."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, islice, repeat
@@ -15,15 +15,15 @@ from quotaflow.udfs.rules.fetch_line import FetchLine, FollowedLine, SessionStat
 
 _Ints = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.bool_]
-# Topic, topic id and number: a request names its topics by one of the two.
+# Topic, topic id, and number: a request names a topic by either of the first two.
 Partition = tuple[str | None, str | None, int]
 _NO_EPOCH = -1
 
 
 class LineColumns:
-    """The lines of a batch, and their partitions side by side.
+    """The lines of a batch, and the partitions of all lines in one array.
 
-    Versions of FETCH that know no sessions leave their columns null: such a fetch has none.
+    Versions of FETCH without sessions leave the columns of sessions null.
     """
 
     def __init__(self, batch: pa.RecordBatch) -> None:
@@ -43,7 +43,7 @@ class LineColumns:
         batch, limits = self._batch, integers(self._batch.column("max_bytes"), -1)
         is_filled = (limits > 0) & (self.response_bytes >= limits)
         forgotten = batch.column("forgotten")
-        asked, answered = self._requested_and_answered()
+        requested, answered = self._requested_and_answered()
         return map(
             FetchLine,
             integers(batch.column("event_time"), 0).tolist(),
@@ -52,17 +52,17 @@ class LineColumns:
             integers(batch.column("response_session_id"), 0).tolist(),
             integers(batch.column("error_code"), 0).tolist(),
             is_filled.tolist(),
-            asked,
+            requested,
             cut(names(forgotten.flatten()), lengths(forgotten)),
             answered,
         )
 
     def _requested_and_answered(self) -> Iterator[Iterator[list[Any]]]:
-        asked, answered = self.in_request, self.in_response
+        requested, answered = self.in_request, self.in_response
         requests = zip(
-            compress(names(self.partitions), asked.tolist()),
-            self._column("fetch_offset", asked),
-            self._column("partition_max_bytes", asked),
+            compress(names(self.partitions), requested.tolist()),
+            self._column("fetch_offset", requested),
+            self._column("partition_max_bytes", requested),
             strict=True,
         )
         responses = zip(
@@ -72,7 +72,7 @@ class LineColumns:
             self._column("error_code", answered, 0),
             strict=True,
         )
-        yield cut(requests, _sums(asked, self.lengths))
+        yield cut(requests, _sums(requested, self.lengths))
         yield cut(responses, _sums(answered, self.lengths))
 
     def _column(self, name: str, chosen: _Flags, null: int = -1) -> list[int]:
@@ -80,20 +80,20 @@ class LineColumns:
         return values
 
     def _end_offsets(self) -> _Ints:
-        """How far each partition could be read by who asked."""
+        """The offset up to which the client could read each partition."""
         high = integers(self.partitions.field("high_watermark"), -1)
         stable = integers(self.partitions.field("last_stable_offset"), -1)
         committed = integers(self._batch.column("isolation_level"), 0)[self._line_of] == 1
         return np.where(committed & (stable >= 0), stable, high)
 
     def places(self) -> _Ints:
-        """Of each partition its 0-based place in its line."""
+        """The 0-based place of each partition in its line."""
         starts = np.cumsum(self.lengths) - self.lengths
         places: _Ints = np.arange(len(self._line_of)) - starts[self._line_of]
         return places
 
     def of_lines(self, flags: _Flags) -> _Flags:
-        """Of each partition the flag of its line."""
+        """For each partition the flag of its line."""
         of_lines: _Flags = flags[self._line_of]
         return of_lines
 
@@ -113,19 +113,19 @@ def columns(
     }
 
 
-def _fetched(lines: LineColumns, is_chosen: _Flags, found: list[FollowedLine]) -> pa.Array:
+def _fetched(lines: LineColumns, is_chosen: _Flags, followed: list[FollowedLine]) -> pa.Array:
     answered = lines.in_response & lines.of_lines(is_chosen)
-    is_full, is_held = np.zeros_like(is_chosen), np.zeros_like(is_chosen)
-    is_full[is_chosen] = [one.state is SessionState.FULL for one in found]
-    is_held[is_chosen] = [one.positions is not None for one in found]
+    is_full, has_positions = np.zeros_like(is_chosen), np.zeros_like(is_chosen)
+    is_full[is_chosen] = [one.state is SessionState.FULL for one in followed]
+    has_positions[is_chosen] = [one.positions is not None for one in followed]
     places = np.where(lines.in_request & lines.of_lines(is_full), lines.places(), -1)[answered]
     offsets = integers(lines.partitions.field("fetch_offset"), -1)[answered]
     limits = integers(lines.partitions.field("partition_max_bytes"), -1)[answered]
-    held = chain.from_iterable(one.positions for one in found if one.positions)
-    triples = np.fromiter(chain.from_iterable(held), np.int64).reshape(-1, 3)
-    mine = lines.of_lines(is_held)[answered]
+    positions = chain.from_iterable(one.positions for one in followed if one.positions)
+    triples = np.fromiter(chain.from_iterable(positions), np.int64).reshape(-1, 3)
+    mine = lines.of_lines(has_positions)[answered]
     places[mine], offsets[mine], limits[mine] = triples.T
-    known = {
+    filled = {
         "asked_at": pa.array(places, INT, mask=places < 0),
         "fetch_offset": pa.array(offsets, LONG, mask=offsets < 0),
         "partition_max_bytes": pa.array(limits, LONG, mask=limits < 0),
@@ -133,7 +133,7 @@ def _fetched(lines: LineColumns, is_chosen: _Flags, found: list[FollowedLine]) -
     mask = pa.array(answered)
     fields = list(fetches.FETCHED_PARTITION)
     arrays = [
-        known[f.name] if f.name in known else lines.partitions.field(f.name).filter(mask)
+        filled[f.name] if f.name in filled else lines.partitions.field(f.name).filter(mask)
         for f in fields
     ]
     counts = _sums(lines.in_response, lines.lengths)[is_chosen]
@@ -142,10 +142,10 @@ def _fetched(lines: LineColumns, is_chosen: _Flags, found: list[FollowedLine]) -
     )
 
 
-def _starved(found: list[FollowedLine]) -> pa.Array:
-    keys = list(chain.from_iterable(one.starved for one in found))
-    is_unknown = [one.requested_count is None for one in found]
-    offsets = offsets_of([len(one.starved) for one in found])
+def _starved(followed: list[FollowedLine]) -> pa.Array:
+    keys = list(chain.from_iterable(one.starved for one in followed))
+    is_unknown = [one.requested_count is None for one in followed]
+    offsets = offsets_of([len(one.starved) for one in followed])
     values = partition_structs(keys, fetches.STARVED_PARTITION, {})
     return pa.ListArray.from_arrays(offsets, values, mask=pa.array(is_unknown))
 
@@ -153,7 +153,7 @@ def _starved(found: list[FollowedLine]) -> pa.Array:
 def partition_structs(
     keys: Sequence[Any], struct: pa.StructType, others: Mapping[str, Sequence[int]]
 ) -> pa.StructArray:
-    """Structs of partitions by their keys, and further fields."""
+    """Structs of partitions from their keys and further fields."""
     topics, ids, partitions = zip(*keys, strict=True) if keys else ((), (), ())
     given = {"topic": topics, "topic_id": ids, "partition": partitions, **others}
     arrays = [pa.array(given[field.name], field.type) for field in struct]
@@ -161,7 +161,7 @@ def partition_structs(
 
 
 def integers(column: pa.Array, null: int) -> _Ints:
-    """A column of integers or times, with an integer where it is null."""
+    """A column of integers or times as integers, with `null` in place of nulls."""
     filled = pc.fill_null(column.cast(LONG), null) if column.null_count else column.cast(LONG)
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -173,7 +173,7 @@ def names(partitions: pa.StructArray) -> Iterator[Partition]:
 
 
 def _texts(column: pa.Array) -> Iterable[str | None]:
-    """Texts, each distinct one as one object: its hash is then taken once."""
+    """Texts, one object per distinct text, so that its hash is computed once."""
     if column.null_count == len(column):
         return repeat(None)
     encoded = column.dictionary_encode()
@@ -200,9 +200,10 @@ def _sums(values: _Ints | _Flags, lengths: _Ints) -> _Ints:
 
 
 def cut(values: Iterator[Any], lengths: _Ints) -> Iterator[list[Any]]:
-    """The values in lists of these lengths, each made when it is asked for.
+    """The values in lists of these lengths, each made when it is read.
 
-    Objects that live together make Python collect garbage: of a batch at once it took two fifths.
+    Many live objects make Python collect garbage: with a whole batch at once that took two fifths
+    of the time.
     """
     return (list(islice(values, length)) for length in lengths.tolist())
 

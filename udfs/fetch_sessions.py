@@ -26,7 +26,7 @@ from quotaflow.udfs.rules.fetch_session import CachedPartition, FetchSession
 
 KEY = ("cluster_id", "broker_id", "session")
 SESSION, FETCH, END = "session", "fetch", "end"
-"""What a row is: a session as it was, a line, or a line told again for the session it ended."""
+"""What a row is: a carried session, a line, or a repeated line that ended a session."""
 
 _FILLED = {"session_state", "session_partitions", "response_bytes", "partitions", "starved"}
 _FETCH = fetches.FETCHES.arrow
@@ -53,9 +53,10 @@ _Batches = Iterator[pa.RecordBatch]
 def follow_sessions(idle_s: int) -> Callable[[_Batches], _Batches]:
     """A function for mapInArrow: ROWS in, sorted by KEY, the session's own row first, then by time.
 
-    Out come FOLLOWED: lines with what their sessions say, and a row for each session that lives on.
-    A line that names one session and begins another comes once more, as END, under the key of the
-    one it ended. All rows of a KEY must be in one partition; one session is held at a time.
+    Returns FOLLOWED: lines with what follows from their sessions, and a row for each session that
+    goes on. A line that names one session and begins another must come twice: the second time as
+    END, under the key of the session it ends. All rows of a KEY must be in one partition; one
+    session is in memory at a time.
     """
     if idle_s < 1:
         raise ValueError(f"idle_s must be at least 1, got {idle_s}")
@@ -85,7 +86,7 @@ _OWNER = ("principal", "client_id", "replica_id")
 
 @dataclass(slots=True)
 class _Walk:
-    """The session that is being followed, and those that were since sessions were last told."""
+    """The session that is followed, and the finished ones that were not returned yet."""
 
     idle_us: int
     key: Key = ()
@@ -94,19 +95,19 @@ class _Walk:
     left: list[_Left] = field(default_factory=list)
 
     def follow(self, batch: pa.RecordBatch) -> _Batches:
-        """The lines of a batch, then the sessions whose last line it holds."""
+        """The lines of a batch, then the sessions whose last line is in it."""
         lines, kinds = LineColumns(batch), batch.column("kind").to_pylist()
-        told = iter(lines)
+        numbered_lines = iter(lines)
         restored = _restored(batch) if SESSION in kinds else []
         chosen: list[int] = []
-        found: list[FollowedLine] = []
+        followed: list[FollowedLine] = []
         for start, stop in key_runs(batch, KEY):
             key = key_at(batch, KEY, start)
             if key != self.key:
                 self.leave()
                 self.key = key
             session_id = int(str(key[-1]))
-            for at, line in zip(range(start, stop), told, strict=False):
+            for at, line in zip(range(start, stop), numbered_lines, strict=False):
                 if kinds[at] == SESSION:
                     self.session = restored[at]
                     continue
@@ -114,14 +115,14 @@ class _Walk:
                 self.session = one.session
                 if kinds[at] == FETCH:
                     chosen.append(at)
-                    found.append(one)
+                    followed.append(one)
             self.owner = key_at(batch, _OWNER, stop - 1)
         if chosen:
-            yield _fetches(batch, lines, chosen, found)
+            yield _fetches(batch, lines, chosen, followed)
         yield from self.sessions()
 
     def leave(self) -> None:
-        """Be done with the session that was followed."""
+        """End the walk of the current session."""
         if self.session is not None:
             self.left.append(_Left(self.key, self.session, self.owner))
         self.session = None
@@ -134,19 +135,19 @@ class _Walk:
 
 
 def _restored(batch: pa.RecordBatch) -> list[FetchSession]:
-    """Of every row the session it holds; rows of lines hold none that means anything."""
+    """The session of every row; that of a row of a line has no meaning."""
     lists = batch.column("held")
     values = lists.flatten()
     numbers = ("fetch_offset", "partition_max_bytes", "end_offset")
     each = (integers(values.field(name), -1).tolist() for name in numbers)
-    held = cut(map(CachedPartition, names(values), *each), lengths(lists))
+    cached = cut(map(CachedPartition, names(values), *each), lengths(lists))
     return [
         FetchSession.restored(began_us, last_us, next_epoch, kept if is_known else None)
         for began_us, last_us, next_epoch, kept, is_known in zip(
             integers(batch.column("began_time"), 0).tolist(),
             integers(batch.column("event_time"), 0).tolist(),
             integers(batch.column("next_epoch"), 0).tolist(),
-            held,
+            cached,
             lists.is_valid().to_pylist(),
             strict=True,
         )
@@ -154,7 +155,7 @@ def _restored(batch: pa.RecordBatch) -> list[FetchSession]:
 
 
 def _fetches(
-    batch: pa.RecordBatch, lines: LineColumns, chosen: list[int], found: list[FollowedLine]
+    batch: pa.RecordBatch, lines: LineColumns, chosen: list[int], followed: list[FollowedLine]
 ) -> pa.RecordBatch:
     mine = batch if len(chosen) == batch.num_rows else batch.take(pa.array(chosen))
     given = {name: mine.column(name) for name in PASSED}
@@ -164,14 +165,14 @@ def _fetches(
     )
     session_id = np.where(np.isin(epoch, FULL_EPOCHS), answered_id, named_id)
     given["session_id"] = pa.array(session_id, LONG)
-    given |= columns(lines, chosen, found)
+    given |= columns(lines, chosen, followed)
     given["kind"] = pa.repeat(pa.scalar(FETCH, STRING), len(chosen))
     return _batch(given, len(chosen))
 
 
 def _sessions(left: list[_Left]) -> pa.RecordBatch:
     sessions = [one.session for one in left]
-    told = {
+    lists = {
         **dict(zip(_OF_KEY, zip(*(one.key for one in left), strict=True), strict=True)),
         **dict(zip(_OWNER, zip(*(one.owner for one in left), strict=True), strict=True)),
         "event_time": [one.last_us for one in sessions],
@@ -179,13 +180,13 @@ def _sessions(left: list[_Left]) -> pa.RecordBatch:
         "next_epoch": [one.next_epoch for one in sessions],
         "kind": [SESSION] * len(left),
     }
-    given = {name: pa.array(values, FOLLOWED.field(name).type) for name, values in told.items()}
+    given = {name: pa.array(values, FOLLOWED.field(name).type) for name, values in lists.items()}
     return _batch(given | {"held": _cached_partitions(sessions)}, len(left))
 
 
 def _cached_partitions(sessions: list[FetchSession]) -> pa.Array:
-    held = [one.cached_partitions() for one in sessions]
-    kept = [one for each in held for one in each]
+    cached = [one.cached_partitions() for one in sessions]
+    kept = [one for each in cached for one in each]
     numbers = {
         "fetch_offset": [one.fetch_offset for one in kept],
         "partition_max_bytes": [one.max_bytes for one in kept],
@@ -193,7 +194,7 @@ def _cached_partitions(sessions: list[FetchSession]) -> pa.Array:
     }
     values = partition_structs([one.partition for one in kept], fetches.CACHED_PARTITION, numbers)
     is_lost = pa.array([not one.is_valid for one in sessions])
-    return pa.ListArray.from_arrays(offsets_of([len(one) for one in held]), values, mask=is_lost)
+    return pa.ListArray.from_arrays(offsets_of([len(one) for one in cached]), values, mask=is_lost)
 
 
 def _batch(given: dict[str, pa.Array], rows: int) -> pa.RecordBatch:

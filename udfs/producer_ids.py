@@ -34,12 +34,12 @@ def flag_new_ids(
     """A function for mapInArrow: SIGHTINGS sorted by ORDER in, the same rows as FLAGGED out.
 
     `is_new`: the timed filter of the row's KEY had not seen the id (KIP-936). One call walks a
-    whole partition and holds one filter at a time, so its cost does not grow with the number of
+    whole partition with one filter at a time, so its cost does not grow with the number of
     keys. All rows of a key must be in one partition; times and ids must not be null. Further
     columns pass through; `is_new` comes last.
     """
     begin = partial(TimedBloomFilter, expected_items, false_positive_rate, window_ms)
-    begin()  # a bad bound is told here, not by a worker
+    begin()  # a bad bound fails here, not in a worker
     return partial(_flag, begin)
 
 

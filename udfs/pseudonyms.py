@@ -1,6 +1,6 @@
-"""Pseudonyms in Arrow batches at ingest: columns of facts, bodies, and what payloads say.
+"""Pseudonyms in Arrow batches at ingest: in columns of facts, in bodies, and in payloads.
 
-The key goes to workers with the function, never as text of a query: that stands in plans.
+The key goes to workers with the function, never as text of a query, because plans show that text.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,9 +20,9 @@ from quotaflow.udfs.rules.request_body import hidden_body
 Batches = Iterator[pa.RecordBatch]
 MapBatches = Callable[[Batches], Batches]
 Replacement = Callable[[str, str], str]
-"""What is kept of the text under a key."""
+"""(key, text) -> the text to keep."""
 UNHIDDEN = "cannot_be_hidden"
-"""Reason of a payload that is readable, but could not be written anew with its client hidden."""
+"""Reason of a readable payload that could not be rewritten with its client hidden."""
 
 
 def hide_columns(pseudonyms: Pseudonyms) -> MapBatches:
@@ -42,9 +42,9 @@ def hide_columns(pseudonyms: Pseudonyms) -> MapBatches:
 
 
 def hide_payloads(pseudonyms: Pseudonyms, limits: Limits) -> MapBatches:
-    """For mapInArrow: payloads found readable, written anew with their client hidden.
+    """For mapInArrow: rewrites readable payloads with their client hidden.
 
-    Its columns are hidden already. Of an unreadable payload nothing is kept but the reason.
+    Columns are hidden already. Of an unreadable payload only the reason is kept.
     """
 
     def hide(batches: Batches) -> Batches:
@@ -55,7 +55,7 @@ def hide_payloads(pseudonyms: Pseudonyms, limits: Limits) -> MapBatches:
             changed = {
                 "payload": pa.array(payloads, batch.schema.field("payload").type),
                 "unreadable_reason": pa.array(reasons, STRING),
-                # It may cite what came.
+                # It may cite the payload.
                 "unreadable_detail": pa.nulls(batch.num_rows, STRING),
             }
             yield _with(batch, changed)
@@ -95,13 +95,13 @@ def _payload(
         return row["payload"], None
     try:
         data = MetricsData.FromString(decompress(row["payload"], row["compression"], limits))
-        # What this descriptor does not know could say anything.
+        # Fields that this descriptor does not know could hold any text.
         data.DiscardUnknownFields()
         # A Java client repeats its resource for every metric.
-        told = cache(partial(_text, pseudonyms, _plain(row)))
+        replaced = cache(partial(_text, pseudonyms, _plain(row)))
         for attributes in _attributes(data):
-            _hide_all(attributes, told)
-        _hide_scopes(data, told)
+            _hide_all(attributes, replaced)
+        _hide_scopes(data, replaced)
         payload = compress(data.SerializeToString(), row["compression"])
         decompress(payload, row["compression"], limits)
     except (DecodeError, UnreadableError):
@@ -124,34 +124,34 @@ def _attributes(data: MetricsData) -> Iterator[Iterable[KeyValue]]:
                         yield exemplar.filtered_attributes
 
 
-def _hide_scopes(data: MetricsData, told: Replacement) -> None:
+def _hide_scopes(data: MetricsData, replaced: Replacement) -> None:
     for of_resource in data.resource_metrics:
         for of_scope in of_resource.scope_metrics:
             name = of_scope.scope.name
-            if (hidden := told(SCOPE_NAME, name)) != name:
+            if (hidden := replaced(SCOPE_NAME, name)) != name:
                 of_scope.scope.name = hidden
 
 
-def _hide_all(attributes: Iterable[KeyValue], told: Replacement) -> None:
+def _hide_all(attributes: Iterable[KeyValue], replaced: Replacement) -> None:
     for attribute in attributes:
-        _hide(attribute.key, attribute.value, told)
+        _hide(attribute.key, attribute.value, replaced)
 
 
-def _hide(key: str, value: AnyValue, told: Replacement) -> None:
+def _hide(key: str, value: AnyValue, replaced: Replacement) -> None:
     kind = value.WhichOneof("value")
     if kind == "string_value":
         text = value.string_value
-        if (hidden := told(key, text)) != text:
+        if (hidden := replaced(key, text)) != text:
             value.string_value = hidden
     elif kind == "array_value":
         for each in value.array_value.values:
-            _hide(key, each, told)
+            _hide(key, each, replaced)
     elif kind == "kvlist_value":
-        _hide_all(value.kvlist_value.values, told)
+        _hide_all(value.kvlist_value.values, replaced)
 
 
 def _text(pseudonyms: Pseudonyms, hidden: Plain, key: str, text: str) -> str:
-    """A text without its client's own names: it is one if it has the same pseudonym."""
+    """The text with its own client hidden: it names that client if it has the same pseudonym."""
     for column in pseudonyms.hidden:
         if (pseudonym := pseudonyms.pseudonym(column, text)) == hidden[column]:
             return pseudonym

@@ -41,9 +41,9 @@ _Batches = Iterator[pa.RecordBatch]
 def with_expected_id(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """For mapInArrow: fills EXPECTED, null where an answer was an error or names no instance."""
     for batch in batches:
-        asked = zip(*(batch.column(name).to_pylist() for name in _INPUT_COLUMNS), strict=True)
+        answers = zip(*(batch.column(name).to_pylist() for name in _INPUT_COLUMNS), strict=True)
         at = batch.schema.get_field_index(EXPECTED)
-        yield batch.set_column(at, EXPECTED, pa.array(starmap(_expected, asked), INT))
+        yield batch.set_column(at, EXPECTED, pa.array(starmap(_expected, answers), INT))
 
 
 def _expected(
@@ -63,7 +63,7 @@ def predict(subscriptions: Sequence[Subscription]) -> Callable[[_Batches], _Batc
 def _predict(subscriptions: Sequence[Subscription], batches: _Batches) -> _Batches:
     for batch in batches:
         names = (batch.column(name).to_pylist() for name in _CLIENT)
-        rows = [_predicted(subscriptions, Client(*known)) for known in zip(*names, strict=True)]
+        rows = [_predicted(subscriptions, Client(*values)) for values in zip(*names, strict=True)]
         predicted = pa.RecordBatch.from_pylist(rows, schema=PREDICTED)
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns |= {name: predicted.column(name) for name in PREDICTED.names}

@@ -1,8 +1,8 @@
-"""Attributes as text, and the names clients give one thing brought to one.
+"""Attributes as text, with the different names that clients use for one thing brought to one.
 
 Java and librdkafka differ: node_id "node-2" against node.id 2, group_member_id against member_id
-(KIP-714 leaves the spelling to the client). Values that are no strings become their JSON text,
-bytes become base64.
+(KIP-714 leaves the spelling to the client). Values other than strings become JSON text, bytes
+become base64.
 """
 
 import base64
@@ -28,7 +28,7 @@ _Json = str | bool | int | float | None | list["_Json"] | dict[str, "_Json"]
 
 
 def digest(texts: Iterable[str | None]) -> int:
-    """64 bits that stand for texts in their order, the same wherever and whenever computed.
+    """64 bits that identify texts in their order, the same in every process.
 
     MurmurHash3; lengths are hashed too, so that two texts never run together.
     """
@@ -47,14 +47,14 @@ class Place:
 
 
 class Tags(tuple[tuple[str, str | None], ...]):
-    """Attributes by key, sorted; a null value is one the client named and did not set.
+    """Attributes by key, sorted; a null value is one that the client named and did not set.
 
-    What follows from a set is worked out once, for clients push the same sets again and again.
+    Derived values are computed once per set, because clients push the same sets again and again.
     """
 
     @cached_property
     def place(self) -> Place:
-        """Topic, partition and node of a point, whichever client wrote it."""
+        """Topic, partition, and node of a point, in the spelling of any client."""
         values = dict(self)
         node_id, node_kind = node(values.get("node_id") or values.get("node.id"))
         partition = whole_number(values.get("partition"))
@@ -62,12 +62,12 @@ class Tags(tuple[tuple[str, str | None], ...]):
 
     @cached_property
     def digest(self) -> int:
-        """64 bits that stand for the set."""
+        """64 bits that identify the set."""
         return digest(text for tag in self for text in tag)
 
     @cached_property
     def characters(self) -> int:
-        """How long its texts are together."""
+        """The total length of its texts."""
         return sum(len(key) + len(value or "") for key, value in self)
 
 
@@ -81,7 +81,7 @@ def cut(text: str, limits: Limits) -> str:
 def tags(attributes: Sequence[KeyValue], limits: Limits) -> Tags:
     """Attributes as text by key: the last of a repeated key wins, as in a map.
 
-    Those over the limit are left out and counted in `otel.dropped_attributes_count`, the name
+    Attributes over the limit are dropped and counted in `otel.dropped_attributes_count`, the name
     OpenTelemetry gives that count where it has no field.
     """
     first_ones = islice(attributes, limits.attributes)
@@ -107,7 +107,7 @@ def _text(value: AnyValue, limits: Limits) -> str | None:
 
 
 def _json(value: AnyValue, depth: int) -> _Json:
-    """A nested value for JSON; below `depth` levels `…` stands for what is there."""
+    """A nested value for JSON, cut to `…` below `depth` levels."""
     kind = value.WhichOneof("value")
     if kind in ("array_value", "kvlist_value") and not depth:
         return CUT_MARK
@@ -124,7 +124,7 @@ def _json(value: AnyValue, depth: int) -> _Json:
 
 
 def first(values: Mapping[str, str | None], *keys: str) -> str | None:
-    """The value of the first key that says something; clients send empty text for nothing."""
+    """The value of the first key that has one; clients send an empty text for none."""
     for key in keys:
         if text := values.get(key):
             return text
@@ -132,11 +132,11 @@ def first(values: Mapping[str, str | None], *keys: str) -> str | None:
 
 
 def node(text: str | None) -> tuple[int | None, str | None]:
-    """Broker id and what was named: a broker, a bootstrap address, or a coordinator connection.
+    """Broker id and kind of node: a broker, a bootstrap address, or a coordinator connection.
 
     Java's NetworkClient numbers bootstrap addresses -1, -2, ... and gives the connection to a
     group coordinator the id Integer.MAX_VALUE - broker id; a bootstrap address has no broker id.
-    librdkafka says -1 of bootstrap addresses and of coordinator connections alike.
+    librdkafka gives -1 to bootstrap addresses and to coordinator connections alike.
     """
     number = whole_number(text.removeprefix("node-")) if text else None
     if text is None or number is None:

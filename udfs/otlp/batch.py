@@ -1,4 +1,4 @@
-"""A batch of decompressed payloads judged: which points stand, which payloads cannot be read."""
+"""A batch of decompressed payloads: which points are kept, and which payloads are unreadable."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -23,8 +23,8 @@ T = TypeVar("T")
 class DecodedBatch:
     """The points of a batch: each with its payload, resource and scope by number.
 
-    `keep` is false for points of unreadable payloads and for duplicates; `flat_bytes` is the text
-    a point brings along once it stands in a row of its own.
+    `keep` is false for points of unreadable payloads and for duplicates. `flat_bytes` is the size
+    of the text of each point as a row of its own.
     """
 
     points: Points
@@ -38,7 +38,7 @@ class DecodedBatch:
 
 
 def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> DecodedBatch:
-    """Read every payload; the reason of each that cannot be read goes to `unreadable`."""
+    """Read every payload; reasons of payloads that cannot be read go to `unreadable`."""
     keep_freed()
     metrics = split(payloads, unreadable, limits)
     points = read_points(metrics, unreadable, limits)
@@ -62,9 +62,9 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Decod
 
 
 def _renumbered(numbers: Ints, sent: list[T]) -> tuple[Ints, list[T]]:
-    """The numbers when those that say the same have one: bytes differ where meaning does not."""
+    """The numbers with one per distinct content, because equal content can differ in bytes."""
     distinct: dict[T, int] = {}
-    codes = np.array([distinct.setdefault(said, len(distinct)) for said in sent], np.int64)
+    codes = np.array([distinct.setdefault(content, len(distinct)) for content in sent], np.int64)
     return codes[numbers], list(distinct)
 
 
@@ -107,24 +107,24 @@ def _refuse_over(payload: Ints, flat_bytes: Ints, unreadable: Unreadable, limits
 
 
 def _first_of_each(points: Points, payload: Ints, resource: Ints, scope: Ints) -> Flags:
-    """False where the payload already holds a point of that series, start, time and number.
+    """False where the payload already has a point of that series, start, time, and number.
 
     librdkafka 2.5.0 to 2.10.0 sends a metric once per subscribed prefix that matches it. It also
-    tells several connections by one node.id, -1: their numbers tell them apart.
+    gives several connections one node.id, -1: only their numbers differ.
     """
     numbers, names = points.numbers, points.names
-    # Zero, as either kind of number, and no number at all have the same bits.
-    told_apart = [(form.kind, form.number) for form in names.forms]
-    kinds = {pair: number for number, pair in enumerate(told_apart)}
-    kind = np.array([kinds[pair] for pair in told_apart], np.int64)[numbers.form]
+    # Zero of either kind of number, and no number at all, have the same bits.
+    pairs = [(form.kind, form.number) for form in names.forms]
+    kinds = {pair: number for number, pair in enumerate(pairs)}
+    kind = np.array([kinds[pair] for pair in pairs], np.int64)[numbers.form]
     series = _combined(payload, resource, scope, numbers.header, numbers.attributes, kind)
     keep = np.ones(len(series), np.bool_)
     in_order = np.sort(series)
     if not (repeated := in_order[1:][in_order[1:] == in_order[:-1]]).size:
         return keep
     again = np.flatnonzero(np.isin(series, repeated))
-    told = (series, numbers.start_ns, numbers.time_ns, numbers.bits)
-    points_of = [_dense(column[again]) for column in told]
+    key_columns = (series, numbers.start_ns, numbers.time_ns, numbers.bits)
+    points_of = [_dense(column[again]) for column in key_columns]
     _, first = np.unique(_combined(*points_of), return_index=True)
     keep[again] = False
     keep[again[first]] = True

@@ -1,7 +1,7 @@
-"""Kafka's compression codecs, bounded: what a client sends is hostile until it has been read.
+"""Kafka's compression codecs with bounds: a client's bytes are hostile until they are read.
 
-The codecs are pyarrow's own, the only ones at hand that both stop at a bound and notice a
-truncated stream. The codec is the one the client named (KIP-714 CompressionType), never guessed.
+The codecs are pyarrow's, the only available ones that both stop at a bound and detect a truncated
+stream. The codec is the one that the client named (KIP-714 CompressionType), never guessed.
 """
 
 import struct
@@ -23,20 +23,20 @@ _CHUNK_BYTES = 1 << 20
 _DETAIL_CHARS = 200
 
 PER_POINT = 32
-"""Messages a data point may bring along, two for each attribute; and buckets that weigh as one."""
+"""Messages per data point, two for each attribute; and buckets that count as one point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one payload may make of itself; over a bound it is unreadable, or is cut.
+    """How large one payload can become; over a bound it is unreadable, or is cut.
 
-    The ratio counts only above `ratio_floor_bytes`: a small payload that says the same thing
-    often (an idle consumer of a thousand partitions reaches 100) is no bomb, whatever its ratio.
-    Real telemetry stays under 30; zeros reach 30,000 by zstd and 1,030 by gzip.
+    The ratio counts only above `ratio_floor_bytes`: a small, repetitive payload (an idle consumer
+    of a thousand partitions reaches 100) is no bomb, whatever its ratio. Real telemetry stays
+    below 30; zeros reach 30,000 with zstd and 1,030 with gzip.
 
-    `points` counts what is made of a payload: data points with their exemplars and quantiles, and
-    as one every PER_POINT of their bounds and buckets. So many resources, scopes or metrics are
-    the most as well, and PER_POINT times as many messages of any kind, attributes among them.
+    `points` bounds what one payload becomes: data points with their exemplars and quantiles, and
+    one for every PER_POINT of their bounds and buckets. It also bounds the number of resources,
+    scopes, or metrics, and PER_POINT times it the messages of any kind, attributes included.
     """
 
     decoded_bytes: int = 16 << 20
@@ -55,7 +55,7 @@ class Limits:
 
     @property
     def messages(self) -> int:
-        """How many protobuf messages one payload may hold, however deep."""
+        """The most protobuf messages in one payload, at any depth."""
         return PER_POINT * self.points
 
 
@@ -69,15 +69,15 @@ class UnreadableError(ValueError):
 
 
 def decompress(payload: bytes, compression: str, limits: Limits) -> bytes:
-    """The payload decompressed, all of it and never more than the limits allow.
+    """The whole payload decompressed, and never more than the limits allow.
 
     Reasons: unknown_codec, corrupt_payload (truncated streams and trailing garbage too),
     payload_too_large, ratio_too_high. Concatenated frames of one codec are one payload;
-    zero bytes are an empty payload whatever the codec (librdkafka sends them).
+    zero bytes are an empty payload with any codec (librdkafka sends them).
     """
     if compression not in COMPRESSION_NAMES:
-        known = " ".join(COMPRESSION_NAMES)
-        raise UnreadableError("unknown_codec", f"{compression!r} is none of {known}")
+        candidates = " ".join(COMPRESSION_NAMES)
+        raise UnreadableError("unknown_codec", f"{compression!r} is none of {candidates}")
     if not payload or compression == "none":
         decoded = payload
     elif compression == "snappy":
@@ -89,7 +89,7 @@ def decompress(payload: bytes, compression: str, limits: Limits) -> bytes:
 
 
 def compress(payload: bytes, compression: str) -> bytes:
-    """A payload as `decompress` takes it, of a codec it knows; snappy as one block."""
+    """A payload that `decompress` reads, with one of its codecs; snappy as one block."""
     if compression == "none":
         return payload
     if compression == "snappy":

@@ -63,7 +63,7 @@ def _timestamps(ns: Unsigned) -> Any:
 
 
 def _take(distinct: Iterable[Any], type_: pa.DataType, numbers: Any) -> Any:
-    """A column of values that are few and numbered."""
+    """A column of few distinct values, chosen by number."""
     values = pa.array(list(distinct), type_)
     if values.null_count == len(values):
         return _nulls(len(numbers), type_)
@@ -71,7 +71,7 @@ def _take(distinct: Iterable[Any], type_: pa.DataType, numbers: Any) -> Any:
 
 
 def _nulls(count: int, type_: pa.DataType) -> Any:
-    """A column of nulls; a third of the columns mostly are, so they share memory made once."""
+    """A column of nulls, in shared memory, because a third of the columns are mostly null."""
     return _many_nulls(type_)[:count] if count <= _MANY else pa.nulls(count, type_)
 
 
@@ -84,12 +84,12 @@ def _names(batch: DecodedBatch, numbers: Numbers) -> dict[str, Any]:
     names = batch.points.names
     header, form = pa.array(numbers.header), pa.array(numbers.form)
     units = (unit or catalogue.unit_of(name) for name, unit in names.headers)
-    known = (name in catalogue.METRICS for name, _ in names.headers)
+    is_catalogued = (name in catalogue.METRICS for name, _ in names.headers)
     temporalities = [_TEMPORALITIES.get(form.temporality) for form in names.forms]
     return {
         "metric": _take((name for name, _ in names.headers), STRING, header),
         "unit": _take(units, STRING, header),
-        "in_catalogue": _take(known, BOOLEAN, header),
+        "in_catalogue": _take(is_catalogued, BOOLEAN, header),
         "kind": _take((form.kind for form in names.forms), STRING, form),
         "temporality": _take(temporalities, STRING, form),
         "is_monotonic": _take((form.is_monotonic for form in names.forms), BOOLEAN, form),
@@ -98,7 +98,7 @@ def _names(batch: DecodedBatch, numbers: Numbers) -> dict[str, Any]:
 
 
 def _values(batch: DecodedBatch, numbers: Numbers) -> dict[str, Any]:
-    """The number as a double, and beside it exactly where it is an integer."""
+    """The number as a double, and exactly in a second column if it is an integer."""
     kinds = np.array([form.number or "" for form in batch.points.names.forms], "U6")
     is_int, is_none = (kinds == "int")[numbers.form], (kinds == "")[numbers.form]
     integers = numbers.bits.view(np.int64)
@@ -110,14 +110,15 @@ def _values(batch: DecodedBatch, numbers: Numbers) -> dict[str, Any]:
 
 
 def _rare(batch: DecodedBatch, rows: Ints) -> dict[str, Any]:
-    """Columns of histograms, summaries and exemplars: null but where a point has them."""
+    """Columns of histograms, summaries and exemplars: null where a point has none."""
     rare = batch.points.rare
-    found = [(i, rare[row]) for i, row in enumerate(rows.tolist()) if row in rare] if rare else []
-    places = np.full(len(rows), len(found))
-    places[[i for i, _ in found]] = np.arange(len(found))
+    numbered = enumerate(rows.tolist()) if rare else ()
+    rare_rows = [(i, rare[row]) for i, row in numbered if row in rare]
+    places = np.full(len(rows), len(rare_rows))
+    places[[i for i, _ in rare_rows]] = np.arange(len(rare_rows))
     indices = pa.array(places)
     return {
-        name: _take([*(row.get(name) for _, row in found), None], _POINT_TYPES[name], indices)
+        name: _take([*(row.get(name) for _, row in rare_rows), None], _POINT_TYPES[name], indices)
         for name in _RARE_NAMES
     }
 
@@ -130,24 +131,24 @@ _RARE_NAMES = [
 
 
 def _clients(batch: DecodedBatch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
-    """Attributes and resource as maps, and what they say about place and client."""
+    """Attributes and resource as maps, and the columns of place and client from them."""
     sets: Sequence[Tags] = list(batch.points.names.attributes)
     attributes, resources = pa.array(numbers.attributes), pa.array(resource)
     by_resource = [dict(tags) for tags in batch.resources]
     own_keys = {key for tags in sets for key, _ in tags}
     places = [tags.place for tags in sets] if own_keys & _PLACE_KEYS else [Place()] * len(sets)
-    found = {
+    filled = {
         "attributes": _take(sets, _POINT_TYPES["attributes"], attributes),
         "resource": _take(batch.resources, _POINT_TYPES["resource"], resources),
     }
     for name, type_ in _PLACE_TYPES.items():
-        found[name] = _take((getattr(at, name) for at in places), type_, attributes)
+        filled[name] = _take((getattr(at, name) for at in places), type_, attributes)
     for name, keys in _CLIENT_KEYS.items():
-        found[name] = _take((first(values, *keys) for values in by_resource), STRING, resources)
+        filled[name] = _take((first(values, *keys) for values in by_resource), STRING, resources)
         if own_keys.intersection(keys):
             own = _take((first(dict(tags), *keys) for tags in sets), STRING, attributes)
-            found[name] = pc.coalesce(found[name], own)
-    return found
+            filled[name] = pc.coalesce(filled[name], own)
+    return filled
 
 
 def _scopes(batch: DecodedBatch, scope: Ints) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Who pushed a point, for batches of a Collector: their resources say it, not their Kafka record.
+"""Who pushed a point, for batches of a Collector: the resource names the client, not the record.
 
 The names are those of the receiver's headers (broker/TelemetryReceiver.java), which an exporter
-adds to the resource of what a client pushed. Whoever may write to such a topic may claim anything.
+adds to the resource of a push. A writer to such a topic can claim to be any client.
 """
 
 from collections.abc import Mapping
@@ -43,22 +43,22 @@ _OTHER_HEADERS = frozenset(
 def from_resources(
     batch: DecodedBatch, rows: Ints, client_columns: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The columns of `known` (push columns, and `resource`) for the points at `rows`.
+    """The client columns and `resource` of the points at `rows`, filled from resources.
 
-    Points of a push with a client instance keep what they have. The others take what their
-    resource says, and that leaves their resource: the same push by another route has it not.
+    Points of a push with a client instance keep their columns. The others take the columns from
+    their resource, and those keys are removed from it, because the same push by another route
+    does not have them.
     """
     instances = client_columns["client_instance_id"]
     if not instances.null_count:
         return {}
     unknown = instances.is_null()
     resource = pa.array(batch.resource[rows])
-    said = [dict(tags) for tags in batch.resources]
-    filled = {
-        name: pc.if_else(unknown, _column(name, [v.get(key) for v in said]).take(resource), column)
-        for name, key in _KEYS.items()
-        for column in [client_columns[name]]
-    }
+    by_resource = [dict(tags) for tags in batch.resources]
+    filled = {}
+    for name, key in _KEYS.items():
+        claimed = _column(name, [values.get(key) for values in by_resource]).take(resource)
+        filled[name] = pc.if_else(unknown, claimed, client_columns[name])
     type_ = CLIENT_METRICS.arrow.field("resource").type
     left = pa.array([_without_context(tags) for tags in batch.resources], type_).take(resource)
     return filled | {"resource": pc.if_else(unknown, left, client_columns["resource"])}

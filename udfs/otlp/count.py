@@ -1,7 +1,7 @@
-"""How many messages a payload holds, told from its bytes: protobuf makes an object of each.
+"""Counts the messages in the bytes of a payload, because protobuf makes an object of each.
 
 An empty message takes two bytes on the wire and forty times that in memory, so a payload is
-counted before anything parses it.
+counted before it is parsed.
 """
 
 from functools import cache
@@ -23,21 +23,21 @@ Fields = dict[int, "Fields"]
 
 
 def more_messages_than(most: int, payload: bytes) -> bool:
-    """Whether the payload holds more messages than `most`, those within messages counted too.
+    """Whether the payload has more messages than `most`, nested ones included.
 
-    A message that is broken, or deeper than protobuf goes, counts as far as it can be read.
+    A message that is broken, or nested deeper than protobuf reads, counts as far as it is readable.
     """
     if len(payload) <= _LEAST_BYTES * most:
         return False
-    # Every tag of a message has this wire type in its first byte: fewer such bytes settle it.
+    # The tag of a message has this wire type in its first byte: few such bytes decide it.
     begins = np.frombuffer(payload, np.uint8) & _WIRE_TYPE == _LEN
     return int(np.count_nonzero(begins)) > most and _count(payload, most) > most
 
 
 def _count(data: bytes, most: int) -> int:
-    """How many messages there are, counted until they are more than `most`.
+    """The number of messages, counted until it exceeds `most`.
 
-    The fields of a group (deprecated, and none of OTLP's) count as if they stood outside of it.
+    Fields of a group (deprecated, and not in OTLP) count as if they were outside of it.
     """
     seen, at, end, fields = 0, 0, len(data), _fields()
     outer: list[tuple[int, Fields]] = []
@@ -45,7 +45,7 @@ def _count(data: bytes, most: int) -> int:
         if at >= end:
             if not outer:
                 break
-            # Whatever a broken message claims, the next one begins where it was said to end.
+            # Even if a message is broken, the next one begins where this one should end.
             at, (end, fields) = end, outer.pop()
             continue
         try:
@@ -65,7 +65,7 @@ def _count(data: bytes, most: int) -> int:
 
 
 def _field(data: bytes, at: int) -> tuple[int, int, int | None]:
-    """Where a field's bytes begin, its number and its size; of a number where it ends, no size."""
+    """Where a field's bytes begin, its number, and its size; for a varint its end, and no size."""
     tag, at = varint(data, at, _VARINT_BYTES)
     wire_type = tag & _WIRE_TYPE
     if wire_type == _LEN:
@@ -81,10 +81,10 @@ def _fields() -> Fields:
     return _fields_of(metrics_pb2.MetricsData.DESCRIPTOR, {})
 
 
-def _fields_of(message: Descriptor, known: dict[str, Fields]) -> Fields:
-    if message.full_name not in known:
-        fields = known[message.full_name] = Fields()
+def _fields_of(message: Descriptor, visited: dict[str, Fields]) -> Fields:
+    if message.full_name not in visited:
+        fields = visited[message.full_name] = Fields()
         for field in message.fields:
             if field.message_type:
-                fields[field.number] = _fields_of(field.message_type, known)
-    return known[message.full_name]
+                fields[field.number] = _fields_of(field.message_type, visited)
+    return visited[message.full_name]

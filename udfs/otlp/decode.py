@@ -1,7 +1,7 @@
 """OTLP metrics from payload bytes to flat columns, a batch at a time: failure is a value.
 
-The same reading serves the check at ingest and the decoding, so a payload is readable exactly when
-it decodes. One unreadable payload costs that payload and nothing else.
+The check at ingest and the decoding read in the same way, so a payload is readable exactly when it
+decodes. An unreadable payload affects no other.
 """
 
 import hashlib
@@ -35,8 +35,8 @@ STATUS = pa.schema(
         pa.field("unreadable_detail", STRING),
     ]
 )
-"""What is known of a payload before its points: decoded_bytes is null where it is unreadable,
-payload_sha256 only where it could not even be decompressed."""
+"""What is known of a payload before its points: decoded_bytes is null if it is unreadable,
+payload_sha256 only if it could not be decompressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Consecutive payloads decompressed; one that could not be stands as no bytes."""
+    """Consecutive payloads decompressed; one that could not be is empty."""
 
     first: int
     decoded: list[bytes]
@@ -61,9 +61,9 @@ class _Run:
     corrupt: frozenset[int]
 
     def status(self) -> pa.RecordBatch:
-        """One row per payload, in order; call it when all that can be unreadable is known."""
-        found = [self.unreadable.get(i) for i in range(len(self.decoded))]
-        rows = list(zip(self.decoded, found, strict=True))
+        """One row per payload, in order; call it once all unreadable payloads are known."""
+        errors = [self.unreadable.get(i) for i in range(len(self.decoded))]
+        rows = list(zip(self.decoded, errors, strict=True))
         return pa.RecordBatch.from_arrays(
             [
                 pa.array([None if error else len(data) for data, error in rows], LONG),
@@ -106,8 +106,8 @@ def check(payloads: Any, compressions: Any, limits: Limits) -> pa.RecordBatch:
 
 
 def inspect_pushes(limits: Limits) -> MapBatches:
-    """For mapInArrow at ingest: adds the columns of STATUS to batches that hold `compression`
-    and `payload`; those already there under such a name are replaced, the others pass through.
+    """For mapInArrow at ingest: adds the columns of STATUS to batches with `compression`
+    and `payload`; existing columns of those names are replaced, others pass through.
     """
 
     def inspect(batches: Batches) -> Batches:
@@ -124,9 +124,9 @@ def inspect_pushes(limits: Limits) -> MapBatches:
 def decode_pushes(limits: Limits) -> MapBatches:
     """For mapInArrow: rows of telemetry_pushes to rows of client_metrics.
 
-    Unreadable payloads, quarantined at ingest, give no rows. A point that was sent without a time
-    takes that of its push; one in a push without a client instance takes whom its resource names.
-    Batches are cut by bytes: payloads expand 10 to 25 times.
+    Unreadable payloads, quarantined at ingest, give no rows. A point without a time takes that of
+    its push. A point in a push without a client instance takes the client that its resource names.
+    Batches are cut by bytes, because payloads expand 10 to 25 times.
     """
 
     def decode_all(batches: Batches) -> Batches:
@@ -164,7 +164,7 @@ def _parts(rows: Ints, flat_bytes: Ints) -> Iterator[Ints]:
 
 
 def _runs(payloads: Any, compressions: Any, limits: Limits) -> Iterator[_Run]:
-    """Payloads decompressed, cut where their bytes pass a bound; a null payload is an empty one."""
+    """Payloads decompressed, in runs up to a bound of bytes; a null payload is an empty one."""
     first, size, decoded, unreadable = 0, 0, list[bytes](), Unreadable()
     pairs = zip(payloads.to_pylist(), compressions.to_pylist(), strict=True)
     for index, (payload, compression) in enumerate(pairs):

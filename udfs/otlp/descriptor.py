@@ -1,9 +1,9 @@
-"""The OTLP descriptors cut down to what is read column by column, derived from OpenTelemetry's own.
+"""OpenTelemetry's descriptors of OTLP, reduced to what is read column by column.
 
-ptars spends its time on what a descriptor names. Here a payload is only taken apart into the bytes
-of its resources, scopes and metrics: a Java client repeats one resource for every metric, so each
-distinct one is decoded once. What protobuf would merge when it comes twice is declared repeated,
-so that a second occurrence is seen, not lost.
+ptars spends its time on the fields that a descriptor names. Here a payload is only split into the
+bytes of its resources, scopes, and metrics: a Java client repeats one resource for every metric, so
+each distinct one is decoded once. Fields that protobuf merges when they occur twice are declared
+repeated, so that a second occurrence is seen, not lost.
 """
 
 from functools import cache
@@ -24,10 +24,10 @@ _PAYLOAD = {
 
 @cache
 def payload_class() -> type[Message]:
-    """MetricsData as far as its resources, scopes and metrics, these as bytes.
+    """MetricsData down to its resources, scopes, and metrics, these as bytes.
 
-    upb parses it strictly and in no time, so it judges what may be handed to ptars at all: ptars
-    0.0.25 panics on a length near 2^64.
+    upb parses it strictly and fast, so it decides which payloads go to ptars: ptars 0.0.25 panics
+    on a length near 2^64.
     """
     return message_factory.GetMessageClass(_pruned(_PAYLOAD, "MetricsData"))
 
@@ -40,7 +40,7 @@ def payload_handler() -> Any:
 
 
 def _pruned(kept: dict[str, tuple[str, ...]], root: str) -> Any:
-    """The descriptor of `root` when only the `kept` fields of the `kept` messages exist."""
+    """The descriptor of `root` with only the `kept` fields of the `kept` messages."""
     file = descriptor_pb2.FileDescriptorProto()
     metrics_pb2.DESCRIPTOR.CopyToProto(file)
     messages = [message for message in file.message_type if message.name in kept]

@@ -1,7 +1,7 @@
-"""Metrics read by protobuf itself: every kind, every legal spelling, one point at a time.
+"""Metrics read by protobuf itself: every kind, every legal encoding, one point at a time.
 
-Histograms, summaries, exemplars and what an encoder wrote in an unusual way come here; what comes
-in the usual way is read by its layout.
+Histograms, summaries, exemplars, and unusual encodings are read here. Metrics in the usual encoding
+are read by their layout.
 """
 
 import struct
@@ -27,12 +27,12 @@ _FLAG_BITS = 31
 _NUMBERS = {"as_double": ("double", "<d"), "as_int": ("int", "<q")}
 NS_PER_US = 1_000
 Rare = dict[str, Any]
-"""Columns only rare points have, by name."""
+"""Columns that only rare points have, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One data point; `bits` are the eight bytes of its number, which `form` tells how to read."""
+    """One data point; `bits` are the eight bytes of its number, read as `form` says."""
 
     start_ns: int
     time_ns: int
@@ -43,7 +43,7 @@ class Point:
 
 
 def weight(metric: Metric, most: int) -> int:
-    """What the metric counts against `Limits.points`, counted until that is more than `most`."""
+    """How much the metric counts against `Limits.points`, counted until it exceeds `most`."""
     kind, total = metric.WhichOneof("data"), 0
     if kind is None:
         return 0
@@ -159,7 +159,7 @@ def _exemplar(exemplar: Exemplar, limits: Limits) -> Rare:
 
 
 def _long(count: int) -> int:
-    """An unsigned count as BIGINT: one that does not fit becomes the greatest that does."""
+    """An unsigned count as BIGINT: one that does not fit becomes the largest BIGINT."""
     return min(count, _LONG_MAX)
 
 

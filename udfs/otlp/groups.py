@@ -1,4 +1,4 @@
-"""Metrics of one layout read together, column by column out of their bytes."""
+"""Reads metrics of one layout together, column by column from their bytes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,39 +29,39 @@ class _CachedLayout:
 
 
 class _Layouts:
-    """Layouts seen before, so that a client's next push is not taken apart again; bounded."""
+    """A bounded cache of layouts, so that a client's next push is not analysed again."""
 
     def __init__(self) -> None:
         self.by_key: dict[tuple[int, int], list[_CachedLayout]] = {}
         self.count = 0
 
     def layout_of(self, metric: Bytes) -> _CachedLayout | None:
-        """The layout of a metric, known or found."""
+        """The layout of a metric, cached or new; None if only protobuf can read it."""
         candidates = self.by_key.get((len(metric), int(metric[1 % len(metric)])), [])
-        for known in candidates:
-            if (metric[known.fixed] == known.bytes).all():
-                return known
+        for candidate in candidates:
+            if (metric[candidate.fixed] == candidate.bytes).all():
+                return candidate
         return self._add(metric)
 
     def _add(self, metric: Bytes) -> _CachedLayout | None:
-        found = layout(metric.tobytes())
-        if found is None:
+        new_layout = layout(metric.tobytes())
+        if new_layout is None:
             return None
         if self.count >= _MOST_KNOWN:
             self.by_key, self.count = {}, 0
-        fixed = np.flatnonzero(np.frombuffer(found.mask, np.uint8))
-        known = _CachedLayout(found, fixed, metric[fixed])
+        fixed = np.flatnonzero(np.frombuffer(new_layout.mask, np.uint8))
+        entry = _CachedLayout(new_layout, fixed, metric[fixed])
         same_key = self.by_key.setdefault((len(metric), int(metric[1 % len(metric)])), [])
-        same_key[_MOST_LAYOUTS - 1 :] = [known]
+        same_key[_MOST_LAYOUTS - 1 :] = [entry]
         self.count += 1
-        return known
+        return entry
 
 
 _CACHE = _Layouts()
 
 
 class Groups:
-    """Groups metrics by layout and reads each group at once; `left` is what has no layout."""
+    """Groups metrics by layout and reads each group at once; `left` are those without a layout."""
 
     def __init__(self, metrics: pa.BinaryArray, names: Names) -> None:
         self.names = names
@@ -84,7 +84,7 @@ class Groups:
                 yield from self._group(rows, self._cells(rows, size))
 
     def _keys(self, sizes: Ints) -> Ints:
-        """Size and length of the name: what mostly tells layouts apart."""
+        """Size and length of the name, which mostly differ between layouts."""
         name_size = np.zeros(len(sizes), np.int64)
         has_name = sizes > 1
         name_size[has_name] = self.data[self.offsets[:-1][has_name] + 1]
@@ -101,33 +101,33 @@ class Groups:
         for _ in range(_MOST_LAYOUTS):
             if len(rows) < _LEAST_GROUP:
                 break
-            known = _CACHE.layout_of(cells[0])
-            if known is None:
+            cached = _CACHE.layout_of(cells[0])
+            if cached is None:
                 self.left.append(int(rows[0]))
                 rows, cells = rows[1:], cells[1:]
                 continue
-            same = cells[:, known.fixed] == known.bytes
+            same = cells[:, cached.fixed] == cached.bytes
             if same.all():
-                yield from self._read(rows, cells, known.layout)
+                yield from self._read(rows, cells, cached.layout)
                 return
             other = ~same.all(axis=1)
-            yield from self._read(rows[~other], cells[~other], known.layout)
+            yield from self._read(rows[~other], cells[~other], cached.layout)
             rows, cells = rows[other], cells[other]
         self.left += rows.tolist()
 
-    def _read(self, rows: Ints, cells: Bytes, found: Layout) -> Iterator[Part]:
-        """The points of metrics that share a layout, unless their names turn out odd."""
-        header = _numbers_of(cells, found.header, self.headers, self.names.header)
+    def _read(self, rows: Ints, cells: Bytes, shared: Layout) -> Iterator[Part]:
+        """The points of metrics that share a layout, except those whose names cannot be read."""
+        header = _numbers_of(cells, shared.header, self.headers, self.names.header)
         sets = [
             _numbers_of(cells, slot.attributes, self.attributes, self.names.attribute_set)
-            for slot in found.slots
+            for slot in shared.slots
         ]
         if any(numbers.min() == UNREAD for numbers in (header, *sets)):
             odd = np.any([numbers == UNREAD for numbers in (header, *sets)], axis=0)
             self.left += rows[odd].tolist()
             rows, cells, header = rows[~odd], cells[~odd], header[~odd]
             sets = [attributes[~odd] for attributes in sets]
-        for index, (slot, attributes) in enumerate(zip(found.slots, sets, strict=True)):
+        for index, (slot, attributes) in enumerate(zip(shared.slots, sets, strict=True)):
             yield Part(self._slot(rows, cells, slot, header, attributes), index)
 
     def _slot(
@@ -154,31 +154,31 @@ def _groups(keys: Ints) -> Iterator[Ints]:
     yield from np.split(order, np.flatnonzero(np.diff(short[order])) + 1)
 
 
-def _fixed64(cells: Bytes, span: ByteRange) -> Unsigned:
-    if span.start == span.stop:
+def _fixed64(cells: Bytes, byte_range: ByteRange) -> Unsigned:
+    if byte_range.start == byte_range.stop:
         return np.zeros(len(cells), np.uint64)
-    return np.ascontiguousarray(cells[:, span.start : span.stop]).view("<u8")[:, 0]
+    return np.ascontiguousarray(cells[:, byte_range.start : byte_range.stop]).view("<u8")[:, 0]
 
 
 def _numbers_of(
-    cells: Bytes, span: ByteRange, known: dict[bytes, int], number: Callable[[bytes], int]
+    cells: Bytes, byte_range: ByteRange, numbers: dict[bytes, int], number: Callable[[bytes], int]
 ) -> Codes:
-    """The number of each row's name in `span`: every distinct one is read once."""
-    size = span.stop - span.start
+    """The number of each row's name in `byte_range`: every distinct name is read once."""
+    size = byte_range.stop - byte_range.start
     if not size:
-        return np.full(len(cells), _number_of(b"", known, number), np.int32)
-    part = np.ascontiguousarray(cells[:, span.start : span.stop])
+        return np.full(len(cells), _number_of(b"", numbers, number), np.int32)
+    part = np.ascontiguousarray(cells[:, byte_range.start : byte_range.stop])
     if (part == part[0]).all():
-        return np.full(len(part), _number_of(part[0].tobytes(), known, number), np.int32)
+        return np.full(len(part), _number_of(part[0].tobytes(), numbers, number), np.int32)
     encoded = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(size), len(part), [None, pa.py_buffer(part)]
     ).dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
-    codes = np.array([_number_of(name, known, number) for name in distinct], np.int32)
+    codes = np.array([_number_of(name, numbers, number) for name in distinct], np.int32)
     return np.asarray(codes[encoded.indices.to_numpy()])
 
 
-def _number_of(name: bytes, known: dict[bytes, int], number: Callable[[bytes], int]) -> int:
-    if name not in known:
-        known[name] = number(name)
-    return known[name]
+def _number_of(name: bytes, numbers: dict[bytes, int], number: Callable[[bytes], int]) -> int:
+    if name not in numbers:
+        numbers[name] = number(name)
+    return numbers[name]

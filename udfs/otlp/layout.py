@@ -1,9 +1,9 @@
 """The layout of an encoded metric: where its numbers and names lie in the bytes.
 
-Clients say the same things again and again: between two pushes only timestamps and values differ,
-and OTLP gives these eight bytes each. So one metric is read field by field, and every metric whose
-bytes agree with it wherever lengths and tags stand has the same layout: its numbers lie in the same
-places. What a layout leaves out (`None`) is read by protobuf itself.
+Clients push the same metrics again and again: between two pushes only timestamps and values differ,
+and OTLP gives these eight bytes each. So one metric is read field by field, and every metric with
+the same bytes in all lengths and tags has the same layout: its numbers lie in the same places. A
+metric without a layout (`None`) is read by protobuf itself.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _LENGTH_BYTES = 3
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a number says besides time, place and value; the same for every point of a layout."""
+    """The properties of a number besides time, place, and value, the same for all of a layout."""
 
     kind: str
     temporality: int = 0
@@ -35,7 +35,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """Bytes `start` to `stop` of the metric; an empty one is what the client left out."""
+    """Bytes `start` to `stop` of the metric; empty for a field that the client omitted."""
 
     start: int = 0
     stop: int = 0
@@ -74,13 +74,13 @@ class _Field:
 
 
 class _UnusualError(ValueError):
-    """Legal or not, this is left to protobuf."""
+    """Legal or not, protobuf must read it."""
 
 
 def layout(metric: bytes) -> Layout | None:
-    """The layout of an encoded Metric; None where only protobuf should read it.
+    """The layout of an encoded Metric; None if only protobuf should read it.
 
-    Usual is what encoders write: a gauge or sum, every field once and in the order of its number,
+    The usual encoding is: a gauge or sum, every field once and in the order of its number,
     no exemplars, no unknown fields, one-byte tags.
     """
     try:
@@ -159,8 +159,8 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[_Field]:
         else:
             value, at = varint(data, at, _LENGTH_BYTES)
             size = value if wire_type == _LEN else 0
-        span = ByteRange(at, at + size)
-        at = span.stop
+        byte_range = ByteRange(at, at + size)
+        at = byte_range.stop
         if at > end:
             raise _UnusualError
-        yield _Field(number, wire_type, begin, span, value)
+        yield _Field(number, wire_type, begin, byte_range, value)

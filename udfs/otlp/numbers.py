@@ -1,4 +1,4 @@
-"""Points as arrays of numbers: what repeats, names above all, is numbered once per batch."""
+"""Points as arrays of numbers: repeated parts, mostly names, are numbered once per batch."""
 
 import inspect
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Header = tuple[str, str]
 """Name and unit of a metric, as sent."""
 
 UNREAD = -1
-"""The number of bytes that are not what they should be."""
+"""The number of bytes that are not as expected."""
 
 _HEADER_FIELDS = {"name", "description", "unit"}
 _REMEMBERED, _REMEMBERED_BYTES = 65_536, 512
@@ -56,7 +56,7 @@ def _attributes(encoded: bytes, limits: Limits) -> Tags | None:
 
 
 def _remembered(read: Callable[[bytes, Limits], T], encoded: bytes, limits: Limits) -> T:
-    """What `read` makes of the bytes, from memory if they are short: the next push has them too."""
+    """`read` of the bytes, cached if they are short, because the next push has them too."""
     if len(encoded) > _REMEMBERED_BYTES:
         read = inspect.unwrap(read)
     return read(encoded, limits)
@@ -72,7 +72,7 @@ class Names:
     forms: dict[Form, int] = field(default_factory=dict)
 
     def header(self, encoded: bytes) -> int:
-        """The number of a metric's header; UNREAD where the bytes hold more or less than one."""
+        """The number of a metric's header; UNREAD if the bytes are not exactly one."""
         header = _remembered(_header, encoded, self.limits)
         return UNREAD if header is None else self.headers.setdefault(header, len(self.headers))
 
@@ -81,9 +81,9 @@ class Names:
         return self.headers.setdefault(_name_and_unit(metric, self.limits), len(self.headers))
 
     def attribute_set(self, encoded: bytes) -> int:
-        """The number of a point's attributes; UNREAD where the bytes hold anything else."""
-        found = _remembered(_attributes, encoded, self.limits)
-        return UNREAD if found is None else self.attributes_of(found)
+        """The number of a point's attributes; UNREAD if the bytes hold anything else."""
+        attributes = _remembered(_attributes, encoded, self.limits)
+        return UNREAD if attributes is None else self.attributes_of(attributes)
 
     def attributes_of(self, attributes: Tags) -> int:
         """The number of a set of attributes."""
@@ -96,7 +96,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The same for each of some points: whose they are, when, what, and the numbers of names."""
+    """Columns of some points: their metric, times, value, and the numbers of their names."""
 
     metric: Ints
     start_ns: Unsigned

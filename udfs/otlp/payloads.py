@@ -1,4 +1,4 @@
-"""Payloads taken apart: the resources, scopes and metrics they hold, and who cannot be read."""
+"""Splits payloads into resources, scopes, and metrics, and finds unreadable payloads."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +36,7 @@ class EncodedMetrics:
 
 
 def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> EncodedMetrics:
-    """Take every readable payload apart; who is not OTLP or too much goes to `unreadable`."""
+    """Split every readable payload; those that are not OTLP, or too large, go to `unreadable`."""
     read = _parsed(payloads, unreadable, limits)
     try:
         metrics = _taken_apart(read, unreadable, limits)
@@ -62,17 +62,17 @@ def _taken_apart(read: list[bytes], unreadable: Unreadable, limits: Limits) -> E
 
 
 def not_otlp(detail: object) -> UnreadableError:
-    """Bytes that are no OTLP metrics, with what protobuf said."""
+    """Bytes that are not OTLP metrics, with protobuf's message."""
     return UnreadableError("not_otlp", str(detail))
 
 
 def over(what: str, most: int) -> UnreadableError:
-    """More than what may be made of one payload."""
+    """More than one payload can have."""
     return UnreadableError("points_over_limit", f"more than {most} {what}")
 
 
 class _CrowdedError(Exception):
-    """These payloads hold more resources, scopes or metrics than a payload may hold points."""
+    """These payloads have more resources, scopes, or metrics than a payload can have points."""
 
     def __init__(self, payloads: list[int]) -> None:
         super().__init__(payloads)
@@ -80,7 +80,7 @@ class _CrowdedError(Exception):
 
 
 def _parsed(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> list[bytes]:
-    """The payloads, with nothing in the place of those that protobuf cannot or must not read."""
+    """The payloads, empty in place of those that protobuf cannot or must not read."""
     read, parse = list(payloads), payload_class().FromString
     for index, payload in enumerate(payloads):
         if more_messages_than(limits.messages, payload):
@@ -94,7 +94,7 @@ def _parsed(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> li
 
 
 def _read(kind: type[Message], index: int, payload: bytes, unreadable: Unreadable) -> bytes:
-    """The payload if protobuf can read it as `kind`, else nothing and the reason noted."""
+    """The payload if protobuf can read it as `kind`; else empty, and the reason is recorded."""
     try:
         kind().MergeFromString(payload)
     except DecodeError as error:
@@ -104,7 +104,7 @@ def _read(kind: type[Message], index: int, payload: bytes, unreadable: Unreadabl
 
 
 def _canonical(index: int, payload: bytes, unreadable: Unreadable) -> bytes:
-    """The same message with what came twice merged and unknown fields left out."""
+    """The same message with repeated occurrences merged and unknown fields dropped."""
     message = metrics_pb2.MetricsData()
     message.MergeFromString(_read(metrics_pb2.MetricsData, index, payload, unreadable))
     message.DiscardUnknownFields()
@@ -131,7 +131,7 @@ def _split(payloads: list[bytes], limits: Limits) -> EncodedMetrics:
 
 
 def _refuse_crowded(limits: Limits, *levels: Ints) -> None:
-    """Each level names the payload of every resource, scope or metric: before any is an object."""
+    """Check counts before objects exist; a level has the payload of each of its messages."""
     counts = (np.bincount(of_level) for of_level in levels)
     crowded = {int(i) for each in counts for i in np.flatnonzero(each > limits.points)}
     if crowded:

@@ -1,4 +1,4 @@
-"""The data points of a batch of metrics, most read by their layout and the others one by one."""
+"""The data points of a batch of metrics: most are read by layout, the others one by one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ def read_points(metrics: EncodedMetrics, unreadable: Unreadable, limits: Limits)
         counts[part.numbers.metric] += 1
     weights = np.bincount(metrics.payload, weights=counts).astype(np.int64).tolist()
     rare_points = list(_exact(metrics, groups.left, unreadable, names, weights))
-    for found in rare_points:
-        counts[found.metric] += 1
+    for rare_point in rare_points:
+        counts[rare_point.metric] += 1
     before = np.cumsum(counts) - counts
     rare = {int(before[e.metric]) + e.slot: e.point.rare for e in rare_points if e.point.rare}
     return Points(names, _in_order([*parts, _part(rare_points, names)], counts, before), rare)
@@ -58,8 +58,7 @@ def _exact(
     names: Names,
     weights: list[int],
 ) -> Iterator[_Exact]:
-    """The points of every metric that has no layout; `weights` is what each payload's points
-    count already."""
+    """The points of metrics without a layout; `weights` are the points of each payload so far."""
     most = names.limits.points
     for index in left:
         payload = int(metrics.payload[index])
@@ -81,19 +80,22 @@ def _exact(
 
 def _part(rare_points: list[_Exact], names: Names) -> Part:
     numbers = Numbers(
-        np.array([found.metric for found in rare_points], np.int64),
-        np.array([found.point.start_ns for found in rare_points], np.uint64),
-        np.array([found.point.time_ns for found in rare_points], np.uint64),
-        np.array([found.point.bits for found in rare_points], np.uint64),
-        np.array([found.header for found in rare_points], np.int32),
-        np.array([names.attributes_of(found.point.attributes) for found in rare_points], np.int32),
-        np.array([names.form(found.point.form) for found in rare_points], np.int32),
+        np.array([rare_point.metric for rare_point in rare_points], np.int64),
+        np.array([rare_point.point.start_ns for rare_point in rare_points], np.uint64),
+        np.array([rare_point.point.time_ns for rare_point in rare_points], np.uint64),
+        np.array([rare_point.point.bits for rare_point in rare_points], np.uint64),
+        np.array([rare_point.header for rare_point in rare_points], np.int32),
+        np.array(
+            [names.attributes_of(rare_point.point.attributes) for rare_point in rare_points],
+            np.int32,
+        ),
+        np.array([names.form(rare_point.point.form) for rare_point in rare_points], np.int32),
     )
-    return Part(numbers, np.array([found.slot for found in rare_points], np.int64))
+    return Part(numbers, np.array([rare_point.slot for rare_point in rare_points], np.int64))
 
 
 def _in_order(parts: list[Part], counts: Ints, before: Ints) -> Numbers:
-    """The points of all parts, each at the place its metric and slot give it."""
+    """The points of all parts, in the order of their metric and slot."""
     total = int(counts.sum())
     columns: dict[str, Any] = {
         name: np.empty(total, getattr(parts[-1].numbers, name).dtype)

@@ -1,4 +1,4 @@
-"""Identities of time series: what stays the same from push to push of one client instance."""
+"""Ids of time series, which are equal from push to push of one client instance."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,35 +13,35 @@ from quotaflow.udfs.otlp.batch import DecodedBatch
 from quotaflow.udfs.otlp.payloads import Ints
 
 _Hashes = npt.NDArray[np.uint64]
-# Odd constants of the 64-bit finalizer of MurmurHash3: they only have to stay what they are.
+# Odd constants of the 64-bit finalizer of MurmurHash3. They must never change.
 _FIRST, _SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _SHIFT = np.uint64(33)
 
 
 def series_ids(batch: DecodedBatch, rows: Ints, instances: Any) -> Any:
-    """The series_id of each point at `rows`: 64 bits of who pushed, metric, kind and attributes.
+    """The series_id of each point at `rows`: 64 bits of client, metric, kind, and attributes.
 
-    `instances` is the client_instance_id of each of these rows. Its resource is left out, for a
-    client that rejoins its group gets another member id and counts on; where a point came without
-    an instance (a Collector's batch) the resource tells who it is from.
+    `instances` is the client_instance_id of each of these rows. The resource is not used,
+    because a client that rejoins its group gets another member id and its counters go on. For a
+    point without an instance (in a Collector's batch) the resource identifies the client.
     """
     numbers, names = batch.points.numbers, batch.points.names
     own = instances.dictionary_encode()
     of_instance = _hashes(digest((text,)) for text in own.dictionary.to_pylist())
     of_resource = _hashes(tags.digest for tags in batch.resources)[batch.resource[rows]]
     if len(of_instance):
-        known = own.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        indices = own.indices.fill_null(0).to_numpy(zero_copy_only=False)
         is_null = own.indices.is_null().to_numpy(zero_copy_only=False)
-        who = np.where(is_null, of_resource, of_instance[known])
+        hashes = np.where(is_null, of_resource, of_instance[indices])
     else:
-        who = of_resource
+        hashes = of_resource
     for part, codes in (
         ((digest((name,)) for name, _ in names.headers), numbers.header),
         ((digest((form.kind,)) for form in names.forms), numbers.form),
         ((tags.digest for tags in names.attributes), numbers.attributes),
     ):
-        who = _mixed(who, _hashes(part)[codes[rows]])
-    return pa.array(who.view(np.int64), LONG)
+        hashes = _mixed(hashes, _hashes(part)[codes[rows]])
+    return pa.array(hashes.view(np.int64), LONG)
 
 
 def _hashes(digests: Iterable[int]) -> _Hashes:

@@ -1,4 +1,4 @@
-"""Protocol buffers' variable-length numbers, as far as a caller expects them to go."""
+"""Protocol buffers' variable-length numbers, up to a length that the caller expects."""
 
 _CONTINUED = 0x80
 _BITS = 7

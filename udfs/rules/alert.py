@@ -1,4 +1,4 @@
-"""When a series of readings has been past a bound for too long, and when it is back."""
+"""When a series of readings is past a bound for too long, and when that ends."""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,10 +8,10 @@ _HOUR_MS = 3_600_000
 
 
 class AlertState(StrEnum):
-    """What an event says of an alert: `standing` is said once an hour while it is open."""
+    """The state of an alert at an event: `standing` comes once an hour while it is open."""
 
     OPENED = "opened"
-    STANDING = "standing"
+    STILL_OPEN = "standing"
     CLOSED = "closed"
 
 
@@ -24,11 +24,11 @@ class CloseReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRule:
-    """Readings past `bound` for longer than `hold_ms` open an alert; one past `clear` closes it.
+    """Readings past `bound` for longer than `for_ms` open an alert; one past `clear` closes it.
 
     `is_above`: past means greater, otherwise less. Between the two bounds an open alert stays
-    open and none is opened (hysteresis). Without a reading for longer than `stale_ms` nothing is
-    known: what was begun is forgotten, and an open alert is closed at that time.
+    open and none is opened (hysteresis). After `stale_ms` without a reading nothing is known: an
+    open alert is closed at that time, and a breach that is not yet an alert is forgotten.
     """
 
     name: str
@@ -39,7 +39,7 @@ class ThresholdRule:
     is_above: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse bounds in the wrong order, and times that mean nothing."""
+        """Refuse bounds in the wrong order, and times out of range."""
         right = self.clear <= self.bound if self.is_above else self.clear >= self.bound
         if not (right and math.isfinite(self.bound) and math.isfinite(self.clear)):
             side = "at most" if self.is_above else "at least"
@@ -64,9 +64,9 @@ class ThresholdRule:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A series past its bound: since when, its last reading, the worst one, and how many.
+    """A series past its bound: its first and last reading, the worst one, and their number.
 
-    `said_ms` is the time of the last event of it; None while no alert is open yet.
+    `last_event_ms` is the time of its last event; None while no alert is open yet.
     """
 
     first_ms: int
@@ -78,7 +78,7 @@ class Breach:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to an alert at a time; `breach` is what is known of it by then."""
+    """What happened to an alert at a time; `breach` is its breach up to then."""
 
     time_ms: int
     state: AlertState
@@ -89,9 +89,9 @@ class Event:
 def step(
     rule: ThresholdRule, breach: Breach | None, time_ms: int, value: float
 ) -> tuple[Breach | None, list[Event]]:
-    """Take in the next reading of a series: the breach it leaves, and what it made happen.
+    """Add the next reading of a series. Returns the breach after it, and the events it causes.
 
-    Readings come in the order of time, no two of one time, never NaN (that is no reading).
+    Readings come in order of time, no two at one time, and never NaN (which is no reading).
     """
     events: list[Event] = []
     if breach and time_ms - breach.last_ms > rule.stale_ms:
@@ -111,12 +111,12 @@ def step(
     if rule.is_clear(value):
         return None, [*events, Event(time_ms, AlertState.CLOSED, breach, CloseReason.CLEARED)]
     if time_ms // _HOUR_MS != breach.last_event_ms // _HOUR_MS:
-        return _say(AlertState.STANDING, breach, events)
+        return _say(AlertState.STILL_OPEN, breach, events)
     return breach, events
 
 
 def end(rule: ThresholdRule, breach: Breach | None) -> list[Event]:
-    """What happens when no reading follows: an open alert is closed once it is stale."""
+    """The events when no reading follows: an open alert is closed once it is stale."""
     if breach is None or breach.last_event_ms is None:
         return []
     return [Event(breach.last_ms + rule.stale_ms, AlertState.CLOSED, breach, CloseReason.STALE)]
@@ -133,5 +133,5 @@ def _not_yet_open(
 
 
 def _say(state: AlertState, breach: Breach, events: list[Event]) -> tuple[Breach, list[Event]]:
-    said = replace(breach, last_event_ms=breach.last_ms)
-    return said, [*events, Event(breach.last_ms, state, said)]
+    reported = replace(breach, last_event_ms=breach.last_ms)
+    return reported, [*events, Event(breach.last_ms, state, reported)]

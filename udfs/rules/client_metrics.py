@@ -10,13 +10,14 @@ from kafka.record.util import calc_crc32c
 
 ALL = "*"
 DEFAULT_INTERVAL_MS = 300_000
-"""INTERVAL_MS_DEFAULT of Kafka's ClientMetricsConfigs: what nobody asked is told, and the most."""
+"""INTERVAL_MS_DEFAULT of Kafka's ClientMetricsConfigs: the interval without a subscription, and the
+longest that takes effect."""
 _INTERVALS_MS = range(100, 3_600_001)
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What a broker knows of a client instance, and a `match` may name; None is no match at all."""
+    """What a broker knows of a client instance and a `match` can name; None never matches."""
 
     client_instance_id: str | None
     client_id: str | None = None
@@ -31,7 +32,7 @@ MATCH_KEYS = tuple(Client.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One client-metrics resource: which metrics (prefixes; * is all), how often, and of whom."""
+    """One client-metrics resource: metrics (prefixes; * is all), interval, and matching clients."""
 
     name: str
     metrics: tuple[str, ...] = ()
@@ -40,10 +41,11 @@ class Subscription:
 
     @classmethod
     def from_configs(cls, name: str, configs: Mapping[str, str]) -> "Subscription":
-        """A resource by its configs as Kafka shows them: metrics, interval.ms, match.
+        """A resource from its configs as Kafka shows them: metrics, interval.ms, match.
 
-        Raises ValueError for what a broker refuses (ClientMetricsConfigs.validateProperties), and
-        for a pattern that Java takes and Python does not.
+        Raises ValueError for a value that a broker refuses
+        (ClientMetricsConfigs.validateProperties), and for a pattern that Java accepts and Python
+        does not.
         """
         text = configs.get("interval.ms", str(DEFAULT_INTERVAL_MS))
         if not text.isdecimal() or int(text) not in _INTERVALS_MS:
@@ -55,7 +57,7 @@ class Subscription:
 
 
 def matches(subscription: Subscription, client: Client) -> bool:
-    """Every pattern of the subscription matches the whole of what it names; none match everybody.
+    """Whether every pattern of the subscription matches a whole value; without any it matches all.
 
     ClientMetricsInstanceMetadata.isMatch.
     """
@@ -67,10 +69,10 @@ def matches(subscription: Subscription, client: Client) -> bool:
 
 
 def effective(subscriptions: Iterable[Subscription], client: Client) -> tuple[frozenset[str], int]:
-    """The metrics and the interval in ms a client is asked for by all that match it.
+    """The metrics that a client should push, and the interval in ms, by all it matches.
 
-    Metrics are united, * stands for all; the interval is the least of them and of the default, so
-    that a longer one never takes effect (ClientMetricsManager.createClientInstance).
+    Metrics are united, and * means all. The interval is the shortest of theirs and of the default,
+    so a longer one never takes effect (ClientMetricsManager.createClientInstance).
     """
     matching = [s for s in subscriptions if matches(s, client)]
     metrics = frozenset(name for s in matching for name in s.metrics)
@@ -80,14 +82,14 @@ def effective(subscriptions: Iterable[Subscription], client: Client) -> tuple[fr
 
 
 def covered(metrics: Iterable[str]) -> dict[str, str]:
-    """Prefixes that ask for nothing of their own, and the shorter one that asks for it all.
+    """Prefixes that select nothing of their own, and the shorter prefix that selects it all.
 
-    librdkafka 2.5.0 to 2.10.0 sends what both match twice (its #5103).
+    librdkafka 2.5.0 to 2.10.0 sends a metric that both match twice (its #5103).
     """
-    asked = sorted(set(metrics))
+    prefixes = sorted(set(metrics))
     shorter = {
-        name: next((other for other in asked if other != name and _begins(name, other)), None)
-        for name in asked
+        name: next((other for other in prefixes if other != name and _begins(name, other)), None)
+        for name in prefixes
     }
     return {name: other for name, other in shorter.items() if other is not None}
 
@@ -101,7 +103,7 @@ def _parts(text: str) -> Sequence[str]:
 
 
 def _pattern(part: str) -> tuple[str, "re.Pattern[str]"]:
-    # Java's split, unlike Python's, leaves out what is empty at the end.
+    # Java's split, unlike Python's, drops empty strings at the end.
     key, *values = (piece.strip() for piece in part.rstrip("=").split("="))
     if len(values) != 1 or key not in MATCH_KEYS:
         raise ValueError(f"Illegal client matching pattern: {part}")
@@ -120,9 +122,9 @@ def subscription_id(
 ) -> int | None:
     """CRC32C of the metrics as Java prints them and the interval, XOR the instance's hash code.
 
-    Kafka's `ClientMetricsManager.computeSubscriptionId`: the KIP says CRC32, and leaves the
-    interval out in one place. The metrics are a set there, so their order matters and is the
-    answer's. None when the instance id is not a Uuid as Kafka prints one.
+    Kafka's `ClientMetricsManager.computeSubscriptionId`. The KIP says CRC32, and omits the interval
+    in one place. Kafka iterates a set of metrics, so pass them in the order of the answer. None if
+    the instance id is not a Uuid as Kafka prints one.
     """
     try:
         uuid = base64.b64decode(client_instance_id + "==", altchars=b"-_", validate=True)
@@ -131,6 +133,6 @@ def subscription_id(
     if len(uuid) != _UUID_BYTES:
         return None
     halves = int.from_bytes(uuid[:8]) ^ int.from_bytes(uuid[8:])
-    asked = f"[{', '.join(requested_metrics)}]{push_interval_ms}"
-    unsigned: int = calc_crc32c(asked.encode()) ^ (halves >> 32) ^ (halves & _WORD)
+    request = f"[{', '.join(requested_metrics)}]{push_interval_ms}"
+    unsigned: int = calc_crc32c(request.encode()) ^ (halves >> 32) ^ (halves & _WORD)
     return unsigned - (_WORD + 1) if unsigned & _SIGN else unsigned

@@ -1,4 +1,4 @@
-"""The rack of a client that tells none, by the network its address is in."""
+"""The rack of a client that declares none, by the network of its address."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class Range:
 def ranges(racks: Mapping[str, str]) -> Iterator[Range]:
     """The networks of a map from CIDR to rack, the narrowest first."""
     networks = [(ip_network(cidr), rack) for cidr, rack in racks.items()]
-    for network, rack in sorted(networks, key=lambda each: -each[0].prefixlen):
+    for network, rack in sorted(networks, key=lambda pair: -pair[0].prefixlen):
         first, last = network.network_address, network.broadcast_address
         yield Range(first.packed.hex(), last.packed.hex(), rack)
 
 
 def rack(address: str, racks: Mapping[str, str]) -> str | None:
-    """The rack of the narrowest network that holds an address; None: none does."""
+    """The rack of the narrowest network that contains an address; None if none does."""
     digits = ip_address(address.partition("%")[0]).packed.hex()
     for network in ranges(racks):
         if len(network.first) == len(digits) and network.first <= digits <= network.last:

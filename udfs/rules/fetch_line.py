@@ -1,7 +1,7 @@
-"""What a FETCH line of the request log says of its session (KIP-227), and does to it.
+"""What a FETCH line of the request log shows of its fetch session (KIP-227), and does to it.
 
 The rules are those of Kafka's FetchManager and FetchContext. A broker accepts one request per
-epoch, so what a session holds follows from its first answer and every line since.
+epoch, so the partitions of a session follow from its first answer and every line since.
 """
 
 from collections.abc import Collection
@@ -19,12 +19,12 @@ from quotaflow.udfs.rules.fetch_session import (
 SESSIONLESS = 0
 """The id of no session."""
 FULL_EPOCHS = (-1, 0)
-"""FINAL_EPOCH and INITIAL_EPOCH: the request names all it wants, and ends the session it names."""
+"""FINAL_EPOCH and INITIAL_EPOCH: the request names all its partitions, and ends its session."""
 _ID_NOT_FOUND = 70
 
 
 class SessionState(StrEnum):
-    """What the log tells of the partitions a request asked for."""
+    """What the log shows of the partitions that a request reads."""
 
     FULL = "full"
     INCREMENTAL = "known"
@@ -34,7 +34,7 @@ class SessionState(StrEnum):
 
 
 class FetchLine(NamedTuple):
-    """What a line says of the session it begins, ends or goes on with.
+    """What a line shows of the session that it begins, ends, or continues.
 
     `is_filled`: the records answered reach the limit of the whole response (KIP-74).
     """
@@ -51,16 +51,16 @@ class FetchLine(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """Whether the request names all it wants (KIP-227)."""
+        """Whether the request names all its partitions (KIP-227)."""
         return self.epoch in FULL_EPOCHS
 
 
 class FollowedLine(NamedTuple):
     """A line, and the session after it: None where it ended, or began before the log did.
 
-    `held` goes with `answered`; it is None where the line itself is all that is known.
-    `asked_count` is None where it is not known for how many partitions was asked. `starved` are
-    those that had more to read, and of which a response that was full brought nothing.
+    `positions` belong to the answered partitions; None if only the line itself is known.
+    `requested_count` is the number of partitions that the request reads; None if unknown.
+    `starved` are partitions that had more to read and got nothing from a response that was full.
     """
 
     session: FetchSession | None
@@ -73,9 +73,9 @@ class FollowedLine(NamedTuple):
 def follow(
     session: FetchSession | None, session_id: int, line: FetchLine, idle_us: int
 ) -> FollowedLine:
-    """What a line does to the session of this id, one that it names, begins or ends.
+    """Apply a line to the session of this id, which it names, begins, or ends.
 
-    A session that nobody used for longer than `idle_us` counts as gone.
+    A session that was idle for longer than `idle_us` counts as ended.
     """
     if line.is_full:
         return _full(session, session_id, line)
@@ -83,9 +83,9 @@ def follow(
         return FollowedLine(None, SessionState.REFUSED if line.error_code else SessionState.UNKNOWN)
     session.last_us = max(session.last_us, line.time_us)
     if line.error_code:
-        # Had the broker gone to the next epoch before it refused, the next line will tell.
-        gone = line.error_code == _ID_NOT_FOUND
-        return FollowedLine(None if gone else session, SessionState.REFUSED)
+        # If the broker went to the next epoch before it refused, the next line shows that.
+        is_removed = line.error_code == _ID_NOT_FOUND
+        return FollowedLine(None if is_removed else session, SessionState.REFUSED)
     if not session.accept(line.epoch):
         return FollowedLine(session, SessionState.OUT_OF_ORDER)
     return _incremental(session, line)
@@ -103,22 +103,22 @@ def _full(session: FetchSession | None, session_id: int, line: FetchLine) -> Fol
         ]
     if not begins:
         session = None
-    elif session is None or session.began_us != line.time_us:  # else the beginning is told twice
+    elif session is None or session.began_us != line.time_us:  # else the first line comes twice
         session = FetchSession.begin(line.time_us, line.requested, line.answered)
     return FollowedLine(session, SessionState.FULL, len(line.requested), None, starved)
 
 
 def _incremental(session: FetchSession, line: FetchLine) -> FollowedLine:
     session.apply_request(line.requested, line.forgotten)
-    asked_count = len(session)
+    requested_count = len(session)
     if line.response_session_id == SESSIONLESS:  # a broker ends a session that became empty
-        state = SessionState.OUT_OF_ORDER if asked_count else SessionState.INCREMENTAL
-        return FollowedLine(None, state, None if asked_count else 0)
-    held = session.apply_response(line.answered)
-    if held is None:
+        state = SessionState.OUT_OF_ORDER if requested_count else SessionState.INCREMENTAL
+        return FollowedLine(None, state, None if requested_count else 0)
+    positions = session.apply_response(line.answered)
+    if positions is None:
         return FollowedLine(session, SessionState.OUT_OF_ORDER)
     starved: Collection[Partition] = ()
     if line.is_filled:
         served = {key for key, size_bytes, *_ in line.answered if size_bytes}
         starved = session.with_data_waiting(served)
-    return FollowedLine(session, SessionState.INCREMENTAL, asked_count, held, starved)
+    return FollowedLine(session, SessionState.INCREMENTAL, requested_count, positions, starved)

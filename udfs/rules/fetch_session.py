@@ -1,4 +1,4 @@
-"""A fetch session (KIP-227) as its broker holds it: partitions in the order they are read.
+"""A fetch session (KIP-227) as its broker keeps it: partitions in the order they are read.
 
 The rules are those of Kafka's FetchSession and FetchContext.
 """
@@ -9,13 +9,13 @@ from typing import NamedTuple, Self
 
 MAX_EPOCH = 2**31 - 1
 
-# Found out before anything is read, and put behind what was: TOPIC_AUTHORIZATION_FAILED,
+# Found before anything is read, and placed after partitions that were: TOPIC_AUTHORIZATION_FAILED,
 # UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID.
 _ANSWERED_LAST = frozenset({3, 29, 100})
 
 
 Partition = Hashable
-"""Whatever tells partitions apart."""
+"""Any key of a partition."""
 
 
 class RequestPartition(NamedTuple):
@@ -27,9 +27,9 @@ class RequestPartition(NamedTuple):
 
 
 class ResponsePartition(NamedTuple):
-    """A partition as a response names it: bytes of records, and the offset that could be read to.
+    """A partition as a response names it: bytes of records, and the end of what could be read.
 
-    That is the high watermark, for who reads committed the last stable offset; -1 with an error.
+    The end is the high watermark, or the last stable offset under read_committed; -1 with an error.
     """
 
     partition: Partition
@@ -39,11 +39,11 @@ class ResponsePartition(NamedTuple):
 
 
 CachedPosition = tuple[int, int, int]
-"""A partition as a session held it when asked: its 0-based place, fetch offset, limit in bytes."""
+"""A partition of a session at a request: its 0-based place, fetch offset, and limit in bytes."""
 
 
 class CachedPartition(NamedTuple):
-    """What is written down of a partition of a session."""
+    """A partition of a session as it is stored."""
 
     partition: Partition
     fetch_offset: int
@@ -54,15 +54,16 @@ class CachedPartition(NamedTuple):
 class FetchSession:
     """One session: its partitions in the order a broker reads them, and the epoch that is next.
 
-    Where an epoch was missed it knows nothing more: `is_known` is false for the rest of its life.
-    A line costs what it names, not what the session holds: places are found by bisection in
-    the ascending tickets of the partitions, and a partition that moves to the end takes a new one.
+    After a missed epoch nothing more is known: `is_valid` is false for the rest of its life. The
+    cost of a line grows with the partitions that it names, not with those of the session: places
+    are found by bisection in the ascending tickets of the partitions, and a partition that moves
+    to the end takes a new ticket.
     """
 
     __slots__ = ("_partitions", "_tickets", "began_us", "is_valid", "last_us", "next_epoch")
 
     def __init__(self, began_us: int, last_us: int, next_epoch: int, *, is_known: bool) -> None:
-        """Hold nothing yet."""
+        """Begin without partitions."""
         self.began_us = began_us
         self.last_us = last_us
         self.next_epoch = next_epoch
@@ -78,7 +79,7 @@ class FetchSession:
         requested: Iterable[RequestPartition],
         answered: Iterable[ResponsePartition],
     ) -> Self:
-        """The session that a full request's answer began: what it answered, in that order."""
+        """The session that the answer to a full request begins: its partitions, in their order."""
         session = cls(time_us, time_us, next_epoch=1, is_known=True)
         requests = {key: (fetch_offset, max_bytes) for key, fetch_offset, max_bytes in requested}
         answers = {key: (end, error) for key, _, end, error in answered}
@@ -93,7 +94,7 @@ class FetchSession:
     def restored(
         cls, began_us: int, last_us: int, next_epoch: int, cached: Iterable[CachedPartition] | None
     ) -> Self:
-        """A session as it was written down; `held` is None where an epoch was missed."""
+        """A session as it was stored; `cached` is None if an epoch was missed."""
         session = cls(began_us, last_us, next_epoch, is_known=cached is not None)
         for one in cached or ():
             session._add(*one)
@@ -104,13 +105,13 @@ class FetchSession:
         return len(self._partitions)
 
     def cached_partitions(self) -> list[CachedPartition]:
-        """Its partitions in order, to be written down."""
+        """Its partitions in order, to be stored."""
         return [
             CachedPartition(key, one[1], one[2], one[3]) for key, one in self._partitions.items()
         ]
 
     def invalidate(self) -> None:
-        """Forget what it holds: what the next lines change is not known any more."""
+        """Drop all partitions, because the effect of the next lines is unknown."""
         self.is_valid = False
         self._partitions = {}
         self._tickets = []
@@ -118,8 +119,8 @@ class FetchSession:
     def accept(self, epoch: int) -> bool:
         """Whether a request that the broker accepted is the next one; if so, go to its epoch.
 
-        One from before is told twice or too late, and changes nothing; one from after is lost on
-        us, for what came between is missing.
+        An earlier epoch is a repeated or late line and changes nothing. A later epoch means that
+        lines are missing, and invalidates the session.
         """
         if not self.is_valid:
             return False
@@ -133,9 +134,9 @@ class FetchSession:
     def apply_request(
         self, requested: Iterable[RequestPartition], forgotten: Iterable[Partition]
     ) -> None:
-        """Take in a request: what it names is changed in place or put at the end, then forgotten.
+        """Apply a request: change or append named partitions, then drop the forgotten.
 
-        An end offset that is known stays known.
+        A known end offset is kept.
         """
         partitions = self._partitions
         for key, fetch_offset, max_bytes in requested:
@@ -151,12 +152,12 @@ class FetchSession:
                 del self._tickets[bisect_left(self._tickets, one[0])]
 
     def apply_response(self, answered: Iterable[ResponsePartition]) -> list[CachedPosition] | None:
-        """Take in a response: what had records moves to the end. What was held of each, as asked.
+        """Apply a response: partitions with records move to the end. Returns each position before.
 
-        None where a partition was answered that it does not hold, so that it lost its way.
+        None if the response names a partition that the session does not have: lines are missing.
         """
         partitions, tickets = self._partitions, self._tickets
-        held: list[CachedPosition] = []
+        positions: list[CachedPosition] = []
         moved: dict[Partition, int] = {}
         for key, size_bytes, end_offset, _ in answered:
             one = partitions.get(key)
@@ -164,21 +165,21 @@ class FetchSession:
                 self.invalidate()
                 return None
             ticket = one[0]
-            held.append((bisect_left(tickets, ticket), one[1], one[2]))
+            positions.append((bisect_left(tickets, ticket), one[1], one[2]))
             one[3] = end_offset
             if size_bytes > 0:
                 moved[key] = ticket
-        # A broker answers in the order it read; a log lists what was requested first.
+        # A broker answers in the order it read; a log lists named partitions first.
         for key in sorted(moved, key=moved.__getitem__) if len(moved) > 1 else moved:
             one = partitions.pop(key)
             del tickets[bisect_left(tickets, one[0])]
             one[0] = tickets[-1] + 1 if tickets else 0
             partitions[key] = one
             tickets.append(one[0])
-        return held
+        return positions
 
     def with_data_waiting(self, served: Collection[Partition]) -> list[Partition]:
-        """Partitions known to have more to read, in order, without those that were served."""
+        """Partitions known to have more to read, in order, except those that were served."""
         return [
             key
             for key, (_, fetch_offset, _, end_offset) in self._partitions.items()

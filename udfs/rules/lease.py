@@ -1,4 +1,4 @@
-"""A client-metrics resource on loan (KIP-714): its name tells whoever finds it when it ends."""
+"""A temporary client-metrics resource (KIP-714): its name says when it ends."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ _HASH_CHARS = 12
 
 @dataclass(frozen=True, slots=True)
 class TemporarySubscription:
-    """Client instances are asked for metrics every interval_ms, until until_s (since 1970)."""
+    """Client instances that should push metrics every interval_ms, until until_s (since 1970)."""
 
     client_instance_ids: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -22,25 +22,25 @@ class TemporarySubscription:
 
     @property
     def name(self) -> str:
-        """The resource: after the one instance, or a hash of the several, and when it ends."""
-        asked = self.client_instance_ids[0]
+        """The resource: named after its one instance or a hash of several, and after its end."""
+        instances = self.client_instance_ids[0]
         if len(self.client_instance_ids) > 1:
             ids = "|".join(sorted(self.client_instance_ids))
-            asked = hashlib.sha256(ids.encode()).hexdigest()[:_HASH_CHARS]
-        return f"{_PREFIX}{asked}-until-{self.until_s}"
+            instances = hashlib.sha256(ids.encode()).hexdigest()[:_HASH_CHARS]
+        return f"{_PREFIX}{instances}-until-{self.until_s}"
 
     @property
     def configs(self) -> dict[str, str]:
-        """The resource's configs. Raises ValueError naming the bound that one of them breaks."""
-        wanted = {
+        """The resource's configs. Raises ValueError for a value out of bounds."""
+        values = {
             METRICS.key: ",".join(self.metrics),
             INTERVAL_MS.key: str(self.interval_ms),
             MATCH.key: f"client_instance_id={'|'.join(self.client_instance_ids)}",
         }
-        return {key: CONFIGS[key].canonical(value) for key, value in wanted.items()}
+        return {key: CONFIGS[key].canonical(value) for key, value in values.items()}
 
 
 def until_s(name: str) -> int | None:
-    """When the lease of this name ends, in s since 1970; None where the resource is no lease."""
-    found = _NAME.fullmatch(name)
-    return int(found[1]) if found else None
+    """When the subscription of this name ends, in s since 1970; None if it is not temporary."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else None

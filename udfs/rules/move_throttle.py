@@ -1,7 +1,7 @@
-"""What moving replicas asks of each broker, before it begins, and which throttle fits (KIP-73).
+"""What a move of replicas will demand of each broker, and which throttle fits (KIP-73).
 
-Followers that are added read all of a partition from its leader, beside what is written meanwhile.
-A throttle holds per broker and side; kafka-reassign-partitions sets one rate for all.
+Added followers read all of a partition from its leader, and what is written meanwhile. A throttle
+applies per broker and side; kafka-reassign-partitions sets one rate for all.
 """
 
 from collections import Counter, defaultdict
@@ -16,7 +16,7 @@ SIDES = (LEADER, FOLLOWER)
 
 @dataclass(frozen=True, slots=True)
 class PartitionMove:
-    """A partition that is to move: node ids of its replicas now and then, the leader's, and bytes.
+    """A partition to move: node ids of its leader and of its replicas before and after, and bytes.
 
     `written` and `read` are bytes/s that producers write and consumers read at its leader.
     """
@@ -32,12 +32,12 @@ class PartitionMove:
 
     @property
     def added(self) -> tuple[int, ...]:
-        """Replicas it does not have yet, which are filled from the leader."""
+        """Replicas that it does not have yet, which are filled from the leader."""
         return tuple(node for node in self.target if node not in self.replicas)
 
     @property
     def next_leaders(self) -> frozenset[int]:
-        """Who may lead it afterwards: the first that is to, and who does now if that one stays.
+        """Nodes that may lead it afterwards: the first target, and the leader now if it stays.
 
         Brokers hand over to the first in their own time (auto.leader.rebalance.enable).
         """
@@ -46,9 +46,9 @@ class PartitionMove:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLoad:
-    """Bytes/s of a broker by side: what it sends (leader) and takes (follower), and what it can.
+    """Bytes/s of a broker by side, sent (leader) and received (follower), and its capacity.
 
-    `traffic` is all but what a throttle holds; a capacity of None is not known.
+    `traffic` is all that no throttle limits; a capacity of None is unknown.
     """
 
     capacity: Mapping[str, float | None] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class BrokerLoad:
 
 @dataclass(frozen=True, slots=True)
 class SideDemand:
-    """What a move asks of one side of one broker, in bytes and bytes/s, and the rate that fits."""
+    """What a move demands of one side of a broker, in bytes and bytes/s, and the rate that fits."""
 
     broker_id: int
     side: str
@@ -76,8 +76,9 @@ class SideDemand:
 class MoveThrottle:
     """The sides a move takes part in, and one rate for all of them.
 
-    `least` is what it must exceed to end at all, `most` what the busiest side has left; no rate
-    fits where `most` is None or below `least`. The lists are those of topics, in Kafka's own form.
+    The rate must exceed `min_rate`, or the move never ends, and `max_rate` is what the busiest side
+    has left. No rate fits if `max_rate` is None or below `min_rate`. The lists are those of topics,
+    in Kafka's own form.
     """
 
     sides: tuple[SideDemand, ...]
@@ -88,20 +89,20 @@ class MoveThrottle:
 
     @property
     def fits(self) -> bool:
-        """Whether there is a rate at which the move ends and clients do not feel it."""
+        """Whether a rate exists at which the move ends and clients do not notice it."""
         return self.max_rate is not None and self.max_rate > self.min_rate
 
     def seconds(self, rate: float) -> float | None:
         """How long the slowest side takes at a rate; None: it never ends."""
-        spans = [side.seconds(rate) for side in self.sides]
-        known = [span for span in spans if span is not None]
-        return max(known, default=0.0) if len(known) == len(spans) else None
+        durations = [side.seconds(rate) for side in self.sides]
+        finite = [duration for duration in durations if duration is not None]
+        return max(finite, default=0.0) if len(finite) == len(durations) else None
 
 
 def move_throttle(
     partitions: Iterable[PartitionMove], brokers: Mapping[int, BrokerLoad], bounds: RatePolicy
 ) -> MoveThrottle:
-    """What the partitions ask of the brokers; of one that is not in `brokers` nothing is known."""
+    """What the partitions demand of the brokers; a broker not in `brokers` is unknown."""
     moving = [partition for partition in partitions if partition.added]
     sizes, floors = _extra_load(moving)
     after = _shifted(moving)
@@ -111,11 +112,11 @@ def move_throttle(
         for key, demand in demands.items()
     )
     rates = [side.advised.rate for side in sides]
-    known = [rate for rate in rates if rate is not None]
+    advised = [rate for rate in rates if rate is not None]
     return MoveThrottle(
         sides=sides,
         min_rate=max((side.floor for side in sides), default=0.0),
-        max_rate=min(known) if known and len(known) == len(rates) else None,
+        max_rate=min(advised) if advised and len(advised) == len(rates) else None,
         leader_replicas=_listed(moving, LEADER),
         follower_replicas=_listed(moving, FOLLOWER),
     )
@@ -125,31 +126,31 @@ _Sides = Mapping[tuple[int, str], float]
 
 
 def _extra_load(moving: Iterable[PartitionMove]) -> tuple[Counter[tuple[int, str]], _Sides]:
-    """Bytes to move, and bytes/s that are charged meanwhile for what is written, by side."""
+    """Bytes to move, and bytes/s charged meanwhile for writes, by side."""
     sizes: Counter[tuple[int, str]] = Counter()
     floors: defaultdict[tuple[int, str], float] = defaultdict(float)
-    for of in moving:
-        sizes[of.leader, LEADER] += of.size_bytes * len(of.added)
-        # Followers in sync are not held back, and what they read is charged all the same.
-        floors[of.leader, LEADER] += of.written * (len(of.replicas) - 1 + len(of.added))
-        for node in of.added:
-            sizes[node, FOLLOWER] += of.size_bytes
-            floors[node, FOLLOWER] += of.written
+    for move in moving:
+        sizes[move.leader, LEADER] += move.size_bytes * len(move.added)
+        # Followers in sync are not throttled, but their reads are charged too.
+        floors[move.leader, LEADER] += move.written * (len(move.replicas) - 1 + len(move.added))
+        for node in move.added:
+            sizes[node, FOLLOWER] += move.size_bytes
+            floors[node, FOLLOWER] += move.written
     return sizes, floors
 
 
 def _shifted(moving: Iterable[PartitionMove]) -> _Sides:
-    """How much more, or less, each side carries of clients and replication once all has moved."""
+    """By how much the traffic of each side changes once all has moved: clients and replication."""
     more: defaultdict[tuple[int, str], float] = defaultdict(float)
-    for of in moving:
+    for move in moving:
         for sign, leaders, replicas in (
-            (-1, {of.leader}, of.replicas),
-            (+1, of.next_leaders, of.target),
+            (-1, {move.leader}, move.replicas),
+            (+1, move.next_leaders, move.target),
         ):
             for leader in leaders:
-                more[leader, LEADER] += sign * (of.read + of.written * (len(replicas) - 1))
+                more[leader, LEADER] += sign * (move.read + move.written * (len(replicas) - 1))
             for node in replicas:
-                more[node, FOLLOWER] += sign * of.written
+                more[node, FOLLOWER] += sign * move.written
     return more
 
 
@@ -163,9 +164,9 @@ def _demand(
 
 
 def _listed(moving: Iterable[PartitionMove], side: str) -> dict[str, str]:
-    """Topic -> its throttled replicas: as the leader any replica of now, as followers the added."""
+    """Topic -> throttled replicas: on the leader side all current ones, on the other the added."""
     listed: defaultdict[str, list[str]] = defaultdict(list)
-    for of in moving:
-        nodes = of.replicas if side == LEADER else of.added
-        listed[of.topic] += [f"{of.partition}:{node}" for node in nodes]
+    for move in moving:
+        nodes = move.replicas if side == LEADER else move.added
+        listed[move.topic] += [f"{move.partition}:{node}" for node in nodes]
     return {topic: ",".join(entries) for topic, entries in listed.items()}

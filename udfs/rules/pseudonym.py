@@ -1,8 +1,8 @@
-"""Pseudonyms: keyed hashes in the place of what names a client or its machine, alike everywhere.
+"""Pseudonyms: keyed hashes in place of names of a client or its machine, the same in all tables.
 
-HMAC-SHA256 (RFC 2104) under a key that is in no table: without it nobody can try names out. Equal
-texts of one column get equal pseudonyms, so that tables still join; a text that looks like one is
-hashed as any other, so that no client can take another's.
+HMAC-SHA256 (RFC 2104) under a key that is in no table, so nobody without it can test names. Equal
+texts of one column get equal pseudonyms, so tables still join. A text that looks like a pseudonym
+is hashed like any other, so no client can take another's.
 """
 
 import hmac
@@ -14,7 +14,7 @@ from typing import Any
 ADDRESS, CLIENT_ID = "client_address", "client_id"
 COLUMNS = (ADDRESS, CLIENT_ID)
 SCOPE_NAME = "scope_name"
-"""The key under which the name of an OTLP scope is told."""
+"""The key for the name of an OTLP scope."""
 MIN_KEY_BYTES = 32
 _MARK = "hmac"
 _HEX_DIGITS = 24
@@ -39,49 +39,49 @@ _KEYS = {
 }
 _ENTITY_COLUMNS = {"client_id": CLIENT_ID, "ip": ADDRESS}
 MATCH = "match"
-"""The config of a client-metrics resource that says whose metrics it takes (KIP-714)."""
+"""The config of a client-metrics resource that selects clients (KIP-714)."""
 _SELECTORS = {"client_id": CLIENT_ID, "client_source_address": ADDRESS}
 _SHOWN_SELECTORS = {
     *("client_instance_id", "client_software_name", "client_software_version"),
     "client_source_port",
 }
 Plain = Mapping[str, str | None]
-"""What a row's own client is called, by column: those texts are hidden wherever they stand."""
+"""Names of a row's own client, by column: they are hidden wherever they occur."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
-    """Hashes the columns named `hidden` (of COLUMNS); all others pass through."""
+    """Hashes the columns in `hidden` (of COLUMNS); all others pass through."""
 
     key: bytes = field(repr=False)
     key_id: str
     hidden: frozenset[str] = frozenset(COLUMNS)
 
     def pseudonym(self, column: str, text: str) -> str:
-        """The pseudonym of a text of a column; the empty text names nobody and stays."""
+        """The pseudonym of a text of a column; an empty text names nobody and is kept."""
         if not text or column not in self.hidden:
             return text
-        # The column goes in too: a client id that is an address must not tell whose that is.
+        # The column is hashed too: a client id that is an address must not match that address.
         message = f"{column}\0{text}".encode("utf-8", "surrogatepass")
         digest = hmac.digest(self.key, message, "sha256").hex()[:_HEX_DIGITS]
         return f"{_MARK}.{self.key_id}.{digest}"
 
     def member_id(self, text: str) -> str:
-        """A group member id with its client id hidden; the UUID behind it stays."""
+        """A group member id with its client id hidden; the UUID after it is kept."""
         parts = _MEMBER.fullmatch(text)
         return self.pseudonym(CLIENT_ID, parts[1]) + parts[2] if parts else text
 
     def connection_id(self, text: str) -> str:
-        """Kafka's connection id with the client's address hidden; all of it in another form."""
+        """Kafka's connection id with the client's address hidden; another form is hidden whole."""
         parts = _CONNECTION.fullmatch(text)
         if parts is None:
             return self.pseudonym(ADDRESS, text)
         return parts[1] + self.pseudonym(ADDRESS, parts[2]) + parts[3]
 
     def match(self, text: str) -> str:
-        """A `match` of a client-metrics resource (KIP-714) with what it says of a client hidden.
+        """A `match` of a client-metrics resource (KIP-714) with names of clients hidden.
 
-        So is an entry that no broker takes: it may say anything.
+        An entry that no broker accepts is hidden too, because it can hold any text.
         """
         return ",".join(map(self._entry, text.split(",")))
 
@@ -105,7 +105,7 @@ class Pseudonyms:
         return {**row, **changed}
 
     def tag(self, key: str, text: str) -> str:
-        """A text that stands under a key: of an attribute (OTLP), or of a request's JSON."""
+        """The text of a key: of an attribute (OTLP), or of a request's JSON."""
         if key in _MEMBER_KEYS:
             return self.member_id(text)
         if key in _OF_CLIENT_KEYS:
@@ -117,5 +117,5 @@ class Pseudonyms:
 
 
 def is_pseudonym(text: str | None) -> bool:
-    """Whether a text has the form of a pseudonym, of whatever key."""
+    """Whether a text has the form of a pseudonym, under any key."""
     return bool(text and _PSEUDONYM.fullmatch(text))

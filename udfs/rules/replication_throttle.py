@@ -12,7 +12,7 @@ DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, UNSET = (
     "static",
     "unset",
 )
-"""Where a rate comes from: brokers take no notice of one in their properties file."""
+"""Where a rate comes from: brokers ignore one in their properties file."""
 
 NO_THROTTLE = "no_throttle"
 RATE_WITHOUT_LIST = "rate_without_list"
@@ -33,5 +33,5 @@ LIST_UNKNOWN, RATE_UNKNOWN, ISR_UNKNOWN, LAG_UNKNOWN = (
 )
 
 NEAR = 0.9
-"""Share of its rate from which on a throttle is taken to be reached: rates of tables are of aligned
-seconds, and may be one sample off the broker's."""
+"""Share of its rate from which a throttle counts as reached: rates in tables are of aligned
+seconds, and can be one sample off the broker's."""

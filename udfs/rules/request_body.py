@@ -1,4 +1,4 @@
-"""JSON of a request and its response with every name of a client in it hidden."""
+"""Hides every name of a client in the JSON of a request and its response."""
 
 import json
 import re
@@ -10,14 +10,14 @@ from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, MATCH, Plain, Pse
 
 _ENTITIES = {"client-id": CLIENT_ID, "ip": ADDRESS}
 _ENTITY_NAMES = ("entityName", "match")
-# A broker says here why it refused, and cites what it was asked.
+# Here a broker says why it refused, and quotes the request.
 _CITES = "errorMessage"
 
 
 def hidden_body(text: str, pseudonyms: Pseudonyms, plain: Plain) -> str:
-    """The body with its clients hidden, also where an error cites what was hidden elsewhere.
+    """The body with its clients hidden, also where an error quotes a text hidden elsewhere.
 
-    Whatever cannot be walked through is left out whole, and its size told.
+    A body that cannot be walked is replaced by its size in bytes.
     """
     try:
         body = json.loads(text)
@@ -28,14 +28,14 @@ def hidden_body(text: str, pseudonyms: Pseudonyms, plain: Plain) -> str:
             walked = _without("", walked, _any_of(walk.hidden), walk.hidden)
     except (ValueError, RecursionError):
         walked = {"omitted_bytes": len(text.encode("utf-8", "surrogatepass"))}
-    told = json.dumps(walked, ensure_ascii=False, separators=(",", ":"))
-    # Half of a pair, as an escape may tell it, is no text.
-    return told.encode("utf-8", "replace").decode("utf-8")
+    walked_text = json.dumps(walked, ensure_ascii=False, separators=(",", ":"))
+    # Half of a surrogate pair, which an escape can hold, is no text.
+    return walked_text.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """One walk through a body: `hidden` gets every text it changes, with what stands for it."""
+    """One walk through a body: `hidden` collects every changed text with its pseudonym."""
 
     pseudonyms: Pseudonyms
     plain: Plain
@@ -59,7 +59,7 @@ class _Walk:
         return walked
 
     def _match(self, text: str) -> str:
-        # A broker cites the one entry of a match that it does not take.
+        # A broker quotes the one entry of a match that it refuses.
         for entry in text.split(","):
             self._changed(entry, self.pseudonyms.match(entry))
         return self.pseudonyms.match(text)
@@ -75,14 +75,14 @@ class _Walk:
 
 
 def _any_of(texts: Mapping[str, str]) -> re.Pattern[str]:
-    """Any of the texts where it is not part of a longer word, the longest first."""
+    """A pattern for any of the texts as a whole word, the longest first."""
     longest = sorted(texts, key=len, reverse=True)
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
 
 
 def _without(key: str, node: Any, names: re.Pattern[str], hidden: Mapping[str, str]) -> Any:
     if isinstance(node, str) and key == _CITES:
-        return names.sub(lambda found: hidden[found[0]], node)
+        return names.sub(lambda match: hidden[match[0]], node)
     if isinstance(node, list):
         return [_without(key, each, names, hidden) for each in node]
     if isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""What asking for other metrics would do to a live client (KIP-714): bugs of client libraries."""
+"""Whether a change of subscriptions could harm a live client (KIP-714): bugs of its library."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from quotaflow.udfs.rules.client_metrics import ALL, Client, Subscription, effec
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _Version = tuple[int, ...]
-# librdkafka #4833, mended in 2.5.3; #5106 and #4912, mended in 2.10.1. Telemetry came with 2.5.0.
+# librdkafka #4833, fixed in 2.5.3; #5106 and #4912, fixed in 2.10.1. Telemetry came with 2.5.0.
 _CRASHES_FROM, _CRASHES_BEFORE, _DISCONNECTS_BEFORE = (2, 5, 0), (2, 5, 3), (2, 10, 1)
 KINDS = ("producer", "consumer")
 _BY_KIND = {
@@ -24,7 +24,7 @@ _BY_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class LiveClient:
-    """A client that is there now; `kind` is producer or consumer where its metrics tell."""
+    """A client that runs now; `kind` is producer or consumer, if its metrics show which."""
 
     client: Client
     kind: str | None = None
@@ -33,37 +33,37 @@ class LiveClient:
 def harm(
     before: Iterable[Subscription], after: Iterable[Subscription], live: LiveClient
 ) -> str | None:
-    """Why going from one set of resources to the other could harm this client; None if it cannot.
+    """Why a change from one set of resources to another could harm this client; None: it cannot.
 
     librdkafka before 2.5.3 crashes, and before 2.10.1 is disconnected at every push, when it is
-    asked for metrics and has none of them. What was so before is no harm of this change.
+    asked for metrics and has none of them. Harm that existed before is not counted.
     """
     metrics, _ = effective(after, live.client)
     version = _librdkafka(live.client)
     if version is None or not metrics or metrics == effective(before, live.client)[0]:
         return None
-    lacking = [kind for kind in KINDS if live.kind in {kind, None} and not _has(kind, metrics)]
-    if not lacking:
+    missing = [kind for kind in KINDS if live.kind in {kind, None} and not _has(kind, metrics)]
+    if not missing:
         return None
     does = _does(version)
-    said = live.client.client_software_version or "of unknown version"
+    version_text = live.client.client_software_version or "of unknown version"
     return does and (
-        f"{live.client.client_software_name} {said} {does} when it is asked for metrics and has "
-        f"none of them, as a {lacking[0]} has none of {', '.join(sorted(metrics))}"
+        f"{live.client.client_software_name} {version_text} {does} when it is asked for metrics "
+        f"and has none of them, as a {missing[0]} has none of {', '.join(sorted(metrics))}"
     )
 
 
 def _librdkafka(client: Client) -> _Version | None:
-    """The version of librdkafka in a client, () where nobody knows it; None for other software.
+    """The version of librdkafka in a client, () if unknown; None for other software.
 
-    What wraps librdkafka has a name of its own, and tells librdkafka's version last.
+    Wrappers of librdkafka have a name of their own, and give librdkafka's version last.
     """
     name = (client.client_software_name or "").lower()
     text = client.client_software_version or ""
     if name == JAVA or not ("rdkafka" in f"{name} {text}".lower() or name.startswith("confluent")):
         return None
-    found = _VERSION.findall(text)
-    return tuple(map(int, found[-1])) if found else ()
+    versions = _VERSION.findall(text)
+    return tuple(map(int, versions[-1])) if versions else ()
 
 
 def _does(version: _Version) -> str | None:

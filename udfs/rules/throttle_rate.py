@@ -1,44 +1,44 @@
-"""The rate a replication throttle should have (KIP-73): as fast as clients do not feel.
+"""The rate a replication throttle should have (KIP-73): as fast as clients do not notice.
 
-Per broker and side: what is left of its capacity, never under what the throttled partitions are
-written at (replication would fall ever further behind), and in steps that cannot swing.
+Per broker and side: the rest of its capacity, never less than the write rate of the throttled
+partitions (or replication would fall behind without end), in steps that cannot oscillate.
 """
 
 from dataclasses import dataclass
 
 MIN_RATE = 1_000_000.0
-"""Bytes/s under which brokers do not measure well (QuotaConfig: "for accurate behaviour")."""
+"""Bytes/s below which brokers measure badly (QuotaConfig: "for accurate behaviour")."""
 
 HEADROOM = "headroom"
-"""What is left of the capacity, less a margin."""
+"""The rest of the capacity, less a margin."""
 FLOOR = "floor"
-"""Little is left: as much as the throttled partitions need not to fall behind. Or less was set."""
+"""Little is left: the rate at which throttled partitions do not fall behind. Or less was set."""
 STEP_BOUND = "step_bound"
-"""On the way to what is left: no step more than doubles or halves a rate."""
+"""On the way to the target: a step at most doubles or halves a rate."""
 KEPT = "kept"
-"""So near what is set that changing it is not worth a change."""
-HELD = "held"
-"""Changed so short a time ago that what that did is not seen yet."""
+"""So close to the current rate that a change is not worth it."""
+COOLING_DOWN = "held"
+"""Changed so recently that the effect does not show yet."""
 CLIENTS_SUFFER = "clients_suffer"
-"""Clients wait longer, or partitions are at their least number of in-sync replicas: less."""
+"""Clients wait longer, or partitions are at min.insync.replicas: a lower rate."""
 CAPACITY_UNKNOWN = "capacity_unknown"
-"""No capacity in conf, and none learned: no advice."""
+"""No capacity in conf, and none observed: no advice."""
 FLOOR_EXCEEDS_CAPACITY = "floor_exceeds_capacity"
-"""What the partitions need is more than what is left: no rate is right, fewer must move at once."""
+"""The partitions need more than is left: no rate is right, and fewer must move at once."""
 OVERLOADED = "floor_exceeds_capacity_and_clients_suffer"
-"""The same, and clients feel it already: it cannot wait."""
+"""The same, and clients already suffer: it cannot wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
     """One side of one broker, in bytes/s.
 
-    `capacity`: what conf says, or the least it carried of late when clients suffered, if that is
-    less; None: not known. `other`: its traffic but what the throttle holds, in the busiest of the
-    last minutes so that noise moves nothing, and after the move if that is more. `floor`: for a
-    leader the sum over its throttled partitions of write rate x followers (those in sync are
-    charged too), for a follower the sum of their write rates. `are_clients_healthy`: of late, since
-    the rate stands.
+    `capacity`: the value of conf, or the lowest traffic at which clients recently suffered, if that
+    is lower; None: unknown. `other`: traffic that the throttle does not limit, in the busiest of
+    the last minutes so that noise changes nothing, and after the move if that is more. `floor`: for
+    a leader the sum over its throttled partitions of write rate x followers (those in sync are
+    charged too), for a follower the sum of their write rates. `are_clients_healthy`: recently, since
+    the current rate was set.
     """
 
     capacity: float | None
@@ -74,7 +74,7 @@ class RateAdvice:
 
 
 def advise(demand: Demand, current: CurrentRate | None, bounds: RatePolicy) -> RateAdvice:
-    """The rate to set now; without a `standing` one, to begin with."""
+    """The rate to set now; without a `current` rate, the first one."""
     if demand.capacity is None:
         return RateAdvice(None, CAPACITY_UNKNOWN)
     floor = max(demand.floor, MIN_RATE)
@@ -83,37 +83,37 @@ def advise(demand: Demand, current: CurrentRate | None, bounds: RatePolicy) -> R
         return RateAdvice(
             None, FLOOR_EXCEEDS_CAPACITY if demand.are_clients_healthy else OVERLOADED
         )
-    wanted = RateAdvice(most, HEADROOM) if most > floor else RateAdvice(floor, FLOOR)
+    target = RateAdvice(most, HEADROOM) if most > floor else RateAdvice(floor, FLOOR)
     if current is None:
-        return wanted
-    if current.rate < floor:  # replication falls behind: neither a step nor a hold keeps it there
-        # At the floor it would keep up and never come nearer.
+        return target
+    if current.rate < floor:  # replication falls behind: no step bound or cooldown applies
+        # At the floor it would keep up, but never catch up.
         nearer = min(max(most, floor), floor * bounds.max_step_factor)
         return RateAdvice(nearer if demand.are_clients_healthy else floor, FLOOR)
     if not demand.are_clients_healthy:
         return _relief(most, floor, current, bounds)
-    return _step(wanted, floor, current, bounds)
+    return _step(target, floor, current, bounds)
 
 
-def _relief(target: float, floor: float, standing: CurrentRate, bounds: RatePolicy) -> RateAdvice:
-    # Where what is left says how much less, no more than that: clients are well again sooner, and
-    # the rate need not come back up.
-    least = max(floor, standing.rate / bounds.max_step_factor)
-    lower = max(target, least) if target < standing.rate else least
+def _relief(target: float, floor: float, current: CurrentRate, bounds: RatePolicy) -> RateAdvice:
+    # If the rest of the capacity says how much lower, go no lower: clients recover sooner, and the
+    # rate does not have to rise again.
+    least = max(floor, current.rate / bounds.max_step_factor)
+    lower = max(target, least) if target < current.rate else least
     return (
         RateAdvice(lower, CLIENTS_SUFFER)
-        if lower < standing.rate
-        else RateAdvice(standing.rate, KEPT)
+        if lower < current.rate
+        else RateAdvice(current.rate, KEPT)
     )
 
 
 def _step(
-    wanted: RateAdvice, floor: float, standing: CurrentRate, bounds: RatePolicy
+    advised: RateAdvice, floor: float, current: CurrentRate, bounds: RatePolicy
 ) -> RateAdvice:
-    assert wanted.rate is not None
-    now, target, reason = standing.rate, wanted.rate, wanted.reason
-    if standing.rate_age_s < bounds.cooldown_s:
-        return RateAdvice(now, HELD)
+    assert advised.rate is not None
+    now, target, reason = current.rate, advised.rate, advised.reason
+    if current.since_s < bounds.cooldown_s:
+        return RateAdvice(now, COOLING_DOWN)
     if abs(target - now) < bounds.hysteresis * now:
         return RateAdvice(now, KEPT)
     bounded = min(max(target, now / bounds.max_step_factor, floor), now * bounds.max_step_factor)

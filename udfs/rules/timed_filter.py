@@ -1,4 +1,4 @@
-"""What was seen lately, in bounded memory: Bloom filters begun and disposed of by time."""
+"""Which ids were seen recently, in bounded memory: Bloom filters that time starts and drops."""
 
 import math
 import struct
@@ -21,7 +21,7 @@ class BloomShape:
     @classmethod
     @cache
     def for_capacity(cls, expected_items: int, false_positive_rate: float) -> Self:
-        """The least filter that keeps the rate at `expected_items` values, by Bloom's formulas."""
+        """The smallest filter with this rate at `expected_items` values, by Bloom's formulas."""
         if expected_items < 1:
             raise ValueError(f"expected_items must be at least 1, got {expected_items}")
         if not 0 < false_positive_rate < 1:
@@ -52,23 +52,23 @@ class BloomShape:
 
 
 class TimedBloomFilter:
-    """Tells ids it has not seen lately (KIP-936): an id is remembered for 0.5 to 1.5 windows.
+    """Finds ids that were not seen recently (KIP-936): an id is remembered for 0.5 to 1.5 windows.
 
-    Filters begin at multiples of `window_ms` since the epoch. One is disposed of half a window
-    after its successor began, so it lives for 1.5 windows. Every sighting is put into the newest
+    Filters begin at multiples of `window_ms` since the epoch. A filter is dropped half a window
+    after its successor begins, so it lives for 1.5 windows. Every sighting is put into the newest
     filter. The KIP can also be read as "only unseen ids are put": then an id in steady use is
-    forgotten and counted again, at times that depend on when watching began. With every sighting
-    put, an answer depends on the sightings of the last 1.5 windows alone, so any starting point
-    before them gives the same, and an id seen more often than every half window counts once.
+    forgotten and counted again, at times that depend on when reading began. With every sighting
+    put, an answer depends on the sightings of the last 1.5 windows alone, so any start before them
+    gives the same answer, and an id seen more often than every half window counts once.
 
-    Time moves on and never back: a late time is judged against the filters that exist, and
-    a late sighting is put into the newest of them. Memory is two filters, however many ids.
+    Time never goes back: a late time is compared with the filters that exist, and a late sighting
+    is put into the newest of them. Memory is two filters, whatever the number of ids.
     """
 
     __slots__ = ("_begin_ms", "_newest", "_previous", "_rotation_ms", "_shape", "_window_ms")
 
     def __init__(self, expected_items: int, false_positive_rate: float, window_ms: int) -> None:
-        """Have seen nothing; `false_positive_rate` holds up to `expected_items` ids a window."""
+        """Begin empty; `false_positive_rate` is for up to `expected_items` ids per window."""
         if window_ms < 1:
             raise ValueError(f"window_ms must be at least 1, got {window_ms}")
         self._shape = BloomShape.for_capacity(expected_items, false_positive_rate)
@@ -83,7 +83,7 @@ class TimedBloomFilter:
         self.first_sighting(value, time_ms)
 
     def might_contain(self, value: int, time_ms: int) -> bool:
-        """Whether `value` was seen lately: never wrongly no, rarely wrongly yes."""
+        """Whether `value` was seen recently: never wrongly no, rarely wrongly yes."""
         if time_ms >= self._rotation_ms:
             self._rotate(time_ms)
         positions = self._shape.positions(value)
@@ -92,7 +92,7 @@ class TimedBloomFilter:
         return self._previous is not None and _all_set(self._previous, positions)
 
     def first_sighting(self, value: int, time_ms: int) -> bool:
-        """Put `value` and tell whether it had not been seen: two answers for one hash."""
+        """Put `value` and return whether it is new: one hash for both."""
         if time_ms >= self._rotation_ms:
             self._rotate(time_ms)
         positions = self._shape.positions(value)
@@ -104,7 +104,7 @@ class TimedBloomFilter:
         return self._previous is None or not _all_set(self._previous, positions)
 
     def _rotate(self, time_ms: int) -> None:
-        """Begin and dispose of filters as of `time_ms`, and set when that is due again."""
+        """Start and drop filters as of `time_ms`, and set when that is due again."""
         begin_ms = time_ms - time_ms % self._window_ms
         if begin_ms > self._begin_ms:
             follows = begin_ms - self._begin_ms == self._window_ms

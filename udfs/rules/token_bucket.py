@@ -1,4 +1,4 @@
-"""Kafka's token bucket: quota that is saved up, and that may be overdrawn."""
+"""Kafka's token bucket: unused quota is saved up, and the balance can go negative."""
 
 import math
 
@@ -8,11 +8,11 @@ class TokenBucket:
 
     Kafka's `metrics.stats.TokenBucket` (KIP-599). Below zero the quota is violated, and
     `-tokens / quota` seconds bring it back to zero. Like Kafka's it starts empty at the epoch,
-    so it is full at any real time. Where time falls back, the refill is taken back as well.
+    so it is full at any real time. If time goes back, so does the refill.
     """
 
     def __init__(self, quota: float, num_windows: int = 11, window_ms: int = 1_000) -> None:
-        """Hold at most `burst` tokens: quota x num_windows x window in seconds."""
+        """Save at most `burst` tokens: quota x num_windows x window in seconds."""
         if not 0 < quota < math.inf:
             raise ValueError(f"quota must be above 0 and finite, got {quota}")
         if num_windows < 1:

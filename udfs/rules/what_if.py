@@ -1,7 +1,7 @@
-"""What a quota on new producer ids would have done: arrivals replayed, each waiting its turn.
+"""What a quota on new producer ids would have done: arrivals replayed against a token bucket.
 
-Closed loop: a client that is told to wait comes later with all it does next, so a replay differs
-from what an open loop (`producer_id_rates`) adds up.
+Closed loop: a throttled client also sends its later requests later, so a replay differs from the
+sums of an open loop (`producer_id_rates`).
 """
 
 import heapq
@@ -28,8 +28,8 @@ class ReplayQuota:
 class ReplayOutcome:
     """What a quota did to one source of new ids; times in ms.
 
-    `late_ms` is how much later than it wanted its last id came. `is_innocent`: it was made to
-    wait, and by itself it would not have been.
+    `late_ms` is how much later than requested its last id came. `is_innocent`: it was throttled,
+    and alone under the quota it would not have been.
     """
 
     ids: int = 0
@@ -41,10 +41,10 @@ class ReplayOutcome:
 
 
 def replay(arrivals: Mapping[str, Iterable[int]], quota: ReplayQuota) -> dict[str, ReplayOutcome]:
-    """What `quota` does to sources that share it; `arrivals`: when each wanted its ids, in ms.
+    """What `quota` does to sources that share it; `arrivals`: when each requests ids, in ms.
 
-    A source gets one id at a time: an id that leaves the bucket in debt is answered when the debt
-    would be paid (-tokens / quota, as Kafka throttles), and the next one waits for that answer.
+    A source gets one id at a time. An id that leaves the bucket in debt is answered when the debt
+    is paid (-tokens / quota, as Kafka throttles), and the next request waits for that answer.
     """
     outcomes = _shared(arrivals, quota)
     for source, outcome in outcomes.items():
@@ -56,7 +56,7 @@ def replay(arrivals: Mapping[str, Iterable[int]], quota: ReplayQuota) -> dict[st
 
 @dataclass(order=True, slots=True)
 class _QueuedRequest:
-    """The next id of a source: when it is asked for."""
+    """The next request of a source, by its time."""
 
     time_ms: int
     source: str
@@ -67,24 +67,24 @@ class _QueuedRequest:
 def _shared(arrivals: Mapping[str, Iterable[int]], quota: ReplayQuota) -> dict[str, ReplayOutcome]:
     bucket, outcomes = quota.token_bucket(), {source: ReplayOutcome() for source in arrivals}
     lists = {source: sorted(times) for source, times in arrivals.items()}
-    turns = [_QueuedRequest(times[0], source, times) for source, times in lists.items() if times]
-    heapq.heapify(turns)
-    while turns:
-        turn = heapq.heappop(turns)
-        bucket.record(1, turn.time_ms)
-        owed_s = -bucket.measure(turn.time_ms) / quota.ids_per_s
+    queue = [_QueuedRequest(times[0], source, times) for source, times in lists.items() if times]
+    heapq.heapify(queue)
+    while queue:
+        request = heapq.heappop(queue)
+        bucket.record(1, request.time_ms)
+        owed_s = -bucket.measure(request.time_ms) / quota.ids_per_s
         throttle_ms = max(round(owed_s * 1_000), 0)
-        _count(outcomes[turn.source], turn, throttle_ms)
-        turn.at += 1
-        if turn.at < len(turn.requested_ms):
-            turn.time_ms = max(turn.requested_ms[turn.at], turn.time_ms + throttle_ms)
-            heapq.heappush(turns, turn)
+        _count(outcomes[request.source], request, throttle_ms)
+        request.at += 1
+        if request.at < len(request.requested_ms):
+            request.time_ms = max(request.requested_ms[request.at], request.time_ms + throttle_ms)
+            heapq.heappush(queue, request)
     return outcomes
 
 
-def _count(outcome: ReplayOutcome, turn: _QueuedRequest, throttle_ms: int) -> None:
+def _count(outcome: ReplayOutcome, request: _QueuedRequest, throttle_ms: int) -> None:
     outcome.ids += 1
     outcome.throttled_ids += throttle_ms > 0
     outcome.throttle_time_ms += throttle_ms
     outcome.longest_throttle_ms = max(outcome.longest_throttle_ms, throttle_ms)
-    outcome.late_ms = turn.time_ms + throttle_ms - turn.requested_ms[turn.at]
+    outcome.late_ms = request.time_ms + throttle_ms - request.requested_ms[request.at]

@@ -158,7 +158,7 @@ def _of_segment(rule, points):
         yield _event(AlertState.OPENED, None, points[at : held[0] + 1], points[held[0]][0])
         for i in range(held[0] + 1, last if clear else last + 1):
             if points[i][0] // 3_600_000 != points[i - 1][0] // 3_600_000:
-                yield _event(AlertState.STANDING, None, points[at : i + 1], points[i][0])
+                yield _event(AlertState.STILL_OPEN, None, points[at : i + 1], points[i][0])
         if clear:
             yield _event(
                 AlertState.CLOSED, CloseReason.CLEARED, points[at : last + 1], points[last][0]
