@@ -21,17 +21,17 @@ def in_blocks(page: Path) -> Iterator[str]:
 def in_text(page: Path) -> Iterator[str]:
     """Commands that are named in passing."""
     text = re.sub(r"(?s)```.*?```", "", page.read_text(encoding="utf-8"))
-    for told in _CODE.findall(text):
-        yield from _each(re.sub(r"\s+", " ", told))
+    for code in _CODE.findall(text):
+        yield from _each(re.sub(r"\s+", " ", code))
 
 
 def _each(line: str) -> Iterator[str]:
     """A line's commands; general options alone, such as --help, are none."""
-    for told in map(str.strip, re.split(r"&&|;", line)):
-        if re.match(r"quotaflow [a-z]", told):
-            yield told
+    for command in map(str.strip, re.split(r"&&|;", line)):
+        if re.match(r"quotaflow [a-z]", command):
+            yield command
 
 
-def words(told: str) -> list[str]:
+def words(command: str) -> list[str]:
     """The arguments of a command as a shell splits them; `...` stands for what is left out."""
-    return [word for word in shlex.split(told)[1:] if word != "..."]
+    return [word for word in shlex.split(command)[1:] if word != "..."]

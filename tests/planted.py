@@ -15,7 +15,7 @@ from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits, UnreadableErro
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 
 
-def found(folder: Path, texts: Collection[str]) -> list[str]:
+def files_with(folder: Path, texts: Collection[str]) -> list[str]:
     """Which of these texts stand in files below a folder, and in which; their names count too."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     assert files, f"{folder} is empty: a search of nothing finds nothing"

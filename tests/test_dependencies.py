@@ -34,16 +34,16 @@ def pinned() -> dict[str, str]:
 
 def needed() -> dict[str, str]:
     """Everything that an installation with all extras holds, by what packages say they require."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     left: list[tuple[str, tuple[str, ...]]] = [("quotaflow", ())]
     while left:
         name, extras = left.pop()
         for requirement in _requirements(name, extras):
             key = canonicalize_name(requirement.name)
-            if key not in found or requirement.extras:
-                found[key] = metadata.version(key)
+            if key not in names or requirement.extras:
+                names[key] = metadata.version(key)
                 left.append((key, tuple(requirement.extras)))
-    return found
+    return names
 
 
 def _requirements(name: str, extras: tuple[str, ...]) -> Iterator[Requirement]:
@@ -79,18 +79,18 @@ def test_nothing_is_pinned_that_nothing_needs() -> None:
 
 
 def licences(name: str) -> list[str]:
-    told = metadata.metadata(name)
-    classified = [c for c in told.get_all("Classifier") or [] if c.startswith("License ::")]
-    texts = [told.get("License-Expression"), *classified, (told.get("License") or "")[:60]]
+    headers = metadata.metadata(name)
+    classified = [c for c in headers.get_all("Classifier") or [] if c.startswith("License ::")]
+    texts = [headers.get("License-Expression"), *classified, (headers.get("License") or "")[:60]]
     return [text for text in texts if text]
 
 
 @pytest.mark.parametrize("name", sorted(needed()))
 def test_its_licence_is_free(name: str) -> None:
-    told = licences(name)
-    is_free = any(re.search(FREE, text) for text in told)
-    is_mpl = name in MPL and any(re.search("MPL|Mozilla", text) for text in told)
-    assert is_free or is_mpl, told
+    declared = licences(name)
+    is_free = any(re.search(FREE, text) for text in declared)
+    is_mpl = name in MPL and any(re.search("MPL|Mozilla", text) for text in declared)
+    assert is_free or is_mpl, declared
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "conf").glob("*.sha256")), ids=lambda f: f.name)
@@ -110,7 +110,7 @@ SKIPPED = {"name": "good_one", "skip_reason": "not found on PyPI"}
 
 
 @pytest.mark.parametrize(
-    ("output", "code", "said"),
+    ("output", "code", "line"),
     [
         pytest.param(audited(GOOD), 0, "1 packages, no known vulnerability", id="good"),
         pytest.param(
@@ -122,8 +122,8 @@ SKIPPED = {"name": "good_one", "skip_reason": "not found on PyPI"}
         pytest.param("", 2, "nothing was printed", id="nothing"),
     ],
 )
-def test_an_audit_says_what_it_knows(output: str, code: int, said: str, tmp_path: Path) -> None:
+def test_an_audit_says_what_it_knows(output: str, code: int, line: str, tmp_path: Path) -> None:
     (tmp_path / "constraints.txt").write_text("good-one==1\n")
     command = [sys.executable, str(ROOT / ".ci" / "audit.py"), str(tmp_path / "constraints.txt")]
     done = subprocess.run(command, input=output, capture_output=True, text=True, check=False)
-    assert (done.returncode, said in done.stdout) == (code, True), done.stdout + done.stderr
+    assert (done.returncode, line in done.stdout) == (code, True), done.stdout + done.stderr

@@ -34,18 +34,18 @@ REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 def resolved(value: Any, target: str = PROD) -> Any:
     """A value with each ${...} replaced by what a deployment would put there, of its type."""
     if isinstance(value, dict):
-        return {key: resolved(of, target) for key, of in value.items()}
+        return {key: resolved(item, target) for key, item in value.items()}
     if isinstance(value, list):
-        return [resolved(of, target) for of in value]
+        return [resolved(element, target) for element in value]
     if not isinstance(value, str):
         return value
     whole = REFERENCE.fullmatch(value)
     if whole:
-        return told(whole[1], target)
-    return REFERENCE.sub(lambda match: str(told(match[1], target)), value)
+        return job_of(whole[1], target)
+    return REFERENCE.sub(lambda match: str(job_of(match[1], target)), value)
 
 
-def told(name: str, target: str) -> Any:
+def job_of(name: str, target: str) -> Any:
     kind, _, rest = name.partition(".")
     if kind == "var":
         default = VARIABLES[rest].get("default", "given")
@@ -117,8 +117,8 @@ def test_the_round_trip_does_find_an_unknown_key_and_a_wrong_word() -> None:
         "continuous": {"pause_status": "RUNNING"},
         "tasks": [{"task_key": "a", "depend_on": []}],
     }
-    found = lost(planted, JobSettings.from_dict(planted).as_dict())
-    assert found == [".max_concurent_runs", ".continuous.pause_status"]
+    differences = lost(planted, JobSettings.from_dict(planted).as_dict())
+    assert differences == [".max_concurent_runs", ".continuous.pause_status"]
 
 
 BY_HAND = {"quotaflow_apply"}
@@ -165,13 +165,13 @@ def test_target_dev_has_a_schema_and_a_secret_scope_of_its_own() -> None:
 @pytest.mark.parametrize("name", DEFINED)
 def test_every_task_runs_where_its_job_says(name: str, text: str) -> None:
     job = jobs_of(text)[name]
-    clusters = {of["job_cluster_key"] for of in job.get("job_clusters", [])}
-    environments = {of["environment_key"] for of in job.get("environments", [])}
+    clusters = {cluster["job_cluster_key"] for cluster in job.get("job_clusters", [])}
+    environments = {environment["environment_key"] for environment in job.get("environments", [])}
     keys = {task["task_key"] for task in job["tasks"]}
     for task in job["tasks"]:
         of_cluster = task.get("job_cluster_key") in clusters and task["libraries"]
         assert bool(of_cluster) != (task.get("environment_key") in environments)
-        assert {of["task_key"] for of in task.get("depends_on", [])} <= keys
+        assert {environment["task_key"] for environment in task.get("depends_on", [])} <= keys
     assert job["max_concurrent_runs"] == 1
     assert job["queue"]["enabled"]
 
@@ -214,7 +214,7 @@ def test_what_is_applied_is_named_by_its_parameter_whatever_that_is(given: str) 
 
 @pytest.mark.parametrize("name", DEFINED)
 def test_every_parameter_of_a_run_is_declared(name: str) -> None:
-    declared = {of["name"] for of in DEFINED[name].get("parameters", [])}
+    declared = {parameter["name"] for parameter in DEFINED[name].get("parameters", [])}
     used = set(re.findall(r"\{\{job\.parameters\.(\w+)\}\}", repr(DEFINED[name]["tasks"])))
     assert used == declared
 
@@ -222,15 +222,15 @@ def test_every_parameter_of_a_run_is_declared(name: str) -> None:
 @pytest.mark.parametrize("text", [JOBS_TEXT, ON_CLUSTERS], ids=["serverless", "clusters"])
 def test_tasks_have_what_checks_need_as_the_wheel_asks_for_it(text: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (wanted,) = project["optional-dependencies"]["quality"]
+    (required,) = project["optional-dependencies"]["quality"]
     for job in jobs_of(text).values():
-        given = [of["spec"]["dependencies"] for of in job.get("environments", [])]
+        given = [environment["spec"]["dependencies"] for environment in job.get("environments", [])]
         given += [
-            [of["pypi"]["package"] for of in task["libraries"] if "pypi" in of]
+            [library["pypi"]["package"] for library in task["libraries"] if "pypi" in library]
             for task in job["tasks"]
             if "libraries" in task
         ]
-        assert all(wanted in of for of in given)
+        assert all(required in library for library in given)
 
 
 def test_every_variable_is_declared_and_every_declared_one_is_used() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from quotaflow.udfs.otlp.codecs import compress
 
-from .planted import found
+from .planted import files_with
 
 SECRET = "planted-7f3e9"
 WRITTEN: dict[str, Callable[[Path], object]] = {
@@ -32,14 +32,14 @@ def table(folder: Path, cells: list[object]) -> None:
 @pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN)
 def test_a_planted_text_is_found(write: Callable[[Path], object], tmp_path: Path) -> None:
     write(tmp_path)
-    assert len(found(tmp_path, [SECRET, "another"])) == 1
+    assert len(files_with(tmp_path, [SECRET, "another"])) == 1
 
 
 def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
     table(tmp_path, ["other", "text"])
-    assert found(tmp_path, [SECRET]) == []
+    assert files_with(tmp_path, [SECRET]) == []
 
 
 def test_nothing_to_search_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="is empty"):
-        found(tmp_path, [SECRET])
+        files_with(tmp_path, [SECRET])

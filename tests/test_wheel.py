@@ -75,8 +75,8 @@ def requirements(metadata: Message) -> tuple[set[str], set[str]]:
     """Names of what is always needed, and of what an extra adds."""
     texts = metadata.get_all("Requires-Dist") or []
 
-    def names(wanted: bool) -> set[str]:
-        chosen = [text for text in texts if ("extra ==" in text) is wanted]
+    def names(is_extra: bool) -> set[str]:
+        chosen = [text for text in texts if ("extra ==" in text) is is_extra]
         return {
             text.split(";")[0].split("<")[0].split(">")[0].split("=")[0].strip() for text in chosen
         }

@@ -347,10 +347,10 @@ def test_it_ends_when_brokers_are_gone_and_no_line_has_room(
     for _ in range(30):
         writer.write(line)
     nobody = {"bootstrap.servers": "127.0.0.1:1"}
-    with Shipper(nobody, "log", {1: writer.path}) as shipped:
-        while shipped.counts.read < 20:
+    with Shipper(nobody, "log", {1: writer.path}) as shipper:
+        while shipper.counts.read < 20:
             time.sleep(0.05)
-    counts = shipped.counts
+    counts = shipper.counts
     assert counts.read == counts.acked + counts.failed == counts.failed
 
 

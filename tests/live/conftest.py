@@ -56,9 +56,9 @@ def login(cluster: LocalCluster) -> Iterator[list[str]]:
     properties = cluster.client_properties("admin")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
-        known = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
+        overrides = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
         secret = "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"
-        yield [*known, ALERTS, QUOTA, *QUICK, secret]
+        yield [*overrides, ALERTS, QUOTA, *QUICK, secret]
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def filled(login: list[str], run: Run, tmp_path_factory: pytest.TempPathFactory)
     folder = tmp_path_factory.mktemp("filled") / "warehouse"
     conf = config.load(overrides=[*login, f"warehouse.path={folder}"])
     facts, results = story.in_two(conf)
-    assert runner.run(conf, facts, None, lambda _: None) > run.shipped.acked
+    assert runner.run(conf, facts, None, lambda _: None) > run.line_counts.acked
     take.take(conf, datetime.now(UTC), lambda _: None)
     runner.run(conf, results, None, lambda _: None)
     return folder

@@ -32,7 +32,7 @@ _LAST_FETCHES_S = 1.0
 class Run:
     report: TrafficReport
     written: Counter[str]
-    shipped: ShipperCounts
+    line_counts: ShipperCounts
     requests: list[dict[str, Any]]
     odd: Odd
 
@@ -77,11 +77,11 @@ def drive(cluster: LocalCluster) -> Run:
         # What followers ask for last is logged when it is answered, replica.fetch.wait.max.ms on.
         time.sleep(_LAST_FETCHES_S)
         shipper.drain()
-    shipped = shipper.counts  # after its end: it ships on until then
+    line_counts = shipper.counts  # after its end: it ships on until then
     written = ends(cluster, [*traffic.TOPICS, REQUEST_LOG_TOPIC])
     written.subtract(before)
     requests = [r for r in logged(cluster) if report.began_ms <= r["ts"]]
-    return Run(report, written, shipped, [r["r"] for r in requests], odd)
+    return Run(report, written, line_counts, [r["r"] for r in requests], odd)
 
 
 def ends(cluster: LocalCluster, topics: list[str]) -> Counter[str]:

@@ -61,7 +61,7 @@ def conf_of(cluster: LocalCluster, user: str, warehouse: Path, patch: pytest.Mon
 
 def grant(cluster: LocalCluster, user: str, rights: Iterable[Acl]) -> None:
     """Exactly these rights and no others, and wait until the broker knows."""
-    wanted = [_acl(user, right) for right in rights]
+    acls = [_acl(user, right) for right in rights]
     of_user = ACLFilter(
         f"User:{user}",
         "*",
@@ -71,9 +71,9 @@ def grant(cluster: LocalCluster, user: str, rights: Iterable[Acl]) -> None:
     )
     with cluster.admin() as admin:
         admin.delete_acls([of_user])
-        if wanted:
-            admin.create_acls(wanted)
-        await_so(lambda: len(admin.describe_acls(of_user)[0]) == len(wanted))
+        if acls:
+            admin.create_acls(acls)
+        await_so(lambda: len(admin.describe_acls(of_user)[0]) == len(acls))
 
 
 def _acl(user: str, right: Acl) -> ACL:

@@ -31,7 +31,7 @@ RATE = 5_000_000
 RECORDS, RECORD_BYTES = 50, 1_000
 MINUTES_LATER = 12
 """Longer than a throttle may lie about without a move (replication.stale_throttle_s)."""
-TOLD = ("settings", "configs", "client_quotas")
+SNAPSHOT_TABLES = ("settings", "configs", "client_quotas")
 """All that a snapshot must tell here: whose left-overs may be removed, and for a plan what is set.
 The rest is in the log."""
 ADMIN_APIS = frozenset({"INCREMENTAL_ALTER_CONFIGS", "ALTER_PARTITION_REASSIGNMENTS"})
@@ -62,7 +62,7 @@ class Throttled:
 def played(cluster: LocalCluster, conf: Conf) -> Iterator[Roles]:
     """All acts; what brokers logged is in LOG, and the throttle stands until the block ends."""
     cluster.create_topics([LOG], 1, 1)
-    roles = Roles.of(cluster)
+    roles = Roles.of_cluster(cluster)
     acts = Acts(cluster, conf, first_minutes_ago=MINUTES_LATER + 4)
     throttled = Throttled(LEFT, roles.home, roles.other)
     with cluster.admin() as admin, unthrottled(admin, throttled):
@@ -78,7 +78,7 @@ def played(cluster: LocalCluster, conf: Conf) -> Iterator[Roles]:
             with acts.act(sections=()):
                 write(cluster, PREFIX, LEFT, RECORDS, RECORD_BYTES)
         await_so(lambda: replicas(admin, DOWN) == [roles.away])
-        with acts.act(MINUTES_LATER, TOLD):
+        with acts.act(MINUTES_LATER, SNAPSHOT_TABLES):
             write(cluster, PREFIX, LEFT, RECORDS, RECORD_BYTES)
         acts.ship(LOG, is_ours)
         yield roles
@@ -94,15 +94,17 @@ def move(admin: KafkaAdminClient, topic: str, target: list[int], *, ask: int) ->
     """Ask one broker that partition 0 be on these: another might stand still."""
     request = AlterPartitionReassignmentsRequest
     partition = request.ReassignableTopic.ReassignablePartition(partition_index=0, replicas=target)
-    of = request.ReassignableTopic(name=topic, partitions=[partition])
-    send = partial(admin._manager.send, request(timeout_ms=30_000, topics=[of]), node_id=ask)
+    topic_move = request.ReassignableTopic(name=topic, partitions=[partition])
+    send = partial(
+        admin._manager.send, request(timeout_ms=30_000, topics=[topic_move]), node_id=ask
+    )
     assert admin._manager.run(send).responses[0].partitions[0].error_code == 0
 
 
 def replicas(admin: KafkaAdminClient, topic: str) -> list[int]:
     """Of partition 0, those that are added too while it moves."""
-    found: list[int] = admin.describe_topics([topic])[0]["partitions"][0]["replica_nodes"]
-    return found
+    nodes: list[int] = admin.describe_topics([topic])[0]["partitions"][0]["replica_nodes"]
+    return nodes
 
 
 @contextmanager
@@ -128,5 +130,5 @@ def is_ours(line: dict[str, Any]) -> bool:
     header = line["requestHeader"]
     client_id, api = header["clientId"] or "", header["requestApiKeyName"]
     is_follower = api == "FETCH" and client_id.startswith("broker-")
-    asks = api in ADMIN_APIS or api == "ALTER_PARTITION"
-    return client_id.startswith(PREFIX) or is_follower or asks
+    is_admin = api in ADMIN_APIS or api == "ALTER_PARTITION"
+    return client_id.startswith(PREFIX) or is_follower or is_admin

@@ -46,7 +46,7 @@ class Reader:
         partition = FetchRequest.FetchTopic.FetchPartition(
             partition=0, current_leader_epoch=-1, fetch_offset=offset, partition_max_bytes=100
         )
-        asked = FetchRequest(
+        request = FetchRequest(
             max_wait_ms=0,
             max_bytes=1_000,
             session_epoch=-1,
@@ -54,17 +54,17 @@ class Reader:
             rack_id=rack,
             max_version=_ALL_NAMES,
         )
-        return self.send(asked, broker_id).responses[0].partitions[0]
+        return self.send(request, broker_id).responses[0].partitions[0]
 
     def epoch_end(self, broker_id: int, epoch: int) -> Any:
         """What an epoch check is answered (KIP-320)."""
-        of = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
-        partition = of.OffsetForLeaderPartition(
+        topic_class = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+        partition = topic_class.OffsetForLeaderPartition(
             partition=0, current_leader_epoch=-1, leader_epoch=epoch
         )
-        topic = of(topic=TOPIC, partitions=[partition])
-        asked = OffsetForLeaderEpochRequest(replica_id=-1, topics=[topic])
-        return self.send(asked, broker_id).topics[0].partitions[0]
+        topic = topic_class(topic=TOPIC, partitions=[partition])
+        request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[topic])
+        return self.send(request, broker_id).topics[0].partitions[0]
 
 
 def work(cluster: LocalCluster) -> Reads:

@@ -48,6 +48,6 @@ def set_quotas(cluster: LocalCluster, offset: float | None) -> None:
         for (level, key), entity in LEVELS.items()
     ]
     with cluster.admin() as admin:
-        asked = request(entries=entries, validate_only=False)
-        answer = admin._manager.run(admin._manager.send, asked)
+        message = request(entries=entries, validate_only=False)
+        answer = admin._manager.run(admin._manager.send, message)
     assert {entry.error_code for entry in answer.entries} == {0}

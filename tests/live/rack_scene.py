@@ -54,7 +54,7 @@ class Roles:
     away: int
 
     @classmethod
-    def of(cls, cluster: LocalCluster) -> Self:
+    def of_cluster(cls, cluster: LocalCluster) -> Self:
         with cluster.admin() as admin:
             quorum = admin.describe_metadata_quorum()["topics"][0]["partitions"][0]
         controller: int = quorum["leader_id"]
@@ -88,8 +88,8 @@ class Scene:
 
 def play(cluster: LocalCluster, conf: Conf) -> Scene:
     """Both acts; then what brokers logged is in LOG, and the cluster is as it was."""
-    scene, acts = Scene(cluster, conf, Roles.of(cluster)), Acts(cluster, conf)
-    with Readers.of(cluster) as readers:
+    scene, acts = Scene(cluster, conf, Roles.of_cluster(cluster)), Acts(cluster, conf)
+    with Readers.on_cluster(cluster) as readers:
         with acts.act():
             make_topics(scene)
             read_all(scene, readers)
@@ -172,7 +172,7 @@ def move_leader(scene: Scene, readers: Readers) -> None:
     with scene.cluster.admin() as admin:
         admin.alter_partition_reassignments({TopicPartition(MOVED, 0): [other, home]})
         admin.elect_leaders(_PREFERRED, {MOVED: [0]}, raise_errors=False)
-    await_so(lambda: told_by(scene, scene.roles.away, MOVED).leader == other)
+    await_so(lambda: metadata_of(scene, scene.roles.away, MOVED).leader == other)
     produce(scene, MOVED, 0, RECORDS, RECORD_BYTES)
     readers.await_count(REDIRECTED, 2 * RECORDS)
 
@@ -186,7 +186,7 @@ def fall_behind(scene: Scene, readers: Readers) -> None:
     with scene.cluster.admin() as admin:
         os.kill(scene.cluster.pids[scene.roles.away], signal.SIGSTOP)
         produce(scene, LAGGING, 0, BURST_RECORDS, BURST_BYTES, acks=1)
-        await_so(lambda: told_by(scene, scene.roles.home, LAGGING).isrs == [scene.roles.home])
+        await_so(lambda: metadata_of(scene, scene.roles.home, LAGGING).isrs == [scene.roles.home])
         await_so(lambda: high_watermark(scene, admin) == RECORDS + BURST_RECORDS)
         os.kill(scene.cluster.pids[scene.roles.away], signal.SIGCONT)
     readers.start(LATE, LAGGING, 1, client_rack=scene.rack(scene.roles.away))
@@ -194,12 +194,12 @@ def fall_behind(scene: Scene, readers: Readers) -> None:
     readers.await_count(STICKY, RECORDS + 1)
 
 
-def told_by(scene: Scene, broker_id: int, topic: str) -> PartitionMetadata:
+def metadata_of(scene: Scene, broker_id: int, topic: str) -> PartitionMetadata:
     """The first partition as one broker tells it: a new client asks who it is given."""
     server = scene.cluster.bootstrap_servers.split(",")[broker_id - 1]
     login = scene.cluster.librdkafka_properties("admin") | {"bootstrap.servers": server}
-    told = AdminClient(login | {"enable.metrics.push": False}).list_topics(topic, timeout=10)
-    return told.topics[topic].partitions[0]
+    metadata = AdminClient(login | {"enable.metrics.push": False}).list_topics(topic, timeout=10)
+    return metadata.topics[topic].partitions[0]
 
 
 def high_watermark(scene: Scene, admin: KafkaAdminClient) -> int:

@@ -44,10 +44,10 @@ class RawClient:
 
     def subscribe(self) -> Subscription:
         """A new client instance and what it is asked for."""
-        said = self._call(_GET_TELEMETRY_SUBSCRIPTIONS, 0, bytes(16) + _NO_TAGS)
-        _throttle_ms, error = struct.unpack(">ih", said[:6])
+        response = self._call(_GET_TELEMETRY_SUBSCRIPTIONS, 0, bytes(16) + _NO_TAGS)
+        _throttle_ms, error = struct.unpack(">ih", response[:6])
         assert error == 0
-        return Subscription(UUID(bytes=said[6:22]), struct.unpack(">i", said[22:26])[0])
+        return Subscription(UUID(bytes=response[6:22]), struct.unpack(">i", response[22:26])[0])
 
     def push(
         self,
@@ -61,8 +61,8 @@ class RawClient:
         """The error code the broker answers."""
         body = to.instance.bytes + struct.pack(">i", to.subscription_id ^ off_by)
         body += struct.pack(">?b", terminating, compression) + _varint(len(payload) + 1) + payload
-        said = self._call(_PUSH_TELEMETRY, 0, body + _NO_TAGS)
-        error: int = struct.unpack(">h", said[4:6])[0]
+        response = self._call(_PUSH_TELEMETRY, 0, body + _NO_TAGS)
+        error: int = struct.unpack(">h", response[4:6])[0]
         return error
 
     def _call(self, api: int, version: int, body: bytes, *, is_flexible: bool = True) -> bytes:

@@ -27,7 +27,7 @@ class Readers:
 
     @classmethod
     @contextmanager
-    def of(cls, cluster: LocalCluster) -> Iterator[Self]:
+    def on_cluster(cls, cluster: LocalCluster) -> Iterator[Self]:
         """None of them outlives the block."""
         with ThreadPoolExecutor(_MOST, "readers") as pool:
             readers = cls(cluster, pool)
@@ -81,9 +81,9 @@ class Readers:
         consumer.close()
 
 
-def await_so(is_so: Callable[[], bool]) -> None:
+def await_so(condition: Callable[[], bool]) -> None:
     """Until it is so."""
     deadline_s = time.monotonic() + _TIMEOUT_S
-    while not is_so():
+    while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.2)

@@ -20,7 +20,7 @@ def send(cluster: LocalCluster, folder: Path) -> None:
         line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines()
     ]
     timed = [line for line in recorded if _TIMED.match(line)]
-    newest = max(int(found[1]) for line in timed if (found := _TIMED.match(line)))
+    newest = max(int(match[1]) for line in timed if (match := _TIMED.match(line)))
     later_ms = int(time.time() * 1e3) - newest
     lines = [_later(line, later_ms - _DAYS_MS) for line in timed]
     lines += [_later(line, later_ms) for line in recorded]
@@ -37,4 +37,4 @@ def send(cluster: LocalCluster, folder: Path) -> None:
 
 
 def _later(line: bytes, by_ms: int) -> bytes:
-    return _TIMED.sub(lambda found: b'{"ts":%d' % (int(found[1]) + by_ms), line)
+    return _TIMED.sub(lambda match: b'{"ts":%d' % (int(match[1]) + by_ms), line)

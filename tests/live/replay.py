@@ -29,7 +29,7 @@ Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Span:
+class TimeRange:
     """When something happened: at two moments or between them, by one broker's clock, in ms."""
 
     began: float
@@ -42,7 +42,7 @@ class Answer:
 
     key: Key
     broker_id: int
-    span: Span
+    time_range: TimeRange
     rack: str | None = "az-b"
     api_version: int = FIRST_VERSION
     fetch_offset: int | None = 0
@@ -54,7 +54,7 @@ class Answer:
 class Position:
     """Where a follower was, as one of its fetches told its leader."""
 
-    span: Span
+    time_range: TimeRange
     log_end_offset: int
     log_start_offset: int = 0
 
@@ -67,35 +67,37 @@ class Partition:
     in_sync: frozenset[int]
     replicas: frozenset[int]
     positions: Mapping[int, list[Position]] = field(default_factory=dict)
-    changes: list[tuple[Span, frozenset[int]]] = field(default_factory=list)
+    changes: list[tuple[TimeRange, frozenset[int]]] = field(default_factory=list)
 
-    def in_sync_during(self, span: Span) -> frozenset[int] | None:
+    def in_sync_during(self, time_range: TimeRange) -> frozenset[int] | None:
         """The in-sync replicas all through a span; None where that is not known."""
-        standing = self.in_sync if not self.changes else None
+        current = self.in_sync if not self.changes else None
         for change, in_sync in self.changes:
-            if change.ended + SLACK_MS < span.began:
-                standing = in_sync
-            elif change.began - SLACK_MS <= span.ended:
+            if change.ended + SLACK_MS < time_range.began:
+                current = in_sync
+            elif change.began - SLACK_MS <= time_range.ended:
                 return None
-        return standing
+        return current
 
-    def position(self, follower_id: int, span: Span, is_late: bool) -> Position:
+    def position(self, follower_id: int, time_range: TimeRange, is_late: bool) -> Position:
         """Where a follower was in a span, at most or at least.
 
         Before its first fetch the leader takes it to be before every offset.
         """
-        known = [
-            told
-            for told in self.positions.get(follower_id, ())
+        reported = [
+            position
+            for position in self.positions.get(follower_id, ())
             if (
-                told.span.began - SLACK_MS <= span.ended
+                position.time_range.began - SLACK_MS <= time_range.ended
                 if is_late
-                else told.span.ended + SLACK_MS < span.began
+                else position.time_range.ended + SLACK_MS < time_range.began
             )
         ]
-        ends = [told.log_end_offset for told in known]
-        starts = [told.log_start_offset for told in known]
-        return Position(span, max(ends, default=_BEFORE_ALL), max(starts, default=_BEFORE_ALL))
+        ends = [one.log_end_offset for one in reported]
+        starts = [one.log_start_offset for one in reported]
+        return Position(
+            time_range, max(ends, default=_BEFORE_ALL), max(starts, default=_BEFORE_ALL)
+        )
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def verdict(answer: Answer, cluster: Cluster) -> str:
         return NAMES_NOBODY if answer.named < 0 else f"{DIFFERS}: {answer}"
     if answer.fetch_offset is None:
         return OFFSET_UNKNOWN
-    in_sync = partition.in_sync_during(answer.span)
+    in_sync = partition.in_sync_during(answer.time_range)
     if in_sync is None:
         return IN_SYNC_UNKNOWN
     return _compared(answer, cluster, in_sync)
@@ -139,13 +141,13 @@ def verdict(answer: Answer, cluster: Cluster) -> str:
 
 def _compared(answer: Answer, cluster: Cluster, in_sync: frozenset[int]) -> str:
     partition = cluster.partitions[answer.key]
-    leader = cluster.replica(partition.leader_id, Position(answer.span, 0), in_sync)
+    leader = cluster.replica(partition.leader_id, Position(answer.time_range, 0), in_sync)
     selector = cluster.selectors.get(partition.leader_id)
     outcomes = {
         preferred(selector, answer.rack, leader, followers, answer.fetch_offset or 0)
         for followers in (
             [
-                cluster.replica(id_, partition.position(id_, answer.span, is_late), in_sync)
+                cluster.replica(id_, partition.position(id_, answer.time_range, is_late), in_sync)
                 for id_ in partition.replicas - {partition.leader_id}
             ]
             for is_late in (False, True)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from .replay import Answer, Cluster, Key, Partition, Position, Span
+from .replay import Answer, Cluster, Key, Partition, Position, TimeRange
 from .tables_read import query
 
 _FIRST = "(SELECT min(event_time) FROM replicas)"
@@ -17,7 +17,7 @@ _OF_PARTITION = (
     "p['topic_id'] AS topic_id, p['partition'] AS n, p['fetch_offset'] AS fetch_offset, "
     "coalesce(p['error_code'], 0) AS error_code"
 )
-_SPAN = (
+_TIMES = (
     "CAST(event_time AS BIGINT) / 1e3 AS ended, CAST(event_time AS BIGINT) / 1e3 - total_time_ms"
 )
 
@@ -28,7 +28,7 @@ def answers(folder: Path) -> list[tuple[str, Answer]]:
     ids = {row["topic"]: row["topic_id"] for row in topics}
     rows = query(
         folder,
-        f"SELECT client_id, broker_id, {_SPAN} AS began, rack_id, api_version, {_OF_PARTITION}, "
+        f"SELECT client_id, broker_id, {_TIMES} AS began, rack_id, api_version, {_OF_PARTITION}, "
         "p['topic'] AS topic, coalesce(p['preferred_read_replica'], -1) AS named FROM "
         "(SELECT *, unnest(partitions) AS p FROM fetches "
         f"WHERE replica_id IS NULL AND rack_id IS NOT NULL AND {_BEFORE})",
@@ -39,7 +39,7 @@ def answers(folder: Path) -> list[tuple[str, Answer]]:
             Answer(
                 key=(row["topic_id"] or ids[row["topic"]], row["n"]),
                 broker_id=row["broker_id"],
-                span=Span(row["began"], row["ended"]),
+                time_range=TimeRange(row["began"], row["ended"]),
                 rack=row["rack_id"],
                 api_version=row["api_version"],
                 fetch_offset=row["fetch_offset"],
@@ -83,34 +83,34 @@ def _positions(folder: Path) -> dict[Key, dict[int, list[Position]]]:
     """Requests of followers name a partition whenever they come from another offset."""
     rows = query(
         folder,
-        f"SELECT replica_id, {_SPAN} AS began, request_queue_time_ms + local_time_ms AS worked, "
+        f"SELECT replica_id, {_TIMES} AS began, request_queue_time_ms + local_time_ms AS worked, "
         f"{_OF_PARTITION}, p['follower_log_start_offset'] AS log_start FROM "
         "(SELECT *, unnest(partitions) AS p FROM requests "
         "WHERE api = 'FETCH' AND replica_id IS NOT NULL AND coalesce(error_code, 0) = 0) "
         "WHERE p['in_request'] ORDER BY event_time",
     )
-    told = defaultdict[Key, dict[int, list[Position]]](dict)
+    positions = defaultdict[Key, dict[int, list[Position]]](dict)
     for row in rows:
         if not row["error_code"]:
-            span = Span(row["began"], row["began"] + row["worked"])
-            at = Position(span, row["fetch_offset"], row["log_start"])
-            told[row["topic_id"], row["n"]].setdefault(row["replica_id"], []).append(at)
-    return told
+            time_range = TimeRange(row["began"], row["began"] + row["worked"])
+            at = Position(time_range, row["fetch_offset"], row["log_start"])
+            positions[row["topic_id"], row["n"]].setdefault(row["replica_id"], []).append(at)
+    return positions
 
 
-def _changes(folder: Path) -> dict[Key, list[tuple[Span, frozenset[int]]]]:
+def _changes(folder: Path) -> dict[Key, list[tuple[TimeRange, frozenset[int]]]]:
     """In-sync replicas as controllers granted them to leaders, in order of time."""
     rows = query(
         folder,
-        f"SELECT {_SPAN} AS began, body FROM requests "
+        f"SELECT {_TIMES} AS began, body FROM requests "
         f"WHERE api = 'ALTER_PARTITION' AND coalesce(error_code, 0) = 0 AND {_BEFORE} "
         "ORDER BY event_time",
     )
-    changes = defaultdict[Key, list[tuple[Span, frozenset[int]]]](list)
+    changes = defaultdict[Key, list[tuple[TimeRange, frozenset[int]]]](list)
     for row in rows:
         for topic in json.loads(row["body"])["response"]["topics"]:
-            for of in topic["partitions"]:
-                if not of["errorCode"]:
-                    change = Span(row["began"], row["ended"]), frozenset(of["isr"])
-                    changes[topic["topicId"], of["partitionIndex"]].append(change)
+            for partition in topic["partitions"]:
+                if not partition["errorCode"]:
+                    change = TimeRange(row["began"], row["ended"]), frozenset(partition["isr"])
+                    changes[topic["topicId"], partition["partitionIndex"]].append(change)
     return changes

@@ -45,7 +45,7 @@ _TIMEOUT_S = 400.0
 
 
 @dataclass
-class Told:
+class Move:
     """What tables know of the move: lines up to `until_ms`, told so much later than they were."""
 
     cluster: LocalCluster
@@ -86,7 +86,7 @@ class Told:
 
 
 @contextmanager
-def begun(cluster: LocalCluster, conf: Conf, throttled: Throttled) -> Iterator[Told]:
+def started(cluster: LocalCluster, conf: Conf, throttled: Throttled) -> Iterator[Move]:
     """A topic with records at its leader, a throttle, and clients that write: all but the move."""
     cluster.create_topics([LOG], 1, 1)
     assigned = {TOPIC: {"assignments": {0: [throttled.leader]}}}
@@ -99,7 +99,7 @@ def begun(cluster: LocalCluster, conf: Conf, throttled: Throttled) -> Iterator[T
         writer.start()
         try:
             throttled.set(admin, RATE)
-            yield Told(cluster, conf, throttled, began_ms, began_ms)
+            yield Move(cluster, conf, throttled, began_ms, began_ms)
         finally:
             stop.set()
             writer.join()

@@ -38,8 +38,8 @@ def make_missing(conf: Conf) -> None:
     for table in TABLES.values():
         folder = Warehouse(conf.warehouse).folder(table.name)
         if not folder.is_dir():
-            of = list(table.partitioning) or None
-            write_deltalake(folder, table.arrow.empty_table(), partition_by=of)
+            partition_by = list(table.partitioning) or None
+            write_deltalake(folder, table.arrow.empty_table(), partition_by=partition_by)
 
 
 def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
@@ -73,7 +73,7 @@ def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
         "fetch_faults": "GROUP BY event_time, client_id, broker_id",
         "replication_traffic": "GROUP BY event_time, leader_id, follower_id",
     }
-    found = {
+    tables = {
         name: Counter(
             repr(row)
             for row in query(
@@ -88,4 +88,4 @@ def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
         "SELECT job, target, outcome, reason, sum(row_count) AS row_count FROM pipeline_progress "
         "WHERE job LIKE 'ingest%' GROUP BY job, target, outcome, reason",
     )
-    return found | {"pipeline_progress": Counter(repr(row) for row in totals)}
+    return tables | {"pipeline_progress": Counter(repr(row) for row in totals)}

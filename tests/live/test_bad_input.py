@@ -114,8 +114,8 @@ def test_a_topic_made_again_is_noticed(
         run(own)
     assert run(own, accept_new_topic=True) == lines
     assert run(own) == 0
-    found = query(conf.warehouse.folder, "SELECT correlation_id FROM requests")
-    numbers = Counter(row["correlation_id"] for row in found)
+    rows = query(conf.warehouse.folder, "SELECT correlation_id FROM requests")
+    numbers = Counter(row["correlation_id"] for row in rows)
     assert numbers == Counter([*range(10), *range(100, 100 + lines)])
 
 
@@ -140,8 +140,8 @@ def test_a_lost_or_an_old_checkpoint_is_noticed(
     shutil.rmtree(checkpoint)
     shutil.move(tmp_path / "newest", checkpoint)
     assert run(own) == 0
-    found = query(conf.warehouse.folder, "SELECT correlation_id FROM requests")
-    assert sorted(row["correlation_id"] for row in found) == list(range(9))
+    rows = query(conf.warehouse.folder, "SELECT correlation_id FROM requests")
+    assert sorted(row["correlation_id"] for row in rows) == list(range(9))
 
 
 def test_no_such_topic(conf: Conf) -> None:
@@ -161,9 +161,9 @@ def test_a_wrong_password_is_one_clear_error(conf: Conf, monkeypatch: pytest.Mon
         "org.apache.kafka.common.security.plain.PlainLoginModule required "
         'username="admin" password="guessed-wrong";',
     )
-    with pytest.raises(KafkaError, match="refused the login") as told:
+    with pytest.raises(KafkaError, match="refused the login") as error:
         run(conf)
-    assert "guessed-wrong" not in str(told.value)
+    assert "guessed-wrong" not in str(error.value)
 
 
 def test_no_broker_at_start_is_one_clear_error(conf: Conf) -> None:

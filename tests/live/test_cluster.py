@@ -65,12 +65,12 @@ def test_the_brokers_own_user_cannot_log_in_as_a_client(cluster: LocalCluster) -
 def test_kafkas_tools_run_with_a_users_properties_file(cluster: LocalCluster) -> None:
     topic = f"tool-{uuid4().hex[:8]}"
     cluster.create_topics([topic], partitions=3)
-    said = cluster.run_tool(
+    output = cluster.run_tool(
         "org.apache.kafka.tools.TopicCommand",
         *("--bootstrap-server", cluster.bootstrap_servers, "--describe", "--topic", topic),
         *("--command-config", str(cluster.properties_file("admin"))),
     )
-    assert "PartitionCount: 3\tReplicationFactor: 3" in said
+    assert "PartitionCount: 3\tReplicationFactor: 3" in output
 
 
 def test_a_tool_that_fails_says_why(cluster: LocalCluster) -> None:

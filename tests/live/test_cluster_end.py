@@ -18,12 +18,12 @@ def start(folder: Path) -> subprocess.Popen[str]:
 
 
 def await_up(process: subprocess.Popen[str]) -> str:
-    said = ""
+    output = ""
     for line in process.stderr or ():
-        said += line
+        output += line
         if "Ctrl-C" in line:
             break
-    return said
+    return output
 
 
 def test_kill_9_of_the_parent_leaves_no_broker(tmp_path: Path) -> None:
@@ -39,9 +39,9 @@ def test_kill_9_of_the_parent_leaves_no_broker(tmp_path: Path) -> None:
 )
 def test_a_running_cluster_ends_cleanly(ending: signal.Signals, tmp_path: Path) -> None:
     with start(tmp_path / "c") as process:
-        said = await_up(process)
-        assert "127.0.0.1:" in said
-        assert "password" not in said
+        output = await_up(process)
+        assert "127.0.0.1:" in output
+        assert "password" not in output
         process.send_signal(ending)
         assert process.wait(20) == 0
         assert java_below(tmp_path) == []

@@ -18,7 +18,7 @@ TOOL, DEMO = "reassign-partitions-tool", "quotaflow-demo"
 
 def test_who_altered_a_config_last(filled: Path) -> None:
     names = "config_key, operation, config_value, principal, client_id"
-    of = {
+    expected = {
         "entity_type = 'topic' AND entity_name = 'bulk'": {
             (f"{side}.replication.throttled.replicas", "DELETE", None, "User:admin", TOOL)
             for side in ("leader", "follower")
@@ -32,8 +32,10 @@ def test_who_altered_a_config_last(filled: Path) -> None:
         },
     }
     sql = f"SELECT {names} FROM config_writers WHERE "
-    found = {where: {tuple(row.values()) for row in query(filled, sql + where)} for where in of}
-    assert found == of
+    altered = {
+        where: {tuple(row.values()) for row in query(filled, sql + where)} for where in expected
+    }
+    assert altered == expected
 
 
 def altering(cluster: LocalCluster, since_ms: float) -> list[dict[str, Any]]:
@@ -58,12 +60,12 @@ def test_who_set_quotas_of_every_level_is_told_once(
     rows = config_alterations.alterations(
         config_alterations.result().relevant_facts(lines)
     ).collect()
-    told = [(r.entity_type, r.entity_name, r.entity_client_id, r.config_key) for r in rows]
+    altered = [(r.entity_type, r.entity_name, r.entity_client_id, r.config_key) for r in rows]
     entities = [
         ("client-id", client_id, None, key) if user is None else ("user", user, client_id, key)
         for (_, key), (user, client_id) in LEVELS.items()
     ]
-    assert sorted(told, key=str) == sorted(entities * 2, key=str)
+    assert sorted(altered, key=str) == sorted(entities * 2, key=str)
     values = {(r.operation, r.config_value and float(r.config_value)) for r in rows}
     assert values == {("SET", limit(*level)) for level in LEVELS} | {("DELETE", None)}
     assert {(r.error_code, r.principal, r.client_id) for r in rows} == {

@@ -29,26 +29,28 @@ WITHOUT_CONF = {"ddl", "metrics", "jobs", "decode"}
 GOLDEN = Path(__file__).parents[1] / "golden"
 LOOK_S = 40
 # Codes that say what was found, beside 0: what is missing, changes that wait, no such plan.
-FOUND = {"doctor": {1}, "status": {1}, "check": {1}, "plan": {3}, "apply": {1, 2}}
+FINDING_CODES = {"doctor": {1}, "status": {1}, "check": {1}, "plan": {3}, "apply": {1, 2}}
 ENDLESS = re.compile(r"--every|--watch|--for ")
-TOLD = sorted({told for page in PAGES for told in in_blocks(page) if "..." not in told})
+COMMANDS = sorted(
+    {command for page in PAGES for command in in_blocks(page) if "..." not in command}
+)
 
 
-@pytest.mark.parametrize("told", [t for t in TOLD if words(t)[0] in READ_TABLES])
+@pytest.mark.parametrize("command", [t for t in COMMANDS if words(t)[0] in READ_TABLES])
 def test_a_command_that_reads_tables_runs(
-    told: str, filled: Path, capsys: pytest.CaptureFixture[str]
+    command: str, filled: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = words(told)
-    place = [] if asked[0] in WITHOUT_CONF else ["--set", f"warehouse.path={filled}"]
-    code = execute([*without_conf(asked), *place])
-    said = capsys.readouterr()
-    assert code == 0, f"{told}: {said.err}"
-    assert said.out
+    arguments = words(command)
+    place = [] if arguments[0] in WITHOUT_CONF else ["--set", f"warehouse.path={filled}"]
+    code = execute([*without_conf(arguments), *place])
+    output = capsys.readouterr()
+    assert code == 0, f"{command}: {output.err}"
+    assert output.out
 
 
-def without_conf(asked: list[str]) -> list[str]:
-    at = asked.index("--conf") if "--conf" in asked else len(asked)
-    return [*asked[:at], *asked[at + 2 :]]
+def without_conf(arguments: list[str]) -> list[str]:
+    at = arguments.index("--conf") if "--conf" in arguments else len(arguments)
+    return [*arguments[:at], *arguments[at + 2 :]]
 
 
 @pytest.fixture(scope="module")
@@ -96,33 +98,37 @@ def add_live_client(folder: Path, cluster_id: str) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("told", [t for t in TOLD if words(t)[0] not in {*READ_TABLES, "demo"}])
+@pytest.mark.parametrize(
+    "command", [t for t in COMMANDS if words(t)[0] not in {*READ_TABLES, "demo"}]
+)
 def test_a_command_that_needs_more_runs(
-    told: str, place: Path, cluster: LocalCluster, webhook: str
+    command: str, place: Path, cluster: LocalCluster, webhook: str
 ) -> None:
-    asked = [_known(word, cluster) for word in words(told)]
-    if asked[0] == "init":  # the login is this cluster's, not the page's
-        asked = [word for at, word in enumerate(asked) if "--set" not in asked[at - 1 : at + 1]]
-        asked = [*asked, "--force", "--conf", "conf.yaml"]
-    elif "--conf" not in asked and asked[0] not in WITHOUT_CONF:
-        asked = [*asked, "--conf", "conf.yaml"]
-    if asked[0] == "pseudonym":
-        asked = [*asked, "--set", "privacy.key=env:READER_KEY"]
+    arguments = [_replaced(word, cluster) for word in words(command)]
+    if arguments[0] == "init":  # the login is this cluster's, not the page's
+        arguments = [
+            word for at, word in enumerate(arguments) if "--set" not in arguments[at - 1 : at + 1]
+        ]
+        arguments = [*arguments, "--force", "--conf", "conf.yaml"]
+    elif "--conf" not in arguments and arguments[0] not in WITHOUT_CONF:
+        arguments = [*arguments, "--conf", "conf.yaml"]
+    if arguments[0] == "pseudonym":
+        arguments = [*arguments, "--set", "privacy.key=env:READER_KEY"]
     secrets = {
         "READER_JAAS": cluster.client_properties("admin")["sasl.jaas.config"],
         "READER_KEY": "k" * 32,
         "READER_URL": webhook,
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "quotaflow.pipelines", *asked],
+        [sys.executable, "-m", "quotaflow.pipelines", *arguments],
         cwd=place,
         env=os.environ | {"QUOTAFLOW_HOME": str(place / "home")} | secrets,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    codes = {0} | FOUND.get(asked[0], set())
-    if ENDLESS.search(told):
+    codes = {0} | FINDING_CODES.get(arguments[0], set())
+    if ENDLESS.search(command):
         codes |= {130}
         try:
             out, err = process.communicate(timeout=LOOK_S)
@@ -131,10 +137,10 @@ def test_a_command_that_needs_more_runs(
             out, err = process.communicate(timeout=120)
     else:
         out, err = process.communicate(timeout=600)
-    assert process.returncode in codes, f"{shlex.join(asked)}: {out[-500:]} {err[-1500:]}"
+    assert process.returncode in codes, f"{shlex.join(arguments)}: {out[-500:]} {err[-1500:]}"
     assert "Traceback" not in out + err
 
 
-def _known(word: str, cluster: LocalCluster) -> str:
+def _replaced(word: str, cluster: LocalCluster) -> str:
     """A word of a page with what stands for the reader's own cluster replaced."""
     return {"broker-1:9093": cluster.bootstrap_servers, "ID": cluster.cluster_id}.get(word, word)

@@ -69,21 +69,23 @@ def examined(
 
 
 def test_lines_of_every_form_are_told_apart(topic: str, examined: Examined) -> None:
-    found = examined("admin", topic)
-    states = {subject: row["state"] for subject, row in found.items()}
-    assert "2 envelope, 1 bare, 1 stock prefix, 1 unreadable" in found["log lines"]["observed"]
+    findings = examined("admin", topic)
+    states = {subject: row["state"] for subject, row in findings.items()}
+    assert "2 envelope, 1 bare, 1 stock prefix, 1 unreadable" in findings["log lines"]["observed"]
     assert states["log lines"] == "warning"
     assert (states["log bodies"], states["clocks of brokers"]) == ("bad", "bad")
-    assert "broker 2 is" in found["clocks of brokers"]["observed"]
+    assert "broker 2 is" in findings["clocks of brokers"]["observed"]
     well = ("brokers", "version", "receiver", "request logger", "clock", "rights to apply")
     assert {states[subject] for subject in well} == {"ok"}
-    assert "5 not read yet" in found[f"records of {topic}"]["observed"]
+    assert "5 not read yet" in findings[f"records of {topic}"]["observed"]
 
 
 def test_a_login_without_rights_is_told_what_it_lacks(topic: str, examined: Examined) -> None:
-    found = examined("alice", topic)
-    assert found["ingest.request_log_topic"]["observed"] == f"this login may not see topic {topic}"
-    rights = found["rights to run"]
+    findings = examined("alice", topic)
+    assert (
+        findings["ingest.request_log_topic"]["observed"] == f"this login may not see topic {topic}"
+    )
+    rights = findings["rights to run"]
     assert (rights["state"], rights["observed"]) == ("bad", f"lacks Read on topic {topic}")
     assert rights["remedy"].endswith(
         f"--add --allow-principal User:alice --operation Read --topic {topic}"
@@ -91,6 +93,6 @@ def test_a_login_without_rights_is_told_what_it_lacks(topic: str, examined: Exam
 
 
 def test_a_topic_there_is_not_is_no_missing_right(examined: Examined) -> None:
-    found = examined("admin", "never-made")
-    assert found["ingest.request_log_topic"]["observed"] == "topic never-made does not exist"
-    assert found["rights to run"]["state"] == "ok"
+    findings = examined("admin", "never-made")
+    assert findings["ingest.request_log_topic"]["observed"] == "topic never-made does not exist"
+    assert findings["rights to run"]["state"] == "ok"

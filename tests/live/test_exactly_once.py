@@ -58,20 +58,20 @@ class Driver:
     def finish(self) -> str:
         with self.start() as process:
             try:
-                said, _ = process.communicate(timeout=TIMEOUT_S)
+                output, _ = process.communicate(timeout=TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
-        assert process.returncode == 0, said
-        return said
+        assert process.returncode == 0, output
+        return output
 
     def kill_after(self, batches: int, more_s: float) -> bool:
         """Kill -9 the driver a moment after so many batches; False if it was done before."""
         with self.start() as process:
             assert process.stdout is not None
-            told = 0
-            while told < batches and (line := process.stdout.readline()):
-                told += ": batch " in line
+            count = 0
+            while count < batches and (line := process.stdout.readline()):
+                count += ": batch " in line
             try:
                 process.wait(more_s)
             except subprocess.TimeoutExpired:
@@ -93,10 +93,10 @@ def killed_run_equals(filled: Path, killed: Driver, kills: int, moments: random.
     assert hits > 0
     killed.finish()
     filled_by = {table.name for job in killed.jobs for table in JOBS[job].fills}
-    expected, found = contents(filled, filled_by), contents(killed.warehouse, filled_by)
+    expected, actual = contents(filled, filled_by), contents(killed.warehouse, filled_by)
     assert len(expected) > len(killed.jobs)
     for table, rows in expected.items():
-        assert found[table] == rows, table
+        assert actual[table] == rows, table
 
 
 @pytest.mark.faults
@@ -113,9 +113,9 @@ def test_ten_kills_change_nothing(
     filled: Path, conf: Conf, tmp_path: Path, moments: random.Random
 ) -> None:
     # As jobs run: what generated code gives is held against interpreted code's.
-    jobs = [job for of in story.in_two(conf) for job in of]
+    jobs = [job for group in story.in_two(conf) for job in group]
     killed = Driver(conf, tmp_path, session.ONE_COMPILER, jobs)
     killed_run_equals(filled, killed, 10, moments)
-    found = contents(killed.warehouse, TABLES)
+    actual = contents(killed.warehouse, TABLES)
     killed.finish()
-    assert contents(killed.warehouse, TABLES) == found
+    assert contents(killed.warehouse, TABLES) == actual

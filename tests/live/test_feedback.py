@@ -117,24 +117,24 @@ def give_back(conf: Conf) -> list[Outcome]:
 
 
 @contextmanager
-def standing(conf: Conf) -> Iterator[Callable[[ConfigEntity], dict[str, str]]]:
+def current(conf: Conf) -> Iterator[Callable[[ConfigEntity], dict[str, str]]]:
     """What the cluster has of an entity now."""
     with exclusive_section.open_cluster(conf) as (_, configs):
         yield configs.read
 
 
-def of(cluster: LocalCluster, entity: ConfigEntity) -> ConfigEntity:
+def on_cluster(cluster: LocalCluster, entity: ConfigEntity) -> ConfigEntity:
     return ConfigEntity(
         cluster.cluster_id, entity.entity_type, entity.entity_name, entity.client_id
     )
 
 
 def steps(conf: Conf) -> list[tuple[str, str]]:
-    found = query(
+    rows = query(
         Path(str(conf.warehouse.path)),
         "SELECT step, config_key FROM config_changes ORDER BY event_time, number",
     )
-    return [(row["step"], row["config_key"]) for row in found]
+    return [(row["step"], row["config_key"]) for row in rows]
 
 
 def test_every_kind_of_entity_is_written_read_back_and_given_back(
@@ -143,7 +143,7 @@ def test_every_kind_of_entity_is_written_read_back_and_given_back(
     with cluster.admin() as admin:
         others = traffic_configs.set_config(ConfigResourceType.TOPIC, TOPIC, LIST, "0:3")
         assert others(admin).error_code == 0
-    wanted = [
+    desired = [
         row
         for entity, values in ENTITIES
         for row in rows(
@@ -153,16 +153,18 @@ def test_every_kind_of_entity_is_written_read_back_and_given_back(
             prior_value="0:3" if entity.entity_type == "topic" else None,
         )
     ]
-    outcomes = apply(conf, wanted)
+    outcomes = apply(conf, desired)
     assert {o.step for o in outcomes} == {DONE}
-    with standing(conf) as read:
+    with current(conf) as read:
         for entity, values in ENTITIES:
-            told = {k: f"0:3,{v}" if k == LIST else v for k, v in values.items()}
-            assert read(of(cluster, entity)) == told
-        assert apply(conf, wanted) == []
+            expected = {k: f"0:3,{v}" if k == LIST else v for k, v in values.items()}
+            assert read(on_cluster(cluster, entity)) == expected
+        assert apply(conf, desired) == []
         assert {o.step for o in give_back(conf)} == {DONE}
-        left = {e: read(of(cluster, e)) for e, _ in ENTITIES}
-    assert {e.entity_type: found for e, found in left.items() if found} == {"topic": {LIST: "0:3"}}
+        left = {e: read(on_cluster(cluster, e)) for e, _ in ENTITIES}
+    assert {e.entity_type: configs for e, configs in left.items() if configs} == {
+        "topic": {LIST: "0:3"}
+    }
 
 
 def test_the_default_of_all_users_can_be_written_and_given_back(
@@ -174,7 +176,7 @@ def test_the_default_of_all_users_can_be_written_and_given_back(
     change = Change(row, row.config_value, Operation(SET, row.config_value), "", "", 3_600)
     with exclusive_section.acquired(conf, lambda _: None) as taken:
         (outcome,) = taken.apply.run("p", [change])
-    with standing(conf) as read:
+    with current(conf) as read:
         assert (outcome.step, read(default)) == (DONE, {BYTES: "900000000"})
         give_back(conf)
         assert read(default) == {}
@@ -194,46 +196,46 @@ def test_a_crash_between_any_two_steps_is_found_and_finished(
     cluster: LocalCluster, conf: Conf, at: str
 ) -> None:
     entities = [ConfigEntity("", "user", f"{PREFIX}{at}-{n}") for n in "ab"]
-    wanted = [r for e in entities for r in rows(cluster.cluster_id, e, {BYTES: "1000000"})]
+    desired = [r for e in entities for r in rows(cluster.cluster_id, e, {BYTES: "1000000"})]
 
     def passed(step: str) -> None:
         if step == at:
             raise CrashError
 
     with pytest.raises(CrashError):
-        apply(conf, wanted, passed)
-    apply(conf, wanted)
-    with standing(conf) as read:
-        assert [read(of(cluster, e)) for e in entities] == [{BYTES: "1000000"}] * 2
+        apply(conf, desired, passed)
+    apply(conf, desired)
+    with current(conf) as read:
+        assert [read(on_cluster(cluster, e)) for e in entities] == [{BYTES: "1000000"}] * 2
         assert {o.step for o in give_back(conf)} == {DONE}
-        assert [read(of(cluster, e)) for e in entities] == [{}, {}]
+        assert [read(on_cluster(cluster, e)) for e in entities] == [{}, {}]
     # What a run that crashed may have sent can land for a while: it stays open until then.
     with exclusive_section.acquired(conf, lambda _: None) as taken:
         assert taken.ledger.owned == {}
         over = datetime.now(UTC) + MAY_LAND_FOR
         ended = replace(taken.apply, journal=Nowhere(), clock=lambda: over).finish(taken.ledger)
-    unfinished = {(of.write, UNDONE) for of in taken.ledger.open_records}
-    assert {(of.write, of.step) for of in ended} == unfinished
+    unfinished = {(record.write, UNDONE) for record in taken.ledger.open_records}
+    assert {(ended_record.write, ended_record.step) for ended_record in ended} == unfinished
 
 
 def test_what_another_admin_did_stays(cluster: LocalCluster, conf: Conf) -> None:
     user = ConfigEntity("", "user", f"{PREFIX}moved")
-    wanted = rows(cluster.cluster_id, user, {BYTES: "1000000"})
+    desired = rows(cluster.cluster_id, user, {BYTES: "1000000"})
     with cluster.admin() as admin:
         set_quota = traffic_configs.set_quota
         assert set_quota(f"{PREFIX}moved", BYTES, 3e6)(admin).error_code == 0
-        (outcome,) = apply(conf, wanted)
+        (outcome,) = apply(conf, desired)
         assert (outcome.step, outcome.detail) == (
             MOVED,
             "it is 3000000 now, and was planned on not set",
         )
         assert set_quota(f"{PREFIX}moved", BYTES, None)(admin).error_code == 0
-        (outcome,) = apply(conf, wanted)
+        (outcome,) = apply(conf, desired)
         assert outcome.step == DONE
         assert set_quota(f"{PREFIX}moved", BYTES, 4e6)(admin).error_code == 0
         assert give_back(conf) == []
-        with standing(conf) as read:
-            assert read(of(cluster, user)) == {BYTES: "4000000"}
+        with current(conf) as read:
+            assert read(on_cluster(cluster, user)) == {BYTES: "4000000"}
         assert set_quota(f"{PREFIX}moved", BYTES, None)(admin).error_code == 0
     assert ("yielded", BYTES) in steps(conf)
 
@@ -242,15 +244,15 @@ def test_the_lease_of_a_topic_that_was_deleted_ends(cluster: LocalCluster, conf:
     doomed = ConfigEntity("", "topic", f"{PREFIX}doomed")
     with cluster.admin() as admin:
         admin.create_topics({doomed.entity_name: {"num_partitions": 1, "replication_factor": 2}})
-        with standing(conf) as read:
+        with current(conf) as read:
             await_so(lambda: admin.describe_topics([doomed.entity_name])[0]["error_code"] == 0)
             (outcome,) = apply(conf, rows(cluster.cluster_id, doomed, {LIST: "0:1"}))
             assert outcome.step == DONE
             admin.delete_topics([doomed.entity_name])
-            await_so(lambda: read(of(cluster, doomed)) == {})
-    found, outcomes = restore_run.restore_configs(conf, lambda _: None, everything=True)
-    assert (outcomes, found.unanswered) == ([], ())
-    assert [each.key for each in found.yielded] == [(of(cluster, doomed), LIST)]
+            await_so(lambda: read(on_cluster(cluster, doomed)) == {})
+    plan, outcomes = restore_run.restore_configs(conf, lambda _: None, everything=True)
+    assert (outcomes, plan.unanswered) == ([], ())
+    assert [each.key for each in plan.yielded] == [(on_cluster(cluster, doomed), LIST)]
     assert restore_run.preview(conf, datetime.now(UTC), everything=True).yielded == ()
 
 
@@ -266,7 +268,7 @@ def test_what_one_entity_is_refused_costs_no_other(cluster: LocalCluster, conf: 
             f"warehouse.path={conf.warehouse.path}",
         ]
     )
-    wanted = [
+    desired = [
         *rows(
             cluster.cluster_id,
             ConfigEntity("", "topic", TOPIC),
@@ -279,7 +281,7 @@ def test_what_one_entity_is_refused_costs_no_other(cluster: LocalCluster, conf: 
         patch.setenv("FEEDBACK_ALICE", alice["sasl.jaas.config"])
         admin.create_acls([read])
         try:
-            outcomes = apply(as_alice, wanted)
+            outcomes = apply(as_alice, desired)
         finally:
             admin.delete_acls([read])
     ended = {o.change.entity.entity_type: (o.step, o.detail) for o in outcomes}
@@ -292,18 +294,20 @@ def test_what_one_entity_is_refused_costs_no_other(cluster: LocalCluster, conf: 
 def test_an_expired_lease_ends_whoever_was_away(cluster: LocalCluster, conf: Conf) -> None:
     user = ConfigEntity("", "user", f"{PREFIX}leased")
     apply(conf, rows(cluster.cluster_id, user, {BYTES: "1000000"}, lease_s=2))
-    with standing(conf) as read:
+    with current(conf) as read:
         await_so(lambda: bool(restore_run.preview(conf, datetime.now(UTC)).changes))
         (outcome,) = restore_run.restore_configs(conf, lambda _: None)[1]
-        assert (outcome.step, read(of(cluster, user))) == (DONE, {})
+        assert (outcome.step, read(on_cluster(cluster, user))) == (DONE, {})
 
 
 def test_one_at_a_time_and_none_while_there_is_a_stop_file(
     cluster: LocalCluster, conf: Conf
 ) -> None:
-    wanted = rows(cluster.cluster_id, ConfigEntity("", "user", f"{PREFIX}stop"), {BYTES: "1000000"})
+    desired = rows(
+        cluster.cluster_id, ConfigEntity("", "user", f"{PREFIX}stop"), {BYTES: "1000000"}
+    )
     with Warehouse(conf.warehouse).lock(), pytest.raises(LockedError):
-        apply(conf, wanted)
+        apply(conf, desired)
     stop = exclusive_section.stop_file(conf)
 
     def passed(step: str) -> None:
@@ -311,14 +315,14 @@ def test_one_at_a_time_and_none_while_there_is_a_stop_file(
             stop.touch()
 
     try:
-        (outcome,) = apply(conf, wanted, passed)
+        (outcome,) = apply(conf, desired, passed)
         assert outcome.step == UNDONE
         with pytest.raises(FeedbackError, match="STOP is there"):
-            apply(conf, wanted)
+            apply(conf, desired)
     finally:
         stop.unlink()
-    with standing(conf) as read:
-        assert read(of(cluster, wanted[0].entity)) == {}
+    with current(conf) as read:
+        assert read(on_cluster(cluster, desired[0].entity)) == {}
 
 
 @pytest.mark.faults
@@ -327,20 +331,20 @@ def test_a_broker_that_is_down_costs_its_own_configs_until_it_is_back(
     cluster: LocalCluster, conf: Conf
 ) -> None:
     broker = ConfigEntity("", "broker", "2")
-    wanted = [
+    desired = [
         *rows(cluster.cluster_id, broker, {RATE: "8000000"}),
         *rows(cluster.cluster_id, ConfigEntity("", "user", f"{PREFIX}down"), {BYTES: "1000000"}),
     ]
     cluster.kill_broker(2)
     try:
-        ended = {o.change.entity.entity_type: (o.step, o.detail) for o in apply(conf, wanted)}
+        ended = {o.change.entity.entity_type: (o.step, o.detail) for o in apply(conf, desired)}
     finally:
         cluster.start_broker(2)
     assert ended["user"] == (DONE, None)
     assert ended["broker"][0] == UNDONE
     assert "not reached" in str(ended["broker"][1])
-    assert [o.step for o in apply(conf, wanted)] == [DONE]
-    with standing(conf) as read:
-        assert read(of(cluster, broker)) == {RATE: "8000000"}
+    assert [o.step for o in apply(conf, desired)] == [DONE]
+    with current(conf) as read:
+        assert read(on_cluster(cluster, broker)) == {RATE: "8000000"}
         assert {o.step for o in give_back(conf)} == {DONE}
-        assert read(of(cluster, broker)) == {}
+        assert read(on_cluster(cluster, broker)) == {}

@@ -19,7 +19,7 @@ from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR
 from quotaflow.pipelines.spark import session
 
-from . import asked_quotas
+from . import advised_quotas
 
 USERS = ("feedback-eve", "feedback-mal", "feedback-zoe")
 BYTES = "producer_byte_rate"
@@ -35,14 +35,14 @@ class Operator:
     ) -> None:
         self.cluster, self.conf, self.users = cluster, conf, users
         self.file = folder / "conf.yaml"
-        of = {
+        on_cluster = {
             "kafka": {"properties": dict(conf.kafka.properties)},
             "warehouse": {"path": str(conf.warehouse.folder)},
             "spark": {"conf": session.SHORT_LIVED},
             "plan": {"max_input_age_s": 86_400, "cooldown_s": 0},
         }
-        self.file.write_text(yaml.safe_dump(of))
-        asked_quotas.fill(conf, cluster.cluster_id, users)
+        self.file.write_text(yaml.safe_dump(on_cluster))
+        advised_quotas.fill(conf, cluster.cluster_id, users)
 
     def run(self, *words: str) -> int:
         return execute([*words, "--conf", str(self.file)])
@@ -66,25 +66,25 @@ def operator(cluster: LocalCluster, conf: Conf, tmp_path: Path) -> Operator:
     return Operator(cluster, conf, tmp_path, USERS)
 
 
-HELD = {BYTES: str(asked_quotas.QUOTA)}
+ADVISED = {BYTES: str(advised_quotas.QUOTA)}
 
 
 def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(
     operator: Operator, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert operator.run("plan", "--save", "--json") == 3
-    told = capsys.readouterr()
-    plan_id = json.loads(told.out.splitlines()[0])["plan_id"]
-    assert f"quotaflow apply {plan_id} --yes" in told.err
+    output = capsys.readouterr()
+    plan_id = json.loads(output.out.splitlines()[0])["plan_id"]
+    assert f"quotaflow apply {plan_id} --yes" in output.err
     assert operator.run("apply", plan_id) == 3
-    told = capsys.readouterr()
-    assert "Nothing was written: --yes writes it." in told.err
-    assert told.out.count("accepted   user feedback-") == 3
+    output = capsys.readouterr()
+    assert "Nothing was written: --yes writes it." in output.err
+    assert output.out.count("accepted   user feedback-") == 3
     assert operator.quotas() == [{}] * 3
 
     assert operator.run("apply", plan_id, "--yes") == 0
     assert capsys.readouterr().out.count("done       user feedback-") == 3
-    assert operator.quotas() == [HELD] * 3
+    assert operator.quotas() == [ADVISED] * 3
     assert operator.run("apply", plan_id, "--yes") == 0
     assert capsys.readouterr().out.count("so_already") == 3
     assert operator.run("plan") == 0
@@ -118,16 +118,16 @@ def test_a_frozen_plan_is_not_applied_where_the_cluster_has_moved(
         set_quota(admin, USERS[1], 5e6)
         capsys.readouterr()
         assert operator.run("apply", plan_id, "--yes") == 1
-        told = capsys.readouterr().err
+        error_text = capsys.readouterr().err
         set_quota(admin, USERS[1], None)
-    assert "feedback-mal" in told
-    assert "it is 5000000 now, and was planned on not set" in told
-    assert "nothing of plan" in told
+    assert "feedback-mal" in error_text
+    assert "it is 5000000 now, and was planned on not set" in error_text
+    assert "nothing of plan" in error_text
     assert operator.quotas() == [{}] * 3
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("apply", "nope", "--yes"), 2, "no plan nope was frozen"),
         (("plan", "--json", "--jikkou"), 2, "exclude each other"),
@@ -139,10 +139,10 @@ def test_wrong_use_is_one_line(
     capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],
     code: int,
-    said: str,
+    message: str,
 ) -> None:
     assert operator.run(*words) == code
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def set_quota(admin: object, user: str, value: float | None) -> None:
@@ -157,17 +157,17 @@ def test_kill_9_between_any_two_steps_loses_nothing(operator: Operator) -> None:
         before = operator.open()
         script = str(HERE / "killed_apply.py")
         with operator.start(script, str(operator.file), str(steps)) as process:
-            said, _ = process.communicate(timeout=TIMEOUT_S)
+            output, _ = process.communicate(timeout=TIMEOUT_S)
         if process.returncode == 0:
             break
-        assert process.returncode == -9, said
-        killed += re.findall("killed after (\\w+)", said)
+        assert process.returncode == -9, output
+        killed += re.findall("killed after (\\w+)", output)
         assert operator.run("apply", "--yes") == 0
-        assert operator.quotas() == [HELD] * 3
+        assert operator.quotas() == [ADVISED] * 3
         # What was made ends as soon as it shows; what was begun may have been sent, and can land
         # for a while: it stays open until then.
-        begun = USERS[steps // 3 :] if "begun" in killed else ()
-        assert {user for _, user in operator.open() - before} == set(begun)
+        started = USERS[steps // 3 :] if "begun" in killed else ()
+        assert {user for _, user in operator.open() - before} == set(started)
         assert operator.run("restore", "--all", "--yes") == 0
         assert operator.quotas() == [{}] * 3
     assert killed == ["looked", "begun", *["sent", "written", "recorded"] * 3]
@@ -183,8 +183,8 @@ def test_kill_9_between_any_two_steps_loses_nothing(operator: Operator) -> None:
 def test_of_two_at_once_one_writes_and_the_other_says_who(operator: Operator) -> None:
     words = ("-m", "quotaflow.pipelines", "apply", "--yes", "--conf", str(operator.file))
     with operator.start(*words) as one, operator.start(*words) as other:
-        said = [process.communicate(timeout=TIMEOUT_S)[0] for process in (one, other)]
-    assert sorted((one.returncode, other.returncode)) == [0, 1], said
-    assert "is being written by process" in "".join(said)
-    assert operator.quotas() == [HELD] * 3
+        outputs = [process.communicate(timeout=TIMEOUT_S)[0] for process in (one, other)]
+    assert sorted((one.returncode, other.returncode)) == [0, 1], outputs
+    assert "is being written by process" in "".join(outputs)
+    assert operator.quotas() == [ADVISED] * 3
     assert operator.run("restore", "--all", "--yes") == 0

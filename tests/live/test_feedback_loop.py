@@ -22,7 +22,7 @@ from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
 
-from . import asked_quotas
+from . import advised_quotas
 from .tables_read import query
 
 TOPIC = "feedback-loop"
@@ -41,9 +41,9 @@ LEASE = f"plan.lease_s={LEASE_S}"
 class Work:
     """Two users who produce side by side, as fast as brokers let them."""
 
-    def __init__(self, cluster: LocalCluster, held: str) -> None:
+    def __init__(self, cluster: LocalCluster, throttled: str) -> None:
         self.throttles: dict[str, list[float]] = defaultdict(list)
-        self._producers = {user: self._producer(cluster, user) for user in (held, ALICE)}
+        self._producers = {user: self._producer(cluster, user) for user in (throttled, ALICE)}
 
     def _producer(self, cluster: LocalCluster, user: str) -> Producer:
         def throttled(event: ThrottleEvent) -> None:
@@ -92,12 +92,12 @@ def topic(cluster: LocalCluster) -> None:
 def test_who_is_planned_is_throttled_and_nobody_else_until_it_is_given_back(
     cluster: LocalCluster, conf: Conf
 ) -> None:
-    asked_quotas.fill(conf, cluster.cluster_id, [HEIDI])
+    advised_quotas.fill(conf, cluster.cluster_id, [HEIDI])
     with closing(Work(cluster, HEIDI)) as work:
-        held_and_let_go(conf, work)
+        throttled_and_restored(conf, work)
 
 
-def held_and_let_go(conf: Conf, work: Work) -> None:
+def throttled_and_restored(conf: Conf, work: Work) -> None:
     try:
         work.run()
         assert work.throttles == {}
@@ -107,8 +107,8 @@ def held_and_let_go(conf: Conf, work: Work) -> None:
         assert (set(work.throttles), max(work.throttles[HEIDI]) > 0.5) == ({HEIDI}, True)
     finally:
         work.drop()
-        given_back = restore_run.restore_configs(conf, lambda _: None, everything=True)[1]
-    assert [o.step for o in given_back] == [DONE]
+        restored = restore_run.restore_configs(conf, lambda _: None, everything=True)[1]
+    assert [o.step for o in restored] == [DONE]
     # A bucket that was overdrawn is forgotten with its quota.
     work.run()
     assert work.throttles == {}
@@ -134,10 +134,10 @@ def test_who_conf_names_is_held_to_what_it_used_seen_to_be_held_and_let_go(
     conf = config.load(overrides=[*login, f"warehouse.path={folder}", *ways, advised, LEASE])
     take.take(conf, datetime.now(UTC), lambda _: None, ["settings", "client_quotas"])
     plan, outcomes = applied(conf)
-    held = {o.change.desired.config_key: o.change.value for o in outcomes if o.step == DONE}
+    quotas = {o.change.desired.config_key: o.change.value for o in outcomes if o.step == DONE}
     assert {change.entity.entity_name for change in plan.changes} == {MALLORY}
     assert {change.desired.evidence_table for change in plan.changes} == {"quota_advice"}
-    assert BYTES in held
+    assert BYTES in quotas
     began = datetime.now(UTC)
     login_of_shipper = cluster.librdkafka_properties("shipper")
     with (
@@ -152,23 +152,23 @@ def test_who_conf_names_is_held_to_what_it_used_seen_to_be_held_and_let_go(
     runner.run(conf, ["ingest_request_log"], None, lambda _: None)
     take.take(conf, datetime.now(UTC), lambda _: None, ["client_quotas"])
     runner.run(conf, ["request_results"], None, lambda _: None)
-    told = query(
+    rows = query(
         folder,
         "SELECT principal, throttled_by, sum(throttle_time_ms) AS ms FROM throttled_clients "
         f"WHERE client_id IN ('{TOPIC}-{MALLORY}', '{TOPIC}-{ALICE}') "
         "GROUP BY principal, throttled_by",
     )
-    assert {row["principal"] for row in told} == {f"User:{MALLORY}"}
+    assert {row["principal"] for row in rows} == {f"User:{MALLORY}"}
     # Its request time is held too, and either quota may be the fuller one.
-    by = {row["throttled_by"]: row["ms"] for row in told}
-    assert by.keys() <= held.keys()
+    by = {row["throttled_by"]: row["ms"] for row in rows}
+    assert by.keys() <= quotas.keys()
     assert by[BYTES] > 500
     while datetime.now(UTC).timestamp() < began.timestamp() + LEASE_S:
         time.sleep(1)
-    found, given_back = restore_run.restore_configs(conf, lambda _: None)
-    assert {o.change.entity.entity_name for o in given_back} == {MALLORY}
-    assert {o.change.desired.config_key: o.step for o in given_back} == dict.fromkeys(held, DONE)
-    assert found.yielded == ()
+    restore_plan, restored = restore_run.restore_configs(conf, lambda _: None)
+    assert {o.change.entity.entity_name for o in restored} == {MALLORY}
+    assert {o.change.desired.config_key: o.step for o in restored} == dict.fromkeys(quotas, DONE)
+    assert restore_plan.yielded == ()
     with closing(Work(cluster, MALLORY)) as work:
         work.run()
         assert work.throttles == {}

@@ -51,15 +51,15 @@ def test_a_consumer_s_sessions_hold_its_assignment_in_the_broker_s_order(
     kept: list[Row] = []
     since_ms = 0
     for phase in phases:
-        span = f"unix_millis(event_time) BETWEEN {since_ms} AND {phase.ended_ms}"
+        time_range = f"unix_millis(event_time) BETWEEN {since_ms} AND {phase.ended_ms}"
         followed = fetches.follow(
-            fetches.lines(rows.where(span)), sessions(spark, kept), 60
+            fetches.lines(rows.where(time_range)), sessions(spark, kept), 60
         ).collect()
-        told = [row.asDict(recursive=True) for row in followed]
-        kept = [row for row in told if row["kind"] == "session"]
-        fetched += [row for row in told if row["kind"] == "fetch"]
-        held = {one["partition"]: one["fetch_offset"] for row in kept for one in row["held"]}
-        assert held == phase.positions
+        followed_rows = [row.asDict(recursive=True) for row in followed]
+        kept = [row for row in followed_rows if row["kind"] == "session"]
+        fetched += [row for row in followed_rows if row["kind"] == "fetch"]
+        cached = {one["partition"]: one["fetch_offset"] for row in kept for one in row["held"]}
+        assert cached == phase.positions
         since_ms = phase.ended_ms + 1
     rows.unpersist()
 
@@ -106,9 +106,9 @@ def test_followers_sessions_hold_what_they_replicate(filled: Path, run: Run) -> 
     for topic_id, number in {(r["topic_id"], r["n"]) for r in replicas if r["topic_id"] in topics}:
         ours = [r for r in followers if (r["topic_id"], r["n"]) == (topic_id, number)]
         leader = ours[-1]["broker_id"]
-        found = {r["replica_id"] for r in ours if r["broker_id"] == leader}
+        replica_ids = {r["replica_id"] for r in ours if r["broker_id"] == leader}
         of_partition = [r for r in replicas if (r["topic_id"], r["n"]) == (topic_id, number)]
-        assert {leader, *found} == {r["broker_id"] for r in of_partition}
+        assert {leader, *replica_ids} == {r["broker_id"] for r in of_partition}
 
 
 def work(cluster: LocalCluster) -> Iterator[Phase]:
@@ -117,8 +117,11 @@ def work(cluster: LocalCluster) -> Iterator[Phase]:
     options |= {"client_id": CLIENT, "auto_offset_reset": "earliest", "fetch_max_wait_ms": 200}
     options |= {"fetch_min_bytes": 3 * RECORD_BYTES}  # so that answers are of several partitions
     producer = Producer(cluster.librdkafka_properties("alice") | {"client.id": "followed-alice"})
-    with cluster.admin() as asked, closing(KafkaConsumer(group_id=None, **options)) as consumer:
-        leaders = leaders_of(asked.describe_topics([TOPIC])[0])
+    with (
+        cluster.admin() as admin_client,
+        closing(KafkaConsumer(group_id=None, **options)) as consumer,
+    ):
+        leaders = leaders_of(admin_client.describe_topics([TOPIC])[0])
         one_each = {leader: number for number, leader in leaders.items()}
         assert len(one_each) > 1
         for numbers in (sorted(leaders), sorted(one_each.values()), sorted(leaders)):
@@ -156,9 +159,9 @@ def is_ours(line: Row) -> bool:
 
 
 def parsed(spark: SparkSession, cluster: LocalCluster, lines: list[Row]) -> DataFrame:
-    shipped = datetime.now(UTC)
+    record_time = datetime.now(UTC)
     records = [
-        (None, json.dumps(line).encode(), "logs", 0, offset, shipped, None)
+        (None, json.dumps(line).encode(), "logs", 0, offset, record_time, None)
         for offset, line in enumerate(lines)
     ]
     frame = spark.createDataFrame(records, RECORD_SHAPE)

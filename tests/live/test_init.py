@@ -87,15 +87,15 @@ def test_the_scripts_make_topics_and_the_rights_of_each_role(
     script = folder / "acls.sh"
     script.write_text(script.read_text().replace("# kafka-acls.sh", "kafka-acls.sh"))
     for name in ("topics.sh", "acls.sh"):
-        said = subprocess.run(
+        output = subprocess.run(
             ["sh", name], cwd=folder, env=tools, capture_output=True, text=True, check=False
         )
-        assert said.returncode == 0, said.stdout + said.stderr
+        assert output.returncode == 0, output.stdout + output.stderr
     with cluster.admin() as admin:
         assert LOGS in admin.list_topics()
-        found, _ = admin.describe_acls(OURS)
+        bindings, _ = admin.describe_acls(OURS)
     granted = {
-        (acl.resource_pattern.resource_name, acl.principal, acl.operation.name) for acl in found
+        (acl.resource_pattern.resource_name, acl.principal, acl.operation.name) for acl in bindings
     }
     topics = {"request_log_topic": LOGS, "receiver_topic": PUSHES}
     for principal, role in (("User:shipper", "shipper"), ("User:quotaflow-operator", "apply")):

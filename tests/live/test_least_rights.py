@@ -69,13 +69,15 @@ def _name_a_transactional_id(cluster: LocalCluster) -> None:
 
 def produced(login: Login, topic: str) -> list[str]:
     """A record of this topic, and what the broker said of it."""
-    said: list[str] = []
+    errors: list[str] = []
     quiet = {"enable.metrics.push": False, "message.timeout.ms": 10_000, "log_level": 0}
     producer = Producer(login.librdkafka() | quiet)
     with suppress(KafkaException):
-        producer.produce(topic, b"{}", on_delivery=lambda e, _: said.append(str(e)) if e else None)
+        producer.produce(
+            topic, b"{}", on_delivery=lambda e, _: errors.append(str(e)) if e else None
+        )
     producer.flush(30)
-    return [text + rights.hint(_WRITER[topic], text, TOPICS) for text in said]
+    return [text + rights.hint(_WRITER[topic], text, TOPICS) for text in errors]
 
 
 def ran(login: Login) -> list[str]:
@@ -84,12 +86,12 @@ def ran(login: Login) -> list[str]:
     assert [produced(fill, topic) for topic in (REQUEST_LOG_TOPIC, TELEMETRY_TOPIC)] == [[], []]
     jobs = ["ingest_request_log", "ingest_receiver"]
     came: list[int] = []
-    found = told(lambda: came.append(runner.run(login.conf, jobs, None, lambda _: None)))
-    assert found or came[0] >= len(jobs)
-    return found
+    messages = refusals(lambda: came.append(runner.run(login.conf, jobs, None, lambda _: None)))
+    assert messages or came[0] >= len(jobs)
+    return messages
 
 
-def asked(login: Login) -> list[str]:
+def queried(login: Login) -> list[str]:
     """What a snapshot would leave out; of transactional ids a broker hides some without a word."""
     with admin.client(login.conf.kafka.properties) as client:
         every = ClusterObserver(ClusterState(sender(client)), lambda: {TOPIC})
@@ -105,25 +107,35 @@ def applied(login: Login) -> list[str]:
     return [
         problem
         for entity, key, value in WRITTEN
-        for problem in told(lambda e=entity, k=key, v=value: written(login, e, k, v))
+        for problem in refusals(lambda e=entity, k=key, v=value: written(login, e, k, v))
     ]
 
 
 def written(login: Login, entity: ConfigEntity, key: str, value: str) -> None:
-    of = ConfigEntity(login.cluster.cluster_id, entity.entity_type, entity.entity_name)
+    owner = ConfigEntity(login.cluster.cluster_id, entity.entity_type, entity.entity_name)
     with exclusive_section.open_cluster(login.conf) as (_, configs):
-        (looked,) = preview(configs, [_change(of, key, value)])
-        if looked.step != BEGUN:
-            raise UnansweredError(str(looked.detail))
-        refusal = configs.write([_change(of, key, value)])
-        refusal = refusal or configs.write([_change(of, key, None)])
+        (previewed,) = preview(configs, [_change(owner, key, value)])
+        if previewed.step != BEGUN:
+            raise UnansweredError(str(previewed.detail))
+        refusal = configs.write([_change(owner, key, value)])
+        refusal = refusal or configs.write([_change(owner, key, None)])
         if refusal:
             raise UnansweredError(refusal)
 
 
-def _change(of: ConfigEntity, key: str, value: str | None) -> Change:
+def _change(owner: ConfigEntity, key: str, value: str | None) -> Change:
     row = DesiredConfig(
-        *(of.cluster_id, of.entity_type, of.entity_name, key, value, None, "because", "t", "k"),
+        *(
+            owner.cluster_id,
+            owner.entity_type,
+            owner.entity_name,
+            key,
+            value,
+            None,
+            "because",
+            "t",
+            "k",
+        ),
         since=datetime.now(UTC),
         priority=1,
     )
@@ -133,7 +145,9 @@ def _change(of: ConfigEntity, key: str, value: str | None) -> Change:
 
 def captured(login: Login) -> list[str]:
     """The level of a logger, raised and taken back, and the topic that fills."""
-    return told(lambda: _logged(login, "DEBUG")) + told(lambda: _followed(login, REQUEST_LOG_TOPIC))
+    return refusals(lambda: _logged(login, "DEBUG")) + refusals(
+        lambda: _followed(login, REQUEST_LOG_TOPIC)
+    )
 
 
 def _logged(login: Login, level: str) -> None:
@@ -143,8 +157,8 @@ def _logged(login: Login, level: str) -> None:
         client.describe_configs([ConfigResource(kind, "1")])
         for operation in ((AlterConfigOp.SET, level), (AlterConfigOp.DELETE, None)):
             resource = ConfigResource(kind, "1", {LOGGER: operation})
-            said = client.alter_configs([resource], raise_on_unknown=False)
-            answers = [text for of in said.values() for text in of.values()]
+            answer = client.alter_configs([resource], raise_on_unknown=False)
+            answers = [text for results in answer.values() for text in results.values()]
             if answers != ["OK"]:
                 needs = rights.hint("capture", str(answers))
                 raise UnansweredError(f"broker logger: {answers}{needs}")
@@ -152,12 +166,14 @@ def _logged(login: Login, level: str) -> None:
 
 def troubleshot(login: Login) -> list[str]:
     properties = login.conf.kafka.properties
-    found = told(lambda: client_metrics.write(properties, "rights", {"interval.ms": "60000"}))
-    found += told(lambda: client_metrics.read(properties))
-    found += told(lambda: client_metrics.delete(properties, "rights"))
+    messages = refusals(
+        lambda: client_metrics.write(properties, "rights", {"interval.ms": "60000"})
+    )
+    messages += refusals(lambda: client_metrics.read(properties))
+    messages += refusals(lambda: client_metrics.delete(properties, "rights"))
     for topic in (REQUEST_LOG_TOPIC, TELEMETRY_TOPIC):
-        found += told(lambda t=topic: _followed(login, t))
-    return found
+        messages += refusals(lambda t=topic: _followed(login, t))
+    return messages
 
 
 def _followed(login: Login, topic: str) -> None:
@@ -165,7 +181,7 @@ def _followed(login: Login, topic: str) -> None:
         poll()
 
 
-def told(act: Callable[[], object]) -> list[str]:
+def refusals(act: Callable[[], object]) -> list[str]:
     try:
         act()
     except (QuotaflowError, UnansweredError) as error:
@@ -176,7 +192,7 @@ def told(act: Callable[[], object]) -> list[str]:
 TRIES: dict[str, Callable[[Login], list[str]]] = {
     "shipper": lambda login: produced(login, REQUEST_LOG_TOPIC),
     "receiver": lambda login: produced(login, TELEMETRY_TOPIC),
-    "snapshot": asked,
+    "snapshot": queried,
     "apply": applied,
     "capture": captured,
     "troubleshoot": troubleshot,
@@ -197,10 +213,10 @@ def test_a_role_needs_each_of_its_rights_and_no_other(
         # What is not needed may bring along what is.
         others = [r for r in needed if r != right and (right.is_optional or not r.is_optional)]
         grant(cluster, user, others)
-        lacking = TRIES[role](login)
-        assert bool(lacking) == (right.resource_type != acls.GROUP), right
+        missing = TRIES[role](login)
+        assert bool(missing) == (right.resource_type != acls.GROUP), right
         named = right.operation, right.resource_type
-        assert not lacking or any(all(n in each for n in named) for each in lacking), lacking
+        assert not missing or any(all(n in each for n in named) for each in missing), missing
 
 
 def test_every_role_is_tried() -> None:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.udfs.rules.alert import walk
 
+from ..udfs.alert_events import walk
 from .tables_read import query
 
 READINGS = (
@@ -31,16 +31,24 @@ def test_events_are_what_the_rule_says_of_the_readings(filled: Path, conf: Conf)
     for row in query(filled, READINGS):
         series[row["series_id"]].setdefault(ms(row["event_time"]), row["value"])
     expected = {
-        (of, e.time_ms, e.state, e.reason, e.breach.first_ms, e.breach.peak, e.breach.points)
-        for of, points in series.items()
+        (
+            series_key,
+            e.time_ms,
+            e.state,
+            e.reason,
+            e.breach.first_ms,
+            e.breach.peak,
+            e.breach.points,
+        )
+        for series_key, points in series.items()
         for e in walk(rule, points.items())
     }
-    found = [
+    stored = [
         tuple(ms(value) if isinstance(value, datetime) else value for value in row.values())
         for row in query(filled, EVENTS)
     ]
-    assert len(found) == len(set(found))
-    assert set(found) == expected
+    assert len(stored) == len(set(stored))
+    assert set(stored) == expected
 
 
 def test_every_alert_names_its_client(filled: Path) -> None:

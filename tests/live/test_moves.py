@@ -48,15 +48,15 @@ def rows_of(conf: Conf, sql: str) -> list[Row]:
 
 def test_a_move_to_a_broker_that_is_down_is_stuck(conf: Conf, roles: Roles) -> None:
     rows = rows_of(conf, "SELECT * FROM reassignments")
-    found = {(row["topic"], row["replica_id"]): row["state"] for row in rows}
-    assert found == {(LEFT, roles.other): "done", (DOWN, roles.away): "stuck"}
+    states = {(row["topic"], row["replica_id"]): row["state"] for row in rows}
+    assert states == {(LEFT, roles.other): "done", (DOWN, roles.away): "stuck"}
     assert {row["requested_by"] for row in rows} == {"User:admin"}
 
 
 def test_what_is_left_over_is_found(conf: Conf, roles: Roles) -> None:
     rows = rows_of(conf, "SELECT * FROM throttle_checks WHERE finding LIKE 'left_over%'")
-    found = {(row["finding"], row["topic"], row["side"], row["broker_id"]) for row in rows}
-    assert found == {
+    findings = {(row["finding"], row["topic"], row["side"], row["broker_id"]) for row in rows}
+    assert findings == {
         ("left_over_list", LEFT, "leader", None),
         ("left_over_list", LEFT, "follower", None),
         ("left_over_rate", None, "leader", roles.home),
@@ -70,12 +70,12 @@ def test_what_is_left_over_is_found(conf: Conf, roles: Roles) -> None:
 
 def test_what_this_login_left_over_is_planned_to_be_removed(conf: Conf, roles: Roles) -> None:
     rows = rows_of(conf, "SELECT * FROM desired_configs WHERE config_key LIKE '%throttled%'")
-    found = {
+    planned = {
         (row["entity_name"], row["config_key"]): (row["config_value"], row["prior_value"])
         for row in rows
     }
     rate, replicas = "replication.throttled.rate", "replication.throttled.replicas"
-    assert found == {
+    assert planned == {
         (str(roles.home), f"leader.{rate}"): (None, str(RATE)),
         (str(roles.other), f"follower.{rate}"): (None, str(RATE)),
         (LEFT, f"leader.{replicas}"): (None, f"0:{roles.home}"),

@@ -44,16 +44,16 @@ def test_a_client_answered_invalid_request_or_record_is_cut_off_unless_it_had_en
 
 
 def test_a_subscription_changed_under_way(filled: Path) -> None:
-    asked = query(
+    answers = query(
         filled,
         "SELECT push_interval_ms, subscription_id, expected_subscription_id "
         f"FROM telemetry_subscriptions WHERE client_id = '{RESUBSCRIBED}' AND error_code = 0 "
         "AND push_interval_ms IN (1000, 400) ORDER BY event_time",
     )
-    intervals = [row["push_interval_ms"] for row in asked]
+    intervals = [row["push_interval_ms"] for row in answers]
     assert intervals[0] == FIRST_INTERVAL_MS
     assert intervals[-1] == THEN_INTERVAL_MS
-    assert all(row["subscription_id"] == row["expected_subscription_id"] for row in asked)
+    assert all(row["subscription_id"] == row["expected_subscription_id"] for row in answers)
     refused = query(
         filled,
         f"SELECT error_code FROM telemetry_pushes WHERE client_id = '{RESUBSCRIBED}' "
@@ -81,10 +81,10 @@ def test_what_resources_give_a_client_is_what_it_got(filled: Path) -> None:
         filled,
         "SELECT subscription, matched_clients, mispredicted_clients FROM metric_subscriptions",
     )
-    of = {row["subscription"]: row for row in matched}
-    assert of["resubscribed"]["matched_clients"] == 1
-    assert of["everything"]["matched_clients"] > 10
-    assert of["everything"]["mispredicted_clients"] == 0
+    by_subscription = {row["subscription"]: row for row in matched}
+    assert by_subscription["resubscribed"]["matched_clients"] == 1
+    assert by_subscription["everything"]["matched_clients"] > 10
+    assert by_subscription["everything"]["mispredicted_clients"] == 0
 
 
 def test_a_share_consumer_tells_its_own_metrics(filled: Path) -> None:

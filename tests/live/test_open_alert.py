@@ -29,10 +29,10 @@ from .tables_read import query
 TOPIC = "alerted"
 IDLE, BUSY = "rdk-alerted-idle", "rdk-alerted-busy"
 METRIC = "org.apache.kafka.consumer.coordinator.assigned.partitions"
-STANDING_MS, ASKED_MS = 2_000, 1_000
+USUAL_MS, ALERT_MS = 2_000, 1_000
 RULE = (
     f"alerts.rules=[{{name: idle, metric: {METRIC}, below: 0.5, clear: 0.5, for_s: 1, "
-    f"stale_s: 3600, subscribe_interval_s: {ASKED_MS // 1_000}}}]"
+    f"stale_s: 3600, subscribe_interval_s: {ALERT_MS // 1_000}}}]"
 )
 OF_RULE = "rule = 'idle'"
 RESOURCE = "quotaflow-alert-idle"
@@ -46,7 +46,7 @@ TIMEOUT_S = 60.0
 def clients(cluster: LocalCluster) -> Iterator[dict[str, Consumer]]:
     """Two consumers, of which one has no partitions; meanwhile all are asked for less."""
     cluster.create_topics([TOPIC], 1, 1)
-    cluster.subscribe_telemetry("everything", METRIC, STANDING_MS)
+    cluster.subscribe_telemetry("everything", METRIC, USUAL_MS)
     # Nobody polls while jobs run: on a machine at its limit for longer than the default allows.
     login = {**cluster.librdkafka_properties("alice"), "max.poll.interval.ms": 3_600_000}
     with ExitStack() as stack:
@@ -89,14 +89,14 @@ def conf(filled: Path, login: list[str], tmp_path: Path) -> Conf:
 
 def answers(cluster: LocalCluster, client_id: str, api: str) -> list[dict[str, Any]]:
     """What brokers granted a client of this API, in order of time."""
-    asked = [
+    lines = [
         entry
         for entry in logged(cluster)
         if entry["r"]["requestHeader"]["requestApiKeyName"] == api
         and entry["r"]["requestHeader"]["clientId"] == client_id
         and entry["r"]["response"]["errorCode"] == 0
     ]
-    return [entry["r"]["response"] for entry in sorted(asked, key=lambda entry: int(entry["ts"]))]
+    return [entry["r"]["response"] for entry in sorted(lines, key=lambda entry: int(entry["ts"]))]
 
 
 def await_pushes(cluster: LocalCluster, count: int) -> None:
@@ -108,16 +108,16 @@ def await_pushes(cluster: LocalCluster, count: int) -> None:
 def await_interval(cluster: LocalCluster, interval_ms: int) -> None:
     """Until the idle client was told to push at it."""
 
-    def told() -> list[int]:
-        said = answers(cluster, IDLE, "GET_TELEMETRY_SUBSCRIPTIONS")
-        return [answer["pushIntervalMs"] for answer in said[-1:]]
+    def intervals_now() -> list[int]:
+        lines = answers(cluster, IDLE, "GET_TELEMETRY_SUBSCRIPTIONS")
+        return [answer["pushIntervalMs"] for answer in lines[-1:]]
 
-    await_so(lambda: told() == [interval_ms])
+    await_so(lambda: intervals_now() == [interval_ms])
 
 
-def await_so(is_so: Callable[[], bool]) -> None:
+def await_so(condition: Callable[[], bool]) -> None:
     deadline_s = time.monotonic() + TIMEOUT_S
-    while not is_so():
+    while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.2)
 
@@ -125,7 +125,9 @@ def await_so(is_so: Callable[[], bool]) -> None:
 def changes(conf: Conf) -> tuple[Change, ...]:
     """What the plan asks of client metrics now; nothing is held back."""
     made = planning.make(conf, datetime.now(UTC))
-    of_metrics = [held for held in made.blocked if held.desired.entity_type == "client-metrics"]
+    of_metrics = [
+        blocked for blocked in made.blocked if blocked.desired.entity_type == "client-metrics"
+    ]
     assert of_metrics == []
     return tuple(c for c in made.changes if c.desired.entity_type == "client-metrics")
 
@@ -146,13 +148,13 @@ def of_tables(conf: Conf, sql: str) -> list[tuple[Any, ...]]:
 
 def intervals(conf: Conf) -> dict[str, list[int]]:
     """At which intervals each client was told to push, the first it was told first."""
-    told = of_tables(
+    rows = of_tables(
         conf,
         "SELECT client_id, push_interval_ms FROM telemetry_subscriptions WHERE error_code = 0 "
         f"AND client_id IN ('{IDLE}', '{BUSY}') "
         "GROUP BY client_id, push_interval_ms ORDER BY min(event_time)",
     )
-    return {name: [ms for who, ms in told if who == name] for name, _ in told}
+    return {name: [ms for client, ms in rows if client == name] for name, _ in rows}
 
 
 def mean_gap_ms(conf: Conf, interval_ms: int) -> float:
@@ -176,28 +178,28 @@ def test_its_client_alone_is_asked_for_more_until_it_ends(
 
     await_pushes(cluster, 2)
     run_jobs()
-    ((who, instance, is_open),) = of_tables(
+    ((client, instance, is_open),) = of_tables(
         conf, f"SELECT client_id, client_instance_id, is_open FROM metric_alerts WHERE {OF_RULE}"
     )
-    assert (who, is_open) == (IDLE, True)
-    asks = changes(conf)
-    assert {change.desired.entity_name for change in asks} == {RESOURCE}
-    assert {change.desired.config_key: change.value for change in asks} == {
-        "interval.ms": str(ASKED_MS),
+    assert (client, is_open) == (IDLE, True)
+    planned = changes(conf)
+    assert {change.desired.entity_name for change in planned} == {RESOURCE}
+    assert {change.desired.config_key: change.value for change in planned} == {
+        "interval.ms": str(ALERT_MS),
         "match": f"client_instance_id={instance}",
         "metrics": "org.apache.kafka.consumer.",
     }
-    carry_out(conf, asks)
+    carry_out(conf, planned)
 
-    await_interval(cluster, ASKED_MS)
+    await_interval(cluster, ALERT_MS)
     await_pushes(cluster, 2)
     join(clients[IDLE])
     await_pushes(cluster, 2)
     run_jobs()
     ended = of_tables(conf, f"SELECT is_open, reason FROM metric_alerts WHERE {OF_RULE}")
     assert ended == [(False, "cleared")]
-    assert intervals(conf) == {IDLE: [STANDING_MS, ASKED_MS], BUSY: [STANDING_MS]}
-    assert mean_gap_ms(conf, ASKED_MS) < 0.9 * STANDING_MS < mean_gap_ms(conf, STANDING_MS)
+    assert intervals(conf) == {IDLE: [USUAL_MS, ALERT_MS], BUSY: [USUAL_MS]}
+    assert mean_gap_ms(conf, ALERT_MS) < 0.9 * USUAL_MS < mean_gap_ms(conf, USUAL_MS)
     takes_back = changes(conf)
     assert {(change.desired.entity_name, change.value) for change in takes_back} == {
         (RESOURCE, None)
@@ -205,4 +207,4 @@ def test_its_client_alone_is_asked_for_more_until_it_ends(
     carry_out(conf, takes_back)
 
     assert RESOURCE not in client_metrics.read(conf.kafka.properties)
-    await_interval(cluster, STANDING_MS)
+    await_interval(cluster, USUAL_MS)

@@ -48,7 +48,7 @@ def test_every_shipped_line_is_accounted_for(filled: Path, run: Run) -> None:
         "GROUP BY outcome",
     )
     counts = Counter({row["outcome"]: row["n"] for row in rows})
-    assert counts["in"] == run.shipped.acked
+    assert counts["in"] == run.line_counts.acked
     assert counts["in"] == counts["out"] + counts["left_out"] + counts["quarantined"]
     assert query(filled, "SELECT count(*) AS n FROM requests")[0]["n"] == counts["out"]
     unreadable = sum(not wrong.is_readable for wrong in raw_client.PUSHES.values())
@@ -59,21 +59,21 @@ def test_every_shipped_line_is_accounted_for(filled: Path, run: Run) -> None:
 def test_every_batch_of_every_job_is_told_and_nothing_is_left_unread(
     filled: Path, run: Run, login: list[str]
 ) -> None:
-    (told,) = query(
+    (counts,) = query(
         filled,
         "SELECT sum(rows_in) AS n, sum(rows_out) > 0 AS wrote, min(duration_ms) > 0 AS took "
         "FROM batches WHERE job = 'ingest_request_log'",
     )
-    assert told == {"n": run.shipped.acked, "wrote": True, "took": True}
+    assert counts == {"n": run.line_counts.acked, "wrote": True, "took": True}
     now = datetime.now(UTC)
-    found = health.read(config.load(overrides=[*login, f"warehouse.path={filled}"]), now)
-    jobs = {job.job: job for job in found.jobs}
+    status = health.read(config.load(overrides=[*login, f"warehouse.path={filled}"]), now)
+    jobs = {job.job: job for job in status.jobs}
     assert set(jobs) == {*JOBS, "snapshot"} - {"ingest_otlp"}
     assert {name for name, job in jobs.items() if job.behind_s} == set()
     assert all(
         job.last_trigger and job.last_trigger > now - timedelta(hours=1) for job in jobs.values()
     )
-    assert (found.lock_holder, found.overdue_configs) == (None, 0)
+    assert (status.lock_holder, status.overdue_configs) == (None, 0)
 
 
 def test_producer_ids_are_those_that_brokers_gave(filled: Path, run: Run) -> None:
@@ -110,14 +110,14 @@ def test_each_burst_of_new_ids_has_its_cause_and_nobody_else_is_accused(filled: 
 def test_who_burst_stands_out_in_the_rates_and_a_deploy_not_in_the_plan(filled: Path) -> None:
     violators = query(filled, "SELECT DISTINCT principal FROM producer_id_rates WHERE is_violating")
     assert {row["principal"] for row in violators} == CAUSES.keys()
-    wanted = query(
+    desired = query(
         filled,
         "SELECT entity_type, entity_name, config_key FROM desired_configs "
         "WHERE blocked_reason IS NULL ORDER BY entity_name",
     )
     users = ("erin", "frank", "mallory")
     expected = {"entity_type": "user", "config_key": "producer_ids_rate"}
-    assert wanted == [{**expected, "entity_name": user} for user in users]
+    assert desired == [{**expected, "entity_name": user} for user in users]
 
 
 @pytest.mark.parametrize(
@@ -196,13 +196,13 @@ def test_fetches_by_rack_are_those_of_the_brokers_log(
 
 
 def test_subscriptions_are_what_clients_were_answered(filled: Path) -> None:
-    asked = query(
+    answers = query(
         filled,
         "SELECT DISTINCT push_interval_ms, delta_temporality, requested_metrics "
         "FROM telemetry_subscriptions WHERE client_id = 'rdk-orders-carol' AND error_code = 0",
     )
     answer = {"push_interval_ms": 1_000, "delta_temporality": True, "requested_metrics": ["*"]}
-    assert answer in asked
+    assert answer in answers
     ids = "subscription_id = expected_subscription_id AS same"
     (same,) = query(filled, f"SELECT DISTINCT {ids} FROM telemetry_subscriptions")
     assert same == {"same": True}
@@ -269,7 +269,7 @@ def test_a_topic_is_read_by_more_tasks_than_it_has_partitions_and_each_record_on
     taken = writer.foreachBatch(lambda frame, _: batches.append(frame.collect()))
     taken.trigger(availableNow=True).start().awaitTermination()
     places = [(row["partition"], row["offset"]) for batch in batches for row in batch]
-    assert len(places) == len(set(places)) >= run.shipped.acked
+    assert len(places) == len(set(places)) >= run.line_counts.acked
     tasks = Counter((n, row["task"]) for n, batch in enumerate(batches) for row in batch)
     assert max(tasks.values()) <= 500
     assert len(tasks) > 3 * len(batches)

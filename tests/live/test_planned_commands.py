@@ -13,7 +13,7 @@ from quotaflow.pipelines.kafka import client_metrics
 from . import printed_command
 
 NAME = "quotaflow-alert-live"
-WANTED = {
+DESIRED = {
     "interval.ms": "10000",
     "match": "client_instance_id=vl7CCx68Qw29SsxmLSK4Xg|-l7CCx68Qw29SsxmLSK4X_",
     "metrics": "org.apache.kafka.producer.,org.apache.kafka.consumer.",
@@ -35,7 +35,7 @@ def rows(*, removed: bool = False) -> list[DesiredConfig]:
             since=datetime.now(UTC) - timedelta(hours=1),
             priority=20,
         )
-        for key, value in WANTED.items()
+        for key, value in DESIRED.items()
     ]
 
 
@@ -51,6 +51,6 @@ def run(cluster: LocalCluster, desired: list[DesiredConfig]) -> None:
 def test_kafka_configs_takes_what_is_planned(cluster: LocalCluster, login: list[str]) -> None:
     properties = config.load(overrides=login).kafka.properties
     run(cluster, rows())
-    assert client_metrics.read(properties)[NAME] == WANTED
+    assert client_metrics.read(properties)[NAME] == DESIRED
     run(cluster, rows(removed=True))
     assert NAME not in client_metrics.read(properties)

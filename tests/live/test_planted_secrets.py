@@ -21,7 +21,7 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.spark import session
 
-from ..planted import found
+from ..planted import files_with
 from .guarded import guarded
 from .java_left import await_none
 
@@ -48,13 +48,13 @@ class Bench:
         places = {"TMPDIR": self.folder / "tmp", "QUOTAFLOW_HOME": self.folder / "home"}
         env = os.environ | self.planted | {k: str(v) for k, v in places.items()} | changed
         name = f"{len(list(self.folder.glob('*.said'))):02}-{words[0]}"
-        with (self.folder / f"{name}.said").open("wb") as said:
+        with (self.folder / f"{name}.said").open("wb") as log:
             done = subprocess.run(
-                command, env=env, stdout=said, stderr=subprocess.STDOUT, check=False, timeout=600
+                command, env=env, stdout=log, stderr=subprocess.STDOUT, check=False, timeout=600
             )
         return done.returncode
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         return max(self.folder.glob("*.said")).read_text(errors="replace")
 
 
@@ -139,7 +139,7 @@ def _watched(bench: Bench) -> Iterator[None]:
 def assert_nothing_left(bench: Bench, *others: str) -> None:
     # Spark's JVM outlives its command by a moment, in which it renames files of its event log.
     assert await_none(bench.folder, _ENDS_S) == []
-    assert found(bench.folder, [*bench.planted.values(), *others]) == []
+    assert files_with(bench.folder, [*bench.planted.values(), *others]) == []
     assert bench.seen == []
 
 
@@ -151,24 +151,24 @@ def test_the_search_would_find_them(bench: Bench) -> None:
 
 
 def test_a_whole_run_leaves_no_secret_in_any_file_output_or_process_list(bench: Bench) -> None:
-    assert bench.run("run", "--once") == _DONE, bench.last_words()
-    assert bench.run("snapshot") == _DONE, bench.last_words()
-    assert bench.run("plan", "--save") in {_DONE, _CHANGES_WAIT}, bench.last_words()
+    assert bench.run("run", "--once") == _DONE, bench.last_output()
+    assert bench.run("snapshot") == _DONE, bench.last_output()
+    assert bench.run("plan", "--save") in {_DONE, _CHANGES_WAIT}, bench.last_output()
     assert bench.run("report", "--out", str(bench.folder / "report.html")) == _DONE, (
-        bench.last_words()
+        bench.last_output()
     )
     others = ("doctor", "status", "tables", "check", "notify", "sql SELECT * FROM quarantine")
     for words in others:
         bench.run(*words.split(" ", 1))
     events = [file for file in (bench.folder / "events").rglob("events*") if file.is_file()]
     logged = [json.loads(line) for file in events for line in file.read_text().splitlines()]
-    told = {each["Event"].rpartition(".")[2] for each in logged}
-    assert {"SparkListenerEnvironmentUpdate", "SparkListenerSQLExecutionStart"} <= told
+    kinds = {each["Event"].rpartition(".")[2] for each in logged}
+    assert {"SparkListenerEnvironmentUpdate", "SparkListenerSQLExecutionStart"} <= kinds
     assert_nothing_left(bench)
 
 
 @pytest.mark.parametrize(
-    ("words", "changed", "code", "said"),
+    ("words", "changed", "code", "message"),
     [
         pytest.param((), {"PLANTED_PASSWORD": "wrong-7f3e9-4c1d"}, _FAILED, "login", id="refused"),
         pytest.param((), {"PLANTED_KEY": "short-7f3e9"}, _WRONG_USE, "at least 32", id="key"),
@@ -184,10 +184,10 @@ def test_a_whole_run_leaves_no_secret_in_any_file_output_or_process_list(bench: 
     ],
 )
 def test_a_run_that_fails_says_no_secret(
-    bench: Bench, words: tuple[str, ...], changed: dict[str, str], code: int, said: str
+    bench: Bench, words: tuple[str, ...], changed: dict[str, str], code: int, message: str
 ) -> None:
     options = [part for pair in words for part in ("--set", pair)]
     is_literal = any("literal" in pair for pair in words)
     assert bench.run("run", "ingest_request_log", "--once", *options, **changed) == code
-    assert said in bench.last_words()
+    assert message in bench.last_output()
     assert_nothing_left(bench, *changed.values(), *(["literal-7f3e9"] if is_literal else []))

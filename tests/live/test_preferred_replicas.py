@@ -38,7 +38,9 @@ def test_a_java_consumer_s_own_gauge_tells_where_it_was_sent(filled: Path) -> No
     sent = {row["partition"]: {row["named_replica"]} for row in choices if row["redirects"] > 0}
     assert pushed.keys() == {row["partition"] for row in choices}
     # It says -1 while it reads from the leader, as of each partition before its first answer.
-    assert {partition: told - {-1} for partition, told in pushed.items() if told != {-1}} == sent
+    assert {
+        partition: replicas - {-1} for partition, replicas in pushed.items() if replicas != {-1}
+    } == sent
     assert len(sent) == len(pushed) - 1
 
 

@@ -9,7 +9,7 @@ from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-HELD = "SELECT DISTINCT producer_id FROM active_producers WHERE NOT is_removed"
+ACTIVE = "SELECT DISTINCT producer_id FROM active_producers WHERE NOT is_removed"
 OWNED = (
     "SELECT producer_id, principal, client_id, transactional_id, state FROM producer_ids "
     "WHERE state = 'active'"
@@ -26,21 +26,21 @@ def reader(filled: Path) -> Reader:
 
 
 def rows(reader: Reader, sql: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = reader.query(sql).read_all().to_pylist()
-    return found
+    found_rows: list[dict[str, Any]] = reader.query(sql).read_all().to_pylist()
+    return found_rows
 
 
 def test_every_id_a_leader_holds_is_active_and_nearly_all_have_an_owner(reader: Reader) -> None:
-    held = {row["producer_id"] for row in rows(reader, HELD)}
+    active = {row["producer_id"] for row in rows(reader, ACTIVE)}
     owned = rows(reader, OWNED)
-    assert {row["producer_id"] for row in owned} == held
-    assert held
+    assert {row["producer_id"] for row in owned} == active
+    assert active
     by_client = {row["client_id"]: row for row in owned}
     assert by_client["rdk-payments-bob"]["principal"] == "User:bob"
     assert by_client["rdk-payments-bob"]["transactional_id"] == "rdk-payments-bob"
     # The log shows no answer to who asked before it was switched on, so an owner may be unknown.
     unknown = [row["producer_id"] for row in owned if row["principal"] is None]
-    assert len(unknown) <= len(held) / 10
+    assert len(unknown) <= len(active) / 10
 
 
 def test_ids_that_came_up_on_leaders_are_counted_for_whom_they_belong_to(reader: Reader) -> None:

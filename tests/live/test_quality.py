@@ -17,7 +17,7 @@ def test_nothing_is_amiss_and_a_second_check_finds_nothing_new(
     shutil.copytree(filled, tmp_path / "warehouse")
     conf = config.load(overrides=[*login, f"warehouse.path={tmp_path / 'warehouse'}"])
     lines: list[str] = []
-    found = check(conf, CheckRequest(), datetime.now(UTC), lines.append)
-    assert [(row["suite"], row["expectation"]) for row in found.failed] == []
-    assert len({row["suite"] for row in found.rows}) > 30
+    report = check(conf, CheckRequest(), datetime.now(UTC), lines.append)
+    assert [(row["suite"], row["expectation"]) for row in report.failed] == []
+    assert len({row["suite"] for row in report.rows}) > 30
     assert check(conf, CheckRequest(), datetime.now(UTC), lines.append).rows == []

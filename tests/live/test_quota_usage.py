@@ -30,8 +30,8 @@ from .quota_levels import ANY, FETCHED, LEVELS, PRODUCED, TIME, limit, set_quota
 CLIENTS = {"q-1": "alice", "q-2": "alice", "q-3": "bob", "q-4": "carol", "q-5": "frank"}
 CONSUMERS = {"q-6": "carol", "q-7": "alice"}
 RECORD_BYTES, RECORDS_PER_S = 50_000, 20
-SPAN_S = QuotasSection().rate_period_s
-_SAID = re.compile(
+RATE_PERIOD_S = QuotasSection().rate_period_s
+_BROKER_LINE = re.compile(
     r"Sensor for quota-id \{user=(.*), client-id=(.*)\} already exists\. Setting quota to (\S+) in"
 )
 
@@ -94,13 +94,13 @@ def context(spark: SparkSession, cluster: LocalCluster, since: datetime) -> dict
         }
         for (level, key), (user, client_id) in LEVELS.items()
     ]
-    known = {
+    tables = {
         c.table.name: list[dict[str, Any]]() for c in quota_usage.result(QuotasSection()).lookups
     }
-    known["client_quotas"] = rows
+    tables["client_quotas"] = rows
     return {
         name: spark.createDataFrame(pa.Table.from_pylist(r, schema=TABLES[name].arrow))
-        for name, r in known.items()
+        for name, r in tables.items()
     }
 
 
@@ -112,12 +112,12 @@ def usage_of(
     lines = [
         line
         for line in logged(cluster)
-        if begin_ms <= line["ts"] < begin_ms + SPAN_S * 1_000
+        if begin_ms <= line["ts"] < begin_ms + RATE_PERIOD_S * 1_000
         and (line["r"]["requestHeader"]["clientId"] or "").startswith("q-")
     ]
     seen = quota_usage.result(QuotasSection()).relevant_facts(parsed(spark, cluster, lines))
-    known = RuleInputs(seen, lookups=context(spark, cluster, since))
-    return [row.asDict() for row in quota_usage.usage(known, conf=QuotasSection()).collect()]
+    inputs = RuleInputs(seen, lookups=context(spark, cluster, since))
+    return [row.asDict() for row in quota_usage.usage(inputs, conf=QuotasSection()).collect()]
 
 
 def bucket(row: dict[str, Any]) -> tuple[str, str, str]:
@@ -125,29 +125,29 @@ def bucket(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["quota_type"], row["bucket_user"] or "", row["bucket_client_id"] or ""
 
 
-def said_by_broker(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, str, str], float]:
+def logged_by_broker(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, str, str], float]:
     """The limit the broker's log told last of each bucket."""
     log = cluster.request_logs[broker_id].with_name("server.log").read_text(encoding="utf-8")
-    said = {}
-    for user, client_id, bound in _SAID.findall(log):
+    limits = {}
+    for user, client_id, bound in _BROKER_LINE.findall(log):
         kinds = [key for level, key in LEVELS if limit(level, key) == float(bound)]
         for key in kinds:
-            said[key, user, client_id] = float(bound)
-    return said
+            limits[key, user, client_id] = float(bound)
+    return limits
 
 
 def rates(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, str, str], float]:
     """What the broker measures now, by bucket; beans leave out what a bucket is not told by."""
     kinds = {"Produce": PRODUCED, "Fetch": FETCHED, "Request": TIME}
-    found = {}
-    told = jmx(cluster, broker_id, *(f"kafka.server:type={kind},*" for kind in kinds))
-    for name, value in told.items():
+    measured = {}
+    beans = jmx(cluster, broker_id, *(f"kafka.server:type={kind},*" for kind in kinds))
+    for name, value in beans.items():
         bean, _, attribute = name.rpartition(":")
         if attribute in {"byte-rate", "request-time"}:
             tags = dict(part.split("=") for part in bean.partition(":")[2].split(","))
             kind = kinds[tags["type"]]
-            found[kind, tags.get("user", ""), tags.get("client-id", "")] = float(value)
-    return found
+            measured[kind, tags.get("user", ""), tags.get("client-id", "")] = float(value)
+    return measured
 
 
 @pytest.mark.parametrize(
@@ -168,11 +168,11 @@ def test_limit_entity_and_rate_are_the_brokers(
             time.sleep(3)
             since = datetime.now(UTC)
             set_quotas(cluster, 0.0)
-            last_s = ((time.time() + 1) // SPAN_S + windows) * SPAN_S
+            last_s = ((time.time() + 1) // RATE_PERIOD_S + windows) * RATE_PERIOD_S
             # The broker's rate is that of the 11 s before it is asked.
-            time.sleep(last_s + SPAN_S - 1 - time.time())
+            time.sleep(last_s + RATE_PERIOD_S - 1 - time.time())
             measured = [rates(cluster, leader) for _ in range(3)]
-        said = said_by_broker(cluster, leader)
+        logged = logged_by_broker(cluster, leader)
     finally:
         set_quotas(cluster, None)
     window = datetime.fromtimestamp(last_s, UTC)
@@ -185,7 +185,7 @@ def test_limit_entity_and_rate_are_the_brokers(
     assert levels["q-7", TIME] == 7
     assert {levels[client_id, TIME] for client_id in CLIENTS} == {8}
     ours = {bucket(row): row["quota"] for row in rows}
-    assert {of: said.get(of) for of in ours} == ours
+    assert {client: logged.get(client) for client in ours} == ours
     assert {bucket(row) for row in rows} <= measured[0].keys()
 
     steady = [row for row in rows if (row["client_id"], row["quota_type"]) == ("q-1", PRODUCED)]

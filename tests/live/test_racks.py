@@ -166,24 +166,24 @@ def test_a_follower_out_of_sync_is_named_to_nobody_and_lags_for_who_stays(scene:
 
 def test_leaders_named_whom_the_rule_names(scene: Scene) -> None:
     folder = Path(scene.conf.warehouse.path)
-    known = replay_tables.cluster(folder)
-    found = Counter(verdict(told, known) for _, told in replay_tables.answers(folder))
+    replayed = replay_tables.cluster(folder)
+    verdicts = Counter(verdict(answer, replayed) for _, answer in replay_tables.answers(folder))
     compared = {"leader_in_rack", "follower_in_rack", "no_replica_in_rack"}
-    assert compared <= found.keys() <= compared | {NAMES_NOBODY, MOMENT_UNKNOWN}
+    assert compared <= verdicts.keys() <= compared | {NAMES_NOBODY, MOMENT_UNKNOWN}
 
 
 def test_verdicts_tell_who_reads_where(scene: Scene) -> None:
     rows = rows_of(
         scene, "SELECT client_id, declared_rack, inferred_rack, verdict FROM client_racks"
     )
-    found = {
+    verdicts = {
         row["client_id"]: (row["declared_rack"], row["inferred_rack"], row["verdict"])
         for row in rows
     }
     home, away = scene.rack(scene.roles.home), scene.rack(scene.roles.away)
     racks = {f"{PREFIX}{rack}": rack for rack in scene.cluster.racks.values()}
     racks |= dict.fromkeys((TINY, HUGE, SHORT, REDIRECTED), home) | {STICKY: away}
-    assert found == {
+    assert verdicts == {
         **{client_id: (rack, None, "followed") for client_id, rack in racks.items()},
         NO_RACK: (None, HERE, "no_rack"),
         STRAY: (NOWHERE, None, "elsewhere"),
@@ -198,11 +198,11 @@ def test_advice_is_to_tell_a_rack_and_to_place_a_replica(scene: Scene) -> None:
         ("place_replica", None, NOWHERE, SPREAD),
         ("set_client_rack", NO_RACK, HERE, None),
     ]
-    of = {row["advice"]: row for row in rows}
+    by_advice = {row["advice"]: row for row in rows}
     hours = 2 / 60
     for advice, client_id in (("place_replica", STRAY), ("set_client_rack", NO_RACK)):
         saved = sum(row["cross_rack_bytes"] for row in choices(scene, client_id))
-        assert of[advice]["saved_bytes_per_hour"] == pytest.approx(saved / hours)
+        assert by_advice[advice]["saved_bytes_per_hour"] == pytest.approx(saved / hours)
 
 
 def sizes(scene: Scene, client_id: str) -> Row:
@@ -237,10 +237,11 @@ def test_a_large_one_asks_for_memory_that_is_never_used(scene: Scene) -> None:
 def test_a_batch_over_the_limit_comes_whole_and_is_named(scene: Scene) -> None:
     short = sizes(scene, SHORT)
     assert short["first_batch_fetches"] == short["oversized_batches"] == LARGE_RECORDS
-    (size,) = {of["bytes"] for of in short["largest_oversized"]}
+    (size,) = {batch["bytes"] for batch in short["largest_oversized"]}
     assert LARGE_BYTES < size < LARGE_BYTES + 200
     named = {
-        (of["topic"], of["partition"], of["fetch_offset"]) for of in short["largest_oversized"]
+        (oversized["topic"], oversized["partition"], oversized["fetch_offset"])
+        for oversized in short["largest_oversized"]
     }
     assert named == {(LARGE, 0, offset) for offset in range(LARGE_RECORDS)}
     assert advised(scene, SHORT) == [

@@ -12,7 +12,7 @@ CASES_2_TO_4 = ("unavailable_offset", "offset_too_small", "offset_too_large")
 
 def faults(folder: Path, fault: str) -> dict[int, dict[str, Any]]:
     """Rows of a fault by broker, of all minutes together."""
-    found = query(
+    rows = query(
         folder,
         "SELECT broker_id, sum(answers) AS answers, sum(held_by_leader) AS held, "
         "min(min_fetch_offset) AS least, max(max_fetch_offset) AS greatest, "
@@ -20,16 +20,18 @@ def faults(folder: Path, fault: str) -> dict[int, dict[str, Any]]:
         "max(named_replica) AS named_replica FROM fetch_faults "
         f"WHERE client_id = '{CLIENT}' AND fault = '{fault}' GROUP BY broker_id",
     )
-    return {row["broker_id"]: row for row in found}
+    return {row["broker_id"]: row for row in rows}
 
 
 def test_every_answer_out_of_range_has_a_case(filled: Path, run: Run) -> None:
     reads = run.odd.reads
     by_case = {case: faults(filled, case) for case in CASES_2_TO_4}
-    answers = [row["answers"] for of in by_case.values() for row in of.values()]
+    answers = [row["answers"] for grouped in by_case.values() for row in grouped.values()]
     assert sum(answers) == reads.answers["out_of_range"]
     assert faults(filled, "out_of_range_unknown") == {}
-    assert {row["leader_id"] for of in by_case.values() for row in of.values()} == {reads.leader}
+    assert {row["leader_id"] for case_rows in by_case.values() for row in case_rows.values()} == {
+        reads.leader
+    }
     for broker_id in (reads.leader, reads.follower):
         deleted = by_case["offset_too_small"][broker_id]
         assert (deleted["answers"], deleted["held"]) == (1, 0)
@@ -43,8 +45,8 @@ def test_every_answer_out_of_range_has_a_case(filled: Path, run: Run) -> None:
 
 
 def test_what_is_not_committed_is_case_1(filled: Path, run: Run) -> None:
-    told = sum(row["answers"] for row in faults(filled, "uncommitted_offset").values())
-    assert told == run.odd.reads.answers["uncommitted"] > 0
+    answers = sum(row["answers"] for row in faults(filled, "uncommitted_offset").values())
+    assert answers == run.odd.reads.answers["uncommitted"] > 0
 
 
 def test_circles_are_seen(filled: Path, run: Run) -> None:
@@ -66,9 +68,9 @@ def test_replicas_stand_where_they_told(filled: Path, run: Run) -> None:
         "max(max_log_end_offset) AS ends, sum(answers_to_followers) AS led FROM replica_offsets "
         f"WHERE topic = '{TOPIC}' OR topic_id = {topic_id} GROUP BY broker_id",
     )
-    stood = {row["broker_id"]: row for row in rows}
-    assert len(stood) == 3
-    leader, follower = stood[run.odd.reads.leader], stood[run.odd.reads.follower]
+    reported = {row["broker_id"]: row for row in rows}
+    assert len(reported) == 3
+    leader, follower = reported[run.odd.reads.leader], reported[run.odd.reads.follower]
     assert leader["first"] == follower["first"] == FIRST
     assert leader["high"] == max(row["ends"] or 0 for row in rows) > RECORDS
     assert [row["broker_id"] for row in rows if row["led"]] == [run.odd.reads.leader]
@@ -81,11 +83,11 @@ def test_lookups_and_the_problem_are_told(filled: Path) -> None:
         "sum(diverged_answers) AS diverged FROM offset_lookups "
         f"WHERE client_id = '{CLIENT}' GROUP BY position",
     )
-    looked_up = {row["position"]: row for row in rows}
-    assert looked_up.keys() == {"earliest", "latest", "epoch_end"}
-    assert looked_up["earliest"]["offset"] == FIRST
-    assert looked_up["epoch_end"]["requests"] == 2
-    assert looked_up["epoch_end"]["diverged"] == 1
+    by_position = {row["position"]: row for row in rows}
+    assert by_position.keys() == {"earliest", "latest", "epoch_end"}
+    assert by_position["earliest"]["offset"] == FIRST
+    assert by_position["epoch_end"]["requests"] == 2
+    assert by_position["epoch_end"]["diverged"] == 1
     (problem,) = query(
         filled, f"SELECT * FROM read_problems WHERE client_id = '{CLIENT}' AND topic = '{TOPIC}'"
     )

@@ -17,24 +17,24 @@ def test_a_move_is_told_from_its_request_to_its_end(filled: Path, run: Run) -> N
 
 
 def test_what_came_while_it_moved_is_what_was_there(filled: Path, run: Run) -> None:
-    spans = query(
+    moves = query(
         filled,
         "SELECT late.* FROM replica_lag AS late INNER JOIN topic_ids "
         "ON late.topic_id = topic_ids.topic_id "
         f"WHERE topic_ids.topic = 'bulk' AND late.replica_id = {run.report.move.to_broker} "
         "ORDER BY late.event_time",
     )
-    lags = [row["lag"] for row in spans]
+    lags = [row["lag"] for row in moves]
     assert lags == sorted(lags, reverse=True)
-    moved = sum(row["bytes"] for row in spans)
+    moved = sum(row["bytes"] for row in moves)
     lines = run.logged_of("FETCH")
     at_leader = sum(
         partition["recordsSizeInBytes"]
         for line in lines
         if line["request"].get("replicaState", {}).get("replicaId") == run.report.move.to_broker
         for topic in line["response"]["responses"]
-        if topic["topicId"] == spans[0]["topic_id"]
+        if topic["topicId"] == moves[0]["topic_id"]
         for partition in topic["partitions"]
     )
     assert 0.9 * at_leader <= moved <= at_leader
-    assert all(row["event_time"].tzinfo in {UTC, row["last_time"].tzinfo} for row in spans)
+    assert all(row["event_time"].tzinfo in {UTC, row["last_time"].tzinfo} for row in moves)

@@ -15,22 +15,22 @@ from quotaflow.udfs.rules.replica import (
 
 from . import odd_reads, replay, replay_tables
 from .drive import Run
-from .replay import Answer, Cluster, Partition, Position, Span, verdict
+from .replay import Answer, Cluster, Partition, Position, TimeRange, verdict
 
 KEY = ("topic", 0)
-NOW = Span(1_000, 1_500)
-BEFORE, MEANWHILE = Span(500, 501), Span(1_200, 1_201)
+NOW = TimeRange(1_000, 1_500)
+BEFORE, MEANWHILE = TimeRange(500, 501), TimeRange(1_200, 1_201)
 
 
-def answer(offset: int | None = 5, **told: object) -> Answer:
-    asked = {"key": KEY, "broker_id": 1, "span": NOW, "fetch_offset": offset, **told}
-    return Answer(**asked)  # type: ignore[arg-type]
+def answer(offset: int | None = 5, **fields: object) -> Answer:
+    values = {"key": KEY, "broker_id": 1, "time_range": NOW, "fetch_offset": offset, **fields}
+    return Answer(**values)  # type: ignore[arg-type]
 
 
 def cluster(
     *positions: Position,
     in_sync: tuple[int, ...] = (1, 2),
-    changes: tuple[tuple[Span, tuple[int, ...]], ...] = (),
+    changes: tuple[tuple[TimeRange, tuple[int, ...]], ...] = (),
 ) -> Cluster:
     """Broker 1 leads in az-a, its follower 2 is in az-b."""
     return Cluster(
@@ -42,14 +42,14 @@ def cluster(
                 in_sync=frozenset(in_sync),
                 replicas=frozenset((1, 2)),
                 positions={2: list(positions)},
-                changes=[(span, frozenset(ids)) for span, ids in changes],
+                changes=[(time_range, frozenset(ids)) for time_range, ids in changes],
             )
         },
     )
 
 
 @pytest.mark.parametrize(
-    ("told", "known", "expected"),
+    ("given", "state", "expected"),
     [
         pytest.param(
             answer(named=2), cluster(Position(BEFORE, 5)), FOLLOWER_IN_RACK, id="sent to its rack"
@@ -101,7 +101,7 @@ def cluster(
         ),
         pytest.param(
             answer(named=2),
-            cluster(Position(BEFORE, 5), changes=((Span(9_000, 9_001), (1, 2)),)),
+            cluster(Position(BEFORE, 5), changes=((TimeRange(9_000, 9_001), (1, 2)),)),
             replay.IN_SYNC_UNKNOWN,
             id="who is in sync changed later",
         ),
@@ -117,19 +117,21 @@ def cluster(
         ),
     ],
 )
-def test_an_answer_is_held_against_the_rule(told: Answer, known: Cluster, expected: str) -> None:
-    assert verdict(told, known).partition(":")[0] == expected
+def test_an_answer_is_held_against_the_rule(given: Answer, state: Cluster, expected: str) -> None:
+    assert verdict(given, state).partition(":")[0] == expected
 
 
 def test_every_leader_of_a_real_cluster_answered_what_the_rule_says(filled: Path, run: Run) -> None:
-    known = replay_tables.cluster(filled)
-    found = [(client_id, verdict(told, known)) for client_id, told in replay_tables.answers(filled)]
-    assert [text for _, text in found if text.startswith(replay.DIFFERS)] == []
+    state = replay_tables.cluster(filled)
+    verdicts = [
+        (client_id, verdict(given, state)) for client_id, given in replay_tables.answers(filled)
+    ]
+    assert [text for _, text in verdicts if text.startswith(replay.DIFFERS)] == []
 
-    tally = Counter(text for _, text in found)
+    tally = Counter(text for _, text in verdicts)
     compared = {LEADER_IN_RACK, FOLLOWER_IN_RACK, NOT_ELIGIBLE_IN_RACK}
     assert tally.keys() <= compared | {replay.NAMES_NOBODY, replay.MOMENT_UNKNOWN}
     assert tally[replay.MOMENT_UNKNOWN] * 100 <= tally.total()
-    in_rack = {client_id for client_id, text in found if text == FOLLOWER_IN_RACK}
-    told = {client.client_id for client in run.report.clients if client.rack}
-    assert in_rack == told | {odd_reads.CLIENT}
+    in_rack = {client_id for client_id, text in verdicts if text == FOLLOWER_IN_RACK}
+    declared = {client.client_id for client in run.report.clients if client.rack}
+    assert in_rack == declared | {odd_reads.CLIENT}

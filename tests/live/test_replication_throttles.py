@@ -35,12 +35,12 @@ WINDOWS_MS, MOMENT_MS = 11_000, 100
 
 def test_the_demos_move_is_listed_rated_and_effective(filled: Path, run: Run) -> None:
     move = run.report.move
-    found = query(
+    rows = query(
         filled,
         "SELECT * FROM replication_throttles WHERE topic = 'bulk' AND peer_broker_id IS NOT NULL "
         "AND is_effective ORDER BY event_time",
     )
-    sides = {row["side"]: row for row in found}
+    sides = {row["side"]: row for row in rows}
     ends = {side: (row["broker_id"], row["peer_broker_id"]) for side, row in sides.items()}
     there, back = (move.from_broker, move.to_broker), (move.to_broker, move.from_broker)
     assert ends == {"leader": there, "follower": back}
@@ -73,8 +73,8 @@ def test_changes_are_told_once_also_those_that_were_refused(filled: Path, run: R
 class Poll(NamedTuple):
     """What a bean said, in bytes per second, at some moment between two."""
 
-    asked_ms: int
-    told_ms: int
+    start_ms: int
+    end_ms: int
     rate: float
 
 
@@ -101,10 +101,10 @@ def moved_under_throttle(cluster: LocalCluster, topic: str) -> tuple[int, list[P
             assert not moved.done(), moved.exception()
             time.sleep(0.1)
         while not moved.done():
-            asked_ms = now_ms()
-            said = jmx(cluster, leader, "kafka.server:type=LeaderReplication")
-            (rate,) = (float(v) for name, v in said.items() if name.endswith("byte-rate"))
-            measured.append(Poll(asked_ms, now_ms(), rate))
+            start_ms = now_ms()
+            beans = jmx(cluster, leader, "kafka.server:type=LeaderReplication")
+            (rate,) = (float(v) for name, v in beans.items() if name.endswith("byte-rate"))
+            measured.append(Poll(start_ms, now_ms(), rate))
         assert moved.result().is_finished
     return leader, measured
 
@@ -125,16 +125,18 @@ def rates_of(
     """Rows of replication_rates, from the log and the names of topics alone."""
 
     def frame(name: str, rows: list[dict[str, Any]]) -> DataFrame:
-        of = [row | {"cluster_id": cluster.cluster_id} for row in rows]
-        return spark.createDataFrame(pa.Table.from_pylist(of, schema=TABLES[name].arrow))
+        filled = [row | {"cluster_id": cluster.cluster_id} for row in rows]
+        return spark.createDataFrame(pa.Table.from_pylist(filled, schema=TABLES[name].arrow))
 
     alterations = config_alterations.result()
-    known = {name: frame(name, []) for name in ("topic_names", "configs")}
-    known["topics"] = frame("topics", topics)
-    known["config_alterations"] = alterations.compute(RuleInputs(alterations.relevant_facts(lines)))
+    lookups = {name: frame(name, []) for name in ("topic_names", "configs")}
+    lookups["topics"] = frame("topics", topics)
+    lookups["config_alterations"] = alterations.compute(
+        RuleInputs(alterations.relevant_facts(lines))
+    )
     rates = replication_rates.result()
-    found = rates.compute(RuleInputs(rates.relevant_facts(lines), lookups=known))
-    return [row.asDict() for row in found.collect()]
+    computed = rates.compute(RuleInputs(rates.relevant_facts(lines), lookups=lookups))
+    return [row.asDict() for row in computed.collect()]
 
 
 @pytest.mark.faults
@@ -159,18 +161,18 @@ def test_rates_of_the_log_are_those_the_broker_measures(
     # A table tells of the moment when bytes came, a bean of that when it is asked: the rule of both
     # stands between them.
     at_last = {ts // 1_000: ts for ts, _ in sent}
-    told = [by_log[second]["throttled_rate"] for second in at_last]
-    assert mean(told) == pytest.approx(mean(rates_at(sent, [*at_last.values()])), rel=0.05)
+    logged = [by_log[second]["throttled_rate"] for second in at_last]
+    assert mean(logged) == pytest.approx(mean(rates_at(sent, [*at_last.values()])), rel=0.05)
     # A broker says less than it lets through until all of its windows were lived through.
     full = [
         poll
         for poll in measured
-        if sent[0][0] + WINDOWS_MS <= poll.asked_ms and poll.told_ms <= sent[-1][0]
+        if sent[0][0] + WINDOWS_MS <= poll.start_ms and poll.end_ms <= sent[-1][0]
     ]
     assert len(full) >= 2, (measured, sent[0], sent[-1])
     # Starting Kafka's tool takes seconds: at which moment of them it asked is not known.
     by_rule = [
-        mean(rates_at(sent, [*range(poll.asked_ms, poll.told_ms, MOMENT_MS)])) for poll in full
+        mean(rates_at(sent, [*range(poll.start_ms, poll.end_ms, MOMENT_MS)])) for poll in full
     ]
     by_broker = [poll.rate for poll in full]
     assert mean(by_rule) == pytest.approx(mean(by_broker), rel=0.05), (by_rule, by_broker)
@@ -194,10 +196,10 @@ def replicated(cluster: LocalCluster, topic_id: str, since_ms: int) -> list[tupl
 
 def rates_at(sent: list[tuple[int, int]], times_ms: list[int]) -> list[float]:
     """What Kafka's SimpleRate is at these times."""
-    rate, found, waiting = SimpleRate(), [], list(sent)
+    rate, measured, waiting = SimpleRate(), [], list(sent)
     for time_ms in sorted(times_ms):
         while waiting and waiting[0][0] <= time_ms:
             ts, size = waiting.pop(0)
             rate.record(size, ts)
-        found.append(rate.measure(time_ms))
-    return found
+        measured.append(rate.measure(time_ms))
+    return measured

@@ -80,9 +80,9 @@ def command(conf: Conf, login: list[str]) -> list[str]:
 def test_an_end_from_outside(
     conf: Conf, command: list[str], ending: signal.Signals, tmp_path: Path
 ) -> None:
-    told = tmp_path / "stderr"
+    log = tmp_path / "stderr"
     with (
-        told.open("wb") as stderr,
+        log.open("wb") as stderr,
         subprocess.Popen(
             [*command, "--yes"],
             stdout=subprocess.DEVNULL,
@@ -92,14 +92,14 @@ def test_an_end_from_outside(
     ):
         try:
             deadline_s = time.monotonic() + TIMEOUT_S
-            while b"following" not in told.read_bytes():
-                assert time.monotonic() < deadline_s, told.read_text()
-                assert process.poll() is None, told.read_text()
+            while b"following" not in log.read_bytes():
+                assert time.monotonic() < deadline_s, log.read_text()
+                assert process.poll() is None, log.read_text()
                 time.sleep(0.1)
             assert level(conf) == "DEBUG"
             process.send_signal(ending)
             is_killed = ending == signal.SIGKILL
-            assert process.wait(TIMEOUT_S) == (-ending if is_killed else 130), told.read_text()
+            assert process.wait(TIMEOUT_S) == (-ending if is_killed else 130), log.read_text()
         finally:
             process.kill()
     if is_killed:
@@ -110,8 +110,8 @@ def test_an_end_from_outside(
 
 @pytest.mark.faults
 def test_what_is_shown_can_be_run(cluster: LocalCluster, conf: Conf, command: list[str]) -> None:
-    said = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
-    (shown,) = map(json.loads, said.stdout.splitlines())
+    output = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    (shown,) = map(json.loads, output.stdout.splitlines())
     for line, after in ((shown["command"], "DEBUG"), (shown["take_back_command"], "INFO")):
         printed_command.run(cluster, line)
         assert level(conf) == after

@@ -93,8 +93,8 @@ def running(conf: Path, port: int, log: Path) -> Iterator[subprocess.Popen[bytes
     command = [sys.executable, "-m", "quotaflow.pipelines", "run", "--conf", str(conf)]
     command += ["--every", "10s", "--metrics-port", str(port)]
     with (
-        log.open("ab") as told,
-        subprocess.Popen(command, stdout=told, stderr=told, start_new_session=True) as process,
+        log.open("ab") as output,
+        subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True) as process,
     ):
         try:
             yield process
@@ -120,21 +120,23 @@ class Scrapes:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=60) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain")
             text = answer.read().decode()
-        found: dict[str, dict[Sample, float]] = {"counter": {}, "gauge": {}}
+        samples: dict[str, dict[Sample, float]] = {"counter": {}, "gauge": {}}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
                 key = sample.name, tuple(sorted(sample.labels.items()))
-                assert key not in found[family.type]
-                found[family.type][key] = sample.value
+                assert key not in samples[family.type]
+                samples[family.type][key] = sample.value
         if self.day == before:
-            fell = {key for key, n in self.counters.items() if found["counter"].get(key, 0) < n}
+            fell = {key for key, n in self.counters.items() if samples["counter"].get(key, 0) < n}
             assert not fell
-        self.day, self.counters, self.gauges = before, found["counter"], found["gauge"]
+        self.day, self.counters, self.gauges = before, samples["counter"], samples["gauge"]
 
     def jobs(self, since: float) -> set[str]:
         """Those that told of a batch since then, of which the tables must be there."""
         name = "quotaflow_job_last_batch_timestamp_seconds"
-        last = {dict(labels)["job"]: n for (of, labels), n in self.gauges.items() if of == name}
+        last = {
+            dict(labels)["job"]: n for (metric, labels), n in self.gauges.items() if metric == name
+        }
         assert not last or self.gauges["quotaflow_up", ()] == 1
         return {job for job, at in last.items() if at >= since}
 
@@ -176,21 +178,22 @@ def interrupt(process: subprocess.Popen[bytes], log: Path) -> float:
 
 def batches(folder: Path, table: str) -> dict[str, set[int]]:
     """Numbers of the batches a table of progress tells of, by query; some that read nothing."""
-    found: dict[str, set[int]] = {}
+    by_job: dict[str, set[int]] = {}
     for row in query(folder, f"SELECT DISTINCT query_id, batch_id FROM {table}"):
-        found.setdefault(row["query_id"], set()).add(row["batch_id"])
-    return found
+        by_job.setdefault(row["query_id"], set()).add(row["batch_id"])
+    return by_job
 
 
-def untold(folder: Path) -> dict[str, set[int]]:
+def unreported(folder: Path) -> dict[str, set[int]]:
     """Batches that counted rows and are done by their checkpoints, not by query_progress."""
-    counted, told = batches(folder, "pipeline_progress"), batches(folder, "query_progress")
+    counted, reported = batches(folder, "pipeline_progress"), batches(folder, "query_progress")
     place = Warehouse(config.WarehouseSection(path=str(folder)))
     done = {job: checkpoints.committed(place.checkpoint(job)) for job in JOBS}
     return {
-        job: {n for n in counted[of.query_id] if n <= of.batch_id} - told.get(of.query_id, set())
-        for job, of in done.items()
-        if of is not None and of.query_id in counted
+        job: {n for n in counted[numbers.query_id] if n <= numbers.batch_id}
+        - reported.get(numbers.query_id, set())
+        for job, numbers in done.items()
+        if numbers is not None and numbers.query_id in counted
     }
 
 
@@ -212,16 +215,16 @@ def test_it_is_scraped_stopped_and_goes_on(tmp_path: Path, monkeypatch: pytest.M
                 with running(conf, seen.port, log) as process:
                     await_batches(process, seen, log)
                     print(f"ended after {interrupt(process, log):.0f} s")  # noqa: T201
-                assert not any(untold(folder).values()), untold(folder)
+                assert not any(unreported(folder).values()), unreported(folder)
                 assert "Traceback" not in log.read_text()
                 assert Warehouse(config.WarehouseSection(path=str(folder))).holder() is None
             shipper.drain()
         acked = shipper.counts.acked
         once = [sys.executable, "-m", "quotaflow.pipelines", "run", "--once", "--conf", str(conf)]
         subprocess.run(once, check=True, timeout=600)
-        of = {"cluster_id": cluster.cluster_id}
+        on_cluster = {"cluster_id": cluster.cluster_id}
     outcomes = outcomes_of_ingest(folder)
     assert outcomes["in"] == acked == sum(n for name, n in outcomes.items() if name != "in")
     assert query(folder, "SELECT count(*) AS n FROM requests") == [{"n": outcomes["out"]}]
     for table in ("query_progress", "pipeline_progress"):
-        assert query(folder, f"SELECT DISTINCT cluster_id FROM {table}") == [of]
+        assert query(folder, f"SELECT DISTINCT cluster_id FROM {table}") == [on_cluster]

@@ -104,24 +104,24 @@ def test_what_is_run_is_what_runs_on_serverless_compute() -> None:
 
 
 @pytest.fixture(scope="module")
-def said(serverless: Serverless) -> dict[str, str]:
+def outputs(serverless: Serverless) -> dict[str, str]:
     """Every task of the bundle was run, in order; what each said."""
-    found = {}
+    by_task = {}
     for words in (words for job in JOBS for words in commands(job)):
         done = serverless.run(*words)
-        found[" ".join(words)] = done.stdout + done.stderr
+        by_task[" ".join(words)] = done.stdout + done.stderr
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
-    return found
+    return by_task
 
 
-def test_every_task_does_its_work(serverless: Serverless, said: dict[str, str]) -> None:
+def test_every_task_does_its_work(serverless: Serverless, outputs: dict[str, str]) -> None:
     planned = serverless.planned()
     assert {user for user, _ in planned} == set(ADVISED)
     assert {key for _, key in planned} >= {"consumer_byte_rate", "request_percentage"}
-    assert f"{len(planned)} changes wait in plan" in said["plan --save --exit-zero"]
-    assert " 0 critical and 1 others not met" in said["check"]
-    assert "not met: shipped_in_time" in said["check"]
-    assert "1 told" in said["notify"]
+    assert f"{len(planned)} changes wait in plan" in outputs["plan --save --exit-zero"]
+    assert " 0 critical and 1 others not met" in outputs["check"]
+    assert "not met: shipped_in_time" in outputs["check"]
+    assert "1 told" in outputs["notify"]
     counts = {
         row["outcome"]: row["n"]
         for row in serverless.rows(
@@ -129,13 +129,13 @@ def test_every_task_does_its_work(serverless: Serverless, said: dict[str, str]) 
             "WHERE target = 'requests' AND outcome IN ('out', 'removed') GROUP BY outcome"
         )
     }
-    assert f"requests: removing {counts['removed']} rows" in said["upkeep"]
+    assert f"requests: removing {counts['removed']} rows" in outputs["upkeep"]
     (kept,) = serverless.rows("SELECT count(*) AS n, min(event_time) AS first FROM requests")
     assert kept["n"] == counts["out"] - counts["removed"] > 0
     assert kept["first"] > datetime.now(UTC) - timedelta(days=1)
 
 
-@pytest.mark.usefixtures("said")
+@pytest.mark.usefixtures("outputs")
 def test_a_plan_is_applied_and_given_back(serverless: Serverless) -> None:
     (plan,) = serverless.rows("SELECT DISTINCT plan_id FROM plans")
     changes = len(serverless.planned())

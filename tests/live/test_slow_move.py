@@ -14,7 +14,7 @@ from quotaflow.schemas.configs import BROKER
 from .cluster_actions import now_ms
 from .move_scene import Throttled, move
 from .rack_scene import Roles
-from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Told, await_end, begun
+from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Move, await_end, started
 from .tables_read import make_missing
 
 FULL_MINUTE_S = 75
@@ -32,50 +32,50 @@ def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it
     ours += [f"replication.capacity_bytes_per_s={CAPACITY}"]
     ours += ["results.settle_s=1", "plan.max_input_age_s=86400"]
     conf = config.load(overrides=[*login, *ours])
-    roles = Roles.of(cluster)
+    roles = Roles.of_cluster(cluster)
     throttled = Throttled(TOPIC, roles.home, roles.other)
-    with begun(cluster, conf, throttled) as told, cluster.admin() as admin:
+    with started(cluster, conf, throttled) as running, cluster.admin() as admin:
         move(admin, TOPIC, [throttled.follower], ask=roles.home)
         time.sleep(FULL_MINUTE_S)
-        told.go_on(with_snapshot=True)
+        running.go_on(with_snapshot=True)
         make_missing(conf)
-        flagged(told)
-        advised(told)
+        flagged(running)
+        advised(running)
         _, outcomes = apply_run.apply_plan(conf, None, lambda _: None)
         assert [o.step for o in outcomes if o.change.entity.entity_type == BROKER] == [DONE] * 2
         raised_ms = now_ms()
         await_end(admin, throttled)
         time.sleep(1)
         half_way_ms = (raised_ms + now_ms()) // 2
-        _, given_back = restore_run.restore_configs(conf, lambda _: None, everything=True)
-        assert {(o.change.value, o.step) for o in given_back} == {(str(RATE), DONE)}
-    told.go_on(half_way_ms)
-    foretold = told.move()
-    told.go_on()
-    ended = told.move()
+        _, restored = restore_run.restore_configs(conf, lambda _: None, everything=True)
+        assert {(o.change.value, o.step) for o in restored} == {(str(RATE), DONE)}
+    running.go_on(half_way_ms)
+    foretold = running.move()
+    running.go_on()
+    ended = running.move()
     assert (foretold["state"], ended["state"]) == ("moving", "done")
     end = foretold["last_fetch_time"] + timedelta(seconds=foretold["eta_s"])
     off_s = (ended["joined_time"] - end).total_seconds()
     assert abs(off_s) <= foretold["eta_error_s"], (off_s, foretold)
 
 
-def flagged(told: Told) -> None:
+def flagged(move: Move) -> None:
     """It never ends, and the least a throttle must let through is what is written."""
-    row = told.move()
+    row = move.move()
     assert row["state"] == "never_converges", row
     assert row["eta_s"] is None
     assert row["written_bytes_per_s"] == pytest.approx(WRITTEN, rel=0.1)
     assert row["bytes_per_s"] == pytest.approx(RATE, rel=0.25)
 
 
-def advised(told: Told) -> None:
+def advised(move: Move) -> None:
     """What the plan asks of the rates of both ends."""
-    asked = told.rows("SELECT * FROM desired_configs WHERE entity_type = 'broker'")
-    throttled = told.throttled
-    assert {(row["entity_name"], row["config_key"].partition(".")[0]) for row in asked} == {
+    desired = move.rows("SELECT * FROM desired_configs WHERE entity_type = 'broker'")
+    throttled = move.throttled
+    assert {(row["entity_name"], row["config_key"].partition(".")[0]) for row in desired} == {
         (str(throttled.leader), "leader"),
         (str(throttled.follower), "follower"),
     }
-    for row in asked:
+    for row in desired:
         assert (row["blocked_reason"], row["prior_value"]) == (None, str(RATE)), row
         assert float(row["config_value"]) == pytest.approx(2 * WRITTEN, rel=0.1)

@@ -26,7 +26,7 @@ def rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in query(folder, sql))
 
 
-def standing(folder: Path, table: str, columns: str, where: str = "true") -> list[tuple[Any, ...]]:
+def current(folder: Path, table: str, columns: str, where: str = "true") -> list[tuple[Any, ...]]:
     """Columns of the rows that stand."""
     identity = ", ".join(name for name in TABLES[table].key if name != "event_time")
     aged = f"row_number() OVER (PARTITION BY {identity} ORDER BY event_time DESC) AS age"
@@ -41,8 +41,8 @@ def taken(filled: Path, login: list[str], tmp_path_factory: pytest.TempPathFacto
     """The tables as a second snapshot leaves them, by another login: the cluster went on since."""
     folder = tmp_path_factory.mktemp("taken") / "warehouse"
     shutil.copytree(filled, folder)
-    told = f"kafka.principal={ANOTHER}"
-    conf = config.load(overrides=[*login, told, f"warehouse.path={folder}"])
+    principal = f"kafka.principal={ANOTHER}"
+    conf = config.load(overrides=[*login, principal, f"warehouse.path={folder}"])
     take.take(conf, datetime.now(UTC), lambda _: None)
     return folder
 
@@ -51,8 +51,8 @@ def taken(filled: Path, login: list[str], tmp_path_factory: pytest.TempPathFacto
 def described(cluster: LocalCluster) -> list[dict[str, Any]]:
     """Topics of the traffic, as the cluster describes them."""
     with cluster.admin() as client:
-        found: list[dict[str, Any]] = client.describe_topics(list(TOPICS))
-    return found
+        topics: list[dict[str, Any]] = client.describe_topics(list(TOPICS))
+    return topics
 
 
 def test_brokers_and_the_active_controller(taken: Path, cluster: LocalCluster) -> None:
@@ -86,11 +86,11 @@ def test_topics_and_where_their_replicas_are(taken: Path, described: list[dict[s
 
 def test_sizes_are_those_of_the_log_dirs(taken: Path, cluster: LocalCluster) -> None:
     with cluster.admin() as client:
-        told = client.describe_log_dirs(list(TOPICS))
+        log_dirs = client.describe_log_dirs(list(TOPICS))
     names = "broker_id, topic, partition, size_bytes"
-    assert standing(taken, "replica_sizes", names, f"topic IN {TOPICS}") == sorted(
+    assert current(taken, "replica_sizes", names, f"topic IN {TOPICS}") == sorted(
         (broker["broker"], topic["name"], partition["partition_index"], partition["partition_size"])
-        for broker in told
+        for broker in log_dirs
         for log_dir in broker["log_dirs"]
         for topic in log_dir["topics"]
         for partition in topic["partitions"]
@@ -100,17 +100,17 @@ def test_sizes_are_those_of_the_log_dirs(taken: Path, cluster: LocalCluster) -> 
 def test_configs_of_brokers_with_their_sources(taken: Path, cluster: LocalCluster) -> None:
     resource = ConfigResource(ConfigResourceType.BROKER, "1")
     with cluster.admin() as client:
-        told = client.describe_configs([resource], config_filter="all")["broker"]["1"]
+        configs = client.describe_configs([resource], config_filter="all")["broker"]["1"]
     names = "config_key, config_value, config_source, is_sensitive"
     of_broker = "entity_type = 'broker' AND entity_name = '1'"
-    assert standing(taken, "configs", names, of_broker) == sorted(
+    assert current(taken, "configs", names, of_broker) == sorted(
         (
             key,
             None if each["is_sensitive"] else each["value"],
             each["config_source"],
             each["is_sensitive"],
         )
-        for key, each in told.items()
+        for key, each in configs.items()
     )
     secret = "SELECT count(*) AS n FROM configs WHERE is_sensitive AND config_value IS NOT NULL"
     assert rows(taken, secret) == [(0,)]
@@ -146,19 +146,19 @@ def test_producers_are_those_that_leaders_know(
         for partition in topic["partitions"]
     ]
     with cluster.admin() as client:
-        told = client.describe_producers(partitions)
+        leaders = client.describe_producers(partitions)
         transactions = client.list_transactions()
     names = "topic, partition, producer_id, producer_epoch"
-    assert standing(taken, "active_producers", names, f"topic IN {TOPICS}") == sorted(
+    assert current(taken, "active_producers", names, f"topic IN {TOPICS}") == sorted(
         (*partition, state.producer_id, state.producer_epoch)
-        for partition, states in told.items()
+        for partition, states in leaders.items()
         for state in states.active_producers
     )
     names = "transactional_id, producer_id, broker_id"
-    assert standing(taken, "transactional_ids", names) == sorted(
+    assert current(taken, "transactional_ids", names) == sorted(
         (each.transactional_id, each.producer_id, broker_id)
-        for broker_id, found in transactions.items()
-        for each in found
+        for broker_id, producers in transactions.items()
+        for each in producers
     )
 
 

@@ -42,20 +42,20 @@ def pushes(cluster: LocalCluster, client_id: str, timeout_s: float = 30) -> list
             "enable.metrics.push": False,
         }
     )
-    found: list[Message] = []
+    messages: list[Message] = []
     deadline = time.monotonic() + timeout_s
     with closing(consumer):
         consumer.subscribe([TELEMETRY_TOPIC])
-        while len(found) < 2 and time.monotonic() < deadline:
+        while len(messages) < 2 and time.monotonic() < deadline:
             message = consumer.poll(1)
             if message and ("client_id", client_id.encode()) in (message.headers() or []):
-                found.append(message)
-    return found
+                messages.append(message)
+    return messages
 
 
 def counts(cluster: LocalCluster, broker_id: int) -> dict[str, int]:
-    said = jmx(cluster, broker_id, "quotaflow:type=TelemetryReceiver")
-    values = {name.rsplit(":", 1)[-1]: value for name, value in said.items()}
+    beans = jmx(cluster, broker_id, "quotaflow:type=TelemetryReceiver")
+    values = {name.rsplit(":", 1)[-1]: value for name, value in beans.items()}
     return {name: int(values[name]) for name in COUNTS}
 
 
@@ -63,10 +63,10 @@ def test_a_push_reaches_the_topic_with_all_its_headers(cluster: LocalCluster, go
     client_id = f"rdk-{uuid4().hex[:8]}"
     cluster.subscribe_telemetry("everything", interval_ms=1000)
     with pushing_client(cluster, client_id):
-        found = pushes(cluster, client_id)
-    assert len(found) == 2
+        messages = pushes(cluster, client_id)
+    assert len(messages) == 2
     names = list(json.loads((golden / "plugin_headers.json").read_text())[0])
-    for message in found:
+    for message in messages:
         headers: dict[str, Any] = dict(message.headers() or [])
         assert list(headers) == names
         assert message.key() == headers["client_instance_id"]
@@ -93,8 +93,8 @@ def test_every_push_is_counted_once(cluster: LocalCluster) -> None:
 
 
 def test_kafkas_own_beans_are_still_there(cluster: LocalCluster) -> None:
-    said = jmx(cluster, 1, "kafka.server:type=socket-server-metrics,*")
-    assert any("connection-count" in name for name in said)
+    beans = jmx(cluster, 1, "kafka.server:type=socket-server-metrics,*")
+    assert any("connection-count" in name for name in beans)
 
 
 def one_broker(
@@ -166,7 +166,7 @@ def set_reporters(cluster: LocalCluster, reporters: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("receiver", "said"),
+    ("receiver", "message"),
     [
         pytest.param({"queue.max.bytes": "0"}, "queue.max.bytes: Value must be", id="a bound of 0"),
         pytest.param(
@@ -194,11 +194,11 @@ def set_reporters(cluster: LocalCluster, reporters: str) -> None:
     ],
 )
 def test_a_config_that_cannot_be_right_stops_the_start_and_is_named(
-    receiver: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    receiver: dict[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = one_broker(tmp_path, monkeypatch, receiver)
     with pytest.raises(KafkaError) as error:
         cluster.__enter__()
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "TelemetryReceiver" in str(error.value)
     assert cluster.pids == {}

@@ -39,14 +39,14 @@ CONTEXT = {
 
 def pushes(folder: Path, route: str) -> pa.Table:
     """Accepted pushes of the demo's clients by one route; raw ones tell no times."""
-    found = DeltaTable(folder / "telemetry_pushes").to_pyarrow_table()
-    rows = found.to_pylist()
+    table = DeltaTable(folder / "telemetry_pushes").to_pyarrow_table()
+    rows = table.to_pylist()
     kept = [
         index
         for index, row in enumerate(rows)
         if row["route"] == route and row["accepted"] and not row["client_id"].startswith("raw-")
     ]
-    return found.take(kept)
+    return table.take(kept)
 
 
 def points(rows: list[dict[str, Any]], *left_out: str) -> Counter[str]:
@@ -54,27 +54,27 @@ def points(rows: list[dict[str, Any]], *left_out: str) -> Counter[str]:
     return Counter(repr([row[name] for name in names]) for row in rows)
 
 
-def decoded(found: pa.Table) -> list[dict[str, Any]]:
+def decoded(table: pa.Table) -> list[dict[str, Any]]:
     """The points of pushes, by the decoder alone."""
     schema = TELEMETRY_PUSHES.arrow
-    batches = found.select(schema.names).cast(schema).combine_chunks().to_batches()
+    batches = table.select(schema.names).cast(schema).combine_chunks().to_batches()
     out = decode.decode_pushes(payload_limits(config.Conf()))(iter(batches))
     return [row for batch in out for row in batch.to_pylist()]
 
 
-def once(found: pa.Table, among: set[tuple[str, str]]) -> pa.Table:
+def once(table: pa.Table, among: set[tuple[str, str]]) -> pa.Table:
     """Of each push of `among` the first."""
     seen: set[tuple[str, str]] = set()
     kept = []
-    for index, key in enumerate(keys(found)):
+    for index, key in enumerate(keys(table)):
         if key in among and key not in seen:
             seen.add(key)
             kept.append(index)
-    return found.take(kept)
+    return table.take(kept)
 
 
-def keys(found: pa.Table) -> list[tuple[str, str]]:
-    columns = (found.column(name).to_pylist() for name in ("client_instance_id", "payload_sha256"))
+def keys(table: pa.Table) -> list[tuple[str, str]]:
+    columns = (table.column(name).to_pylist() for name in ("client_instance_id", "payload_sha256"))
     return list(zip(*columns, strict=True))
 
 
@@ -83,16 +83,16 @@ def test_request_log_and_receiver_give_the_same_points(filled: Path) -> None:
     both = set(keys(logged)) & set(keys(received))
     # A throttled client may go before its last answer, which then is not in the log.
     assert len(both) > 0.95 * len(set(keys(received)))
-    by_log, by_receiver = (decoded(once(found, both)) for found in (logged, received))
+    by_log, by_receiver = (decoded(once(table, both)) for table in (logged, received))
     assert len(by_log) > 1_000
     assert points(by_log, "record_time") == points(by_receiver, "record_time")
 
 
-def collected(found: pa.Table) -> Iterator[bytes]:
+def collected(table: pa.Table) -> Iterator[bytes]:
     """What a Collector makes of pushes: several in a batch, their context on their resources."""
-    for start in range(0, found.num_rows, PUSHES_PER_BATCH):
+    for start in range(0, table.num_rows, PUSHES_PER_BATCH):
         batch = MetricsData()
-        for push in found.slice(start, PUSHES_PER_BATCH).to_pylist():
+        for push in table.slice(start, PUSHES_PER_BATCH).to_pylist():
             for resource_metrics in MetricsData.FromString(push["payload"]).resource_metrics:
                 for column, header in CONTEXT.items():
                     if push[column] is not None:

@@ -68,8 +68,8 @@ def test_a_consumer_that_tells_no_rack_was_sent_nowhere(run: Run) -> None:
 
 
 def test_every_producer_of_mallory_got_an_id_of_its_own(run: Run) -> None:
-    heard = run.client("rdk-clicks-mallory").producer_ids
-    assert heard == run.report.producer_ids("User:mallory") >= 50
+    received = run.client("rdk-clicks-mallory").producer_ids
+    assert received == run.report.producer_ids("User:mallory") >= 50
 
 
 @pytest.mark.parametrize("user", ["alice", "bob", "mallory", "dave", "erin", "frank", "grace"])
@@ -110,8 +110,8 @@ def test_a_java_producer_waits_for_a_broker_that_stands_still(cluster: LocalClus
             os.kill(cluster.pids[leader], signal.SIGCONT)
         producer.result()
     assert ends(cluster, [topic])[topic] == records
-    said = (cluster.folder / "clients" / f"{client_id}.log").read_text()
-    assert "retrying" not in said
+    log = (cluster.folder / "clients" / f"{client_id}.log").read_text()
+    assert "retrying" not in log
 
 
 def test_dave_was_throttled_as_often_as_he_saw(run: Run) -> None:
@@ -141,7 +141,7 @@ def test_the_move_ended_and_left_no_throttle(run: Run, cluster: LocalCluster) ->
 
 
 def test_every_line_but_its_own_and_secret_ones_was_acked_once(run: Run) -> None:
-    counts = run.shipped
+    counts = run.line_counts
     assert counts.read == counts.acked + counts.own + counts.secret
     assert counts.own > 0
     # bob's SCRAM credential, made when the cluster began, did not even reach the file.

@@ -30,7 +30,7 @@ from . import printed_command
 from .drive import logged
 
 PRODUCER = "org.apache.kafka.producer."
-STANDING = f"{PRODUCER}connection."
+SUBSCRIBED = f"{PRODUCER}connection."
 TIMEOUT_S = 30.0
 
 
@@ -38,7 +38,7 @@ TIMEOUT_S = 30.0
 def client_id(cluster: LocalCluster) -> Iterator[str]:
     """A librdkafka producer that pushes a little every second, until the end."""
     name = f"rdk-{uuid4().hex[:8]}"
-    cluster.subscribe_telemetry(name, STANDING, 1_000, f"client_id={name}")
+    cluster.subscribe_telemetry(name, SUBSCRIBED, 1_000, f"client_id={name}")
     with Shipper(cluster.librdkafka_properties("shipper"), REQUEST_LOG_TOPIC, cluster.request_logs):
         producer = Producer({**cluster.librdkafka_properties("alice"), "client.id": name})
         producer.poll(0)
@@ -48,7 +48,7 @@ def client_id(cluster: LocalCluster) -> Iterator[str]:
     client_metrics.delete(cluster.client_properties("admin"), name)
 
 
-def asked(cluster: LocalCluster, client_id: str) -> dict[str, Any]:
+def subscription_of(cluster: LocalCluster, client_id: str) -> dict[str, Any]:
     """The first answer of a broker to the client's question what to push, as a row of its table."""
     deadline_s = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline_s:
@@ -73,7 +73,7 @@ def asked(cluster: LocalCluster, client_id: str) -> dict[str, Any]:
 @pytest.fixture
 def command(cluster: LocalCluster, client_id: str, conf: Conf, login: list[str]) -> list[str]:
     """The command for that client, on tables that know it."""
-    row = asked(cluster, client_id)
+    row = subscription_of(cluster, client_id)
     for table in TABLES.values():
         rows = [row] if table.name == "telemetry_subscriptions" else []
         content = pa.Table.from_pylist(rows, schema=table.arrow)
@@ -87,23 +87,23 @@ def command(cluster: LocalCluster, client_id: str, conf: Conf, login: list[str])
 
 
 def leases(cluster: LocalCluster) -> list[str]:
-    standing = client_metrics.read(cluster.client_properties("admin"))
-    return [name for name in standing if lease.until_s(name)]
+    current = client_metrics.read(cluster.client_properties("admin"))
+    return [name for name in current if lease.until_s(name)]
 
 
 def test_points_come_each_once_and_the_resource_goes(
     cluster: LocalCluster, client_id: str, command: list[str]
 ) -> None:
-    said = subprocess.run(
+    output = subprocess.run(
         [*command, "--for", "10s", "--yes"], capture_output=True, text=True, check=False
     )
-    assert said.returncode == 0, said.stderr
-    rows = [json.loads(line) for line in said.stdout.splitlines()]
+    assert output.returncode == 0, output.stderr
+    rows = [json.loads(line) for line in output.stdout.splitlines()]
     assert {(row["client_id"], row["principal"]) for row in rows} == {(client_id, "User:alice")}
-    assert any(not row["metric"].startswith(STANDING) for row in rows)
+    assert any(not row["metric"].startswith(SUBSCRIBED) for row in rows)
     points = {(row["series_id"], row["event_time"], row["start_time"]) for row in rows}
     assert len(points) == len(rows) > 10
-    hears, *_, ends = said.stderr.splitlines()
+    hears, *_, ends = output.stderr.splitlines()
     assert "within 2 s" in hears
     assert f"and {len(rows)} points came" in ends
     assert leases(cluster) == []
@@ -112,12 +112,12 @@ def test_points_come_each_once_and_the_resource_goes(
 def test_without_yes_nothing_is_written_and_what_is_shown_can_be_run(
     cluster: LocalCluster, command: list[str]
 ) -> None:
-    said = subprocess.run(command, capture_output=True, text=True, check=True)
-    shown = json.loads(said.stdout)
+    output = subprocess.run(command, capture_output=True, text=True, check=True)
+    shown = json.loads(output.stdout)
     assert leases(cluster) == []
-    for line, standing in ((shown["command"], [shown["name"]]), (shown["take_back_command"], [])):
+    for line, current in ((shown["command"], [shown["name"]]), (shown["take_back_command"], [])):
         printed_command.run(cluster, line)
-        assert leases(cluster) == standing
+        assert leases(cluster) == current
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_an_end_from_outside_however_often_takes_it_back(
     cluster: LocalCluster, command: list[str], ending: signal.Signals, times: int, tmp_path: Path
 ) -> None:
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    told = tmp_path / "stderr"
+    log = tmp_path / "stderr"
     with (
-        told.open("wb") as stderr,
+        log.open("wb") as stderr,
         subprocess.Popen(
             [*command, "--for", "5m", "--yes"],
             stdout=subprocess.DEVNULL,
@@ -144,9 +144,9 @@ def test_an_end_from_outside_however_often_takes_it_back(
     ):
         try:
             deadline_s = time.monotonic() + TIMEOUT_S
-            while b"asked by client-metrics" not in told.read_bytes():
-                assert time.monotonic() < deadline_s, told.read_text()
-                assert process.poll() is None, told.read_text()
+            while b"asked by client-metrics" not in log.read_bytes():
+                assert time.monotonic() < deadline_s, log.read_text()
+                assert process.poll() is None, log.read_text()
                 time.sleep(0.1)
             assert len(leases(cluster)) == 1
             for _ in range(times):
@@ -154,8 +154,8 @@ def test_an_end_from_outside_however_often_takes_it_back(
                 time.sleep(0.15)
             # Once all is taken back, a further one may kill it.
             killed = {-ending} if times > 1 else set()
-            assert process.wait(TIMEOUT_S) in {130} | killed, told.read_text()
+            assert process.wait(TIMEOUT_S) in {130} | killed, log.read_text()
         finally:
             process.kill()
-    assert "is deleted" in told.read_text()
+    assert "is deleted" in log.read_text()
     assert leases(cluster) == []

@@ -44,12 +44,12 @@ def test_a_backfill_adds_what_was_lost_of_each_table_and_then_nothing(
     for name in INGESTED:
         delete(login, copied, name, "source_offset % 3 = 0")
     assert contents(copied, INGESTED) != contents(filled, INGESTED)
-    told = []
+    messages = []
     for _ in range(2):
         run(login, copied, "backfill", "--from", "1d", "--slice", "1d")
         assert contents(copied, {"requests"}) == contents(filled, {"requests"})
-        told.append("\n0 rows added" in capsys.readouterr().err)
-    assert told == [False, True]
+        messages.append("\n0 rows added" in capsys.readouterr().err)
+    assert messages == [False, True]
     run(login, copied, "backfill", "ingest_receiver", "--from", "1d", "--slice", "1d")
     assert contents(copied, INGESTED) == contents(filled, INGESTED)
 
@@ -72,9 +72,9 @@ def test_upkeep_of_a_real_warehouse_loses_nothing_and_streams_go_on(
     filled: Path, copied: Path, login: list[str]
 ) -> None:
     conf = config.load(overrides=[*login, f"warehouse.path={copied}"])
-    tended = {t.name: t for t in upkeep.run_upkeep(conf, [], datetime.now(UTC), lambda _: None)}
-    assert {t.rows_removed for t in tended.values()} == {0}
-    assert tended["requests"].files_after == 1 < tended["requests"].files_before
+    by_table = {t.name: t for t in upkeep.run_upkeep(conf, [], datetime.now(UTC), lambda _: None)}
+    assert {t.rows_removed for t in by_table.values()} == {0}
+    assert by_table["requests"].files_after == 1 < by_table["requests"].files_before
     assert contents(copied, TABLES) == contents(filled, TABLES)
     again = upkeep.run_upkeep(conf, [], datetime.now(UTC), lambda _: None)
     assert all(t.files_before == t.files_after for t in again)

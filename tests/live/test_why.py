@@ -9,7 +9,7 @@ from quotaflow.pipelines.__main__ import execute
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "lines"),
     [
         (
             "dave",
@@ -33,8 +33,8 @@ from quotaflow.pipelines.__main__ import execute
     ],
 )
 def test_what_holds_a_client_back_is_told(
-    name: str, said: list[str], filled: Path, capsys: pytest.CaptureFixture[str]
+    name: str, lines: list[str], filled: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert execute(["why", name, "--set", f"warehouse.path={filled}"]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert [text for text in said if text not in told] == []
+    output = " ".join(capsys.readouterr().out.split())
+    assert [text for text in lines if text not in output] == []

@@ -24,8 +24,8 @@ class Oracle:
         """What Kafka answers to each `measure` among the commands."""
         self._commands.write("\n".join([*commands, "answer", ""]))
         self._commands.flush()
-        asked = sum(command.startswith("measure ") for command in commands)
-        return [float(self._answers.readline()) for _ in range(asked)]
+        measurements = sum(command.startswith("measure ") for command in commands)
+        return [float(self._answers.readline()) for _ in range(measurements)]
 
 
 @pytest.fixture(scope="session")

@@ -32,8 +32,8 @@ def pushed(tmp_path_factory):
         check=True,
     )
     command = [java(), "-Xmx128m", "-XX:+UseSerialGC", "-cp", class_path, "ClientMetrics"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    lines = (line.split("\t") for line in said.stdout.splitlines())
+    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    lines = (line.split("\t") for line in output.stdout.splitlines())
     return {name: (kind, description) for name, kind, description in lines}
 
 

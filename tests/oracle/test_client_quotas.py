@@ -54,11 +54,11 @@ def quota_manager(tmp_path_factory):
     with subprocess.Popen(command, **pipes) as jvm:
 
         def ask(quotas, clients):
-            asked = {
+            request = {
                 "quotas": [asdict(entity) | {"quota": quota} for entity, quota in quotas],
                 "clients": [{"user": user, "client_id": name} for user, name in clients],
             }
-            jvm.stdin.write(json.dumps(asked) + "\n")
+            jvm.stdin.write(json.dumps(request) + "\n")
             jvm.stdin.flush()
             return [tuple(answer) for answer in json.loads(jvm.stdout.readline())]
 
@@ -73,15 +73,15 @@ EVERY_LEVEL = [(entity(level, "alice", "orders"), float(n)) for n, level in enum
 @example(EVERY_LEVEL, [("alice", "orders"), ("alice", ""), ("bob", "orders"), ("bob", "clicks")])
 @example(EVERY_LEVEL[4:5], [("alice", "")])
 def test_a_client_is_held_by_the_quota_kafka_says(quota_manager, quotas, clients):
-    standing = dict[QuotaEntity, float]()
-    for of, quota in quotas:
-        standing.pop(of, None)
+    current = dict[QuotaEntity, float]()
+    for owner, quota in quotas:
+        current.pop(owner, None)
         if quota is not None:
-            standing[of] = quota
+            current[owner] = quota
     for client, (bound, user, client_id) in zip(
         clients, quota_manager(quotas, clients), strict=True
     ):
-        limit = effective(standing, *client)
+        limit = effective(current, *client)
         assert (limit.quota if limit else UNLIMITED) == bound
         if limit:
             assert (limit.bucket_user or "", limit.bucket_client_id or "") == (user, client_id)

@@ -22,12 +22,14 @@ def sequences(draw, windows_ms=(1, 7, 100, 1_000, 3_600_000), values=VALUES):
     """Windows, and steps (value to record, or None to measure; time): see `step` for the times."""
     num_windows = draw(st.sampled_from([1, 2, 3, 11, 100]))
     window_ms = draw(st.sampled_from(windows_ms))
-    span_ms = num_windows * window_ms
+    rate_period_ms = num_windows * window_ms
     step = st.one_of(
-        st.sampled_from([0, 1, window_ms - 1, window_ms, window_ms + 1, span_ms - 1, span_ms]),
+        st.sampled_from(
+            [0, 1, window_ms - 1, window_ms, window_ms + 1, rate_period_ms - 1, rate_period_ms]
+        ),
         st.integers(0, 2 * window_ms),
         st.integers(-3 * window_ms, -1),
-        st.sampled_from([-2 * span_ms, 20 * span_ms, 10**10]),
+        st.sampled_from([-2 * rate_period_ms, 20 * rate_period_ms, 10**10]),
     )
     time_ms = draw(st.sampled_from([0, 1, START, START + 123]))
     steps = []

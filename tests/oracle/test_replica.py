@@ -56,21 +56,21 @@ def test_a_consumer_is_sent_where_the_broker_sends_it(tmp_path: Path) -> None:
     compile_it = [javac(), *flags, "-cp", class_path, "-d", tmp_path, SOURCE]
     subprocess.run(compile_it, check=True)
     dice = random.Random(392)
-    asked = [partition(dice) for _ in range(CASES)]
+    partitions = [partition(dice) for _ in range(CASES)]
     answered = subprocess.run(
         [java(), "-Xmx128m", "-XX:+UseSerialGC", "-cp", class_path, "ReplicaChoice"],
-        input=json.dumps(asked, default=asdict) + "\n",
+        input=json.dumps(partitions, default=asdict) + "\n",
         check=True,
         stdout=subprocess.PIPE,
         encoding="utf-8",
     )
     reasons = Counter[str]()
-    for case, named in zip(asked, json.loads(answered.stdout), strict=True):
+    for case, named in zip(partitions, json.loads(answered.stdout), strict=True):
         leader, *followers = case["replicas"]
         where = (case["client_rack"], leader, followers, case["fetch_offset"])
-        found = preferred(RACK_AWARE, *where)
-        assert found.broker_id == (leader.broker_id if named is None else named)
-        reasons[found.reason] += 1
+        choice = preferred(RACK_AWARE, *where)
+        assert choice.broker_id == (leader.broker_id if named is None else named)
+        reasons[choice.reason] += 1
     every = {FOLLOWER_IN_RACK, LEADER_IN_RACK, NO_CLIENT_RACK}
     assert reasons.keys() == every | {NO_REPLICA_IN_RACK, NOT_ELIGIBLE_IN_RACK}
     assert min(reasons.values()) > CASES / 50

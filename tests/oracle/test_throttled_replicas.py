@@ -39,8 +39,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Any:
             stdout=subprocess.PIPE,
             encoding="utf-8",
         )
-        found: list[dict[str, Any]] = json.loads(answered.stdout)
-        return found
+        parsed: list[dict[str, Any]] = json.loads(answered.stdout)
+        return parsed
 
     return ask
 
@@ -60,14 +60,14 @@ def test_brokers_take_the_same_replicas_from_a_list(answers: Any) -> None:
     dice = random.Random(73)
     cases = [{"value": a_list(dice), "brokers": BROKERS} for _ in range(5_000)]
     kinds = Counter[str]()
-    for case, told in zip(cases, answers(cases), strict=True):
+    for case, answer in zip(cases, answers(cases), strict=True):
         ours = parse(case["value"])
         if ours.malformed:
             # The broker refuses it, or stumbles over it, or has no use for the entry.
             kinds["malformed"] += 1
             continue
-        assert told["is_valid"], case
-        for broker, partitions in zip(BROKERS, told["partitions"], strict=True):
+        assert answer["is_valid"], case
+        for broker, partitions in zip(BROKERS, answer["partitions"], strict=True):
             if partitions is None:
                 # An empty entry among others.
                 assert ",," in f",{case['value']}", case
@@ -75,13 +75,15 @@ def test_brokers_take_the_same_replicas_from_a_list(answers: Any) -> None:
             kinds["all" if partitions == [-1] else "some" if partitions else "none"] += 1
             taken = {p for p in PARTITIONS if ours.holds(p, broker)}
             assert taken == (set(PARTITIONS) if partitions == [-1] else set(partitions)), case
-        kinds["refused"] += not told["is_valid"]
+        kinds["refused"] += not answer["is_valid"]
     assert {"malformed", "all", "some", "none"} <= kinds.keys()
 
 
 def test_a_list_brokers_refuse_has_an_entry_of_no_meaning(answers: Any) -> None:
     values = [part for part in ODD if part not in {"", "*"}] + ["0:1,*", "*,0:1"]
-    refused = [told["is_valid"] for told in answers([{"value": v, "brokers": []} for v in values])]
+    refused = [
+        answer["is_valid"] for answer in answers([{"value": v, "brokers": []} for v in values])
+    ]
     meant = [not parse(value).malformed for value in values]
     assert meant == [False] * len(values)
     # A number too large for an int passes the controller, and no broker can read it.
@@ -97,7 +99,7 @@ def test_the_controller_stores_what_the_rule_says(answers: Any) -> None:
         operand = ",".join(dice.sample(["0:1", "1:1", "7:7", "*"], dice.randint(1, 3)))
         operation = dice.choice([APPEND, SUBTRACT])
         cases.append({"value": value, "operation": operation, "operand": operand})
-    for case, told in zip(cases, answers(cases), strict=True):
-        assert told["error"] == 0
+    for case, answer in zip(cases, answers(cases), strict=True):
+        assert answer["error"] == 0
         expected = altered(case["value"], case["operation"], case["operand"])
-        assert (told["value"] or "") == (expected or ""), case
+        assert (answer["value"] or "") == (expected or ""), case

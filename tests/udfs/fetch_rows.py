@@ -3,14 +3,14 @@
 
 def part(name, offset=None, size=None, end=None, **others):
     """Partition 0 of a topic id: asked for from an offset, answered with bytes up to an end."""
-    asked, answered = offset is not None, size is not None
+    is_requested, answered = offset is not None, size is not None
     return {
         "topic_id": name,
         "partition": 0,
-        "in_request": asked,
+        "in_request": is_requested,
         "in_response": answered,
         "fetch_offset": offset,
-        "partition_max_bytes": 100 if asked else None,
+        "partition_max_bytes": 100 if is_requested else None,
         "high_watermark": end,
         "bytes": size,
         "error_code": 0 if answered else None,
@@ -19,9 +19,9 @@ def part(name, offset=None, size=None, end=None, **others):
 
 def request(line, offset, **others):
     """The row of a line that a model of a broker gave, read from this offset."""
-    asked = {one.partition: one for one in line.requested}
+    requested = {one.partition: one for one in line.requested}
     answered = {one.partition: one for one in line.answered}
-    named = [*asked, *(key for key in answered if key not in asked)]
+    named = [*requested, *(key for key in answered if key not in requested)]
     return {
         "cluster_id": "c",
         "broker_id": 1,
@@ -35,7 +35,7 @@ def request(line, offset, **others):
         "error_code": line.error_code,
         "max_bytes": 10,
         "isolation_level": 0,
-        "partitions": [_partition(key, asked.get(key), answered.get(key)) for key in named],
+        "partitions": [_partition(key, requested.get(key), answered.get(key)) for key in named],
         "forgotten": [{"topic_id": key, "partition": 0} for key in line.forgotten],
         "source_topic": "logs",
         "source_partition": 0,
@@ -43,11 +43,11 @@ def request(line, offset, **others):
     } | others
 
 
-def _partition(key, asked, answered):
-    told = part(key) if asked is None else part(key, asked.fetch_offset)
+def _partition(key, requested, answered):
+    fields = part(key) if requested is None else part(key, requested.fetch_offset)
     if answered is None:
-        return told
-    return told | {
+        return fields
+    return fields | {
         "in_response": True,
         "bytes": answered.size_bytes,
         "high_watermark": answered.end_offset,

@@ -31,10 +31,10 @@ def reading(event_ms, value, series_id=1, rule="slow", client_id="app"):
     }
 
 
-def carried(event_ms, state, series_id=1, rule="slow", **known):
+def carried(event_ms, state, series_id=1, rule="slow", **fields):
     row = reading(event_ms, 12, series_id, rule)
     breach = {"first_breach_ms": event_ms - 1_001, "peak_value": 12.0, "points": 2}
-    return row | {"is_carried": True, "state": state} | breach | known
+    return row | {"is_carried": True, "state": state} | breach | fields
 
 
 def events(rows, cuts=()):
@@ -42,12 +42,12 @@ def events(rows, cuts=()):
     bounds = [0, *sorted(cut % (len(rows) + 1) for cut in cuts), len(rows)]
     batches = [pa.RecordBatch.from_pylist(ordered[a:b], schema=SCHEMA) for a, b in pairwise(bounds)]
     out = find_alerts(RULES)(iter(batches))
-    found = [row for batch in out for row in batch.to_pylist()]
+    event_rows = [row for batch in out for row in batch.to_pylist()]
     assert all(batch.schema == SCHEMA for batch in find_alerts(RULES)(iter(batches)))
-    return found
+    return event_rows
 
 
-def told(rows):
+def times_and_states(rows):
     return [(row["series_id"], row["event_ms"], row["state"]) for row in events(rows)]
 
 
@@ -63,7 +63,7 @@ def test_an_event_names_the_reading_it_rests_on():
 def test_series_and_rules_are_apart():
     rows = [reading(at, value, series) for series, value in ((1, 11), (2, 1)) for at in (0, 1_500)]
     rows += [reading(at, 1, 2, "low") for at in (0, 1_500)]
-    assert told(rows) == [
+    assert times_and_states(rows) == [
         (2, 1_500, "opened"),
         (2, 61_500, "closed"),
         (1, 1_500, "opened"),
@@ -108,7 +108,7 @@ def test_series_and_rules_are_apart():
     ],
 )
 def test_events(rows, expected):
-    assert told(rows) == expected
+    assert times_and_states(rows) == expected
 
 
 @given(
@@ -121,7 +121,7 @@ def test_events(rows, expected):
 )
 def test_batches_may_be_cut_anywhere(points, cuts):
     rows = [reading(700 * at, value, series) for at, value, series in points]
-    found = {
+    results = {
         series: [
             (row["event_ms"], row["state"])
             for row in events(rows, cuts)
@@ -129,8 +129,10 @@ def test_batches_may_be_cut_anywhere(points, cuts):
         ]
         for series in (1, 2)
     }
-    for series, of_series in found.items():
-        alone = sorted((700 * at, value) for at, value, of in points if of == series)
+    for series, of_series in results.items():
+        alone = sorted(
+            (700 * at, value) for at, value, own_series in points if own_series == series
+        )
         expected = [(event.time_ms, str(event.state)) for event in walk(RULES["slow"], alone)]
         assert of_series == expected
 

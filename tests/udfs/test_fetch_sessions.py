@@ -47,7 +47,7 @@ def row(epoch, *partitions, session=S, at_s=0, **others):
     } | others
 
 
-BEGUN = row(0, part("a", 0, 0, 5), part("b", 10, 0, 50))
+FIRST = row(0, part("a", 0, 0, 5), part("b", 10, 0, 50))
 
 
 def batch(rows):
@@ -75,7 +75,7 @@ def answers(fetch, *names):
 
 
 def test_answers_are_completed_from_the_session():
-    fetches, _ = followed(BEGUN, row(1, part("a", 3), part("b", size=9, end=50)))
+    fetches, _ = followed(FIRST, row(1, part("a", 3), part("b", size=9, end=50)))
     assert [one["session_state"] for one in fetches] == ["full", "known"]
     assert [one["session_partitions"] for one in fetches] == [2, 2]
     names = ("topic_id", "asked_at", "fetch_offset", "partition_max_bytes", "bytes")
@@ -94,27 +94,27 @@ def test_where_the_session_is_not_known_a_line_says_what_it_can():
 
 def test_a_session_is_told_as_it_is_after_its_last_line():
     lines = [row(1, part("a", 3, 9, 9), at_s=1), row(2, part("c", 7), at_s=2)]
-    _, (session,) = followed(BEGUN, *lines)
+    _, (session,) = followed(FIRST, *lines)
     assert {name: session[name] for name in ("session_id", "next_epoch", "client_id")} == {
         "session_id": S,
         "next_epoch": 3,
         "client_id": "consumer-a",
     }
-    held = [(one["topic_id"], one["fetch_offset"], one["end_offset"]) for one in session["held"]]
-    assert held == [("b", 10, 50), ("a", 3, 9), ("c", 7, -1)]
+    cached = [(one["topic_id"], one["fetch_offset"], one["end_offset"]) for one in session["held"]]
+    assert cached == [("b", 10, 50), ("a", 3, 9), ("c", 7, -1)]
     assert (session["event_time"] - session["began_time"]).total_seconds() == 2
 
 
 def test_an_ended_session_is_told_no_more():
-    assert followed(BEGUN, row(-1, session_id=S, response_session_id=0))[1] == []
+    assert followed(FIRST, row(-1, session_id=S, response_session_id=0))[1] == []
     ends = row(0, part("a", 0, 0, 1), session_id=S, response_session_id=8, kind=END)
-    fetches, sessions = followed(BEGUN, ends, ends | {"session": 8, "kind": FETCH})
+    fetches, sessions = followed(FIRST, ends, ends | {"session": 8, "kind": FETCH})
     assert [one["session_id"] for one in fetches] == [S, 8]
     assert [one["session_id"] for one in sessions] == [8]
 
 
 def test_a_lost_session_is_told_without_partitions_and_stays_lost():
-    _, (session,) = followed(BEGUN, row(2))
+    _, (session,) = followed(FIRST, row(2))
     assert session["held"] is None
     (fetch,), _ = followed(carried(session), row(3))
     assert fetch["session_state"] == "out_of_order"
@@ -122,11 +122,11 @@ def test_a_lost_session_is_told_without_partitions_and_stays_lost():
 
 def test_starved_are_named():
     full = row(1, part("a", size=1_000, end=2_000))
-    (_, fetch), _ = followed(BEGUN, full)
+    (_, fetch), _ = followed(FIRST, full)
     assert [(one["topic"], one["topic_id"], one["partition"]) for one in fetch["starved"]] == [
         (None, "b", 0)
     ]
-    (_, fetch), _ = followed(BEGUN, full | {"max_bytes": 1_001})
+    (_, fetch), _ = followed(FIRST, full | {"max_bytes": 1_001})
     assert fetch["starved"] == []
 
 
@@ -138,8 +138,8 @@ def test_starved_are_named():
     ],
 )
 def test_what_could_be_read_depends_on_the_isolation_level(isolation_level, expected):
-    told = part("a", 0, 1_000, 9), part("b", 5, 0, 9, last_stable_offset=5)
-    (fetch,), _ = followed(row(0, *told, isolation_level=isolation_level))
+    parts = part("a", 0, 1_000, 9), part("b", 5, 0, 9, last_stable_offset=5)
+    (fetch,), _ = followed(row(0, *parts, isolation_level=isolation_level))
     assert [one["topic_id"] for one in fetch["starved"]] == expected
 
 
@@ -154,14 +154,14 @@ def test_fetches_without_sessions_stand_for_themselves():
 
 
 def test_brokers_and_sessions_are_apart():
-    other = BEGUN | {"broker_id": 2}
-    fetches, sessions = followed(BEGUN, other, row(1) | {"broker_id": 2}, row(1, session=8))
+    other = FIRST | {"broker_id": 2}
+    fetches, sessions = followed(FIRST, other, row(1) | {"broker_id": 2}, row(1, session=8))
     assert [one["session_state"] for one in fetches] == ["full", "full", "known", "unknown"]
     assert [(one["broker_id"], one["next_epoch"]) for one in sessions] == [(1, 1), (2, 2)]
 
 
 def test_columns_of_a_line_pass_through():
-    given = batch([BEGUN | {"source_topic": "logs", "source_offset": 4, "rack_id": "az-a"}])
+    given = batch([FIRST | {"source_topic": "logs", "source_offset": 4, "rack_id": "az-a"}])
     out = next(follow_sessions(IDLE_S)(iter([given])))
     assert out.schema == FOLLOWED
     same = [name for name in PASSED if name != "session_id"]
@@ -169,7 +169,7 @@ def test_columns_of_a_line_pass_through():
 
 
 def test_a_slice_is_read_from_its_own_start():
-    rows = batch([row(3, part("x", 1, 2, 3)), BEGUN, row(1, part("b", size=9, end=50))])
+    rows = batch([row(3, part("x", 1, 2, 3)), FIRST, row(1, part("b", size=9, end=50))])
     fetches, _ = follow(rows.slice(1))
     assert answers(fetches[1], "topic_id", "asked_at") == [("b", 1)]
 
@@ -183,11 +183,11 @@ def rows_of(steps):
     """A client's lines as rows, in the order of time within each session."""
     rows = []
     for line, _ in played(steps, 2**31 - 1):
-        told = request(line, len(rows)) | {"kind": FETCH}
+        row_ = request(line, len(rows)) | {"kind": FETCH}
         own = (line.response_session_id if line.is_full else 0) or line.session_id
-        rows.append(told | {"session": own})
+        rows.append(row_ | {"session": own})
         if line.is_full and line.session_id not in (0, own):
-            rows.append(told | {"session": line.session_id, "kind": END})
+            rows.append(row_ | {"session": line.session_id, "kind": END})
     return rows
 
 
@@ -202,8 +202,8 @@ def in_pieces(rows, cuts):
     for start, stop in pairwise(edges):
         piece = sorted([*map(carried, sessions), *rows[start:stop]], key=sort_key)
         halves = [batch(piece[: len(piece) // 2]), batch(piece[len(piece) // 2 :])]
-        told, sessions = follow(*halves)
-        fetches += told
+        followed, sessions = follow(*halves)
+        fetches += followed
     return sorted(fetches, key=lambda one: one["source_offset"]), sessions
 
 
@@ -215,7 +215,7 @@ def test_runs_may_be_cut_anywhere(steps, cuts):
 
 def test_it_travels_to_workers():
     travelled = pickle.loads(pickle.dumps(follow_sessions(IDLE_S)))
-    assert [one.num_rows for one in travelled(iter([batch([BEGUN])]))] == [1, 1]
+    assert [one.num_rows for one in travelled(iter([batch([FIRST])]))] == [1, 1]
 
 
 def test_its_shape_agrees_with_its_sql():

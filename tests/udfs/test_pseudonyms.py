@@ -39,9 +39,9 @@ def hidden(data: bytes | None, codec: str = "none", reason: str | None = None) -
         "unreadable_detail": ME,
     }
     batch = pa.RecordBatch.from_pylist([row], schema=SCHEMA)
-    (told,) = pseudonyms.hide_payloads(HIDDEN, Limits())(iter([batch]))
-    assert told.schema == SCHEMA
-    return dict(told.to_pylist()[0])
+    (batch_out,) = pseudonyms.hide_payloads(HIDDEN, Limits())(iter([batch]))
+    assert batch_out.schema == SCHEMA
+    return dict(batch_out.to_pylist()[0])
 
 
 def nested(*texts: str) -> AnyValue:
@@ -76,9 +76,9 @@ UNKNOWN = b"\xfa\x3e" + bytes([len(ME)]) + ME.encode()
 
 @pytest.mark.parametrize("codec", COMPRESSION_NAMES)
 def test_a_payload_keeps_its_points_and_loses_its_client(codec: str) -> None:
-    told = hidden(compress(NAMED + UNKNOWN, codec), codec)
-    assert (told["compression"], told["unreadable_reason"]) == (codec, None)
-    kept = decompress(told["payload"], codec, Limits())
+    row = hidden(compress(NAMED + UNKNOWN, codec), codec)
+    assert (row["compression"], row["unreadable_reason"]) == (codec, None)
+    kept = decompress(row["payload"], codec, Limits())
     assert ME.encode() not in kept
     assert ADDRESS_OF_ME.encode() not in kept
     (before,), (after,) = points(NAMED), points(kept)
@@ -108,9 +108,9 @@ def points(data: bytes) -> list[dict[str, Any]]:
 def test_what_cannot_be_searched_is_not_kept(
     data: bytes | None, reason: str | None, expected: tuple[bytes | None, str | None]
 ) -> None:
-    told = hidden(data, reason=reason)
-    assert (told["payload"], told["unreadable_reason"]) == expected
-    assert told["unreadable_detail"] is None
+    row = hidden(data, reason=reason)
+    assert (row["payload"], row["unreadable_reason"]) == expected
+    assert row["unreadable_detail"] is None
 
 
 def test_real_payloads_lose_nothing_else(golden: Path) -> None:
@@ -134,9 +134,9 @@ def _apart(row: dict[str, Any]) -> dict[str, Any]:
 def test_librdkafka_s_scope_loses_its_client(golden: Path, client_id: str) -> None:
     data = (golden / "otlp" / f"{client_id}.data.bin").read_bytes()
     assert client_id.encode() in data
-    told = hidden(data)["payload"]
-    assert client_id.encode() not in told
-    (scope,) = {row["scope_name"].partition("#")[0] for row in points(told)}
+    payload = hidden(data)["payload"]
+    assert client_id.encode() not in payload
+    (scope,) = {row["scope_name"].partition("#")[0] for row in points(payload)}
     assert scope == HIDDEN.pseudonym(CLIENT_ID, client_id)
 
 
@@ -147,8 +147,8 @@ def test_columns_are_hidden_each_by_its_own_rule() -> None:
         [dict(zip(names, row, strict=True)), dict.fromkeys(names)],
         schema=pa.schema([pa.field(name, pa.string()) for name in names]),
     )
-    (told,) = pseudonyms.hide_columns(HIDDEN)(iter([batch]))
-    first, second = told.to_pylist()
+    (batch_out,) = pseudonyms.hide_columns(HIDDEN)(iter([batch]))
+    first, second = batch_out.to_pylist()
     here = HIDDEN.pseudonym(ADDRESS, ADDRESS_OF_ME)
     assert list(first.values()) == [
         HIDDEN.pseudonym(CLIENT_ID, ME),

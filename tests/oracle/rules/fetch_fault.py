@@ -68,7 +68,7 @@ def leader(replicas: Mapping[int, ReplicaOffsets], in_snapshot: int | None) -> i
 
     None where several did: leadership moved, and who led when is not known.
     """
-    led = [broker_id for broker_id, of in replicas.items() if of.is_leader]
+    led = [broker_id for broker_id, offsets in replicas.items() if offsets.is_leader]
     return led[0] if len(led) == 1 else None if led else in_snapshot
 
 
@@ -89,20 +89,20 @@ def leader_has_offset(
     fetch_offset: int | None, replicas: Mapping[int, ReplicaOffsets], leader_id: int | None
 ) -> bool | None:
     """Whether the leader holds an offset, as far as it told; None: not known."""
-    of = NOTHING if leader_id is None else replicas.get(leader_id, NOTHING)
-    if fetch_offset is None or of.log_start_offset is None or of.end_offset is None:
+    leader = NOTHING if leader_id is None else replicas.get(leader_id, NOTHING)
+    if fetch_offset is None or leader.log_start_offset is None or leader.end_offset is None:
         return None
-    return of.log_start_offset <= fetch_offset <= of.end_offset
+    return leader.log_start_offset <= fetch_offset <= leader.end_offset
 
 
 def _out_of_range(
-    answer: FetchAnswer, told: Mapping[int, ReplicaOffsets], leader_id: int | None
+    answer: FetchAnswer, replicas: Mapping[int, ReplicaOffsets], leader_id: int | None
 ) -> str:
-    offset, own = answer.fetch_offset, told.get(answer.broker_id, NOTHING)
+    offset, own = answer.fetch_offset, replicas.get(answer.broker_id, NOTHING)
     if offset is None:
         return UNKNOWN
     is_past_end = own.is_past_end(offset)
-    of_leader = NOTHING if leader_id is None else told.get(leader_id, NOTHING)
+    of_leader = NOTHING if leader_id is None else replicas.get(leader_id, NOTHING)
     if is_past_end is None:
         # No follower knows of more that is committed than the leader, so none starts past that.
         is_past_end = _is_past(offset, of_leader.settled_end_offset) or None
@@ -114,7 +114,7 @@ def _out_of_range(
         return TOO_LARGE
     if of_leader.end_offset is None:
         return UNKNOWN
-    ends = (of.end_offset for id_, of in told.items() if id_ != answer.broker_id)
+    ends = (other.end_offset for id_, other in replicas.items() if id_ != answer.broker_id)
     return UNAVAILABLE if any(end is not None and offset <= end for end in ends) else TOO_LARGE
 
 

@@ -78,8 +78,8 @@ class Rate:
         """
         elapsed_ms = self._elapsed_ms(time_ms)
         lived = abs(elapsed_ms) // self._window_ms * (1 if elapsed_ms > 0 else -1)
-        lacking = max(self._num_windows - 1 - lived, 0)
-        return max(elapsed_ms + lacking * self._window_ms, 1)
+        missing = max(self._num_windows - 1 - lived, 0)
+        return max(elapsed_ms + missing * self._window_ms, 1)
 
 
 class SimpleRate(Rate):

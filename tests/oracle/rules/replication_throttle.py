@@ -68,8 +68,8 @@ def state(replication: ReplicationSide) -> ThrottleState:
         _why_not_set(replication) or _why_not_there(replication) or _why_not_needed(replication)
     )
     if reason is not None:
-        is_held = None if reason.endswith("_unknown") else False
-        return ThrottleState(is_held, is_held, reason)
+        is_throttled = None if reason.endswith("_unknown") else False
+        return ThrottleState(is_throttled, is_throttled, reason)
     if replication.peak_rate < NEAR * (replication.rate or 0.0):
         return ThrottleState(True, False, UNDER_RATE)
     if replication.stalled_fetches == 0:
@@ -77,28 +77,28 @@ def state(replication: ReplicationSide) -> ThrottleState:
     return ThrottleState(True, True)
 
 
-def _why_not_set(of: ReplicationSide) -> str | None:
-    is_rated = of.rate_source in (DYNAMIC_BROKER, DYNAMIC_DEFAULT)
-    if of.is_listed is None:
+def _why_not_set(side: ReplicationSide) -> str | None:
+    is_rated = side.rate_source in (DYNAMIC_BROKER, DYNAMIC_DEFAULT)
+    if side.is_listed is None:
         return LIST_UNKNOWN
-    if not of.is_listed:
+    if not side.is_listed:
         return RATE_WITHOUT_LIST if is_rated else NO_THROTTLE
-    if of.rate_source is None:
+    if side.rate_source is None:
         return RATE_UNKNOWN
-    if of.rate_source == STATIC:
+    if side.rate_source == STATIC:
         return STATIC_RATE_IGNORED
     return None if is_rated else LIST_WITHOUT_RATE
 
 
-def _why_not_there(of: ReplicationSide) -> str | None:
-    if of.is_broker_removed:
+def _why_not_there(side: ReplicationSide) -> str | None:
+    if side.is_broker_removed:
         return BROKER_GONE
-    if of.is_replicating:
+    if side.is_replicating:
         return None
-    return NOT_LEADER if of.side == LEADER and of.has_other_leader else NOT_REPLICATING
+    return NOT_LEADER if side.side == LEADER and side.has_other_leader else NOT_REPLICATING
 
 
-def _why_not_needed(of: ReplicationSide) -> str | None:
-    if of.side == LEADER:
-        return {True: IN_ISR, False: None, None: ISR_UNKNOWN}[of.is_in_sync]
-    return {True: None, False: FOLLOWER_CAUGHT_UP, None: LAG_UNKNOWN}[of.is_lagging]
+def _why_not_needed(side: ReplicationSide) -> str | None:
+    if side.side == LEADER:
+        return {True: IN_ISR, False: None, None: ISR_UNKNOWN}[side.is_in_sync]
+    return {True: None, False: FOLLOWER_CAUGHT_UP, None: LAG_UNKNOWN}[side.is_lagging]

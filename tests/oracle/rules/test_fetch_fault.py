@@ -14,77 +14,77 @@ from .fetch_fault import FetchAnswer, ReplicaOffsets, fault, leader, leader_has_
 LEADER, FOLLOWER, OTHER = 1, 2, 3
 
 
-def told(start: int, before: int | None, least: int | None, end: int) -> ReplicaOffsets:
+def reported(start: int, before: int | None, least: int | None, end: int) -> ReplicaOffsets:
     return ReplicaOffsets(start, before, least, end)
 
 
-STOOD = {LEADER: told(10, 100, 100, 100), FOLLOWER: told(10, 90, 90, 90)}
-NO_LEADER = {FOLLOWER: STOOD[FOLLOWER]}
+REPLICAS = {LEADER: reported(10, 100, 100, 100), FOLLOWER: reported(10, 90, 90, 90)}
+NO_LEADER = {FOLLOWER: REPLICAS[FOLLOWER]}
 
 
 @pytest.mark.parametrize(
-    ("broker_id", "offset", "of", "expected"),
+    ("broker_id", "offset", "replicas", "expected"),
     [
-        pytest.param(FOLLOWER, 9, STOOD, rule.TOO_SMALL, id="before the follower's start"),
-        pytest.param(LEADER, 9, STOOD, rule.TOO_SMALL, id="before the leader's start"),
-        pytest.param(FOLLOWER, 95, STOOD, rule.UNAVAILABLE, id="the leader has it"),
-        pytest.param(FOLLOWER, 100, STOOD, rule.UNAVAILABLE, id="the leader gets it next"),
-        pytest.param(FOLLOWER, 101, STOOD, rule.TOO_LARGE, id="past the leader's end too"),
-        pytest.param(LEADER, 101, STOOD, rule.TOO_LARGE, id="past the leader's end"),
+        pytest.param(FOLLOWER, 9, REPLICAS, rule.TOO_SMALL, id="before the follower's start"),
+        pytest.param(LEADER, 9, REPLICAS, rule.TOO_SMALL, id="before the leader's start"),
+        pytest.param(FOLLOWER, 95, REPLICAS, rule.UNAVAILABLE, id="the leader has it"),
+        pytest.param(FOLLOWER, 100, REPLICAS, rule.UNAVAILABLE, id="the leader gets it next"),
+        pytest.param(FOLLOWER, 101, REPLICAS, rule.TOO_LARGE, id="past the leader's end too"),
+        pytest.param(LEADER, 101, REPLICAS, rule.TOO_LARGE, id="past the leader's end"),
         pytest.param(FOLLOWER, 95, NO_LEADER, rule.UNKNOWN, id="the leader told nothing"),
         pytest.param(FOLLOWER, 9, NO_LEADER, rule.TOO_SMALL, id="its own start is enough"),
-        pytest.param(FOLLOWER, None, STOOD, rule.UNKNOWN, id="no session tells the offset"),
+        pytest.param(FOLLOWER, None, REPLICAS, rule.UNKNOWN, id="no session tells the offset"),
         pytest.param(FOLLOWER, 95, {}, rule.UNKNOWN, id="nobody told anything"),
-        pytest.param(OTHER, 101, STOOD, rule.TOO_LARGE, id="of a silent one, past the leader's"),
-        pytest.param(OTHER, 100, STOOD, rule.UNKNOWN, id="of a silent one, within the leader's"),
-        pytest.param(OTHER, 9, STOOD, rule.UNKNOWN, id="of a silent one, before others start"),
+        pytest.param(OTHER, 101, REPLICAS, rule.TOO_LARGE, id="of a silent one, past the leader's"),
+        pytest.param(OTHER, 100, REPLICAS, rule.UNKNOWN, id="of a silent one, within the leader's"),
+        pytest.param(OTHER, 9, REPLICAS, rule.UNKNOWN, id="of a silent one, before others start"),
         pytest.param(
             FOLLOWER,
             50,
-            STOOD,
+            REPLICAS,
             rule.TOO_SMALL,
             id="within what it told before: only its start can have moved since",
         ),
         pytest.param(
             FOLLOWER,
             95,
-            STOOD | {FOLLOWER: told(10, 90, 90, 98)},
+            REPLICAS | {FOLLOWER: reported(10, 90, 90, 98)},
             rule.UNAVAILABLE,
             id="it came to hold it later in the minute",
         ),
         pytest.param(
             FOLLOWER,
             95,
-            STOOD | {FOLLOWER: told(10, None, 97, 98)},
+            REPLICAS | {FOLLOWER: reported(10, None, 97, 98)},
             rule.UNKNOWN,
             id="within what it told in the minute: before or after, nobody knows",
         ),
         pytest.param(
             FOLLOWER,
             95,
-            STOOD | {FOLLOWER: ReplicaOffsets(10)},
+            REPLICAS | {FOLLOWER: ReplicaOffsets(10)},
             rule.UNKNOWN,
             id="after its start, its end untold, within the leader's",
         ),
         pytest.param(
             FOLLOWER,
             105,
-            STOOD | {OTHER: told(10, 107, 107, 107)},
+            REPLICAS | {OTHER: reported(10, 107, 107, 107)},
             rule.UNAVAILABLE,
             id="another follower has it, so that the leader has",
         ),
     ],
 )
 def test_out_of_range(
-    broker_id: int, offset: int | None, of: dict[int, ReplicaOffsets], expected: str
+    broker_id: int, offset: int | None, replicas: dict[int, ReplicaOffsets], expected: str
 ) -> None:
-    assert fault(FetchAnswer(broker_id, rule.OUT_OF_RANGE, offset), of, LEADER) == expected
+    assert fault(FetchAnswer(broker_id, rule.OUT_OF_RANGE, offset), replicas, LEADER) == expected
 
 
 @pytest.mark.parametrize("offset", [9, 95, 101])
 def test_without_a_leader_only_a_replica_s_own_start_decides(offset: int) -> None:
     expected = rule.TOO_SMALL if offset == 9 else rule.UNKNOWN
-    assert fault(FetchAnswer(FOLLOWER, rule.OUT_OF_RANGE, offset), STOOD, None) == expected
+    assert fault(FetchAnswer(FOLLOWER, rule.OUT_OF_RANGE, offset), REPLICAS, None) == expected
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_without_a_leader_only_a_replica_s_own_start_decides(offset: int) -> Non
 def test_past_the_high_watermark(
     offset: int | None, high_watermark: int | None, expected: str | None
 ) -> None:
-    assert fault(FetchAnswer(FOLLOWER, 0, offset, high_watermark), STOOD, LEADER) == expected
+    assert fault(FetchAnswer(FOLLOWER, 0, offset, high_watermark), REPLICAS, LEADER) == expected
 
 
 RENAMED_IN_KAFKA = {
@@ -105,8 +105,8 @@ RENAMED_IN_KAFKA = {
 
 def test_errors_have_kafka_s_names() -> None:
     for code, name in rule.ERRORS.items():
-        known = vars(errors.for_code(code))["message"].lower()
-        assert RENAMED_IN_KAFKA.get(known, known) == name
+        kafka_name = vars(errors.for_code(code))["message"].lower()
+        assert RENAMED_IN_KAFKA.get(kafka_name, kafka_name) == name
         assert fault(FetchAnswer(LEADER, code, 5), {}, None) == name
     assert fault(FetchAnswer(LEADER, 12_345, 5), {}, None) == "error_12345"
 
@@ -118,8 +118,8 @@ def test_errors_have_kafka_s_names() -> None:
 def test_who_answers_followers_leads(
     led: tuple[int, ...], in_snapshot: int | None, expected: int | None
 ) -> None:
-    of = {n: ReplicaOffsets(is_leader=n in led) for n in (1, 2, 3)}
-    assert leader(of, in_snapshot) == expected
+    replicas = {n: ReplicaOffsets(is_leader=n in led) for n in (1, 2, 3)}
+    assert leader(replicas, in_snapshot) == expected
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_who_answers_followers_leads(
 def test_whether_the_leader_holds_an_offset(
     offset: int | None, leader_id: int | None, expected: bool | None
 ) -> None:
-    assert leader_has_offset(offset, STOOD, leader_id) is expected
+    assert leader_has_offset(offset, REPLICAS, leader_id) is expected
 
 
 MOMENTS, MINUTE = 20, 10
@@ -149,11 +149,11 @@ class Log:
 
 def grown(dice: random.Random, first: int, most: list[int]) -> list[int]:
     """Numbers that never fall, each at most its bound."""
-    found: list[int] = []
+    offsets: list[int] = []
     for bound in most:
         first = max(first, min(bound, first + dice.choice([0, 0, 1, 3, 10])))
-        found.append(first)
-    return found
+        offsets.append(first)
+    return offsets
 
 
 def made_up(dice: random.Random) -> dict[int, Log]:
@@ -165,13 +165,13 @@ def made_up(dice: random.Random) -> dict[int, Log]:
         is_leader = broker_id == LEADER
         own = ends if is_leader else grown(dice, dice.randrange(5, ends[0] + 1), ends)
         low = [min(pair) for pair in zip(own, committed, strict=True)]
-        known = committed if is_leader else grown(dice, dice.randrange(5, low[0] + 1), low)
-        starts = grown(dice, dice.randrange(known[0] + 1), [known[0]] * MOMENTS)
-        logs[broker_id] = Log(starts, own, known)
+        end_offsets = committed if is_leader else grown(dice, dice.randrange(5, low[0] + 1), low)
+        starts = grown(dice, dice.randrange(end_offsets[0] + 1), [end_offsets[0]] * MOMENTS)
+        logs[broker_id] = Log(starts, own, end_offsets)
     return logs
 
 
-def told_of(dice: random.Random, log: Log) -> ReplicaOffsets:
+def offsets_of(dice: random.Random, log: Log) -> ReplicaOffsets:
     """What was told of a replica: at some moments, its end by one of two names."""
     share = dice.choice([0, 0.1, 0.5, 1])
     moments = [moment for moment in range(MOMENTS) if dice.random() < share]
@@ -187,23 +187,23 @@ def told_of(dice: random.Random, log: Log) -> ReplicaOffsets:
 
 
 def test_nothing_is_guessed() -> None:
-    dice, found = random.Random(392), Counter[str | None]()
+    dice, counted = random.Random(392), Counter[str | None]()
     for _ in range(20_000):
         logs = made_up(dice)
-        of = {id_: told_of(dice, log) for id_, log in logs.items()}
+        replicas = {id_: offsets_of(dice, log) for id_, log in logs.items()}
         broker_id, moment = dice.choice([LEADER, FOLLOWER]), dice.randrange(MINUTE, MOMENTS)
         start, end = logs[broker_id].starts[moment], logs[broker_id].ends[moment]
         offset = dice.choice([dice.randrange(start + 1) - 1, end + dice.choice([1, 2, 5, 20])])
         if offset < 0:
             continue
-        said = fault(FetchAnswer(broker_id, rule.OUT_OF_RANGE, offset), of, LEADER)
-        found[said] += 1
-        if said == rule.TOO_SMALL:
+        kind = fault(FetchAnswer(broker_id, rule.OUT_OF_RANGE, offset), replicas, LEADER)
+        counted[kind] += 1
+        if kind == rule.TOO_SMALL:
             assert offset < start
-        elif said == rule.UNAVAILABLE:
+        elif kind == rule.UNAVAILABLE:
             assert broker_id == FOLLOWER
             assert end < offset <= logs[LEADER].ends[-1]
-        elif said == rule.TOO_LARGE:
+        elif kind == rule.TOO_LARGE:
             assert offset > end
-            assert offset > (of[LEADER].end_offset or -1) or broker_id == LEADER
-    assert min(found[name] for name in (rule.TOO_SMALL, rule.UNAVAILABLE, rule.TOO_LARGE)) > 500
+            assert offset > (replicas[LEADER].end_offset or -1) or broker_id == LEADER
+    assert min(counted[name] for name in (rule.TOO_SMALL, rule.UNAVAILABLE, rule.TOO_LARGE)) > 500

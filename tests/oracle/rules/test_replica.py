@@ -8,35 +8,53 @@ from quotaflow.udfs.rules.replica import RACK_AWARE
 from .replica import Preferred, Replica, preferred
 
 
-def of(broker_id: int, rack: str | None, end: int = 100, ago_ms: int = 0) -> Replica:
+def in_sync(broker_id: int, rack: str | None, end: int = 100, ago_ms: int = 0) -> Replica:
     """An in-sync replica that holds offsets from 10 on."""
     return Replica(broker_id, rack, 10, end, ago_ms)
 
 
 OUT_OF_SYNC = Replica(2, "b", 10, 100, is_in_sync=False)
 OFFLINE = Replica(2, "b", 10, 100, is_online=False)
-LEADER = of(1, "a")
+LEADER = in_sync(1, "a")
 
 
 @pytest.mark.parametrize(
     ("client_rack", "followers", "expected"),
     [
-        pytest.param(None, [of(2, None)], (1, rule.NO_CLIENT_RACK), id="no rack of the client"),
-        pytest.param("", [of(2, "")], (1, rule.NO_CLIENT_RACK), id="an empty rack is none"),
-        pytest.param("a", [of(2, "a", 999)], (1, rule.LEADER_IN_RACK), id="the leader is there"),
-        pytest.param("b", [of(2, "b"), of(3, "c")], (2, rule.FOLLOWER_IN_RACK), id="a follower is"),
-        pytest.param("b", [of(2, "b", 90), of(3, "b", 95)], (3, rule.FOLLOWER_IN_RACK), id="end"),
         pytest.param(
-            "b", [of(2, "b", 90, 1), of(3, "b", 90, 5)], (2, rule.FOLLOWER_IN_RACK), id="time"
+            None, [in_sync(2, None)], (1, rule.NO_CLIENT_RACK), id="no rack of the client"
+        ),
+        pytest.param("", [in_sync(2, "")], (1, rule.NO_CLIENT_RACK), id="an empty rack is none"),
+        pytest.param(
+            "a", [in_sync(2, "a", 999)], (1, rule.LEADER_IN_RACK), id="the leader is there"
         ),
         pytest.param(
-            "b", [of(11, "b"), of(2, "b")], (11, rule.FOLLOWER_IN_RACK), id="ids are numbers"
+            "b", [in_sync(2, "b"), in_sync(3, "c")], (2, rule.FOLLOWER_IN_RACK), id="a follower is"
         ),
-        pytest.param("d", [of(2, "b")], (1, rule.NO_REPLICA_IN_RACK), id="nobody is there"),
+        pytest.param(
+            "b", [in_sync(2, "b", 90), in_sync(3, "b", 95)], (3, rule.FOLLOWER_IN_RACK), id="end"
+        ),
+        pytest.param(
+            "b",
+            [in_sync(2, "b", 90, 1), in_sync(3, "b", 90, 5)],
+            (2, rule.FOLLOWER_IN_RACK),
+            id="time",
+        ),
+        pytest.param(
+            "b",
+            [in_sync(11, "b"), in_sync(2, "b")],
+            (11, rule.FOLLOWER_IN_RACK),
+            id="ids are numbers",
+        ),
+        pytest.param("d", [in_sync(2, "b")], (1, rule.NO_REPLICA_IN_RACK), id="nobody is there"),
         pytest.param("b", [OUT_OF_SYNC], (1, rule.NOT_ELIGIBLE_IN_RACK), id="out of sync"),
         pytest.param("b", [OFFLINE], (1, rule.NOT_ELIGIBLE_IN_RACK), id="offline"),
-        pytest.param("b", [OUT_OF_SYNC, of(3, "b", 50)], (3, rule.FOLLOWER_IN_RACK), id="another"),
-        pytest.param("b", [of(2, "b", 49)], (1, rule.NOT_ELIGIBLE_IN_RACK), id="behind the offset"),
+        pytest.param(
+            "b", [OUT_OF_SYNC, in_sync(3, "b", 50)], (3, rule.FOLLOWER_IN_RACK), id="another"
+        ),
+        pytest.param(
+            "b", [in_sync(2, "b", 49)], (1, rule.NOT_ELIGIBLE_IN_RACK), id="behind the offset"
+        ),
     ],
 )
 def test_the_replica_of_the_rack_is_preferred(
@@ -55,7 +73,7 @@ def test_the_replica_of_the_rack_is_preferred(
     ],
 )
 def test_a_follower_must_hold_the_offset(offset: int, reason: str) -> None:
-    assert preferred(RACK_AWARE, "b", LEADER, [of(2, "b")], offset).reason == reason
+    assert preferred(RACK_AWARE, "b", LEADER, [in_sync(2, "b")], offset).reason == reason
 
 
 @pytest.mark.parametrize(
@@ -69,4 +87,4 @@ def test_a_follower_must_hold_the_offset(offset: int, reason: str) -> None:
 def test_another_selector_does_not_go_by_racks(
     selector: str | None, expected: tuple[int | None, str]
 ) -> None:
-    assert preferred(selector, "b", LEADER, [of(2, "b")], 50) == Preferred(*expected)
+    assert preferred(selector, "b", LEADER, [in_sync(2, "b")], 50) == Preferred(*expected)

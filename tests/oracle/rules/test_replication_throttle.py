@@ -118,7 +118,7 @@ def test_one_side(side: str, others: dict[str, Any], expected: ThrottleState) ->
 
 def test_a_reason_is_told_unless_it_bites_and_only_what_is_effective_bites() -> None:
     three = (True, False, None)
-    for side, listed, source, there, other, in_sync, lagging, peak, held in product(
+    for side, listed, source, there, other, in_sync, lagging, peak, stalled in product(
         (LEADER, FOLLOWER),
         three,
         (DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, UNSET, None),
@@ -129,7 +129,7 @@ def test_a_reason_is_told_unless_it_bites_and_only_what_is_effective_bites() -> 
         (0.0, 2_000.0),
         (0, 1),
     ):
-        found = state(
+        throttle = state(
             ReplicationSide(
                 *(side, listed, 1_000.0, source),
                 is_replicating=there,
@@ -137,8 +137,8 @@ def test_a_reason_is_told_unless_it_bites_and_only_what_is_effective_bites() -> 
                 is_in_sync=in_sync,
                 is_lagging=lagging,
                 peak_rate=peak,
-                stalled_fetches=held,
+                stalled_fetches=stalled,
             )
         )
-        assert (found.reason is None) == (found.is_biting is True)
-        assert found.is_effective or not found.is_biting
+        assert (throttle.reason is None) == (throttle.is_biting is True)
+        assert throttle.is_effective or not throttle.is_biting

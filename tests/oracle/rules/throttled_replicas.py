@@ -40,8 +40,8 @@ def parse(value: str | None) -> ThrottledReplicas:
         return ThrottledReplicas(is_all=True)
     entries, malformed = set[tuple[int, int]](), list[str]()
     for part in filter(None, text.split(",")):
-        found = _ENTRY.fullmatch(part)
-        entry = (int(found[1]), int(found[2])) if found else None
+        match = _ENTRY.fullmatch(part)
+        entry = (int(match[1]), int(match[2])) if match else None
         if entry and max(entry) <= _MOST_INT:
             entries.add(entry)
         else:

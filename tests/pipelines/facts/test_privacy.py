@@ -20,7 +20,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID
 
-from ...planted import found
+from ...planted import files_with
 from ...udfs.otlp.otlp_made import attribute, gauge, payload, point
 from .conftest import encoded, pushing
 
@@ -77,7 +77,7 @@ def _of_ann(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def assert_hidden(conf: Conf) -> None:
-    assert found(conf.warehouse.folder, [NAME, MACHINE, KEY]) == []
+    assert files_with(conf.warehouse.folder, [NAME, MACHINE, KEY]) == []
 
 
 def clients(spark: SparkSession, warehouse: Warehouse, table: str) -> set[tuple[str, str]]:

@@ -53,7 +53,7 @@ def happened(offset: int) -> datetime:
     return START + offset * STEP
 
 
-def shipped(offset: int) -> datetime:
+def record_time(offset: int) -> datetime:
     """When its record was written, by the clock of whoever wrote it."""
     broker = EVERYONE[offset % len(EVERYONE)]
     return happened(offset) + SHIPPING + (broker.ahead if broker.ships else timedelta())
@@ -62,11 +62,11 @@ def shipped(offset: int) -> datetime:
 def requests() -> list[Any]:
     """Recorded requests without an envelope, in an order that has some of all in each third."""
     lines = [json.loads(line) for line in recorded.golden_lines()]
-    found = [line.get("r", line) for line in lines if "level" not in line]
-    return [*found[::3], *found[1::3], *found[2::3]]
+    lines_read = [line.get("r", line) for line in lines if "level" not in line]
+    return [*lines_read[::3], *lines_read[1::3], *lines_read[2::3]]
 
 
-def told(brokers: tuple[Broker, ...]) -> Iterator[tuple[int, bytes]]:
+def broker_lines(brokers: tuple[Broker, ...]) -> Iterator[tuple[int, bytes]]:
     """Each recorded request as each of these brokers had it, under the same offsets always."""
     for index, request in enumerate(requests()):
         for place, broker in enumerate(EVERYONE):
@@ -116,10 +116,10 @@ def _renamed(request: Any, name: str) -> Any:
     mine = json.loads(json.dumps(request))
     mine["principal"] += f"-{name}"
     mine["requestHeader"]["clientId"] += f"-{name}"
-    asked = mine["request"]
+    body = mine["request"]
     for key in ("transactionalId", "v3AndBelowTransactionalId", "groupId"):
-        if asked.get(key):
-            asked[key] += f"-{name}"
-    if instance := asked.get("clientInstanceId"):
-        asked["clientInstanceId"] = name[:4].ljust(4, "-") + instance[4:]
+        if body.get(key):
+            body[key] += f"-{name}"
+    if instance := body.get("clientInstanceId"):
+        body["clientInstanceId"] = name[:4].ljust(4, "-") + instance[4:]
     return mine

@@ -45,11 +45,11 @@ def outcome(script: str, *arguments: object) -> tuple[int, str]:
         start_new_session=True,
     ) as process:
         try:
-            said, _ = process.communicate(timeout=TIMEOUT_S)
+            output, _ = process.communicate(timeout=TIMEOUT_S)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    return process.returncode, said
+    return process.returncode, output
 
 
 def conf_of(file: Path) -> Conf:
@@ -91,8 +91,8 @@ def contents(folder: Path, of_jobs: Collection[str]) -> dict[str, Counter[str]]:
     """All that jobs wrote to a warehouse, every column, as multisets; their counts as totals."""
     reader = Reader(Warehouse(config.WarehouseSection(path=str(folder))))
     names = sorted({table.name for job in of_jobs for table in JOBS[job].fills})
-    of = {name: f"SELECT * FROM {name}" for name in names} | {"pipeline_progress": _TOTALS}
-    return {name: Counter(map(repr, reader.rows(sql))) for name, sql in of.items()}
+    queries = {name: f"SELECT * FROM {name}" for name in names} | {"pipeline_progress": _TOTALS}
+    return {name: Counter(map(repr, reader.rows(sql))) for name, sql in queries.items()}
 
 
 def _no_gaps(*_: object) -> list[JobOffsetGaps]:

@@ -17,7 +17,7 @@ from quotaflow.pipelines.spark import session
 from . import driver
 
 _SETTERS = {"write": "failureCreateAtomicRegex_$eq", "rename": "createAtomicDelayCloseRegex_$eq"}
-_TOLD = {
+_REPORTS = {
     "write": "Fake File System Create Atomic Failure",
     "rename": "Fake File Stream Close Failure",
 }
@@ -54,9 +54,9 @@ def main(calm: str, troubled: str, faults: str, *jobs: str) -> None:
         checkpoints.set(how, pattern)
         error = driver.error_of(conf, jobs)
         checkpoints.set(how)
-        told = f"{how} {pattern}: {error}"
-        assert _TOLD[how] in (error or ""), told
-        sys.stdout.write(f"{told}\n")
+        report = f"{how} {pattern}: {error}"
+        assert _REPORTS[how] in (error or ""), report
+        sys.stdout.write(f"{report}\n")
     assert driver.error_of(conf, jobs) is None
 
 

@@ -39,7 +39,7 @@ def main(conf: str, point: str, *jobs: str) -> None:
 def _tell_points(pass_by: Callable[[Batch, str], None]) -> None:
     start = sinks.start
 
-    def telling(frame: "DataFrame", job: str, warehouse: Any, write: Write, trigger: Any) -> Any:
+    def reporting(frame: "DataFrame", job: str, warehouse: Any, write: Write, trigger: Any) -> Any:
         def written(frame: "DataFrame", batch: Batch) -> None:
             pass_by(batch, "begin")
             write(frame, batch)
@@ -47,7 +47,7 @@ def _tell_points(pass_by: Callable[[Batch, str], None]) -> None:
 
         return start(frame, job, warehouse, written, trigger)
 
-    sinks.start = telling
+    sinks.start = reporting
     for method in ("append", "replace", "recompute"):
         setattr(Batch, method, _with_point(getattr(Batch, method), pass_by))
 

@@ -49,7 +49,7 @@ def golden_lines() -> list[bytes]:
 def dealt(lines: Sequence[bytes], batches: int) -> list[list[tuple[int, bytes]]]:
     """Lines by turns to so many batches, each with its offset: every batch has some of all."""
     numbered = list(enumerate(lines))
-    return [numbered[of::batches] for of in range(batches)]
+    return [numbered[first::batches] for first in range(batches)]
 
 
 def write(folder: Path, batches: Iterable[Iterable[tuple[int, bytes]]], at: At = always) -> None:

@@ -127,8 +127,8 @@ def _cut_payload(rng: random.Random, payload: bytes) -> tuple[bytes, int]:
 
 
 def _wrong_codec(rng: random.Random, payload: bytes) -> tuple[bytes, int]:
-    name, told = rng.sample(_CODECS, 2)
-    return compress(payload, name), id_of(told)
+    name, claimed = rng.sample(_CODECS, 2)
+    return compress(payload, name), id_of(claimed)
 
 
 def zstd_bomb() -> bytes:

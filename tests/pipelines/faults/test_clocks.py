@@ -53,28 +53,28 @@ def in_batches(lines: Numbered, batches: int = BATCHES) -> list[Numbered]:
 def filled(folder: Path, batches: list[Numbered]) -> Path:
     """A warehouse after every job."""
     conf = driver.conf_of(conf_file(folder, alerts=ALERTS))
-    recorded.write(folder / "topic", batches, clocks.shipped)
+    recorded.write(folder / "topic", batches, clocks.record_time)
     assert driver.error_of(conf, RUN_JOBS) is None
     return folder / "warehouse"
 
 
 def test_wrong_clocks_change_nothing_for_right_ones(tmp_path: Path) -> None:
-    sane = list(clocks.told(SANE))
-    lines = list(clocks.told(EVERYONE))
+    sane = list(clocks.broker_lines(SANE))
+    lines = list(clocks.broker_lines(EVERYONE))
     future = list(clocks.from_the_future())
     # In the first batch they could move what later ones are held against.
     lines = [*lines[:9], *future, *lines[9:]]
     calm = driver.contents(filled(tmp_path / "calm", in_batches(sane, 1)), RUN_JOBS)
     folder = filled(tmp_path / "skewed", in_batches(lines))
-    found = driver.contents(folder, RUN_JOBS)
+    contents = driver.contents(folder, RUN_JOBS)
     for name in sorted(calm.keys() - {"pipeline_progress"}):
-        assert calm[name] - found[name] == Counter(), name
-        others = [row for row in found[name] - calm[name] if not is_skewed(row)]
+        assert calm[name] - contents[name] == Counter(), name
+        others = [row for row in contents[name] - calm[name] if not is_skewed(row)]
         assert others == [], name
     assert {name for name, rows in calm.items() if rows} >= {
         *("requests", "client_metrics", "traffic", "metric_alert_events"),
     }
-    times_are_held(folder)
+    times_are_bounded(folder)
     late_ones_are_counted(folder, {at for batch in in_batches(lines)[2:] for at, _ in batch})
 
 
@@ -85,23 +85,23 @@ def is_skewed(row: str) -> bool:
     return bool(by_place or OF_SKEWED.search(row))
 
 
-def times_are_held(folder: Path) -> None:
+def times_are_bounded(folder: Path) -> None:
     """No request is later than its record by more than the bound, and each is there."""
     skew = "date_part('epoch', event_time) - date_part('epoch', record_time)"
-    held = query(
+    rows = query(
         folder,
         f"SELECT broker_id, count(*) AS rows, min({skew}) AS least, max({skew}) AS most "
         "FROM requests WHERE broker_id > 2 GROUP BY broker_id",
     )
     shipping_s = clocks.SHIPPING.total_seconds()
-    assert {row["broker_id"]: (row["least"], row["most"]) for row in held} == {
+    assert {row["broker_id"]: (row["least"], row["most"]) for row in rows} == {
         3: (MAX_SKEW_S, MAX_SKEW_S),
         4: (-86_400 - shipping_s, -86_400 - shipping_s),
         5: (MAX_SKEW_S, MAX_SKEW_S),
         6: (0, 0),
         7: (-shipping_s, -shipping_s),
     }
-    assert len({row["rows"] for row in held}) == 1
+    assert len({row["rows"] for row in rows}) == 1
 
 
 def late_ones_are_counted(folder: Path, later: set[int]) -> None:
@@ -111,16 +111,16 @@ def late_ones_are_counted(folder: Path, later: set[int]) -> None:
     """
     late, came = count_of(folder, "late"), count_of(folder, "in")
     # The sane ones share what each of the others tells whole.
-    told = ("request_results", "traffic")
-    assert late[told] * (1 + len(SKEWED)) == came[told] > 0
+    jobs = ("request_results", "traffic")
+    assert late[jobs] * (1 + len(SKEWED)) == came[jobs] > 0
     assert query(folder, "SELECT * FROM traffic WHERE broker_id = 4") == []
     pushes = query(
         folder,
         "SELECT source_offset FROM telemetry_pushes "
         "WHERE broker_id = 4 AND unreadable_reason IS NULL",
     )
-    held_back = {row["source_offset"] for row in pushes} & later
-    assert late["client_metrics", "client_metrics"] == len(held_back) > 0
+    stalled = {row["source_offset"] for row in pushes} & later
+    assert late["client_metrics", "client_metrics"] == len(stalled) > 0
 
 
 def count_of(folder: Path, outcome: str) -> dict[tuple[str, str], int]:

@@ -60,9 +60,9 @@ def test_a_full_disk_is_told_and_space_makes_it_good(
             size=size, disk=disk, filled=before, folder=folder, run=shlex.join(command(conf, JOB))
         )
         subprocess.run([*OWN_MOUNTS, "sh", "-ec", script], check=True, timeout=600)
-        *_, told, code = (folder / "full").read_text().splitlines()
-        assert told.startswith("error: ")
-        assert "no space left on device: free some where the tables are" in told.lower()
+        *_, message, code = (folder / "full").read_text().splitlines()
+        assert message.startswith("error: ")
+        assert "no space left on device: free some where the tables are" in message.lower()
         assert (code, "Traceback" in (folder / "full").read_text()) == ("1", False)
         assert (folder / "again").read_text().splitlines()[-1] == "0"
         assert contents(folder / "found", names) == expected

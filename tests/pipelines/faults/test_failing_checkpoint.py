@@ -66,8 +66,8 @@ def test_a_checkpoint_that_cannot_be_written_costs_a_run_and_no_row(
     confs = [conf_file(folder, spark={"conf": of_spark}) for folder in folders]
     for folder in folders:
         recorded.write(folder / "topic", recorded.dealt(recorded.golden_lines(), BATCHES[jobs]))
-    code, said = outcome("failing_checkpoint", *confs, json.dumps(faults), *jobs)
-    assert code == 0, said
+    code, output = outcome("failing_checkpoint", *confs, json.dumps(faults), *jobs)
+    assert code == 0, output
     calm, troubled = (contents(folder / "warehouse", jobs) for folder in folders)
     for name, rows in calm.items():
         assert troubled[name] == rows, name

@@ -86,22 +86,22 @@ def test_a_batch_of_several_times_the_heap_goes_by_disk(tmp_path: Path) -> None:
     recorded.write(tmp_path / "topic", [weighed()])
     assert size > 2 * HEAP_BYTES
     spark = {"driver_memory": f"{HEAP_BYTES // _MIB}m", "conf": session.SHORT_LIVED}
-    code, said = outcome("killed", conf_file(tmp_path, spark=spark), "", JOB)
-    assert code == 0, said
-    assert "OutOfMemory" not in said
-    told = query(
+    code, output = outcome("killed", conf_file(tmp_path, spark=spark), "", JOB)
+    assert code == 0, output
+    assert "OutOfMemory" not in output
+    progress = query(
         tmp_path / "warehouse",
         "SELECT api, count(*) AS rows, count(DISTINCT source_offset) AS places, "
         "sum(source_offset - correlation_id) AS off, sum(length(body)) AS body, "
         "sum(cardinality(partitions)) AS partitions FROM requests GROUP BY api",
     )
-    found = {row["api"]: (row["rows"], row["places"], row["off"]) for row in told}
-    assert found == {
+    by_api = {row["api"]: (row["rows"], row["places"], row["off"]) for row in progress}
+    assert by_api == {
         "METADATA": (LONG, LONG, 0),
         "PUSH_TELEMETRY": (PUSHES, PUSHES, 0),
         "PRODUCE": (PRODUCED, PRODUCED, 0),
     }
-    partitions = {row["api"]: row["partitions"] for row in told}
+    partitions = {row["api"]: row["partitions"] for row in progress}
     assert partitions["PRODUCE"] == PRODUCED * PARTITIONS
     assert query(tmp_path / "warehouse", "SELECT * FROM quarantine") == []
     (pushes,) = query(

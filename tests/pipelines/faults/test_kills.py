@@ -46,10 +46,10 @@ def ingested(folder: Path, topic: Path) -> Path:
 def dies_at(conf: Path, points: list[str], *jobs: str) -> None:
     """Die at each of these points, and then come through."""
     for point in points:
-        code, said = outcome("killed", conf, point, *jobs)
-        assert code == -signal.SIGKILL, (point, said)
-    code, said = outcome("killed", conf, "", *jobs)
-    assert code == 0, said
+        code, output = outcome("killed", conf, point, *jobs)
+        assert code == -signal.SIGKILL, (point, output)
+    code, output = outcome("killed", conf, "", *jobs)
+    assert code == 0, output
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +64,13 @@ def test_a_kill_at_any_point_of_a_batch_of_lines_changes_no_table(
     calm: Path, topic: Path, tmp_path: Path
 ) -> None:
     dies_at(ingested(tmp_path, topic), OF_INGEST, INGEST)
-    expected, found = (contents(of / "warehouse", [INGEST]) for of in (calm, tmp_path))
+    expected, killed = (contents(folder / "warehouse", [INGEST]) for folder in (calm, tmp_path))
     assert min(rows.total() for rows in expected.values()) > 5
     for name, rows in expected.items():
-        assert found[name] == rows, name
+        assert killed[name] == rows, name
 
 
-def _is_told_after(row: str) -> bool:
+def _is_reported_after(row: str) -> bool:
     """Pushes in and left out are counted when their batch is over, and not if killed by then."""
     return "'job': 'client_metrics'" in row and "'outcome': 'out'" not in row
 
@@ -79,15 +79,15 @@ def test_a_kill_at_any_point_of_what_reads_tables_changes_no_table(
     calm: Path, tmp_path: Path
 ) -> None:
     jobs = ("client_metrics", "fetches", "request_results")
-    expected, found = tmp_path / "expected", tmp_path / "found"
-    for folder, points in ((expected, []), (found, OF_READERS)):
+    expected, killed = tmp_path / "expected", tmp_path / "found"
+    for folder, points in ((expected, []), (killed, OF_READERS)):
         conf = conf_file(folder)
         shutil.copytree(calm / "warehouse", folder / "warehouse")
         dies_at(conf, points, *jobs)
-    of_calm, of_killed = (contents(of / "warehouse", jobs) for of in (expected, found))
-    for of in (of_calm, of_killed):
-        of["pipeline_progress"] = Counter(
-            {row: n for row, n in of["pipeline_progress"].items() if not _is_told_after(row)}
+    of_calm, of_killed = (contents(where / "warehouse", jobs) for where in (expected, killed))
+    for where in (of_calm, of_killed):
+        where["pipeline_progress"] = Counter(
+            {row: n for row, n in where["pipeline_progress"].items() if not _is_reported_after(row)}
         )
     for name, rows in of_calm.items():
         assert of_killed[name] == rows, name

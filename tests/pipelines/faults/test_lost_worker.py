@@ -26,8 +26,8 @@ def worker_below(pid: int) -> psutil.Process | None:
     """
     for child in psutil.Process(pid).children(recursive=True):
         try:
-            of = child.parent()
-            is_forked = of is not None and "pyspark.daemon" in of.cmdline()
+            parent = child.parent()
+            is_forked = parent is not None and "pyspark.daemon" in parent.cmdline()
             if is_forked and child.cpu_times().user > _AT_WORK_S:
                 return child
         except psutil.NoSuchProcess:
@@ -53,20 +53,20 @@ def test_a_worker_that_is_killed_costs_one_try(made: Made, topic: Topic, tmp_pat
     calm = made("calm", "ingest_request_log", JOB)
     recorded.run(calm, "ingest_request_log")
     folder = tmp_path / "disturbed"
-    found = copied(calm.warehouse.conf.folder, folder)
+    copy = copied(calm.warehouse.conf.folder, folder)
     recorded.run(calm, JOB)
     with start(conf_file(folder), JOB) as process:
         try:
             killed = kill_one_worker(process)
-            said, _ = process.communicate(timeout=TIMEOUT_S)
+            output, _ = process.communicate(timeout=TIMEOUT_S)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    assert (killed, process.returncode) == (True, 0), said
-    assert "Python worker exited unexpectedly" in said
-    assert "; trying again in 1 s" in said
+    assert (killed, process.returncode) == (True, 0), output
+    assert "Python worker exited unexpectedly" in output
+    assert "; trying again in 1 s" in output
     names = {"client_metrics"}
     assert (
-        contents(found, names)["client_metrics"]
+        contents(copy, names)["client_metrics"]
         == contents(calm.warehouse.conf.folder, names)["client_metrics"]
     )

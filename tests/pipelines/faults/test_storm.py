@@ -32,8 +32,8 @@ def good_lines() -> list[bytes]:
     Of those recorded some are bad on purpose.
     """
     bad = (b'{"level"', b"raw-telemetry")
-    found = [line for line in recorded.golden_lines() if not any(sign in line for sign in bad)]
-    return found + [line for line in found if b"PUSH_TELEMETRY" not in line] * COPIES
+    lines = [line for line in recorded.golden_lines() if not any(sign in line for sign in bad)]
+    return lines + [line for line in lines if b"PUSH_TELEMETRY" not in line] * COPIES
 
 
 def stormy(good: list[bytes]) -> tuple[Numbered, Numbered]:
@@ -67,28 +67,28 @@ def test_a_storm_of_garbage_costs_exactly_itself(made: Made, topic: Topic, tmp_p
     calm = made("calm", *JOBS)
     expected = ran(calm)
     (tmp_path / "topic").rename(tmp_path / "topic-of-calm")
-    topic([*(lines[of::BATCHES] for of in range(BATCHES)), too_long])
+    topic([*(lines[first::BATCHES] for first in range(BATCHES)), too_long])
     setting = made("storm", *JOBS)
-    found = ran(setting)
+    stormed = ran(setting)
     assert not expected["quarantine"]
-    assert found["client_metrics"] == expected["client_metrics"]
-    assert found["telemetry_subscriptions"] == expected["telemetry_subscriptions"]
+    assert stormed["client_metrics"] == expected["client_metrics"]
+    assert stormed["telemetry_subscriptions"] == expected["telemetry_subscriptions"]
     good_at = {at for at, _ in good}
     bad_at = {at for at, _ in lines} - good_at | {at for at, _ in too_long}
     for name in ("requests", "telemetry_pushes"):
-        assert not expected[name] - found[name], name
+        assert not expected[name] - stormed[name], name
     check_places(setting, bad_at)
     check_counts(setting, len(lines) + len(too_long), bad_at)
 
 
 def check_places(setting: "JobEnvironment", bad_at: set[int]) -> None:
     """Every bad one is in quarantine with a reason, once, and no good one is."""
-    held = rows(setting, f"SELECT {PLACE}, target, reason FROM quarantine")
-    places = Counter(row["source_offset"] for row in held)
+    quarantined = rows(setting, f"SELECT {PLACE}, target, reason FROM quarantine")
+    places = Counter(row["source_offset"] for row in quarantined)
     assert set(places) == bad_at
     assert set(places.values()) == {1}
-    assert all(row["reason"] for row in held)
-    lines_at = {row["source_offset"] for row in held if row["target"] == "requests"}
+    assert all(row["reason"] for row in quarantined)
+    lines_at = {row["source_offset"] for row in quarantined if row["target"] == "requests"}
     requests = rows(setting, f"SELECT {PLACE} FROM requests")
     assert not lines_at & {row["source_offset"] for row in requests}
 

@@ -64,12 +64,12 @@ def weight(point):
 
 
 def messages_in(message):
-    found = 0
+    count = 0
     for field, value in message.ListFields():
         if field.message_type:
             children = value if field.is_repeated else [value]
-            found += sum(1 + messages_in(child) for child in children)
-    return found
+            count += sum(1 + messages_in(child) for child in children)
+    return count
 
 
 def has_unknown(message):
@@ -102,9 +102,9 @@ def metric_rows(resource, scope, metric, limits):
         row |= number(point) if kind in ("gauge", "sum") else distribution(kind, point)
         row["metric"] = cut(metric.name, limits)
         row["_sent_unit"] = cut(metric.unit, limits)
-        known = METRICS.get(row["metric"])
-        row["unit"] = row["_sent_unit"] or (known.unit if known else None)
-        row["in_catalogue"] = known is not None
+        catalogued = METRICS.get(row["metric"])
+        row["unit"] = row["_sent_unit"] or (catalogued.unit if catalogued else None)
+        row["in_catalogue"] = catalogued is not None
         row["kind"] = kind
         row["temporality"] = {1: "delta", 2: "cumulative"}.get(
             getattr(data, "aggregation_temporality", 0)
@@ -201,24 +201,24 @@ def jsonable(value, depth):
 
 def normalised(own, resource):
     own, resource = dict(own), dict(resource)
-    found = {"topic": own.get("topic") or None, "partition": integer(own.get("partition"))}
+    place = {"topic": own.get("topic") or None, "partition": integer(own.get("partition"))}
     text = own.get("node_id") or own.get("node.id") or ""
     node = integer(text.removeprefix("node-"))
-    found["node_id"] = found["node_kind"] = None
+    place["node_id"] = place["node_kind"] = None
     if node is not None and node < 0:
-        found["node_kind"] = "bootstrap" if text.startswith("node-") else None
+        place["node_kind"] = "bootstrap" if text.startswith("node-") else None
     elif node is not None and node >= 2**30:
-        found["node_id"], found["node_kind"] = 2**31 - 1 - node, "coordinator"
+        place["node_id"], place["node_kind"] = 2**31 - 1 - node, "coordinator"
     elif node is not None:
-        found["node_id"], found["node_kind"] = node, "broker"
+        place["node_id"], place["node_kind"] = node, "broker"
     for name in ("group_id", "group_instance_id", "transactional_id", "application_id"):
-        found[name] = resource.get(name) or own.get(name) or None
-    found["client_rack"] = resource.get("client_rack") or own.get("client_rack") or None
+        place[name] = resource.get(name) or own.get(name) or None
+    place["client_rack"] = resource.get("client_rack") or own.get("client_rack") or None
     members = [
         tags.get(key) for tags in (resource, own) for key in ("member_id", "group_member_id")
     ]
-    found["member_id"] = next((member for member in members if member), None)
-    return found
+    place["member_id"] = next((member for member in members if member), None)
+    return place
 
 
 def integer(shown):

@@ -61,15 +61,15 @@ def test_bytes_of_kafkas_own_codecs(golden, codec):
 
 
 def test_pushes_a_broker_logged(golden):
-    found = []
+    sizes = []
     for line in (golden / "otlp/pushes.jsonl").read_text().splitlines():
         push = json.loads(line)
         codec = dict(enumerate(COMPRESSION_NAMES)).get(push["compression_type"], "id 9")
         try:
             decompress(base64.b64decode(push["metrics"]), codec, LIMITS)
         except UnreadableError as error:
-            found.append((push["error_code"], error.reason))
-    assert found == [(76, "unknown_codec"), (87, "corrupt_payload")]
+            sizes.append((push["error_code"], error.reason))
+    assert sizes == [(76, "unknown_codec"), (87, "corrupt_payload")]
 
 
 @given(st.binary(max_size=3_000), st.sampled_from(COMPRESSION_NAMES))

@@ -25,8 +25,8 @@ CONTEXT = {
 
 
 def collected(resource=None, value=1):
-    said = CONTEXT if resource is None else resource
-    sent = [attribute(key, string_value=text) for key, text in said.items()]
+    attributes = CONTEXT if resource is None else resource
+    sent = [attribute(key, string_value=text) for key, text in attributes.items()]
     own = [attribute("client_rack", string_value="az-a")]
     return payload(gauge(point(as_int=value)), resource=[*own, *sent])
 

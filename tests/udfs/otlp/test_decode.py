@@ -63,8 +63,10 @@ def test_pushes_a_broker_logged(golden):
     codecs = [dict(enumerate(COMPRESSION_NAMES)).get(p["compression_type"], "9") for p in pushes]
     payloads = pa.array([base64.b64decode(push["metrics"]) for push in pushes])
     status = otlp.check(payloads, pa.array(codecs), LIMITS).to_pylist()
-    found = [(p["error_code"], s["unreadable_reason"]) for p, s in zip(pushes, status, strict=True)]
-    assert [f for f in found if f[1]] == [(76, "unknown_codec"), (87, "corrupt_payload")]
+    outcomes = [
+        (p["error_code"], s["unreadable_reason"]) for p, s in zip(pushes, status, strict=True)
+    ]
+    assert [f for f in outcomes if f[1]] == [(76, "unknown_codec"), (87, "corrupt_payload")]
 
 
 def test_status_of_each_payload():

@@ -30,16 +30,16 @@ def decoded(payloads, limits):
     arrays = pa.array(payloads, pa.binary()), pa.array(["none"] * len(payloads))
     (run,) = decode.decode(*arrays, limits)
     assert decode.check(*arrays, limits).equals(run.status)
-    found = [([], None) if r is None else (None, r) for r in run.status.column(2).to_pylist()]
+    results = [([], None) if r is None else (None, r) for r in run.status.column(2).to_pylist()]
     for parent, row in zip(run.parent.to_pylist(), run.points.to_pylist(), strict=True):
-        found[parent][0].append(row)
-    return found
+        results[parent][0].append(row)
+    return results
 
 
 def assert_same(payloads, limits=LIMITS):
-    for payload, found in zip(payloads, decoded(payloads, limits), strict=True):
+    for payload, result in zip(payloads, decoded(payloads, limits), strict=True):
         expected = otlp_twin.decode(payload, limits)
-        assert otlp_twin.comparable(list(found)) == otlp_twin.comparable(list(expected))
+        assert otlp_twin.comparable(list(result)) == otlp_twin.comparable(list(expected))
 
 
 @pytest.mark.parametrize("times", [1, 5], ids=["one by one", "by layout"])

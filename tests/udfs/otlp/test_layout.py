@@ -21,8 +21,8 @@ def test_where_things_lie():
     (slot,) = layout(encoded).slots
     header = layout(encoded).header
 
-    def part(span):
-        return encoded[span.start : span.stop]
+    def part(byte_range):
+        return encoded[byte_range.start : byte_range.stop]
 
     assert part(header) == otlp.Metric(name="m", description="d", unit="ms").SerializeToString()
     assert part(slot.start) == (1).to_bytes(8, "little")
@@ -44,8 +44,8 @@ def test_the_mask_covers_all_but_numbers_and_names():
 
 def test_sums_and_several_points():
     data = otlp.Sum(data_points=[POINT, POINT], aggregation_temporality=1, is_monotonic=True)
-    found = layout(otlp.Metric(name="m", sum=data).SerializeToString())
-    assert [slot.form for slot in found.slots] == [Form("sum", 1, True, 1, "double")] * 2
+    read = layout(otlp.Metric(name="m", sum=data).SerializeToString())
+    assert [slot.form for slot in read.slots] == [Form("sum", 1, True, 1, "double")] * 2
 
 
 EXEMPLARS = otlp.NumberDataPoint(exemplars=[otlp.Exemplar()])

@@ -28,8 +28,8 @@ def test_pushes_become_rows_of_client_metrics():
     batch = pushes([data[0], b"hello, broker", data[1], data[2]], ["none", "none", "zstd", "none"])
     (rows,) = decode.decode_pushes(LIMITS)(iter([batch]))
     assert rows.schema == CLIENT_METRICS.arrow
-    found = [(row["principal"], row["value_int"]) for row in rows.to_pylist()]
-    assert found == [("User:0", 0), ("User:3", 2)]
+    values = [(row["principal"], row["value_int"]) for row in rows.to_pylist()]
+    assert values == [("User:0", 0), ("User:3", 2)]
 
 
 def test_only_columns_of_client_metrics_are_repeated_for_every_point():

@@ -74,8 +74,8 @@ def test_another_series(other):
 
 def test_texts_do_not_run_into_each_other():
     pairs = [("ab", "c"), ("a", "bc"), ("a", "b"), ("", "abc")]
-    found = [ids(gauge(tagged(pair))) for pair in pairs]
-    assert len({i for (i,) in found}) == len(pairs)
+    series = [ids(gauge(tagged(pair))) for pair in pairs]
+    assert len({i for (i,) in series}) == len(pairs)
 
 
 def test_without_an_instance_the_resource_tells_series_apart():

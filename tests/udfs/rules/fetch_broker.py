@@ -31,7 +31,7 @@ class Truth:
     """What the broker knew when it answered: order, offsets and limits, and who was starved."""
 
     state: str
-    asked: list[tuple[str, int, int]]
+    requested: list[tuple[str, int, int]]
     after: list[str]
     starved: list[str]
 
@@ -41,7 +41,7 @@ class Session:
     next_epoch: int
     order: list[str]
     requests: dict[str, tuple[int, int]]
-    told_ends: dict[str, int]
+    sent_ends: dict[str, int]
 
 
 class Broker:
@@ -58,7 +58,7 @@ class Broker:
         self,
         session_id: int,
         epoch: int,
-        asked: dict[str, tuple[int, int]],
+        requested: dict[str, tuple[int, int]],
         forgotten: list[str],
         read: Read,
     ) -> tuple[FetchLine, Truth]:
@@ -66,12 +66,12 @@ class Broker:
         self.time_us += SECOND_US
         self.ends |= read.ends
         if epoch in (0, -1):
-            answer = self._full(session_id, epoch, asked, read)
+            answer = self._full(session_id, epoch, requested, read)
         else:
-            answer = self._incremental(session_id, epoch, asked, forgotten, read)
+            answer = self._incremental(session_id, epoch, requested, forgotten, read)
         response_id, error, answered, truth = answer
-        in_request = [key for key in asked if key in answered]
-        others = [key for key in answered if key not in asked]
+        in_request = [key for key in requested if key in answered]
+        others = [key for key in answered if key not in requested]
         line = FetchLine(
             self.time_us,
             session_id,
@@ -79,35 +79,35 @@ class Broker:
             response_id,
             error,
             read.is_filled and not read.is_throttled,
-            [RequestPartition(key, *request) for key, request in asked.items()],
+            [RequestPartition(key, *request) for key, request in requested.items()],
             forgotten,
             [answered[key] for key in in_request + others],
         )
         return line, truth
 
-    def _full(self, session_id, epoch, asked, read):
+    def _full(self, session_id, epoch, requested, read):
         self.sessions.pop(session_id, None)
-        truth = Truth("full", [(key, *asked[key]) for key in asked], [], [])
+        truth = Truth("full", [(key, *requested[key]) for key in requested], [], [])
         if read.is_throttled:
             return 0, 0, {}, truth
-        answered = self._read(list(asked), read)
+        answered = self._read(list(requested), read)
         ends = {key: one.end_offset for key, one in answered.items()}
-        truth.starved = self._starved(list(asked), asked, ends, read)
+        truth.starved = self._starved(list(requested), requested, ends, read)
         if epoch == -1 or not read.has_room:
             return 0, 0, answered, truth
         self.newest_id += 1
         truth.after = list(answered)
-        self.sessions[self.newest_id] = Session(1, list(answered), dict(asked), ends)
+        self.sessions[self.newest_id] = Session(1, list(answered), dict(requested), ends)
         return self.newest_id, 0, answered, truth
 
-    def _incremental(self, session_id, epoch, asked, forgotten, read):
+    def _incremental(self, session_id, epoch, requested, forgotten, read):
         session = self.sessions.get(session_id)
         if session is None or session.next_epoch != epoch:
             return 0, 70 if session is None else 71, {}, Truth("refused", [], [], [])
-        for key, request in asked.items():
+        for key, request in requested.items():
             if key not in session.order:
                 session.order.append(key)
-                session.told_ends[key] = -1
+                session.sent_ends[key] = -1
             session.requests[key] = request
         session.order = [key for key in session.order if key not in forgotten]
         session.next_epoch = 1 if epoch == self.max_epoch else epoch + 1
@@ -117,14 +117,14 @@ class Broker:
             return 0, 0, {}, truth
         answered = {} if read.is_throttled else self._read(session.order, read)
         for key, one in list(answered.items()):
-            if one.size_bytes or one.error_code or one.end_offset != session.told_ends[key]:
-                session.told_ends[key] = one.end_offset
+            if one.size_bytes or one.error_code or one.end_offset != session.sent_ends[key]:
+                session.sent_ends[key] = one.end_offset
             else:
                 del answered[key]
         moved = [key for key, one in answered.items() if one.size_bytes]
         session.order = [key for key in session.order if key not in moved] + moved
         truth.after = list(session.order)
-        truth.starved = self._starved(session.order, session.requests, session.told_ends, read)
+        truth.starved = self._starved(session.order, session.requests, session.sent_ends, read)
         return session_id, 0, answered, truth
 
     def _read(self, order, read):

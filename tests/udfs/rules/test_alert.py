@@ -30,7 +30,7 @@ def steady(value, *seconds):
     return [(second, value) for second in seconds]
 
 
-def told(rule, points):
+def events_of(rule, points):
     """(second, state, reason) of every event."""
     events = walk(rule, readings(*points))
     return [(e.time_ms / 1_000, str(e.state), e.reason and str(e.reason)) for e in events]
@@ -104,12 +104,12 @@ def told(rule, points):
     ],
 )
 def test_events(points, expected):
-    assert told(RULE, points) == expected
+    assert events_of(RULE, points) == expected
 
 
 def test_below_a_bound():
     points = [*steady(9, 0, 200), (300, 11), (400, 11.5)]
-    assert told(LOW, points) == [(200, "opened", None), (400, "closed", "cleared")]
+    assert events_of(LOW, points) == [(200, "opened", None), (400, "closed", "cleared")]
 
 
 def test_evidence():
@@ -149,14 +149,16 @@ def _of_segment(rule, points):
         run = at
         while run < len(points) and rule.is_past(points[run][1]):
             run += 1
-        held = [i for i in range(at, run) if points[i][0] - points[at][0] > rule.for_ms]
-        if not held:
+        long_enough = [i for i in range(at, run) if points[i][0] - points[at][0] > rule.for_ms]
+        if not long_enough:
             at = run + 1
             continue
-        clear = [i for i in range(held[0], len(points)) if rule.is_clear(points[i][1])]
+        clear = [i for i in range(long_enough[0], len(points)) if rule.is_clear(points[i][1])]
         last = clear[0] if clear else len(points) - 1
-        yield _event(AlertState.OPENED, None, points[at : held[0] + 1], points[held[0]][0])
-        for i in range(held[0] + 1, last if clear else last + 1):
+        yield _event(
+            AlertState.OPENED, None, points[at : long_enough[0] + 1], points[long_enough[0]][0]
+        )
+        for i in range(long_enough[0] + 1, last if clear else last + 1):
             if points[i][0] // 3_600_000 != points[i - 1][0] // 3_600_000:
                 yield _event(AlertState.STILL_OPEN, None, points[at : i + 1], points[i][0])
         if clear:

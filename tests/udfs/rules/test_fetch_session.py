@@ -19,7 +19,9 @@ IDLE_US = 3_600 * SECOND_US
 S = 7
 
 
-def line(epoch, *asked, at_s=0, answered=(), forgotten="", error=0, names=S, answers=S, full=False):
+def line(
+    epoch, *requested, at_s=0, answered=(), forgotten="", error=0, names=S, answers=S, full=False
+):
     """A line about session S: (partition, offset) asked, (partition, bytes, end) answered."""
     return FetchLine(
         at_s * SECOND_US,
@@ -28,13 +30,13 @@ def line(epoch, *asked, at_s=0, answered=(), forgotten="", error=0, names=S, ans
         answers,
         error,
         full,
-        [RequestPartition(key, offset, 100) for key, offset in asked],
+        [RequestPartition(key, offset, 100) for key, offset in requested],
         list(forgotten),
         [ResponsePartition(*one, 0) for one in answered],
     )
 
 
-def begun(*partitions):
+def started(*partitions):
     """The first line of S."""
     answered = [(key, 0, 5) for key, _ in partitions]
     return line(0, *partitions, names=0, answered=answered)
@@ -53,7 +55,7 @@ def order(session):
     return "".join(one.partition for one in session.cached_partitions())
 
 
-ABC = begun(("a", 0), ("b", 10), ("c", 20))
+ABC = started(("a", 0), ("b", 10), ("c", 20))
 
 
 @pytest.mark.parametrize(
@@ -190,30 +192,32 @@ def rebuilt(lines):
         own = (one.response_session_id if one.is_full else 0) or one.session_id
         for session_id in {one.session_id, own} - {0, own}:
             sessions[session_id] = follow(sessions.get(session_id), session_id, one, 9**18).session
-        found = follow(sessions.get(own), own, one, 9**18)
-        sessions[own] = found.session
-        yield one, truth, found
+        followed_line = follow(sessions.get(own), own, one, 9**18)
+        sessions[own] = followed_line.session
+        yield one, truth, followed_line
 
 
-def check(one, truth, found):
+def check(one, truth, followed_line):
     """Held against the truth of its line: set, order, offsets, limits, and who was starved."""
-    places = {key: (at, offset, size) for at, (key, offset, size) in enumerate(truth.asked)}
-    assert found.requested_count == len(truth.asked)
-    assert found.positions is None or found.positions == [places[key] for key, *_ in one.answered]
-    assert sorted(found.starved) == sorted(truth.starved)
-    if found.session is not None:
-        kept = found.session.cached_partitions()
+    places = {key: (at, offset, size) for at, (key, offset, size) in enumerate(truth.requested)}
+    assert followed_line.requested_count == len(truth.requested)
+    assert followed_line.positions is None or followed_line.positions == [
+        places[key] for key, *_ in one.answered
+    ]
+    assert sorted(followed_line.starved) == sorted(truth.starved)
+    if followed_line.session is not None:
+        kept = followed_line.session.cached_partitions()
         assert [k.partition for k in kept] == truth.after
-        assert {k[:3] for k in kept} == {a for a in truth.asked if a[0] in truth.after}
+        assert {k[:3] for k in kept} == {a for a in truth.requested if a[0] in truth.after}
 
 
 @given(STEPS, MAX_EPOCHS)
 def test_sessions_are_rebuilt_as_the_broker_holds_them(steps, max_epoch):
     with epochs_that_wrap_at(max_epoch):
-        for one, truth, found in rebuilt(played(steps, max_epoch)):
-            assert found.state == truth.state
-            if found.state != SessionState.REFUSED:
-                check(one, truth, found)
+        for one, truth, followed_line in rebuilt(played(steps, max_epoch)):
+            assert followed_line.state == truth.state
+            if followed_line.state != SessionState.REFUSED:
+                check(one, truth, followed_line)
 
 
 @given(STEPS, st.data())
@@ -221,7 +225,7 @@ def test_what_is_known_of_a_log_with_holes_is_never_wrong(steps, data):
     lines = list(played(steps, 2**31 - 1))
     indices = st.lists(st.integers(0, len(lines) - 1), max_size=len(lines) * 2)
     order = data.draw(st.one_of(indices, indices.map(sorted), st.permutations(range(len(lines)))))
-    for one, truth, found in rebuilt(lines[at] for at in order):
-        if found.state == SessionState.INCREMENTAL:
+    for one, truth, followed_line in rebuilt(lines[at] for at in order):
+        if followed_line.state == SessionState.INCREMENTAL:
             assert truth.state == "known"
-            check(one, truth, found)
+            check(one, truth, followed_line)

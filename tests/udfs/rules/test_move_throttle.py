@@ -125,11 +125,11 @@ MOVING = NODES.flatmap(
 )
 
 
-@given(st.lists(MOVING, max_size=8, unique_by=lambda of: (of.topic, of.partition)))
+@given(st.lists(MOVING, max_size=8, unique_by=lambda move: (move.topic, move.partition)))
 def test_leaders_send_what_followers_take(partitions: list[PartitionMove]) -> None:
     plan = planned(*partitions)
     sent, taken = (sum(side.size_bytes for side in plan.sides if side.side == one) for one in SIDES)
-    assert sent == taken == sum(of.size_bytes * len(of.added) for of in partitions)
+    assert sent == taken == sum(move.size_bytes * len(move.added) for move in partitions)
     if plan.fits:
         assert plan.max_rate is not None
         assert plan.seconds(plan.max_rate) is not None
@@ -139,5 +139,5 @@ def test_leaders_send_what_followers_take(partitions: list[PartitionMove]) -> No
         for entry in entries.split(",")
     }
     assert listed == {
-        (of.topic, f"{of.partition}:{node}") for of in partitions for node in of.added
+        (move.topic, f"{move.partition}:{node}") for move in partitions for node in move.added
     }

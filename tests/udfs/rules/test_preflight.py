@@ -54,16 +54,16 @@ def live(version, name="librdkafka", kind="consumer"):
     ],
 )
 def test_harm(client, metrics, why):
-    found = harm([], [resource("new", metrics)], client)
-    assert (why in found) if why else found is None
+    reason = harm([], [resource("new", metrics)], client)
+    assert (why in reason) if why else reason is None
 
 
 def test_only_what_a_change_brings_is_its_harm():
     client, other = live("2.5.0"), resource("other", PRODUCER, "client_id=someone")
-    standing = [resource("old", PRODUCER)]
-    assert harm(standing, [*standing, other], client) is None
+    existing = [resource("old", PRODUCER)]
+    assert harm(existing, [*existing, other], client) is None
     assert harm([], [other], client) is None
-    assert harm([resource("old", CONSUMER)], standing, client)
+    assert harm([resource("old", CONSUMER)], existing, client)
 
 
 def test_a_removal_may_harm_too():

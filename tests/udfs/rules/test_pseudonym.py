@@ -97,15 +97,15 @@ def test_a_member_keeps_its_uuid(text: str, expected: str) -> None:
 
 
 def test_a_match_keeps_what_it_selects_by() -> None:
-    told = HIDDEN.match("client_id=ann-laptop, client_source_address=10.1.2.3,client_id")
-    assert told == f"client_id={ME}, client_source_address={HERE},client_id"
+    hidden = HIDDEN.match("client_id=ann-laptop, client_source_address=10.1.2.3,client_id")
+    assert hidden == f"client_id={ME}, client_source_address={HERE},client_id"
     assert HIDDEN.match("client_software_name=.*") == "client_software_name=.*"
 
 
 @pytest.mark.parametrize("entry", ["clientid=ann-laptop", "ann-laptop", "client_id:ann-laptop"])
 def test_an_entry_of_a_match_that_no_broker_takes_is_hidden_whole(entry: str) -> None:
-    told = HIDDEN.match(f"client_software_name=.*, {entry}")
-    assert told == f"client_software_name=.*,{HIDDEN.pseudonym(CLIENT_ID, entry)}"
+    hidden = HIDDEN.match(f"client_software_name=.*, {entry}")
+    assert hidden == f"client_software_name=.*,{HIDDEN.pseudonym(CLIENT_ID, entry)}"
     addresses = Pseudonyms(KEY, "k1", frozenset({ADDRESS}))
     assert addresses.match(f" {entry} ") == f" {entry} "
 

@@ -83,10 +83,10 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize(("said", "kept"), BODIES.values(), ids=BODIES)
-def test_a_body_names_no_client(said: object, kept: object) -> None:
+@pytest.mark.parametrize(("body", "kept"), BODIES.values(), ids=BODIES)
+def test_a_body_names_no_client(body: object, kept: object) -> None:
     plain = {CLIENT_ID: "ann-laptop", ADDRESS: "10.1.2.3"}
-    assert json.loads(hidden_body(json.dumps(said), HIDDEN, plain)) == (kept or said)
+    assert json.loads(hidden_body(json.dumps(body), HIDDEN, plain)) == (kept or body)
 
 
 @pytest.mark.parametrize(
@@ -95,5 +95,5 @@ def test_a_body_names_no_client(said: object, kept: object) -> None:
     ids=["no JSON", "half of it", "too deep to walk"],
 )
 def test_a_body_that_cannot_be_walked_is_left_out_whole(text: str) -> None:
-    told = json.loads(hidden_body(text, HIDDEN, {CLIENT_ID: "ann-laptop"}))
-    assert told == {"omitted_bytes": len(text)}
+    kept = json.loads(hidden_body(text, HIDDEN, {CLIENT_ID: "ann-laptop"}))
+    assert kept == {"omitted_bytes": len(text)}

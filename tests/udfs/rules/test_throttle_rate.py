@@ -21,7 +21,7 @@ def demand(capacity: float | None = 100.0, other: float = 40.0, floor: float = 5
     return Demand(None if capacity is None else capacity * MB, other * MB, floor * MB)
 
 
-def standing(rate: float, rate_age_s: float = LONG_S) -> CurrentRate:
+def current(rate: float, rate_age_s: float = LONG_S) -> CurrentRate:
     return CurrentRate(rate * MB, rate_age_s)
 
 
@@ -34,28 +34,28 @@ def standing(rate: float, rate_age_s: float = LONG_S) -> CurrentRate:
         pytest.param(demand(other=98.95, floor=0), None, 1, "floor", id="never under 1 MB/s"),
         pytest.param(demand(None), None, None, "capacity_unknown", id="nobody knows the capacity"),
         pytest.param(
-            demand(other=98, floor=3), standing(5), None, "floor_exceeds_capacity", id="too much"
+            demand(other=98, floor=3), current(5), None, "floor_exceeds_capacity", id="too much"
         ),
-        pytest.param(demand(), standing(50), 50, "kept", id="8 % are not worth a change"),
-        pytest.param(demand(), standing(40), 54, "headroom", id="a step that fits"),
-        pytest.param(demand(), standing(10), 20, "step_bound", id="twice at most"),
-        pytest.param(demand(other=90), standing(40), 20, "step_bound", id="half at least"),
-        pytest.param(demand(other=90), standing(12), 9, "headroom", id="down to what is left"),
-        pytest.param(demand(), standing(20, 60), 20, "held", id="changed a minute ago"),
+        pytest.param(demand(), current(50), 50, "kept", id="8 % are not worth a change"),
+        pytest.param(demand(), current(40), 54, "headroom", id="a step that fits"),
+        pytest.param(demand(), current(10), 20, "step_bound", id="twice at most"),
+        pytest.param(demand(other=90), current(40), 20, "step_bound", id="half at least"),
+        pytest.param(demand(other=90), current(12), 9, "headroom", id="down to what is left"),
+        pytest.param(demand(), current(20, 60), 20, "held", id="changed a minute ago"),
         pytest.param(
-            demand(floor=30), standing(20, 60), 54, "floor", id="what falls behind is not held"
+            demand(floor=30), current(20, 60), 54, "floor", id="what falls behind is not held"
         ),
         pytest.param(
-            demand(floor=10), standing(5), 20, "floor", id="twice what must pass, to come nearer"
+            demand(floor=10), current(5), 20, "floor", id="twice what must pass, to come nearer"
         ),
     ],
 )
 def test_each_decision(
     given_: Demand, at: CurrentRate | None, rate: float | None, reason: str
 ) -> None:
-    found = advise(given_, at, BOUNDS)
-    assert found.reason == reason
-    assert found.rate == (None if rate is None else pytest.approx(rate * MB))
+    advice = advise(given_, at, BOUNDS)
+    assert advice.reason == reason
+    assert advice.rate == (None if rate is None else pytest.approx(rate * MB))
 
 
 @pytest.mark.parametrize(
@@ -89,25 +89,28 @@ RATES = st.floats(0, 1e9)
 
 
 @given(
-    of=st.builds(Demand, RATES, RATES, RATES, st.booleans()),
+    given_demand=st.builds(Demand, RATES, RATES, RATES, st.booleans()),
     at=st.builds(CurrentRate, st.floats(1, 1e9), st.floats(0, 1e5)),
 )
 def test_no_advice_starves_replication_leaps_or_takes_what_is_not_there(
-    of: Demand, at: CurrentRate
+    given_demand: Demand, at: CurrentRate
 ) -> None:
-    found = advise(of, at, BOUNDS)
-    assert of.capacity is not None
-    left, least = of.capacity - of.other, max(of.floor, throttle_rate.MIN_RATE)
-    if found.rate is None:
+    advice = advise(given_demand, at, BOUNDS)
+    assert given_demand.capacity is not None
+    left, least = (
+        given_demand.capacity - given_demand.other,
+        max(given_demand.floor, throttle_rate.MIN_RATE),
+    )
+    if advice.rate is None:
         assert least > left
         return
-    assert found.rate >= least
-    assert found.rate <= max(at.rate, least) * BOUNDS.max_step_factor
-    if found.rate > at.rate:
-        assert found.rate <= max(BOUNDS.share * left, least)
-    if found.rate < at.rate:
-        assert found.rate >= at.rate / BOUNDS.max_step_factor
-        assert not of.are_clients_healthy or at.rate_age_s >= BOUNDS.cooldown_s
+    assert advice.rate >= least
+    assert advice.rate <= max(at.rate, least) * BOUNDS.max_step_factor
+    if advice.rate > at.rate:
+        assert advice.rate <= max(BOUNDS.share * left, least)
+    if advice.rate < at.rate:
+        assert advice.rate >= at.rate / BOUNDS.max_step_factor
+        assert not given_demand.are_clients_healthy or at.rate_age_s >= BOUNDS.cooldown_s
 
 
 @dataclass
@@ -139,22 +142,22 @@ def simulate(other: Load, written: Load, seconds: int, capacity: float = 100 * M
         felt = felt if are_well else min(felt, carried)
         at = CurrentRate(rate, rate_age_s)
         busiest = max(other(max(now_s - back, 0)) for back in range(0, BUSIEST_OF_S, STEP_S))
-        found = advise(Demand(felt, busiest, written(now_s), are_well), at, BOUNDS)
+        advice = advise(Demand(felt, busiest, written(now_s), are_well), at, BOUNDS)
         seen.short_s += STEP_S * (rate < written(now_s))
-        if found.rate is not None and found.rate != rate:
-            turned = math.copysign(1, found.rate - rate)
+        if advice.rate is not None and advice.rate != rate:
+            turned = math.copysign(1, advice.rate - rate)
             seen.turns += turned == -direction
             seen.changes += 1
-            rate, rate_age_s, direction = found.rate, 0.0, int(turned)
+            rate, rate_age_s, direction = advice.rate, 0.0, int(turned)
         else:
             rate_age_s += STEP_S
         seen.rates.append(rate)
     return seen
 
 
-def noisy(of: Load, share: float, seed: int) -> Load:
+def noisy(load: Load, share: float, seed: int) -> Load:
     """A load with noise of its own at each minute, the same each time it is asked."""
-    return lambda now_s: of(now_s) * (1 + share * random.Random(f"{seed} {now_s}").uniform(-1, 1))
+    return lambda now_s: load(now_s) * (1 + share * random.Random(f"{seed} {now_s}").uniform(-1, 1))
 
 
 HOURS = 3_600

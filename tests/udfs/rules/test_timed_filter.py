@@ -84,16 +84,16 @@ def test_an_answer_does_not_depend_on_what_was_seen_before_one_and_a_half_window
     window_ms, walk = drawn
     walk = sorted(walk, key=lambda sighting: sighting[2])
     whole, later = TimedBloomFilter(3, 0.3, window_ms), TimedBloomFilter(3, 0.3, window_ms)
-    begun_ms = walk[cut][2] if cut < len(walk) else 0
+    start_ms = walk[cut][2] if cut < len(walk) else 0
     for index, (_, value, time_ms) in enumerate(walk):
         is_new = whole.first_sighting(value, time_ms)
         if index >= cut:
             later_is_new = later.first_sighting(value, time_ms)
-            assert later_is_new == is_new or 2 * (time_ms - begun_ms) <= 3 * window_ms
+            assert later_is_new == is_new or 2 * (time_ms - start_ms) <= 3 * window_ms
 
 
 @pytest.mark.parametrize(
-    ("seen_ms", "asked_ms", "remembered"),
+    ("seen_ms", "query_ms", "remembered"),
     [
         pytest.param(0, HOUR_MS * 3 // 2 - 1, True, id="from a window's start: 1.5 windows"),
         pytest.param(0, HOUR_MS * 3 // 2, False, id="and not a ms more"),
@@ -104,10 +104,10 @@ def test_an_answer_does_not_depend_on_what_was_seen_before_one_and_a_half_window
         pytest.param(HOUR_MS, HOUR_MS - 1, True, id="a late time sees the filters that exist"),
     ],
 )
-def test_an_id_is_remembered_half_to_one_and_a_half_windows(seen_ms, asked_ms, remembered):
+def test_an_id_is_remembered_half_to_one_and_a_half_windows(seen_ms, query_ms, remembered):
     seen = TimedBloomFilter(100, 0.001, HOUR_MS)
     seen.put(4_711, START + seen_ms)
-    assert seen.might_contain(4_711, START + asked_ms) is remembered
+    assert seen.might_contain(4_711, START + query_ms) is remembered
 
 
 def test_an_id_in_steady_use_is_new_once():

@@ -39,10 +39,10 @@ def test_what_one_rate_does(arrivals, expected):
 
 
 def test_innocent_is_who_would_not_have_waited_alone():
-    found = replay({"loop": every(100, 200), "calm": every(4_000, 5)}, ONE_PER_S)
-    assert found["loop"].throttled_ids > 100
-    assert found["calm"].throttled_ids >= 1
-    assert [found["loop"].is_innocent, found["calm"].is_innocent] == [False, True]
+    outcomes = replay({"loop": every(100, 200), "calm": every(4_000, 5)}, ONE_PER_S)
+    assert outcomes["loop"].throttled_ids > 100
+    assert outcomes["calm"].throttled_ids >= 1
+    assert [outcomes["loop"].is_innocent, outcomes["calm"].is_innocent] == [False, True]
 
 
 ARRIVALS = st.dictionaries(
@@ -57,8 +57,8 @@ QUOTAS = st.builds(
 
 @given(ARRIVALS, QUOTAS)
 def test_every_id_comes_once_and_never_early(arrivals, quota):
-    found = replay(arrivals, quota)
-    for source, outcome in found.items():
+    outcomes = replay(arrivals, quota)
+    for source, outcome in outcomes.items():
         assert outcome.ids == len(arrivals[source])
         assert 0 <= outcome.longest_throttle_ms <= outcome.throttle_time_ms
         assert outcome.late_ms >= 0
@@ -67,19 +67,19 @@ def test_every_id_comes_once_and_never_early(arrivals, quota):
 
 @given(ARRIVALS, QUOTAS)
 def test_who_fits_the_burst_never_waits_and_alone_nobody_is_innocent(arrivals, quota):
-    found = replay(arrivals, quota)
+    outcomes = replay(arrivals, quota)
     if sum(map(len, arrivals.values())) <= quota.token_bucket().burst:
-        assert not any(outcome.throttled_ids for outcome in found.values())
+        assert not any(outcome.throttled_ids for outcome in outcomes.values())
     if len(arrivals) == 1:
-        assert not any(outcome.is_innocent for outcome in found.values())
+        assert not any(outcome.is_innocent for outcome in outcomes.values())
 
 
 @given(ARRIVALS)
 def test_waiting_keeps_the_debt_small_whatever_comes(arrivals):
     """Closed loop: a source asks again when its debt is paid, so each owes at most one id."""
-    found = replay(arrivals, ONE_PER_S)
+    outcomes = replay(arrivals, ONE_PER_S)
     longest_ms = 1_000 * len(arrivals)
-    assert all(outcome.longest_throttle_ms <= longest_ms for outcome in found.values())
+    assert all(outcome.longest_throttle_ms <= longest_ms for outcome in outcomes.values())
 
 
 @given(st.lists(st.integers(START, START + 60_000), min_size=1, max_size=60), QUOTAS)

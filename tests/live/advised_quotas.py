@@ -19,12 +19,17 @@ def fill(conf: Conf, cluster_id: str, users: Sequence[str]) -> None:
     """Each of these users produced so much half an hour ago, and conf lets a quota be asked for."""
     now = datetime.now(UTC)
     at = now - timedelta(minutes=30)
-    of = {"cluster_id": cluster_id}
-    used = of | {"event_time": at, "event_date": at.date(), "broker_id": 1, "client_id": "m"}
+    on_cluster = {"cluster_id": cluster_id}
+    used = on_cluster | {
+        "event_time": at,
+        "event_date": at.date(),
+        "broker_id": 1,
+        "client_id": "m",
+    }
     used |= {"quota_type": "producer_byte_rate", "usage": USAGE, "throttled_requests": 0}
     rows = {
         "quota_usage": [used | {"principal": f"User:{user}"} for user in users],
-        "settings": [setting("quotas.advised_users", "\n".join(users), **of)],
-        "pipeline_progress": [row | of for row in fresh(now)],
+        "settings": [setting("quotas.advised_users", "\n".join(users), **on_cluster)],
+        "pipeline_progress": [row | on_cluster for row in fresh(now)],
     }
     make_tables(Warehouse(conf.warehouse), rows)
