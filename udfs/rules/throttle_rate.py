@@ -37,8 +37,8 @@ class Demand:
     is lower; None: unknown. `other`: traffic that the throttle does not limit, in the busiest of
     the last minutes so that noise changes nothing, and after the move if that is more. `floor`: for
     a leader the sum over its throttled partitions of write rate x followers (those in sync are
-    charged too), for a follower the sum of their write rates. `are_clients_healthy`: recently, since
-    the current rate was set.
+    charged too), for a follower the sum of their write rates. `are_clients_healthy`:
+    since the current rate was set.
     """
 
     capacity: float | None
@@ -112,7 +112,7 @@ def _step(
 ) -> RateAdvice:
     assert advised.rate is not None
     now, target, reason = current.rate, advised.rate, advised.reason
-    if current.since_s < bounds.cooldown_s:
+    if current.rate_age_s < bounds.cooldown_s:
         return RateAdvice(now, COOLING_DOWN)
     if abs(target - now) < bounds.hysteresis * now:
         return RateAdvice(now, KEPT)
