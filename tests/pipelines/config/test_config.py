@@ -123,7 +123,7 @@ def test_an_unknown_key_is_named_wherever_it_stands(
         pytest.param("producer_ids: {quotas: {a: .inf}}", "finite", id="no finite rate"),
         pytest.param("racks: {10.1.2.3/16: a}", "write 10.1.0.0/16 instead", id="bits of a host"),
         pytest.param("racks: {az-b: a}", "no network such as 10.1.0.0/16", id="no network"),
-        pytest.param("racks: {10.0.0.1: a, 10.0.0.1/32: b}", "there twice", id="a network twice"),
+        pytest.param("racks: {10.0.0.1: a, 10.0.0.1/32: b}", "listed twice", id="a network twice"),
         pytest.param("racks: {10.0.0.1: ''}", "at least 1 character", id="a rack without a name"),
         pytest.param("plan: {excluded_principals: [b]}", "write User:b instead of b", id="bare"),
         pytest.param(
