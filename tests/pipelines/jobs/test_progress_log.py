@@ -156,7 +156,7 @@ def test_batches_that_nobody_knows_any_more_are_told_to_be_missing(
     log.follow(JOB, cast(Any, SimpleNamespace(id="q1", runId="r1", recentProgress=recent)))
     tell(log.listener, batchId=6)
     assert log.finish(JOB) == 819 + 2
-    missing = [line for line in messages if "not told" in line]
+    missing = [line for line in messages if "not reported" in line]
     assert missing == ["job: 2 batches were not reported, and are not counted"] * 2
 
 

@@ -212,7 +212,7 @@ def test_the_checkpoint_of_a_result_may_be_removed(tmp_path: Path) -> None:
         CheckpointError, match="lost its file metadata: remove the folder"
     ) as raised:
         identity.check_result(checkpoint, {"q1": 0})
-    subprocess.run(["sh", "-c", str(raised.value).split("anew: ")[1]], check=True)
+    subprocess.run(["sh", "-c", str(raised.value).split("again: ")[1]], check=True)
     assert not checkpoint.exists()
 
 
@@ -221,7 +221,7 @@ def test_an_old_copy_of_a_result_s_checkpoint_is_refused(tmp_path: Path) -> None
     words = "ends at batch 1, but the tables have batch 2 of request_results: it is an old copy"
     with pytest.raises(CheckpointError, match=words) as raised:
         identity.check_result(checkpoint, {"q1": 2, "removed": 7})
-    subprocess.run(["sh", "-c", str(raised.value).split("anew: ")[1]], check=True)
+    subprocess.run(["sh", "-c", str(raised.value).split("again: ")[1]], check=True)
     identity.check_result(checkpoint, {"q1": 2, "removed": 7})
 
 
