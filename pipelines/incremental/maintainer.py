@@ -60,7 +60,7 @@ class ResultMaintainer:
         """As `write`, without new facts: lookups may have new rows, or a rule failed."""
         self._update({}, batch, spark)
 
-    def _update(self, came: "dict[str, list[Row]]", batch: Batch, spark: "SparkSession") -> None:
+    def _update(self, arrived: "dict[str, list[Row]]", batch: Batch, spark: "SparkSession") -> None:
         checkpoint = batch.warehouse.checkpoint(batch.job)
         previous = result_state.load(checkpoint)
         states, counts, errors = dict(previous), list[Count](), list[Exception]()
@@ -70,7 +70,7 @@ class ResultMaintainer:
         for result in self.results:
             name = result.table.name
             affected = affected_buckets(
-                result, came.get(name, []), lookup_changes, previous.get(name, ResultState())
+                result, arrived.get(name, []), lookup_changes, previous.get(name, ResultState())
             )
             time_ranges = lookup_changes.computable(
                 result, result.time_ranges(affected.rows_by_bucket, affected.since)

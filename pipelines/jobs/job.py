@@ -63,16 +63,16 @@ class Job:
         """
         return self.results is None
 
-    def refresh(self, setting: JobEnvironment) -> None:
+    def refresh(self, environment: JobEnvironment) -> None:
         """Bring results up to date without new facts: their lookup tables may have new rows."""
         if self.results is None:
             return
-        maintainer = ResultMaintainer(self.results(setting.conf), setting.conf)
-        checkpoint = setting.warehouse.checkpoint(self.name)
+        maintainer = ResultMaintainer(self.results(environment.conf), environment.conf)
+        checkpoint = environment.warehouse.checkpoint(self.name)
         now_ms = time.time_ns() // 1_000_000
         query_id = checkpoints.query_id(checkpoint)
-        batch = sinks.Batch(setting.warehouse, self.name, query_id, now_ms, "/refresh")
-        maintainer.refresh(setting.spark, batch)
+        batch = sinks.Batch(environment.warehouse, self.name, query_id, now_ms, "/refresh")
+        maintainer.refresh(environment.spark, batch)
 
 
 UNNAMED = "unknown"

@@ -96,25 +96,25 @@ def find_in_job(warehouse: Warehouse, job: str, topic: str, log: LogBounds) -> J
 
 
 def accept(
-    setting: JobEnvironment, gaps: JobOffsetGaps, fills: tuple[Table, ...], now: datetime
+    environment: JobEnvironment, gaps: JobOffsetGaps, fills: tuple[Table, ...], now: datetime
 ) -> int:
     """Count the lost records, and let a new query start after them; returns their number.
 
     The checkpoint is moved aside. A micro-batch that was cut off after it had written some of its
     rows is not read again, so its other records are lost too.
     """
-    checkpoint, position = setting.warehouse.checkpoint(gaps.job), gaps.position
-    begins = {p: _begin(p, gaps, setting.conf.kafka.properties) for p in gaps.log}
+    checkpoint, position = environment.warehouse.checkpoint(gaps.job), gaps.position
+    begins = {p: _begin(p, gaps, environment.conf.kafka.properties) for p in gaps.log}
     counts = [Count("lost", sum(gap.lost for gap in gaps.gaps), None, "deleted_before_read")]
-    if position.cut_off_ends and _is_written(setting, gaps.job, fills):
+    if position.cut_off_ends and _is_written(environment, gaps.job, fills):
         ends = {p: max(begins[p], end) for p, end in position.cut_off_ends.items() if p in begins}
         skipped = sum(end - begins[p] for p, end in ends.items())
         counts.append(Count("lost", skipped, None, "cut_off_and_deleted"))
         begins |= ends
-    _last_batch(setting.warehouse, gaps.job, "/lost").report(
-        setting.spark, counts, setting.cluster_id, now
+    _last_batch(environment.warehouse, gaps.job, "/lost").report(
+        environment.spark, counts, environment.cluster_id, now
     )
-    identity.start_anew(checkpoint, {gaps.topic: {str(p): at for p, at in begins.items()}})
+    identity.restart_from(checkpoint, {gaps.topic: {str(p): at for p, at in begins.items()}})
     return sum(count.rows for count in counts)
 
 
@@ -126,10 +126,10 @@ def _begin(partition: int, gaps: JobOffsetGaps, properties: Mapping[str, str]) -
     return max(offset, log.start)
 
 
-def _is_written(setting: JobEnvironment, job: str, fills: tuple[Table, ...]) -> bool:
+def _is_written(environment: JobEnvironment, job: str, fills: tuple[Table, ...]) -> bool:
     """Whether the last micro-batch wrote to at least one table."""
-    last = _last_batch(setting.warehouse, job)
-    return any(last.appended(setting.spark, table) is not None for table in fills)
+    last = _last_batch(environment.warehouse, job)
+    return any(last.appended(environment.spark, table) is not None for table in fills)
 
 
 def _last_batch(warehouse: Warehouse, job: str, part: str = "") -> Batch:

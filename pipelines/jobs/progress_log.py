@@ -41,9 +41,9 @@ class ProgressLog:
     """The query events of one run, taken from the listener on the run's own thread."""
 
     def __init__(
-        self, setting: JobEnvironment, report: Callable[[str], None], listener: QueryListener
+        self, environment: JobEnvironment, report: Callable[[str], None], listener: QueryListener
     ) -> None:
-        self.setting = setting
+        self.environment = environment
         self.report = report
         self.listener = listener
         self.jobs: dict[str, Job] = {}
@@ -60,7 +60,7 @@ class ProgressLog:
         self.jobs[run_id] = job
         self.running[job.name] = run_id
         self.queries[run_id] = query
-        self.reached[run_id] = newest_batch(self.setting.warehouse.checkpoint(job.name)), ""
+        self.reached[run_id] = newest_batch(self.environment.warehouse.checkpoint(job.name)), ""
         self.rows.setdefault(job.name, 0)
 
     def take(self) -> None:
@@ -121,8 +121,8 @@ class ProgressLog:
         rows = pa.Table.from_pylist(list(self.unwritten.values()), schema=table.arrow)
         failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
         try:
-            frame = frames.from_arrow(self.setting.spark, rows)
-            self.setting.warehouse.write(frame.write.format("delta").mode("append"), table.name)
+            frame = frames.from_arrow(self.environment.spark, rows)
+            self.environment.warehouse.write(frame.write.format("delta").mode("append"), table.name)
         except failures as error:
             self._keep(str(error).strip().partition("\n")[0])
             return
@@ -145,7 +145,7 @@ class ProgressLog:
         if event.kind == BATCH:
             self._record_batch(job, event.content)
         elif event.kind == IDLE:
-            row = query_progress.of_idle(event.content, job.name, self.setting.cluster_id)
+            row = query_progress.of_idle(event.content, job.name, self.environment.cluster_id)
             self.unwritten[row["query_id"], None] = row
         elif self.running.get(job.name) == event.run_id:
             del self.running[job.name], self.queries[event.run_id]
@@ -165,7 +165,7 @@ class ProgressLog:
     def _record_batch(self, job: Job, progress: Any) -> None:
         if not self._is_new(job, progress):
             return
-        row = query_progress.of_batch(progress, job.name, self.setting.cluster_id)
+        row = query_progress.of_batch(progress, job.name, self.environment.cluster_id)
         if not row["input_rows"]:
             row |= {"batch_id": None}
         self.unwritten[row["query_id"], row["batch_id"]] = row
@@ -179,8 +179,8 @@ class ProgressLog:
 
     def _append(self, job: Job, row: query_progress.Row, progress: Any) -> None:
         query_id, batch_id = row["query_id"], int(progress["batchId"])
-        batch = Batch(self.setting.warehouse, job.name, query_id, batch_id, "/source")
-        pushes = query_progress.came(progress)
+        batch = Batch(self.environment.warehouse, job.name, query_id, batch_id, "/source")
+        pushes = query_progress.input_rows(progress)
         unique = progress["observedMetrics"][UNIQUE]["rows"]
         late = sum(int(op.get("numRowsDroppedByWatermark", 0)) for op in progress["stateOperators"])
         target = CLIENT_METRICS.name
@@ -190,4 +190,4 @@ class ProgressLog:
             Count("late", late, target, "past_max_lateness"),
         ]
         time = datetime.fromisoformat(progress["timestamp"])
-        batch.report(self.setting.spark, counts, row["cluster_id"], time)
+        batch.report(self.environment.spark, counts, row["cluster_id"], time)

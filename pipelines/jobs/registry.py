@@ -51,33 +51,37 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-def _ingest_request_log(setting: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
-    records = setting.records("ingest_request_log", "request_log_topic")
-    write = ingest.RequestLogIngest(setting.conf, str(setting.cluster_id)).write
-    return sinks.start(records, "ingest_request_log", setting.warehouse, write, trigger)
+def _ingest_request_log(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
+    records = environment.records("ingest_request_log", "request_log_topic")
+    write = ingest.RequestLogIngest(environment.conf, str(environment.cluster_id)).write
+    return sinks.start(records, "ingest_request_log", environment.warehouse, write, trigger)
 
 
 def _ingest_pushes(
-    job: str, topic: str, read: ingest.ReadPushes, setting: JobEnvironment, trigger: sinks.Trigger
+    job: str,
+    topic: str,
+    read: ingest.ReadPushes,
+    environment: JobEnvironment,
+    trigger: sinks.Trigger,
 ) -> "StreamingQuery":
-    records = setting.records(job, topic)
-    write = ingest.PushIngest(setting.conf, str(setting.cluster_id), read).write
-    return sinks.start(records, job, setting.warehouse, write, trigger)
+    records = environment.records(job, topic)
+    write = ingest.PushIngest(environment.conf, str(environment.cluster_id), read).write
+    return sinks.start(records, job, environment.warehouse, write, trigger)
 
 
-def _client_metrics(setting: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
-    conf, pushes = setting.conf, TELEMETRY_PUSHES.name
-    rows = sources.read_table(setting.spark, conf, setting.warehouse, pushes)
+def _client_metrics(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
+    conf, pushes = environment.conf, TELEMETRY_PUSHES.name
+    rows = sources.read_table(environment.spark, conf, environment.warehouse, pushes)
     once = client_metrics.each_push_once(rows, conf.results.max_lateness_s)
     write = client_metrics.PointIngest(conf).write
-    return sinks.start(once, "client_metrics", setting.warehouse, write, trigger)
+    return sinks.start(once, "client_metrics", environment.warehouse, write, trigger)
 
 
-def _fetches(setting: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
-    conf, requests = setting.conf, REQUESTS.name
-    rows = sources.read_table(setting.spark, conf, setting.warehouse, requests)
+def _fetches(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
+    conf, requests = environment.conf, REQUESTS.name
+    rows = sources.read_table(environment.spark, conf, environment.warehouse, requests)
     write = fetches.Fetches(conf.fetch_sessions).write
-    return sinks.start(fetches.lines(rows), "fetches", setting.warehouse, write, trigger)
+    return sinks.start(fetches.lines(rows), "fetches", environment.warehouse, write, trigger)
 
 
 def result_job(name: str, doc: str, results: Callable[[Conf], tuple[Result, ...]]) -> Job:
@@ -105,14 +109,14 @@ def _distinct(*tables: Table) -> tuple[Table, ...]:
 def _maintain(
     job: str,
     results: Callable[[Conf], tuple[Result, ...]],
-    setting: JobEnvironment,
+    environment: JobEnvironment,
     trigger: sinks.Trigger,
 ) -> "StreamingQuery":
-    maintainer = ResultMaintainer(results(setting.conf), setting.conf)
+    maintainer = ResultMaintainer(results(environment.conf), environment.conf)
     table = maintainer.results[0].facts.name
-    facts = sources.read_table(setting.spark, setting.conf, setting.warehouse, table)
+    facts = sources.read_table(environment.spark, environment.conf, environment.warehouse, table)
     arrivals = maintainer.arrivals(facts)
-    return sinks.start(arrivals, job, setting.warehouse, maintainer.write, trigger)
+    return sinks.start(arrivals, job, environment.warehouse, maintainer.write, trigger)
 
 
 def _request_results(conf: Conf) -> tuple[Result, ...]:

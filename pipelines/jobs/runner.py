@@ -59,8 +59,8 @@ def run(
         if gaps and not accept_lost_records:
             raise gaps[0].refusal()
         spark = session.get(conf.spark, report)
-        environment_cluster_id = cluster_id or default_cluster_id(conf, warehouse, spark)
-        setting = JobEnvironment(spark, conf, warehouse, environment_cluster_id)
+        cluster = cluster_id or default_cluster_id(conf, warehouse, spark)
+        environment = JobEnvironment(spark, conf, warehouse, cluster)
         # A job may read a table that another fills, also when that one is not run now. Views read
         # settings, which only a snapshot fills.
         needed = {QUERY_PROGRESS.name, SETTINGS.name}
@@ -76,10 +76,10 @@ def run(
             else:
                 identity.check_result(checkpoint, batches)
         for gap in gaps:
-            lost = offset_gaps.accept(setting, gap, JOBS[gap.job].fills, datetime.now(UTC))
+            lost = offset_gaps.accept(environment, gap, JOBS[gap.job].fills, datetime.now(UTC))
             report(f"{gap.job}: going on behind {lost} lost records of {gap.topic}")
         with listening(spark) as listener:
-            return _Runner(setting, report, ProgressLog(setting, report, listener)).run(
+            return _Runner(environment, report, ProgressLog(environment, report, listener)).run(
                 chosen, every_s
             )
 
@@ -112,8 +112,8 @@ def _gaps(conf: Conf, jobs: list[Job], warehouse: Warehouse) -> list[JobOffsetGa
 class _Runner:
     """The queries of one run, their failures, and the lines reported to the user."""
 
-    def __init__(self, setting: JobEnvironment, report: Report, log: ProgressLog) -> None:
-        self.setting = setting
+    def __init__(self, environment: JobEnvironment, report: Report, log: ProgressLog) -> None:
+        self.environment = environment
         self.report = report
         self.log = log
         self.failures: dict[str, list[float]] = {}
@@ -156,7 +156,7 @@ class _Runner:
 
     def _start(self, job: Job, trigger: sinks.Trigger) -> "StreamingQuery":
         with failures.as_job_error(job.name):
-            query = job.start(self.setting, trigger)
+            query = job.start(self.environment, trigger)
         self.log.follow(job, query)
         return query
 
@@ -170,11 +170,11 @@ class _Runner:
 
     def _refresh(self, job: Job) -> None:
         with failures.as_job_error(job.name):
-            job.refresh(self.setting)
+            job.refresh(self.environment)
 
     def not_up_to_date(self, job: Job) -> list[str]:
         """A line for each result of a job whose rule failed last."""
-        return result_state.not_up_to_date(self.setting.warehouse.checkpoint(job.name))
+        return result_state.not_up_to_date(self.environment.warehouse.checkpoint(job.name))
 
     def keep_running(self, jobs: list[Job], every_s: int) -> int:
         """Run jobs at the same time until one fails permanently or the user stops them."""
@@ -214,7 +214,7 @@ class _Runner:
         ]
         self.failures[job.name] = [*recent, time.monotonic()]
         if len(recent) >= _RETRIES or not failures.is_transient(str(error)):
-            for gap in _gaps(self.setting.conf, [job], self.setting.warehouse):
+            for gap in _gaps(self.environment.conf, [job], self.environment.warehouse):
                 raise gap.refusal() from error
             hint = rights.hint("run", str(error))
             raise JobError(f"{job.name} failed: {failures.one_line(error)}{hint}") from error

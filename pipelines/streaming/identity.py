@@ -50,7 +50,7 @@ def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> No
         _set_aside(checkpoint)
     if recorded != now:
         _start_file(checkpoint).unlink(missing_ok=True)
-    _keep(file, json.dumps(asdict(now)))
+    _replace_file(file, json.dumps(asdict(now)))
 
 
 def cluster_ids(checkpoints: Path) -> set[str]:
@@ -59,9 +59,9 @@ def cluster_ids(checkpoints: Path) -> set[str]:
     return {str(json.loads(file.read_text("utf-8"))["cluster_id"]) for file in files}
 
 
-def start_anew(checkpoint: Path, offsets: Mapping[str, Mapping[str, int]]) -> None:
+def restart_from(checkpoint: Path, offsets: Mapping[str, Mapping[str, int]]) -> None:
     """Move a checkpoint aside; the next query reads its topic from these offsets on."""
-    _keep(_start_file(checkpoint), json.dumps(offsets))
+    _replace_file(_start_file(checkpoint), json.dumps(offsets))
     _set_aside(checkpoint)
 
 
@@ -83,7 +83,7 @@ def _set_aside(checkpoint: Path) -> None:
     os.utime(aside)
 
 
-def _keep(file: Path, text: str) -> None:
+def _replace_file(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_suffix(".new")
     fresh.write_text(text, encoding="utf-8")
@@ -138,12 +138,12 @@ def check_result(checkpoint: Path, batches: Mapping[str, int]) -> None:
     """
     if is_started(checkpoint) and not is_named(checkpoint):
         raise CheckpointError(
-            f"the checkpoint {checkpoint} lost its file metadata: {_anew(checkpoint)}"
+            f"the checkpoint {checkpoint} lost its file metadata: {_recompute_hint(checkpoint)}"
         )
     if old := _old_copy(checkpoint, batches):
         raise CheckpointError(
             f"{old}, and its batches would not be counted until it has passed that one. "
-            f"Restore the newer one, or {_anew(checkpoint)}"
+            f"Restore the newer one, or {_recompute_hint(checkpoint)}"
         )
 
 
@@ -158,7 +158,7 @@ def _old_copy(checkpoint: Path, batches: Mapping[str, int]) -> str | None:
     )
 
 
-def _anew(checkpoint: Path) -> str:
+def _recompute_hint(checkpoint: Path) -> str:
     return (
         "remove the folder, and the job computes its results again: "
         f"rm -r {shlex.quote(str(checkpoint))}"

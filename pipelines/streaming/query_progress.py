@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from quotaflow.pipelines.streaming.sources import CAME
+from quotaflow.pipelines.streaming.sources import NEWEST_CLUSTER
 
 Row = dict[str, Any]
 
@@ -31,11 +31,11 @@ def of_batch(progress: Mapping[str, Any], job: str, cluster_id: str | None) -> R
 
     Its cluster is that of its rows if the progress has one, else the one given.
     """
-    newest = (progress.get("observedMetrics") or {}).get(CAME) or {}
+    newest = (progress.get("observedMetrics") or {}).get(NEWEST_CLUSTER) or {}
     return {
         **_common_columns(progress, job, newest.get("cluster_id") or cluster_id),
         "batch_id": int(progress["batchId"]),
-        "input_rows": came(progress),
+        "input_rows": input_rows(progress),
         "input_rows_per_s": _rate(progress, "inputRowsPerSecond"),
         "processed_rows_per_s": _rate(progress, "processedRowsPerSecond"),
         **{_PHASES[phase]: ms for phase, ms in progress["durationMs"].items() if phase in _PHASES},
@@ -49,16 +49,16 @@ def of_idle(event: Mapping[str, Any], job: str, cluster_id: str | None) -> Row:
     return {**_common_columns(event, job, cluster_id), "input_rows": 0}
 
 
-def came(progress: Mapping[str, Any]) -> int:
+def input_rows(progress: Mapping[str, Any]) -> int:
     """The number of rows read, from the sources: on Spark Connect only they have it.
 
     For a topic it is at most the batch's number of offsets: where frames cannot be cached, records
     are read more than once.
     """
-    return sum(_came(source) for source in progress["sources"])
+    return sum(_input_rows(source) for source in progress["sources"])
 
 
-def _came(source: Mapping[str, Any]) -> int:
+def _input_rows(source: Mapping[str, Any]) -> int:
     rows = int(source.get("numInputRows") or 0)
     start, end = _offsets(source.get("startOffset")), _offsets(source.get("endOffset"))
     if not start or not end:

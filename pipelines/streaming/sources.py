@@ -14,7 +14,7 @@ from quotaflow.schemas import events
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CAME = "came"
+NEWEST_CLUSTER = "newest_cluster"
 """Observed metric of queries that read a table: the cluster_id of the newest row of a batch."""
 
 RECORDS_PER_TASK = 50_000
@@ -97,7 +97,7 @@ def _millis(time: datetime) -> str:
 def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: str) -> "DataFrame":
     """Rows appended to a table, bounded per micro-batch; rewrites by upkeep are skipped.
 
-    The query observes the cluster of the newest row as the metric CAME.
+    The query observes the cluster of the newest row as the metric NEWEST_CLUSTER.
     """
     reader = (
         spark.readStream.format("delta")
@@ -108,7 +108,7 @@ def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: s
         rows = reader.table(warehouse.target(table))
     else:
         rows = reader.load(str(warehouse.folder(table)))
-    return rows.observe(CAME, F.max_by("cluster_id", "event_time").alias("cluster_id"))
+    return rows.observe(NEWEST_CLUSTER, F.max_by("cluster_id", "event_time").alias("cluster_id"))
 
 
 def kafka_options(kafka: KafkaSection) -> dict[str, str]:

@@ -37,8 +37,8 @@ def log(messages: list[str], tmp_path: Path) -> ProgressLog:
     offsets = Warehouse(conf.warehouse).checkpoint(JOB.name) / "offsets"
     offsets.mkdir(parents=True)
     (offsets / str(BEFORE)).touch()
-    setting = JobEnvironment(cast(Any, None), conf, Warehouse(conf.warehouse), "c1")
-    made = ProgressLog(setting, messages.append, QueryListener())
+    environment = JobEnvironment(cast(Any, None), conf, Warehouse(conf.warehouse), "c1")
+    made = ProgressLog(environment, messages.append, QueryListener())
     made.follow(JOB, QUERY)
     return made
 
@@ -138,7 +138,7 @@ def test_a_real_query_tells_itself_what_no_listener_heard(
         spark.range(5).write.mode("append").parquet(str(tmp_path / "rows"))
     rows = spark.readStream.schema("id bigint").option("maxFilesPerTrigger", 1)
     writer = rows.parquet(str(tmp_path / "rows")).writeStream.format("noop")
-    checkpoint = str(log.setting.warehouse.checkpoint("other"))
+    checkpoint = str(log.environment.warehouse.checkpoint("other"))
     query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
     assert query.awaitTermination(300)
     other = replace(JOB, name="other")
@@ -180,7 +180,9 @@ def test_what_cannot_be_written_waits_with_a_bound_and_jobs_go_on(
         raise OSError("no space left on device")
 
     monkeypatch.setattr(progress_log, "_MAX_UNWRITTEN", 2)
-    log.setting = replace(log.setting, spark=cast(Any, SimpleNamespace(createDataFrame=full)))
+    log.environment = replace(
+        log.environment, spark=cast(Any, SimpleNamespace(createDataFrame=full))
+    )
     for batch_id in range(4, 7):
         tell(log.listener, batchId=batch_id)
     log.take()

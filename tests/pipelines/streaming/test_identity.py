@@ -178,7 +178,7 @@ def test_a_checkpoint_that_began_anew_and_is_lost_is_missed_too(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
     checkpoint = started(warehouse.checkpoint("accepted"), "q1", 3)
-    identity.start_anew(checkpoint, {"logs": {"0": 13}})
+    identity.restart_from(checkpoint, {"logs": {"0": 13}})
     check(spark, warehouse, "accepted", accept_new=False)
     started(checkpoint, "q2")
     check(spark, warehouse, "accepted", accept_new=False)
@@ -228,7 +228,7 @@ def test_an_old_copy_of_a_result_s_checkpoint_is_refused(tmp_path: Path) -> None
 def test_a_query_may_start_anew_behind_what_was_lost(tmp_path: Path) -> None:
     checkpoint = started(tmp_path / "ingest", "q1")
     assert identity.starting_offsets(checkpoint) == "earliest"
-    identity.start_anew(checkpoint, {"logs": {"0": 13}})
+    identity.restart_from(checkpoint, {"logs": {"0": 13}})
     assert identity.starting_offsets(checkpoint) == '{"logs": {"0": 13}}'
     assert not identity.is_started(checkpoint)
     assert (tmp_path / "ingest.q1.old" / "offsets" / "0").exists()
@@ -237,7 +237,7 @@ def test_a_query_may_start_anew_behind_what_was_lost(tmp_path: Path) -> None:
 def test_what_is_moved_aside_is_kept_from_now_on(tmp_path: Path) -> None:
     checkpoint = started(tmp_path / "ingest", "q1")
     os.utime(checkpoint, (0, 0))
-    identity.start_anew(checkpoint, {"logs": {"0": 13}})
+    identity.restart_from(checkpoint, {"logs": {"0": 13}})
     assert (tmp_path / "ingest.q1.old").stat().st_mtime > 0
 
 
@@ -245,7 +245,7 @@ def test_another_topic_begins_at_its_beginning(tmp_path: Path) -> None:
     checkpoint = tmp_path / "ingest"
     identity.check_topic(checkpoint, LOGS, accept_new=False)
     started(checkpoint, "q1")
-    identity.start_anew(checkpoint, {"logs": {"0": 13}})
+    identity.restart_from(checkpoint, {"logs": {"0": 13}})
     identity.check_topic(checkpoint, MADE_AGAIN, accept_new=False)
     assert identity.starting_offsets(checkpoint) == "earliest"
 

@@ -53,8 +53,8 @@ def test_a_batch_has_its_times_rows_and_state() -> None:
 
 def test_a_batch_is_of_the_cluster_of_its_rows_where_they_tell() -> None:
     assert row()["cluster_id"] == "c1"
-    assert row(observedMetrics={"came": {"cluster_id": "c2"}})["cluster_id"] == "c2"
-    assert row(observedMetrics={"came": {"cluster_id": None}})["cluster_id"] == "c1"
+    assert row(observedMetrics={"newest_cluster": {"cluster_id": "c2"}})["cluster_id"] == "c2"
+    assert row(observedMetrics={"newest_cluster": {"cluster_id": None}})["cluster_id"] == "c1"
 
 
 def test_of_a_topic_no_more_came_than_a_batch_spans() -> None:
