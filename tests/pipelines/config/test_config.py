@@ -90,7 +90,9 @@ def test_an_unknown_key_is_named_wherever_it_stands(
             id="no schema",
         ),
         pytest.param(
-            "spark: {driver_memory: 2GB}", "'2GB': write 2g or 2048m", id="a size Java lacks"
+            "spark: {driver_memory: 2GB}",
+            "'2GB': write 2g or 2048m",
+            id="a size Java does not have",
         ),
         pytest.param("prices: {currency: euro}", "'euro': write three letters", id="no currency"),
         pytest.param("kafka: {login_module_prefix: evil.}", "kafkashaded.", id="another prefix"),
@@ -107,7 +109,7 @@ def test_an_unknown_key_is_named_wherever_it_stands(
             r"\* is all users: write \['\*'\]",
             id="all and one",
         ),
-        pytest.param("quotas: {advised_users: ['']}", "advised_users.0 = ''", id="nobody"),
+        pytest.param("quotas: {advised_users: ['']}", "advised_users.0 = ''", id="an empty name"),
         pytest.param(
             "plan: {tolerated_managers: [strimzii]}",
             r"tolerated_managers.0 = 'strimzii': .*\(did you mean strimzi\?\)",

@@ -73,7 +73,7 @@ def test_a_reference_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(
             {"sasl.jaas.config": "com.sun.security.auth.module.JndiLoginModule required;"},
             "login module that is not one of",
-            id="code of somebody else's choice",
+            id="another login module",
         ),
         pytest.param(
             {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"},

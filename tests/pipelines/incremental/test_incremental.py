@@ -225,7 +225,7 @@ def split(dice: random.Random, facts: list[Fact], batches: int) -> list[list[Fac
 
 
 def by_time(_dice: random.Random, facts: list[Fact], batches: int) -> list[list[Fact]]:
-    """The facts as they are shipped."""
+    """The facts in the order of their records."""
     ordered = sorted(facts, key=lambda fact: fact["record_time"])
     size = -(-len(facts) // batches)
     return [ordered[i : i + size] for i in range(0, len(facts), size)]
@@ -235,20 +235,18 @@ def by_time(_dice: random.Random, facts: list[Fact], batches: int) -> list[list[
 @pytest.mark.parametrize(
     ("result", "cut"),
     [
-        # Shipped in order, the last batches touch little: spans stay apart, and rows are carried.
-        pytest.param(rates, by_time, id="sequential rule, facts in the order they are shipped"),
+        # In record order the last batches affect few buckets: ranges stay apart, rows are carried.
+        pytest.param(rates, by_time, id="sequential rule, facts in record order"),
         pytest.param(
             alerts,
             by_time,
-            id="sequential walk, facts in the order they are shipped",
+            id="sequential walk, facts in record order",
             marks=_LONG,
         ),
         pytest.param(rates, split, id="sequential rule, facts in any order", marks=_LONG),
         pytest.param(uses, split, id="rows of a minute, facts in any order", marks=_LONG),
         pytest.param(alerts, split, id="sequential walk, facts in any order", marks=_LONG),
-        pytest.param(
-            sums, by_time, id="lookback, facts in the order they are shipped", marks=_LONG
-        ),
+        pytest.param(sums, by_time, id="lookback, facts in record order", marks=_LONG),
         pytest.param(sums, split, id="lookback, facts in any order", marks=_LONG),
     ],
 )

@@ -1,4 +1,4 @@
-"""What queries tell, taken from the listener: nobody's news are lost, and no others' are taken."""
+"""Events of queries from the listener: none is lost, and none of other queries is taken."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ def log(messages: list[str], tmp_path: Path) -> ProgressLog:
 
 
 def progress(rows: int = 819, **others: Any) -> Any:
-    """What Spark tells of a batch."""
+    """The progress that Spark reports for a batch."""
     sources = [KAFKA | {"numInputRows": rows}]
     return SimpleNamespace(json=json.dumps(PROGRESS | {"sources": sources} | others))
 

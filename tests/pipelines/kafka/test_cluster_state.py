@@ -1,4 +1,4 @@
-"""Requests to a cluster: pages and chunks go on to their end, a refusal is told beside the rest."""
+"""Requests to a cluster: all pages and chunks are read, and a refusal stands beside the rest."""
 
 from typing import Any
 

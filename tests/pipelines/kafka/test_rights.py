@@ -1,4 +1,4 @@
-"""A refusal names the rights a login lacks, however Kafka's clients spell it."""
+"""A refusal names the rights that a login needs, however Kafka's clients spell the error."""
 
 import pytest
 

@@ -48,7 +48,7 @@ def frame(spark: SparkSession, table: Table, rows: list[dict[str, Any]]) -> Data
 
 
 def filters(rows: DataFrame) -> list[str]:
-    """The steps that leave rows out: what one of them asks, another step is asked anew."""
+    """The filters of the plan. A filter that is evaluated twice is in the plan twice."""
     plan = rows._jdf.queryExecution().optimizedPlan().toString()  # type: ignore[attr-defined]
     return [line for line in plan.splitlines() if "Filter" in line]
 

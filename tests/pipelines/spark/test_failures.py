@@ -1,4 +1,4 @@
-"""What a query that failed tells its user, and whether it is tried again."""
+"""The line for a query that failed, and whether it starts again."""
 
 import pytest
 from pyspark.errors import PySparkException

@@ -31,11 +31,11 @@ FILLED = sorted(
     {table.name for group in CHOSEN for job in GROUPS[group] for table in JOBS[job].fills}
 )
 EMPTY = {"fetch_faults", "reassignment_changes", "replication_rates"}
-"""No recorded line tells of these."""
+"""Tables without rows in the recorded lines."""
 ALERT = {"name": "slow", "metric": "org.apache.kafka.*.request.latency.max", "above": 0}
 CONF = {
     "ingest": {"receiver_topic": None},
-    # Lines were shipped hours after what they tell of.
+    # Records are hours later than the events of their lines.
     "results": {"max_lateness_s": 86_400},
     "alerts": {"rules": [ALERT | {"for_s": 2, "stale_s": 600}]},
 }

@@ -61,7 +61,7 @@ def gateways_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
 def _is_jvm(child: psutil.Process) -> bool:
     try:
         return "pyspark-shell" in child.cmdline()
-    except psutil.NoSuchProcess:  # one that only told its version, gone by now
+    except psutil.NoSuchProcess:  # a process of `java -version`, which has ended
         return False
 
 

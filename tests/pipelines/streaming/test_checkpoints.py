@@ -46,7 +46,7 @@ def test_a_checkpoint_tells_its_query_its_newest_batch_and_where_that_ends(tmp_p
         pytest.param([DELTA], None, DeltaOffset("t1", 3), id="a table"),
         pytest.param([KAFKA, KAFKA], None, None, id="two sources: of none"),
         pytest.param([], None, None, id="a file cut off"),
-        pytest.param(["-"], None, None, id="a source that told nothing"),
+        pytest.param(["-"], None, None, id="a source without an offset"),
         pytest.param([{"logOffset": 3}], None, None, id="a source that is not ours"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rows of query_progress from what Spark tells of a batch."""
+"""Rows of query_progress from the progress that Spark reports."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -58,7 +58,7 @@ def test_a_batch_is_of_the_cluster_of_its_rows_where_they_tell() -> None:
 
 
 def test_of_a_topic_no_more_came_than_a_batch_spans() -> None:
-    """A frame that could not be held was read three times."""
+    """A frame that is not cached is read three times."""
     source = KAFKA | {"numInputRows": 39, "startOffset": {"logs": {"0": 1, "1": 0}}}
     assert row(sources=[source])["input_rows"] == 12
 
@@ -75,7 +75,7 @@ def test_of_a_topic_no_more_came_than_a_batch_spans() -> None:
         pytest.param(
             KAFKA | {"latestOffset": "{'logs': {'0': 9}}"},
             (None, None, None),
-            id="offsets as a client before Spark 4.2 tells them: not known",
+            id="offsets in the form of a client before Spark 4.2: not known",
         ),
         pytest.param(
             KAFKA | {"endOffset": {"logs": {"0": 12, "1": 5, "2": 4}}},
@@ -83,7 +83,7 @@ def test_of_a_topic_no_more_came_than_a_batch_spans() -> None:
             id="read past what was known to be the end",
         ),
         pytest.param(DELTA, (None, 2, 4096), id="files of a table"),
-        pytest.param(DELTA | {"metrics": {}}, (None, None, None), id="a source that tells nothing"),
+        pytest.param(DELTA | {"metrics": {}}, (None, None, None), id="a source without metrics"),
         pytest.param(
             DELTA | {"metrics": None, "latestOffset": "null"},
             (None, None, None),

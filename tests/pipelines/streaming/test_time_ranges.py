@@ -1,4 +1,4 @@
-"""Which time a batch of facts touches, as spans: no Spark needed."""
+"""Time ranges that a batch of facts affects, without Spark."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -39,7 +39,7 @@ def ends(time_ranges: Iterable[TimeRange]) -> list[tuple[float, float | None]]:
     ("starts", "expected"),
     [
         pytest.param([0], [(0, 40)], id="a bucket reaches as far as the rule remembers it"),
-        pytest.param([0, 10], [(0, 50)], id="overlapping spans are one"),
+        pytest.param([0, 10], [(0, 50)], id="overlapping ranges are one"),
         pytest.param([0, 40], [(0, 80)], id="so are touching ones"),
         pytest.param([0, 50], [(0, 40), (50, 90)], id="a gap is not recomputed"),
         pytest.param([50, 0, 10], [(0, 90)], id="buckets may come in any order"),

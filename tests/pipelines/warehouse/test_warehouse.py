@@ -25,7 +25,7 @@ with warehouse.Warehouse(config.WarehouseSection(path={path!r})).lock():
 
 @contextmanager
 def holder(warehouse: Warehouse) -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds the lock until it is told or killed."""
+    """Another process that holds the lock until it gets a line or is killed."""
     code = _HOLD.format(path=str(warehouse.conf.folder))
     command = [sys.executable, "-c", code]
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Who used which producer id, and when leaders first held it, from facts to rows."""
+"""Uses of producer ids, and their first snapshot at a leader, from facts to rows."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

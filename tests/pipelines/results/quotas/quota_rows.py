@@ -76,7 +76,7 @@ def rule_inputs(spark: SparkSession, facts: list[Row], context: Context) -> Rule
 CONTEXT = [context.table.name for context in quota_usage.result(QuotasSection()).lookups]
 
 
-# Clusters, and how many of the most specific levels nobody set a quota on.
+# Clusters, and how many of the most specific levels have no quota.
 CLUSTERS = {"all": 0, "some": 3, "few": 6}
 
 

@@ -115,7 +115,7 @@ def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
 
 
 def limit_at_start(quotas: list[Row], client: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Level and quota that the rules say held a client when its window began."""
+    """Level and quota by the rules, as of the start of the window."""
     start, cluster_id, _, principal, client_id, kind = client
     user, time = principal.partition(":")[2], start + timedelta(microseconds=1)
     limit = QuotasInForce(quotas).limit(cluster_id, kind, user, client_id, time)

@@ -50,7 +50,7 @@ def grown(end: int | None, dice: random.Random) -> tuple[int | None, int | None]
 
 
 def offsets_by_broker(row: dict[str, Any]) -> dict[int, ReplicaOffsets]:
-    """What a row tells, as the rule takes it."""
+    """The row as inputs of the rule."""
     by_broker = {}
     for broker_id in {each["broker_id"] for each in row["told"] or ()}:
         own = [each for each in row["told"] if each["broker_id"] == broker_id]

@@ -37,7 +37,7 @@ def fetch(broker_id: int, *partitions: Row, second: float = 1, **others: Any) ->
     return row | others
 
 
-# The first snapshot tells what was before it too.
+# The values of the first snapshot also hold before it.
 AFTER = 300
 
 

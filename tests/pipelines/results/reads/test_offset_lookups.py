@@ -17,7 +17,7 @@ from quotaflow.schemas.tables.requests import REQUESTS
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LIST, EPOCH = "LIST_OFFSETS", "OFFSET_FOR_LEADER_EPOCH"
 Timestamps = dict[int, tuple[int, int, int]]
-"""By partition: timestamp asked, error code and offset answered."""
+"""By partition: the requested timestamp, the error code and offset of the answer."""
 
 
 def request(second: float, api: str, body: str | None) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def request(second: float, api: str, body: str | None) -> dict[str, Any]:
 
 
 def listed(second: float, replica_id: int = -1, **topics: Timestamps) -> dict[str, Any]:
-    """LIST_OFFSETS, answered in another order than asked."""
+    """LIST_OFFSETS with an answer in another order than the request."""
     request_topics = [
         {
             "name": name,
@@ -51,7 +51,7 @@ def listed(second: float, replica_id: int = -1, **topics: Timestamps) -> dict[st
 
 
 def checked(second: float, requested_epoch: int, code: int, epoch: int, end: int) -> dict[str, Any]:
-    """OFFSET_FOR_LEADER_EPOCH of partition 0: the epoch asked, what was answered."""
+    """OFFSET_FOR_LEADER_EPOCH of partition 0: the requested epoch, and the answer."""
     q = {"partition": 0, "currentLeaderEpoch": 9, "leaderEpoch": requested_epoch}
     a = {"errorCode": code, "partition": 0, "leaderEpoch": epoch, "endOffset": end}
     body = {

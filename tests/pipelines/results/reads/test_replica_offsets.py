@@ -1,4 +1,4 @@
-"""Where replicas stood, by what they told themselves and as followers."""
+"""Offsets of replicas, from their own answers and from their fetches as followers."""
 
 from datetime import UTC, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ FOLLOWER = {"replica_id": 2, "principal": "User:broker"}
 FACTS = [
     fetch(1, 1, answered(9, **ANSWERED), answered(0, **ANSWERED, partition=1)),
     fetch(2, 1, answered(9, **ANSWERED | {"high_watermark": 90, "log_start_offset": 4})),
-    # A follower tells where its log ends, an error or not; what an error answers is not told.
+    # A follower's fetch has its log end, even if the answer is an error without offsets.
     fetch(3, 1, answered(9, **ANSWERED, fetch_offset=70, follower_log_start_offset=2), **FOLLOWER),
     fetch(4, 1, answered(0, **ANSWERED, fetch_offset=110), **FOLLOWER),
     fetch(5, 1, answered(None, error_code=6, high_watermark=-1, fetch_offset=60), **FOLLOWER),

@@ -1,4 +1,4 @@
-"""Bytes that followers read, what of them lists held, and the rates brokers measure of that."""
+"""Bytes that followers read, those of listed replicas, and the rates brokers measure."""
 
 import random
 from datetime import UTC
@@ -41,7 +41,7 @@ REQUESTS = [
     fetch(8, 1, 3, part(None, high_watermark=None)),
     fetch(9, 1, 3, part(5, **OLD)),
     produce(10, 1, part(50), part(60)),
-    # In sync, and asking for what is written a moment later: nothing was held back.
+    # In sync, and waiting for new records: nothing was stalled.
     fetch(11, 1, 4, part(0, fetch_offset=10, high_watermark=10)),
     fetch(12, 1, 4, part(5, fetch_offset=10, high_watermark=10)),
     fetch(13, 1, 4, part(0, fetch_offset=20, high_watermark=20)),

@@ -110,9 +110,9 @@ def test_what_the_log_missed_is_told_by_snapshots(spark: SparkSession) -> None:
     other = config(0, "topic", "orders", "retention.ms", "1")
     listed = [other, config(0, "topic", "orders", LEADERS, "0:1")]
     admin = "User:admin"
-    # Set before the log began: it reaches back, and nobody knows who did it.
+    # Set before the log started: it is valid before too, and its principal is unknown.
     assert states(spark, [], listed) == [("0:1", True, None, False)]
-    # Set before the first snapshot: by whom the log told, and not before.
+    # Set before the first snapshot, at the time and by the principal in the log.
     set_ = change(0, -60, "SET", "0:1")
     assert states(spark, [set_], listed) == [
         ("0:1", True, admin, True),

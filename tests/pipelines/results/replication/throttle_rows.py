@@ -99,7 +99,7 @@ def in_sync(second: float, topic_id: str, *isr: int) -> Row:
 
 
 def part(size: int | None, **others: Any) -> Row:
-    """Partition 0 of id1, asked for from offset 10 and answered with a high watermark of 90."""
+    """Partition 0 of id1, fetched from offset 10 and answered with a high watermark of 90."""
     row = {"topic_id": "id1", "partition": 0, "bytes": size, "error_code": 0, "in_request": True}
     return (
         row | {"in_response": size is not None, "fetch_offset": 10, "high_watermark": 90} | others
