@@ -60,7 +60,7 @@ def read(file: Path) -> dict[str, Any]:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise ConfigError(f"{file} is not YAML: line {line}: {error.problem}") from None
     except (yaml.YAMLError, UnicodeDecodeError):
-        raise ConfigError(f"{file} is not YAML: it holds bytes that are no text") from None
+        raise ConfigError(f"{file} is not YAML: it has bytes that are no text") from None
     if not isinstance(values, dict | None):
         raise ConfigError(f"{file} must hold sections such as kafka: and warehouse:")
     # A section with all lines commented out is None in YAML. It counts as missing.

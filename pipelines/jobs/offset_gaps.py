@@ -1,8 +1,8 @@
 """Records of a topic that a job can no longer read, found by its checkpoint before it starts.
 
 Retention removes records before a job that runs too rarely reads them, and a log may be truncated.
-Spark's Kafka source fails in both cases, or skips the records silently if told to. Here the error
-names the offsets, and a user who accepts the loss gets it counted.
+Spark's Kafka source fails in both cases or, with failOnDataLoss=false, skips the records silently.
+Here the error names the offsets, and a loss that the user accepts is counted.
 """
 
 from collections.abc import Mapping

@@ -134,7 +134,7 @@ class ProgressLog:
         lost = len(self.unwritten) - len(kept)
         self.unwritten = kept
         self.report(
-            f"query_progress lacks {len(kept) + lost} rows, {lost} of them for good: {reason[:300]}"
+            f"query_progress lacks {len(kept) + lost} rows, {lost} permanently: {reason[:300]}"
         )
 
     def _record(self, event: QueryEvent) -> None:

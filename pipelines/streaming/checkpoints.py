@@ -125,8 +125,8 @@ def _kafka(source: Any) -> dict[tuple[str, int], int] | None:
 def _delta(source: Any) -> DeltaOffset | None:
     if not isinstance(source, dict) or "reservoirVersion" not in source:
         return None
-    # Files of a version are numbered from 0; below, nothing of it is read, and so is none of
-    # the version before.
+    # Files of a version have an index from 0. With a lower index in the offset, no file of this
+    # version is read yet, and all versions before it are.
     is_whole = not source.get("isStartingVersion", False)
     return DeltaOffset(str(source["reservoirId"]), int(source["reservoirVersion"]), is_whole)
 

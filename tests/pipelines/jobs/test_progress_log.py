@@ -187,9 +187,7 @@ def test_what_cannot_be_written_waits_with_a_bound_and_jobs_go_on(
         tell(log.listener, batchId=batch_id)
     log.take()
     log.write()
-    assert (
-        messages[-1] == "query_progress lacks 3 rows, 1 of them for good: no space left on device"
-    )
+    assert messages[-1] == "query_progress lacks 3 rows, 1 permanently: no space left on device"
     assert list(log.unwritten) == [("q1", 5), ("q1", 6)]
 
 
