@@ -1,8 +1,8 @@
-"""How fast payloads become points on one core: quotaflow beside what else could decode them.
+"""How fast payloads become points on one core: quotaflow beside other decoders.
 
-`python bench/decode.py [--json] [--rounds N]`. All contenders take turns in one run and each shows
-its best pass over a batch, in points per second of CPU time, so that what else the machine does
-counts little.
+`python bench/decode.py [--json] [--rounds N]`. The contenders alternate within one run, and each
+reports its best pass over a batch, in points per second of CPU time, so that other load on the
+machine counts little.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def quotaflow(payloads: list[bytes]) -> int:
 
 
 def upb(payloads: list[bytes]) -> None:
-    """protobuf's parse alone, nothing taken out."""
+    """protobuf's parse alone, without reading a field."""
     for payload in payloads:
         metrics_pb2.MetricsData.FromString(payload)
 
@@ -101,7 +101,7 @@ CONTENDERS: dict[str, Callable[[list[bytes]], Any]] = {
 
 
 def rate(decode: Callable[[list[bytes]], Any], payloads: list[bytes], points: int) -> float:
-    """Points per second of CPU time in the best pass of a turn."""
+    """Points per second of CPU time in the best pass of a round."""
     best, end = float("inf"), time.process_time() + ROUND_S
     while (start := time.process_time()) < end:
         decode(payloads)
@@ -129,7 +129,7 @@ def measure(rounds: int) -> Rates:
 
 
 def build(folder: Path) -> Path | None:
-    """The Go program, built; None where there is no Go or its modules cannot be had."""
+    """The built Go program; None without Go or if its modules cannot be downloaded."""
     go, program = shutil.which("go"), folder / "pdata"
     if not go:
         return None
@@ -162,7 +162,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="points per second as JSON")
-    parser.add_argument("--rounds", type=int, default=5, help="turns each contender takes")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each contender")
     options = parser.parse_args()
     rates = measure(options.rounds)
     if options.json:

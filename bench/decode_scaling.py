@@ -2,7 +2,7 @@
 
 `python bench/decode_scaling.py [--json | --profile]`. Time: CPU seconds of one core that
 `decode_pushes` takes for every push, the best of three passes. Memory: the largest batch of rows
-handed on, and the most that Arrow held at once beyond its input, in a process of its own for each
+returned, and the most memory of Arrow beyond its input, in a process of its own for each
 size of payload.
 """
 
@@ -35,7 +35,7 @@ _POINTS_IN_13_KB = one_resource(0, 0)
 
 
 def as_batches(payloads: list[bytes]) -> list[pa.RecordBatch]:
-    """Rows of telemetry_pushes as Spark hands them to a worker."""
+    """Rows of telemetry_pushes as Spark passes them to a worker."""
     schema = TELEMETRY_PUSHES.arrow
     rows = [{"payload": data, "compression": "none"} for data in payloads]
     return pa.Table.from_pylist(rows, schema=schema).to_batches(max_chunksize=ROWS_PER_BATCH)
@@ -47,7 +47,7 @@ def decoded(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def of_clients(clients: int) -> list[pa.RecordBatch]:
-    """Some pushes of so many clients, each client with attributes of its own."""
+    """Some pushes of `clients` clients, each with its own attributes."""
     return as_batches(
         [one_resource(client, push) for push in range(PUSHES_EACH) for client in range(clients)]
     )
@@ -85,7 +85,7 @@ def _a_part(size: int) -> bytes:
 
 
 def memory(size: int) -> dict[str, float]:
-    """What one pass over payloads of this size holds."""
+    """The memory of one pass over payloads of this size."""
     batches = as_batches(sized(size))
     before, largest, points = pa.total_allocated_bytes(), 0, 0
     most = before

@@ -1,8 +1,8 @@
-"""Decoding inside Spark on two cores: payload batches to nowhere, to Delta, and by a pandas loop;
+"""Decoding inside Spark on two cores: batches without a sink, to Delta, and by a pandas loop;
 and the same work in one plain Python process, on one core.
 
-`python bench/decode_spark.py [--json] [--payloads N]`. Payloads lie in a Parquet file, so each way
-starts from a scan; points per second of wall time, the best of three runs after one to warm up.
+`python bench/decode_spark.py [--json] [--payloads N]`. Payloads are in a Parquet file, so each way
+starts from a scan; points per second of wall time, the best of three runs after a warm-up.
 """
 
 import argparse

@@ -1,12 +1,11 @@
 """FETCH lines per second from requests to results: sessions, preferred replicas, fetch sizes.
 
 `python bench/fetch_results.py [--json] [--lines N]`. Lines of a hundred sessions of 20 and of 200
-partitions lie in a Delta table, as ingest left them; one micro-batch of each job that the demo
-runs over them is timed, tables written: `fetches` with its sessions rebuilt (KIP-227), then
+partitions are in a Delta table, as ingest writes them. One micro-batch of each job of the demo over
+them is timed, tables included: `fetches` with its sessions rebuilt (KIP-227), then
 `preferred_replicas` (KIP-392) and `fetch_sizes` (KIP-74). Lines per second of wall time on two
-cores, the best of the turns each case takes. Beside it what Spark takes to sum the bytes of
-partitions of the same lines by minute and client, written to nowhere: no session, nothing looked
-up.
+cores, the best of the runs of each case. For comparison the time Spark needs to sum the bytes of
+partitions of the same lines by minute and client without a sink: no session, no lookup.
 """
 
 import argparse
@@ -56,7 +55,7 @@ SEEN = datetime.fromtimestamp(START_US / 1e6, UTC)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a case takes: seconds of each job and of the sum beside them, and what they leave."""
+    """What a case takes: seconds of each job and of the sum, and the size of what they write."""
 
     lines: int
     fetches_s: float
@@ -73,7 +72,7 @@ class Case:
 
 
 def fill(warehouse: Warehouse, lines: int, partitions: int) -> int:
-    """Requests and what a snapshot saw of their cluster; returns how many lines those are."""
+    """Write requests and a snapshot of their cluster. Returns the number of lines."""
     given = pa.Table.from_batches(batches(lines, partitions))
     count = given.num_rows
     spread = DURATION_S * 1_000_000 * given["session_epoch"].to_numpy() // max(count // SESSIONS, 1)
@@ -149,7 +148,7 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def measure(lines: int, turns: int) -> dict[str, Case]:
-    """Each case's best turn after one to warm up."""
+    """Each case's best run after a warm-up."""
     cases = {
         "20 partitions": (lines, 20),
         "20 partitions, a tenth of the lines": (lines // TIMES_AS_MANY, 20),

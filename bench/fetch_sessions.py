@@ -1,8 +1,8 @@
 """FETCH lines per second through the walk that rebuilds their sessions (KIP-227), on one core.
 
 `python bench/fetch_sessions.py [--json] [--lines N]`. Lines name two to three partitions and are
-answered with as many, out of sessions of 20 and of 200 partitions; the best of the turns each case
-takes. Rows come as Spark hands them over: a thousand to a batch, sorted by session and time.
+answered with as many, of sessions of 20 and of 200 partitions; the best of the runs of each case.
+Rows come as Spark passes them: a thousand to a batch, sorted by session and time.
 """
 
 import argparse
@@ -29,7 +29,7 @@ _PARTITION = requests.PARTITION
 
 
 def batches(lines: int, partitions: int) -> list[pa.RecordBatch]:
-    """Lines of as many sessions: what was answered last is asked for anew, the next answered."""
+    """Lines of as many sessions: each names the partitions answered last, the next are answered."""
     dice = np.random.default_rng(partitions)
     each = lines // SESSIONS
     rows = [
@@ -43,7 +43,7 @@ def batches(lines: int, partitions: int) -> list[pa.RecordBatch]:
 def _lines_of(
     session_id: int, partitions: int, sizes: list[int]
 ) -> list[tuple[int, int, list[tuple[int, bool, bool]]]]:
-    """Session, epoch, and of each partition named its number and where it stands."""
+    """Session, epoch, and for each named partition its number and whether it is in each part."""
     responses = [(session_id, 0, [(n, True, True) for n in range(partitions)])]
     first, last = 0, list[int]()
     for epoch, size in enumerate(sizes[1:], 1):
@@ -123,7 +123,7 @@ def run(given: list[pa.RecordBatch]) -> tuple[float, float]:
 
 
 def measure(lines: int, turns: int) -> dict[str, tuple[float, float]]:
-    """Lines per second and bytes per session of each case: the best turn."""
+    """Lines per second and bytes per session of each case: the best run."""
     cases = {
         "20 partitions": (lines, 20),
         "20 partitions, a tenth of the lines": (lines // TIMES_AS_MANY, 20),

@@ -1,11 +1,11 @@
 """What each job costs on request-log lines: a fixed part per run, and a part per line.
 
 `python bench/jobs.py [--json] [--lines N] [--master M]`. Lines of a hundred clients over ten
-minutes lie in a Delta table in the place of the topic; every job over them runs on N and then on
-N / 4 lines, in tables of its own, after a first run of N that is not counted: in it the JVM
-compiles, and what it still learns later makes the part per line no smaller than it is. CPU seconds
-of this process, its JVM and its Python workers: the line through both sizes gives the two parts.
-CPU time, since it tells the same on a machine that others use.
+minutes are in a Delta table in place of the topic. Every job over them runs on N and then on N / 4
+lines, with new tables, after a run of N that does not count, because in it the JVM compiles. Later
+compilation cannot make the part per line look smaller. CPU seconds of this process, its JVM, and
+its Python workers: the line through both sizes gives the two parts. CPU time is the same on a
+machine with other load.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def golden(api: str, client_id: str) -> str:
 
 
 def lines(count: int) -> Iterator[bytes]:
-    """Of a hundred lines 44 PRODUCE, 55 incremental FETCH and one InitProducerId, in time order."""
+    """Per hundred lines 44 PRODUCE, 55 incremental FETCH and one InitProducerId, in time order."""
     init = golden("init_producer_id", "java-prod-alice")
     produce, fetch = golden("produce", "java-prod-alice"), golden("fetch", "java-smallfetch-bob")
     for number in range(count):
@@ -95,14 +95,14 @@ def write_records(folder: Path, count: int) -> None:
 
 
 def cpu_s() -> float:
-    """CPU seconds of this process and all below it, those that ended and were waited for too."""
+    """CPU seconds of this process and its descendants, ended ones included."""
     here = psutil.Process()
     times = [each.cpu_times() for each in (here, *here.children(recursive=True))]
     return sum(t.user + t.system + t.children_user + t.children_system for t in times)
 
 
 def costs(spark: "SparkSession", folder: Path, count: int) -> dict[str, float]:
-    """CPU seconds of each job over so many lines."""
+    """CPU seconds of each job over this number of lines."""
     records = folder / f"records-{count}"
     if not records.exists():
         write_records(records, count)
@@ -124,7 +124,7 @@ def costs(spark: "SparkSession", folder: Path, count: int) -> dict[str, float]:
 
 
 def measure(count: int, master: str) -> dict[str, dict[str, float]]:
-    """CPU seconds a run costs whatever it reads, and per million lines, by job."""
+    """CPU seconds per run, and per million lines, by job."""
     spark = session.get(config.SparkSection(master=master, driver_memory="4g"))
     try:
         with tempfile.TemporaryDirectory() as name:

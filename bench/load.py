@@ -1,16 +1,15 @@
 """The whole pipeline under load, on a real broker: a backlog drained, live traffic, many clients.
 
-`python bench/load.py [--json] [--part backlog|live|clients] [--lines N] [--clients N]
-[--per-s N] [--minutes N] [--every SPAN] [--set KEY=VALUE ...]`. Lines as `load_lines` makes them
-lie in, or come to, the request-log topic of a one-broker cluster; `quotaflow run` is the command
-itself in a process of its own, with the conf a user begins with but for what `--set` changes and,
-live, what docs/scaling.md sets for thousands of lines a second. Told are lines per second of wall
-time through every job, what each job took, and the most memory the command's processes held
-together.
+`python bench/load.py [--json] [--part backlog|live|clients] [--lines N] [--clients N] [--per-s N]
+[--minutes N] [--every SPAN] [--set KEY=VALUE ...]`. Lines of `load_lines` are in, or come to, the
+request-log topic of a one-broker cluster. `quotaflow run` is the command itself in its own process,
+with the default conf except for `--set` and, live, the settings of docs/scaling.md for thousands of
+lines a second. Reports lines per second of wall time through every job, the time of each job, and
+the peak memory of the command's processes together.
 
 - backlog: the topic is filled, then drained by `run --once`.
 - live: lines come at a steady pace beside `run --every`, and every ten seconds the age of the
-  newest event each job has is written down: flat when it keeps up.
+  newest event of each job is recorded: flat when it keeps up.
 - clients: the same number of lines by one, three and ten times the clients.
 """
 
@@ -61,7 +60,7 @@ class Drained:
 
 @dataclass(slots=True)
 class Live:
-    """Lines at a steady pace, and how old the newest event of each job was as time went by."""
+    """Lines at a steady pace, and the age of the newest event of each job over time."""
 
     per_s: int
     sent: int = 0
@@ -69,7 +68,7 @@ class Live:
     peak_bytes: int = 0
 
     def after_batches(self, job: str) -> list[tuple[int, float]]:
-        """When, in seconds, and how old the newest event was each time a batch had been done."""
+        """Time in seconds, and age of the newest event, after each batch."""
         looks = list(enumerate(self.ages_s[job]))
         return [
             (n * _LOOK_S, age_s)
@@ -80,8 +79,8 @@ class Live:
     def slope(self, job: str) -> float | None:
         """Seconds of age gained per second from batch to batch, over the second half: 0 is flat.
 
-        Between two batches age grows by a second each second, whoever keeps up: what is left of it
-        just after them tells. None where they were fewer than two.
+        Between two batches age always grows by a second each second, so only its value just after a
+        batch counts. None with fewer than two batches.
         """
         half_s = len(self.ages_s[job]) * _LOOK_S / 2
         late = [(at_s, age_s) for at_s, age_s in self.after_batches(job) if at_s >= half_s]
@@ -121,7 +120,7 @@ def drain(lines: int, clients: int, overrides: list[str]) -> Drained:
 
 
 def live(per_s: int, minutes: float, clients: int, every: str, overrides: list[str]) -> Live:
-    """Let lines come at a pace beside the command, and watch how old its newest events are."""
+    """Send lines at a pace while the command runs, and record the age of its newest events."""
     measured = Live(per_s)
     count = int(per_s * minutes * 60)
     with load_setting.setting(clients) as (cluster, conf):
@@ -177,7 +176,7 @@ def show_drained(drained: list[Drained], title: str) -> Table:
 
 
 def show_live(measured: Live) -> Table:
-    """Of each job how old its newest event was, and whether that grew."""
+    """For each job the age of its newest event, and whether that grew."""
     names = ("job", "batches", "age at first", "median", "at last", "gained per s")
     table = Table(*names, title="live")
     for job, ages in measured.ages_s.items():
@@ -209,7 +208,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="change one value of conf")
     options = parser.parse_args()
     overrides = _set(options.set)
-    # Where a shell's & made this process ignore Ctrl-C, the command would ignore it too.
+    # If a shell's & made this process ignore Ctrl-C, the command would ignore it too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parts = [options.part] if options.part else ["backlog", "clients", "live"]
     console, figures = Console(width=150), dict[str, object]()

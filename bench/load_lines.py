@@ -1,9 +1,9 @@
-"""A made-up request log of a cluster of three brokers: as many clients and lines as are asked for.
+"""A generated request log of a cluster of three brokers, for any number of clients and lines.
 
 A third of the clients produce, the rest consume: each of those reads six partitions in one fetch
 session per broker (KIP-227), which goes on from line to line. Of 99 lines 56 are FETCH, 36 PRODUCE,
-4 OFFSET_COMMIT, 2 METADATA and 1 INIT_PRODUCER_ID, about what brokers of the demo write once their
-own requests are left out; and every client pushes its metrics every 30 seconds of the brokers'
+4 OFFSET_COMMIT, 2 METADATA and 1 INIT_PRODUCER_ID, about what brokers of the demo write without
+their own requests. Every client pushes its metrics every 30 seconds of the brokers'
 clocks. Lines are those of tests/golden with other names and numbers in them.
 """
 
@@ -32,7 +32,7 @@ def topic_id(number: int) -> str:
 
 
 def topics(clients: int) -> dict[str, str]:
-    """Topic id -> name, of as many topics as so many clients use."""
+    """Topic id -> name, of all topics that this number of clients uses."""
     return {topic_id(n + 1): f"t{n}" for n in range(_topics(clients))}
 
 
@@ -41,7 +41,7 @@ def _topics(clients: int) -> int:
 
 
 def lines(clients: int, start_ms: int, per_s: float) -> Iterator[bytes]:
-    """Lines without end, at so many per second of the brokers' clocks."""
+    """Lines without end, at a rate per second of the brokers' clocks."""
     shapes = _shapes()
     everybody = [_Client(number, clients, shapes) for number in range(clients)]
     consumers = [c for c in everybody if c.consumes]
@@ -49,7 +49,7 @@ def lines(clients: int, start_ms: int, per_s: float) -> Iterator[bytes]:
     rounds = {"F": _round(consumers), "P": _round(producers), "O": _round(consumers)}
     rounds |= {kind: _round(everybody) for kind in "MIT"}
     number, pushes, step_ms, push_ms = 0, 0, 1_000 / per_s, _PUSH_INTERVAL_MS / clients
-    # Strides share no factor with the mix, so that kinds come mixed and not in runs.
+    # Strides share no factor with the mix, so that kinds alternate.
     while True:
         at_ms = (number + pushes) * step_ms
         is_push = at_ms >= (pushes + 1) * push_ms
@@ -65,7 +65,7 @@ def _round(clients: "list[_Client]") -> "Iterator[_Client]":
 
 @dataclass(slots=True)
 class _Client:
-    """What of a client's lines goes on: correlation ids, offsets, epochs of its sessions."""
+    """The state of a client's lines: correlation ids, offsets, epochs of its sessions."""
 
     number: int
     count: int
@@ -95,7 +95,7 @@ class _Client:
             "topic": topic_id(self.number % _topics(self.count) + 1),
             "name": f"t{self.number % _topics(self.count)}",
             "id": 1_000 + self.number,
-            # A push counts once: each is by an instance of its own, or most would be left out.
+            # A push counts once, so each comes from another instance, or most would be left out.
             "instance": topic_id((self.number << 40) + self.correlation_id),
             "rack": f"az-{'abc'[self.number % 3]}",
         }

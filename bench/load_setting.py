@@ -1,4 +1,4 @@
-"""What a load runs in: a one-broker cluster, a sender of lines, the command and its memory."""
+"""The setting of a load: a one-broker cluster, a sender of lines, the command and its memory."""
 
 import os
 import sys
@@ -63,10 +63,10 @@ def setting(clients: int) -> Iterator[tuple[LocalCluster, Path]]:
 
 
 def send(cluster: LocalCluster, lines: Iterator[bytes], per_s: int | None = None) -> int:
-    """Lines to the topic, as fast as they go or at a pace; returns how many the broker has."""
+    """Send lines to the topic, at full speed or at a pace. Returns how many the broker has."""
     failed: list[str] = []
     login = cluster.librdkafka_properties("admin")
-    # It shares the cores of what it loads: nothing is called back for each line.
+    # It shares the cores with what it loads, so there is no callback per line.
     producer = Producer(login | _CHEAPLY)
     began, sent = time.monotonic(), 0
     while some := list(islice(lines, _AT_ONCE)):
@@ -80,7 +80,7 @@ def send(cluster: LocalCluster, lines: Iterator[bytes], per_s: int | None = None
 
 
 def _queue(producer: Producer, lines: list[bytes], failed: _Report) -> None:
-    """Hand lines on, those that find no room once there is some."""
+    """Produce lines, and retry those that find the queue full."""
     messages: list[dict[str, Any]] = [{"value": line} for line in lines]
     while messages:
         producer.produce_batch(REQUEST_LOG_TOPIC, messages, on_delivery=failed)
@@ -104,7 +104,7 @@ def ask(conf: Path, query: str) -> list[dict[str, Any]]:
 
 @contextmanager
 def watched(pid: int) -> Iterator[list[int]]:
-    """The most bytes a process and its children held at once, in its first item, once left."""
+    """The peak memory in bytes of a process and its children, as first item after the block."""
     peak, ended = [0], threading.Event()
 
     def poll() -> None:

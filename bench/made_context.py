@@ -1,4 +1,4 @@
-"""What a snapshot would have seen of the made-up clusters of benchmarks."""
+"""A snapshot of the made-up clusters of benchmarks."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -21,7 +21,7 @@ def write(
     topics: Mapping[str, str],
     partitions: Mapping[str, range],
 ) -> None:
-    """Three brokers in three racks that all hold all partitions, led by the first.
+    """Three brokers in three racks that all have all partitions, led by the first.
 
     `topics` maps ids to names, `partitions` ids to the numbers of their partitions.
     """
@@ -51,6 +51,6 @@ def write(
 
 
 def fill(warehouse: Warehouse, name: str, rows: pa.Table) -> None:
-    """Make a table of these rows, by no Spark."""
+    """Make a table of these rows without Spark."""
     by = list(TABLES[name].partitioning) or None
     write_deltalake(warehouse.folder(name), rows, partition_by=by)

@@ -1,7 +1,7 @@
-"""Request-log lines per second on two cores: to nowhere, to Delta, and by a Python JSON loop.
+"""Request-log lines per second on two cores: without a sink, to Delta, and by a Python JSON loop.
 
-`python bench/parse.py [--json] [--lines N]`. Lines a real cluster wrote lie in a Parquet file, so
-that each way starts from a scan; lines per second of wall time, the best of the turns each takes.
+`python bench/parse.py [--json] [--lines N]`. Lines of a real cluster are in a Parquet file, so that
+each way starts from a scan; lines per second of wall time, the best of the runs of each.
 """
 
 import argparse
@@ -111,7 +111,7 @@ def to_nowhere(frame: DataFrame) -> None:
 
 
 def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
-    """What is measured; each takes the number of its turn."""
+    """The measured ways; each takes the number of its run."""
     conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder / "warehouse")))
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(spark, TABLES.values())
@@ -136,7 +136,7 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
 
 
 def measure(lines: int, turns: int) -> dict[str, float]:
-    """Lines per second of each way: the best turn after one to warm up."""
+    """Lines per second of each way: the best run after a warm-up."""
     spark = session.get(config.SparkSection(master="local[2]", driver_memory="4g"))
     try:
         with tempfile.TemporaryDirectory() as name:
@@ -170,8 +170,8 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="lines per second as JSON")
-    parser.add_argument("--lines", type=int, default=400_000, help="lines per turn")
-    parser.add_argument("--turns", type=int, default=3, help="turns of each way")
+    parser.add_argument("--lines", type=int, default=400_000, help="lines per run")
+    parser.add_argument("--turns", type=int, default=3, help="runs of each way")
     options = parser.parse_args()
     rates = measure(options.lines, options.turns)
     if options.json:

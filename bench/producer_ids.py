@@ -1,9 +1,9 @@
 """Sightings of producer ids per second, from facts to rates: by number of principals, and by size.
 
-`python bench/producer_ids.py [--json] [--events N]`. Facts lie in Parquet files, rates go nowhere;
-events per second of wall time on two cores, the best of the turns each case takes. Beside it the
-obvious way: applyInPandasWithState, a filter per principal in its state, counts per second alone
-(no exact count, rate, tokens or quota).
+`python bench/producer_ids.py [--json] [--events N]`. Facts are in Parquet files, rates have no
+sink. Events per second of wall time on two cores, the best of the runs of each case. For comparison
+the obvious way: applyInPandasWithState, a filter per principal in its state, counts per second
+alone (no exact count, rate, tokens or quota).
 """
 
 import argparse
@@ -45,7 +45,7 @@ COUNTED = "second BIGINT, sightings BIGINT, new_ids BIGINT"
 
 
 def write_facts(folder: Path, events: int, principals: int) -> None:
-    """Rows of requests over ten minutes; of two sightings one is of an id seen before."""
+    """Rows of requests over ten minutes; every second sighting is of an id seen before."""
     dice = np.random.default_rng(principals)
     folder.mkdir()
     fields = {name: REQUESTS.arrow.field(name).type for name in REQUESTS.column_names}
@@ -103,7 +103,7 @@ def _count(
 
 
 def measure(events: int, turns: int) -> dict[str, float]:
-    """Events per second of each case: the best turn after one to warm up."""
+    """Events per second of each case: the best run after a warm-up."""
     cases = {f"{n:,} principals": (events, n) for n in PRINCIPALS}
     cases[f"{PRINCIPALS[1]:,} principals, a tenth of the events"] = (
         events // TIMES_AS_MANY,
@@ -145,7 +145,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="events per second as JSON")
     parser.add_argument("--events", type=int, default=1_000_000, help="events per case")
-    parser.add_argument("--turns", type=int, default=3, help="turns of each case")
+    parser.add_argument("--turns", type=int, default=3, help="runs of each case")
     options = parser.parse_args()
     rates = measure(options.events, options.turns)
     if options.json:

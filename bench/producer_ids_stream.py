@@ -1,12 +1,12 @@
 """Results on producer ids, micro-batch after micro-batch: does anything grow?
 
 `python bench/producer_ids_stream.py [--json] [--batches N] [--every S]`. Each batch brings ten
-seconds of events from a thousand principals into a real Delta table, and the keeper of
-`request_results` recomputes what they touch. Compared are the first and the last tenth of the
-batches, those before the first twentieth left out: wall time, bytes the JVM read, Delta's slowest
+seconds of events from a thousand principals into a real Delta table, and the maintainer of
+`request_results` recomputes the affected buckets. Compares the first and the last tenth of the
+batches after the first twentieth: wall time, bytes the JVM read, Delta's slowest
 commit, memory and open sockets of the JVM and its Python workers, and of the JVM's memory what a
 collection leaves on the heap and what classes and their code take. A soak is a long run at
-a pace: `--batches 180 --every 10` takes half an hour. Ctrl-C ends it with what it has.
+a pace: `--batches 180 --every 10` takes half an hour. Ctrl-C ends it early with its results.
 """
 
 import argparse
@@ -46,7 +46,7 @@ FILLED = (PRODUCER_ID_USES, PRODUCER_ID_RATES)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one micro-batch took, and what was held when it ended."""
+    """The cost of one micro-batch, and the memory and sockets at its end."""
 
     seconds: float
     read_bytes: int
@@ -58,7 +58,7 @@ class Cost:
 
 
 def events(batch: int, count: int) -> pa.Table:
-    """Answers of INIT_PRODUCER_ID over ten seconds; of two ids one was given before."""
+    """Answers of INIT_PRODUCER_ID over ten seconds; every second id was given before."""
     dice = np.random.default_rng(batch)
     principal = dice.integers(0, PRINCIPALS, count)
     begin_us = (START_S + batch * BATCH_S) * 1_000_000
@@ -83,7 +83,7 @@ def events(batch: int, count: int) -> pa.Table:
 def follow(
     spark: SparkSession, folder: Path, batches: int, count: int, every_s: int
 ) -> Iterator[Cost]:
-    """Let batches come, as fast as they are done with or one every `every_s` seconds."""
+    """Run batches, one after another or one every `every_s` seconds."""
     conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder)))
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(spark, [REQUESTS, PIPELINE_PROGRESS, *FILLED])
@@ -119,7 +119,7 @@ def _cost(
 
 
 def _in_use(spark: SparkSession) -> tuple[int, int]:
-    """Heap that a collection leaves, and classes with their code: what is held, not what is free.
+    """Heap after a collection, and classes with their code: memory in use, without garbage.
 
     Two collections: what the first finalizes the second frees.
     """
@@ -132,7 +132,7 @@ def _in_use(spark: SparkSession) -> tuple[int, int]:
 
 
 def _memory_bytes(process: psutil.Process) -> int:
-    """Resident or swapped out: a machine short of memory takes pages from who is idle."""
+    """Resident or swapped out: a machine short of memory takes pages from idle processes."""
     memory = process.memory_full_info()
     return int(memory.rss + memory.swap)
 
@@ -154,7 +154,7 @@ def _commit_s(warehouse: Warehouse, table: str) -> float:
 
 
 def compared(costs: list[Cost]) -> dict[str, dict[str, float]]:
-    """Medians of each figure over the first and the last tenth, the warm-up left out."""
+    """Medians of each figure over the first and the last tenth, without the warm-up."""
     warm = costs[len(costs) // 20 :]
     tenth = max(len(warm) // 10, 1)
     return {
@@ -187,7 +187,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=5_000, help="events in each")
     parser.add_argument("--every", type=int, default=0, help="seconds from one to the next")
     options = parser.parse_args()
-    # One compiler alone: it has settled after some batches, and what grows shows.
+    # One compiler only: it settles after some batches, and growth shows.
     quick = config.SparkSection(master="local[2]", driver_memory="2g", conf=session.ONE_COMPILER)
     spark, costs = session.get(quick), list[Cost]()
     try:

@@ -1,7 +1,7 @@
 """`quotaflow snapshot` of a real cluster with many topics: the first one, and one without changes.
 
 `python bench/snapshots.py [--json] [--topics N] [--replicas N]`. Three brokers and the command
-share this machine; wall time of the whole command, starting Python and Spark included.
+run on this machine; wall time of the whole command, starting Python and Spark included.
 """
 
 import argparse
@@ -26,7 +26,7 @@ RUNS = ("the first", "one without changes", "client_quotas alone")
 
 
 def make_topics(cluster: LocalCluster, topics: int, replicas: int) -> None:
-    """Topics of three partitions, some at a time: brokers take few of them in one request."""
+    """Topics of three partitions, some at a time: brokers accept few in one request."""
     names = [f"many-{n:05}" for n in range(topics)]
     for first in range(0, topics, TOPICS_AT_ONCE):
         cluster.create_topics(names[first : first + TOPICS_AT_ONCE], PARTITIONS, replicas)

@@ -33,5 +33,5 @@ def _each(line: str) -> Iterator[str]:
 
 
 def words(command: str) -> list[str]:
-    """The arguments of a command as a shell splits them; `...` stands for what is left out."""
+    """The arguments of a command as a shell splits them; `...` marks an omission."""
     return [word for word in shlex.split(command)[1:] if word != "..."]

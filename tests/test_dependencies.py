@@ -1,6 +1,6 @@
 """What quotaflow installs: all of it pinned, none of it unneeded, all of it under a free licence.
 
-Needs no network. What is known to be vulnerable `make audit` asks; here is how it reads the answer.
+Needs no network. `make audit` queries known vulnerabilities; here is how it reads the answer.
 """
 
 import json

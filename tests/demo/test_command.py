@@ -1,4 +1,4 @@
-"""Wrong use of `quotaflow demo` is told before anything is started."""
+"""Wrong use of `quotaflow demo` is an error before anything starts."""
 
 import pytest
 

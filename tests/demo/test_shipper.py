@@ -133,13 +133,13 @@ def read(steps: Steps, writer: Writer) -> list[bytes | None]:
             id="a torn last line of a rotated part is shipped as it is",
         ),
         pytest.param(
-            [b"x" * 65 + b"\na\n"], [None, b"a"], id="a line over the limit is told, not kept"
+            [b"x" * 65 + b"\na\n"], [None, b"a"], id="a line over the limit is reported, not kept"
         ),
         pytest.param([b"x" * 64 + b"\n"], [b"x" * 64], id="a line at the limit is kept"),
         pytest.param(
             [b"x" * 40, "look", b"x" * 40, "look", b"x" * 9, "look", b"\na\n"],
             [None, b"a"],
-            id="a line over the limit in pieces is told once",
+            id="a line over the limit in pieces is reported once",
         ),
     ],
 )

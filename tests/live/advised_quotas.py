@@ -1,4 +1,4 @@
-"""A warehouse whose tables ask for quotas of a real cluster, as if results had found their use."""
+"""A warehouse whose tables propose quotas of a real cluster, as if results had measured usage."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,13 +10,13 @@ from ..schemas.views.view_rows import fresh, setting
 from ..schemas.views.view_tables import make_tables
 
 USAGE = 800_000.0
-"""Bytes per second that each user is said to have produced, held by no quota."""
+"""Bytes per second that each user produced by these tables, without a quota."""
 QUOTA = 1_000_000
-"""What quota_advice asks for each of them: a quarter more."""
+"""What quota_advice proposes for each of them: a quarter more."""
 
 
 def fill(conf: Conf, cluster_id: str, users: Sequence[str]) -> None:
-    """Each of these users produced so much half an hour ago, and conf lets a quota be asked for."""
+    """Each of these users produced that half an hour ago, and conf allows quotas to be proposed."""
     now = datetime.now(UTC)
     at = now - timedelta(minutes=30)
     on_cluster = {"cluster_id": cluster_id}

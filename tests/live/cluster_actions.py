@@ -1,4 +1,4 @@
-"""Acts on the shared cluster, each told as a minute of its own, for tables are by the minute.
+"""Acts on the shared cluster, each in a minute of its own, because tables are by the minute.
 
 The lines of an act are shipped with their times moved, and the snapshot taken in it has one of that
 minute.
@@ -36,7 +36,7 @@ class Acts:
 
     @contextmanager
     def act(self, minutes_later: int = 1, sections: tuple[str, ...] = SECTIONS) -> Iterator[None]:
-        """One so long after the last; what brokers answer until these are snapshot is told."""
+        """One so long after the last; answers of brokers until the snapshot are part of it."""
         began_ms = now_ms()
         first_ms = (began_ms // MINUTE_MS - self.first_minutes_ago) * MINUTE_MS
         minute_ms = self.past[-1][2] + minutes_later * MINUTE_MS if self.past else first_ms

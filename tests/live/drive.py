@@ -54,7 +54,7 @@ class Run:
     def ids_given(self, principal: str) -> int:
         """How many producer ids brokers gave it, those among them whose answers came too late.
 
-        A client that asks a second broker, for the first is slow, may be gone before one answers.
+        A client that asks a second broker, because the first is slow, can end before one answers.
         """
         return len(
             {
@@ -74,7 +74,7 @@ def drive(cluster: LocalCluster) -> Run:
     with Shipper(properties, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
         report = traffic.run(cluster, seed=7, scale=SCALE)
         odd = odd_clients.work(cluster)
-        # What followers ask for last is logged when it is answered, replica.fetch.wait.max.ms on.
+        # The last requests of followers are logged when answered, replica.fetch.wait.max.ms later.
         time.sleep(_LAST_FETCHES_S)
         shipper.drain()
     line_counts = shipper.counts  # after its end: it ships on until then

@@ -60,7 +60,7 @@ class Throttled:
 
 @contextmanager
 def played(cluster: LocalCluster, conf: Conf) -> Iterator[Roles]:
-    """All acts; what brokers logged is in LOG, and the throttle stands until the block ends."""
+    """All acts; the brokers' log is in LOG, and the throttle is in force until the block ends."""
     cluster.create_topics([LOG], 1, 1)
     roles = Roles.of_cluster(cluster)
     acts = Acts(cluster, conf, first_minutes_ago=MINUTES_LATER + 4)
@@ -109,7 +109,7 @@ def replicas(admin: KafkaAdminClient, topic: str) -> list[int]:
 
 @contextmanager
 def unthrottled(admin: KafkaAdminClient, throttled: Throttled) -> Iterator[None]:
-    """Whatever happens in the block, then no throttle of it stands."""
+    """After the block, even a failed one, no throttle of it is set."""
     try:
         yield
     finally:

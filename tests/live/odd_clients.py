@@ -45,7 +45,7 @@ def work(cluster: LocalCluster) -> Odd:
 
 
 def _be_resubscribed(cluster: LocalCluster) -> None:
-    """A producer whose subscription is changed under way: it is told so at its next push."""
+    """A producer whose subscription changes while it runs: its next push gets the error."""
     producer = Producer({**cluster.librdkafka_properties("alice"), "client.id": RESUBSCRIBED})
     _idle(producer)
     match = f"client_id={RESUBSCRIBED}"

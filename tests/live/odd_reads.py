@@ -68,7 +68,7 @@ class Reader:
 
 
 def work(cluster: LocalCluster) -> Reads:
-    """All that can go wrong, within one minute as brokers tell it."""
+    """All that can go wrong, within one minute by the brokers' clocks."""
     cluster.create_topics([TOPIC], partitions=1)
     login = cluster.librdkafka_properties("alice") | {"linger.ms": 0}
     # A leader deletes no record that it does not know its followers to have.

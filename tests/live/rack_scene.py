@@ -180,7 +180,7 @@ def move_leader(scene: Scene, readers: Readers) -> None:
 def fall_behind(scene: Scene, readers: Readers) -> None:
     """Stop a follower until it is out of sync; its throttle then holds it there.
 
-    A broker tells a throttle before it obeys: the rate holds for sure once it tells of what was
+    A broker shows a throttle before it obeys: the rate is in force once it shows what was
     changed after it, as it takes changes in order. So its throttle is set before the leader moves.
     """
     with scene.cluster.admin() as admin:
@@ -195,7 +195,7 @@ def fall_behind(scene: Scene, readers: Readers) -> None:
 
 
 def metadata_of(scene: Scene, broker_id: int, topic: str) -> PartitionMetadata:
-    """The first partition as one broker tells it: a new client asks who it is given."""
+    """The first partition as one broker describes it to a new client."""
     server = scene.cluster.bootstrap_servers.split(",")[broker_id - 1]
     login = scene.cluster.librdkafka_properties("admin") | {"bootstrap.servers": server}
     metadata = AdminClient(login | {"enable.metrics.push": False}).list_topics(topic, timeout=10)
@@ -203,7 +203,7 @@ def metadata_of(scene: Scene, broker_id: int, topic: str) -> PartitionMetadata:
 
 
 def high_watermark(scene: Scene, admin: KafkaAdminClient) -> int:
-    """Of LAGGING, as its leader tells: before it moves, who is far behind may be in sync."""
+    """Of LAGGING, by its leader: before it moves, a follower far behind can be in sync."""
     of_topic = ListOffsetsRequest.ListOffsetsTopic
     partition = of_topic.ListOffsetsPartition(partition_index=0, timestamp=_NEWEST)
     request = ListOffsetsRequest(

@@ -43,7 +43,7 @@ class RawClient:
         self._socket.close()
 
     def subscribe(self) -> Subscription:
-        """A new client instance and what it is asked for."""
+        """A new client instance and its subscription."""
         response = self._call(_GET_TELEMETRY_SUBSCRIPTIONS, 0, bytes(16) + _NO_TAGS)
         _throttle_ms, error = struct.unpack(">ih", response[:6])
         assert error == 0

@@ -15,7 +15,7 @@ _DAYS_MS = 2 * 86_400_000
 
 
 def send(cluster: LocalCluster, folder: Path) -> None:
-    """Lines of a folder's files; those that tell their time also as of two days ago."""
+    """Lines of a folder's files; those with a time also as of two days ago."""
     recorded = [
         line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines()
     ]

@@ -12,7 +12,7 @@ from ..oracle.rules.replica import Replica, preferred
 SLACK_MS = 10
 """A line is written a moment after its answer was sent."""
 FIRST_VERSION = 11
-"""Older fetches tell no rack, and are named no replica."""
+"""Older fetches carry no rack, and get no preferred replica."""
 
 DIFFERS = "differs"
 NAMES_NOBODY = "names_nobody"
@@ -52,7 +52,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Position:
-    """Where a follower was, as one of its fetches told its leader."""
+    """The position of a follower, as one of its fetches showed its leader."""
 
     time_range: TimeRange
     log_end_offset: int

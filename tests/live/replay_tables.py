@@ -1,6 +1,6 @@
-"""What tables of a warehouse tell to play KIP-392 again, up to the first snapshot.
+"""Reads from a warehouse what a replay of KIP-392 needs, up to the first snapshot.
 
-That one tells leaders and replicas: nobody may have moved them before.
+The snapshot has leaders and replicas, so nobody may move them before it.
 """
 
 import json
@@ -23,7 +23,7 @@ _TIMES = (
 
 
 def answers(folder: Path) -> list[tuple[str, Answer]]:
-    """Client id and answer, of every fetch of a consumer that told its rack."""
+    """Client id and answer, of every fetch of a consumer that declared its rack."""
     topics = query(folder, f"SELECT topic, topic_id FROM topics WHERE event_time = {_FIRST}")
     ids = {row["topic"]: row["topic_id"] for row in topics}
     rows = query(
@@ -52,7 +52,7 @@ def answers(folder: Path) -> list[tuple[str, Answer]]:
 
 
 def cluster(folder: Path) -> Cluster:
-    """What the first snapshot and the lines before it tell."""
+    """The state by the first snapshot and the lines before it."""
     racks = query(folder, "SELECT broker_id, rack FROM current_brokers")
     selectors = query(
         folder,

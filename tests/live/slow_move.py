@@ -1,4 +1,4 @@
-"""A move under a throttle that is less than what is written meanwhile, told while it goes on.
+"""A move under a throttle that is less than what is written meanwhile, reported while it goes on.
 
 The tables are by the minute, so all lines are moved back in time, by as much as makes the request
 come shortly before a minute begins: all of that minute is written then.

@@ -1,4 +1,4 @@
-"""README and docs: what they tell to run runs, on tables and cluster of the demo's traffic."""
+"""README and docs: every command in them runs, on tables and cluster of the demo's traffic."""
 
 import json
 import os
@@ -142,5 +142,5 @@ def test_a_command_that_needs_more_runs(
 
 
 def _replaced(word: str, cluster: LocalCluster) -> str:
-    """A word of a page with what stands for the reader's own cluster replaced."""
+    """A word of a page with placeholders of the reader's own cluster replaced."""
     return {"broker-1:9093": cluster.bootstrap_servers, "ID": cluster.cluster_id}.get(word, word)

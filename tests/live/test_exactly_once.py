@@ -112,7 +112,7 @@ def test_a_kill_changes_no_fact_and_no_alert(
 def test_ten_kills_change_nothing(
     filled: Path, conf: Conf, tmp_path: Path, moments: random.Random
 ) -> None:
-    # As jobs run: what generated code gives is held against interpreted code's.
+    # As jobs run: the result of generated code is compared with that of interpreted code.
     jobs = [job for group in story.in_two(conf) for job in group]
     killed = Driver(conf, tmp_path, session.ONE_COMPILER, jobs)
     killed_run_equals(filled, killed, 10, moments)

@@ -1,4 +1,4 @@
-"""Plans applied to a real cluster: recorded, read back, given back, and found after a crash."""
+"""Plans applied to a real cluster: recorded, read back, restored, and resolved after a crash."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,7 +51,7 @@ ENTITIES = (
 
 
 class CrashError(Exception):
-    """The process ended here, as far as the records can tell."""
+    """The process ended here, as far as the records show."""
 
 
 class Nowhere:
@@ -80,7 +80,7 @@ def conf(login: list[str], tmp_path_factory: pytest.TempPathFactory) -> Conf:
 def rows(
     cluster_id: str, entity: ConfigEntity, values: dict[str, str], **others: object
 ) -> list[DesiredConfig]:
-    """Rows that ask for these values on what is set now: nothing, unless `prior_value` says so."""
+    """Desired rows of these values over what is set now: nothing, unless `prior_value` says so."""
     return [
         DesiredConfig(
             cluster_id=cluster_id,
@@ -170,7 +170,7 @@ def test_every_kind_of_entity_is_written_read_back_and_given_back(
 def test_the_default_of_all_users_can_be_written_and_given_back(
     cluster: LocalCluster, conf: Conf
 ) -> None:
-    # No plan of today's results asks for one.
+    # No plan of today's results proposes one.
     default = ConfigEntity(cluster.cluster_id, "user", None)
     (row,) = rows(cluster.cluster_id, default, {BYTES: "900000000"})
     change = Change(row, row.config_value, Operation(SET, row.config_value), "", "", 3_600)

@@ -1,4 +1,4 @@
-"""What is applied works: whom it names is throttled and nobody else, until it is given back."""
+"""An applied plan works: it throttles only the users it names, until it is restored."""
 
 import shutil
 import time
@@ -79,7 +79,7 @@ class Work:
             producer.flush(5)
 
     def close(self) -> None:
-        """End: a producer that is still there would look for brokers that are gone."""
+        """End: a running producer would search for stopped brokers."""
         self.drop()
         self._producers.clear()
 
@@ -159,7 +159,7 @@ def test_who_conf_names_is_held_to_what_it_used_seen_to_be_held_and_let_go(
         "GROUP BY principal, throttled_by",
     )
     assert {row["principal"] for row in rows} == {f"User:{MALLORY}"}
-    # Its request time is held too, and either quota may be the fuller one.
+    # Its request time is limited too, and either quota can be the fuller one.
     by = {row["throttled_by"]: row["ms"] for row in rows}
     assert by.keys() <= quotas.keys()
     assert by[BYTES] > 500

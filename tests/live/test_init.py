@@ -1,4 +1,4 @@
-"""init asks a real cluster; its scripts, run by Kafka's own tools, make topics and rights."""
+"""init queries a real cluster; its scripts, run by Kafka's own tools, make topics and rights."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Metrics of an application's own and of Kafka Streams, as the tables tell them (KIP-1076)."""
+"""Metrics of an application's own and of Kafka Streams, as the tables show them (KIP-1076)."""
 
 from pathlib import Path
 

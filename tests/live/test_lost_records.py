@@ -106,7 +106,7 @@ def test_a_batch_that_was_cut_off_and_deleted_is_counted_too(log: Callable[[str]
         own.run()
     assert own.run(accept_lost_records=True) == 4
     assert own.read() == list(range(24))
-    # Whether the batch had come to write them nobody can tell any more.
+    # Whether the batch wrote them before is unknown.
     assert own.lost() == {"deleted_before_read": 5, "cut_off_and_deleted": 5}
 
 

@@ -1,4 +1,4 @@
-"""What becomes of moves of replicas on a real cluster, as tables, checks and the plan tell it."""
+"""What becomes of moves of replicas on a real cluster, in tables, checks, and the plan."""
 
 from collections.abc import Iterator
 from pathlib import Path

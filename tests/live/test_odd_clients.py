@@ -1,4 +1,4 @@
-"""What brokers refuse, clients that are asked anew, share groups: as the tables tell them."""
+"""Refused requests, clients with changed subscriptions, share groups: in the tables."""
 
 from pathlib import Path
 

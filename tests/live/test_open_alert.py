@@ -1,4 +1,4 @@
-"""An alert from its first breach to its end: its client, and it alone, is asked for more."""
+"""An alert from its first breach to its end: only its client gets another subscription."""
 
 import shutil
 import time
@@ -44,7 +44,7 @@ TIMEOUT_S = 60.0
 
 @pytest.fixture
 def clients(cluster: LocalCluster) -> Iterator[dict[str, Consumer]]:
-    """Two consumers, of which one has no partitions; meanwhile all are asked for less."""
+    """Two consumers, of which one has no partitions; meanwhile all push less often."""
     cluster.create_topics([TOPIC], 1, 1)
     cluster.subscribe_telemetry("everything", METRIC, USUAL_MS)
     # Nobody polls while jobs run: on a machine at its limit for longer than the default allows.
@@ -68,7 +68,7 @@ def join(consumer: Consumer) -> None:
 
 @pytest.fixture
 def shipper(cluster: LocalCluster, clients: dict[str, Consumer]) -> Iterator[Shipper]:
-    """Ships what these clients ask, and nothing else."""
+    """Ships only the requests of these clients."""
     names = [name.encode() for name in clients]
     login = cluster.librdkafka_properties("shipper")
 
@@ -106,7 +106,7 @@ def await_pushes(cluster: LocalCluster, count: int) -> None:
 
 
 def await_interval(cluster: LocalCluster, interval_ms: int) -> None:
-    """Until the idle client was told to push at it."""
+    """Wait until the idle client gets this interval."""
 
     def intervals_now() -> list[int]:
         lines = answers(cluster, IDLE, "GET_TELEMETRY_SUBSCRIPTIONS")
@@ -123,7 +123,7 @@ def await_so(condition: Callable[[], bool]) -> None:
 
 
 def changes(conf: Conf) -> tuple[Change, ...]:
-    """What the plan asks of client metrics now; nothing is held back."""
+    """The plan's changes of client metrics now; nothing is blocked."""
     made = planning.make(conf, datetime.now(UTC))
     of_metrics = [
         blocked for blocked in made.blocked if blocked.desired.entity_type == "client-metrics"
@@ -147,7 +147,7 @@ def of_tables(conf: Conf, sql: str) -> list[tuple[Any, ...]]:
 
 
 def intervals(conf: Conf) -> dict[str, list[int]]:
-    """At which intervals each client was told to push, the first it was told first."""
+    """The push intervals that each client got, in order of time."""
     rows = of_tables(
         conf,
         "SELECT client_id, push_interval_ms FROM telemetry_subscriptions WHERE error_code = 0 "
@@ -158,7 +158,7 @@ def intervals(conf: Conf) -> dict[str, list[int]]:
 
 
 def mean_gap_ms(conf: Conf, interval_ms: int) -> float:
-    """Between the pushes the idle client made while it was told this interval."""
+    """Times between pushes of the idle client while it had this interval."""
     pushes = of_tables(
         conf,
         f"SELECT event_time FROM telemetry_contacts WHERE client_id = '{IDLE}' AND accepted "

@@ -121,7 +121,7 @@ def _watched(bench: Bench) -> Iterator[None]:
 
     def watch() -> None:
         while not is_over.is_set():
-            # Processes end while they are looked at: of those nothing is told.
+            # Processes end while they are inspected, and those are skipped.
             for process in psutil.process_iter(["cmdline"]):
                 shown = " ".join(process.info["cmdline"] or ())
                 bench.seen += [name for name, text in bench.planted.items() if text in shown]

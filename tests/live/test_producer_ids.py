@@ -38,7 +38,7 @@ def test_every_id_a_leader_holds_is_active_and_nearly_all_have_an_owner(reader: 
     by_client = {row["client_id"]: row for row in owned}
     assert by_client["rdk-payments-bob"]["principal"] == "User:bob"
     assert by_client["rdk-payments-bob"]["transactional_id"] == "rdk-payments-bob"
-    # The log shows no answer to who asked before it was switched on, so an owner may be unknown.
+    # The log lacks answers from before it was switched on, so an owner can be unknown.
     unknown = [row["producer_id"] for row in owned if row["principal"] is None]
     assert len(unknown) <= len(active) / 10
 

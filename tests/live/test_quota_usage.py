@@ -126,7 +126,7 @@ def bucket(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def logged_by_broker(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, str, str], float]:
-    """The limit the broker's log told last of each bucket."""
+    """The last limit in the broker's log of each bucket."""
     log = cluster.request_logs[broker_id].with_name("server.log").read_text(encoding="utf-8")
     limits = {}
     for user, client_id, bound in _BROKER_LINE.findall(log):
@@ -137,7 +137,7 @@ def logged_by_broker(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, s
 
 
 def rates(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, str, str], float]:
-    """What the broker measures now, by bucket; beans leave out what a bucket is not told by."""
+    """What the broker measures now, by bucket; beans omit what does not identify a bucket."""
     kinds = {"Produce": PRODUCED, "Fetch": FETCHED, "Request": TIME}
     measured = {}
     beans = jmx(cluster, broker_id, *(f"kafka.server:type={kind},*" for kind in kinds))
@@ -169,7 +169,7 @@ def test_limit_entity_and_rate_are_the_brokers(
             since = datetime.now(UTC)
             set_quotas(cluster, 0.0)
             last_s = ((time.time() + 1) // RATE_PERIOD_S + windows) * RATE_PERIOD_S
-            # The broker's rate is that of the 11 s before it is asked.
+            # The broker's rate is that of the 11 s before the query.
             time.sleep(last_s + RATE_PERIOD_S - 1 - time.time())
             measured = [rates(cluster, leader) for _ in range(3)]
         logged = logged_by_broker(cluster, leader)

@@ -1,4 +1,4 @@
-"""Racks and fetch sizes of real consumers, as the tables and views tell them (KIP-392, KIP-74)."""
+"""Racks and fetch sizes of real consumers, in the tables and views (KIP-392, KIP-74)."""
 
 from collections import Counter
 from pathlib import Path
@@ -45,10 +45,10 @@ from .tables_read import query
 
 pytestmark = pytest.mark.faults
 HERE = "az-a"
-"""Where conf says this machine stands, and with it who tells no rack."""
+"""The rack of this machine by conf, and so of clients that declare none."""
 JOBS = ["ingest_request_log", "fetches", "fetch_results"]
 EMPTY = [CLIENT_METRICS, TRAFFIC, TOPIC_NAMES]
-"""What views read beside; nobody pushes here, and the rest is told elsewhere."""
+"""What views read beside; nobody pushes here, and other tests cover the rest."""
 Row = dict[str, Any]
 
 

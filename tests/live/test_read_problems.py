@@ -1,4 +1,4 @@
-"""Reads of a real cluster that go wrong: tables tell what brokers answered (KIP-392)."""
+"""Reads of a real cluster that go wrong: tables show what brokers answered (KIP-392)."""
 
 from pathlib import Path
 from typing import Any

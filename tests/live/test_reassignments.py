@@ -1,4 +1,4 @@
-"""The demo's throttled move, as the log of the real cluster tells it."""
+"""The demo's throttled move, as the log of the real cluster shows it."""
 
 from datetime import UTC
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Throttled moves of a real cluster: what holds them back, by whom, and what brokers measure."""
+"""Throttled moves of a real cluster: what slows them, by whom, and what brokers measure."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -96,7 +96,7 @@ def moved_under_throttle(cluster: LocalCluster, topic: str) -> tuple[int, list[P
             size_bytes=SIZE,
             throttle_bytes_per_s=RATE,
         )
-        # To ask a broker for a rate begins a sample: too early, that counts as time without bytes.
+        # A query for a broker's rate begins a sample: too early, it counts as time without bytes.
         while len(admin.describe_topics([topic])[0]["partitions"][0]["replica_nodes"]) == 1:
             assert not moved.done(), moved.exception()
             time.sleep(0.1)
@@ -158,8 +158,8 @@ def test_rates_of_the_log_are_those_the_broker_measures(
     }
     sent = replicated(cluster, ids[topic], int(began.timestamp() * 1_000))
     assert sum(row["bytes"] for row in by_log.values()) == sum(size for _, size in sent)
-    # A table tells of the moment when bytes came, a bean of that when it is asked: the rule of both
-    # stands between them.
+    # A table has the time at which bytes came, a bean that of the query: the rule is applied to
+    # both.
     at_last = {ts // 1_000: ts for ts, _ in sent}
     logged = [by_log[second]["throttled_rate"] for second in at_last]
     assert mean(logged) == pytest.approx(mean(rates_at(sent, [*at_last.values()])), rel=0.05)
@@ -170,7 +170,7 @@ def test_rates_of_the_log_are_those_the_broker_measures(
         if sent[0][0] + WINDOWS_MS <= poll.start_ms and poll.end_ms <= sent[-1][0]
     ]
     assert len(full) >= 2, (measured, sent[0], sent[-1])
-    # Starting Kafka's tool takes seconds: at which moment of them it asked is not known.
+    # Starting Kafka's tool takes seconds: at which moment it queries is unknown.
     by_rule = [
         mean(rates_at(sent, [*range(poll.start_ms, poll.end_ms, MOMENT_MS)])) for poll in full
     ]

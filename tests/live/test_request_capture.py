@@ -28,7 +28,7 @@ TIMEOUT_S = 120.0
 
 
 class CrashError(Exception):
-    """The process ended here, as far as the records can tell."""
+    """The process ended here, as far as the records show."""
 
 
 def level(conf: Conf) -> str:

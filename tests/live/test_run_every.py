@@ -49,7 +49,7 @@ Sample = tuple[str, tuple[tuple[str, str], ...]]
 
 @contextmanager
 def traffic(cluster: LocalCluster) -> Iterator[Shipper]:
-    """A client that writes and is asked for metrics, and the broker's log of it, shipped."""
+    """A client that writes and pushes metrics, and the broker's log of it, shipped."""
     cluster.create_topics([TOPIC], partitions=1)
     cluster.subscribe_telemetry("every")
     ended = threading.Event()
@@ -107,7 +107,7 @@ def running(conf: Path, port: int, log: Path) -> Iterator[subprocess.Popen[bytes
 
 @dataclass
 class Scrapes:
-    """What Prometheus would have seen of a port, each counter held against what it was before."""
+    """What Prometheus would have seen of a port, each counter compared with its value before."""
 
     port: int
     day: date | None = None
@@ -132,7 +132,7 @@ class Scrapes:
         self.day, self.counters, self.gauges = before, samples["counter"], samples["gauge"]
 
     def jobs(self, since: float) -> set[str]:
-        """Those that told of a batch since then, of which the tables must be there."""
+        """Jobs that reported a batch since then, whose tables must exist."""
         name = "quotaflow_job_last_batch_timestamp_seconds"
         last = {
             dict(labels)["job"]: n for (metric, labels), n in self.gauges.items() if metric == name
@@ -142,7 +142,7 @@ class Scrapes:
 
 
 def await_batches(process: subprocess.Popen[bytes], seen: Scrapes, log: Path) -> None:
-    """Scrape until every job told of a batch, and some times more."""
+    """Scrape until every job reported a batch, and some times more."""
     began, more = time.time(), SCRAPES_AFTER
     while more:
         assert process.poll() is None, log.read_text(encoding="utf-8")
@@ -177,7 +177,7 @@ def interrupt(process: subprocess.Popen[bytes], log: Path) -> float:
 
 
 def batches(folder: Path, table: str) -> dict[str, set[int]]:
-    """Numbers of the batches a table of progress tells of, by query; some that read nothing."""
+    """Numbers of the batches in a table of progress, by query; some read nothing."""
     by_job: dict[str, set[int]] = {}
     for row in query(folder, f"SELECT DISTINCT query_id, batch_id FROM {table}"):
         by_job.setdefault(row["query_id"], set()).add(row["batch_id"])

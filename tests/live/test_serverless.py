@@ -32,7 +32,7 @@ JOBS = [
 ]
 """As docs/databricks.md runs them first."""
 ADVISED = ["bob", "carol"]
-"""Users of the recorded lines, for whom a plan is to ask for the quotas that their use suggests."""
+"""Users of the recorded lines, for whom a plan should propose quotas by their usage."""
 CONF: dict[str, Any] = {
     "ingest": {"receiver_topic": None},
     "quotas": {"advised_users": ADVISED},

@@ -18,7 +18,7 @@ from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Move, await_end, sta
 from .tables_read import make_missing
 
 FULL_MINUTE_S = 75
-"""Until a whole minute is told."""
+"""Until a whole minute is reported."""
 
 
 @pytest.mark.faults
@@ -69,7 +69,7 @@ def flagged(move: Move) -> None:
 
 
 def advised(move: Move) -> None:
-    """What the plan asks of the rates of both ends."""
+    """The plan's rates of both ends."""
     desired = move.rows("SELECT * FROM desired_configs WHERE entity_type = 'broker'")
     throttled = move.throttled
     assert {(row["entity_name"], row["config_key"].partition(".")[0]) for row in desired} == {

@@ -38,7 +38,7 @@ CONTEXT = {
 
 
 def pushes(folder: Path, route: str) -> pa.Table:
-    """Accepted pushes of the demo's clients by one route; raw ones tell no times."""
+    """Accepted pushes of the demo's clients by one route; raw ones have no times."""
     table = DeltaTable(folder / "telemetry_pushes").to_pyarrow_table()
     rows = table.to_pylist()
     kept = [

@@ -21,7 +21,7 @@ from .drive import Run, ends
 from .readers import await_so
 
 STANDSTILL_S = 2.5
-"""Longer than ConsoleProducer waits for an answer unless told to."""
+"""Longer than ConsoleProducer waits for an answer by default."""
 
 
 def named_in(fetches: list[dict[str, Any]]) -> set[int]:

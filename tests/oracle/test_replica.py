@@ -1,4 +1,4 @@
-"""The replica a consumer is told to read from, against the broker's own ReplicaManager."""
+"""The replica that a consumer is sent to, against the broker's own ReplicaManager."""
 
 import json
 import os
@@ -30,7 +30,7 @@ CASES = 20_000
 
 
 def partition(dice: random.Random) -> dict[str, Any]:
-    """A partition of one to six replicas, the first of which leads, and who asks for it."""
+    """A partition of one to six replicas, the first of which leads, and its reader."""
     replicas = [
         Replica(
             broker_id,

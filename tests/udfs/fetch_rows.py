@@ -2,7 +2,7 @@
 
 
 def part(name, offset=None, size=None, end=None, **others):
-    """Partition 0 of a topic id: asked for from an offset, answered with bytes up to an end."""
+    """Partition 0 of a topic id: requested from an offset, answered with bytes up to an end."""
     is_requested, answered = offset is not None, size is not None
     return {
         "topic_id": name,

@@ -83,7 +83,7 @@ def test_series_and_rules_are_apart():
         pytest.param(
             [carried(5_000, "opened"), reading(6_000, 1)],
             [(1, 6_000, "closed")],
-            id="an alert told before",
+            id="an alert of an earlier run",
         ),
         pytest.param(
             [reading(0, 11), reading(5_000, 12), carried(5_000, "opened"), reading(6_000, 1)],
@@ -93,17 +93,17 @@ def test_series_and_rules_are_apart():
         pytest.param(
             [reading(0, 11), carried(500, "closed"), reading(1_200, 11), reading(2_000, 11)],
             [],
-            id="a close told before: it begins anew",
+            id="a close of an earlier run: it begins again",
         ),
         pytest.param(
             [carried(5_000, "standing"), reading(10_001, 11)],
             [(1, 10_000, "closed")],
-            id="an alert told before goes stale",
+            id="an alert of an earlier run goes stale",
         ),
         pytest.param(
-            [carried(5_000, "opened", rule="gone")],
+            [carried(5_000, "opened", rule="removed")],
             [(1, 3_605_000, "closed")],
-            id="so does one whose rule is gone",
+            id="so does one whose rule was removed",
         ),
     ],
 )

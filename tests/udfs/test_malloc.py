@@ -1,4 +1,4 @@
-"""What a batch frees is kept for the next one: its pages are not asked of the system again."""
+"""Memory that a batch frees is kept for the next one, not returned to the system."""
 
 import platform
 import subprocess

@@ -23,11 +23,11 @@ from quotaflow.udfs.rules.fetch_fault import (
 
 @dataclass(frozen=True, slots=True)
 class ReplicaOffsets:
-    """What was told of a replica in two minutes; None where nothing was.
+    """What a replica reported in two minutes; None: nothing.
 
-    `log_start_offset` and `end_offset` are the greatest of both minutes, `end_before` the greatest
-    end of the first one, `least_end` the least of the second. An end is a high watermark, or a
-    follower's log end. `is_leader`: it answered followers.
+    `log_start_offset` and `end_offset` are the highest of both minutes, `previous_end_offset` the
+    highest end of the first one, `min_end_offset` the lowest of the second. An end is a high
+    watermark, or a follower's log end. `is_leader`: it answered followers.
     """
 
     log_start_offset: int | None = None
@@ -38,7 +38,7 @@ class ReplicaOffsets:
 
     @property
     def settled_end_offset(self) -> int | None:
-        """An end that log starts were not past yet: the one told before, as it cannot be late."""
+        """An end that no log start had passed yet: of the minute before, so it is not late."""
         return self.min_end_offset if self.previous_end_offset is None else self.previous_end_offset
 
     def is_past_end(self, refused_offset: int) -> bool | None:
@@ -88,7 +88,7 @@ def fault(
 def leader_has_offset(
     fetch_offset: int | None, replicas: Mapping[int, ReplicaOffsets], leader_id: int | None
 ) -> bool | None:
-    """Whether the leader holds an offset, as far as it told; None: not known."""
+    """Whether the leader has an offset, as far as it reported; None: unknown."""
     leader = NOTHING if leader_id is None else replicas.get(leader_id, NOTHING)
     if fetch_offset is None or leader.log_start_offset is None or leader.end_offset is None:
         return None

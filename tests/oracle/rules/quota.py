@@ -14,8 +14,8 @@ from quotaflow.udfs.rules.quota import ANY, DEFAULT, LEVELS, NAMED, QuotaEntity
 class EffectiveQuota:
     """A quota in force: its level (1 to 8), its value, and the bucket it is counted on.
 
-    Everybody with the same `bucket_user` and `bucket_client_id` at a broker shares the quota; None
-    stands for all users, or all client ids.
+    All clients with the same `bucket_user` and `bucket_client_id` at a broker share the quota;
+    None means all users, or all client ids.
     """
 
     level: int
@@ -27,10 +27,9 @@ class EffectiveQuota:
 def effective(
     quotas: Mapping[QuotaEntity, float], user: str, client_id: str
 ) -> EffectiveQuota | None:
-    """The quota that holds a client, by its user's name and its client id; None: unlimited.
+    """The quota in force for a client, by its user name and client id; None: unlimited.
 
-    A client without a client id ("") is held by quotas of users alone: to Kafka an empty name is
-    none.
+    A client without a client id ("") has only quotas of users: to Kafka an empty name is none.
     """
     for level, (of_user, of_client_id) in enumerate(LEVELS, 1):
         if not client_id and of_client_id != ANY:

@@ -73,8 +73,8 @@ class Rate:
     def _elapsed_window_ms(self, time_ms: int) -> int:
         """What a sum is divided by: never under `num_windows - 1` whole windows.
 
-        A young series has lived through few windows; those it lacks count as empty ones, so
-        that a first burst is not taken for a lasting rate. Kafka divides towards zero.
+        A young series has few windows. The missing ones count as empty, so that a first burst does
+        not look like a lasting rate. Kafka divides towards zero.
         """
         elapsed_ms = self._elapsed_ms(time_ms)
         lived = abs(elapsed_ms) // self._window_ms * (1 if elapsed_ms > 0 else -1)

@@ -31,10 +31,10 @@ NO_LEADER = {FOLLOWER: REPLICAS[FOLLOWER]}
         pytest.param(FOLLOWER, 100, REPLICAS, rule.UNAVAILABLE, id="the leader gets it next"),
         pytest.param(FOLLOWER, 101, REPLICAS, rule.TOO_LARGE, id="past the leader's end too"),
         pytest.param(LEADER, 101, REPLICAS, rule.TOO_LARGE, id="past the leader's end"),
-        pytest.param(FOLLOWER, 95, NO_LEADER, rule.UNKNOWN, id="the leader told nothing"),
+        pytest.param(FOLLOWER, 95, NO_LEADER, rule.UNKNOWN, id="the leader reported nothing"),
         pytest.param(FOLLOWER, 9, NO_LEADER, rule.TOO_SMALL, id="its own start is enough"),
         pytest.param(FOLLOWER, None, REPLICAS, rule.UNKNOWN, id="no session tells the offset"),
-        pytest.param(FOLLOWER, 95, {}, rule.UNKNOWN, id="nobody told anything"),
+        pytest.param(FOLLOWER, 95, {}, rule.UNKNOWN, id="no replica reported"),
         pytest.param(OTHER, 101, REPLICAS, rule.TOO_LARGE, id="of a silent one, past the leader's"),
         pytest.param(OTHER, 100, REPLICAS, rule.UNKNOWN, id="of a silent one, within the leader's"),
         pytest.param(OTHER, 9, REPLICAS, rule.UNKNOWN, id="of a silent one, before others start"),
@@ -43,7 +43,7 @@ NO_LEADER = {FOLLOWER: REPLICAS[FOLLOWER]}
             50,
             REPLICAS,
             rule.TOO_SMALL,
-            id="within what it told before: only its start can have moved since",
+            id="within its earlier report: only its start can have moved since",
         ),
         pytest.param(
             FOLLOWER,
@@ -57,7 +57,7 @@ NO_LEADER = {FOLLOWER: REPLICAS[FOLLOWER]}
             95,
             REPLICAS | {FOLLOWER: reported(10, None, 97, 98)},
             rule.UNKNOWN,
-            id="within what it told in the minute: before or after, nobody knows",
+            id="within its report of the minute: before or after is unknown",
         ),
         pytest.param(
             FOLLOWER,
@@ -172,7 +172,7 @@ def made_up(dice: random.Random) -> dict[int, Log]:
 
 
 def offsets_of(dice: random.Random, log: Log) -> ReplicaOffsets:
-    """What was told of a replica: at some moments, its end by one of two names."""
+    """What a replica reported: at some moments, its end by one of two names."""
     share = dice.choice([0, 0.1, 0.5, 1])
     moments = [moment for moment in range(MOMENTS) if dice.random() < share]
     ends = {m: dice.choice([log.ends, log.high_watermarks])[m] for m in moments}

@@ -1,4 +1,4 @@
-"""The replica a consumer is told to read from: by racks, and of several the most caught up."""
+"""The replica that a consumer is sent to: by racks, and of several the most caught up."""
 
 import pytest
 

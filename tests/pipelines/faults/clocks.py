@@ -19,7 +19,7 @@ FAR, FAR_TIME = "far", datetime(2100, 5, 26, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker and how wrong its clock is; `fixed_ms`: it stands still, there.
+    """A broker and how wrong its clock is; `fixed_ms`: its clock stays there.
 
     `ships`: its records' times are by its clock too, for its own machine writes them.
     """
@@ -54,7 +54,7 @@ def happened(offset: int) -> datetime:
 
 
 def record_time(offset: int) -> datetime:
-    """When its record was written, by the clock of whoever wrote it."""
+    """When its record was written, by the clock of its writer."""
     broker = EVERYONE[offset % len(EVERYONE)]
     return happened(offset) + SHIPPING + (broker.ahead if broker.ships else timedelta())
 

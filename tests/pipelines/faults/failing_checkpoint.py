@@ -24,7 +24,7 @@ _REPORTS = {
 
 
 class Checkpoints:
-    """The checkpoints of a warehouse, whose files fail where they are told to."""
+    """The checkpoints of a warehouse, whose files fail where the test says."""
 
     def __init__(self, conf: Conf) -> None:
         spark = session.get(conf.spark)
@@ -34,7 +34,7 @@ class Checkpoints:
         self.state = state.FailureInjectionFileSystem.registerTempPath(self.folder)
 
     def set(self, how: str, *patterns: str) -> None:
-        """From now on these files, and no others, cannot be begun, or not get their names."""
+        """From now on these files, and no others, cannot be created, or not renamed."""
         given = self.jvm.java.util.ArrayList()
         for pattern in patterns:
             given.add(f".*{self.folder}/{pattern}")

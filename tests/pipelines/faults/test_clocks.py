@@ -1,4 +1,4 @@
-"""Brokers and clients with wrong clocks: whoever has a right one gets the same tables."""
+"""Brokers and clients with wrong clocks: those with a right one get the same tables."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ from .command import conf_file
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 
-# What comes is held against the watermark of the batch before: the third is the first with one.
+# Lines are compared with the watermark of the batch before: the third is the first with one.
 BATCHES = 3
 RUN_JOBS = ("ingest_request_log", "client_metrics", "request_results", "metric_alerts")
 MAX_LATENESS_S, MAX_SKEW_S = 3_600, 60
@@ -62,7 +62,7 @@ def test_wrong_clocks_change_nothing_for_right_ones(tmp_path: Path) -> None:
     sane = list(clocks.broker_lines(SANE))
     lines = list(clocks.broker_lines(EVERYONE))
     future = list(clocks.from_the_future())
-    # In the first batch they could move what later ones are held against.
+    # In the first batch they could move the watermark that later ones are compared with.
     lines = [*lines[:9], *future, *lines[9:]]
     calm = driver.contents(filled(tmp_path / "calm", in_batches(sane, 1)), RUN_JOBS)
     folder = filled(tmp_path / "skewed", in_batches(lines))

@@ -1,4 +1,4 @@
-"""A disk that fills up under a job: told in a line, nothing is torn, and it goes on with space."""
+"""A disk that fills up under a job: one line says so, no table is torn, and space ends it."""
 
 import shlex
 import subprocess

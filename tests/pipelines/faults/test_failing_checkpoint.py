@@ -1,6 +1,6 @@
 """Checkpoints whose files cannot be written, by Spark's own means of testing that.
 
-Spark's tests have a CheckpointFileManager that fails where it is told to. The query dies at that
+Spark's tests have a CheckpointFileManager that fails where the test says. The query dies at that
 file; the next run goes on, and no row is lost or there twice.
 """
 

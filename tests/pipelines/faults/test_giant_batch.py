@@ -33,7 +33,7 @@ def by_api(name: str) -> list[Any]:
 
 
 def encoded(request: Any, number: int) -> bytes:
-    """The line of a request that is told apart by its number."""
+    """The line of a request, identified by its number."""
     request["requestHeader"]["correlationId"] = number
     return json.dumps(request, separators=(",", ":")).encode()
 

@@ -21,8 +21,8 @@ _AT_WORK_S = 0.3
 
 
 def worker_below(pid: int) -> psutil.Process | None:
-    """A Python process that Spark forked for its tasks, at work: one that is killed before it is
-    told what to do is replaced, and nobody notices.
+    """A Python process that Spark forked for its tasks, at work: one that is killed before it gets
+    work is replaced without a trace.
     """
     for child in psutil.Process(pid).children(recursive=True):
         try:

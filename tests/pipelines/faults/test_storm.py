@@ -94,7 +94,7 @@ def check_places(setting: "JobEnvironment", bad_at: set[int]) -> None:
 
 
 def check_counts(setting: "JobEnvironment", came: int, bad_at: set[int]) -> None:
-    """What came is what was kept, left out on purpose or held."""
+    """Every record is kept, left out on purpose, or quarantined."""
     counted = Counter[tuple[str, str | None]]()
     for row in rows(setting, "SELECT * FROM pipeline_progress WHERE job LIKE 'ingest%'"):
         counted[row["outcome"], row["target"]] += row["row_count"]

@@ -240,7 +240,7 @@ def long(count):
 
 
 def comparable(row):
-    """The row with NaN made equal to itself, and -0.0 told from 0.0."""
+    """The row with NaN made equal to itself, and -0.0 different from 0.0."""
     if isinstance(row, dict):
         return {key: comparable(value) for key, value in row.items()}
     if isinstance(row, list | tuple):

@@ -1,4 +1,4 @@
-"""Points of a Collector's batch belong to whom their resources name, and to nobody else."""
+"""Points of a Collector's batch belong to the client that their resource names, and to no other."""
 
 import pyarrow as pa
 import pytest
@@ -71,7 +71,7 @@ def test_the_row_is_the_one_another_route_gives():
 
 
 def test_clients_of_one_batch_are_told_apart():
-    """A Collector batches many clients, some of whom nobody knows."""
+    """A Collector batches many clients, some of them unknown."""
     both = collected() + collected(CONTEXT | {"client_instance_id": "b", "client_id": "x"}, 2)
     rows = decoded(of_a_collector(both + collected({}, 3)))
     assert [(row["value_int"], row["client_id"]) for row in rows] == [

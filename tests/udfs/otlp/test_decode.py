@@ -247,7 +247,7 @@ def test_attributes_left_out_are_counted_not_made():
 
 
 def test_limit_on_text_repeated_in_rows():
-    """A resource stands in every row of its points: little on the wire, much in the table."""
+    """A resource is repeated in every row of its points: little on the wire, much in the table."""
     points = [point(as_int=i, time_unix_nano=NOW_NS + 1_000 * i) for i in range(1_000)]
     resource = [attribute("k", string_value="x" * 1_000)]
     data = payload(gauge(*points), resource=resource)

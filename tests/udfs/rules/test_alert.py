@@ -42,7 +42,9 @@ def events_of(rule, points):
         pytest.param([], [], id="nothing"),
         pytest.param(steady(4_999, *range(0, 600, 60)), [], id="below the bound"),
         pytest.param(steady(5_000, *range(0, 600, 60)), [], id="at the bound is not past it"),
-        pytest.param(steady(6_000, 0, 60, 120, 180), [], id="held as long as allowed, not longer"),
+        pytest.param(
+            steady(6_000, 0, 60, 120, 180), [], id="past the bound as long as allowed, not longer"
+        ),
         pytest.param(
             [*steady(6_000, 0, 60, 120, 180, 240), (300, 10)],
             [(240, "opened", None), (300, "closed", "cleared")],
@@ -69,7 +71,7 @@ def events_of(rule, points):
         pytest.param(
             [*steady(6_000, 0, 600), (1_201, 6_000)],
             [(600, "opened", None), (1_200, "closed", "stale")],
-            id="stale, and a new breach that is not held yet",
+            id="stale, and a new breach that is too short yet",
         ),
         pytest.param(
             steady(6_000, 0, 600, 1_200),
@@ -84,7 +86,7 @@ def events_of(rule, points):
                 (7_200, "standing", None),
                 (7_800, "closed", "stale"),
             ],
-            id="told anew every hour",
+            id="an event every hour",
         ),
         pytest.param(
             [*steady(6_000, 0, 200), (300, 0), *steady(6_000, 400, 600), (700, 0)],

@@ -73,7 +73,7 @@ def test_what_a_broker_refuses_is_refused(configs, problem):
 @pytest.mark.parametrize(
     ("subscriptions", "expected"),
     [
-        pytest.param([], (set(), DEFAULT_INTERVAL_MS), id="nobody asks"),
+        pytest.param([], (set(), DEFAULT_INTERVAL_MS), id="no subscription"),
         pytest.param(
             [{"metrics": "a.,b.", "interval_ms": "1000"}], ({"a.", "b."}, 1_000), id="one"
         ),
@@ -85,7 +85,7 @@ def test_what_a_broker_refuses_is_refused(configs, problem):
         pytest.param(
             [{"metrics": "a."}, {"metrics": "*", "interval_ms": "1000"}],
             ({"*"}, 1_000),
-            id="a star stands for all",
+            id="a star means all",
         ),
         pytest.param(
             [{"metrics": "a.", "interval_ms": "900000"}],

@@ -22,7 +22,7 @@ S = 7
 def line(
     epoch, *requested, at_s=0, answered=(), forgotten="", error=0, names=S, answers=S, full=False
 ):
-    """A line about session S: (partition, offset) asked, (partition, bytes, end) answered."""
+    """A line about session S: (partition, offset) requested, (partition, bytes, end) answered."""
     return FetchLine(
         at_s * SECOND_US,
         names,
@@ -61,12 +61,12 @@ ABC = started(("a", 0), ("b", 10), ("c", 20))
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        pytest.param([], "abc", id="a session begins with what was asked"),
+        pytest.param([], "abc", id="a session begins with the requested partitions"),
         pytest.param([line(1)], "abc", id="a fetch of the same"),
         pytest.param([line(1, ("b", 11))], "abc", id="an update stays in its place"),
         pytest.param([line(1, ("d", 0))], "abcd", id="a new one comes last"),
         pytest.param([line(1, forgotten="b")], "ac", id="a forgotten one goes"),
-        pytest.param([line(1, forgotten="bx")], "ac", id="one never held may be forgotten"),
+        pytest.param([line(1, forgotten="bx")], "ac", id="an unknown partition can be forgotten"),
         pytest.param([line(1, ("b", 1), forgotten="b")], "ac", id="forgetting comes after asking"),
         pytest.param([line(1, answered=[("a", 9, 9)])], "bca", id="who had records goes last"),
         pytest.param([line(1, answered=[("a", 0, 9)])], "abc", id="who had none stays"),
@@ -91,9 +91,9 @@ def test_order(lines, expected):
         pytest.param([line(1), line(2)], "known", id="and the next"),
         pytest.param([line(2)], "out_of_order", id="an epoch is missing"),
         pytest.param([line(2), line(1)], "out_of_order", id="then nothing is known again"),
-        pytest.param([line(1), line(1)], "out_of_order", id="a line told twice says nothing"),
+        pytest.param([line(1), line(1)], "out_of_order", id="a repeated line says nothing"),
         pytest.param([line(1), line(1), line(2)], "known", id="and costs nothing"),
-        pytest.param([line(1), ABC, line(2)], "known", id="nor does its beginning told twice"),
+        pytest.param([line(1), ABC, line(2)], "known", id="nor does a repeated beginning"),
         pytest.param([line(1, error=70, answers=0)], "refused", id="the broker has it no more"),
         pytest.param([line(1, error=70, answers=0), line(1)], "unknown", id="nor have we"),
         pytest.param([line(5, error=71, answers=0)], "refused", id="an epoch it did not expect"),
@@ -102,7 +102,7 @@ def test_order(lines, expected):
         pytest.param([line(1, error=71), line(2)], "out_of_order", id="overtaken while it waited"),
         pytest.param([line(1, error=-1), line(2)], "out_of_order", id="an error nobody foresaw"),
         pytest.param([line(-1, answers=0), line(1)], "unknown", id="the client ended it"),
-        pytest.param([line(0, answers=8), line(1)], "unknown", id="or asked for another"),
+        pytest.param([line(0, answers=8), line(1)], "unknown", id="or began another"),
         pytest.param([line(1, at_s=3_600)], "known", id="idle for as long as may be"),
         pytest.param([line(1, at_s=3_601)], "unknown", id="idle for longer"),
         pytest.param([line(1, at_s=3_601, error=71)], "refused", id="an error is one always"),

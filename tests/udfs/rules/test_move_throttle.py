@@ -1,4 +1,4 @@
-"""What a move asks of brokers, and the one rate that fits it."""
+"""What a move demands of brokers, and the one rate that fits it."""
 
 from dataclasses import replace
 

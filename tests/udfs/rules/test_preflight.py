@@ -20,7 +20,7 @@ def live(version, name="librdkafka", kind="consumer"):
         pytest.param(live("2.5.0"), PRODUCER, "librdkafka 2.5.0 crashes", id="2.5.0 crashes"),
         pytest.param(live("2.5.3"), PRODUCER, "2.5.3 is disconnected", id="2.5.3 is disconnected"),
         pytest.param(live("2.10.0"), PRODUCER, "2.10.0 is disconnected", id="so is 2.10.0"),
-        pytest.param(live("2.10.1"), PRODUCER, None, id="2.10.1 is mended"),
+        pytest.param(live("2.10.1"), PRODUCER, None, id="2.10.1 is fixed"),
         pytest.param(live("2.4.0"), PRODUCER, None, id="2.4.0 never pushes"),
         pytest.param(live("2.5.0"), CONSUMER, None, id="its own metrics"),
         pytest.param(live("2.5.0"), "*", None, id="all metrics"),
@@ -46,7 +46,7 @@ def live(version, name="librdkafka", kind="consumer"):
             id="what wraps it",
         ),
         pytest.param(
-            live("9.9.9-rdkafka-2.12.0", "confluent-kafka-python"), PRODUCER, None, id="mended too"
+            live("9.9.9-rdkafka-2.12.0", "confluent-kafka-python"), PRODUCER, None, id="fixed too"
         ),
         pytest.param(live("3.7.0", "apache-kafka-java"), PRODUCER, None, id="Java"),
         pytest.param(live("1.0.0", "franz-go"), PRODUCER, None, id="other software"),

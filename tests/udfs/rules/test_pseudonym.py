@@ -1,4 +1,4 @@
-"""Pseudonyms: alike for equal names, told to nobody without the key, and wherever names are."""
+"""Pseudonyms: the same for equal names, secret without the key, and in every place of a name."""
 
 import hmac
 

@@ -1,4 +1,4 @@
-"""Bodies of requests: no name of a client stays, told or cited."""
+"""Bodies of requests: no name of a client is kept, as a value or in a quote."""
 
 import json
 
@@ -29,7 +29,7 @@ BODIES = {
         {"entries": [{"entity": [{"entityType": "client-id", "entityName": "bob-laptop"}]}]},
         {"entries": [{"entity": [{"entityType": "client-id", "entityName": THEM}]}]},
     ),
-    "quotas asked for": (
+    "requested quotas": (
         {"components": [{"entityType": "ip", "matchType": 0, "match": "10.1.2.3"}]},
         {"components": [{"entityType": "ip", "matchType": 0, "match": HERE}]},
     ),

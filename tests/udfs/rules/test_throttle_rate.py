@@ -43,7 +43,7 @@ def current(rate: float, rate_age_s: float = LONG_S) -> CurrentRate:
         pytest.param(demand(other=90), current(12), 9, "headroom", id="down to what is left"),
         pytest.param(demand(), current(20, 60), 20, "held", id="changed a minute ago"),
         pytest.param(
-            demand(floor=30), current(20, 60), 54, "floor", id="what falls behind is not held"
+            demand(floor=30), current(20, 60), 54, "floor", id="no cooldown for what falls behind"
         ),
         pytest.param(
             demand(floor=10), current(5), 20, "floor", id="twice what must pass, to come nearer"
@@ -156,7 +156,7 @@ def simulate(other: Load, written: Load, seconds: int, capacity: float = 100 * M
 
 
 def noisy(load: Load, share: float, seed: int) -> Load:
-    """A load with noise of its own at each minute, the same each time it is asked."""
+    """A load with noise of its own at each minute, the same at each call."""
     return lambda now_s: load(now_s) * (1 + share * random.Random(f"{seed} {now_s}").uniform(-1, 1))
 
 

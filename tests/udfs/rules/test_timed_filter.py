@@ -9,7 +9,7 @@ START = 1_700_000_000_000 // HOUR_MS * HOUR_MS
 
 
 class ExactSets:
-    """The life cycle told the plain way: the ids of each window, and the greatest time so far."""
+    """The life cycle without a filter: the ids of each window, and the latest time so far."""
 
     def __init__(self, window_ms: int) -> None:
         self.window_ms = window_ms
@@ -98,7 +98,9 @@ def test_an_answer_does_not_depend_on_what_was_seen_before_one_and_a_half_window
         pytest.param(0, HOUR_MS * 3 // 2 - 1, True, id="from a window's start: 1.5 windows"),
         pytest.param(0, HOUR_MS * 3 // 2, False, id="and not a ms more"),
         pytest.param(HOUR_MS - 1, HOUR_MS * 3 // 2 - 1, True, id="from its end: half a window"),
-        pytest.param(HOUR_MS - 1, HOUR_MS * 3 // 2, False, id="gone when its successor is half"),
+        pytest.param(
+            HOUR_MS - 1, HOUR_MS * 3 // 2, False, id="forgotten when its successor is half over"
+        ),
         pytest.param(HOUR_MS, HOUR_MS * 3 // 2, True, id="the successor's own stay"),
         pytest.param(0, HOUR_MS * 2, False, id="two windows later nothing is left"),
         pytest.param(HOUR_MS, HOUR_MS - 1, True, id="a late time sees the filters that exist"),

@@ -20,7 +20,7 @@ START = 1_700_000_000_000
         pytest.param([(0, 100)], 9_000, 0.0, id="debt over quota is the wait: 45 / 5 = 9 s"),
         pytest.param([(0, 55), (0, 0)], 0, 0.0, id="zero spends nothing"),
         pytest.param([(0, 55)], -1_000, -5.0, id="time that falls back takes the refill back"),
-        pytest.param([(0, -10)], 0, 55.0, id="what is given back stops at the burst"),
+        pytest.param([(0, -10)], 0, 55.0, id="a refund stops at the burst"),
     ],
 )
 def test_tokens_of_five_per_second(records, at_ms, expected):

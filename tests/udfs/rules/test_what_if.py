@@ -30,7 +30,7 @@ def every(apart_ms, count, begin_ms=0):
         pytest.param(
             {"a": every(500, 41)},
             {"a": ReplayOutcome(41, 20, 19_500, 1_000, 10_000)},
-            id="at twice the rate the saved tokens last for 22 ids, then it is held to the rate",
+            id="at twice the rate the saved tokens last for 22 ids, then the rate limits it",
         ),
     ],
 )
@@ -76,7 +76,7 @@ def test_who_fits_the_burst_never_waits_and_alone_nobody_is_innocent(arrivals, q
 
 @given(ARRIVALS)
 def test_waiting_keeps_the_debt_small_whatever_comes(arrivals):
-    """Closed loop: a source asks again when its debt is paid, so each owes at most one id."""
+    """Closed loop: a source requests again when its debt is paid, so each owes at most one id."""
     outcomes = replay(arrivals, ONE_PER_S)
     longest_ms = 1_000 * len(arrivals)
     assert all(outcome.longest_throttle_ms <= longest_ms for outcome in outcomes.values())
