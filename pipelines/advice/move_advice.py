@@ -110,7 +110,7 @@ def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> Mov
     }
     partitions = _moving(reader, targets, names)
     carried = reader.rows(_CARRIED.format(**names))
-    nodes = {node for of in partitions for node in (*of.replicas, *of.target)}
+    nodes = {node for move in partitions for node in (*move.replicas, *move.target)}
     brokers = _brokers(carried, nodes, conf.replication)
     throttle = move_throttle(partitions, brokers, conf.replication.rate_policy)
     sides = {side.broker_id for side in throttle.sides}
@@ -119,16 +119,18 @@ def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> Mov
 
 
 def _newest(reader: Reader, pinned: str | None) -> tuple[str, datetime]:
-    known = {row["cluster_id"]: row["newest"] for row in reader.rows(_NEWEST)}
-    cluster_id = one_cluster(known, pinned)
-    if cluster_id is None or cluster_id not in known:
-        whose = f"of cluster {cluster_id} " if cluster_id else ""
-        raise ConfigError(f"the tables know no traffic {whose}yet: `quotaflow run --once` first")
-    return cluster_id, known[cluster_id]
+    newest = {row["cluster_id"]: row["newest"] for row in reader.rows(_NEWEST)}
+    cluster_id = one_cluster(newest, pinned)
+    if cluster_id is None or cluster_id not in newest:
+        cluster_text = f"of cluster {cluster_id} " if cluster_id else ""
+        raise ConfigError(
+            f"the tables know no traffic {cluster_text}yet: `quotaflow run --once` first"
+        )
+    return cluster_id, newest[cluster_id]
 
 
 def _moving(
-    reader: Reader, wanted: Sequence[TargetReplicas], names: dict[str, str]
+    reader: Reader, targets: Sequence[TargetReplicas], names: dict[str, str]
 ) -> list[PartitionMove]:
     replicas, leaders = defaultdict[tuple[str, int], list[int]](list), dict[tuple[str, int], int]()
     for row in reader.rows(_REPLICAS.format(**names)):
@@ -142,8 +144,8 @@ def _moving(
     }
     written = _by_partition(reader.rows(_WRITTEN.format(**names)), "written")
     read = _by_partition(reader.rows(_READ.format(**names)), "read")
-    found = []
-    for one in wanted:
+    moves = []
+    for one in targets:
         key = one.topic, one.partition
         leader = leaders.get(key)
         if leader is None:
@@ -155,8 +157,8 @@ def _moving(
             )
         size, now = sizes[*key, leader], tuple(replicas[key])
         rates = written.get(key, 0.0), read.get(key, 0.0)
-        found.append(PartitionMove(*key, leader, now, tuple(one.replicas), size, *rates))
-    return found
+        moves.append(PartitionMove(*key, leader, now, tuple(one.replicas), size, *rates))
+    return moves
 
 
 def _unknown(key: tuple[str, int], has_replicas: bool) -> str:

@@ -25,7 +25,7 @@ _CLIENTS = (
     "SELECT principal, client_id, client_software_name, client_software_version, "
     "count(DISTINCT client_address) AS hosts, min(client_address) AS a_host, "
     "CAST(sum(coalesce(weight, 1)) AS BIGINT) AS requests "
-    "FROM requests WHERE {of_cluster} AND {is_named} AND {in_span} AND replica_id IS NULL "
+    "FROM requests WHERE {of_cluster} AND {is_named} AND {in_range} AND replica_id IS NULL "
     "GROUP BY principal, client_id, client_software_name, client_software_version "
     f"ORDER BY requests DESC LIMIT {_MOST_CLIENTS}"
 )
@@ -40,7 +40,8 @@ _LIMITS = (
     "sum(throttle_time_ms) OVER (PARTITION BY {who}) AS all_throttle_time_ms, "
     "first_value(throttled_by) OVER (PARTITION BY {who} ORDER BY throttled_by IS NULL, "
     "throttle_time_ms DESC, event_time DESC, broker_id) AS mostly_throttled_by "
-    "FROM quota_usage WHERE {of_cluster} AND {is_named} AND {in_span}) AS ranked WHERE fullest = 1 "
+    "FROM quota_usage WHERE {of_cluster} AND {is_named} AND {in_range}) AS ranked "
+    "WHERE fullest = 1 "
     "ORDER BY all_throttle_time_ms DESC, bucket_usage / quota DESC NULLS LAST, "
     "usage DESC, principal, client_id, quota_type"
 ).replace("{who}", "principal, client_id, quota_type")
@@ -55,7 +56,7 @@ _SHARERS = (
 _PRODUCER_IDS = (
     "SELECT principal, broker_id, event_time, rate_per_s, quota_per_s, throttle_time_ms, "
     "count(*) OVER (PARTITION BY principal) AS seconds FROM producer_id_rates "
-    "WHERE {of_cluster} AND {is_named} AND {in_span} AND is_violating "
+    "WHERE {of_cluster} AND {is_named} AND {in_range} AND is_violating "
     "ORDER BY throttle_time_ms DESC LIMIT 1"
 )
 
@@ -95,21 +96,21 @@ def why(
     the tables hold. Raises UnknownClientError when there is no window by then, ConfigError when
     there are several clusters.
     """
-    known = [row["cluster_id"] for row in reader.rows(_CLUSTERS)]
-    cluster = one_cluster(known, cluster_id)
+    cluster_ids = [row["cluster_id"] for row in reader.rows(_CLUSTERS)]
+    cluster = one_cluster(cluster_ids, cluster_id)
     of_cluster = "true" if cluster is None else f"cluster_id = {literal(cluster)}"
     end = _newest(reader, of_cluster, name, at)
     start = end - lookback
-    in_span = f"event_time >= {literal(start)} AND event_time < {literal(end)}"
-    asked = {"of_cluster": of_cluster, "is_named": _is_named(name), "in_span": in_span}
-    limits = reader.rows(_LIMITS.format(**asked))
-    by_principal = asked | {"is_named": _is_named(name, client_id=False)}
+    in_range = f"event_time >= {literal(start)} AND event_time < {literal(end)}"
+    filters = {"of_cluster": of_cluster, "is_named": _is_named(name), "in_range": in_range}
+    limits = reader.rows(_LIMITS.format(**filters))
+    by_principal = filters | {"is_named": _is_named(name, client_id=False)}
     producing = reader.rows(_PRODUCER_IDS.format(**by_principal))
     return ClientLimits(
         name=name,
         start=start,
         end=end,
-        clients=tuple(reader.rows(_CLIENTS.format(**asked))),
+        clients=tuple(reader.rows(_CLIENTS.format(**filters))),
         limits=tuple(_limited(reader, of_cluster, row) for row in limits),
         producer_ids=producing[0] if producing else None,
         is_snapshot_taken=_is_snapshot_taken(reader, of_cluster),
@@ -132,12 +133,14 @@ def _newest(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> 
 
 
 def _unknown(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> str:
-    asks = [_NAMES.format(of_cluster=of_cluster, column=of) for of in ("principal", "client_id")]
-    known = [row["name"] for ask in asks for row in reader.rows(ask)]
+    queries = [
+        _NAMES.format(of_cluster=of_cluster, column=column) for column in ("principal", "client_id")
+    ]
+    candidates = [row["name"] for query in queries for row in reader.rows(query)]
     when = "" if at is None else f" by {at:%Y-%m-%d %H:%M:%S} UTC"
-    if name in known or f"User:{name}" in known:
+    if name in candidates or f"User:{name}" in candidates:
         return f"nothing is known of {name}{when}: ask for a later time, or leave --at out"
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.0)
     hint = f"did you mean {near[0]}?" if near else "quota_usage is empty"
     return (
         f"no principal and no client id {name}{when} ({hint}); the tables know what "
@@ -149,8 +152,8 @@ def _limited(reader: Reader, of_cluster: str, row: Row) -> ClientLimit:
     if row["quota"] is None:
         return ClientLimit(row, (), 0)
     names = ("quota_type", "event_time", "broker_id", "quota_level", "bucket_user")
-    of = {name: literal(row[name]) for name in (*names, "bucket_client_id")}
-    sql = _SHARERS.format(of_cluster=of_cluster, **of)
+    literals = {name: literal(row[name]) for name in (*names, "bucket_client_id")}
+    sql = _SHARERS.format(of_cluster=of_cluster, **literals)
     sharers = reader.rows(sql)
     return ClientLimit(row, tuple(sharers[:_MOST_SHARERS]), max(len(sharers) - _MOST_SHARERS, 0))
 

@@ -29,10 +29,10 @@ def sentences(limits: ClientLimits, connection: Connection) -> Iterator[str]:
         yield "Nothing throttled it in this time." + _unbound(limits)
 
 
-def _unbound(found: ClientLimits) -> str:
-    if any(limited.usage["quota"] is not None for limited in found.limits):
+def _unbound(limits: ClientLimits) -> str:
+    if any(limited.usage["quota"] is not None for limited in limits.limits):
         return ""
-    if found.is_snapshot_taken:
+    if limits.is_snapshot_taken:
         return " No client quota binds it."
     return " Which client quotas bind it is not known: `quotaflow snapshot` looks them up."
 
@@ -105,9 +105,9 @@ def _shared(limited: ClientLimit) -> Iterator[str]:
     row = limited.usage
     others = [s for s in limited.sharers if _client_text(s) != _client_text(row)]
     if others:
-        told = ", ".join(f"{_client_text(s)} ({s['usage']:,.6g})" for s in others)
+        shown = ", ".join(f"{_client_text(s)} ({s['usage']:,.6g})" for s in others)
         more = f" and {limited.more_sharers} more" if limited.more_sharers else ""
-        yield f"It shares that bucket with {told}{more}."
+        yield f"It shares that bucket with {shown}{more}."
 
 
 def _producing(row: Row) -> str:

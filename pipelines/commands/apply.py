@@ -64,16 +64,16 @@ def apply(
         frozen_plans,
     )
 
-    wanted = None if plan_id is None else frozen_plans.load(settings, plan_id)
+    frozen_plan = None if plan_id is None else frozen_plans.load(settings, plan_id)
     if not yes:
-        made, outcomes = apply_run.dry_run(settings, wanted, datetime.now(UTC))
+        made, outcomes = apply_run.dry_run(settings, frozen_plan, datetime.now(UTC))
         _show(made, outcomes, as_json=as_json)
         if made.changes:
             output.note("Nothing was written: --yes writes it.")
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
-        made, outcomes = apply_run.apply_plan(settings, wanted, output.note, _stopped(is_over))
+        made, outcomes = apply_run.apply_plan(settings, frozen_plan, output.note, _stopped(is_over))
         _show(made, outcomes, as_json=as_json)
         _exit(_recorded(apply_run.failure_summary(outcomes)), is_over())
 
@@ -108,23 +108,23 @@ def restore(
     from quotaflow.pipelines.feedback import apply_run, restore_run  # noqa: PLC0415
 
     if not yes:
-        found = restore_run.preview(settings, datetime.now(UTC), everything=everything)
-        _restored(found, [], as_json=as_json)
-        missed = _missed(found)
+        restore_plan = restore_run.preview(settings, datetime.now(UTC), everything=everything)
+        _restored(restore_plan, [], as_json=as_json)
+        missed = _missed(restore_plan)
         if missed is not None:
             raise FeedbackError(f"{missed}: nothing was written")
-        if found.changes or found.yielded:
+        if restore_plan.changes or restore_plan.yielded:
             output.note("Nothing was written: --yes gives it back.")
-            _note_steps(found)
+            _note_steps(restore_plan)
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
-        found, outcomes = restore_run.restore_configs(
+        restore_plan, outcomes = restore_run.restore_configs(
             settings, output.note, _stopped(is_over), everything=everything
         )
-        _restored(found, outcomes, as_json=as_json)
-        _note_steps(found)
-        problems = [_recorded(apply_run.failure_summary(outcomes)), _missed(found)]
+        _restored(restore_plan, outcomes, as_json=as_json)
+        _note_steps(restore_plan)
+        problems = [_recorded(apply_run.failure_summary(outcomes)), _missed(restore_plan)]
         _exit("; ".join(filter(None, problems)) or None, is_over())
 
 
@@ -140,41 +140,46 @@ def _show(made: "Plan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
         output.note(line)
 
 
-def _restored(found: "RestorePlan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
+def _restored(restore_plan: "RestorePlan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
     from quotaflow.pipelines.feedback.change import Plan  # noqa: PLC0415
 
     if as_json:
-        due = plan_text.plan_objects(Plan(found.changes, ()))
-        told = plan_text.outcome_objects(outcomes) if outcomes else due
-        output.lines(values.json_line(each) for each in told)
+        due = plan_text.plan_objects(Plan(restore_plan.changes, ()))
+        objects = plan_text.outcome_objects(outcomes) if outcomes else due
+        output.lines(values.json_line(each) for each in objects)
     else:
-        output.lines(plan_text.restore_lines(found))
+        output.lines(plan_text.restore_lines(restore_plan))
         output.lines(plan_text.outcome_lines(outcomes))
-    for line in plan_text.left_alone_lines(found):
+    for line in plan_text.left_alone_lines(restore_plan):
         output.note(line)
 
 
-def _missed(found: "RestorePlan") -> str | None:
+def _missed(restore_plan: "RestorePlan") -> str | None:
     """What is to be given back and cannot be now; None where all can."""
-    whys = []
-    if found.unanswered:
-        whys.append(f"{_configs(len(found.unanswered))} did not answer, and must be given back")
-    if found.blocked:
-        configs = _configs(len(found.blocked))
-        whys.append(
+    problems = []
+    if restore_plan.unanswered:
+        problems.append(
+            f"{_configs(len(restore_plan.unanswered))} did not answer, and must be given back"
+        )
+    if restore_plan.blocked:
+        configs = _configs(len(restore_plan.blocked))
+        problems.append(
             f"{configs} must be given back, and are held back: a live client could be harmed"
         )
-    if found.refused:
-        whys.append(f"{_configs(len(found.refused))} refused: conf lets nobody write that")
-    return "; ".join(whys) or None
+    if restore_plan.refused:
+        problems.append(
+            f"{_configs(len(restore_plan.refused))} refused: conf lets nobody write that"
+        )
+    return "; ".join(problems) or None
 
 
-def _note_steps(found: "RestorePlan") -> None:
-    if found.postponed:
+def _note_steps(restore_plan: "RestorePlan") -> None:
+    if restore_plan.postponed:
         output.note(
-            f"{_configs(len(found.postponed))} to be given back by the next runs, so many at once "
-            "as plan.max_entity_share and plan.min_entities allow; --all gives back all at once."
+            f"{_configs(len(restore_plan.postponed))} to be given back by the next runs: "
+            "plan.max_entity_share and plan.min_entities bound how many change at once; --all "
+            "gives back all at once."
         )
 
 

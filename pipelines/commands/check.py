@@ -62,34 +62,34 @@ def check(
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.quality import check as quality  # noqa: PLC0415  imports pyspark
 
-    asked = quality.CheckRequest(tables or [], start, docs)
-    found = quality.check(settings, asked, now, output.note)
-    _show(found, as_json=as_json, as_csv=as_csv)
-    _tell(found)
-    if found.is_critical:
+    request = quality.CheckRequest(tables or [], start, docs)
+    report = quality.check(settings, request, now, output.note)
+    _show(report, as_json=as_json, as_csv=as_csv)
+    _tell(report)
+    if report.is_critical:
         raise typer.Exit(1)
 
 
-def _show(found: "CheckReport", *, as_json: bool, as_csv: bool) -> None:
+def _show(report: "CheckReport", *, as_json: bool, as_csv: bool) -> None:
     import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
 
     from quotaflow.schemas.tables.quality import QUALITY_RESULTS  # noqa: PLC0415
 
     is_for_people = not (as_json or as_csv)
-    chosen = found.failed if is_for_people else found.rows
+    chosen = report.failed if is_for_people else report.rows
     rows = values.rows(pa.Table.from_pylist(list(chosen), QUALITY_RESULTS.arrow).to_batches())
     if chosen or not is_for_people:
         names = _NAMES if is_for_people else QUALITY_RESULTS.column_names
         output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
 
 
-def _tell(found: "CheckReport") -> None:
-    if found.index is None:
+def _tell(report: "CheckReport") -> None:
+    if report.index is None:
         output.note("nothing is new since the last check: nothing was checked")
         return
-    critical = sum(row["severity"] == "critical" for row in found.failed)
-    warnings = len(found.failed) - critical
+    critical = sum(row["severity"] == "critical" for row in report.failed)
+    warnings = len(report.failed) - critical
     output.note(
-        f"{len(found.rows)} expectations: {critical} critical and {warnings} others not met"
+        f"{len(report.rows)} expectations: {critical} critical and {warnings} others not met"
     )
-    output.note(f"pages: {found.index}")
+    output.note(f"pages: {report.index}")

@@ -52,8 +52,8 @@ def find(reader: Reader, cluster_id: str, name_or_id: str) -> LiveInstances:
         seen = f"{rows[0]['ended']}, last seen {rows[0]['last_seen']:%Y-%m-%d %H:%M:%S} UTC"
         raise NoClientError(f"no live client {name_or_id}: {seen} ({_FRESH})")
     names = [row["client_id"] for row in reader.rows(_NAMES.format(**literals))]
-    known = [name for name in names if name]
-    near = difflib.get_close_matches(name_or_id, known, n=1, cutoff=0.0)
+    candidates = [name for name in names if name]
+    near = difflib.get_close_matches(name_or_id, candidates, n=1, cutoff=0.0)
     hint = f"did you mean {near[0]}?" if near else "none is live"
     raise NoClientError(f"no client {name_or_id} ({hint}); {_FRESH}")
 

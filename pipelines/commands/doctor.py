@@ -1,4 +1,4 @@
-"""The command doctor: what is missing here, and how to mend it."""
+"""The command doctor: what is missing here, and how to fix it."""
 
 from dataclasses import asdict
 
@@ -7,7 +7,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, values
 
-_NAMES = ["state", "subject", "seen", "remedy"]
+_NAMES = ["state", "subject", "observed", "remedy"]
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +21,7 @@ def examine(
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
-    """Check what is missing, and say how to mend it.
+    """Check what is missing, and say how to fix it.
 
     Looks at this machine, the conf, the warehouse and the cluster, and only reads. Exit code 1 when
     something is bad, 2 when the conf itself cannot be right.
@@ -33,8 +33,8 @@ def examine(
     from quotaflow.pipelines.doctor import doctor, finding  # noqa: PLC0415  what it examines
 
     findings = []
-    for found in doctor.examine(settings):
-        findings.append(asdict(found))
+    for each in doctor.examine(settings):
+        findings.append(asdict(each))
         if not (as_json or as_csv):
             output.lines(_text(findings[-1]))
     if as_json or as_csv:
@@ -45,5 +45,5 @@ def examine(
 
 def _text(finding: dict[str, str]) -> list[str]:
     remedy = [f"{'':11}-> {finding['remedy']}"] if finding["remedy"] else []
-    lines = [f"{finding['state']:<10} {finding['subject']}: {finding['seen']}", *remedy]
+    lines = [f"{finding['state']:<10} {finding['subject']}: {finding['observed']}", *remedy]
     return [values.visible(line) for line in lines]

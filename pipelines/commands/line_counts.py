@@ -33,10 +33,10 @@ class LineCounts:
     def add(self, record: Any) -> None:
         """Count one record of the topic."""
         value = record.value or b""
-        broker_id, found = _broker_id(record, value), _API.search(value)
-        api = found[1].decode() if found else "unknown"
-        is_wanted = broker_id is None or broker_id in self.broker_ids
-        if not is_wanted or (self.apis and api not in self.apis):
+        broker_id, match = _broker_id(record, value), _API.search(value)
+        api = match[1].decode() if match else "unknown"
+        is_selected = broker_id is None or broker_id in self.broker_ids
+        if not is_selected or (self.apis and api not in self.apis):
             self.others += 1
             return
         self.lines[broker_id] += 1
@@ -92,7 +92,7 @@ def _named(broker_id: int | None) -> str:
 
 def _broker_id(record: Any, value: bytes) -> int | None:
     """Of the envelope, else of the record's header, else of its key: as ingest reads it."""
-    found = _BROKER.search(value[:_HEAD_BYTES])
-    carried = [found[1]] if found else [v for k, v in record.headers if k == _HEADER]
+    match = _BROKER.search(value[:_HEAD_BYTES])
+    carried = [match[1]] if match else [v for k, v in record.headers if k == _HEADER]
     text = (carried or [record.key])[0] or b""
     return int(text) if _NUMBER.fullmatch(text) else None

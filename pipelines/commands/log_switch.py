@@ -29,20 +29,20 @@ def expected(conf: Conf, cluster_id: str) -> Volume:
     """
     if not planning.table_exists(conf, REQUESTS.name):
         return Volume({})
-    of = f"cluster_id = {literal(cluster_id)}"
-    found = planning.rows(
+    condition = f"cluster_id = {literal(cluster_id)}"
+    rows = planning.rows(
         conf,
         f"""SELECT broker_id, CAST(sum(coalesce(weight, 1)) AS BIGINT) AS lines,
             min(event_time) AS since, max(event_time) AS until
-        FROM requests WHERE {of} AND event_time >
-            (SELECT max(event_time) FROM requests WHERE {of}) - INTERVAL '10 minutes'
+        FROM requests WHERE {condition} AND event_time >
+            (SELECT max(event_time) FROM requests WHERE {condition}) - INTERVAL '10 minutes'
         GROUP BY broker_id""",
     )
-    if not found:
+    if not rows:
         return Volume({})
-    span = max(row["until"] for row in found) - min(row["since"] for row in found)
-    span_s = max(span.total_seconds(), 1.0)
-    return Volume({row["broker_id"]: row["lines"] / span_s for row in found})
+    elapsed = max(row["until"] for row in rows) - min(row["since"] for row in rows)
+    elapsed_s = max(elapsed.total_seconds(), 1.0)
+    return Volume({row["broker_id"]: row["lines"] / elapsed_s for row in rows})
 
 
 def objects(conf: Conf, switch: Switch, volume: Volume) -> Iterator[dict[str, Any]]:
@@ -71,10 +71,12 @@ def text(conf: Conf, switch: Switch, volume: Volume) -> Iterator[str]:
         yield f"broker {each['broker_id']}"
         yield f"  level       {_level(each)}"
         rate, size = each["expected_lines_per_s"], each["expected_bytes_per_s"]
-        told = "unknown: no line of it was ingested yet"
+        rate_text = "unknown: no line of it was ingested yet"
         if rate is not None:
-            told = f"about {rate:.1f} lines/s and {size / 1_000:.1f} kB/s, as when last ingested"
-        yield f"  expected    {told}"
+            rate_text = (
+                f"about {rate:.1f} lines/s and {size / 1_000:.1f} kB/s, as when last ingested"
+            )
+        yield f"  expected    {rate_text}"
         if each["command"]:
             yield f"  command     {each['command']}"
             yield f"  take back   {each['take_back_command']}"

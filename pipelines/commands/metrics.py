@@ -61,21 +61,21 @@ def list_metrics(
 
     words = " ".join(pattern or []).lower().split()
     listed = sorted(METRICS.values(), key=lambda metric: metric.name)
-    asked = [m for m in listed if client in (None, *_clients(m)) and kind in (None, m.kind)]
-    found = [metric for metric in asked if _has(metric, words)]
-    if not found:
-        raise NoMatchError(_no_match(words, [metric.name for metric in asked]))
+    candidates = [m for m in listed if client in (None, *_clients(m)) and kind in (None, m.kind)]
+    matches = [metric for metric in candidates if _has(metric, words)]
+    if not matches:
+        raise NoMatchError(_no_match(words, [metric.name for metric in candidates]))
     if as_json or as_csv:
-        output.write((_row(m) for m in found), COLUMNS, as_json=as_json, as_csv=as_csv)
+        output.write((_row(m) for m in matches), COLUMNS, as_json=as_json, as_csv=as_csv)
     else:
         # No table: names are longer than its cells, and half a name cannot be subscribed to.
-        output.lines(line for metric in found for line in _text(metric))
-        output.note(f"{len(found)} of {len(listed)} metrics")
+        output.lines(line for metric in matches for line in _text(metric))
+        output.note(f"{len(matches)} of {len(listed)} metrics")
 
 
-def _check(option: str, value: str | None, known: tuple[str, ...]) -> None:
-    if value not in (None, *known):
-        raise ConfigError(f"{option} {value} is unknown: one of {' '.join(known)}")
+def _check(option: str, value: str | None, allowed: tuple[str, ...]) -> None:
+    if value not in (None, *allowed):
+        raise ConfigError(f"{option} {value} is unknown: one of {' '.join(allowed)}")
 
 
 def _clients(metric: "Metric") -> list[str]:
@@ -99,18 +99,18 @@ def _no_match(words: list[str], names: list[str]) -> str:
     return f"no such metric has {' and '.join(map(repr, words))} in its name or meaning ({hint})"
 
 
-def _nearest(asked: str, names: list[str]) -> list[str]:
+def _nearest(pattern: str, names: list[str]) -> list[str]:
     """Names that have a piece, as many parts long as what is asked for, most like it."""
     from quotaflow.schemas.metrics import PREFIX  # noqa: PLC0415
 
-    asked = asked.removeprefix(PREFIX)
-    length = asked.count(".") + 1
+    pattern = pattern.removeprefix(PREFIX)
+    length = pattern.count(".") + 1
     pieces: dict[str, str] = {}
     for name in names:
         parts = name.removeprefix(PREFIX).split(".")
         for start in range(max(len(parts) - length, 0) + 1):
             pieces.setdefault(".".join(parts[start : start + length]), name)
-    near = difflib.get_close_matches(asked, pieces, n=_NEAREST)
+    near = difflib.get_close_matches(pattern, pieces, n=_NEAREST)
     return list(dict.fromkeys(pieces[piece] for piece in near))
 
 

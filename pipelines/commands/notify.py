@@ -1,4 +1,4 @@
-"""The command notify: tell a webhook what happened since it was told last."""
+"""The command notify: send a webhook what happened since the last run."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, values
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be told.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be sent.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -23,12 +23,12 @@ def notify(
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Tell a webhook of alerts, plans that wait, changes that failed and critical checks.
+    """Notify a webhook of alerts, waiting plans, failed changes and critical checks.
 
     Posts each as JSON to conf's alerts.webhook, at least once, with an Idempotency-Key; `text` is
-    what Slack shows. What was told is kept beside the checkpoints. Run it on a schedule, after
-    run: a webhook that is away costs only this command, and what was not told waits. Exit code 1:
-    something was refused, or waits. Needs no JVM.
+    what Slack shows. A file beside the checkpoints keeps what was sent. Run it on a schedule, after
+    run: a webhook that does not answer fails only this command, and what was not sent waits. Exit
+    code 1: something was refused, or waits. Needs no JVM.
 
     Example: quotaflow notify --dry-run
     """
@@ -41,23 +41,23 @@ def notify(
             shown = notifier.body(notice)
             output.lines([values.json_line(shown) if as_json else _line(shown)])
         return
-    told = notifier.deliver(settings, now)
-    for refusal in told.refused:
+    delivery = notifier.deliver(settings, now)
+    for refusal in delivery.refused:
         output.note(f"refused: {refusal}")
     counts = {
-        "told": told.sent,
-        "summed_up": told.summarized,
-        "refused": len(told.refused),
-        "waiting": told.waiting,
+        "sent": delivery.sent,
+        "summarized": delivery.summarized,
+        "refused": len(delivery.refused),
+        "pending": delivery.pending,
     }
     if as_json:
-        output.lines([values.json_line(counts | {"problem": told.problem})])
+        output.lines([values.json_line(counts | {"problem": delivery.problem})])
     else:
-        summed_up = f", {told.summarized} in one summary" if told.summarized else ""
-        output.lines([f"{told.sent} told{summed_up}"])
-    if told.problem is not None:
-        output.error(f"{told.problem}; {told.waiting} wait for the next time")
-    if told.refused or told.problem is not None:
+        summary = f", {delivery.summarized} in one summary" if delivery.summarized else ""
+        output.lines([f"{delivery.sent} sent{summary}"])
+    if delivery.problem is not None:
+        output.error(f"{delivery.problem}; {delivery.pending} wait for the next run")
+    if delivery.refused or delivery.problem is not None:
         raise typer.Exit(1)
 
 

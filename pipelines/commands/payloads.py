@@ -15,10 +15,10 @@ def points(payload: bytes, codec: str, bounds: PayloadsSection) -> Iterator[pa.R
 
     Raises UnreadableError with the reason the pipeline would quarantine it for.
     """
-    known = {"payload": [payload], "compression": [codec]}
+    columns = {"payload": [payload], "compression": [codec]}
     schema = TELEMETRY_PUSHES.arrow
     push = pa.RecordBatch.from_pydict(
-        {name: known.get(name, [None]) for name in schema.names}, schema=schema
+        {name: columns.get(name, [None]) for name in schema.names}, schema=schema
     )
     (opened,) = decode.inspect_pushes(limits(bounds))(iter([push]))
     reason = opened.column("unreadable_reason")[0].as_py()

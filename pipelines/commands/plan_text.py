@@ -30,7 +30,7 @@ _ROW = (
     "evidence_key",
     "priority",
 )
-_COLUMNS = ["entity", "config", "now", "then", "holds", "priority"]
+_COLUMNS = ["entity", "config", "current", "planned", "lease", "priority"]
 _SIGNS = {APPEND: "+ ", SUBTRACT: "- "}
 
 
@@ -87,14 +87,14 @@ def _cells(change: Change) -> dict[str, Any]:
     return {
         "entity": _entity(change),
         "config": row.config_key,
-        "now": _value(row.prior_value),
-        "then": _SIGNS.get(change.operation.name, "") + _then(change),
-        "holds": _lease(change),
+        "current": _value(row.prior_value),
+        "planned": _SIGNS.get(change.operation.name, "") + _planned(change),
+        "lease": _lease(change),
         "priority": row.priority,
     }
 
 
-def _then(change: Change) -> str:
+def _planned(change: Change) -> str:
     if change.operation.name == RENEW:
         return "the same, renewed"
     if change.operation.name == DELETE:
@@ -136,7 +136,7 @@ def _whole(change: Change) -> str:
 def blocked_lines(plan: Plan) -> Iterator[str]:
     """What was held back, and why."""
     for line in dict.fromkeys(_blocked_line(each) for each in plan.blocked):
-        yield f"not planned: {values.visible(line)}"
+        yield f"blocked: {values.visible(line)}"
 
 
 def _blocked_line(each: BlockedChange) -> str:
@@ -176,7 +176,7 @@ def left_alone_lines(restore_plan: RestorePlan) -> Iterator[str]:
     for entity, key in restore_plan.unanswered:
         yield values.visible(f"not reached: {entity}: {key}: it waits for the next time")
     for line in dict.fromkeys(_blocked_line(each) for each in restore_plan.blocked):
-        yield values.visible(f"held back: {line}")
+        yield values.visible(f"blocked: {line}")
     for refused in restore_plan.refused:
         entity, key = refused.key
         yield values.visible(f"refused: {entity}: {key}: {refused.why}")

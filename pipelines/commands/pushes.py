@@ -63,12 +63,12 @@ class CapturedPushes:
             return
         limits = payloads.limits(self.bounds)
         (opened,) = decode.inspect_pushes(limits)(iter([push]))
-        told = opened.drop_columns(["payload"]).to_pylist()[0]
-        if self._is_known(told):
+        push_row = opened.drop_columns(["payload"]).to_pylist()[0]
+        if self._is_known(push_row):
             return
         self.pushes += 1
-        self._say_what_is_wrong(told)
-        if told["unreadable_reason"] is None:
+        self._say_what_is_wrong(push_row)
+        if push_row["unreadable_reason"] is None:
             for row in values.rows(decode.decode_pushes(limits)(iter([opened]))):
                 if ALL in self.metrics or (row["metric"] or "").startswith(self.metrics):
                     self.points += 1
@@ -83,32 +83,35 @@ class CapturedPushes:
             push = of_line(record, self.client_instance_ids) if is_line else of_receiver(record)
             if push is None or push["client_instance_id"] not in self.client_instance_ids:
                 return None
-            known = push | {"cluster_id": self.cluster_id, "record_time": _moment(record.timestamp)}
-            row = {name: known.get(name) for name in TELEMETRY_PUSHES.column_names}
+            columns = push | {
+                "cluster_id": self.cluster_id,
+                "record_time": _moment(record.timestamp),
+            }
+            row = {name: columns.get(name) for name in TELEMETRY_PUSHES.column_names}
             return pa.RecordBatch.from_pylist([row], schema=TELEMETRY_PUSHES.arrow)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None  # not what a broker writes: ingest keeps it in quarantine, with the reason
 
-    def _is_known(self, told: Row) -> bool:
+    def _is_known(self, push_row: Row) -> bool:
         """Whether it came before: by the other way in. Pushes of nothing at all are all alike."""
-        key = (told["client_instance_id"], told["payload_sha256"])
-        if not told["decoded_bytes"]:
+        key = (push_row["client_instance_id"], push_row["payload_sha256"])
+        if not push_row["decoded_bytes"]:
             return False
-        known = key in self._seen
+        is_repeated = key in self._seen
         self._seen[key] = None
         if len(self._seen) > _ONCE_WITHIN:
             del self._seen[next(iter(self._seen))]
-        return known
+        return is_repeated
 
-    def _say_what_is_wrong(self, told: Row) -> None:
-        who = told["client_instance_id"]
-        if not told["accepted"]:
-            code = told["error_code"]
-            why = ": its subscription changed, and it asks anew" if code == _CHANGED else ""
-            self.report(f"a push of {who} was rejected with error {code}{why}")
-        if told["unreadable_reason"] is not None:
-            why = f"{told['unreadable_reason']}: {told['unreadable_detail']}"
-            self.report(f"a push of {who} cannot be read: {why}")
+    def _say_what_is_wrong(self, push_row: Row) -> None:
+        instance_id = push_row["client_instance_id"]
+        if not push_row["accepted"]:
+            code = push_row["error_code"]
+            reason = ": its subscription changed, and it asks anew" if code == _CHANGED else ""
+            self.report(f"a push of {instance_id} was rejected with error {code}{reason}")
+        if push_row["unreadable_reason"] is not None:
+            reason = f"{push_row['unreadable_reason']}: {push_row['unreadable_detail']}"
+            self.report(f"a push of {instance_id} cannot be read: {reason}")
 
 
 def of_receiver(record: Any) -> Row:
@@ -140,7 +143,7 @@ def of_line(record: Any, client_instance_ids: frozenset[str]) -> Row | None:
     return _of_line(parsed if "r" in parsed else {"r": parsed}, record.timestamp)
 
 
-def _of_line(envelope: Mapping[str, Any], shipped_ms: int) -> Row | None:
+def _of_line(envelope: Mapping[str, Any], record_ms: int) -> Row | None:
     line = envelope["r"]
     header, request, client = line["requestHeader"], line["request"], line["clientInformation"]
     if header["requestApiKeyName"] != _API or line.get("isForwarded"):
@@ -148,7 +151,7 @@ def _of_line(envelope: Mapping[str, Any], shipped_ms: int) -> Row | None:
     address, _, port = line["connection"].split("-")[1].rpartition(":")
     error_code = line["response"]["errorCode"]
     return {
-        "event_time": _moment(envelope.get("ts", shipped_ms)),
+        "event_time": _moment(envelope.get("ts", record_ms)),
         "broker_id": envelope.get("broker"),
         "client_instance_id": request["clientInstanceId"],
         "principal": line["principal"],

@@ -73,8 +73,8 @@ def throttled_sources(
     if since is not None:
         where.append(f"allocated_at >= timestamp '{since:%Y-%m-%dT%H:%M:%S.%fZ}'")
     quota = ReplayQuota(ids_per_s, conf.producer_ids.num_windows, conf.producer_ids.window_ms)
-    found = _throttled(_arrivals(reader, " AND ".join(where), quota), quota)
-    return sorted(found, key=lambda who: (-who.outcome.throttle_time_ms, who.source))
+    sources = _throttled(_arrivals(reader, " AND ".join(where), quota), quota)
+    return sorted(sources, key=lambda row: (-row.outcome.throttle_time_ms, row.source))
 
 
 def summaries(sources: list[ThrottledSource]) -> Iterator[str]:
@@ -82,10 +82,10 @@ def summaries(sources: list[ThrottledSource]) -> Iterator[str]:
     by_principal = attrgetter("cluster_id", "principal")
     for (_, principal), group in groupby(sorted(sources, key=by_principal), key=by_principal):
         rows = list(group)
-        ids = sum(who.outcome.throttled_ids for who in rows)
-        waited_s = sum(who.outcome.throttle_time_ms for who in rows) / 1_000
-        throttled = {who.source for who in rows}
-        innocent = throttled - {who.source for who in rows if not who.outcome.is_innocent}
+        ids = sum(row.outcome.throttled_ids for row in rows)
+        waited_s = sum(row.outcome.throttle_time_ms for row in rows) / 1_000
+        throttled = {row.source for row in rows}
+        innocent = throttled - {row.source for row in rows if not row.outcome.is_innocent}
         yield (
             f"{principal}: {ids} new ids would have waited {waited_s:.1f} s in all, of "
             f"{len(throttled)} sources, {len(innocent)} of which would not have been throttled "

@@ -59,12 +59,12 @@ def report(
 
     settings = options.conf(conf, overrides)
     reader, now = answers.open_reader(settings), datetime.now(UTC)
-    known = scope.clusters(reader)
+    newest_events = scope.clusters(reader)
     # Where no cluster is known yet, the one that conf pins is not either.
     cluster_id = scope.choose_cluster(
-        known, cluster or (settings.kafka.cluster_id if known else None)
+        newest_events, cluster or (settings.kafka.cluster_id if newest_events else None)
     )
-    until = min(known.get(cluster_id, now), now)
+    until = min(newest_events.get(cluster_id, now), now)
     start = options.since(since, until)
     _replace(out, html(scope.Scope(reader, cluster_id, start, until, now)))
     output.lines([f"wrote {out}"])

@@ -89,17 +89,17 @@ def _apis(text: str | None) -> frozenset[str]:
         return frozenset()
     from kafka.protocol.api_key import ApiKey  # noqa: PLC0415
 
-    known = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.name).upper() for key in ApiKey}
+    kafka_names = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.name).upper() for key in ApiKey}
     names = [name.strip().upper() for name in text.split(",")]
     for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.0)
+        if name not in kafka_names:
+            near = difflib.get_close_matches(name, sorted(kafka_names), n=1, cutoff=0.0)
             raise ConfigError(f"--api {name} is no API of Kafka (did you mean {near[0]}?)")
     return frozenset(names)
 
 
 def _captured(
-    settings: "Conf", wanted: "CaptureRequest", apis: frozenset[str], *, as_json: bool
+    settings: "Conf", request: "CaptureRequest", apis: frozenset[str], *, as_json: bool
 ) -> None:
     from quotaflow.pipelines import interrupts  # noqa: PLC0415
     from quotaflow.pipelines.commands import log_switch, plan_text  # noqa: PLC0415
@@ -109,13 +109,13 @@ def _captured(
     from quotaflow.pipelines.kafka import tail  # noqa: PLC0415
 
     topic, partitions = _topic(settings)
-    arrivals = LineCounts(frozenset(wanted.broker_ids), apis)
+    arrivals = LineCounts(frozenset(request.broker_ids), apis)
     switches: list[Switch] = []
     with interrupts.noted() as is_over, tail.follow(settings.kafka.properties, partitions) as poll:
         try:
             outcomes = request_logger.switched_on(
                 settings,
-                wanted,
+                request,
                 output.note,
                 lambda: "interrupted" if is_over() else None,
                 on_start=switches.append,
@@ -128,10 +128,10 @@ def _captured(
             is_on = all(outcome.step == DONE for outcome in outcomes) and not is_none_on
             if is_on:
                 output.note(
-                    f"following {topic} for {wanted.for_s} s: Ctrl-C gives the levels back, and a "
+                    f"following {topic} for {request.for_s} s: Ctrl-C gives the levels back, and a "
                     "broker that restarts forgets them"
                 )
-                _follow(arrivals, poll, wanted.for_s, is_over, as_json=as_json)
+                _follow(arrivals, poll, request.for_s, is_over, as_json=as_json)
         finally:
             for switch in switches:
                 changes = switch.plan.changes
@@ -150,10 +150,10 @@ def _topic(settings: "Conf") -> tuple[str, dict[str, int]]:
     topic = settings.ingest.request_log_topic
     if topic is None:
         raise ConfigError("ingest.request_log_topic is null: name the topic that lines are sent to")
-    found = admin.describe(settings.kafka.properties, [topic], settings.kafka.cluster_id).topics
-    if topic not in found:
+    topics = admin.describe(settings.kafka.properties, [topic], settings.kafka.cluster_id).topics
+    if topic not in topics:
         raise KafkaError(f"topic {topic} does not exist (or hidden by ACL): create it first")
-    return topic, {topic: found[topic].partitions}
+    return topic, {topic: topics[topic].partitions}
 
 
 def _follow(
@@ -166,16 +166,16 @@ def _follow(
 ) -> None:
     from quotaflow.pipelines.commands import line_counts as shown  # noqa: PLC0415
 
-    begun = told = time.monotonic()
-    while (now := time.monotonic()) < begun + for_s and not is_over():
+    started = reported = time.monotonic()
+    while (now := time.monotonic()) < started + for_s and not is_over():
         for record in poll():
             arrivals.add(record)
-        if now - told >= _TICK_S:
-            rates = list(arrivals.rates(now - told))
-            told, at = now, f"{datetime.now(UTC):%H:%M:%S}"
+        if now - reported >= _TICK_S:
+            rates = list(arrivals.rates(now - reported))
+            reported, at = now, f"{datetime.now(UTC):%H:%M:%S}"
             objects = [values.json_line({"time": at, **rate}) for rate in rates]
             output.lines_while_read(objects if as_json else [f"{at}  {shown.line([*rates])}"])
-    for text in arrivals.summary(max(time.monotonic() - begun, 1.0)):
+    for text in arrivals.summary(max(time.monotonic() - started, 1.0)):
         output.note(text)
 
 
@@ -185,17 +185,22 @@ def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
     from quotaflow.pipelines.spark import spark_errors  # noqa: PLC0415
 
     try:
-        found, outcomes = request_logger.restore_levels(settings, keys, output.note)
+        restore_plan, outcomes = request_logger.restore_levels(settings, keys, output.note)
     except _NOT_RESTORED + spark_errors.bridge_errors():
         _tell_commands(settings, switch, keys)
         raise
-    for each in (*plan_text.outcome_lines(outcomes), *plan_text.left_alone_lines(found)):
+    for each in (*plan_text.outcome_lines(outcomes), *plan_text.left_alone_lines(restore_plan)):
         output.note(each)
-    told = {o.change.desired.key for o in outcomes}
-    told |= {each.key for each in found.yielded}
+    settled = {o.change.desired.key for o in outcomes}
+    settled |= {each.key for each in restore_plan.yielded}
     # Of a broker that did not say whether it was switched on, nor now.
-    is_open = {record.key for record in planning.ledger(settings).open_records} & {*keys} - told
-    if apply_run.failure_summary(outcomes) or found.unanswered or found.refused or is_open:
+    is_open = {record.key for record in planning.ledger(settings).open_records} & {*keys} - settled
+    if (
+        apply_run.failure_summary(outcomes)
+        or restore_plan.unanswered
+        or restore_plan.refused
+        or is_open
+    ):
         _tell_commands(settings, switch, keys)
         raise FeedbackError("not every level was given back: `quotaflow restore --all --yes` does")
 

@@ -43,9 +43,9 @@ def snapshot(
     from quotaflow.pipelines.snapshots import sections, take  # noqa: PLC0415  imports pyspark
     from quotaflow.pipelines.warehouse.reader import nearest  # noqa: PLC0415  imports deltalake
 
-    known = [table.name for table in sections.SNAPSHOT_TABLES]
+    names = [table.name for table in sections.SNAPSHOT_TABLES]
     for name in tables or []:
-        if name not in known:
-            raise ConfigError(f"a snapshot fills no table {name}{nearest(name, known)}")
+        if name not in names:
+            raise ConfigError(f"a snapshot fills no table {name}{nearest(name, names)}")
     rows = take.take(settings, datetime.now(UTC), output.note, tables or [])
     output.note(f"{rows} rows written")

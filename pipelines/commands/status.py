@@ -49,12 +49,12 @@ def status(
     if watch and not as_json:
         _watch(settings)
         return
-    found = health.read(settings, datetime.now(UTC))
+    report = health.read(settings, datetime.now(UTC))
     if as_json:
-        output.lines([values.json_line(_plain(found))])
+        output.lines([values.json_line(_plain(report))])
     else:
-        output.lines(_lines(found))
-    if not found.is_well:
+        output.lines(_lines(report))
+    if not report.is_well:
         raise typer.Exit(1)
 
 
@@ -70,50 +70,50 @@ def _watch(settings: "Conf") -> None:
             time.sleep(_WATCH_S)
 
 
-def _text(found: "HealthReport") -> "Text":
+def _text(report: "HealthReport") -> "Text":
     from rich.text import Text  # noqa: PLC0415  only here
 
-    shown = Text.from_ansi("\n".join([f"{found.at:%Y-%m-%d %H:%M:%S} UTC", *_lines(found)]))
+    shown = Text.from_ansi("\n".join([f"{report.at:%Y-%m-%d %H:%M:%S} UTC", *_lines(report)]))
     shown.no_wrap = True
     return shown
 
 
-def _lines(found: "HealthReport") -> Iterator[str]:
+def _lines(report: "HealthReport") -> Iterator[str]:
     drawn, left_out = grid.draw(
-        [_row(job, found.at) for job in found.jobs], _COLUMNS, by_importance=False
+        [_row(job, report.at) for job in report.jobs], _COLUMNS, by_importance=False
     )
-    yield from drawn if found.jobs else ()
+    yield from drawn if report.jobs else ()
     if left_out:
         yield f"no room for {', '.join(left_out)}: --json has all"
-    yield from map(values.visible, _beside(found))
+    yield from map(values.visible, _beside(report))
 
 
-def _beside(found: "HealthReport") -> Iterator[str]:
+def _beside(report: "HealthReport") -> Iterator[str]:
     """What is told beside the jobs' table."""
     yield ""
-    yield f"writes now      {found.lock_holder or 'nobody'}"
-    yield f"configs held    {found.owned_configs}, {found.overdue_configs} overdue"
-    yield f"alerts open     {found.open_alerts}"
-    yield f"plan waiting    {_plan(found)}"
-    yield f"checks failing  {_checks(found)}"
-    yield f"disk free       {', '.join(f'{k} {v:.0%}' for k, v in found.free_share.items())}"
-    if found.stop_reason:
-        yield f"stopped         {found.stop_reason}"
+    yield f"writes now      {report.lock_holder or 'nobody'}"
+    yield f"configs held    {report.owned_configs}, {report.overdue_configs} overdue"
+    yield f"alerts open     {report.open_alerts}"
+    yield f"plan waiting    {_plan(report)}"
+    yield f"checks failing  {_checks(report)}"
+    yield f"disk free       {', '.join(f'{k} {v:.0%}' for k, v in report.free_share.items())}"
+    if report.stop_reason:
+        yield f"stopped         {report.stop_reason}"
     yield ""
-    yield from (f"! {job.job}: {line}" for job in found.jobs for line in job.problems)
-    yield from (f"! {line}" for line in found.problems)
-    if found.is_well:
+    yield from (f"! {job.job}: {line}" for job in report.jobs for line in job.problems)
+    yield from (f"! {line}" for line in report.problems)
+    if report.is_well:
         yield "all is well"
 
 
-def _plan(found: "HealthReport") -> str:
-    if not found.pending_changes:
+def _plan(report: "HealthReport") -> str:
+    if not report.pending_changes:
         return "none"
-    return f"{found.pending_changes} changes: quotaflow apply {found.plan_id}"
+    return f"{report.pending_changes} changes: quotaflow apply {report.plan_id}"
 
 
-def _checks(found: "HealthReport") -> str:
-    return ", ".join(f"{n} {severity}" for severity, n in found.failed_checks.items()) or "none"
+def _checks(report: "HealthReport") -> str:
+    return ", ".join(f"{n} {severity}" for severity, n in report.failed_checks.items()) or "none"
 
 
 def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _ago(moment: datetime | None, now: datetime) -> str | None:
     return f"{duration_text(max((now - moment).total_seconds(), 0))} ago" if moment else None
 
 
-def _plain(found: "HealthReport") -> dict[str, Any]:
+def _plain(report: "HealthReport") -> dict[str, Any]:
     """As JSON's own types."""
 
     def plain(value: Any) -> Any:
@@ -163,5 +163,5 @@ def _plain(found: "HealthReport") -> dict[str, Any]:
             case _:
                 return value
 
-    whole: dict[str, Any] = plain(asdict(found))
-    return whole | {"is_well": found.is_well}
+    whole: dict[str, Any] = plain(asdict(report))
+    return whole | {"is_well": report.is_well}

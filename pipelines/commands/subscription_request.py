@@ -66,34 +66,36 @@ def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
     """
     properties = settings.kafka.properties
     cluster = _cluster(settings)
-    found = client_instances.find(answers.open_reader(settings), cluster.cluster_id, request.client)
-    ids = tuple(live.client.client_instance_id or "" for live in found.clients)
+    instances = client_instances.find(
+        answers.open_reader(settings), cluster.cluster_id, request.client
+    )
+    ids = tuple(live.client.client_instance_id or "" for live in instances.clients)
     # What a shorter prefix asks for anyway old clients would send twice.
-    wanted = [m for m in request.metrics if m not in covered(request.metrics)]
+    metrics = [m for m in request.metrics if m not in covered(request.metrics)]
     made = TemporarySubscription(
-        ids, tuple(wanted), request.interval_ms, int(request.until.timestamp())
+        ids, tuple(metrics), request.interval_ms, int(request.until.timestamp())
     )
     try:
         configs = made.configs
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    standing = client_metrics.read(properties)
-    harm = Preflight(standing, found.clients).harm_of({**standing, made.name: configs})
+    resources = client_metrics.read(properties)
+    harm = Preflight(resources, instances.clients).harm_of({**resources, made.name: configs})
     if harm is not None:
         raise HarmError(f"nothing was written: client-metrics {made.name} {harm}")
     connection = planning.connection(settings)
     entity = ConfigEntity(cluster.cluster_id, CLIENT_METRICS, made.name)
     return PreparedSubscription(
         lease=made,
-        clients=found.clients,
+        clients=instances.clients,
         cluster=cluster,
         write_command=command(entity, configs, connection),
         delete_command=command(entity, dict.fromkeys(configs), connection),
         notes=(
-            *_of_client(found, request),
-            *_of_effect(found.clients, standing, made, request),
+            *_of_client(instances, request),
+            *_of_effect(instances.clients, resources, made, request),
             *_of_names(made.metrics),
-            *_left_over(cluster.cluster_id, standing, request.now, connection),
+            *_left_over(cluster.cluster_id, resources, request.now, connection),
         ),
     )
 
@@ -105,10 +107,15 @@ def text(prepared: PreparedSubscription) -> Iterator[str]:
         yield f"  {key:12}{value}"
     yield f"  {'until':12}{_time(prepared.lease.until_s)}"
     for live in prepared.clients:
-        who = live.client
-        software = f"{who.client_software_name} {who.client_software_version}"
-        told = [who.client_instance_id, who.client_id, software, who.client_source_address]
-        yield values.visible(f"  {'matches':12}{'  '.join(part for part in told if part)}")
+        client = live.client
+        software = f"{client.client_software_name} {client.client_software_version}"
+        details = [
+            client.client_instance_id,
+            client.client_id,
+            software,
+            client.client_source_address,
+        ]
+        yield values.visible(f"  {'matches':12}{'  '.join(part for part in details if part)}")
     yield f"  {'command':12}{prepared.write_command}"
     yield f"  {'take back':12}{prepared.delete_command}"
     yield "Nothing was written: --yes writes it, shows what comes, and takes it back."
@@ -140,37 +147,37 @@ def _cluster(settings: Conf) -> admin.Cluster:
     return cluster
 
 
-def _of_client(found: client_instances.LiveInstances, request: MetricsRequest) -> Iterator[str]:
-    if found.left_out:
+def _of_client(instances: client_instances.LiveInstances, request: MetricsRequest) -> Iterator[str]:
+    if instances.left_out:
         yield (
-            f"{found.left_out} more live instances of {request.client} are not asked: at most "
+            f"{instances.left_out} more live instances of {request.client} are not asked: at most "
             f"{client_instances.MAX_INSTANCES} are, those heard last"
         )
 
 
 def _of_effect(
     lives: tuple[LiveClient, ...],
-    standing: Resources,
+    resources: Resources,
     made: TemporarySubscription,
     request: MetricsRequest,
 ) -> Iterator[str]:
-    before = [Subscription.from_configs(name, configs) for name, configs in standing.items()]
+    before = [Subscription.from_configs(name, configs) for name, configs in resources.items()]
     after = [*before, Subscription.from_configs(made.name, made.configs)]
-    heard_ms = max(effective(before, live.client)[1] for live in lives)
-    wait_s = round(_SLOWEST * heard_ms / 1_000)
+    current_ms = max(effective(before, live.client)[1] for live in lives)
+    wait_s = round(_SLOWEST * current_ms / 1_000)
     yield f"clients hear of it when they push or ask next: within {wait_s} s"
     if wait_s > (request.until - request.now).total_seconds():
         yield "it may end before they do: make --for longer"
-    asked = {live: effective(after, live.client) for live in lives}
+    subscriptions = {live: effective(after, live.client) for live in lives}
     twice = {
         pair
-        for live, (metrics, _) in asked.items()
+        for live, (metrics, _) in subscriptions.items()
         if (live.client.client_software_name or "").lower() != JAVA
         for pair in covered(metrics).items()
     }
     for longer, shorter in sorted(twice):
         yield f"librdkafka 2.5.0 to 2.10.0 sends twice what both {shorter} and {longer} match"
-    least_ms = min(interval_ms for _, interval_ms in asked.values())
+    least_ms = min(interval_ms for _, interval_ms in subscriptions.values())
     if least_ms < made.interval_ms:
         most = "5 minutes at most" if made.interval_ms > DEFAULT_INTERVAL_MS else "others ask too"
         yield f"pushes will come every {least_ms} ms: the least interval holds ({most})"
@@ -189,11 +196,11 @@ def _of_names(metrics: tuple[str, ...]) -> Iterator[str]:
 
 def _left_over(
     cluster_id: str,
-    standing: Mapping[str, Mapping[str, str]],
+    resources: Mapping[str, Mapping[str, str]],
     now: datetime,
     connection: Connection,
 ) -> Iterator[str]:
-    for name, configs in sorted(standing.items()):
+    for name, configs in sorted(resources.items()):
         ended_s = lease.until_s(name)
         if ended_s is not None and ended_s < now.timestamp():
             entity = ConfigEntity(cluster_id, CLIENT_METRICS, name)

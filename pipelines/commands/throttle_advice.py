@@ -59,15 +59,15 @@ def throttle_advice(
     from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
     from quotaflow.pipelines.kafka import reassignment_file  # noqa: PLC0415  pydantic
 
-    settings, wanted = options.conf(conf, overrides), reassignment_file.read(file)
-    found = move_advice.advise(answers.open_reader(settings), wanted, settings)
-    rows = [_row(side, found) for side in found.throttle.sides]
+    settings, targets = options.conf(conf, overrides), reassignment_file.read(file)
+    advice = move_advice.advise(answers.open_reader(settings), targets, settings)
+    rows = [_row(side, advice) for side in advice.throttle.sides]
     output.write(rows, COLUMNS, as_json=as_json, as_csv=as_csv, by_importance=False)
-    for line in _messages(found, file, planning.connection(settings)):
+    for line in _messages(advice, file, planning.connection(settings)):
         output.note(line)
 
 
-def _row(side: "SideDemand", found: "MoveAdvice") -> dict[str, Any]:
+def _row(side: "SideDemand", advice: "MoveAdvice") -> dict[str, Any]:
     return {
         "broker_id": side.broker_id,
         "side": side.side,
@@ -76,17 +76,17 @@ def _row(side: "SideDemand", found: "MoveAdvice") -> dict[str, Any]:
         "other_bytes_per_s": round(side.other),
         "most_bytes_per_s": None if side.advised.rate is None else round(side.advised.rate),
         "reason": side.advised.reason,
-        "capacity": "learned" if side.broker_id in found.estimated_brokers else "conf",
+        "capacity": "learned" if side.broker_id in advice.estimated_brokers else "conf",
     }
 
 
-def _messages(found: "MoveAdvice", file: Path, connection: "Connection") -> Iterator[str]:
-    throttle = found.throttle
+def _messages(advice: "MoveAdvice", file: Path, connection: "Connection") -> Iterator[str]:
+    throttle = advice.throttle
     if not throttle.sides:
         yield "Nothing is to be copied: every replica asked for is there."
         return
-    if found.estimated_brokers:
-        brokers = ", ".join(map(str, sorted(found.estimated_brokers)))
+    if advice.estimated_brokers:
+        brokers = ", ".join(map(str, sorted(advice.estimated_brokers)))
         yield (
             f"Capacity of brokers {brokers} is what they carried at most, and may be far more: "
             "set replication.capacity_bytes_per_s."

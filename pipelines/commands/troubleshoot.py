@@ -66,8 +66,8 @@ def troubleshoot(
 
     now = datetime.now(UTC)
     until = now + timedelta(seconds=for_s)
-    wanted = subscription_request.MetricsRequest(client, prefixes, interval_s * 1_000, now, until)
-    prepared = subscription_request.prepare(settings, wanted)
+    request = subscription_request.MetricsRequest(client, prefixes, interval_s * 1_000, now, until)
+    prepared = subscription_request.prepare(settings, request)
     for text in prepared.notes:
         output.note(text)
     if yes:
@@ -78,11 +78,11 @@ def troubleshoot(
         output.lines(subscription_request.text(prepared))
 
 
-def _seconds(option: str, text: str, bounds: range, why: str) -> int:
-    found = 0 if text.strip().endswith("ms") else options.seconds(text)
-    if found not in bounds:
-        raise ConfigError(f"{option} {text} must be {bounds[0]} to {bounds[-1]} s: {why}")
-    return found
+def _seconds(option: str, text: str, bounds: range, reason: str) -> int:
+    duration_s = 0 if text.strip().endswith("ms") else options.seconds(text)
+    if duration_s not in bounds:
+        raise ConfigError(f"{option} {text} must be {bounds[0]} to {bounds[-1]} s: {reason}")
+    return duration_s
 
 
 def _follow(
@@ -128,10 +128,10 @@ def _until(poll: Callable[[], list[Any]], for_s: int, is_over: Callable[[], bool
 def line(row: dict[str, Any]) -> str:
     """A point of client_metrics for people: when, what, how much, and of what."""
     value = row["value"] if row["value"] is not None else row["histogram_sum"]
-    told = f"{(row['event_time'] or '')[11:23]}  {row['metric']} = {values.text(value)}"
-    told += f" {row['unit']}" if row["unit"] else ""
+    shown = f"{(row['event_time'] or '')[11:23]}  {row['metric']} = {values.text(value)}"
+    shown += f" {row['unit']}" if row["unit"] else ""
     if row["histogram_count"] is not None:
-        told += f" in {row['histogram_count']}"
+        shown += f" in {row['histogram_count']}"
     labels = " ".join(f"{key}={value}" for key, value in sorted((row["attributes"] or {}).items()))
-    told += "" if row["accepted"] else "  (rejected)"
-    return values.visible(f"{told}  {labels}  {row['client_instance_id']}")
+    shown += "" if row["accepted"] else "  (rejected)"
+    return values.visible(f"{shown}  {labels}  {row['client_instance_id']}")

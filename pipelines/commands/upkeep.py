@@ -65,7 +65,7 @@ def upkeep(
             raise ConfigError(f"no table {name}{nearest(name, list(TABLES))}")
     done = care.run_upkeep(settings, tables or [], datetime.now(UTC), output.note, dry=dry_run)
     names = [field.name for field in fields(care.UpkeepOutcome)]
-    rows = (asdict(tended) for tended in done)
+    rows = (asdict(outcome) for outcome in done)
     output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
 
 
@@ -132,11 +132,11 @@ def backfill(
     from quotaflow.pipelines.streaming.time_ranges import TimeRange  # noqa: PLC0415
     from quotaflow.pipelines.warehouse.reader import nearest  # noqa: PLC0415
 
-    known = list(again.jobs(settings))
+    names = list(again.jobs(settings))
     if job in JOBS:
         selection.refuse_off(JOBS[job], settings)
-    if job not in known:
-        raise ConfigError(f"no job {job} reads a topic{nearest(job, known)}")
+    if job not in names:
+        raise ConfigError(f"no job {job} reads a topic{nearest(job, names)}")
     added = again.backfill(settings, job, TimeRange(first, last), size_s, output.note)
     output.note(f"{sum(added.values())} rows added")
     if added.get("telemetry_pushes"):

@@ -47,10 +47,10 @@ def what_if(
     from quotaflow.pipelines.commands import quota_replay  # noqa: PLC0415  imports pyarrow
 
     start = options.since(since, datetime.now(UTC)) if since else None
-    found = quota_replay.throttled_sources(
+    sources = quota_replay.throttled_sources(
         options.conf(conf, overrides), producer_ids_rate, principal, start
     )
-    rows = (who.row() for who in found)
+    rows = (source.row() for source in sources)
     output.write(rows, quota_replay.COLUMNS, as_json=as_json, as_csv=as_csv, by_importance=False)
-    for line in quota_replay.summaries(found):
+    for line in quota_replay.summaries(sources):
         output.note(line)

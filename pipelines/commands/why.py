@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 def why(
     name: Name,
     at: At = None,
-    span: Lookback = "5m",
+    lookback: Lookback = "5m",
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     *,
@@ -64,29 +64,29 @@ def why(
 
     settings = options.conf(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None
-    reader, long = answers.open_reader(settings), timedelta(seconds=options.seconds(span))
-    found = find(reader, name, until, long, settings.kafka.cluster_id)
-    told = list(why_text.sentences(found, planning.connection(settings)))
-    rows = [_limit(limited.usage) for limited in found.limits]
+    reader, long = answers.open_reader(settings), timedelta(seconds=options.seconds(lookback))
+    limits = find(reader, name, until, long, settings.kafka.cluster_id)
+    sentences = list(why_text.sentences(limits, planning.connection(settings)))
+    rows = [_limit(limited.usage) for limited in limits.limits]
     if as_json:
-        output.lines(values.json_line(row) for row in _objects(found, rows, told))
+        output.lines(values.json_line(row) for row in _objects(limits, rows, sentences))
         return
-    output.lines(_screen(found, told))
+    output.lines(_screen(limits, sentences))
     output.write(rows, _LIMIT_NAMES, by_importance=False)
 
 
-def _screen(found: "ClientLimits", told: list[str]) -> list[str]:
-    lines = [f"{found.name}, {found.start:%Y-%m-%d %H:%M:%S} to {found.end:%H:%M:%S} UTC", ""]
-    lines += [f"- {sentence}" for sentence in told]
-    lines += ["", *(_client(row) for row in found.clients), ""]
+def _screen(limits: "ClientLimits", sentences: list[str]) -> list[str]:
+    lines = [f"{limits.name}, {limits.start:%Y-%m-%d %H:%M:%S} to {limits.end:%H:%M:%S} UTC", ""]
+    lines += [f"- {sentence}" for sentence in sentences]
+    lines += ["", *(_client(row) for row in limits.clients), ""]
     return [values.visible(line) for line in lines]
 
 
 def _client(row: dict[str, Any]) -> str:
     software = f"{row['client_software_name']} {row['client_software_version']}"
     hosts = row["a_host"] if row["hosts"] == 1 else f"{row['hosts']} hosts"
-    who = f"{row['principal']} as {row['client_id']}"
-    return f"  {who}: {software} on {hosts}, {row['requests']} requests"
+    name = f"{row['principal']} as {row['client_id']}"
+    return f"  {name}: {software} on {hosts}, {row['requests']} requests"
 
 
 def _limit(row: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +103,13 @@ def _limit(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _objects(
-    found: "ClientLimits", rows: list[dict[str, Any]], told: list[str]
+    limits: "ClientLimits", rows: list[dict[str, Any]], sentences: list[str]
 ) -> list[dict[str, Any]]:
-    span = {"name": found.name, "start": f"{found.start:%FT%TZ}", "end": f"{found.end:%FT%TZ}"}
-    return [span | {"sentence": sentence} for sentence in told] + [span | row for row in rows]
+    time_range = {
+        "name": limits.name,
+        "start": f"{limits.start:%FT%TZ}",
+        "end": f"{limits.end:%FT%TZ}",
+    }
+    return [time_range | {"sentence": sentence} for sentence in sentences] + [
+        time_range | row for row in rows
+    ]

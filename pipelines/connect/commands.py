@@ -49,15 +49,19 @@ def rights(login: str, conf: Conf, connection: Connection) -> Iterator[str]:
         for acl in acls.needed(role, _names(conf.ingest))
     }
     in_order = sorted(needed.values(), key=_resource)
-    for _, of in groupby(in_order, key=_resource):
-        yield from _granted(login, list(of), connection)
+    for _, group in groupby(in_order, key=_resource):
+        yield from _granted(login, list(group), connection)
 
 
-def _granted(login: str, of: list[Acl], connection: Connection) -> Iterator[str]:
-    first = of[0]
-    why = "; ".join(dict.fromkeys(acl.why for acl in of))
-    yield f"# not needed, but it is told what is missed: {why}" if first.is_optional else f"# {why}"
-    command = _grant(f'"${login}"', of, connection)
+def _granted(login: str, group: list[Acl], connection: Connection) -> Iterator[str]:
+    first = group[0]
+    reasons = "; ".join(dict.fromkeys(acl.why for acl in group))
+    yield (
+        f"# not needed, but it is told what is missed: {reasons}"
+        if first.is_optional
+        else f"# {reasons}"
+    )
+    command = _grant(f'"${login}"', group, connection)
     yield f"# {command}" if first.is_optional else command
 
 
@@ -66,10 +70,10 @@ def granted(principal: str, acls: list[Acl], connection: Connection) -> str:
     return _grant(quoted(principal), acls, connection)
 
 
-def _grant(who: str, of: list[Acl], connection: Connection) -> str:
-    first = of[0]
-    words = [*tool("kafka-acls.sh", connection), "--add", "--allow-principal", who]
-    words += [word for acl in of for word in ("--operation", acl.operation)]
+def _grant(principal: str, group: list[Acl], connection: Connection) -> str:
+    first = group[0]
+    words = [*tool("kafka-acls.sh", connection), "--add", "--allow-principal", principal]
+    words += [word for acl in group for word in ("--operation", acl.operation)]
     words += [f"--{first.resource_type}"]
     words += [] if first.resource_type == CLUSTER else [quoted(first.name)]
     words += ["--resource-pattern-type", "prefixed"] if first.is_prefix else []

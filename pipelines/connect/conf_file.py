@@ -40,11 +40,11 @@ def text(conf: Conf, discovery: Discovery, now: datetime) -> str:
     return "".join(_lines(conf, discovery, now))
 
 
-def _lines(conf: Conf, found: Discovery, now: datetime) -> Iterator[str]:
+def _lines(conf: Conf, discovery: Discovery, now: datetime) -> Iterator[str]:
     yield f"# Made by quotaflow init at {now:%Y-%m-%d %H:%M} UTC. Secrets stand here by reference\n"
     yield "# only. What is commented out is the default; unknown keys are refused.\n"
     yield "kafka:\n"
-    cluster_id = conf.kafka.cluster_id or found.cluster_id
+    cluster_id = conf.kafka.cluster_id or discovery.cluster_id
     if cluster_id is None:
         yield "  # cluster_id: ...           # nobody was asked: pin the cluster this conf means\n"
     else:
@@ -62,7 +62,7 @@ def _lines(conf: Conf, found: Discovery, now: datetime) -> Iterator[str]:
     if not conf.ingest.sampling:
         yield "  # sampling: {PRODUCE: 0.1}    # of which APIs only a part of the lines is kept\n"
     yield from _others(conf)
-    yield from _racks(conf, found)
+    yield from _racks(conf, discovery)
     yield _REST
 
 
@@ -77,8 +77,8 @@ def _others(conf: Conf) -> Iterator[str]:
         yield _yaml(given, 0)
 
 
-def _racks(conf: Conf, found: Discovery) -> Iterator[str]:
-    racks = sorted({rack for rack in found.racks.values() if rack})
+def _racks(conf: Conf, discovery: Discovery) -> Iterator[str]:
+    racks = sorted({rack for rack in discovery.racks.values() if rack})
     if racks and not conf.racks:
         yield f"# racks:                        # of clients that tell none; brokers': {racks}\n"
         yield f"#   10.1.0.0/16: {racks[0]!r}\n"  # a name may hold the end of a line

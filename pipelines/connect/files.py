@@ -42,10 +42,10 @@ def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> N
 
     Raises ConfigError that names those that are.
     """
-    there = [name for name in contents if (folder / name).exists()]
-    if there and not over:
+    existing = [name for name in contents if (folder / name).exists()]
+    if existing and not over:
         raise ConfigError(
-            f"{folder} has {', '.join(there)} already, and nothing was written: name another "
+            f"{folder} has {', '.join(existing)} already, and nothing was written: name another "
             "folder with --out, or write over them with --force"
         )
     try:
@@ -58,8 +58,8 @@ def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> N
         raise ConfigError(f"cannot write to {folder}: {error.strerror}") from None
 
 
-def _topics(conf: Conf, found: Discovery) -> str:
-    lines = commands.topics(conf, found, planning.connection(conf))
+def _topics(conf: Conf, discovery: Discovery) -> str:
+    lines = commands.topics(conf, discovery, planning.connection(conf))
     what = (
         "The topics quotaflow reads. One replica each on the cluster that is observed: followers'\n"
         "# fetches of the log would be lines of the log. Elsewhere take three."
@@ -111,10 +111,10 @@ def _server_properties(conf: Conf) -> str:
         "quotaflow.telemetry.bootstrap.servers": kafka.get("bootstrap.servers", "BROKER:9092"),
         **login,
     }
-    told = (
+    head = (
         "# Add to each broker's server.properties: naming a reporter alone replaces JmxReporter.\n"
     )
-    return told + "".join(f"{key}={value}\n" for key, value in lines.items())
+    return head + "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
 def _next(conf: Conf) -> str:

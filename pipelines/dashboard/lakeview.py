@@ -194,10 +194,10 @@ def dashboard(datasets: Sequence[Dataset], pages: Sequence[Page]) -> Json:
     }
 
 
-def _widget(of: Plot | Counter | Table, version: int, kind: str, more: Json) -> Json:
-    fields = [{"name": field, "expression": f"`{field}`"} for field in dict.fromkeys(of.fields)]
-    query = {"datasetName": of.dataset, "fields": fields, "disaggregated": True}
-    frame = {"showTitle": True, "title": of.title}
+def _widget(widget: Plot | Counter | Table, version: int, kind: str, more: Json) -> Json:
+    fields = [{"name": field, "expression": f"`{field}`"} for field in dict.fromkeys(widget.fields)]
+    query = {"datasetName": widget.dataset, "fields": fields, "disaggregated": True}
+    frame = {"showTitle": True, "title": widget.title}
     spec = {"version": version, "widgetType": kind} | more | {"frame": frame}
     return {"queries": [{"name": _QUERY, "query": query}], "spec": spec}
 
@@ -209,8 +209,11 @@ def _filters(datasets: Sequence[Dataset]) -> Json:
         {"name": f"{CLUSTER}_associativity", "expression": _ASSOCIATED},
     ]
     queries = [
-        {"name": name, "query": {"datasetName": of, "fields": fields, "disaggregated": False}}
-        for of, name in names.items()
+        {
+            "name": name,
+            "query": {"datasetName": dataset_name, "fields": fields, "disaggregated": False},
+        }
+        for dataset_name, name in names.items()
     ]
     shown = [
         {"fieldName": CLUSTER, "displayName": "Cluster", "queryName": name}
@@ -231,6 +234,6 @@ def _filters(datasets: Sequence[Dataset]) -> Json:
     }
 
 
-def _id(*of: str) -> str:
+def _id(*parts: str) -> str:
     """Eight hex digits that stay the same as long as what they name does."""
-    return hashlib.sha256("\n".join(of).encode()).hexdigest()[:8]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]

@@ -26,8 +26,8 @@ def _over_time(title: str, question: str, time: str, value: str, color: str) -> 
     return Plot("line", title, question, x, y, Axis(color, CATEGORICAL, color))
 
 
-def _bars(title: str, question: str, value: str, of: str, color: str) -> Plot:
-    x, y = Axis(value, QUANTITATIVE, value.replace("_", " ")), Axis(of, CATEGORICAL, of)
+def _bars(title: str, question: str, value: str, category: str, color: str) -> Plot:
+    x, y = Axis(value, QUANTITATIVE, value.replace("_", " ")), Axis(category, CATEGORICAL, category)
     return Plot("bar", title, question, x, y, Axis(color, CATEGORICAL, color.replace("_", " ")))
 
 

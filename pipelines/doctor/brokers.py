@@ -29,24 +29,24 @@ def findings(probe: Probe) -> Iterator[Finding]:
     except UnansweredError as error:
         yield refused("brokers", str(error), "is the cluster up?")
         return
-    told, silent = _versions(probe, brokers)
+    version_data, silent = _versions(probe, brokers)
     yield _reached(brokers, silent)
-    yield _version(probe, [of.broker_version_str for of in told.values()])
-    yield _receiver({broker: set(of.api_versions) for broker, of in told.items()})
+    yield _version(probe, [data.broker_version_str for data in version_data.values()])
+    yield _receiver({broker: set(data.api_versions) for broker, data in version_data.items()})
     yield _subscriptions(probe)
-    yield _logging(probe, list(told))
+    yield _logging(probe, list(version_data))
     yield _clock(probe)
 
 
-def _versions(asked: Probe, brokers: list[int]) -> tuple[dict[int, Any], dict[int, str]]:
+def _versions(probe: Probe, brokers: list[int]) -> tuple[dict[int, Any], dict[int, str]]:
     """What each broker said to a connection of its own, and why some could not be reached."""
-    told, silent = dict[int, Any](), dict[int, str]()
+    version_data, silent = dict[int, Any](), dict[int, str]()
     for broker_id in brokers:
         try:
-            told[broker_id] = asked.client.get_broker_version_data(broker_id)
+            version_data[broker_id] = probe.client.get_broker_version_data(broker_id)
         except kafka_errors.KafkaError as error:
             silent[broker_id] = str(error) or type(error).__name__
-    return told, silent
+    return version_data, silent
 
 
 def _reached(brokers: list[int], silent: dict[int, str]) -> Finding:
@@ -57,13 +57,13 @@ def _reached(brokers: list[int], silent: dict[int, str]) -> Finding:
     return Finding("brokers", BAD, seen, remedy)
 
 
-def _version(asked: Probe, versions: list[str]) -> Finding:
+def _version(probe: Probe, versions: list[str]) -> Finding:
     try:
-        found = asked.client.describe_features()
+        features = probe.client.describe_features()
     except kafka_errors.KafkaError as error:
         return refused("version", str(error) or type(error).__name__, "Kafka 2.4 or newer tells it")
-    level = found.get(_FEATURE, {}).get("finalized")
-    used = ", ".join(sorted(name for name, of in found.items() if of.get("finalized")))
+    level = features.get(_FEATURE, {}).get("finalized")
+    used = ", ".join(sorted(name for name, feature in features.items() if feature.get("finalized")))
     seen = f"like Kafka {', '.join(sorted(set(versions)))} by the APIs offered; "
     seen += f"{_FEATURE} {level[1] if level else 'not told'}; features in use: {used or 'none'}"
     return Finding("version", OK, seen)
@@ -81,38 +81,38 @@ def _receiver(apis: dict[int, set[int]]) -> Finding:
     return Finding("receiver", WARNING, f"no telemetry receiver on {_listed(without)}", remedy)
 
 
-def _subscriptions(asked: Probe) -> Finding:
+def _subscriptions(probe: Probe) -> Finding:
     try:
-        names = asked.state.config_names(CLIENT_METRICS)
+        names = probe.state.config_names(CLIENT_METRICS)
     except UnansweredError as error:
         return refused("subscriptions", str(error), _NEEDS_DESCRIBE_CONFIGS)
     if names:
         return Finding("subscriptions", OK, f"{len(names)} client-metrics resources ask clients")
-    words = tool("kafka-configs.sh", planning.connection(asked.conf))
+    words = tool("kafka-configs.sh", planning.connection(probe.conf))
     words += ["--alter", "--entity-type", "client-metrics", "--entity-name", "all", "--add-config"]
     remedy = " ".join([*words, "'interval.ms=60000,metrics=[org.apache.kafka.]'"])
     return Finding("subscriptions", WARNING, "no client is asked for metrics", remedy)
 
 
-def _logging(asked: Probe, brokers: list[int]) -> Finding:
+def _logging(probe: Probe, brokers: list[int]) -> Finding:
     """The level of each broker's request logger, which only that broker knows."""
     levels = Counter[str]()
     off = []
     for broker_id in brokers:
-        for answer in asked.state.configs(BROKER_LOGGER, [str(broker_id)], broker_id):
+        for answer in probe.state.configs(BROKER_LOGGER, [str(broker_id)], broker_id):
             if answer.reason:
                 return refused("request logger", answer.reason, _NEEDS_DESCRIBE_CONFIGS)
             level = {c.name: c.value for c in answer.content}.get(REQUEST_LOGGER.key, "not set")
             levels[level] += 1
             off += [] if level in LOGGING_LEVELS else [broker_id]
-    told = ", ".join(f"{level} on {n}" for level, n in sorted(levels.items()))
+    levels_text = ", ".join(f"{level} on {n}" for level, n in sorted(levels.items()))
     if not off:
-        return Finding("request logger", OK, f"{told}: requests are logged")
+        return Finding("request logger", OK, f"{levels_text}: requests are logged")
     remedy = "`quotaflow capture` switches it on for a while; for good: broker/log4j2.yaml"
-    return Finding("request logger", WARNING, f"{told}: off on {_listed(off)}", remedy)
+    return Finding("request logger", WARNING, f"{levels_text}: off on {_listed(off)}", remedy)
 
 
-def _clock(asked: Probe) -> Finding:
+def _clock(probe: Probe) -> Finding:
     """The controller's clock against ours: it tells when it was last caught up, which is now."""
     topic = requests.DescribeQuorumRequest.TopicData
     partition = topic.PartitionData(partition_index=0)
@@ -121,12 +121,12 @@ def _clock(asked: Probe) -> Finding:
     )
     before = datetime.now(UTC)
     try:
-        told = asked.state.ask(request).topics[0].partitions[0]
+        state = probe.state.ask(request).topics[0].partitions[0]
     except UnansweredError as error:
         return refused("clock", str(error), _NEEDS_DESCRIBE)
     middle = before + (datetime.now(UTC) - before) / 2
-    times = {v.replica_id: v.last_caught_up_timestamp for v in told.current_voters}
-    return clock(times.get(told.leader_id, -1), middle, asked.conf.ingest.max_clock_skew_s)
+    times = {v.replica_id: v.last_caught_up_timestamp for v in state.current_voters}
+    return clock(times.get(state.leader_id, -1), middle, probe.conf.ingest.max_clock_skew_s)
 
 
 def clock(controller_ms: int, now: datetime, most_s: int) -> Finding:

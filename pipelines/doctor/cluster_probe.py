@@ -28,11 +28,11 @@ class Probe:
         names = [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
         try:
-            told = self.state.ask(request).topics if names else []
+            answers = self.state.ask(request).topics if names else []
         except UnansweredError:
             return frozenset()
         refused = kafka_errors.TopicAuthorizationFailedError.errno
-        return frozenset(topic.name for topic in told if topic.error_code == refused)
+        return frozenset(topic.name for topic in answers if topic.error_code == refused)
 
 
 @contextmanager

@@ -29,11 +29,11 @@ def _cluster(conf: Conf) -> Iterator[Finding]:
         yield from_error("cluster", error)
         return
     yield _identity(conf, cluster.cluster_id, servers)
-    with open_probe(conf) as asked:
-        yield from brokers.findings(asked)
-        yield from rights.findings(asked)
-        yield from topics.findings(asked, cluster)
-        yield from request_log.findings(asked, cluster)
+    with open_probe(conf) as probe:
+        yield from brokers.findings(probe)
+        yield from rights.findings(probe)
+        yield from topics.findings(probe, cluster)
+        yield from request_log.findings(probe, cluster)
 
 
 def _identity(conf: Conf, cluster_id: str, servers: str) -> Finding:

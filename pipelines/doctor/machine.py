@@ -22,13 +22,13 @@ _NO_ROOM = 0.02
 
 def findings(conf: Conf) -> Iterator[Finding]:
     """Whether jobs can run here at all, and how long."""
-    whose = session.owner()
-    if whose is None:
+    owner = session.owner()
+    if owner is None:
         yield from_check("JDK", lambda: f"{java.java()}, version {java.OLDEST} or newer")
         yield _jars()
     else:
-        yield Finding("Spark", OK, whose)
-    yield _pyspark("connect" if whose else "local")
+        yield Finding("Spark", OK, owner)
+    yield _pyspark("connect" if owner else "local")
     yield _extras()
     for name, share in health.free_shares(conf).items():
         yield _room(name, share, conf.health.min_free_share)
@@ -42,12 +42,12 @@ def _pyspark(extra: str) -> Finding:
 
 def _extras() -> Finding:
     """What is not installed only some commands need, and they say so."""
-    lacking = [name for name, packages in _OF_EXTRAS.items() if not all(map(find_spec, packages))]
-    there = ", ".join(name for name in _OF_EXTRAS if name not in lacking) or "none"
-    if not lacking:
-        return Finding("extras", OK, f"{there} installed")
-    remedy = f"where they are wanted: {extras.install(*lacking)}"
-    return Finding("extras", OK, f"{there} installed; not {', '.join(lacking)}", remedy)
+    missing = [name for name, packages in _OF_EXTRAS.items() if not all(map(find_spec, packages))]
+    installed = ", ".join(name for name in _OF_EXTRAS if name not in missing) or "none"
+    if not missing:
+        return Finding("extras", OK, f"{installed} installed")
+    remedy = f"where they are wanted: {extras.install(*missing)}"
+    return Finding("extras", OK, f"{installed} installed; not {', '.join(missing)}", remedy)
 
 
 def _jars() -> Finding:

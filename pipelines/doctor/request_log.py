@@ -41,11 +41,11 @@ def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
         return
     partitions = {topic.name: topic.partitions}
     try:
-        found = tail.newest(probe.conf.kafka.properties, partitions, _MOST, _WITHIN_S)
+        records = tail.newest(probe.conf.kafka.properties, partitions, _MOST, _WITHIN_S)
     except QuotaflowError as error:
         yield from_error("log lines", error)
         return
-    yield from of_records(found, probe.conf.ingest.max_clock_skew_s)
+    yield from of_records(records, probe.conf.ingest.max_clock_skew_s)
 
 
 def of_records(records: Sequence[Any], most_skew_s: int) -> Iterator[Finding]:
@@ -67,32 +67,32 @@ def line(record: Any) -> SampledLine:
     stock = None if text.lstrip().startswith("{") else _STOCK.search(text)
     form = "stock prefix" if stock else form
     try:
-        told = json.loads(stock[1] if stock else text)
-        request = told["r"] if form == "envelope" else told
+        parsed = json.loads(stock[1] if stock else text)
+        request = parsed["r"] if form == "envelope" else parsed
         is_request = isinstance(request, dict) and "requestHeader" in request
     except (ValueError, KeyError, TypeError):
         return SampledLine("unreadable")
     if not is_request:
         return SampledLine("unreadable")
     whole = bool(request.get("request")) and "response" in request
-    at = told.get("ts") if form == "envelope" else None
+    at = parsed.get("ts") if form == "envelope" else None
     ahead = at - record.timestamp if isinstance(at, int) else None
-    return SampledLine(form, _broker(record, told, form), ahead, whole)
+    return SampledLine(form, _broker(record, parsed, form), ahead, whole)
 
 
-def _broker(record: Any, told: dict[str, Any], form: str) -> str:
+def _broker(record: Any, parsed: dict[str, Any], form: str) -> str:
     headers = dict(record.headers or ())
     carried = headers.get("broker_id") or record.key or b""
-    known = told.get("broker") if form == "envelope" else carried.decode("utf-8", "replace")
-    return str(known) if str(known).isdecimal() else "unknown"
+    broker_id = parsed.get("broker") if form == "envelope" else carried.decode("utf-8", "replace")
+    return str(broker_id) if str(broker_id).isdecimal() else "unknown"
 
 
 def _forms(lines: list[SampledLine]) -> Finding:
     forms = Counter(each.form for each in lines)
     brokers = sorted({each.broker for each in lines if each.form != "unreadable"})
     in_order = sorted(forms.items(), key=lambda each: (-each[1], each[0]))
-    told = ", ".join(f"{n} {form}" for form, n in in_order)
-    seen = f"of the newest {len(lines)}: {told}; of broker {', '.join(brokers) or 'none'}"
+    counts = ", ".join(f"{n} {form}" for form, n in in_order)
+    seen = f"of the newest {len(lines)}: {counts}; of broker {', '.join(brokers) or 'none'}"
     if forms["unreadable"] == len(lines):
         return Finding("log lines", BAD, seen, _LAYOUT)
     if forms["unreadable"]:

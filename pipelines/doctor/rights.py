@@ -44,8 +44,8 @@ class Allowed:
             case acls.CLUSTER:
                 return None if self.cluster is None else code in self.cluster
             case acls.TOPIC if acl.name == acls.ALL:
-                told = list(self.topics.values())
-                return all(code in each for each in told) if told else None
+                operations = list(self.topics.values())
+                return all(code in each for each in operations) if operations else None
             case acls.TOPIC if acl.name in self.absent:
                 return None
             case acls.TOPIC:
@@ -66,18 +66,18 @@ def findings(probe: Probe) -> Iterator[Finding]:
 
 def of_role(role: str, needed: tuple[Acl, ...], allowed: Allowed, how: "Granting") -> Finding:
     """What of its rights a role lacks, and the commands that grant it."""
-    lacking = [acl for acl in needed if allowed.has(acl) is False]
-    lacks = [acl for acl in lacking if not acl.is_optional]
-    untold = sum(allowed.has(acl) is None and not acl.is_optional for acl in needed)
+    missing = [acl for acl in needed if allowed.has(acl) is False]
+    required = [acl for acl in missing if not acl.is_optional]
+    unanswered = sum(allowed.has(acl) is None and not acl.is_optional for acl in needed)
     subject = f"rights to {role}"
-    if not lacks:
-        seen = f"all there{f', {untold} of them not told' if untold else ''}"
-        optional = "; ".join(f"{_named(acl)}, for {acl.why}" for acl in lacking)
+    if not required:
+        seen = f"all there{f', {unanswered} of them not told' if unanswered else ''}"
+        optional = "; ".join(f"{_named(acl)}, for {acl.why}" for acl in missing)
         seen += f"; not needed, and lacking: {optional}" if optional else ""
         return Finding(subject, OK, seen)
-    seen = f"lacks {', '.join(map(_named, lacks))}"
+    seen = f"lacks {', '.join(map(_named, required))}"
     is_ours = role in _STATES
-    remedy = ("" if is_ours else "only if this login is to do that: ") + how.commands(lacks)
+    remedy = ("" if is_ours else "only if this login is to do that: ") + how.commands(required)
     return Finding(subject, _STATES.get(role, OK), seen, remedy)
 
 
@@ -94,7 +94,7 @@ class Granting:
         for acl in missing:
             by_resource.setdefault((acl.resource_type, acl.name), []).append(acl)
         return " && ".join(
-            granted(self.principal, of, self.connection) for of in by_resource.values()
+            granted(self.principal, group, self.connection) for group in by_resource.values()
         )
 
 
@@ -102,39 +102,39 @@ def _named(acl: Acl) -> str:
     return f"{acl.operation} on {acl.resource_type} {acl.name}"
 
 
-def _how(asked: Probe, principal: str) -> Granting:
-    return Granting(principal, planning.connection(asked.conf))
+def _how(probe: Probe, principal: str) -> Granting:
+    return Granting(principal, planning.connection(probe.conf))
 
 
-def _allowed(asked: Probe, names: set[str]) -> Allowed:
-    topics = _of_topics(asked)
+def _allowed(probe: Probe, names: set[str]) -> Allowed:
+    topics = _of_topics(probe)
     absent = names - topics.keys()
-    absent -= asked.unauthorized_topics(absent)
-    return Allowed(_of_cluster(asked), topics, _sees_groups(asked), frozenset(absent))
+    absent -= probe.unauthorized_topics(absent)
+    return Allowed(_of_cluster(probe), topics, _sees_groups(probe), frozenset(absent))
 
 
-def _of_cluster(asked: Probe) -> frozenset[int] | None:
+def _of_cluster(probe: Probe) -> frozenset[int] | None:
     request = requests.DescribeClusterRequest(include_cluster_authorized_operations=True)
     try:
-        told = asked.state.ask(request).authorized_operations
+        operations = probe.state.ask(request).authorized_operations
     except UnansweredError:
         return None
-    return None if told is None else frozenset(map(int, told))
+    return None if operations is None else frozenset(map(int, operations))
 
 
-def _of_topics(asked: Probe) -> dict[str, frozenset[int]]:
+def _of_topics(probe: Probe) -> dict[str, frozenset[int]]:
     """Of every topic this login sees."""
     request = MetadataRequest(
         topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=True
     )
     try:
-        told = asked.state.ask(request).topics
+        topics = probe.state.ask(request).topics
     except UnansweredError:
         return {}
-    return {t.name: frozenset(map(int, t.authorized_operations or ())) for t in told}
+    return {t.name: frozenset(map(int, t.authorized_operations or ())) for t in topics}
 
 
-def _sees_groups(asked: Probe) -> bool | None:
+def _sees_groups(probe: Probe) -> bool | None:
     """Whether a group as Spark names them may be described; any broker refuses that it may not.
 
     Asked of no coordinator: to look for one would make Kafka's topic of offsets where it is not.
@@ -142,7 +142,7 @@ def _sees_groups(asked: Probe) -> bool | None:
     prefix = next(acl.name for acl in acls.ROLES["run"] if acl.resource_type == acls.GROUP)
     request = requests.DescribeGroupsRequest(groups=[prefix + _NO_GROUP])
     try:
-        (group,) = asked.state.ask(request).groups
+        (group,) = probe.state.ask(request).groups
     except UnansweredError:
         return None
     return bool(group.error_code != kafka_errors.GroupAuthorizationFailedError.errno)

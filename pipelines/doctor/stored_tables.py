@@ -53,19 +53,19 @@ def _counted(reader: Reader, made: list[str]) -> str:
 
 def _columns(reader: Reader, made: list[str]) -> Finding:
     """Columns of live tables against those declared in this version."""
-    lacking, wrong = list[str](), list[str]()
+    outdated, wrong = list[str](), list[str]()
     for name in made:
         live = {column: spelled(type_) for column, type_ in reader.types(name).items()}
         try:
             if ddl.difference(TABLES[name], name, live):
-                lacking.append(name)
+                outdated.append(name)
         except ddl.IncompatibleTableError as error:
             wrong.append(str(error).partition(":")[0])
     if wrong:
         remedy = "`quotaflow rebuild TABLE`, or use another warehouse"
         return Finding("columns", BAD, "; ".join(wrong), remedy)
-    if lacking:
-        seen = f"{', '.join(lacking)} of an older version: columns are missing"
+    if outdated:
+        seen = f"{', '.join(outdated)} of an older version: columns are missing"
         return Finding("columns", OK, seen, "the next `quotaflow run` adds them")
     return Finding("columns", OK, f"those of this version, in {len(made)} tables")
 

@@ -34,14 +34,14 @@ def configured_topics(conf: Conf) -> list[str]:
 
 def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
     """Each way in: there, ours, fed, and read in time."""
-    begun = checkpoints.load(probe.conf.warehouse.checkpoint_folder)
+    by_job = checkpoints.load(probe.conf.warehouse.checkpoint_folder)
     hidden = probe.unauthorized_topics(set(configured_topics(probe.conf)) - cluster.topics.keys())
     for key in _KEYS:
         name = getattr(probe.conf.ingest, key)
         topic = cluster.topics.get(name)
         yield _topic(key, name, topic, is_hidden=name in hidden)
         if topic is not None:
-            checkpoint = begun.get(_JOBS[key])
+            checkpoint = by_job.get(_JOBS[key])
             yield identity(key, cluster.cluster_id, topic, checkpoint)
             yield _read(probe, topic, checkpoint)
 
@@ -70,8 +70,9 @@ def identity(key: str, cluster_id: str, topic: Topic, checkpoint: Checkpoint | N
     now = {"cluster_id": cluster_id, "topic": topic.name, "topic_id": topic.topic_id}
     if checkpoint.topic == now:
         return Finding(subject, OK, f"of this topic, at batch {checkpoint.batch_id}")
-    of = checkpoint.topic or {}
-    was = f"topic {of.get('topic')} with id {of.get('topic_id')} of {of.get('cluster_id')}"
+    stored = checkpoint.topic or {}
+    name, topic_id = stored.get("topic"), stored.get("topic_id")
+    was = f"topic {name} with id {topic_id} of {stored.get('cluster_id')}"
     remedy = (
         "the topic was made again, or conf names another: check that, then `quotaflow run "
         "--accept-new-topic` reads it from its beginning"
@@ -79,14 +80,14 @@ def identity(key: str, cluster_id: str, topic: Topic, checkpoint: Checkpoint | N
     return Finding(subject, BAD, f"belongs to {was}, not to this one", remedy)
 
 
-def _read(asked: Probe, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
+def _read(probe: Probe, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
     """What expires, or expired, before it is read; and how old the newest record is."""
     subject, now = f"records of {topic.name}", datetime.now(UTC)
-    kept_ms, kept = _kept(asked, topic)
+    kept_ms, kept = _kept(probe, topic)
     soon_ms = int(now.timestamp() * 1_000 - kept_ms * (1 - _SOON)) if kept_ms > 0 else 0
     try:
-        begin, soon = _offsets(asked, topic, OffsetSpec.EARLIEST), _offsets(asked, topic, soon_ms)
-        end, newest = _offsets(asked, topic, OffsetSpec.LATEST), _newest(asked, topic)
+        begin, soon = _offsets(probe, topic, OffsetSpec.EARLIEST), _offsets(probe, topic, soon_ms)
+        end, newest = _offsets(probe, topic, OffsetSpec.LATEST), _newest(probe, topic)
     except kafka_errors.KafkaError as error:
         name = getattr(error, "message", None) or type(error).__name__
         return refused(subject, name, f"grant Describe on topic {topic.name}")
@@ -101,9 +102,9 @@ def _read(asked: Probe, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
     return of_records(subject, f"{age}, {kept}", ReadPosition(begin, young, end, ours))
 
 
-def _kept(asked: Probe, topic: Topic) -> tuple[int, str]:
+def _kept(probe: Probe, topic: Topic) -> tuple[int, str]:
     """How long records are kept in ms, -1 for good or not told; and the same in words."""
-    (answer,) = asked.state.configs(TOPIC, [topic.name])
+    (answer,) = probe.state.configs(TOPIC, [topic.name])
     if answer.reason:
         return -1, f"how long they are kept is not told ({answer.reason})"
     kept_ms = int({c.name: c.value for c in answer.content}.get(_RETENTION) or -1)
@@ -136,15 +137,15 @@ def of_records(subject: str, about: str, reach: ReadPosition) -> Finding:
     return Finding(subject, OK, seen)
 
 
-def _offsets(asked: Probe, topic: Topic, spec: "OffsetSpec | int") -> Offsets:
+def _offsets(probe: Probe, topic: Topic, spec: "OffsetSpec | int") -> Offsets:
     partitions = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
-    found = asked.client.list_partition_offsets(dict.fromkeys(partitions, spec))
-    return {(at.topic, at.partition): told.offset for at, told in found.items()}
+    answers = probe.client.list_partition_offsets(dict.fromkeys(partitions, spec))
+    return {(at.topic, at.partition): answer.offset for at, answer in answers.items()}
 
 
-def _newest(asked: Probe, topic: Topic) -> int:
+def _newest(probe: Probe, topic: Topic) -> int:
     """Time of the newest record in ms, -1 without any."""
     partitions = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
     spec = dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP)
-    found = asked.client.list_partition_offsets(spec)
-    return max((int(told.timestamp) for told in found.values()), default=-1)
+    answers = probe.client.list_partition_offsets(spec)
+    return max((int(answer.timestamp) for answer in answers.values()), default=-1)

@@ -83,8 +83,8 @@ def _read(conf: Conf, name: str, topic: str, checkpoint: Path) -> tuple[str, dic
     cluster = admin.describe(conf.kafka.properties, [topic], conf.kafka.cluster_id)
     if topic not in cluster.topics:
         raise KafkaError(f"topic {topic} does not exist on {cluster.cluster_id}")
-    known = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)
-    identity.check_topic(checkpoint, known, accept_new=False)
+    current = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)
+    identity.check_topic(checkpoint, current, accept_new=False)
     return cluster.cluster_id, read
 
 
@@ -106,8 +106,8 @@ def _writer(name: str, conf: Conf, cluster_id: str) -> Write:
 
 
 def _line(batch: BackfillBatch) -> str:
-    told = [
+    parts = [
         f"{rows} rows added to {table} ({batch.present[table]} were there)"
         for table, rows in batch.added.items()
     ]
-    return ", ".join(told) or "no records"
+    return ", ".join(parts) or "no records"

@@ -52,11 +52,11 @@ class RebuildRequest:
 
 def results(conf: Conf) -> dict[str, list[Result]]:
     """Every result by the name of the table it fills; several may fill one."""
-    found: dict[str, list[Result]] = {}
+    by_table: dict[str, list[Result]] = {}
     for job in JOBS.values():
         for result in job.results(conf) if job.results else ():
-            found.setdefault(result.table.name, []).append(result)
-    return found
+            by_table.setdefault(result.table.name, []).append(result)
+    return by_table
 
 
 def rebuild(conf: Conf, request: RebuildRequest, report: Report) -> int:
@@ -65,10 +65,10 @@ def rebuild(conf: Conf, request: RebuildRequest, report: Report) -> int:
     Raises ConfigError for a table that follows from no facts, NeverMadeError for one not there.
     """
     of_table = results(conf)
-    known = sorted([*of_table, CLIENT_METRICS.name])
-    if request.table not in known:
+    names = sorted([*of_table, CLIENT_METRICS.name])
+    if request.table not in names:
         raise ConfigError(
-            f"{request.table} is not rebuilt from facts{nearest(request.table, known)}"
+            f"{request.table} is not rebuilt from facts{nearest(request.table, names)}"
         )
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
@@ -81,8 +81,8 @@ def rebuild(conf: Conf, request: RebuildRequest, report: Report) -> int:
             written = again.points(request)
         else:
             fills = of_table[request.table]
-            looked_up = [context.table for result in fills for context in result.lookups]
-            _ensure(warehouse, spark, [t for r in fills for t in (r.facts, r.table)] + looked_up)
+            lookups = [context.table for result in fills for context in result.lookups]
+            _ensure(warehouse, spark, [t for r in fills for t in (r.facts, r.table)] + lookups)
             written = sum(again.result(result, request) for result in fills)
         for name in _read_by(of_table, request.table):
             report(f"{name} follows from {request.table}: rebuild it too")
@@ -108,9 +108,13 @@ class Rebuild:
         if not request.drop_uncomputable:
             since = self._computable_since(result, since, until)
         size_s = max(request.slice_s // result.bucket_s, 1) * result.bucket_s
-        spans = sliced(since, until, datetime.now(UTC), timedelta(seconds=size_s))
-        keeper = ResultMaintainer((result,), self.conf)
-        return self._each(name, spans, lambda span, of: keeper.rebuild(of, self.spark, span))
+        time_ranges = sliced(since, until, datetime.now(UTC), timedelta(seconds=size_s))
+        maintainer = ResultMaintainer((result,), self.conf)
+        return self._each(
+            name,
+            time_ranges,
+            lambda time_range, batch: maintainer.rebuild(batch, self.spark, time_range),
+        )
 
     def points(self, request: RebuildRequest) -> int:
         """Decode again the points of payloads that were shipped in the time asked for."""
@@ -120,29 +124,40 @@ class Rebuild:
             self._stay(name, TimeRange(since, kept_since), "record_time", TELEMETRY_PUSHES)
             since = kept_since
         size = timedelta(seconds=request.slice_s)
-        spans = sliced(since, request.until, datetime.now(UTC), size)
+        time_ranges = sliced(since, request.until, datetime.now(UTC), size)
         points = client_metrics.PointIngest(self.conf)
-        return self._each(name, spans, lambda span, of: points.replace(self.spark, of, span))
+        return self._each(
+            name,
+            time_ranges,
+            lambda time_range, batch: points.replace(self.spark, batch, time_range),
+        )
 
     def _each(
-        self, name: str, spans: list[TimeRange], replace: Callable[[TimeRange, Batch], Rows]
+        self, name: str, time_ranges: list[TimeRange], replace: Callable[[TimeRange, Batch], Rows]
     ) -> int:
         run_id, written = f"{JOB} {uuid.uuid4()}", Counter[str | None]()
-        for number, span in enumerate(spans):
+        for number, time_range in enumerate(time_ranges):
             try:
-                rows = replace(span, Batch(self.warehouse, JOB, run_id, number))
+                rows = replace(time_range, Batch(self.warehouse, JOB, run_id, number))
             except spark_errors() as error:
                 raise JobError(
                     f"{name}: {failures.one_line(error)}; all before is rebuilt: go on with --from "
-                    f"{span.start:%Y-%m-%dT%H:%M:%SZ}"
+                    f"{time_range.start:%Y-%m-%dT%H:%M:%SZ}"
                 ) from error
             n = sum(rows.values())
-            self.report(f"{name}: {n} rows of {range_text(span)}, {number + 1} of {len(spans)}")
+            self.report(
+                f"{name}: {n} rows of {range_text(time_range)}, {number + 1} of {len(time_ranges)}"
+            )
             written.update(rows)
-        for of, n in written.items():
+        for cluster_id, n in written.items():
             # By its key a row of pipeline_progress is of one query: one for each cluster.
-            batch = Batch(self.warehouse, JOB, f"{run_id} {of}" if of else run_id, len(spans))
-            batch.report(self.spark, [Count("out", n, name)], of, spans[0].start)
+            batch = Batch(
+                self.warehouse,
+                JOB,
+                f"{run_id} {cluster_id}" if cluster_id else run_id,
+                len(time_ranges),
+            )
+            batch.report(self.spark, [Count("out", n, name)], cluster_id, time_ranges[0].start)
         return written.total()
 
     def _computable_since(
@@ -159,11 +174,11 @@ class Rebuild:
         self._stay(result.table.name, TimeRange(since, first), result.table.time, result.facts)
         return first
 
-    def _stay(self, name: str, gone: TimeRange, time: str, facts: Table) -> None:
-        rows = self.warehouse.read(self.spark, name).where(gone.condition(time)).count()
+    def _stay(self, name: str, uncomputable: TimeRange, time: str, facts: Table) -> None:
+        rows = self.warehouse.read(self.spark, name).where(uncomputable.condition(time)).count()
         self.report(
-            f"{name}: {rows} rows of {range_text(gone)} stay as they are, their {facts.name} are "
-            "gone (--yes replaces them by what follows from those that are left)"
+            f"{name}: {rows} rows of {range_text(uncomputable)} stay as they are: their "
+            f"{facts.name} were removed (--yes replaces them by what follows from the rest)"
         )
 
 
@@ -175,8 +190,8 @@ def _ensure(warehouse: Warehouse, spark: "SparkSession", needed: list[Table]) ->
 def _read_by(of_table: dict[str, list[Result]], table: str) -> list[str]:
     """Other results that are computed from a table, or look it up."""
     reads = {
-        name: {t.name for r in of for t in (r.facts, *(c.table for c in r.lookups))}
-        for name, of in of_table.items()
+        name: {t.name for r in group for t in (r.facts, *(c.table for c in r.lookups))}
+        for name, group in of_table.items()
     }
     return [name for name, read in reads.items() if table in read and name != table]
 

@@ -74,8 +74,11 @@ def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) ->
     where = is_old(table, before)
     if "is_removed" in table.column_names:
         stay = changes.current_rows(rows.where(where), table)
-        held = rows_by_cluster(stay)
-        counted = {of: n - held.get(of, 0) for of, n in rows_by_cluster(rows.where(where)).items()}
+        kept = rows_by_cluster(stay)
+        counted = {
+            cluster_id: n - kept.get(cluster_id, 0)
+            for cluster_id, n in rows_by_cluster(rows.where(where)).items()
+        }
         return Old(table, before, where, counted, stay)
     if table == PIPELINE_PROGRESS:
         where = f"{where} AND NOT ({_newest_of_queries(rows)})"
@@ -121,20 +124,25 @@ def _report(spark: "SparkSession", batch: Batch, old: Old) -> None:
     }
     rows = [
         fixed
-        | {"cluster_id": of, "query_id": f"{batch.query_id} {of}" if of else batch.query_id}
+        | {
+            "cluster_id": cluster_id,
+            "query_id": f"{batch.query_id} {cluster_id}" if cluster_id else batch.query_id,
+        }
         | Count(REMOVED, n, old.table.name, "past_retention").row()
-        for of, n in old.rows.items()
+        for cluster_id, n in old.rows.items()
         if n
     ]
-    told = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
-    batch.append(frames.from_arrow(spark, told), PIPELINE_PROGRESS)
+    records = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
+    batch.append(frames.from_arrow(spark, records), PIPELINE_PROGRESS)
 
 
 def _newest_of_queries(progress: "DataFrame") -> str:
     """SQL for the newest batch of each query, by which a lost checkpoint is told."""
     newest = progress.groupBy("query_id").agg(F.max("batch_id").alias("batch_id")).collect()
-    told = [f"query_id = {literal(r['query_id'])} AND batch_id = {r['batch_id']}" for r in newest]
-    return " OR ".join(told) or "false"
+    conditions = [
+        f"query_id = {literal(r['query_id'])} AND batch_id = {r['batch_id']}" for r in newest
+    ]
+    return " OR ".join(conditions) or "false"
 
 
 def _timestamp(time: datetime) -> str:

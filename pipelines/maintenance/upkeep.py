@@ -68,11 +68,11 @@ def run_upkeep(
             warehouse.ensure(spark, [PIPELINE_PROGRESS])
         upkeep = Upkeep(spark, conf, warehouse, now, report, dry)
         # One after the other: each tells in pipeline_progress, which comes last itself.
-        begun = [upkeep.without_old_rows(table) for table in chosen]
-        tended = list(upkeep.compacted(begun))
+        pending = [upkeep.without_old_rows(table) for table in chosen]
+        outcomes = list(upkeep.compacted(pending))
         if not names:
             upkeep.drop_left_checkpoints()
-        return tended
+        return outcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +90,21 @@ class Upkeep:
         """Remove what is past the table's retention, unless somebody has not read it."""
         detail = self.warehouse.detail(self.spark, table.name)
         behind = backlog.backlogs(self.spark, self.warehouse, table.name)
-        begun = PendingTable(table, detail, self._disk_bytes(table), behind)
+        pending = PendingTable(table, detail, self._disk_bytes(table), behind)
         days = self.conf.upkeep.days(table.name)
         if days is None:
-            return begun
+            return pending
         batch = Batch(self.warehouse, JOB, JOB, time.time_ns() // 1_000_000, f"/{table.name}")
         old = retention.find(self.spark, batch, table, retention.cutoff(self.now, days))
         if not old.total:
-            return begun
+            return pending
         wait = retention.reason_to_wait(self.spark, batch, old, behind)
         if wait:
-            return replace(begun, note=f"{old.total} rows are too old and stay: {wait}")
+            return replace(pending, note=f"{old.total} rows are too old and stay: {wait}")
         if not self.dry:
             self.report(f"{table.name}: removing {old.total} rows from before {old.before.date()}")
             retention.remove(self.spark, batch, old)
-        return replace(begun, rows_removed=old.total)
+        return replace(pending, rows_removed=old.total)
 
     def compacted(self, pending: "Collection[PendingTable]") -> Iterator[UpkeepOutcome]:
         """Put files together and delete those of no use, some tables side by side."""
@@ -112,11 +112,11 @@ class Upkeep:
         failed = []
         try:
             for each, done in [(each, pool.submit(self._compacted, each)) for each in pending]:
-                tended = done.result()
-                failed += [each.table.name] if tended is None else []
-                if tended:
-                    self._tell(tended)
-                    yield tended
+                outcome = done.result()
+                failed += [each.table.name] if outcome is None else []
+                if outcome:
+                    self._tell(outcome)
+                    yield outcome
         finally:
             pool.shutdown(cancel_futures=True)
         if failed:
@@ -131,37 +131,37 @@ class Upkeep:
                 if not self.dry:
                     shutil.rmtree(folder)
 
-    def _compacted(self, begun: "PendingTable") -> UpkeepOutcome | None:
+    def _compacted(self, pending: "PendingTable") -> UpkeepOutcome | None:
         try:
-            note = "; ".join(filter(None, (begun.note, self._tidied(begun)))) or None
-            after = None if self.dry else self.warehouse.detail(self.spark, begun.table.name)
+            note = "; ".join(filter(None, (pending.note, self._tidied(pending)))) or None
+            after = None if self.dry else self.warehouse.detail(self.spark, pending.table.name)
         except spark_errors() as error:
-            self.report(f"{begun.table.name}: {failures.one_line(error)}")
+            self.report(f"{pending.table.name}: {failures.one_line(error)}")
             return None
         return UpkeepOutcome(
-            name=begun.table.name,
-            rows_removed=begun.rows_removed,
-            files_before=begun.detail.files,
+            name=pending.table.name,
+            rows_removed=pending.rows_removed,
+            files_before=pending.detail.files,
             files_after=after.files if after else None,
-            bytes_before=begun.detail.size_bytes,
+            bytes_before=pending.detail.size_bytes,
             bytes_after=after.size_bytes if after else None,
-            disk_bytes_before=begun.disk_bytes,
-            disk_bytes_after=self._disk_bytes(begun.table) if after else None,
+            disk_bytes_before=pending.disk_bytes,
+            disk_bytes_after=self._disk_bytes(pending.table) if after else None,
             note=note,
         )
 
-    def _tidied(self, begun: "PendingTable") -> str | None:
+    def _tidied(self, pending: "PendingTable") -> str | None:
         """OPTIMIZE and VACUUM; returns why one of them was left out."""
-        target = self.warehouse.target(begun.table.name)
+        target = self.warehouse.target(pending.table.name)
         # Today's partition is replaced again and again: what is put together now is in vain.
         past = f" WHERE event_date < date'{self.now.astimezone(UTC).date()}'"
-        if not self.dry and begun.detail.files > 1:
-            self.spark.sql(f"OPTIMIZE {target}{past if begun.table.partitioning else ''}")
-        for query in begun.behind:
+        if not self.dry and pending.detail.files > 1:
+            self.spark.sql(f"OPTIMIZE {target}{past if pending.table.partitioning else ''}")
+        for query in pending.behind:
             if query.since is None or query.since < self.now - self._vacuum_after:
                 since = f" since {query.since:%Y-%m-%d}" if query.since else ""
                 return f"no file deleted: {query.job} has not read version {query.version}{since}"
-        if begun.disk_bytes == begun.detail.size_bytes and not begun.rows_removed:
+        if pending.disk_bytes == pending.detail.size_bytes and not pending.rows_removed:
             return None
         # Also a VACUUM that finds nothing would add to the table's log.
         vacuum = f"VACUUM {target} RETAIN {self.conf.upkeep.vacuum_after_h} HOURS"
@@ -172,9 +172,9 @@ class Upkeep:
             self.spark.sql(vacuum)
         return None
 
-    def _tell(self, tended: UpkeepOutcome) -> None:
-        if tended.note:
-            self.report(f"{tended.name}: {tended.note}")
+    def _tell(self, outcome: UpkeepOutcome) -> None:
+        if outcome.note:
+            self.report(f"{outcome.name}: {outcome.note}")
 
     def _disk_bytes(self, table: Table) -> int | None:
         if self.conf.warehouse.catalog_schema:

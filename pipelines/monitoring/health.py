@@ -66,11 +66,11 @@ def read(conf: Conf, now: datetime) -> HealthReport:
     reader = Reader(Warehouse(conf.warehouse))
     ledger = planning.ledger(conf)
     overdue = len(restore_plan.expired(ledger, now)) + len(ledger.open_records)
-    plan_id, waiting = _waiting(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
+    plan_id, pending = _waiting(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
     checks = _rows(reader, _FAILED_CHECKS) if _QUALITY in views.load() else []
     failed = {row["severity"]: row["n"] for row in checks}
     free = free_shares(conf)
-    jobs = tuple(job_health.job_health(told, now, conf.health) for told in _jobs(reader, conf))
+    jobs = tuple(job_health.job_health(facts, now, conf.health) for facts in _jobs(reader, conf))
     return HealthReport(
         at=now,
         jobs=jobs,
@@ -80,7 +80,7 @@ def read(conf: Conf, now: datetime) -> HealthReport:
         overdue_configs=overdue,
         open_alerts=sum(row["n"] for row in _rows(reader, _OPEN_ALERTS)),
         plan_id=plan_id,
-        pending_changes=waiting,
+        pending_changes=pending,
         failed_checks=failed,
         free_share=free,
         problems=tuple(_problems(conf, jobs, overdue, failed, free)),
@@ -89,16 +89,16 @@ def read(conf: Conf, now: datetime) -> HealthReport:
 
 def free_shares(conf: Conf) -> dict[str, float]:
     """Share of the disk that is free, of the tables and of the checkpoints."""
-    of = conf.warehouse
-    folders = {"checkpoints": of.checkpoint_folder}
-    if not of.catalog_schema:
-        folders["tables"] = of.folder
+    warehouse = conf.warehouse
+    folders = {"checkpoints": warehouse.checkpoint_folder}
+    if not warehouse.catalog_schema:
+        folders["tables"] = warehouse.folder
     return {name: _free_share(folder) for name, folder in sorted(folders.items())}
 
 
 def _free_share(folder: Path) -> float:
-    there = next(path for path in [folder.resolve(), *folder.resolve().parents] if path.exists())
-    usage = shutil.disk_usage(there)
+    existing = next(path for path in [folder.resolve(), *folder.resolve().parents] if path.exists())
+    usage = shutil.disk_usage(existing)
     return usage.free / usage.total
 
 
@@ -123,13 +123,11 @@ def _problems(
 
 def _jobs(reader: Reader, conf: Conf) -> Iterator[JobFacts]:
     """Every job that has a row or a checkpoint."""
-    rows = {
-        row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_trigger")
-    }
-    begun = checkpoints.load(conf.warehouse.checkpoint_folder)
-    folders = _folders(reader) if any(each.delta for each in begun.values()) else {}
-    for job in [*begun, *(name for name in rows if name not in begun)]:
-        checkpoint = begun.get(job)
+    rows = {row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_trigger")}
+    by_job = checkpoints.load(conf.warehouse.checkpoint_folder)
+    folders = _folders(reader) if any(each.delta for each in by_job.values()) else {}
+    for job in [*by_job, *(name for name in rows if name not in by_job)]:
+        checkpoint = by_job.get(job)
         lines = result_state.not_up_to_date(reader.warehouse.checkpoint(job))
         yield JobFacts(
             job, rows.get(job, {}), checkpoint, _unread(checkpoint, folders), tuple(lines)
@@ -157,8 +155,8 @@ def _waiting(reader: Reader, oldest: datetime) -> tuple[str | None, int]:
     if not plans or plans[0]["planned_at"] < oldest:
         return None, 0
     newest = plans[0]
-    begun = _rows(reader, _OPEN_BATCHES.format(literal(newest["plan_id"])))
-    if begun and begun[0]["at"] is not None and begun[0]["at"] >= newest["planned_at"]:
+    started = _rows(reader, _OPEN_BATCHES.format(literal(newest["plan_id"])))
+    if started and started[0]["at"] is not None and started[0]["at"] >= newest["planned_at"]:
         return None, 0
     return newest["plan_id"], newest["changes"]
 

@@ -80,40 +80,43 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def _behind_s(told: JobFacts, now: datetime) -> float | None:
+def _behind_s(facts: JobFacts, now: datetime) -> float | None:
     """Since when what came waits: a file that was not read, or records after the newest event."""
-    newest = _utc(told.row.get("newest_event_time"))
-    if told.unread is not None:
-        oldest_ms = told.unread.oldest_ms
+    newest = _utc(facts.row.get("newest_event_time"))
+    if facts.unread is not None:
+        oldest_ms = facts.unread.oldest_ms
         return max(now.timestamp() - oldest_ms / 1_000, 0.0) if oldest_ms else 0.0
-    behind = told.row.get("behind_offsets")
+    behind = facts.row.get("behind_offsets")
     if behind is None or newest is None:
         return None
     return max((now - newest).total_seconds(), 0.0) if behind else 0.0
 
 
 def _problems(
-    told: JobFacts, behind_s: float | None, now: datetime, of: HealthSection
+    facts: JobFacts, behind_s: float | None, now: datetime, bounds: HealthSection
 ) -> Iterator[str]:
-    yield from _silence(told, now, of.max_silence_s)
-    if behind_s is not None and behind_s > of.max_behind_s:
-        behind, most = duration_text(behind_s), duration_text(of.max_behind_s)
+    yield from _silence(facts, now, bounds.max_silence_s)
+    if behind_s is not None and behind_s > bounds.max_behind_s:
+        behind, most = duration_text(behind_s), duration_text(bounds.max_behind_s)
         yield f"what came {behind} ago is not read yet (bound: {most})"
-    if told.unread is not None and told.unread.is_cut:
+    if facts.unread is not None and facts.unread.is_cut:
         yield "its table's log was cleaned before it was read: rows are missing, rebuild"
-    rows = told.row.get("rows_in") or 0
-    for name, bound in (("quarantined", of.max_quarantined_share), ("late", of.max_late_share)):
-        share = (told.row.get(f"rows_{name}") or 0) / rows if rows else 0
+    rows = facts.row.get("rows_in") or 0
+    for name, bound in (
+        ("quarantined", bounds.max_quarantined_share),
+        ("late", bounds.max_late_share),
+    ):
+        share = (facts.row.get(f"rows_{name}") or 0) / rows if rows else 0
         if share > bound:
             yield f"{share:.1%} of its rows {name} (bound: {bound:.1%})"
-    yield from told.not_up_to_date
+    yield from facts.not_up_to_date
 
 
-def _silence(told: JobFacts, now: datetime, most_s: int) -> Iterator[str]:
+def _silence(facts: JobFacts, now: datetime, most_s: int) -> Iterator[str]:
     """Of queries and snapshots alone: other commands run when somebody wants them."""
-    if told.checkpoint is None and told.job != SNAPSHOT:
+    if facts.checkpoint is None and facts.job != SNAPSHOT:
         return
-    last = _utc(told.row.get("last_trigger"))
+    last = _utc(facts.row.get("last_trigger"))
     if last is None:
         yield "it never told of a batch"
     elif now - last > timedelta(seconds=most_s):

@@ -81,13 +81,13 @@ def _plans(conf: Conf, since: datetime, until: datetime) -> Iterator[Notificatio
     """
     if not planning.table_exists(conf, PLANS.name):
         return
-    touched: dict[str, datetime] = {}
+    written_at: dict[str, datetime] = {}
     if planning.table_exists(conf, CONFIG_CHANGES.name):
         sql = (
             "SELECT plan_id, max(event_time) AS at FROM config_changes "
             f"WHERE {_within(since, until)} GROUP BY plan_id"
         )
-        touched = {row["plan_id"]: row["at"] for row in planning.rows(conf, sql)}
+        written_at = {row["plan_id"]: row["at"] for row in planning.rows(conf, sql)}
     sql = (
         "SELECT cluster_id, plan_id, event_time, count(*) AS changes, "
         f"min(planned_by) AS planned_by FROM plans WHERE {_within(since, until)} "
@@ -95,14 +95,14 @@ def _plans(conf: Conf, since: datetime, until: datetime) -> Iterator[Notificatio
     )
     for row in planning.rows(conf, sql):
         frozen_at = row["event_time"]
-        if touched.get(row["plan_id"], since) < frozen_at:
-            touched[row["plan_id"]] = frozen_at
-            told = (
+        if written_at.get(row["plan_id"], since) < frozen_at:
+            written_at[row["plan_id"]] = frozen_at
+            text = (
                 f"plan {row['plan_id']} waits: {row['changes']} changes, frozen by "
                 f"{_cut(row['planned_by'])}; quotaflow apply {row['plan_id']} shows it"
             )
             key = [row["plan_id"], frozen_at.astimezone(UTC).isoformat()]
-            yield _notice(row, PLAN_WAITING, key, told)
+            yield _notice(row, PLAN_WAITING, key, text)
 
 
 def _within(since: datetime, until: datetime) -> str:
@@ -110,14 +110,14 @@ def _within(since: datetime, until: datetime) -> str:
 
 
 def _notice(row: Row, kind: str, key: list[Any], text: str) -> Notification:
-    told = "\0".join([kind, row["cluster_id"] or "", *map(str, key)])
+    identity = "\0".join([kind, row["cluster_id"] or "", *map(str, key)])
     details = {
         name: _cut(value) if isinstance(value, str) else value
         for name, value in row.items()
         if isinstance(value, str | int | float) or value is None
     }
     return Notification(
-        key=hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32],
+        key=hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32],
         kind=kind,
         cluster_id=row["cluster_id"] or "",
         event_time=row["event_time"],
@@ -127,18 +127,22 @@ def _notice(row: Row, kind: str, key: list[Any], text: str) -> Notification:
 
 
 def _alert(row: Row) -> str:
-    who = f"{_cut(row['client_id'])} ({_cut(row['principal'])})"
+    client = f"{_cut(row['client_id'])} ({_cut(row['principal'])})"
     unit = f" {_cut(row['unit'])}" if row["unit"] else ""
     if row["state"] == "opened":
         value = f"{_number(row['value'])}{unit}, bound {_number(row['bound'])}"
-        return f"alert {row['rule']} opened: {_cut(row['metric'])} of {who} is {value}"
+        return f"alert {row['rule']} opened: {_cut(row['metric'])} of {client} is {value}"
     worst = f"worst {_number(row['peak_value'])}{unit}"
-    return f"alert {row['rule']} closed ({row['reason']}): {_cut(row['metric'])} of {who}, {worst}"
+    return (
+        f"alert {row['rule']} closed ({row['reason']}): {_cut(row['metric'])} of {client}, {worst}"
+    )
 
 
 def _change(row: Row) -> str:
-    of = f" with client id {_cut(row['entity_client_id'])}" if row["entity_client_id"] else ""
-    entity = f"{row['entity_type']} {_cut(row['entity_name'] or 'all')}{of}"
+    client_id = (
+        f" with client id {_cut(row['entity_client_id'])}" if row["entity_client_id"] else ""
+    )
+    entity = f"{row['entity_type']} {_cut(row['entity_name'] or 'all')}{client_id}"
     value = "removed" if row["config_value"] is None else _cut(row["config_value"])
     what = f"{entity}: {row['config_key']} = {value}"
     return f"{row['purpose']} {row['step']}: {what}: {_cut(row['detail'])}"

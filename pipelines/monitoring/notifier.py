@@ -28,7 +28,7 @@ class Delivery:
     sent: int = 0
     summarized: int = 0
     refused: list[str] = field(default_factory=list)
-    waiting: int = 0
+    pending: int = 0
     problem: str | None = None
 
 
@@ -48,18 +48,18 @@ def deliver(conf: Conf, now: datetime) -> Delivery:
 
     Raises ConfigError for conf that cannot be right; a webhook that fails is told in the answer.
     """
-    wanted = _webhook(conf)
-    receiver, log = webhook.receiver(wanted), sent_log.open_log(conf)
+    target = _webhook(conf)
+    receiver, log = webhook.receiver(target), sent_log.open_log(conf)
     left = pending(conf, now)
-    log.forget(now - timedelta(seconds=wanted.max_age_s))
-    told = Delivery()
+    log.forget(now - timedelta(seconds=target.max_age_s))
+    delivery = Delivery()
     try:
-        _one_by_one(left[: wanted.max_events], receiver, log, told)
-        _summed_up(left[wanted.max_events :], receiver, log, told)
+        _one_by_one(left[: target.max_events], receiver, log, delivery)
+        _in_summary(left[target.max_events :], receiver, log, delivery)
     except UnreachedError as error:
-        told.problem = str(error)
-    told.waiting = sum(not log.has(notice.key) for notice in left) - len(told.refused)
-    return told
+        delivery.problem = str(error)
+    delivery.pending = sum(not log.has(notice.key) for notice in left) - len(delivery.refused)
+    return delivery
 
 
 def body(notice: Notification) -> dict[str, Any]:
@@ -82,38 +82,38 @@ def escaped(text: str) -> str:
 
 
 def _one_by_one(
-    these: Sequence[Notification], receiver: Receiver, log: SentLog, told: Delivery
+    notices: Sequence[Notification], receiver: Receiver, log: SentLog, delivery: Delivery
 ) -> None:
-    for notice in these:
+    for notice in notices:
         problem = receiver.post(notice.key, body(notice))
         if problem is None:
             log.add([(notice.key, notice.event_time)])
-            told.sent += 1
+            delivery.sent += 1
         else:
-            told.refused.append(f"{notice.kind} {notice.key}: {problem}")
+            delivery.refused.append(f"{notice.kind} {notice.key}: {problem}")
 
 
-def _summed_up(
-    these: Sequence[Notification], receiver: Receiver, log: SentLog, told: Delivery
+def _in_summary(
+    notices: Sequence[Notification], receiver: Receiver, log: SentLog, delivery: Delivery
 ) -> None:
-    if not these:
+    if not notices:
         return
-    key = sha256("".join(sorted(notice.key for notice in these)).encode()).hexdigest()[:32]
-    problem = receiver.post(key, summary(key, these))
+    key = sha256("".join(sorted(notice.key for notice in notices)).encode()).hexdigest()[:32]
+    problem = receiver.post(key, summary(key, notices))
     if problem is None:
-        log.add((notice.key, notice.event_time) for notice in these)
-        told.summarized = len(these)
+        log.add((notice.key, notice.event_time) for notice in notices)
+        delivery.summarized = len(notices)
     else:
-        told.refused.append(f"{_SUMMARY} {key}: {problem}")
+        delivery.refused.append(f"{_SUMMARY} {key}: {problem}")
 
 
-def summary(key: str, these: Sequence[Notification]) -> dict[str, Any]:
+def summary(key: str, notices: Sequence[Notification]) -> dict[str, Any]:
     """One object for what is over the cap: how many of which kind, from when until when."""
-    counts: Mapping[str, int] = Counter(notice.kind for notice in these)
+    counts: Mapping[str, int] = Counter(notice.kind for notice in notices)
     of_kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    first, last = (these[n].event_time.astimezone(UTC).isoformat() for n in (0, -1))
+    first, last = (notices[n].event_time.astimezone(UTC).isoformat() for n in (0, -1))
     return {
-        "text": f"{len(these)} more: {of_kinds}",
+        "text": f"{len(notices)} more: {of_kinds}",
         "id": key,
         "kind": _SUMMARY,
         "counts": dict(sorted(counts.items())),

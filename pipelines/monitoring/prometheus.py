@@ -7,7 +7,7 @@ our own names: nothing a client chose.
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ _ROWS = """
     GROUP BY 1, 2, 3, 4
 """
 _JOB_GAUGES = {
-    "last_look_timestamp_seconds": "When the job last asked its source for news",
+    "last_trigger_timestamp_seconds": "When the job last asked its source for new data",
     "last_batch_timestamp_seconds": "When its last micro-batch began",
     "last_batch_duration_seconds": "How long that took",
     "newest_event_timestamp_seconds": "Time of the newest event it took in",
@@ -50,6 +50,12 @@ _JOB_GAUGES = {
     "state_rows": "Rows in its state",
     "state_bytes": "Memory its state takes",
     "problems": "How many bounds of conf it is past, 0 when well",
+}
+# Alerts of users name these: each is a copy of the metric that replaced it.
+_DEPRECATED_JOB_GAUGES = {"last_look_timestamp_seconds": "last_trigger_timestamp_seconds"}
+_DEPRECATED_GAUGES = {
+    "configs_held": "configs_owned",
+    "plan_changes_waiting": "plan_changes_pending",
 }
 
 
@@ -148,22 +154,41 @@ def families(conf: Conf, now: datetime) -> "Iterator[GaugeMetricFamily | Counter
         return
     yield GaugeMetricFamily("quotaflow_up", "1 when the tables could be read", value=1)
     for name, meaning in _JOB_GAUGES.items():
-        family = GaugeMetricFamily(f"quotaflow_job_{name}", meaning, labels=["job"])
-        for job in read.jobs:
-            value = _of_job(job)[name]
-            if value is not None:
-                family.add_metric([_own(job.job)], value)
-        yield family
+        yield _job_gauge(name, meaning, read, name)
+    for name, replacement in _DEPRECATED_JOB_GAUGES.items():
+        yield _job_gauge(name, _deprecated(f"job_{replacement}"), read, replacement)
     yield _rows(conf, now)
-    for name, meaning, value in _of_all(read):
+    gauges = {name: (meaning, value) for name, meaning, value in _of_all(read)}
+    for name, (meaning, value) in gauges.items():
         yield GaugeMetricFamily(f"quotaflow_{name}", meaning, value=value)
-    yield _by("checks_failing", "Quality checks that fail", "severity", read.failed_checks)
-    yield _by("disk_free_ratio", "Share of the disk that is free", "of", read.free_share)
+    for name, replacement in _DEPRECATED_GAUGES.items():
+        value = gauges[replacement][1]
+        yield GaugeMetricFamily(f"quotaflow_{name}", _deprecated(replacement), value=value)
+    yield _by("checks_failing", "Quality checks that fail", ["severity"], read.failed_checks)
+    meaning = "Share of the disk that is free; label of is deprecated, use disk"
+    yield _by("disk_free_ratio", meaning, ["disk", "of"], read.free_share)
+
+
+def _deprecated(replacement: str) -> str:
+    return f"Deprecated: use quotaflow_{replacement}"
+
+
+def _job_gauge(
+    name: str, meaning: str, report: health.HealthReport, source: str
+) -> "GaugeMetricFamily":
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415  an extra
+
+    family = GaugeMetricFamily(f"quotaflow_job_{name}", meaning, labels=["job"])
+    for job in report.jobs:
+        value = _of_job(job)[source]
+        if value is not None:
+            family.add_metric([_own(job.job)], value)
+    return family
 
 
 def _of_job(job: JobHealth) -> dict[str, float | None]:
     return {
-        "last_look_timestamp_seconds": _seconds(job.last_trigger),
+        "last_trigger_timestamp_seconds": _seconds(job.last_trigger),
         "last_batch_timestamp_seconds": _seconds(job.last_batch),
         "last_batch_duration_seconds": job.duration_ms / 1_000 if job.duration_ms else None,
         "newest_event_timestamp_seconds": _seconds(job.newest_event),
@@ -189,11 +214,11 @@ def _of_all(read: health.HealthReport) -> Iterator[tuple[str, str, float]]:
         "1 while a stop file keeps from writing",
         float(read.stop_reason is not None),
     )
-    yield "configs_held", "Configs of the cluster that are ours for now", read.owned_configs
+    yield "configs_owned", "Configs of the cluster that have a value of ours", read.owned_configs
     yield "configs_overdue", "Configs that should have been given back", read.overdue_configs
     yield "alerts_open", "Open alerts on client metrics", read.open_alerts
     yield (
-        "plan_changes_waiting",
+        "plan_changes_pending",
         "Changes of the newest plan that nobody applied",
         read.pending_changes,
     )
@@ -207,21 +232,24 @@ def _rows(conf: Conf, now: datetime) -> "CounterMetricFamily":
     family = CounterMetricFamily("quotaflow_rows", meaning, labels=labels)
     midnight = f"{now.astimezone(UTC):%Y-%m-%d}T00:00:00Z"
     try:
-        found = Reader(Warehouse(conf.warehouse)).rows(_ROWS.format(midnight=midnight))
+        rows = Reader(Warehouse(conf.warehouse)).rows(_ROWS.format(midnight=midnight))
     except NeverMadeError:
-        found = []
-    for row in found:
-        of = [row["job"], row["target"], row["outcome"], row["reason"]]
-        family.add_metric([_own(name) for name in of], row["n"])
+        rows = []
+    for row in rows:
+        label_values = [row["job"], row["target"], row["outcome"], row["reason"]]
+        family.add_metric([_own(name) for name in label_values], row["n"])
     return family
 
 
-def _by(name: str, meaning: str, label: str, values: Any) -> "GaugeMetricFamily":
+def _by(
+    name: str, meaning: str, labels: Sequence[str], values: Mapping[str, float]
+) -> "GaugeMetricFamily":
+    """A metric by key; each label has the key as its value."""
     from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415  an extra
 
-    family = GaugeMetricFamily(f"quotaflow_{name}", meaning, labels=[label])
+    family = GaugeMetricFamily(f"quotaflow_{name}", meaning, labels=labels)
     for key, value in values.items():
-        family.add_metric([_own(key)], value)
+        family.add_metric([_own(key)] * len(labels), value)
     return family
 
 

@@ -72,25 +72,25 @@ _OPEN_COLUMNS = (
 def section(scope: Scope) -> ReportSection:
     """Ends of changes, the newest first, what is held now, and changes that have no end."""
     ends, ledger = scope.rows(_ENDS), _ledger(scope)
-    held, open_ones = _owned(ledger), [_description(record) for record in ledger.open_records]
-    if not ends and not held and not open_ones:
-        said = "Nothing was written to the cluster in this time, and nothing of ours stands."
+    owned, open_ones = _owned(ledger), [_description(record) for record in ledger.open_records]
+    if not ends and not owned and not open_ones:
+        sentence = "Nothing was written to the cluster in this time, and nothing of ours stands."
         return ReportSection(
-            TITLE, time_range=texts.time_range(scope.since, scope.now), sentences=(said,)
+            TITLE, time_range=texts.time_range(scope.since, scope.now), sentences=(sentence,)
         )
     return ReportSection(
         TITLE,
         time_range=texts.time_range(scope.since, scope.now),
-        sentences=(_ended(ends), _holding(held, scope.now), _unended(open_ones)),
+        sentences=(_ended(ends), _holding(owned, scope.now), _unended(open_ones)),
         advice="`quotaflow restore` says what would be given back, `--yes` does it; what expires "
         "is given back by the next `quotaflow restore --yes`.",
         grids=(
-            grid("What quotaflow holds now", held, _OWNED_COLUMNS, "Nothing."),
+            grid("What quotaflow holds now", owned, _OWNED_COLUMNS, "Nothing."),
             grid("Changes by their end, the newest first", ends, _MADE, "None ended."),
             grid("Changes without an end", open_ones, _OPEN_COLUMNS, "Every change has its end."),
         ),
         left_out=("Before each end there is a step begun in config_changes, with who ran it.",),
-        alarms=tuple(_alarms(held, open_ones, scope.now)),
+        alarms=tuple(_alarms(owned, open_ones, scope.now)),
     )
 
 
@@ -103,25 +103,25 @@ def _ledger(scope: Scope) -> Ledger:
 
 def _description(record: Record) -> Row:
     """A record as a row: whose config, which, and when."""
-    of = record.entity
-    entity_columns = {"entity_type": of.entity_type, "entity_name": of.entity_name}
-    told = {"entity_client_id": of.client_id, "config_key": record.config_key}
-    return entity_columns | told | {"event_time": record.event_time}
+    target = record.entity
+    entity_columns = {"entity_type": target.entity_type, "entity_name": target.entity_name}
+    config_columns = {"entity_client_id": target.client_id, "config_key": record.config_key}
+    return entity_columns | config_columns | {"event_time": record.event_time}
 
 
 def _owned(ledger: Ledger) -> list[Row]:
     """What we hold, what ends first before the others."""
     rows = [
-        _description(of.record)
-        | {"value": of.value, "prior_value": of.prior_value, "since": of.since}
-        | {"expires_at": of.expires_at}
-        for of in ledger.owned.values()
+        _description(config.record)
+        | {"value": config.value, "prior_value": config.prior_value, "since": config.since}
+        | {"expires_at": config.expires_at}
+        for config in ledger.owned.values()
     ]
     return sorted(rows, key=lambda row: (row["expires_at"] is None, row["expires_at"]))
 
 
-def _over(held: Sequence[Row], now: datetime) -> list[Row]:
-    return [row for row in held if row["expires_at"] and row["expires_at"] < now]
+def _over(owned: Sequence[Row], now: datetime) -> list[Row]:
+    return [row for row in owned if row["expires_at"] and row["expires_at"] < now]
 
 
 def _ended(ends: Sequence[Row]) -> str:
@@ -131,12 +131,12 @@ def _ended(ends: Sequence[Row]) -> str:
     return f"{texts.count(ends[0]['of_all'], 'change')} came to an end: {done}."
 
 
-def _holding(held: Sequence[Row], now: datetime) -> str:
-    if not held:
+def _holding(owned: Sequence[Row], now: datetime) -> str:
+    if not owned:
         return "quotaflow holds nothing now."
-    over = _over(held, now)
+    over = _over(owned, now)
     late = f", {len(over):,} of them past their lease" if over else ""
-    return f"quotaflow holds {texts.count(len(held), 'config')} now{late}."
+    return f"quotaflow holds {texts.count(len(owned), 'config')} now{late}."
 
 
 def _unended(open_ones: Sequence[Row]) -> str:
@@ -145,15 +145,15 @@ def _unended(open_ones: Sequence[Row]) -> str:
     return f"Changes without an end, because a run was cut off: {len(open_ones):,}."
 
 
-def _alarms(held: Sequence[Row], open_ones: Sequence[Row], now: datetime) -> Iterator[Alarm]:
+def _alarms(owned: Sequence[Row], open_ones: Sequence[Row], now: datetime) -> Iterator[Alarm]:
     if open_ones:
-        said = (
+        sentence = (
             f"{_unended(open_ones)} The next `quotaflow apply` or `restore` looks at the cluster."
         )
-        yield Alarm(NOW, said)
-    over = _over(held, now)
+        yield Alarm(NOW, sentence)
+    over = _over(owned, now)
     if over:
-        whose = texts.names(entity(row) for row in over)
+        owners = texts.names(entity(row) for row in over)
         yield Alarm(
-            SOON, f"Leases are over, and not given back: {whose} (`quotaflow restore --yes`)."
+            SOON, f"Leases are over, and not given back: {owners} (`quotaflow restore --yes`)."
         )

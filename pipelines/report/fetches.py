@@ -38,7 +38,7 @@ _SIZES = f"""
 SELECT
     principal,
     client_id,
-    {", ".join(f"sum({of}) AS part_{place}" for place, of in enumerate(_BOUNDS.values()))},
+    {", ".join(f"sum({sql}) AS part_{place}" for place, sql in enumerate(_BOUNDS.values()))},
     sum(fetches) AS fetches,
     sum(bytes) AS bytes,
     max(max_response_bytes) AS max_response_bytes,
@@ -138,8 +138,8 @@ def _sentences(sizes: Sequence[Row]) -> str:
 def _wrong(problems: Sequence[Row]) -> str:
     if not problems:
         return "All could read as they should."
-    who = texts.names(row["client_id"] for row in problems)
-    return f"Not all could read as they should: {who}."
+    clients = texts.names(row["client_id"] for row in problems)
+    return f"Not all could read as they should: {clients}."
 
 
 def _charts(sizes: Sequence[Row]) -> tuple[Chart, ...]:
@@ -161,8 +161,8 @@ def _alarms(advised: Sequence[Row], problems: Sequence[Row]) -> list[Alarm]:
     failing = [row for row in problems if row["advice"] is not None]
     if failing:
         what = texts.names(row["advice"].replace("_", " ") for row in failing)
-        who = texts.names(row["client_id"] for row in failing)
-        alarms.append(Alarm(NOW, f"Reads go wrong for {who}: {what}."))
+        clients = texts.names(row["client_id"] for row in failing)
+        alarms.append(Alarm(NOW, f"Reads go wrong for {clients}: {what}."))
     if advised:
         settings = texts.count(advised[0]["of_all"], "fetch setting")
         alarms.append(Alarm(SOMETIME, f"{settings} should be changed."))

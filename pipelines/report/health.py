@@ -136,24 +136,27 @@ def section(scope: Scope) -> ReportSection:
 
 def _flows(scope: Scope) -> list[Row]:
     """Counts of jobs, with what their queries told of themselves where they did."""
-    told = scope.rows(_STATES) if scope.reader.is_made("query_progress") else []
-    states = {row["job"]: row for row in told}
-    unknown = dict.fromkeys(
-        ("last_trigger", "processed_rows_per_s", "behind_offsets", "behind_bytes")
-    )
+    rows = scope.rows(_STATES) if scope.reader.is_made("query_progress") else []
+    states = {row["job"]: row for row in rows}
+    unknown = dict.fromkeys(("last_trigger", "processed_rows_per_s", "behind_offsets", "behind_bytes"))
     return [unknown | states.get(row["job"], {}) | row for row in scope.rows(_FLOWS)]
 
 
 def _ages(scope: Scope, flows: Sequence[Row]) -> str:
     ages = [max((scope.now - row["newest"]).total_seconds() / 60, 0) for row in flows]
     names = [row["job"] for row in flows]
-    return bars(names, {"minutes": ages}, "minutes", lambda of: texts.duration(of and of * 6e4))
+    return bars(
+        names,
+        {"minutes": ages},
+        "minutes",
+        lambda minutes: texts.duration(minutes and minutes * 6e4),
+    )
 
 
 def _lost(flows: Sequence[Row]) -> str:
     counts = {outcome: sum(row[f"{outcome}_rows"] for row in flows) for outcome in _OUTCOMES[2:]}
-    said = [f"{rows:,} rows {what.replace('_', ' ')}" for what, rows in counts.items() if rows]
-    return f"{', '.join(said).capitalize()}." if said else "Every row was used."
+    parts = [f"{rows:,} rows {what.replace('_', ' ')}" for what, rows in counts.items() if rows]
+    return f"{', '.join(parts).capitalize()}." if parts else "Every row was used."
 
 
 def _oldest(scope: Scope, flows: Sequence[Row]) -> str:
@@ -173,8 +176,8 @@ def _alarms(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> list[
         alarms.append(Alarm(SOON, f"Rows could not be used: {texts.names(bad)}."))
     newest = max(row["newest"] for row in flows)
     if (scope.now - newest).total_seconds() * 1e3 > _OLD_MS:
-        said = f"The newest event of all is {texts.age(newest, scope.now)} old"
-        alarms.append(Alarm(NOW, f"{said}{_last_triggers(scope, flows)}"))
+        sentence = f"The newest event of all is {texts.age(newest, scope.now)} old"
+        alarms.append(Alarm(NOW, f"{sentence}{_last_triggers(scope, flows)}"))
     return alarms
 
 

@@ -82,17 +82,21 @@ def _charts(scope: Scope) -> tuple[Chart, ...]:
 
 
 def _unknown(cluster: Row, clients: Row) -> Sequence[str]:
-    said = []
+    sentences = []
     if not cluster["brokers"]:
-        said.append("No snapshot told of brokers and topics yet: `quotaflow snapshot` takes one.")
+        sentences.append(
+            "No snapshot told of brokers and topics yet: `quotaflow snapshot` takes one."
+        )
     if not clients["principals"]:
-        said.append("No client's traffic is known of this time: `quotaflow run --once` reads it.")
-    return said
+        sentences.append(
+            "No client's traffic is known of this time: `quotaflow run --once` reads it."
+        )
+    return sentences
 
 
 def _alarms(cluster: Row) -> tuple[Alarm, ...]:
     if not cluster.get("behind"):
         return ()
     partitions = texts.count(cluster["behind"], "partition")
-    said = f"{partitions} had replicas out of sync at the last snapshot that changed them."
-    return (Alarm(NOW, said),)
+    sentence = f"{partitions} had replicas out of sync at the last snapshot that changed them."
+    return (Alarm(NOW, sentence),)

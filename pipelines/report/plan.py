@@ -21,7 +21,7 @@ _DESIRED = f"""
 SELECT
     *,
     count(*) OVER () AS of_all,
-    count(CASE WHEN blocked_reason IS NULL THEN 1 END) OVER () AS asked
+    count(CASE WHEN blocked_reason IS NULL THEN 1 END) OVER () AS proposed
 FROM desired_configs
 WHERE cluster_id = {{cluster}}
     AND (blocked_reason IS NOT NULL OR config_value IS DISTINCT FROM prior_value)
@@ -48,9 +48,9 @@ LIMIT {MAX_ROWS}
 def entity(row: Row) -> str:
     """Whose config it is, in words."""
     name = row["entity_name"]
-    whose = f"{row['entity_type']} {texts.listed(name) if name else '(the default of all)'}"
+    owner = f"{row['entity_type']} {texts.listed(name) if name else '(the default of all)'}"
     client_id = row.get("entity_client_id")
-    return whose if client_id is None else f"{whose} as {texts.listed(client_id)}"
+    return owner if client_id is None else f"{owner} as {texts.listed(client_id)}"
 
 
 def value(head: str, name: str) -> GridColumn:
@@ -87,24 +87,24 @@ _APPROVABLE = (
 
 def section(scope: Scope) -> ReportSection:
     """Configs that results ask for, and the plan that was frozen last."""
-    wanted = scope.rows(_DESIRED)
+    desired = scope.rows(_DESIRED)
     frozen = scope.rows(_FROZEN) if scope.reader.is_made("plans") else []
-    asked = wanted[0]["asked"] if wanted else 0
-    said = (
-        f"Results ask for {texts.count(asked, 'config')} to change."
-        if asked
+    proposed = desired[0]["proposed"] if desired else 0
+    sentence = (
+        f"Results ask for {texts.count(proposed, 'config')} to change."
+        if proposed
         else ("Results ask for no change.")
     )
     return ReportSection(
         TITLE,
         time_range=f"as of {texts.moment(scope.until)} UTC",
-        sentences=(said, _frozen(frozen)),
+        sentences=(sentence, _frozen(frozen)),
         advice="`quotaflow plan` says which of them it would write now, with the command of each; "
         "`quotaflow plan --save` freezes that, `quotaflow apply PLAN --yes` writes it."
-        if asked
+        if proposed
         else "Nothing.",
         grids=(
-            grid("What results ask for, most urgent first", wanted, _DESIRED_COLUMNS, "Nothing."),
+            grid("What results ask for, most urgent first", desired, _DESIRED_COLUMNS, "Nothing."),
             grid(
                 "The plan that was frozen last",
                 frozen,
@@ -116,7 +116,7 @@ def section(scope: Scope) -> ReportSection:
             "Age of the tables, leases, exclusions and the bounds of conf may hold a change back: "
             "`quotaflow plan` says so, this list does not.",
         ),
-        alarms=_alarms(wanted, asked),
+        alarms=_alarms(desired, proposed),
     )
 
 
@@ -129,8 +129,8 @@ def _frozen(frozen: Sequence[Row]) -> str:
     )
 
 
-def _alarms(wanted: Sequence[Row], asked: int) -> tuple[Alarm, ...]:
-    if not asked:
+def _alarms(desired: Sequence[Row], proposed: int) -> tuple[Alarm, ...]:
+    if not proposed:
         return ()
-    whose = texts.names(entity(row) for row in wanted if row["blocked_reason"] is None)
-    return (Alarm(SOON, f"{texts.count(asked, 'config')} should change: {whose}."),)
+    owners = texts.names(entity(row) for row in desired if row["blocked_reason"] is None)
+    return (Alarm(SOON, f"{texts.count(proposed, 'config')} should change: {owners}."),)

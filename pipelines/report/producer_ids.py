@@ -111,13 +111,15 @@ def section(scope: Scope) -> ReportSection:
     accused = [row for row in rows if row["is_accused"]]
     causes = {row["cause"]: _CAUSES[row["cause"]] for row in accused if row["cause"] in _CAUSES}
     first = rows[0]
-    said = f"{texts.count(first['of_all'], 'principal')} took {first['all_new_ids']:,} new ids; "
-    said += f"{first['violators']:,} went over the quota of conf (producer_ids), which stock "
-    said += "brokers do not enforce."
+    sentence = (
+        f"{texts.count(first['of_all'], 'principal')} took {first['all_new_ids']:,} new ids; "
+    )
+    sentence += f"{first['violators']:,} went over the quota of conf (producer_ids), which stock "
+    sentence += "brokers do not enforce."
     return ReportSection(
         TITLE,
         time_range=texts.time_range(*scope.extent(_TABLE)),
-        sentences=(said, *_blame(accused)),
+        sentences=(sentence, *_blame(accused)),
         advice="; ".join(f"{cause}: {what}" for cause, what in causes.items())
         or _fit(first["violators"]),
         charts=(_chart(scope, rows),),
@@ -166,8 +168,10 @@ def _chart(scope: Scope, rows: Sequence[Row]) -> Chart:
 
 def _alarms(rows: Sequence[Row], accused: Sequence[Row]) -> tuple[Alarm, ...]:
     if accused:
-        who = texts.names(row["principal"] for row in accused)
+        principals = texts.names(row["principal"] for row in accused)
         causes = texts.names(row["cause"] for row in accused)
-        return (Alarm(NOW, f"{who} used up producer ids in a way that is accused: {causes}."),)
+        return (
+            Alarm(NOW, f"{principals} used up producer ids in a way that is accused: {causes}."),
+        )
     over = [row["principal"] for row in rows if row["is_violating"]]
     return (Alarm(SOON, f"{texts.names(over)} took more ids than their quota."),) if over else ()

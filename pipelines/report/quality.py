@@ -53,11 +53,13 @@ def section(scope: Scope) -> ReportSection:
         )
     failed = [row for row in rows if not row["success"]]
     first = rows[0]
-    said = f"{first['of_all']:,} of {texts.count(first['checks'], 'check')} failed when last run."
+    sentence = (
+        f"{first['of_all']:,} of {texts.count(first['checks'], 'check')} failed when last run."
+    )
     return ReportSection(
         TITLE,
         time_range=f"last run {texts.moment(first['last_run'])} UTC",
-        sentences=(said,),
+        sentences=(sentence,),
         advice="Look at the rows in question: a critical failure stops `quotaflow plan`."
         if failed
         else "Nothing.",

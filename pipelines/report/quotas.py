@@ -58,8 +58,8 @@ LIMIT {MAX_ROWS}
 
 def _bucket(row: Row) -> str:
     user, client_id = row["bucket_user"], row["bucket_client_id"]
-    who = "all users" if user is None else texts.listed(user)
-    return who if client_id is None else f"{who} as {texts.listed(client_id)}"
+    name = "all users" if user is None else texts.listed(user)
+    return name if client_id is None else f"{name} as {texts.listed(client_id)}"
 
 
 def _measured(row: Row, name: str) -> str:
@@ -105,19 +105,19 @@ def section(scope: Scope) -> ReportSection:
     first, last = scope.extent(_TABLE)
     if last is None:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
-    buckets, held, advised = (scope.rows(sql) for sql in (_HEADROOM, _THROTTLED, _ADVICE))
+    buckets, throttled, advised = (scope.rows(sql) for sql in (_HEADROOM, _THROTTLED, _ADVICE))
     return ReportSection(
         TITLE,
         time_range=texts.time_range(first, last),
-        sentences=(_throttles(held), _nearness(buckets)),
+        sentences=(_throttles(throttled), _nearness(buckets)),
         advice="`quotaflow why NAME` says for one client what throttled it and what would help."
-        if held
+        if throttled
         else "Nothing: no quota held anybody back.",
-        charts=_charts(buckets, held),
+        charts=_charts(buckets, throttled),
         grids=(
             grid(
                 "Who was throttled, longest first",
-                held,
+                throttled,
                 _THROTTLED_COLUMNS,
                 "Nobody was throttled.",
             ),
@@ -138,16 +138,16 @@ def section(scope: Scope) -> ReportSection:
             "Brokers log no cause of a throttle: it is inferred, as the fullest of the quotas that "
             "could have been it. Request time is estimated.",
         ),
-        alarms=tuple(_alarms(buckets, held)),
+        alarms=tuple(_alarms(buckets, throttled)),
     )
 
 
-def _throttles(held: Sequence[Row]) -> str:
-    if not held:
+def _throttles(throttled: Sequence[Row]) -> str:
+    if not throttled:
         return "No client was throttled."
-    total = texts.duration(held[0]["all_throttle_time_ms"])
-    who = texts.names(row["principal"] for row in held)
-    return f"Throttled for {total} in all: {who}."
+    total = texts.duration(throttled[0]["all_throttle_time_ms"])
+    principals = texts.names(row["principal"] for row in throttled)
+    return f"Throttled for {total} in all: {principals}."
 
 
 def _nearness(buckets: Sequence[Row]) -> str:
@@ -159,10 +159,10 @@ def _nearness(buckets: Sequence[Row]) -> str:
     )
 
 
-def _charts(buckets: Sequence[Row], held: Sequence[Row]) -> tuple[Chart, ...]:
+def _charts(buckets: Sequence[Row], throttled: Sequence[Row]) -> tuple[Chart, ...]:
     charts = []
-    if held:
-        shown = held[:_MOST_BARS]
+    if throttled:
+        shown = throttled[:_MOST_BARS]
         kinds = dict.fromkeys(texts.listed(row["throttled_by"]) for row in shown)
         series = {
             kind: [
@@ -188,12 +188,12 @@ def _client(row: Row) -> object:
     return row["principal"] if row["client_id"] is None else row["client_id"]
 
 
-def _alarms(buckets: Sequence[Row], held: Sequence[Row]) -> list[Alarm]:
+def _alarms(buckets: Sequence[Row], throttled: Sequence[Row]) -> list[Alarm]:
     alarms = []
-    if held:
-        alarms.append(Alarm(NOW, _throttles(held)))
+    if throttled:
+        alarms.append(Alarm(NOW, _throttles(throttled)))
     near = [row for row in buckets if _NEAR <= row["peak_share"] < 1]
     if near:
-        who = texts.names(_bucket(row) for row in near)
-        alarms.append(Alarm(SOON, f"Near a quota, and not throttled yet: {who}."))
+        names = texts.names(_bucket(row) for row in near)
+        alarms.append(Alarm(SOON, f"Near a quota, and not throttled yet: {names}."))
     return alarms

@@ -68,7 +68,9 @@ _STEP_TEXTS = {
 
 
 def _step(row: Row) -> str:
-    return _STEP_TEXTS[row["advice"]].format(**{name: texts.listed(of) for name, of in row.items()})
+    return _STEP_TEXTS[row["advice"]].format(
+        **{name: texts.listed(value) for name, value in row.items()}
+    )
 
 
 _ADVISED = (
@@ -134,9 +136,9 @@ def _sentence(pairs: Sequence[Row]) -> str:
         sum(row[name] or 0 for row in _read(pairs))
         for name in ("bytes", "cross_rack_bytes", "avoidable_bytes", "avoidable_cost")
     )
-    said = f"Consumers read {texts.size(total)}; {texts.size(crossed)} crossed racks"
-    said += f", and {texts.size(avoidable)} of that need not have"
-    return said + (f" ({texts.money(cost, pairs[0]['currency'])})." if cost else ".")
+    sentence = f"Consumers read {texts.size(total)}; {texts.size(crossed)} crossed racks"
+    sentence += f", and {texts.size(avoidable)} of that need not have"
+    return sentence + (f" ({texts.money(cost, pairs[0]['currency'])})." if cost else ".")
 
 
 def _unknown(pairs: Sequence[Row]) -> Iterator[str]:
@@ -176,5 +178,5 @@ def _alarms(pairs: Sequence[Row], steps: Sequence[Row]) -> tuple[Alarm, ...]:
     avoidable = sum(row["avoidable_bytes"] or 0 for row in _read(pairs))
     if not avoidable or not steps:
         return ()
-    said = f"{texts.size(avoidable)} crossed racks and need not have. First: {_step(steps[0])}."
-    return (Alarm(SOMETIME, said),)
+    sentence = f"{texts.size(avoidable)} crossed racks and need not have. First: {_step(steps[0])}."
+    return (Alarm(SOMETIME, sentence),)

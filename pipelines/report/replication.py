@@ -84,7 +84,7 @@ _FINDING_COLUMNS = (
     text("side", "side"),
     text("broker", "broker_id"),
     number("rate", "rate", texts.rate),
-    number("for", "age_s", lambda of: texts.duration(of and of * 1e3)),
+    number("for", "age_s", lambda age_s: texts.duration(age_s and age_s * 1e3)),
     text("set by", "set_by"),
 )
 
@@ -133,10 +133,12 @@ def section(scope: Scope) -> ReportSection:
     checks, moves, steps = (scope.rows(sql) for sql in (_CHECKS, _MOVES, _TIMELINE))
     rates = _rates(scope)
     if not checks and not moves and not steps and not rates:
-        said = (
+        sentence = (
             "Nothing was moved or throttled: no request asked for it, and no list holds a replica."
         )
-        return ReportSection(TITLE, time_range=_since(scope), sentences=(said,), advice="Nothing.")
+        return ReportSection(
+            TITLE, time_range=_since(scope), sentences=(sentence,), advice="Nothing."
+        )
     return ReportSection(
         TITLE,
         time_range=_since(scope),
@@ -166,15 +168,15 @@ def _since(scope: Scope) -> str:
 def _moves(moves: Sequence[Row]) -> str:
     if not moves:
         return "No replica was moved."
-    asked = texts.count(moves[0]["of_all"], "move")
-    return f"{asked} of replicas: {moves[0]['done']:,} done."
+    total = texts.count(moves[0]["of_all"], "move")
+    return f"{total} of replicas: {moves[0]['done']:,} done."
 
 
 def _checks(checks: Sequence[Row]) -> str:
     if not checks:
         return "Nothing is wrong with the throttles that stand."
-    found = texts.names(row["finding"] for row in checks)
-    return f"{texts.count(checks[0]['of_all'], 'finding')} about throttles that stand: {found}."
+    findings = texts.names(row["finding"] for row in checks)
+    return f"{texts.count(checks[0]['of_all'], 'finding')} about throttles that stand: {findings}."
 
 
 def _rates(scope: Scope) -> tuple[Chart, ...]:
@@ -198,8 +200,8 @@ def _steps(steps: Sequence[Row]) -> tuple[Chart, ...]:
 def _moment(row: Row) -> TimelineEvent:
     kind = "reassignment" if row["config_key"] == "reassignment" else "throttle"
     refused = "" if row["is_done"] else ", refused"
-    who = texts.listed(row["principal"])
-    words = f"{row['config_key']} {row['change']} {texts.listed(row['value'] or '')} by {who}"
+    principal = texts.listed(row["principal"])
+    words = f"{row['config_key']} {row['change']} {texts.listed(row['value'] or '')} by {principal}"
     return TimelineEvent(
         row["event_time"], _lane(row), f"{kind} {row['change'].lower()}{refused}", words
     )

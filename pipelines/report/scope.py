@@ -52,17 +52,17 @@ class Scope:
 
         A time that Python has no year for, as a client's clock may tell, is none.
         """
-        asked = sql.replace("{cluster}", literal(self.cluster_id))
-        asked = asked.replace("{since}", literal(self.since))
-        with engine_errors(asked):
-            found: list[Row] = _in_python(self.reader.query(asked).read_all()).to_pylist()
-        return found
+        query = sql.replace("{cluster}", literal(self.cluster_id))
+        query = query.replace("{since}", literal(self.since))
+        with engine_errors(query):
+            rows: list[Row] = _in_python(self.reader.query(query).read_all()).to_pylist()
+        return rows
 
     def extent(self, table: str) -> tuple[datetime | None, datetime | None]:
         """The first and last time of a table's rows."""
         time = TABLES[table].time
-        (found,) = self.rows(_EXTENT.format(time=time, table=table))
-        return found["first"], found["last"]
+        (row,) = self.rows(_EXTENT.format(time=time, table=table))
+        return row["first"], row["last"]
 
     def step_s(self, table: str, least_s: int = 1) -> int:
         """How long a step on a time axis is, so that a line over all rows has few points."""

@@ -186,8 +186,8 @@ def _alarms(alerts: Sequence[Row], silent: Sequence[Row]) -> list[Alarm]:
     alarms = []
     still_open = [row for row in alerts if row["is_open"]]
     if still_open:
-        who = texts.names(row["client_id"] for row in still_open)
-        alarms.append(Alarm(NOW, f"Metrics of {who} are past a bound."))
+        clients = texts.names(row["client_id"] for row in still_open)
+        alarms.append(Alarm(NOW, f"Metrics of {clients} are past a bound."))
     cut_off = [row["client_id"] for row in silent if row["state"] == "cut_off"]
     if cut_off:
         alarms.append(Alarm(SOON, f"Cut off, and silent until restarted: {texts.names(cut_off)}."))

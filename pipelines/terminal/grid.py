@@ -50,11 +50,12 @@ def draw(
 ) -> tuple[list[str], list[str]]:
     """The lines of a table as wide as the terminal, and filled columns there was no room for.
 
-    Columns empty in every row go first, then the least telling; with `by_worth` off, the last ones.
+    Columns that are empty in every row are dropped first, then the least important; without
+    `by_importance`, the last ones.
     """
     width = shutil.get_terminal_size(_FALLBACK_SIZE).columns
     cells = {name: [_cell(row.get(name)) for row in rows] for name in names}
-    shown = _fitting(cells, width, by_worth=by_importance)
+    shown = _fitting(cells, width, by_importance=by_importance)
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for name in shown:
         is_number = all(_is_number(row.get(name)) for row in rows)
@@ -74,9 +75,9 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def _fitting(cells: dict[str, list[str]], width: int, *, by_worth: bool) -> list[str]:
+def _fitting(cells: dict[str, list[str]], width: int, *, by_importance: bool) -> list[str]:
     full = [name for name, column in cells.items() if any(column)] or list(cells)
-    order = sorted(full, key=_worth) if by_worth else full
+    order = sorted(full, key=_importance) if by_importance else full
     chosen, left = set[str](), width + _GAP
     for name in order:
         needed = max([cell_len(name), *map(cell_len, cells[name])]) + _GAP
@@ -86,7 +87,7 @@ def _fitting(cells: dict[str, list[str]], width: int, *, by_worth: bool) -> list
     return [name for name in cells if name in chosen]
 
 
-def _worth(name: str) -> int:
+def _importance(name: str) -> int:
     return _IMPORTANT.index(name) if name in _IMPORTANT else len(_IMPORTANT)
 
 

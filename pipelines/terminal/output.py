@@ -30,7 +30,7 @@ def write(
     elif as_csv:
         lines(_csv(rows, names))
     else:
-        _table(rows, names, by_worth=by_importance)
+        _table(rows, names, by_importance=by_importance)
 
 
 def lines(texts: Iterable[str]) -> None:
@@ -87,14 +87,14 @@ def _csv_line(cells: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def _table(rows: Iterable[dict[str, Any]], names: Sequence[str], *, by_worth: bool) -> None:
-    held = list(islice(rows, MAX_ROWS_ON_TERMINAL + 1))
-    shown = held[:MAX_ROWS_ON_TERMINAL]
-    drawn, left_out = grid.draw(shown, names, by_importance=by_worth)
+def _table(rows: Iterable[dict[str, Any]], names: Sequence[str], *, by_importance: bool) -> None:
+    fetched = list(islice(rows, MAX_ROWS_ON_TERMINAL + 1))
+    shown = fetched[:MAX_ROWS_ON_TERMINAL]
+    drawn, left_out = grid.draw(shown, names, by_importance=by_importance)
     lines(drawn)
     if left_out:
         note(f"no room for {', '.join(left_out)}: --json has every column")
-    if len(held) > len(shown):
+    if len(fetched) > len(shown):
         note(f"only the first {len(shown)} rows are shown: --json and --csv have all")
-    if not held:
+    if not fetched:
         note("no rows")

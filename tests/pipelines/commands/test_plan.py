@@ -44,7 +44,7 @@ def test_changes_wait_with_exit_code_three(
     assert "2 changes wait in plan " in told.err
     assert "Nothing was applied" in told.err
     assert "--entity-name mallory --add-config producer_ids_rate=1.5" in told.out
-    assert "not planned: user broker in cluster c1: excluded" in told.err
+    assert "blocked: user broker in cluster c1: excluded" in told.err
     assert all(line.isprintable() for line in (told.out + told.err).splitlines())
 
 
@@ -233,6 +233,28 @@ def test_doctor_finds_a_cluster_that_does_not_answer(
     assert (found["stop file"]["state"], found["leases"]["state"]) == ("ok", "ok")
     assert "lock" in found
     assert "rights to run" not in found
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        pytest.param([], "bad        cluster: nobody answered\n           -> is it up?", id="text"),
+        pytest.param(["--csv"], "bad,cluster,nobody answered,is it up?", id="csv"),
+    ],
+)
+def test_doctor_prints_what_it_observed(
+    option: list[str],
+    expected: str,
+    capsys: pytest.CaptureFixture[str],
+    warehouse: Warehouse,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> admin.Cluster:
+        raise KafkaError("nobody answered: is it up?")
+
+    monkeypatch.setattr(admin, "describe", refuse)
+    assert execute(["doctor", *option, "--set", f"warehouse.path={warehouse.conf.folder}"]) == 1
+    assert expected in capsys.readouterr().out
 
 
 def test_doctor_finds_leases_nobody_ends_and_a_stop_file(

@@ -146,7 +146,8 @@ def test_prometheus_scrapes_what_status_says(warehouse: Warehouse) -> None:
         port = free.getsockname()[1]
     with prometheus.exposed(conf, str(port), None):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-            found = scraped(answer.read().decode())
+            text = answer.read().decode()
+        found = scraped(text)
         with (
             pytest.raises(ConfigError, match="Address already in use"),
             prometheus.exposed(conf, f"127.0.0.1:{port}", None),
@@ -155,6 +156,16 @@ def test_prometheus_scrapes_what_status_says(warehouse: Warehouse) -> None:
     assert found["quotaflow_up",] == 1
     assert found["quotaflow_job_problems", "facts"] == 1
     assert found["quotaflow_job_behind_offsets", "facts"] == 0
+    assert found["quotaflow_disk_free_ratio", "tables", "tables"] > 0
+    for name, replacement in {
+        "quotaflow_configs_held": "quotaflow_configs_owned",
+        "quotaflow_plan_changes_waiting": "quotaflow_plan_changes_pending",
+    }.items():
+        assert found[name,] == found[replacement,]
+    name = "quotaflow_job_last_look_timestamp_seconds"
+    replacement = "quotaflow_job_last_trigger_timestamp_seconds"
+    assert found[name, "facts"] == found[replacement, "facts"]
+    assert f"# HELP {name} Deprecated: use {replacement}" in text
     at = found["quotaflow_job_last_batch_timestamp_seconds", "facts"]
     assert at == pytest.approx(NOW.timestamp() - 10, abs=1)
     rows = {labels: n for labels, n in found.items() if labels[0] == "quotaflow_rows_total"}
