@@ -8,20 +8,19 @@ from importlib.metadata import entry_points
 import typer
 from typer.exceptions import TyperException
 
-from quotaflow.pipelines import extras
+from quotaflow.pipelines import extras, interrupts
 from quotaflow.pipelines.commands import (
     apply,
-    captures,
+    capture,
     check,
+    decode,
     doctor,
     init,
     jobs,
     metrics,
     notify,
     plan,
-    pseudonym,
     report,
-    request_log,
     snapshot,
     status,
     tables,
@@ -35,7 +34,6 @@ from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
 from quotaflow.pipelines.spark.spark_errors import bridge_errors, jvm_ended
 from quotaflow.pipelines.terminal import output
 
-INTERRUPTED = 130
 _REPORTED: tuple[type[Exception], ...] = (
     QuotaflowError,
     ModuleNotFoundError,
@@ -68,17 +66,16 @@ def app() -> typer.Typer:
         upkeep,
         tables,
         metrics,
-        captures,
+        decode,
         plan,
         apply,
-        pseudonym,
         why,
         what_if,
         report,
         check,
         throttle_advice,
         troubleshoot,
-        request_log,
+        capture,
         notify,
         init,
         status,
@@ -109,7 +106,7 @@ def execute(arguments: list[str]) -> int:
         return _done(commands, arguments)
     except (KeyboardInterrupt, typer.Abort):
         output.note("stopped")
-        return INTERRUPTED
+        return interrupts.EXIT_CODE
     except _REPORTED + bridge_errors() as error:
         line = jvm_ended() or _line(error, arguments)
         if line is None:
@@ -153,7 +150,7 @@ def _with_value(error: TyperException) -> str:
 def _done(commands: typer.Typer, arguments: list[str]) -> int:
     code: int = commands(arguments, prog_name="quotaflow", standalone_mode=False) or 0
     # Typer handles Ctrl-C itself, and prints nothing.
-    if code == INTERRUPTED:
+    if code == interrupts.EXIT_CODE:
         output.note("stopped")
     return code
 

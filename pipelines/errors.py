@@ -1,5 +1,7 @@
 """The errors that a user can get: each message has the value, the bound, and what to do."""
 
+import difflib
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -49,3 +51,9 @@ class NeverMadeError(QuotaflowError):
     def __init__(self, table: str, folder: Path) -> None:
         super().__init__(f"table {table} was never made in {folder}")
         self.table = table
+
+
+def nearest(name: str, candidates: Sequence[str]) -> str:
+    """The end of an error on a wrong name: the candidate most like it, or all of them."""
+    near = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.5)
+    return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(candidates)})"

@@ -5,6 +5,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+EXIT_CODE = 130
+"""Of a command that Ctrl-C ended, as shells have it."""
+
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -23,3 +26,8 @@ def noted() -> Iterator[Callable[[], bool]]:
     finally:
         for ending, handler in before.items():
             signal.signal(ending, handler)
+
+
+def stop_reason(is_interrupted: Callable[[], bool]) -> Callable[[], str | None]:
+    """A hook that gives the reason to stop before the next write; None while there is none."""
+    return lambda: "interrupted" if is_interrupted() else None

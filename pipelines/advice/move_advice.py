@@ -1,4 +1,4 @@
-"""What the tables know of a move before it begins: sizes, what is written, what brokers carry."""
+"""Reads the sizes and rates that decide the throttle of a move, before it starts."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from quotaflow.udfs.rules.move_throttle import (
     move_throttle,
 )
 
-_BUSIEST_OF, _LEARNED_IN = timedelta(minutes=10), timedelta(days=7)
+_RECENT, _CAPACITY_LOOKBACK = timedelta(minutes=10), timedelta(days=7)
 _NEWEST = (
     "SELECT cluster_id, max(event_time) AS newest FROM replication_traffic GROUP BY cluster_id"
 )
@@ -37,7 +37,7 @@ SELECT topic, partition, broker_id, size_bytes, is_removed, is_future FROM (
     ) AS age FROM replica_sizes WHERE cluster_id = {cluster} AND topic IN ({topics})
 ) AS seen WHERE age = 1 AND NOT is_removed AND NOT is_future
 """
-# The busiest minute stands for what is written: a throttle under it would fall behind then.
+# The busiest minute is the write rate: with a lower throttle the move would fall behind then.
 _WRITTEN = """
 SELECT topic, partition, max(bytes) / 60e0 AS written FROM (
     SELECT coalesce(moved.topic, topic_ids.topic) AS topic, moved.partition, moved.event_time,
@@ -60,8 +60,7 @@ SELECT topic, partition, sum(bytes) / {recent_s} AS read FROM (
         AND choices.event_time > {recent}
 ) AS reads WHERE topic IN ({topics}) GROUP BY topic, partition
 """
-# A union keeps no comments of columns, and the engine refuses one whose branches differ in them:
-# sums have none.
+# DataFusion refuses a union whose branches differ in column comments. A sum has none, so add 0.
 _CARRIED = f"""
 WITH moved AS (
     SELECT event_time, broker_id + 0 AS node,
@@ -91,7 +90,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class MoveAdvice:
-    """The throttle of a move, up to when the tables know, and brokers whose capacity is learned."""
+    """The throttle of a move, the end of the data, and brokers whose capacity is estimated."""
 
     throttle: MoveThrottle
     as_of: datetime
@@ -99,14 +98,14 @@ class MoveAdvice:
 
 
 def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> MoveAdvice:
-    """What the tables say of a reassignment. Raises ConfigError for partitions they do not know."""
+    """Advise a throttle for a reassignment. Raises ConfigError for unknown partitions."""
     cluster_id, newest = _newest(reader, conf.kafka.cluster_id)
     names = {
         "cluster": literal(cluster_id),
-        "topics": ", ".join(sorted({literal(one.topic) for one in targets})),
-        "recent": literal(newest - _BUSIEST_OF),
-        "recent_s": f"{_BUSIEST_OF.total_seconds():.1f}e0",
-        "learned": literal(newest - _LEARNED_IN),
+        "topics": ", ".join(sorted({literal(target.topic) for target in targets})),
+        "recent": literal(newest - _RECENT),
+        "recent_s": f"{_RECENT.total_seconds():.1f}e0",
+        "learned": literal(newest - _CAPACITY_LOOKBACK),
     }
     partitions = _moving(reader, targets, names)
     carried = reader.rows(_CARRIED.format(**names))
@@ -124,7 +123,7 @@ def _newest(reader: Reader, pinned: str | None) -> tuple[str, datetime]:
     if cluster_id is None or cluster_id not in newest:
         cluster_text = f"of cluster {cluster_id} " if cluster_id else ""
         raise ConfigError(
-            f"the tables know no traffic {cluster_text}yet: `quotaflow run --once` first"
+            f"the tables have no traffic {cluster_text}yet: `quotaflow run --once` first"
         )
     return cluster_id, newest[cluster_id]
 
@@ -145,19 +144,19 @@ def _moving(
     written = _by_partition(reader.rows(_WRITTEN.format(**names)), "written")
     read = _by_partition(reader.rows(_READ.format(**names)), "read")
     moves = []
-    for one in targets:
-        key = one.topic, one.partition
+    for target in targets:
+        key = target.topic, target.partition
         leader = leaders.get(key)
         if leader is None:
             raise ConfigError(_unknown(key, bool(replicas[key])))
         if (*key, leader) not in sizes:
             raise ConfigError(
                 f"the size of {key[0]}-{key[1]} at its leader {leader} is in no snapshot: "
-                "`quotaflow snapshot` asks for log dirs where it may"
+                "`quotaflow snapshot` reads log dirs where it may"
             )
         size, now = sizes[*key, leader], tuple(replicas[key])
         rates = written.get(key, 0.0), read.get(key, 0.0)
-        moves.append(PartitionMove(*key, leader, now, tuple(one.replicas), size, *rates))
+        moves.append(PartitionMove(*key, leader, now, tuple(target.replicas), size, *rates))
     return moves
 
 
@@ -165,7 +164,7 @@ def _unknown(key: tuple[str, int], has_replicas: bool) -> str:
     name = f"{key[0]}-{key[1]}"
     if has_replicas:
         return f"{name} had no leader when the last snapshot was taken: it cannot be moved"
-    return f"{name} is in no snapshot: does it exist? `quotaflow snapshot` looks anew"
+    return f"{name} is in no snapshot: does it exist? `quotaflow snapshot` reads the topics again"
 
 
 def _by_partition(rows: Iterable[Row], name: str) -> dict[tuple[str, int], float]:

@@ -1,4 +1,4 @@
-"""What holds a client back (`quotaflow why`): its limits, who set them, what it used of them."""
+"""The limits of a client (`quotaflow why`): quotas, usage, and who shares them."""
 
 import difflib
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.reader import Reader, one_cluster
 from quotaflow.pipelines.warehouse.sql_literals import literal
 
-_MOST_NAMES, _MOST_CLIENTS, _MOST_SHARERS = 10_000, 20, 5
+_MAX_NAMES, _MAX_CLIENTS, _MAX_SHARERS = 10_000, 20, 5
 Row = dict[str, Any]
 
 _NEWEST = (
@@ -19,7 +19,7 @@ _NEWEST = (
 _CLUSTERS = "SELECT DISTINCT cluster_id FROM quota_usage WHERE cluster_id IS NOT NULL"
 _NAMES = (
     "SELECT DISTINCT {column} AS name FROM quota_usage WHERE {of_cluster} AND {column} IS NOT NULL "
-    f"ORDER BY name LIMIT {_MOST_NAMES}"
+    f"ORDER BY name LIMIT {_MAX_NAMES}"
 )
 _CLIENTS = (
     "SELECT principal, client_id, client_software_name, client_software_version, "
@@ -27,10 +27,10 @@ _CLIENTS = (
     "CAST(sum(coalesce(weight, 1)) AS BIGINT) AS requests "
     "FROM requests WHERE {of_cluster} AND {is_named} AND {in_range} AND replica_id IS NULL "
     "GROUP BY principal, client_id, client_software_name, client_software_version "
-    f"ORDER BY requests DESC LIMIT {_MOST_CLIENTS}"
+    f"ORDER BY requests DESC LIMIT {_MAX_CLIENTS}"
 )
-# The window in which a kind of quota was fullest stands for it: that is what throttles. The cause
-# may be known in another: a burst over the edge of two windows fills neither.
+# The fullest window of a kind of quota is shown, because it is what throttles. The cause may be in
+# another window: a burst across two windows fills neither.
 _LIMITS = (
     "SELECT * FROM (SELECT *, "
     "row_number() OVER (PARTITION BY {who} ORDER BY bucket_usage / quota DESC NULLS LAST, "
@@ -62,12 +62,12 @@ _PRODUCER_IDS = (
 
 
 class UnknownClientError(QuotaflowError):
-    """No principal and no client id is called so; the message names the nearest that is known."""
+    """No principal and no client id has this name; the message gives the nearest one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientLimit:
-    """One kind of quota of one client in its fullest window, and who shares its bucket then."""
+    """One kind of quota of a client in its fullest window, and who shares its bucket then."""
 
     usage: Row
     sharers: tuple[Row, ...]
@@ -76,7 +76,7 @@ class ClientLimit:
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """What is known of a principal or client id in a span: rows as the tables have them."""
+    """What the tables have about a principal or client id in a time range."""
 
     name: str
     start: datetime
@@ -90,11 +90,11 @@ class ClientLimits:
 def why(
     reader: Reader, name: str, at: datetime | None, lookback: timedelta, cluster_id: str | None
 ) -> ClientLimits:
-    """What held back `name`, a principal (User:alice, alice) or a client id, up to `at`.
+    """Read the limits of `name`, a principal (User:alice, alice) or a client id, up to `at`.
 
-    Without a time, up to the newest window it is known in; without a cluster, in the only one that
-    the tables hold. Raises UnknownClientError when there is no window by then, ConfigError when
-    there are several clusters.
+    Without a time, up to its newest window; without a cluster, in the only one that the tables
+    have. Raises UnknownClientError if there is no window by then, ConfigError if there are several
+    clusters.
     """
     cluster_ids = [row["cluster_id"] for row in reader.rows(_CLUSTERS)]
     cluster = one_cluster(cluster_ids, cluster_id)
@@ -128,7 +128,7 @@ def _newest(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> 
     newest: datetime | None = reader.rows(sql)[0]["newest"]
     if newest is None:
         raise UnknownClientError(_unknown(reader, of_cluster, name, at))
-    # The window that began then is in it too, whatever length conf gives windows.
+    # Include the window that starts then, whatever length conf gives windows.
     return min(at, newest + timedelta(minutes=1)) if at else newest + timedelta(minutes=1)
 
 
@@ -139,11 +139,11 @@ def _unknown(reader: Reader, of_cluster: str, name: str, at: datetime | None) ->
     candidates = [row["name"] for query in queries for row in reader.rows(query)]
     when = "" if at is None else f" by {at:%Y-%m-%d %H:%M:%S} UTC"
     if name in candidates or f"User:{name}" in candidates:
-        return f"nothing is known of {name}{when}: ask for a later time, or leave --at out"
+        return f"the tables have nothing on {name}{when}: give a later --at, or none"
     near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.0)
     hint = f"did you mean {near[0]}?" if near else "quota_usage is empty"
     return (
-        f"no principal and no client id {name}{when} ({hint}); the tables know what "
+        f"no principal and no client id {name}{when} ({hint}); the tables have what "
         "`quotaflow run --once` read last"
     )
 
@@ -155,7 +155,7 @@ def _limited(reader: Reader, of_cluster: str, row: Row) -> ClientLimit:
     literals = {name: literal(row[name]) for name in (*names, "bucket_client_id")}
     sql = _SHARERS.format(of_cluster=of_cluster, **literals)
     sharers = reader.rows(sql)
-    return ClientLimit(row, tuple(sharers[:_MOST_SHARERS]), max(len(sharers) - _MOST_SHARERS, 0))
+    return ClientLimit(row, tuple(sharers[:_MAX_SHARERS]), max(len(sharers) - _MAX_SHARERS, 0))
 
 
 def _is_named(name: str, *, client_id: bool = True) -> str:

@@ -1,4 +1,4 @@
-"""What `quotaflow why` found, as sentences: what limits, what throttled, and what would help."""
+"""The limits that `quotaflow why` reads, as sentences: what limits, what throttled, what helps."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _NEARLY = 0.9
 
 
 def sentences(limits: ClientLimits, connection: Connection) -> Iterator[str]:
-    """The explanation, the most urgent first; at least one sentence."""
+    """The explanation, most urgent sentence first; at least one sentence."""
     throttled = [limited for limited in limits.limits if limited.usage["all_throttled_requests"]]
     for limited in throttled:
         yield from _throttled(limited)
@@ -38,7 +38,7 @@ def _unbound(limits: ClientLimits) -> str:
 
 
 def quota_entity(row: Row) -> QuotaEntity:
-    """Whom the quota in force was set for."""
+    """The entity that the effective quota was set on."""
     of_user, of_client_id = LEVELS[row["quota_level"] - 1]
     return QuotaEntity(
         user=row["bucket_user"] if of_user == NAMED else None,
@@ -49,7 +49,7 @@ def quota_entity(row: Row) -> QuotaEntity:
 
 
 def entity_text(entity: QuotaEntity) -> str:
-    """An entity as people say it."""
+    """A quota entity in words."""
     parts = [
         f"user {entity.user}" if entity.user is not None else "",
         "the default user" if entity.is_default_user else "",

@@ -1,12 +1,11 @@
-"""Queries behind the commands that read tables, and their answers as rows."""
+"""The queries of the commands that read tables, and their answers as rows."""
 
-import difflib
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import reader, views
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -27,34 +26,32 @@ def open_reader(conf: Conf) -> Reader:
 
 
 def extents(tables_reader: Reader) -> list[dict[str, Any]]:
-    """One row per table with what it holds, then one per view."""
-    of_tables = [_extent(tables_reader, name) for name in TABLES]
-    of_views = [
+    """One row per table with its rows, newest event and size; then one per view."""
+    tables = [_extent(tables_reader, name) for name in TABLES]
+    view_rows = [
         {"name": name, "meaning": f"view: {view.comment}"}
         for name, view in sorted(views.load().items())
     ]
-    return [{name: row.get(name) for name in EXTENT} for row in [*of_tables, *of_views]]
+    return [{name: row.get(name) for name in EXTENT} for row in [*tables, *view_rows]]
 
 
 def create_statements(name: str | None) -> Iterator[str]:
-    """CREATE text of one table or view, or of all."""
+    """CREATE statements of one table or view, or of all."""
     for each in [checked_name(name)] if name else [*TABLES, *views.load()]:
         table = TABLES.get(each)
         yield f"{ddl.create(table, each) if table else ddl.create_view(views.load()[each])};"
 
 
 def checked_name(name: str) -> str:
-    """The name, if a table or view is called so. Raises ConfigError with the nearest right one."""
+    """The name, if a table or view has it. Raises ConfigError with the nearest right name."""
     names = [*TABLES, *views.load()]
     if name in names:
         return name
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
-    raise ConfigError(f"no table {name} ({hint})")
+    raise ConfigError(f"no table {name}{nearest(name, names)}")
 
 
 def rows(batches: "pa.RecordBatchReader", query: str) -> Iterator[dict[str, Any]]:
-    """Rows of an answer as JSON's own types; what fails while it is read becomes a QueryError."""
+    """Rows of an answer as JSON's own types. Raises QueryError if the answer fails midway."""
     with reader.engine_errors(query):
         yield from values.rows(batches)
 
@@ -66,13 +63,13 @@ def select(
     where: str | None,
     limit: int | None,
 ) -> str:
-    """The query behind `show`: newest first where the table has a time."""
+    """The query of `show`: newest rows first where the table has a time."""
     table = TABLES.get(name)
     time = f'"{table.time}"' if table else None
     if since and not time:
         raise ConfigError(f"{name} is a view without an event time: use --where instead of --since")
     conditions = [f"{time} >= TIMESTAMP '{since}'"] if since else []
-    # A line of its own each: user SQL may end in a comment.
+    # Each condition is on its own line, because user SQL may end in a comment.
     conditions += [f"(\n{where}\n)"] if where else []
     quoted = ", ".join(f'"{column}"' for column in columns)
     parts = [f"SELECT {quoted}\nFROM {name}"]

@@ -1,11 +1,11 @@
-"""The commands apply and restore: write what a plan says, and give back what was written."""
+"""The commands apply and restore: write a plan, and restore what was written."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.terminal import output, values
@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.feedback.outcome import Outcome
     from quotaflow.pipelines.feedback.restore_plan import RestorePlan
 
-_INTERRUPTED = 130
 
 PlanId = Annotated[
     str | None,
-    typer.Argument(metavar="[PLAN_ID]", help="A plan of `quotaflow plan --save`; else one of now."),
+    typer.Argument(
+        metavar="[PLAN_ID]", help="A plan saved by `quotaflow plan --save`; without it, a new plan."
+    ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Write it: without, it is only shown.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Write the changes; without it, they are only shown.")
+]
 All = Annotated[
     bool,
-    typer.Option("--all", help="Also what has not expired yet, and however many change at once."),
+    typer.Option("--all", help="Restore all: also what has not expired, without a limit."),
 ]
 
 
@@ -42,14 +45,14 @@ def apply(
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write the changes of a plan to the cluster, each recorded, read back, and with its lease.
+    """Write the changes of a plan to the cluster: each is recorded, read back and has a lease.
 
-    Without --yes the brokers are asked whether they would take it (validateOnly), and nothing is
-    written. A PLAN_ID applies just what was frozen and read, and nothing at all where the cluster
-    has moved since. Every step is a row of config_changes. A file STOP beside the tables stops it
-    before the next write, Ctrl-C too. With --json one object per change, with how it ended.
+    Without --yes, brokers only validate the changes (validateOnly), and nothing is written. A
+    PLAN_ID applies exactly the saved plan, or nothing if the cluster has changed since. Every step
+    is a row of config_changes. A file STOP beside the tables stops it before the next write, and so
+    does Ctrl-C. With --json, one object per change, with its outcome.
 
-    Exit code 0: all is as planned; 1: something was refused, had moved or did not answer; 3:
+    Exit code 0: all is as planned; 1: something was refused, had changed or did not answer; 3:
     changes wait for --yes. Needs a JDK with --yes. The login needs ALTER_CONFIGS and
     DESCRIBE_CONFIGS on the cluster and, for lists of throttled replicas, on topics.
 
@@ -58,7 +61,6 @@ def apply(
     Example: quotaflow apply 3f1c5e0a9b72 --yes
     """
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines import interrupts  # noqa: PLC0415
     from quotaflow.pipelines.feedback import (  # noqa: PLC0415  imports pyarrow
         apply_run,
         frozen_plans,
@@ -73,7 +75,9 @@ def apply(
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
-        made, outcomes = apply_run.apply_plan(settings, frozen_plan, output.note, _stopped(is_over))
+        made, outcomes = apply_run.apply_plan(
+            settings, frozen_plan, output.note, interrupts.stop_reason(is_over)
+        )
         _show(made, outcomes, as_json=as_json)
         _exit(_recorded(apply_run.failure_summary(outcomes)), is_over())
 
@@ -86,25 +90,24 @@ def restore(
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Give back what was written and whose lease is over: to what stood before.
+    """Restore configs whose lease is over to the values from before quotaflow wrote them.
 
-    Never over somebody else's later change: that is theirs, and told. A client-metrics resource
-    without which a live client could crash is held back, and told with the line that does it by
-    hand. Without --yes it is only shown. Exit codes and --json as of apply, and 1 where something
-    is held back or refused. Run it on a schedule: without it no lease ends.
+    A later change of somebody else is never overwritten; it is reported. A client-metrics resource
+    whose removal could crash a live client is blocked, and the command that removes it by hand is
+    printed. Without --yes, nothing is written. Exit codes and --json are those of apply; exit code
+    1 also if something is blocked or refused. Run it on a schedule: without it no lease ends.
 
-    The guards of a plan hold here too, for only the table config_changes says what stood before: a
-    value out of bounds, an excluded principal or the default of all users is refused, and told with
-    the line that does it by hand. One run changes as many entities as one plan may
-    (plan.max_entity_share, plan.min_entities); the others wait for the next runs. --all lifts
-    that limit alone.
+    The guards of a plan apply here too, because only the table config_changes has the prior values:
+    a value out of bounds, an excluded principal or the default of all users is refused, and the
+    command that restores it by hand is printed. One run changes as many entities as one plan may
+    (plan.max_entity_share, plan.min_entities); the others wait for the next runs. --all lifts only
+    that limit.
 
     Example: quotaflow restore --yes
 
     Example: quotaflow restore --all --yes
     """
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines import interrupts  # noqa: PLC0415
     from quotaflow.pipelines.feedback import apply_run, restore_run  # noqa: PLC0415
 
     if not yes:
@@ -114,13 +117,13 @@ def restore(
         if missed is not None:
             raise FeedbackError(f"{missed}: nothing was written")
         if restore_plan.changes or restore_plan.yielded:
-            output.note("Nothing was written: --yes gives it back.")
+            output.note("Nothing was written: --yes restores it.")
             _note_steps(restore_plan)
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
         restore_plan, outcomes = restore_run.restore_configs(
-            settings, output.note, _stopped(is_over), everything=everything
+            settings, output.note, interrupts.stop_reason(is_over), everything=everything
         )
         _restored(restore_plan, outcomes, as_json=as_json)
         _note_steps(restore_plan)
@@ -156,20 +159,20 @@ def _restored(restore_plan: "RestorePlan", outcomes: "list[Outcome]", *, as_json
 
 
 def _missed(restore_plan: "RestorePlan") -> str | None:
-    """What is to be given back and cannot be now; None where all can."""
+    """What should be restored and cannot be now; None if all of it can."""
     problems = []
     if restore_plan.unanswered:
         problems.append(
-            f"{_configs(len(restore_plan.unanswered))} did not answer, and must be given back"
+            f"{_configs(len(restore_plan.unanswered))} did not answer, and must be restored"
         )
     if restore_plan.blocked:
         configs = _configs(len(restore_plan.blocked))
         problems.append(
-            f"{configs} must be given back, and are held back: a live client could be harmed"
+            f"{configs} must be restored, and are blocked: a live client could be harmed"
         )
     if restore_plan.refused:
         problems.append(
-            f"{_configs(len(restore_plan.refused))} refused: conf lets nobody write that"
+            f"{_configs(len(restore_plan.refused))} refused: conf does not allow these values"
         )
     return "; ".join(problems) or None
 
@@ -177,9 +180,8 @@ def _missed(restore_plan: "RestorePlan") -> str | None:
 def _note_steps(restore_plan: "RestorePlan") -> None:
     if restore_plan.postponed:
         output.note(
-            f"{_configs(len(restore_plan.postponed))} to be given back by the next runs: "
-            "plan.max_entity_share and plan.min_entities bound how many change at once; --all "
-            "gives back all at once."
+            f"{_configs(len(restore_plan.postponed))} left to the next runs: plan.max_entity_share "
+            "and plan.min_entities bound how many change at once; --all restores all at once."
         )
 
 
@@ -188,15 +190,11 @@ def _configs(count: int) -> str:
 
 
 def _recorded(problem: str | None) -> str | None:
-    return problem and f"{problem}: the rows of config_changes say why"
-
-
-def _stopped(is_over: Callable[[], bool]) -> Callable[[], str | None]:
-    return lambda: "interrupted" if is_over() else None
+    return problem and f"{problem}: the rows of config_changes have the reasons"
 
 
 def _exit(problem: str | None, is_interrupted: bool) -> None:
     if is_interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(interrupts.EXIT_CODE)
     if problem is not None:
         raise FeedbackError(problem)

@@ -1,4 +1,4 @@
-"""The command check: whether the tables are as they should be."""
+"""The command check: expectations on the rows of tables."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ _NAMES = ["suite", "expectation", "severity", "failed_rows", "details"]
 Since = Annotated[
     str | None,
     typer.Option(
-        "--since", metavar="TIME", help="All from 10m ago, or an ISO time, on; else what is new."
+        "--since", metavar="TIME", help="Rows since 10m ago or an ISO time; else new rows."
     ),
 ]
 Tables = Annotated[
@@ -26,7 +26,9 @@ Tables = Annotated[
 ]
 Docs = Annotated[
     Path | None,
-    typer.Option("--docs", metavar="FOLDER", help="Where the pages go, instead of conf's place."),
+    typer.Option(
+        "--docs", metavar="FOLDER", help="Folder for the pages, instead of the one in conf."
+    ),
 ]
 
 
@@ -45,12 +47,12 @@ def check(
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
-    """Hold what is new in the tables against what is expected of them.
+    """Check new rows of the tables against the expectations on them.
 
-    Results go to quality_results (view current_quality), and to pages for a browser. Shows what is
-    not as expected; with --json and --csv all that was checked. Exit code 1 when something critical
-    is not: then plan leaves out what rests on that table, until a check passes. Needs a JDK and the
-    extra quality.
+    Results go to quality_results (view current_quality) and to HTML pages. Shows expectations that
+    were not met; with --json and --csv, all that were checked. Exit code 1 if a critical one was
+    not met: plan then blocks changes whose evidence is in that table, until a check passes. Needs a
+    JDK, and the extra quality.
 
     Example: quotaflow check
 
@@ -65,7 +67,7 @@ def check(
     request = quality.CheckRequest(tables or [], start, docs)
     report = quality.check(settings, request, now, output.note)
     _show(report, as_json=as_json, as_csv=as_csv)
-    _tell(report)
+    _note_counts(report)
     if report.is_critical:
         raise typer.Exit(1)
 
@@ -83,9 +85,9 @@ def _show(report: "CheckReport", *, as_json: bool, as_csv: bool) -> None:
         output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
 
 
-def _tell(report: "CheckReport") -> None:
+def _note_counts(report: "CheckReport") -> None:
     if report.index is None:
-        output.note("nothing is new since the last check: nothing was checked")
+        output.note("no new rows since the last check: nothing was checked")
         return
     critical = sum(row["severity"] == "critical" for row in report.failed)
     warnings = len(report.failed) - critical

@@ -1,4 +1,4 @@
-"""Live client instances by their id or their client id, as the view client_instances has them."""
+"""Looks up live client instances by instance id or client id, in the view client_instances."""
 
 import difflib
 from dataclasses import dataclass
@@ -11,38 +11,38 @@ from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.subscription_safety import LiveClient
 
 MAX_INSTANCES = 20
-_MOST_NAMES = 10_000
-_FRESH = "the tables know what `quotaflow run --once` read last"
+_MAX_NAMES = 10_000
+_FRESH = "the tables have what `quotaflow run --once` read last"
 _INSTANCES = (
     "SELECT client_instance_id, client_id, client_software_name, client_software_version, "
     "client_address, client_kind, ended, last_seen FROM client_instances "
-    "WHERE cluster_id = {cluster} AND (client_instance_id = {asked} OR client_id = {asked}) "
+    "WHERE cluster_id = {cluster} AND (client_instance_id = {name} OR client_id = {name}) "
     "ORDER BY last_seen DESC, client_instance_id"
 )
 _NAMES = (
     "SELECT DISTINCT client_id FROM client_instances "
-    f"WHERE cluster_id = {{cluster}} AND ended IS NULL ORDER BY client_id LIMIT {_MOST_NAMES}"
+    f"WHERE cluster_id = {{cluster}} AND ended IS NULL ORDER BY client_id LIMIT {_MAX_NAMES}"
 )
 
 
 class NoClientError(QuotaflowError):
-    """No live client instance is called so; the message names the nearest that is there."""
+    """No live client instance has this id; the message names the nearest one that is live."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveInstances:
-    """Live instances, those heard last first, and how many more there are than are taken."""
+    """Live instances, the last seen first, and how many were left out over MAX_INSTANCES."""
 
     clients: tuple[LiveClient, ...]
     left_out: int
 
 
 def find(reader: Reader, cluster_id: str, name_or_id: str) -> LiveInstances:
-    """The live instance of this id, else those of this client id, at most MOST of them.
+    """The live instance with this id, else those with this client id, at most MAX_INSTANCES.
 
     Raises NoClientError when there is none.
     """
-    literals = {"cluster": literal(cluster_id), "asked": literal(name_or_id)}
+    literals = {"cluster": literal(cluster_id), "name": literal(name_or_id)}
     rows = reader.rows(_INSTANCES.format(**literals))
     rows = [row for row in rows if row["client_instance_id"] == name_or_id] or rows
     live = [_live(row) for row in rows if row["ended"] is None]

@@ -23,14 +23,14 @@ def examine(
 ) -> None:
     """Check what is missing, and say how to fix it.
 
-    Looks at this machine, the conf, the warehouse and the cluster, and only reads. Exit code 1 when
-    something is bad, 2 when the conf itself cannot be right.
+    Checks this machine, the conf, the warehouse and the cluster, and only reads. Exit code 1 if a
+    finding is bad, 2 if the conf itself is invalid.
 
     Example: quotaflow doctor
     """
     options.one_format(as_json, as_csv)
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines.doctor import doctor, finding  # noqa: PLC0415  what it examines
+    from quotaflow.pipelines.doctor import doctor, finding  # noqa: PLC0415  imports pyarrow
 
     findings = []
     for each in doctor.examine(settings):

@@ -1,4 +1,4 @@
-"""The command init: conf, topics, rights and broker files for a cluster, from nothing."""
+"""The command init: conf, topics, rights and broker files for a new cluster."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,11 +12,11 @@ from quotaflow.pipelines.terminal import output
 
 Servers = Annotated[
     str | None,
-    typer.Option("--bootstrap-server", metavar="HOST:PORT[,...]", help="Brokers to ask."),
+    typer.Option("--bootstrap-server", metavar="HOST:PORT[,...]", help="Brokers of the cluster."),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")]
-Offline = Annotated[bool, typer.Option("--offline", help="Ask nobody: three brokers are assumed.")]
-Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not connect; assume three brokers.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -33,11 +33,11 @@ def init(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
-    """Write what a cluster needs to be connected: conf, topics, rights, broker files.
+    """Write the files that connect a cluster: conf, topics, rights, broker files.
 
-    Asks the cluster who it is, how many brokers it has and which topics are there, and changes
-    nothing. Whatever is given by --set stands in conf.yaml, a login too: secrets by reference
-    (env:NAME, secret:scope/key). NEXT.md says what to do with the files.
+    Reads the cluster's id, brokers and topics, and changes nothing. Values given by --set go into
+    conf.yaml, those of the login too: secrets by reference (env:NAME, secret:scope/key). NEXT.md
+    says what to do with the files.
 
     Example: quotaflow init --bootstrap-server broker-1:9092
 
@@ -61,7 +61,7 @@ def init(
     files.write(out, contents, over=force)
     output.lines(str(out / name) for name in contents)
     if not offline:
-        there = ", ".join(sorted(cluster.topics)) or "none"
+        existing = ", ".join(sorted(cluster.topics)) or "none"
         count = cluster.broker_count
-        output.note(f"cluster {cluster.cluster_id}: {count} brokers; topics already there: {there}")
+        output.note(f"cluster {cluster.cluster_id}: {count} brokers; existing topics: {existing}")
     output.note(f"{out / 'NEXT.md'} says what to do next")

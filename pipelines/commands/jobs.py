@@ -1,4 +1,4 @@
-"""Commands that run the queries: run, jobs."""
+"""The commands run and jobs: run the streaming queries, list them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,25 +13,26 @@ Jobs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[JOB]...",
-        help="Jobs to run, or `facts` or `results` for those of a kind; all without a name.",
+        help="Jobs to run, or `facts` or `results` for one kind; all without a name.",
     ),
 ]
-Once = Annotated[bool, typer.Option("--once", help="Take what is there now, then stop.")]
+Once = Annotated[bool, typer.Option("--once", help="Read what is there now, then stop.")]
 Every = Annotated[
-    str | None, typer.Option("--every", metavar="10s", help="Go on, a batch every 10s, 5m, ...")
+    str | None,
+    typer.Option("--every", metavar="10s", help="Keep running, a batch every 10s, 5m, ..."),
 ]
 AcceptNewTopic = Annotated[
     bool,
     typer.Option(
         "--accept-new-topic",
-        help="Read a topic that was made again from its beginning; rows read before stay.",
+        help="Read a recreated topic from its beginning; rows read before stay.",
     ),
 ]
 AcceptLostRecords = Annotated[
     bool,
     typer.Option(
         "--accept-lost-records",
-        help="Go on behind records that were deleted unread; pipeline_progress counts them.",
+        help="Skip records that were deleted unread; pipeline_progress counts them.",
     ),
 ]
 MetricsPort = Annotated[
@@ -39,13 +40,15 @@ MetricsPort = Annotated[
     typer.Option(
         "--metrics-port",
         metavar="[HOST:]PORT",
-        help="Meanwhile let Prometheus scrape there, such as 9464; loopback without a host.",
+        help="Serve metrics to Prometheus, such as at 9464; loopback without a host.",
     ),
 ]
 MetricsFile = Annotated[
     Path | None,
     typer.Option(
-        "--metrics-file", metavar="FILE", help="At the end write metrics there (node_exporter)."
+        "--metrics-file",
+        metavar="FILE",
+        help="Write metrics to this file at the end (node_exporter).",
     ),
 ]
 
@@ -81,7 +84,7 @@ def run_jobs(
     Example: quotaflow run facts --every 10s
     """
     if once == (every is not None):
-        raise ConfigError("say how often: exactly one of --once and --every 10s")
+        raise ConfigError("give exactly one of --once and --every 10s")
     every_s = None if every is None else options.seconds(every)
     values = options.conf(conf, overrides)
     from quotaflow.pipelines.jobs import runner  # noqa: PLC0415  imports pyspark

@@ -1,4 +1,4 @@
-"""Lines of the request log as they reach their topic: counted by broker and API, never parsed."""
+"""Counts lines of the request log as they reach their topic, by broker and API, unparsed."""
 
 import re
 from collections import Counter
@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# The envelope begins with them; within a line a client's own quotes are escaped.
+# The envelope starts with the broker; in the line itself, quotes of a client are escaped.
 _HEAD_BYTES = 120
 _BROKER = re.compile(rb'"broker":(\d{1,9})\b')
 _API = re.compile(rb'"requestApiKeyName":"([A-Z_]{1,60})"')
 _NUMBER = re.compile(rb"\d{1,9}")
 _HEADER = "broker_id"
-_MOST_APIS = 5
+_MAX_APIS = 5
 
 
 @dataclass(slots=True)
 class LineCounts:
-    """What came of these brokers and, unless empty, these APIs: since the beginning, and of late.
+    """Counts of these brokers and, unless empty, these APIs: in all, and since the last `rates`.
 
-    A line that does not say its broker is of broker None.
+    A line that does not name its broker counts for broker None.
     """
 
     broker_ids: frozenset[int]
@@ -44,7 +44,7 @@ class LineCounts:
         self.by_api[api] += 1
 
     def rates(self, duration_s: float) -> Iterator[dict[str, Any]]:
-        """A row per broker: lines and bytes per second since it was last asked, span_s ago."""
+        """A row per broker: lines and bytes per second since the last call, duration_s ago."""
         for broker_id in self._brokers():
             lines, size = self.lines[broker_id], self.bytes[broker_id]
             lines_before, size_before = self._reported.get(broker_id, (0, 0))
@@ -58,17 +58,18 @@ class LineCounts:
             }
 
     def summary(self, duration_s: float) -> Iterator[str]:
-        """What came in all, for people."""
+        """All that was counted, as lines of text."""
         for broker_id in self._brokers():
             lines, size = self.lines[broker_id], self.bytes[broker_id]
             if not lines:
-                yield f"broker {broker_id}: no line came: is its shipper at work?"
+                yield f"broker {broker_id}: no line came: is its shipper running?"
             else:
                 rate, kilobytes = lines / duration_s, size / duration_s / 1_000
-                yield f"{_named(broker_id)}: {lines} lines, {rate:.1f}/s, {kilobytes:.1f} kB/s"
+                name = _broker_text(broker_id)
+                yield f"{name}: {lines} lines, {rate:.1f}/s, {kilobytes:.1f} kB/s"
         if self.by_api:
-            most = self.by_api.most_common(_MOST_APIS)
-            yield "most lines: " + ", ".join(f"{api} {count}" for api, count in most)
+            top = self.by_api.most_common(_MAX_APIS)
+            yield "most lines: " + ", ".join(f"{api} {count}" for api, count in top)
         if self.others:
             yield f"{self.others} lines of other brokers or APIs came too"
 
@@ -78,20 +79,20 @@ class LineCounts:
 
 
 def line(rates: list[Mapping[str, Any]]) -> str:
-    """The rates of all brokers on one line, for people."""
+    """The rates of all brokers as one line of text."""
     return "  ".join(
-        f"{_named(row['broker_id'])}: {row['lines_per_s']:.1f} lines/s "
+        f"{_broker_text(row['broker_id'])}: {row['lines_per_s']:.1f} lines/s "
         f"{row['bytes_per_s'] / 1_000:.1f} kB/s"
         for row in rates
     )
 
 
-def _named(broker_id: int | None) -> str:
+def _broker_text(broker_id: int | None) -> str:
     return "unnamed broker" if broker_id is None else f"broker {broker_id}"
 
 
 def _broker_id(record: Any, value: bytes) -> int | None:
-    """Of the envelope, else of the record's header, else of its key: as ingest reads it."""
+    """From the envelope, else the record's header, else its key, as ingest reads it."""
     match = _BROKER.search(value[:_HEAD_BYTES])
     carried = [match[1]] if match else [v for k, v in record.headers if k == _HEADER]
     text = (carried or [record.key])[0] or b""

@@ -1,4 +1,4 @@
-"""The command metrics: the catalogue of what clients push (KIP-714), listed and searched."""
+"""The command metrics: lists and searches the catalogue of client metrics (KIP-714)."""
 
 import difflib
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _NEAREST = 3
 
 
 class NoMatchError(QuotaflowError):
-    """No metric has the words asked for; the message names those nearest."""
+    """No metric has the given words; the message names the nearest metrics."""
 
 
 def register(app: typer.Typer) -> None:
@@ -33,24 +33,24 @@ def list_metrics(
         list[str] | None,
         typer.Argument(
             metavar="PATTERN",
-            help="Words a name or its meaning must have; without, all are listed.",
+            help="Words that the name or meaning must have; all metrics without it.",
         ),
     ] = None,
     *,
     client: Annotated[
-        str | None, typer.Option("--client", help=f"Of one library: {' or '.join(CLIENTS)}.")
+        str | None, typer.Option("--client", help=f"Only of one library: {' or '.join(CLIENTS)}.")
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--kind", help=f"Of one kind: {' or '.join(KINDS)}.")
+        str | None, typer.Option("--kind", help=f"Only of one kind: {' or '.join(KINDS)}.")
     ] = None,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
-    """List or search the metrics clients push: name, unit, kind, who sends it, meaning.
+    """List or search the metrics clients push: name, unit, kind, clients, meaning.
 
-    Needs no JVM and no tables. Upper or lower case does not matter, and names as JMX has them are
-    found too: records-lag-max. A KIP is named where its list of telemetry names has the metric;
-    those of KIP-714 are its standard ones. `quotaflow show unknown_metrics` shows what else came.
+    Needs no JVM and no tables. The search ignores case, and also finds names as JMX has them, such
+    as records-lag-max. A KIP is shown if its list of telemetry names has the metric; those of
+    KIP-714 are its standard ones. `quotaflow show unknown_metrics` shows other metrics that came.
 
     Example: quotaflow metrics throttle time --client librdkafka
     """
@@ -68,7 +68,7 @@ def list_metrics(
     if as_json or as_csv:
         output.write((_row(m) for m in matches), COLUMNS, as_json=as_json, as_csv=as_csv)
     else:
-        # No table: names are longer than its cells, and half a name cannot be subscribed to.
+        # Not a table: names are longer than its cells, and a cut name cannot be subscribed to.
         output.lines(line for metric in matches for line in _text(metric))
         output.note(f"{len(matches)} of {len(listed)} metrics")
 
@@ -79,7 +79,7 @@ def _check(option: str, value: str | None, allowed: tuple[str, ...]) -> None:
 
 
 def _clients(metric: "Metric") -> list[str]:
-    """The libraries by the last part of their names: java of apache-kafka-java."""
+    """The libraries by the last part of their names: java for apache-kafka-java."""
     return [client.rpartition("-")[2] for client in metric.clients]
 
 
@@ -89,7 +89,7 @@ def _has(metric: "Metric", words: list[str]) -> bool:
 
 
 def _dotted(word: str) -> str:
-    """A name as JMX or an attribute spells it, with the dots telemetry has."""
+    """A name as JMX or an attribute spells it, with dots as in telemetry."""
     return word.replace("-", ".").replace("_", ".")
 
 
@@ -100,7 +100,7 @@ def _no_match(words: list[str], names: list[str]) -> str:
 
 
 def _nearest(pattern: str, names: list[str]) -> list[str]:
-    """Names that have a piece, as many parts long as what is asked for, most like it."""
+    """Names with a piece most like the pattern; pieces have as many parts as the pattern."""
     from quotaflow.schemas.metrics import PREFIX  # noqa: PLC0415
 
     pattern = pattern.removeprefix(PREFIX)

@@ -1,4 +1,4 @@
-"""Options that are the same on every command, and the conf they lead to."""
+"""Options that commands share, and how they are read."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -32,25 +32,30 @@ AsCsv = Annotated[
     ),
 ]
 
+Since = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="From 10m ago, or an ISO time."),
+]
+
 _DURATION = re.compile(r"(\d{1,9})(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def conf(file: Path | None, overrides: list[str] | None) -> "Conf":
-    """The conf these two options name."""
+    """The conf that these two options give."""
     from quotaflow.pipelines.config import load  # noqa: PLC0415  --help needs no pydantic
 
     return load(file, overrides)
 
 
 def one_format(as_json: bool, as_csv: bool) -> None:
-    """Raise ConfigError when both formats are asked for."""
+    """Raise ConfigError if both formats are given."""
     if as_json and as_csv:
-        raise ConfigError("--json and --csv exclude each other: name one")
+        raise ConfigError("--json and --csv exclude each other: give one")
 
 
 def seconds(duration: str) -> int:
-    """Whole seconds of 10s, 5m, 2h or 1d; at least one."""
+    """Seconds in a duration such as 10s, 5m, 2h or 1d; at least 1."""
     match = _DURATION.fullmatch(duration.strip())
     if match is None or not int(match[1]):
         raise ConfigError(f"{duration!r} is no duration: write 10s, 5m, 2h or 1d")
@@ -58,7 +63,7 @@ def seconds(duration: str) -> int:
 
 
 def since(text: str, now: datetime, option: str = "--since") -> datetime:
-    """The moment a duration ago, or an ISO time; one without a zone is UTC."""
+    """The time a duration ago, or an ISO time; a time without a zone is UTC."""
     if _DURATION.fullmatch(text.strip()):
         return _ago(text, now, option)
     try:
@@ -74,4 +79,4 @@ def _ago(duration: str, now: datetime, option: str) -> datetime:
     try:
         return now - timedelta(seconds=seconds(duration))
     except OverflowError:
-        raise ConfigError(f"{option} {duration} is before any time there is") from None
+        raise ConfigError(f"{option} {duration} is before the year 1: give a shorter one") from None

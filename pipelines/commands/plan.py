@@ -1,4 +1,4 @@
-"""The command plan: what the results ask for, as changes an operator may make."""
+"""The command plan: the config changes that results propose."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 CHANGES_WAITING = 3
 
 Save = Annotated[
-    bool, typer.Option("--save", help="Freeze it in the table plans, to be applied by its id.")
+    bool, typer.Option("--save", help="Save it in the table plans; apply takes its id.")
 ]
 Jikkou = Annotated[bool, typer.Option("--jikkou", help="Client quotas as Jikkou's YAML.")]
 
 ExitZero = Annotated[
-    bool, typer.Option("--exit-zero", help="Exit code 0 also where changes wait, for schedulers.")
+    bool, typer.Option("--exit-zero", help="Exit code 0 even if changes wait, for schedulers.")
 ]
 
 
@@ -41,19 +41,19 @@ def show_plan(
 ) -> None:
     """Show which configs should change, why, and how.
 
-    Nothing is written to the cluster: `quotaflow apply` does that. Exit code 3 says that changes
-    wait, 0 that none do. With --json one object per change; stderr says what was held back, and
-    why. Needs no JVM, but for --save.
+    Writes nothing to the cluster: `quotaflow apply` does that. Exit code 3: changes wait; 0: none
+    do. With --json, one object per change; stderr has the blocked changes with their reasons. Needs
+    no JVM, except for --save.
 
     Example: quotaflow plan
 
     Example: quotaflow plan --save --exit-zero
     """
     if as_json and jikkou:
-        raise ConfigError("--json and --jikkou exclude each other: name one")
+        raise ConfigError("--json and --jikkou exclude each other: give one")
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415  imports pyarrow
-    from quotaflow.pipelines.feedback import jikkou as yaml  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import jikkou as jikkou_yaml  # noqa: PLC0415
     from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
 
     now = datetime.now(UTC)
@@ -63,7 +63,7 @@ def show_plan(
     if as_json:
         output.lines(values.json_line(change) for change in plan_text.plan_objects(plan))
     elif jikkou:
-        output.lines(yaml.documents(plan))
+        output.lines(jikkou_yaml.documents(plan))
     else:
         output.lines(plan_text.plan_lines(plan))
     for line in plan_text.blocked_lines(plan):

@@ -1,4 +1,4 @@
-"""A plan as text for people and as JSON objects; what was held back; and how changes ended."""
+"""A plan, blocked changes and outcomes as text, and as JSON objects."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -35,12 +35,12 @@ _SIGNS = {APPEND: "+ ", SUBTRACT: "- "}
 
 
 def plan_objects(plan: Plan) -> Iterator[dict[str, Any]]:
-    """Each change as one JSON object: what and why, the value as written, command and note."""
+    """Each change as one JSON object: entity, config, evidence, value, command and note."""
     return (_object(change) | {"plan_id": plan.plan_id} for change in plan.changes)
 
 
 def outcome_objects(outcomes: Iterable[Outcome]) -> Iterator[dict[str, Any]]:
-    """The same, with how each change ended and why."""
+    """The same, with the outcome of each change and its reason."""
     return (_object(o.change) | {"step": o.step, "detail": o.detail} for o in outcomes)
 
 
@@ -61,22 +61,19 @@ def _object(change: Change) -> dict[str, Any]:
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """The plan for people; what a client named is shown with its control characters escaped."""
+    """The plan as lines of text; control characters in clients' names are escaped."""
     if not plan.changes:
         yield "no changes wait"
         return
-    lines, left_out = grid.draw([_cells(c) for c in plan.changes], _COLUMNS, by_importance=False)
-    yield from lines
-    if left_out:
-        yield f"no room for {', '.join(left_out)}: --json has all"
+    yield from grid.lines([_cells(change) for change in plan.changes], _COLUMNS)
     yield ""
-    for _, of_entity in groupby(plan.changes, key=lambda change: change.entity):
-        yield from _of_entity(list(of_entity))
+    for _, changes in groupby(plan.changes, key=lambda change: change.entity):
+        yield from _entity_lines(list(changes))
         yield ""
 
 
 def pending_line(plan: Plan) -> str:
-    """How many changes wait, and how they are applied."""
+    """How many changes wait, and in which plan."""
     count = len(plan.changes)
     changes = "1 change waits" if count == 1 else f"{count} changes wait"
     return f"{changes} in plan {plan.plan_id}."
@@ -102,7 +99,7 @@ def _planned(change: Change) -> str:
     return _value(change.operation.operand)
 
 
-def _of_entity(changes: list[Change]) -> Iterator[str]:
+def _entity_lines(changes: list[Change]) -> Iterator[str]:
     first = changes[0].desired
     for change in changes:
         yield f"{_entity(change)}: {change.desired.config_key} = {_whole(change)}"
@@ -134,7 +131,7 @@ def _whole(change: Change) -> str:
 
 
 def blocked_lines(plan: Plan) -> Iterator[str]:
-    """What was held back, and why."""
+    """The blocked changes, with their reasons."""
     for line in dict.fromkeys(_blocked_line(each) for each in plan.blocked):
         yield f"blocked: {values.visible(line)}"
 
@@ -144,7 +141,7 @@ def _blocked_line(each: BlockedChange) -> str:
 
 
 def outcome_lines(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """How each change ended, and why where it was not written."""
+    """The outcome of each change, with the reason if it was not written."""
     for outcome in outcomes:
         change = outcome.change
         what = f"{change.desired.config_key} = {_whole(change)}"
@@ -153,7 +150,7 @@ def outcome_lines(outcomes: Iterable[Outcome]) -> Iterator[str]:
 
 
 def restore_lines(restore_plan: RestorePlan) -> Iterator[str]:
-    """What is given back."""
+    """What a restore writes."""
     if restore_plan.changes:
         yield from plan_lines(Plan(restore_plan.changes, ()))
     elif (
@@ -162,19 +159,17 @@ def restore_lines(restore_plan: RestorePlan) -> Iterator[str]:
         or restore_plan.blocked
         or restore_plan.refused
     ):
-        yield "nothing can be given back"
+        yield "nothing can be restored"
     else:
-        yield "nothing is to be given back: no lease is over (--all gives back what still holds)"
+        yield "nothing to restore: no lease is over (--all restores leases in force)"
 
 
 def left_alone_lines(restore_plan: RestorePlan) -> Iterator[str]:
-    """What is somebody else's now, what did not answer, what a guard refuses, what would harm
-    somebody, and what waits for the next run.
-    """
+    """Configs that a restore leaves: changed by others, no answer, blocked, refused, postponed."""
     for each in restore_plan.yielded:
         yield values.visible(f"left alone: {each.key[0]}: {each.key[1]}: {each.reason}")
     for entity, key in restore_plan.unanswered:
-        yield values.visible(f"not reached: {entity}: {key}: it waits for the next time")
+        yield values.visible(f"not reached: {entity}: {key}: it waits for the next run")
     for line in dict.fromkeys(_blocked_line(each) for each in restore_plan.blocked):
         yield values.visible(f"blocked: {line}")
     for refused in restore_plan.refused:

@@ -1,4 +1,4 @@
-"""Pushes of some client instances as they reach the topics, decoded as the pipeline does."""
+"""Telemetry pushes from a payload or from records of topics, decoded as the pipeline does."""
 
 import base64
 import json
@@ -10,16 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.commands import payloads
 from quotaflow.pipelines.config import IngestSection, PayloadsSection
 from quotaflow.pipelines.terminal import values
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode
-from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES
+from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, UnreadableError
 from quotaflow.udfs.rules.client_metrics import ALL
 
 Row = dict[str, Any]
-_ONCE_WITHIN = 1_000
+_MAX_REMEMBERED = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEAR_2100_MS = 4_102_444_800_000
 _API = "PUSH_TELEMETRY"
@@ -41,9 +40,9 @@ _TEXTS = {
 
 @dataclass(slots=True)
 class CapturedPushes:
-    """The pushes of these instances, each once though it may come by two ways, and their count.
+    """The pushes of these instances, and their count; a push that comes by two routes counts once.
 
-    `metrics` are the prefixes to show; `said` is told what cannot be shown, and why.
+    `metrics` are the prefixes to show; `report` gets what cannot be shown, with the reason.
     """
 
     cluster_id: str
@@ -57,17 +56,17 @@ class CapturedPushes:
     _seen: dict[tuple[str, str], None] = field(default_factory=dict)
 
     def rows(self, record: Any) -> Iterator[Row]:
-        """The data points a record brought, with the columns of client_metrics."""
+        """The data points in a record, with the columns of client_metrics."""
         push = self._push(record)
         if push is None:
             return
-        limits = payloads.limits(self.bounds)
+        limits = self.bounds.limits
         (opened,) = decode.inspect_pushes(limits)(iter([push]))
         push_row = opened.drop_columns(["payload"]).to_pylist()[0]
-        if self._is_known(push_row):
+        if self._is_repeated(push_row):
             return
         self.pushes += 1
-        self._say_what_is_wrong(push_row)
+        self._report_problems(push_row)
         if push_row["unreadable_reason"] is None:
             for row in values.rows(decode.decode_pushes(limits)(iter([opened]))):
                 if ALL in self.metrics or (row["metric"] or "").startswith(self.metrics):
@@ -75,7 +74,7 @@ class CapturedPushes:
                     yield row
 
     def _push(self, record: Any) -> pa.RecordBatch | None:
-        """A record as one row of telemetry_pushes; None where it is none of these instances."""
+        """A record as one row of telemetry_pushes; None if it is of other instances."""
         if not record.value or len(record.value) > self.ingest.max_line_bytes:
             return None
         is_line = record.topic == self.ingest.request_log_topic
@@ -90,28 +89,47 @@ class CapturedPushes:
             row = {name: columns.get(name) for name in TELEMETRY_PUSHES.column_names}
             return pa.RecordBatch.from_pylist([row], schema=TELEMETRY_PUSHES.arrow)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            return None  # not what a broker writes: ingest keeps it in quarantine, with the reason
+            return None  # not written by a broker: ingest puts it into quarantine with the reason
 
-    def _is_known(self, push_row: Row) -> bool:
-        """Whether it came before: by the other way in. Pushes of nothing at all are all alike."""
+    def _is_repeated(self, push_row: Row) -> bool:
+        """Whether it came before, by another route. Empty pushes are equal, and never count."""
         key = (push_row["client_instance_id"], push_row["payload_sha256"])
         if not push_row["decoded_bytes"]:
             return False
         is_repeated = key in self._seen
         self._seen[key] = None
-        if len(self._seen) > _ONCE_WITHIN:
+        if len(self._seen) > _MAX_REMEMBERED:
             del self._seen[next(iter(self._seen))]
         return is_repeated
 
-    def _say_what_is_wrong(self, push_row: Row) -> None:
+    def _report_problems(self, push_row: Row) -> None:
         instance_id = push_row["client_instance_id"]
         if not push_row["accepted"]:
             code = push_row["error_code"]
-            reason = ": its subscription changed, and it asks anew" if code == _CHANGED else ""
+            reason = (
+                ": its subscription changed, and it fetches the new one" if code == _CHANGED else ""
+            )
             self.report(f"a push of {instance_id} was rejected with error {code}{reason}")
         if push_row["unreadable_reason"] is not None:
             reason = f"{push_row['unreadable_reason']}: {push_row['unreadable_detail']}"
             self.report(f"a push of {instance_id} cannot be read: {reason}")
+
+
+def payload_points(payload: bytes, codec: str, bounds: PayloadsSection) -> Iterator[pa.RecordBatch]:
+    """Data points of one payload, with the columns of client_metrics; what only a push has is null.
+
+    Raises UnreadableError with the reason the pipeline would quarantine it for.
+    """
+    columns = {"payload": [payload], "compression": [codec]}
+    schema = TELEMETRY_PUSHES.arrow
+    push = pa.RecordBatch.from_pydict(
+        {name: columns.get(name, [None]) for name in schema.names}, schema=schema
+    )
+    (opened,) = decode.inspect_pushes(bounds.limits)(iter([push]))
+    reason = opened.column("unreadable_reason")[0].as_py()
+    if reason is not None:
+        raise UnreadableError(reason, opened.column("unreadable_detail")[0].as_py() or "")
+    return decode.decode_pushes(bounds.limits)(iter([opened]))
 
 
 def of_receiver(record: Any) -> Row:
@@ -131,10 +149,10 @@ def of_receiver(record: Any) -> Row:
 def of_line(record: Any, client_instance_ids: frozenset[str]) -> Row | None:
     """A PUSH_TELEMETRY line of the request log as columns of telemetry_pushes.
 
-    None for other lines and other instances; raises what json and base64 do for what is no line.
+    None for other lines and other instances. Raises the errors of json and base64 for other text.
     """
     text = record.value.decode("utf-8", "replace")
-    # A look first: parsing every line of a busy cluster would be too slow.
+    # Search the text first: parsing every line of a busy cluster would be too slow.
     if _API not in text or not any(one in text for one in client_instance_ids):
         return None
     start = text.find(_STOCK)

@@ -1,4 +1,4 @@
-"""New producer ids of the tables, replayed under a quota: who would have waited, and how long."""
+"""Replays new producer ids under a quota: which sources would have waited, and how long."""
 
 import difflib
 from collections import defaultdict
@@ -16,7 +16,7 @@ from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.rules.what_if import ReplayOutcome, ReplayQuota, replay
 
-# What one principal does on one broker shares a bucket; a burst that fits it cannot be throttled.
+# A principal's ids on one broker share a token bucket; a burst that fits it is not throttled.
 _ARRIVALS = """
 WITH counted AS (
     SELECT *, count(*) OVER (PARTITION BY cluster_id, broker_id, principal) AS ids
@@ -44,12 +44,12 @@ class ThrottledSource:
     outcome: ReplayOutcome
 
     def row(self) -> dict[str, Any]:
-        """As a row of the command's answer."""
+        """The source as a row of the command's output."""
         about = {name: getattr(self, name) for name in ("cluster_id", "principal", "broker_id")}
         return about | {"source": self.source} | asdict(self.outcome)
 
 
-# The last ones go first where a terminal is too narrow.
+# A narrow terminal drops the last columns first.
 COLUMNS = [
     *("principal", "broker_id", "source", "ids", "throttled_ids", "throttle_time_ms"),
     *("is_innocent", "longest_throttle_ms", "late_ms", "cluster_id"),
@@ -59,7 +59,7 @@ COLUMNS = [
 def throttled_sources(
     conf: Conf, ids_per_s: float, principal: str | None, since: datetime | None
 ) -> list[ThrottledSource]:
-    """Everybody who would have had to wait, who waits longest first; none when nobody would."""
+    """All sources that would have waited, the longest wait first."""
     if not MIN_IDS_PER_S <= ids_per_s <= MAX_IDS_PER_S:
         raise ConfigError(
             f"--producer-ids-rate is {ids_per_s:g}, and must be between {MIN_IDS_PER_S} and "
@@ -78,7 +78,7 @@ def throttled_sources(
 
 
 def summaries(sources: list[ThrottledSource]) -> Iterator[str]:
-    """A line for each principal: what would have waited, and who else was punished."""
+    """A line for each principal: what would have waited, and which sources were innocent."""
     by_principal = attrgetter("cluster_id", "principal")
     for (_, principal), group in groupby(sorted(sources, key=by_principal), key=by_principal):
         rows = list(group)

@@ -1,4 +1,4 @@
-"""The command report: what the tables say, as one HTML file."""
+"""The command report: the tables as one HTML file."""
 
 import os
 from datetime import UTC, datetime
@@ -13,19 +13,21 @@ from quotaflow.pipelines.terminal import output
 
 Out = Annotated[
     Path,
-    typer.Option("--out", metavar="FILE", help="Where to write it; what is there is replaced."),
+    typer.Option("--out", metavar="FILE", help="File to write; an existing one is replaced."),
 ]
 Since = Annotated[
     str,
     typer.Option(
         "--since",
         metavar="TIME",
-        help="From so long before the newest event (6h, 7d), or an ISO time, on.",
+        help="From this long before the newest event (6h, 7d), or an ISO time.",
     ),
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option("--cluster", metavar="ID", help="Of which cluster, where the tables hold some."),
+    typer.Option(
+        "--cluster", metavar="ID", help="Cluster to report on, if the tables have several."
+    ),
 ]
 
 
@@ -41,11 +43,11 @@ def report(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
-    """Write one HTML file to read offline: what this cluster is, and what needs attention first.
+    """Write one HTML file to read offline: the cluster, and what needs attention first.
 
     Sections: producer ids, client quotas, replication throttles and moves, racks, fetch sizes,
-    telemetry and alerts, changes that wait and were made, quality, health of the pipeline. Needs no
-    JVM. The file asks nothing of any network, and what clients named themselves stays text in it.
+    telemetry and alerts, waiting and finished changes, quality, health of the pipeline. Needs no
+    JVM. The file loads nothing from a network, and names that clients chose stay text in it.
 
     Example: quotaflow report --out today.html
 
@@ -55,23 +57,23 @@ def report(
         raise ConfigError(f"--out {out} cannot be written: name a file, e.g. --out report.html")
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.report import scope  # noqa: PLC0415
-    from quotaflow.pipelines.report.report import report as html  # noqa: PLC0415
+    from quotaflow.pipelines.report.report import report as render_report  # noqa: PLC0415
 
     settings = options.conf(conf, overrides)
     reader, now = answers.open_reader(settings), datetime.now(UTC)
     newest_events = scope.clusters(reader)
-    # Where no cluster is known yet, the one that conf pins is not either.
+    # While the tables have no cluster, the one that conf pins is not there either.
     cluster_id = scope.choose_cluster(
         newest_events, cluster or (settings.kafka.cluster_id if newest_events else None)
     )
     until = min(newest_events.get(cluster_id, now), now)
     start = options.since(since, until)
-    _replace(out, html(scope.Scope(reader, cluster_id, start, until, now)))
+    _replace(out, render_report(scope.Scope(reader, cluster_id, start, until, now)))
     output.lines([f"wrote {out}"])
 
 
 def _replace(out: Path, text: str) -> None:
-    """All of it or nothing: a report that somebody reads stays whole until the new one is."""
+    """Replace the file in one step, so that a reader always sees a whole report."""
     new = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         try:

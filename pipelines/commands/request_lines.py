@@ -1,4 +1,4 @@
-"""Lines of a request log through the pipeline's own parser, chunk by chunk."""
+"""Parses lines of a request log with the pipeline's own parser, chunk by chunk."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -35,10 +35,10 @@ _RECORDS = pa.schema(
 
 @dataclass(slots=True)
 class Lines:
-    """The lines of one file: its rows, and how many lines became none.
+    """The lines of one file: its rows, and how many lines made no row.
 
-    A line stands for a Kafka record of a topic called like the file, shipped at `now`, whose offset
-    is the number of the line.
+    Each line is treated as a Kafka record of a topic named like the file, with timestamp `now` and
+    the line number as its offset.
     """
 
     conf: Conf
@@ -49,7 +49,7 @@ class Lines:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def rows(self, content: IO[bytes]) -> Iterator[dict[str, Any]]:
-        """Rows of `requests` in the order of their lines; unreadable lines are told on stderr."""
+        """Rows of `requests` in line order; unreadable lines are reported on stderr."""
         spark = session.get(self.conf.spark, output.note)
         cluster_id = self.conf.kafka.cluster_id or ""
         for chunk in _chunks(content, self.conf.ingest.max_line_bytes):
@@ -61,8 +61,8 @@ class Lines:
                     yield row
 
     def summary(self) -> str:
-        """How many lines became what."""
-        left_out = ", ".join(f"{n} {why}" for why, n in sorted(self.left_out.items()))
+        """How many lines became rows, were unreadable, and were left out."""
+        left_out = ", ".join(f"{n} {reason}" for reason, n in sorted(self.left_out.items()))
         total = self.rows_made + self.unreadable + self.left_out.total()
         return (
             f"{total} lines: {self.rows_made} rows, {self.unreadable} unreadable, "
@@ -97,9 +97,9 @@ class Lines:
         return pa.Table.from_pydict(columns, schema=_RECORDS)
 
 
-def _chunks(content: IO[bytes], most: int) -> Iterator[list[tuple[int, bytes]]]:
-    """Numbered lines, so many at once as memory bears."""
-    numbered = enumerate(_lines(content, most), start=1)
+def _chunks(content: IO[bytes], max_bytes: int) -> Iterator[list[tuple[int, bytes]]]:
+    """Numbered lines in chunks of bounded size."""
+    numbered = enumerate(_lines(content, max_bytes), start=1)
     while chunk := list(_until(numbered)):
         yield chunk
 
@@ -113,10 +113,10 @@ def _until(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]
             return
 
 
-def _lines(content: IO[bytes], most: int) -> Iterator[bytes]:
-    """Lines without their ends; of a line over the bound only as much as shows that it is."""
-    while line := content.readline(most + 2):
+def _lines(content: IO[bytes], max_bytes: int) -> Iterator[bytes]:
+    """Lines without their line ends; a line over the bound is cut just past it."""
+    while line := content.readline(max_bytes + 2):
         whole = line.endswith(b"\n")
         yield line.rstrip(b"\r\n")
-        while not whole and (rest := content.readline(most)):
+        while not whole and (rest := content.readline(max_bytes)):
             whole = rest.endswith(b"\n")

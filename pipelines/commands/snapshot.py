@@ -1,4 +1,4 @@
-"""The command snapshot: the cluster's own state, as rows of what changed."""
+"""The command snapshot: reads the cluster's state and writes what changed."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import output
 
 
@@ -23,17 +23,17 @@ def snapshot(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
-    """Read what the cluster is and how it is configured, and write what changed since last time.
+    """Read the cluster's state and configs, and write what changed since the last snapshot.
 
     Fills brokers, topics, replicas, replica_sizes, configs (of topics, brokers and client-metrics
     resources), client_quotas, active_producers, transactional_ids, and client_subscriptions: which
-    client each client-metrics resource matches, and whether it got what they give; and settings:
-    values of conf that views compute with.
+    client each client-metrics resource matches, and whether it got that subscription; and settings:
+    values of conf that views read.
 
-    What a broker refuses or does not answer is left out: told, counted in pipeline_progress, and
-    kept as it was known; the rest is written. The login needs DESCRIBE and DESCRIBE_CONFIGS on the
-    cluster, DESCRIBE, DESCRIBE_CONFIGS and, for active_producers, READ on topics, and DESCRIBE on
-    transactional ids. Run it on a schedule, after `quotaflow run`. Needs a JDK, as run does.
+    What a broker refuses or does not answer is reported and counted in pipeline_progress, and its
+    rows stay as they were; the rest is written. The login needs DESCRIBE and DESCRIBE_CONFIGS on
+    the cluster, DESCRIBE, DESCRIBE_CONFIGS and, for active_producers, READ on topics, and DESCRIBE
+    on transactional ids. Run it on a schedule, after `quotaflow run`. Needs a JDK, as run does.
 
     Example: quotaflow snapshot
 
@@ -41,7 +41,6 @@ def snapshot(
     """
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.snapshots import sections, take  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines.warehouse.reader import nearest  # noqa: PLC0415  imports deltalake
 
     names = [table.name for table in sections.SNAPSHOT_TABLES]
     for name in tables or []:

@@ -1,4 +1,4 @@
-"""The command status: how the pipeline is, at a glance and for cron."""
+"""The command status: the health of the pipeline, for people and for cron."""
 
 import time
 from collections.abc import Iterator
@@ -31,15 +31,15 @@ def register(app: typer.Typer) -> None:
 
 
 def status(
-    watch: Annotated[bool, typer.Option("--watch", help="Go on, every 5 s, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every 5 s until Ctrl-C.")] = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show how each job is, who writes, and what waits for somebody.
+    """Show the health of each job, who writes to the tables, and what waits for an operator.
 
-    Reads tables, checkpoints and the lock; needs no JVM and not the cluster. Exit code 1 when
-    something is past a bound of conf's section health: for cron.
+    Reads tables, checkpoints and the lock; needs neither a JVM nor the cluster. Exit code 1 if
+    something is past a bound of conf's section health, for cron.
 
     Example: quotaflow status --watch
     """
@@ -59,7 +59,7 @@ def status(
 
 
 def _watch(settings: "Conf") -> None:
-    """Redraws in place. What it shows is text, whatever a name holds."""
+    """Redraw in place. Names are shown as text, whatever they contain."""
     from rich.live import Live  # noqa: PLC0415  only here
 
     from quotaflow.pipelines.monitoring import health  # noqa: PLC0415  imports pyarrow
@@ -79,17 +79,13 @@ def _text(report: "HealthReport") -> "Text":
 
 
 def _lines(report: "HealthReport") -> Iterator[str]:
-    drawn, left_out = grid.draw(
-        [_row(job, report.at) for job in report.jobs], _COLUMNS, by_importance=False
-    )
-    yield from drawn if report.jobs else ()
-    if left_out:
-        yield f"no room for {', '.join(left_out)}: --json has all"
-    yield from map(values.visible, _beside(report))
+    if report.jobs:
+        yield from grid.lines([_row(job, report.at) for job in report.jobs], _COLUMNS)
+    yield from map(values.visible, _summary(report))
 
 
-def _beside(report: "HealthReport") -> Iterator[str]:
-    """What is told beside the jobs' table."""
+def _summary(report: "HealthReport") -> Iterator[str]:
+    """The lines below the table of jobs."""
     yield ""
     yield f"writes now      {report.lock_holder or 'nobody'}"
     yield f"configs held    {report.owned_configs}, {report.overdue_configs} overdue"
@@ -133,24 +129,20 @@ def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
 
 
 def _behind(job: "JobHealth") -> str | None:
-    from quotaflow.pipelines.monitoring.job_health import duration_text  # noqa: PLC0415  imports with health
-
     if job.behind_s is None:
         return None
     if not job.behind_s:
         return "0"
     amount = f"{job.behind_offsets} records" if job.behind_offsets else f"{job.behind_bytes} bytes"
-    return f"{amount}, {duration_text(job.behind_s)}"
+    return f"{amount}, {values.duration(job.behind_s)}"
 
 
 def _ago(moment: datetime | None, now: datetime) -> str | None:
-    from quotaflow.pipelines.monitoring.job_health import duration_text  # noqa: PLC0415  imports with health
-
-    return f"{duration_text(max((now - moment).total_seconds(), 0))} ago" if moment else None
+    return f"{values.duration(max((now - moment).total_seconds(), 0))} ago" if moment else None
 
 
 def _plain(report: "HealthReport") -> dict[str, Any]:
-    """As JSON's own types."""
+    """The report as JSON's own types."""
 
     def plain(value: Any) -> Any:
         match value:

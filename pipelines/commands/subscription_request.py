@@ -1,4 +1,4 @@
-"""What a live client would be asked for, checked before anything is written, as text and JSON."""
+"""Prepares a temporary subscription of one client, checked before anything is written."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -28,17 +28,17 @@ from quotaflow.udfs.rules.client_metrics import (
 from quotaflow.udfs.rules.lease import TemporarySubscription
 from quotaflow.udfs.rules.subscription_safety import LiveClient
 
-# A client pushes and asks 0.5 to 1.5 intervals after it was answered the first time.
+# A client's first push comes 0.5 to 1.5 intervals after its subscription.
 _SLOWEST = 1.5
 
 
 class HarmError(QuotaflowError):
-    """Asking could harm a live client: nothing was written."""
+    """The subscription could harm a live client: nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsRequest:
-    """What the operator wants of which client: prefixes, how often, and from when until when."""
+    """What an operator requests from a client: metric prefixes, interval, start and end."""
 
     client: str
     metrics: tuple[str, ...]
@@ -49,7 +49,7 @@ class MetricsRequest:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSubscription:
-    """A resource that harms nobody, whom it matches, where the answers come, and what to know."""
+    """A safe client-metrics resource, the clients it matches, the cluster, commands and notes."""
 
     lease: TemporarySubscription
     clients: tuple[LiveClient, ...]
@@ -60,9 +60,9 @@ class PreparedSubscription:
 
 
 def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
-    """Look up the client, and what asking it would do by the resources the cluster has now.
+    """Look up the client, and the effect of the subscription beside the cluster's resources.
 
-    Raises NoClientError, HarmError, KafkaError, or ConfigError for what no resource may hold.
+    Raises NoClientError, HarmError, KafkaError, or ConfigError for values a resource cannot have.
     """
     properties = settings.kafka.properties
     cluster = _cluster(settings)
@@ -70,7 +70,7 @@ def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
         answers.open_reader(settings), cluster.cluster_id, request.client
     )
     ids = tuple(live.client.client_instance_id or "" for live in instances.clients)
-    # What a shorter prefix asks for anyway old clients would send twice.
+    # Old clients send a metric twice if two prefixes match it, so the longer one is dropped.
     metrics = [m for m in request.metrics if m not in covered(request.metrics)]
     made = TemporarySubscription(
         ids, tuple(metrics), request.interval_ms, int(request.until.timestamp())
@@ -101,7 +101,7 @@ def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
 
 
 def text(prepared: PreparedSubscription) -> Iterator[str]:
-    """What would be written, for people."""
+    """What would be written, as lines of text."""
     yield f"client-metrics {prepared.lease.name}"
     for key, value in prepared.lease.configs.items():
         yield f"  {key:12}{value}"
@@ -118,7 +118,7 @@ def text(prepared: PreparedSubscription) -> Iterator[str]:
         yield values.visible(f"  {'matches':12}{'  '.join(part for part in details if part)}")
     yield f"  {'command':12}{prepared.write_command}"
     yield f"  {'take back':12}{prepared.delete_command}"
-    yield "Nothing was written: --yes writes it, shows what comes, and takes it back."
+    yield "Nothing was written: --yes writes it, shows what comes, and deletes it."
 
 
 def as_object(prepared: PreparedSubscription) -> dict[str, Any]:
@@ -141,8 +141,8 @@ def _cluster(settings: Conf) -> admin.Cluster:
     cluster = admin.describe(settings.kafka.properties, topics, pinned)
     if not cluster.topics:
         raise KafkaError(
-            f"nothing could be followed: of ingest.receiver_topic and ingest.request_log_topic the "
-            f"cluster has none ({', '.join(topics) or 'both are switched off'})"
+            "no topic to follow: the cluster has neither ingest.receiver_topic nor "
+            f"ingest.request_log_topic ({', '.join(topics) or 'both are switched off'})"
         )
     return cluster
 
@@ -150,8 +150,8 @@ def _cluster(settings: Conf) -> admin.Cluster:
 def _of_client(instances: client_instances.LiveInstances, request: MetricsRequest) -> Iterator[str]:
     if instances.left_out:
         yield (
-            f"{instances.left_out} more live instances of {request.client} are not asked: at most "
-            f"{client_instances.MAX_INSTANCES} are, those heard last"
+            f"{instances.left_out} more live instances of {request.client} are left out: at most "
+            f"{client_instances.MAX_INSTANCES} get the subscription, the last seen ones"
         )
 
 
@@ -165,9 +165,9 @@ def _of_effect(
     after = [*before, Subscription.from_configs(made.name, made.configs)]
     current_ms = max(effective(before, live.client)[1] for live in lives)
     wait_s = round(_SLOWEST * current_ms / 1_000)
-    yield f"clients hear of it when they push or ask next: within {wait_s} s"
+    yield f"clients get it with their next push or request: within {wait_s} s"
     if wait_s > (request.until - request.now).total_seconds():
-        yield "it may end before they do: make --for longer"
+        yield "it may end before that: give a longer --for"
     subscriptions = {live: effective(after, live.client) for live in lives}
     twice = {
         pair
@@ -177,16 +177,17 @@ def _of_effect(
     }
     for longer, shorter in sorted(twice):
         yield f"librdkafka 2.5.0 to 2.10.0 sends twice what both {shorter} and {longer} match"
-    least_ms = min(interval_ms for _, interval_ms in subscriptions.values())
-    if least_ms < made.interval_ms:
-        most = "5 minutes at most" if made.interval_ms > DEFAULT_INTERVAL_MS else "others ask too"
-        yield f"pushes will come every {least_ms} ms: the least interval holds ({most})"
+    min_ms = min(interval_ms for _, interval_ms in subscriptions.values())
+    if min_ms < made.interval_ms:
+        is_over_default = made.interval_ms > DEFAULT_INTERVAL_MS
+        reason = "5 minutes at most" if is_over_default else "other subscriptions match too"
+        yield f"pushes will come every {min_ms} ms: the shortest interval applies ({reason})"
 
 
 def _of_names(metrics: tuple[str, ...]) -> Iterator[str]:
     for prefix in metrics:
         if prefix != ALL and not any(name.startswith(prefix) for name in METRICS):
-            # Names are compared as far as the prefix goes, which may lack what all begin with.
+            # Compare only as many parts as the prefix has; it may lack the common first parts.
             whole = prefix if prefix.startswith(PREFIX) else PREFIX + prefix
             parts = whole.rstrip(".").count(".") + 1
             cut = {".".join(name.split(".")[:parts]) for name in METRICS}

@@ -1,4 +1,4 @@
-"""Commands that read tables without a JVM: tables, show, sql, ddl."""
+"""The commands tables, show, sql and ddl: read tables without a JVM."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -25,8 +25,8 @@ def list_tables(
 ) -> None:
     """List the tables: rows, newest event, size, meaning.
 
-    Needs no JVM. A table with no number of rows was never made: `quotaflow jobs` says which job
-    fills it.
+    Needs no JVM. A table without a number of rows does not exist yet: `quotaflow jobs` says which
+    job fills it.
 
     Example: quotaflow tables
     """
@@ -41,16 +41,15 @@ def list_tables(
 def show(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="A table or view: see `tables`.")],
     *,
-    since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="TIME", help="From 10m ago, or an ISO time, on."),
-    ] = None,
+    since: options.Since = None,
     where: Annotated[
         str | None, typer.Option("--where", metavar="SQL", help="Rows for which this SQL is true.")
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, help="At most so many rows [20; with --json or --csv all]."),
+        typer.Option(
+            "--limit", min=1, help="At most this many rows [20; all with --json or --csv]."
+        ),
     ] = None,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
@@ -67,11 +66,11 @@ def show(
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
 
     name = answers.checked_name(table)
-    most = limit if limit is not None or as_json or as_csv else answers.NEWEST_ROWS
+    max_rows = limit if limit is not None or as_json or as_csv else answers.NEWEST_ROWS
     start = options.since(since, datetime.now(UTC)) if since else None
     tables_reader = answers.open_reader(options.conf(conf, overrides))
     columns = tables_reader.columns(name)
-    query = answers.select(name, columns, start, where, most)
+    query = answers.select(name, columns, start, where, max_rows)
     rows = answers.rows(tables_reader.query(query), query)
     output.write(rows, columns, as_json=as_json, as_csv=as_csv)
 
@@ -90,7 +89,7 @@ def sql(
     """Answer one SQL query over tables and views.
 
     Needs no JVM, and cannot change anything. The dialect is DataFusion's, close to PostgreSQL; with
-    --spark it is Spark's, and a JDK is needed.
+    --spark it is Spark's, which needs a JDK.
 
     Example: quotaflow sql "SELECT principal, count(*) AS n FROM requests GROUP BY 1 ORDER BY n"
     """

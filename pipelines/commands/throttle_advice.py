@@ -1,4 +1,4 @@
-"""The command throttle-advice: which replication throttle a move should have, before it begins."""
+"""The command throttle-advice: which replication throttle a move of replicas should have."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ COLUMNS = (
 
 File = Annotated[
     Path,
-    typer.Argument(metavar="REASSIGNMENT.json", help="As kafka-reassign-partitions takes it."),
+    typer.Argument(metavar="REASSIGNMENT.json", help="A file for kafka-reassign-partitions."),
 ]
 
 
@@ -44,12 +44,12 @@ def throttle_advice(
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
-    """Say which throttle a move of replicas should have, and how long it takes (KIP-73).
+    """Advise a throttle for a move of replicas, and how long the move takes (KIP-73).
 
-    Reads snapshots and traffic; needs no JVM. Each side of each broker that takes part is a row:
-    what it has to move, the rate it must exceed (what is written meanwhile), what it carries
-    besides, now or after the move, and the most that is left. Capacity is conf's
-    (replication.capacity_bytes_per_s), else the most a broker carried in a minute of the last week.
+    Reads snapshots and traffic; needs no JVM. One row per side of each broker in the move: bytes to
+    move, the rate it must exceed (what is written meanwhile), its other traffic, now or after
+    the move, and the maximum rate. Capacity is conf's (replication.capacity_bytes_per_s), else the
+    maximum a broker carried in a minute of the last week.
 
     Example: quotaflow throttle-advice move.json
     """

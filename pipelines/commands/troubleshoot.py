@@ -1,4 +1,4 @@
-"""The command troubleshoot: ask one client for more for a while, and show it (KIP-714)."""
+"""The command troubleshoot: request metrics from one client for a while (KIP-714)."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, values
@@ -16,21 +17,18 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
 
 INTERVAL_S, FOR_S = range(1, 3_601), range(10, 86_401)
-_INTERRUPTED = 130
 
 Client = Annotated[
     str, typer.Argument(metavar="CLIENT", help="A client instance id, or a client id.")
 ]
 Metrics = Annotated[
-    str, typer.Option("--metrics", metavar="PREFIX[,PREFIX]", help="What to ask for; * is all.")
+    str, typer.Option("--metrics", metavar="PREFIX[,PREFIX]", help="Metrics to request; * is all.")
 ]
-Interval = Annotated[
-    str, typer.Option("--interval", metavar="10s", help="How often it is to push.")
-]
+Interval = Annotated[str, typer.Option("--interval", metavar="10s", help="How often it pushes.")]
 Period = Annotated[
-    str, typer.Option("--for", metavar="30m", help="How long it is asked and shown.")
+    str, typer.Option("--for", metavar="30m", help="How long the subscription lasts.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Write it: without, it is only shown.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Write it; without it, it is only shown.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -49,18 +47,19 @@ def troubleshoot(
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Ask one client for metrics for a while, and show what it pushes.
+    """Request metrics from one client for a while, and show what it pushes.
 
-    Makes a client-metrics resource for the live instances of CLIENT alone, follows the receiver's
-    topic and the request log, and deletes the resource at the end, at Ctrl-C and after an error.
-    What could harm the client is refused. With --json the points have the columns of
-    client_metrics. Needs no JVM; the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster.
+    Creates a client-metrics resource that matches only the live instances of CLIENT, follows the
+    receiver's topic and the request log, and deletes the resource at the end, at Ctrl-C and after
+    an error. A subscription that could harm the client is refused. With --json, points have the
+    columns of client_metrics. Needs no JVM; the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on
+    the cluster.
 
     Example: quotaflow troubleshoot orders --metrics org.apache.kafka.consumer. --for 10m --yes
     """
     prefixes = tuple(dict.fromkeys(part.strip() for part in metrics.split(",")))
     interval_s = _seconds("--interval", interval, INTERVAL_S, "every push costs client and broker")
-    for_s = _seconds("--for", period, FOR_S, "a rule of conf asks for longer")
+    for_s = _seconds("--for", period, FOR_S, "for longer, add a subscription rule to conf")
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.commands import subscription_request  # noqa: PLC0415  imports pyarrow
 
@@ -88,7 +87,6 @@ def _seconds(option: str, text: str, bounds: range, reason: str) -> int:
 def _follow(
     settings: "Conf", prepared: "PreparedSubscription", for_s: int, *, as_json: bool
 ) -> None:
-    from quotaflow.pipelines import interrupts  # noqa: PLC0415
     from quotaflow.pipelines.commands.pushes import CapturedPushes  # noqa: PLC0415
     from quotaflow.pipelines.kafka import tail, temporary_subscription  # noqa: PLC0415
 
@@ -110,13 +108,13 @@ def _follow(
                 properties, made, prepared.delete_command, output.note
             ),
         ):
-            output.note(f"asked by client-metrics {made.name}: Ctrl-C takes it back")
+            output.note(f"requested by client-metrics {made.name}: Ctrl-C deletes it")
             for record in _until(poll, for_s, is_over):
                 output.lines_while_read(shown(row) for row in pushes.rows(record))
         came = f"{pushes.pushes} pushes and {pushes.points} points came"
         output.note(f"{came}; client-metrics {made.name} is deleted")
     if is_over():
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(interrupts.EXIT_CODE)
 
 
 def _until(poll: Callable[[], list[Any]], for_s: int, is_over: Callable[[], bool]) -> Iterator[Any]:
@@ -126,7 +124,7 @@ def _until(poll: Callable[[], list[Any]], for_s: int, is_over: Callable[[], bool
 
 
 def line(row: dict[str, Any]) -> str:
-    """A point of client_metrics for people: when, what, how much, and of what."""
+    """A row of client_metrics as one line of text: time, metric, value and labels."""
     value = row["value"] if row["value"] is not None else row["histogram_sum"]
     shown = f"{(row['event_time'] or '')[11:23]}  {row['metric']} = {values.text(value)}"
     shown += f" {row['unit']}" if row["unit"] else ""

@@ -1,4 +1,4 @@
-"""Commands that look after tables: upkeep, rebuild, backfill."""
+"""The commands upkeep, rebuild and backfill: maintain tables."""
 
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
@@ -7,18 +7,16 @@ from typing import Annotated
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import output
 
-From = Annotated[
-    str, typer.Option("--from", metavar="TIME", help="From 2d ago, or an ISO time, on.")
-]
+From = Annotated[str, typer.Option("--from", metavar="TIME", help="From 2d ago, or an ISO time.")]
 Until = Annotated[
     str | None,
     typer.Option("--until", metavar="TIME", help="Up to 1h ago, or an ISO time [the newest row]."),
 ]
 Slice = Annotated[
-    str, typer.Option("--slice", metavar="1d", help="So much time at once, in one commit each.")
+    str, typer.Option("--slice", metavar="1d", help="Time per slice; each slice is one commit.")
 ]
 
 
@@ -36,18 +34,18 @@ def upkeep(
     ] = None,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done; change nothing.")
+        bool, typer.Option("--dry-run", help="Only show what would be done.")
     ] = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
-    """Remove rows that conf keeps no longer, put small files together, delete files of no use.
+    """Remove rows past their retention, compact small files, delete unused files.
 
-    How long rows are kept says conf (upkeep.retention_days). What a query has not read yet stays,
-    and is told; rows removed are counted in pipeline_progress. Files are deleted a week after the
-    last version of a table that needs them (upkeep.vacuum_after_h). Run it once a day. Needs a JDK,
+    Conf sets how long rows are kept (upkeep.retention_days). Rows that a query has not read stay,
+    and are reported; removed rows are counted in pipeline_progress. Files are deleted a week after
+    the last table version that needs them (upkeep.vacuum_after_h). Run it once a day. Needs a JDK,
     as run does.
 
     Example: quotaflow upkeep --dry-run
@@ -56,15 +54,17 @@ def upkeep(
     """
     options.one_format(as_json, as_csv)
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines.maintenance import upkeep as care  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines.warehouse.reader import nearest  # noqa: PLC0415
+    from quotaflow.pipelines.maintenance.upkeep import (  # noqa: PLC0415  imports pyspark
+        UpkeepOutcome,
+        run_upkeep,
+    )
     from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415  imports pyarrow
 
     for name in tables or []:
         if name not in TABLES:
             raise ConfigError(f"no table {name}{nearest(name, list(TABLES))}")
-    done = care.run_upkeep(settings, tables or [], datetime.now(UTC), output.note, dry=dry_run)
-    names = [field.name for field in fields(care.UpkeepOutcome)]
+    done = run_upkeep(settings, tables or [], datetime.now(UTC), output.note, dry=dry_run)
+    names = [field.name for field in fields(UpkeepOutcome)]
     rows = (asdict(outcome) for outcome in done)
     output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
 
@@ -76,16 +76,16 @@ def rebuild(
     until: Until = None,
     at_once: Slice = "1d",
     yes: Annotated[
-        bool, typer.Option("--yes", help="Replace also what was computed from facts that are gone.")
+        bool, typer.Option("--yes", help="Also replace rows whose facts were removed.")
     ] = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
-    """Compute rows of a result anew from its facts, late ones included.
+    """Compute rows of a result again from its facts, late ones included.
 
-    Replaces the rows of one slice of time after the other, each in one commit; what was replaced
-    when it is stopped is whole. No checkpoint is touched. client_metrics are decoded again from
-    telemetry_pushes, by the time a payload was shipped. Needs a JDK, as run does.
+    Replaces one slice of time after the other, each in one commit, so a stopped run leaves whole
+    slices. Checkpoints do not change. client_metrics are decoded again from telemetry_pushes, by
+    the record time of the payload. Needs a JDK, as run does.
 
     Example: quotaflow rebuild traffic --from 2d
 
@@ -94,10 +94,10 @@ def rebuild(
     first, last = _between(since, until)
     size_s = options.seconds(at_once)
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines.maintenance import rebuild as again  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.maintenance import rebuild as rebuilding  # noqa: PLC0415  imports pyspark
 
-    rows = again.rebuild(
-        settings, again.RebuildRequest(table, first, last, size_s, yes), output.note
+    rows = rebuilding.rebuild(
+        settings, rebuilding.RebuildRequest(table, first, last, size_s, yes), output.note
     )
     output.note(f"{rows} rows written")
 
@@ -113,11 +113,11 @@ def backfill(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
-    """Add to the tables what a topic still holds of some time, and they lack.
+    """Add records of a past time to the tables that lack them, from the topic.
 
-    Reads records by the time Kafka stamps on them, as far as the job has read; a record that is in
-    a table already is left out, so that a second run adds nothing. No checkpoint is touched, and
-    what follows from the rows comes with the next `quotaflow run`. Needs a JDK, as run does.
+    Reads records by their Kafka timestamp, as far as the job has read; a record that is in a table
+    already is skipped, so a second run adds nothing. Checkpoints do not change, and the next
+    `quotaflow run` computes what follows from the rows. Needs a JDK, as run does.
 
     Example: quotaflow backfill --from 6h --until 2h
 
@@ -128,16 +128,15 @@ def backfill(
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.jobs import selection  # noqa: PLC0415
     from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415
-    from quotaflow.pipelines.maintenance import backfill as again  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.maintenance import backfill as backfilling  # noqa: PLC0415  imports pyspark
     from quotaflow.pipelines.streaming.time_ranges import TimeRange  # noqa: PLC0415
-    from quotaflow.pipelines.warehouse.reader import nearest  # noqa: PLC0415
 
-    names = list(again.jobs(settings))
+    names = list(backfilling.jobs(settings))
     if job in JOBS:
         selection.refuse_off(JOBS[job], settings)
     if job not in names:
         raise ConfigError(f"no job {job} reads a topic{nearest(job, names)}")
-    added = again.backfill(settings, job, TimeRange(first, last), size_s, output.note)
+    added = backfilling.backfill(settings, job, TimeRange(first, last), size_s, output.note)
     output.note(f"{sum(added.values())} rows added")
     if added.get("telemetry_pushes"):
         since = f"{first:%Y-%m-%dT%H:%MZ}"

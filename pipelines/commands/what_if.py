@@ -1,4 +1,4 @@
-"""The command what-if: the past under a quota it did not have."""
+"""The command what-if: replays the past under another quota."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -24,12 +24,11 @@ def what_if(
     *,
     principal: Annotated[
         str | None,
-        typer.Option("--principal", metavar="NAME", help="Only this one, such as User:alice."),
+        typer.Option(
+            "--principal", metavar="NAME", help="Only this principal, such as User:alice."
+        ),
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="TIME", help="From 10m ago, or an ISO time, on."),
-    ] = None,
+    since: options.Since = None,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
@@ -37,9 +36,9 @@ def what_if(
 ) -> None:
     """Replay new producer ids under a producer_ids_rate (KIP-936): who would have waited.
 
-    Needs no JVM. Whoever waits asks for the next id later, as a throttled client does. All that a
-    principal does on a broker shares one bucket: is_innocent marks programs and hosts that would
-    not have been throttled but for the others.
+    Needs no JVM. A source that waits requests its next id later, as a throttled client does. All
+    sources of a principal on a broker share one token bucket: is_innocent marks sources that would
+    not have been throttled alone.
 
     Example: quotaflow what-if --producer-ids-rate 0.5 --principal User:etl
     """

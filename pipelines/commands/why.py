@@ -1,4 +1,4 @@
-"""The command why: what holds a client back, on one screen."""
+"""The command why: what limits a client, on one screen."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,9 +29,9 @@ Name = Annotated[
 ]
 At = Annotated[
     str | None,
-    typer.Option("--at", help="Up to when: 10m ago, or an ISO time; else the newest window."),
+    typer.Option("--at", help="End: 10m ago, or an ISO time; else the newest window."),
 ]
-Lookback = Annotated[str, typer.Option("--for", help="How far back from then: 30s, 5m, 1h.")]
+Lookback = Annotated[str, typer.Option("--for", help="How far back from the end: 30s, 5m, 1h.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -48,24 +48,24 @@ def why(
     *,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say what limits a principal or a client, who set that, what it used, and what would help.
+    """Show what limits a principal or a client, who set that, what it used, and what would help.
 
-    Reads quota_usage, producer_id_rates and requests; needs no JVM. Quotas are known as of the last
-    `quotaflow snapshot`. The cause of a throttle is inferred: a broker does not log it. Where
-    tables hold several clusters, kafka.cluster_id says which. With --json one object a sentence or
-    row.
+    Reads quota_usage, producer_id_rates and requests; needs no JVM. Quotas are those of the last
+    `quotaflow snapshot`. The cause of a throttle is inferred: a broker does not log it. If the
+    tables have several clusters, kafka.cluster_id chooses one. With --json, one object per sentence
+    or row.
 
     Example: quotaflow why dave --at 10m
     """
     from quotaflow.pipelines.advice import why_text  # noqa: PLC0415  imports pydantic and pyarrow
-    from quotaflow.pipelines.advice.why import why as find  # noqa: PLC0415
+    from quotaflow.pipelines.advice.why import why as find_limits  # noqa: PLC0415
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
     from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
 
     settings = options.conf(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None
     reader, long = answers.open_reader(settings), timedelta(seconds=options.seconds(lookback))
-    limits = find(reader, name, until, long, settings.kafka.cluster_id)
+    limits = find_limits(reader, name, until, long, settings.kafka.cluster_id)
     sentences = list(why_text.sentences(limits, planning.connection(settings)))
     rows = [_limit(limited.usage) for limited in limits.limits]
     if as_json:

@@ -4,7 +4,7 @@ A broker logs every request or none, so sampling leaves out lines at ingest.
 """
 
 import difflib
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
@@ -13,6 +13,9 @@ from quotaflow.pipelines.config.base import Positive, Principal, Section, Topic,
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.schemas.events import SAMPLED_APIS
 from quotaflow.udfs.rules.pseudonym import MIN_KEY_BYTES, Pseudonyms
+
+if TYPE_CHECKING:
+    from quotaflow.udfs.otlp.codecs import Limits
 
 _MOST = 1_000
 _EXACT = 1e-9
@@ -86,6 +89,19 @@ class PayloadsSection(Section):
     max_points: Positive = 100_000
     max_attributes: Positive = 128
     max_string_chars: Positive = 4_096
+
+    @property
+    def limits(self) -> "Limits":
+        """The same bounds as the decoder takes them."""
+        from quotaflow.udfs.otlp.codecs import Limits  # noqa: PLC0415  imports pyarrow
+
+        return Limits(
+            decoded_bytes=self.max_decoded_bytes,
+            ratio=self.max_ratio,
+            points=self.max_points,
+            attributes=self.max_attributes,
+            string_chars=self.max_string_chars,
+        )
 
 
 Column = Literal["client_address", "client_id"]

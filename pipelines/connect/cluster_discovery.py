@@ -1,4 +1,4 @@
-"""What init knows of a cluster: asked of its brokers, or assumed where there is nobody to ask."""
+"""Discovers a cluster for init from its brokers, or assumes one when offline."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ _ASSUMED_BROKERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """A cluster's id, its brokers with their racks, and which of our topics there are already.
+    """A cluster's id, its brokers with their racks, and those of our topics that exist.
 
-    Without an id nobody was asked: so many brokers are assumed.
+    Without an id the cluster was not read, and three brokers are assumed.
     """
 
     cluster_id: str | None
@@ -23,7 +23,7 @@ class Discovery:
 
     @property
     def broker_count(self) -> int:
-        """How many brokers there are, or are assumed to be."""
+        """The number of brokers, read or assumed."""
         return len(self.racks) or _ASSUMED_BROKERS
 
 
@@ -31,7 +31,7 @@ OFFLINE = Discovery(None, {}, frozenset())
 
 
 def discover(conf: Conf) -> Discovery:
-    """What the cluster of conf says; only reads. Raises KafkaError when it does not answer."""
+    """Read the cluster of conf. Raises KafkaError if it does not answer."""
     ingest = conf.ingest
     names = [ingest.request_log_topic, ingest.receiver_topic, ingest.otlp_topic]
     properties = conf.kafka.properties
@@ -40,6 +40,6 @@ def discover(conf: Conf) -> Discovery:
         try:
             brokers = ClusterState(sender(client)).brokers()
         except UnansweredError as error:
-            raise KafkaError(f"the cluster did not tell its brokers: {error}") from None
+            raise KafkaError(f"the cluster did not list its brokers: {error}") from None
     racks = {broker["broker_id"]: broker["rack"] for broker in brokers}
     return Discovery(cluster.cluster_id, racks, frozenset(cluster.topics))

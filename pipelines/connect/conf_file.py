@@ -1,4 +1,4 @@
-"""conf.yaml as init writes it: what was found and what was asked for, and what else there is."""
+"""conf.yaml as init writes it: discovered and given values, and other keys as comments."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -25,28 +25,28 @@ _WAYS_IN = {
 _REST = """\
 # warehouse:                    # where the tables are; --set warehouse.path=FOLDER does it too
 #   path: ~/.quotaflow/warehouse
-# producer_ids:                 # quotas for KIP-936, which stock Kafka does not hold
+# producer_ids:                 # quotas for KIP-936, which stock Kafka does not have
 #   default_quota_per_s: 1.0
 #   quotas: {etl: 5.0}
-# alerts:                       # whom quotaflow notify tells: the address by reference
+# alerts:                       # where quotaflow notify posts: the address by reference
 #   webhook: {url: "env:QUOTAFLOW_WEBHOOK"}
-# plan:                         # whom no plan touches
+# plan:                         # principals that no plan changes
 #   excluded_principals: ["User:ANONYMOUS", "User:admin", "User:broker"]
 """
 
 
 def text(conf: Conf, discovery: Discovery, now: datetime) -> str:
-    """A conf that holds what was set of `conf` and pins the cluster that was found."""
+    """The text of a conf with the values set in `conf` that pins the discovered cluster."""
     return "".join(_lines(conf, discovery, now))
 
 
 def _lines(conf: Conf, discovery: Discovery, now: datetime) -> Iterator[str]:
-    yield f"# Made by quotaflow init at {now:%Y-%m-%d %H:%M} UTC. Secrets stand here by reference\n"
+    yield f"# Made by quotaflow init at {now:%Y-%m-%d %H:%M} UTC. Secrets are here by reference\n"
     yield "# only. What is commented out is the default; unknown keys are refused.\n"
     yield "kafka:\n"
     cluster_id = conf.kafka.cluster_id or discovery.cluster_id
     if cluster_id is None:
-        yield "  # cluster_id: ...           # nobody was asked: pin the cluster this conf means\n"
+        yield "  # cluster_id: ...           # offline: set the id of the cluster of this conf\n"
     else:
         yield "  # A broker of another cluster is refused.\n"
         yield _yaml({"cluster_id": cluster_id}, 2)
@@ -56,18 +56,18 @@ def _lines(conf: Conf, discovery: Discovery, now: datetime) -> Iterator[str]:
     yield _yaml(conf.kafka.properties, 4)
     if "security.protocol" not in conf.kafka.properties:
         yield _LOGIN
-    yield "ingest:                         # a topic that is null is a way in switched off\n"
+    yield "ingest:                         # a topic that is null is not read\n"
     for key, meaning in _WAYS_IN.items():
         yield f"  # {meaning}\n{_yaml({key: getattr(conf.ingest, key)}, 2)}"
     if not conf.ingest.sampling:
-        yield "  # sampling: {PRODUCE: 0.1}    # of which APIs only a part of the lines is kept\n"
+        yield "  # sampling: {PRODUCE: 0.1}    # the share of an API's lines that is kept\n"
     yield from _others(conf)
     yield from _racks(conf, discovery)
     yield _REST
 
 
 def _others(conf: Conf) -> Iterator[str]:
-    """What else was set, under the sections above too."""
+    """The other values that were set."""
     given = conf.model_dump(mode="json", exclude_unset=True)
     ingest = {k: v for k, v in given.pop("ingest", {}).items() if k not in _WAYS_IN}
     if ingest:
@@ -80,8 +80,8 @@ def _others(conf: Conf) -> Iterator[str]:
 def _racks(conf: Conf, discovery: Discovery) -> Iterator[str]:
     racks = sorted({rack for rack in discovery.racks.values() if rack})
     if racks and not conf.racks:
-        yield f"# racks:                        # of clients that tell none; brokers': {racks}\n"
-        yield f"#   10.1.0.0/16: {racks[0]!r}\n"  # a name may hold the end of a line
+        yield f"# racks:                        # of clients that declare none; brokers': {racks}\n"
+        yield f"#   10.1.0.0/16: {racks[0]!r}\n"  # a name may contain a line end
 
 
 def _yaml(values: dict[str, Any], indent: int) -> str:

@@ -1,4 +1,4 @@
-"""The files init writes: conf, an operator's scripts, what brokers are to load, what comes next."""
+"""The files init writes: conf, scripts for an operator, broker files, next steps."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,14 +6,14 @@ from importlib import resources
 from pathlib import Path
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.connect import commands, conf_file
+from quotaflow.pipelines.connect import conf_file, kafka_commands
 from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.kafka_configs import quoted
 
-_OF_BROKERS = ("log4j2.yaml", "vector.yaml", "fluent-bit.yaml")
-_OF_RECEIVER = ("TelemetryReceiver.java", "TelemetrySender.java")
+_BROKER_FILES = ("log4j2.yaml", "vector.yaml", "fluent-bit.yaml")
+_RECEIVER_FILES = ("TelemetryReceiver.java", "TelemetrySender.java")
 _SCRIPT = "#!/bin/sh\n# {}\nset -eu\n"
 _PRINCIPALS = {"SHIPPER": "User:shipper", "RECEIVER": "User:receiver"}
 _OPERATOR = "User:quotaflow-operator"
@@ -22,31 +22,31 @@ _EXECUTABLE, _READABLE = 0o755, 0o644
 
 
 def render(conf: Conf, discovery: Discovery, now: datetime) -> dict[str, str]:
-    """Path within the folder -> content."""
+    """The files by path within the folder."""
     package = resources.files("quotaflow.broker")
-    names = [*_OF_BROKERS, *(_OF_RECEIVER if conf.ingest.receiver_topic else ())]
-    of_brokers = {f"broker/{name}": (package / name).read_text("utf-8") for name in names}
+    names = [*_BROKER_FILES, *(_RECEIVER_FILES if conf.ingest.receiver_topic else ())]
+    broker_files = {f"broker/{name}": (package / name).read_text("utf-8") for name in names}
     if conf.ingest.receiver_topic:
-        of_brokers["broker/server.properties"] = _server_properties(conf)
+        broker_files["broker/server.properties"] = _server_properties(conf)
     return {
         "conf.yaml": conf_file.text(conf, discovery, now),
         "topics.sh": _topics(conf, discovery),
         "acls.sh": _acls(conf),
-        **of_brokers,
+        **broker_files,
         "NEXT.md": _next(conf),
     }
 
 
 def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> None:
-    """Write all of them, or none where one is there already and may not be written over.
+    """Write all files, or none if one exists already and `over` is false.
 
-    Raises ConfigError that names those that are.
+    Raises ConfigError that names the existing files.
     """
     existing = [name for name in contents if (folder / name).exists()]
     if existing and not over:
         raise ConfigError(
-            f"{folder} has {', '.join(existing)} already, and nothing was written: name another "
-            "folder with --out, or write over them with --force"
+            f"{folder} has {', '.join(existing)} already, and nothing was written: give another "
+            "folder with --out, or overwrite them with --force"
         )
     try:
         for name, content in contents.items():
@@ -59,7 +59,7 @@ def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> N
 
 
 def _topics(conf: Conf, discovery: Discovery) -> str:
-    lines = commands.topics(conf, discovery, planning.connection(conf))
+    lines = kafka_commands.topics(conf, discovery, planning.connection(conf))
     what = (
         "The topics quotaflow reads. One replica each on the cluster that is observed: followers'\n"
         "# fetches of the log would be lines of the log. Elsewhere take three."
@@ -69,8 +69,8 @@ def _topics(conf: Conf, discovery: Discovery) -> str:
 
 def _acls(conf: Conf) -> str:
     what = (
-        "The least each login needs. Edit the names; with mTLS they are distinguished names.\n"
-        "# Mind that Kafka refuses everybody else on a resource as soon as it has one ACL, unless\n"
+        "The rights each login needs. Edit the names; with mTLS they are distinguished names.\n"
+        "# As soon as a resource has one ACL, Kafka refuses all other principals on it, unless\n"
         "# allow.everyone.if.no.acl.found is false already."
     )
     principals = _PRINCIPALS | {
@@ -79,8 +79,8 @@ def _acls(conf: Conf) -> str:
     }
     parts = [_SCRIPT.format(what)]
     parts += [f"{login}={quoted(name)}\n" for login, name in principals.items()]
-    for login, roles in commands.LOGINS.items():
-        lines = list(commands.rights(login, conf, planning.connection(conf)))
+    for login, roles in kafka_commands.LOGINS.items():
+        lines = list(kafka_commands.rights(login, conf, planning.connection(conf)))
         if lines:
             parts.append(f"\n# {login}: {', '.join(roles)}\n")
             parts += [f"{line}\n" for line in lines]

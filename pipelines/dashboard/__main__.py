@@ -9,7 +9,7 @@ from quotaflow.pipelines.dashboard.questions import QUESTIONS
 
 
 def text() -> str:
-    """The file: keys in one order, so that it differs where the dashboard does."""
+    """The file, with sorted keys, so that it changes only with the dashboard."""
     made = dashboard(tuple(QUESTIONS.values()), PAGES)
     return json.dumps(made, indent=2, sort_keys=True) + "\n"
 

@@ -1,4 +1,4 @@
-"""A dashboard as Databricks keeps one in a .lvdash.json file: datasets, and pages of widgets."""
+"""A Databricks dashboard as a .lvdash.json file: datasets, and pages of widgets."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ WIDTH = 6
 """Columns of a page's grid."""
 TEMPORAL, QUANTITATIVE, CATEGORICAL = "temporal", "quantitative", "categorical"
 CLUSTER = "cluster_id"
-"""Every dataset has it, so that one filter holds for all pages."""
+"""Every dataset has this column, so that one filter works on all pages."""
 
 _QUERY = "main_query"
 _ASSOCIATED = "COUNT_IF(`associative_filter_predicate_group`)"
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A question: its name, the query that answers it, and the columns a table of it shows."""
+    """A question: its name, its query, and the columns of its table."""
 
     name: str
     sql: str
@@ -26,7 +26,7 @@ class Dataset:
 
     @property
     def json(self) -> Json:
-        """As the file has it: lines keep their ends."""
+        """The dataset in the file's form; query lines keep their line ends."""
         title = self.name.replace("_", " ").capitalize()
         lines = self.sql.strip().splitlines(keepends=True)
         return {"name": self.name, "displayName": title, "queryLines": lines}
@@ -42,7 +42,7 @@ class Text:
 
     @property
     def title(self) -> str:
-        """What tells it from others."""
+        """The text itself, which makes the widget's name unique."""
         return self.text
 
     @property
@@ -53,7 +53,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A field of a dataset, how it is read, and what it is called."""
+    """A field of a dataset, its scale, and its title."""
 
     field: str
     scale: str
@@ -84,7 +84,7 @@ class Plot:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Of its dataset."""
+        """Fields of its dataset."""
         return tuple(axis.field for axis in (self.x, self.y, self.color) if axis)
 
     @property
@@ -108,7 +108,7 @@ class Counter:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Of its dataset."""
+        """Fields of its dataset."""
         return (self.field,)
 
     @property
@@ -120,7 +120,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows as they come; what clients named is never taken for HTML."""
+    """Rows of a dataset; names of clients are never read as HTML."""
 
     title: str
     columns_of: Dataset
@@ -134,7 +134,7 @@ class Table:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Of its dataset, from left to right."""
+        """Fields of its dataset, from left to right."""
         return self.columns_of.columns
 
     @property
@@ -159,7 +159,7 @@ Widget = Text | Plot | Counter | Table
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Widgets in rows from the top down; those of a row stand side by side."""
+    """Rows of widgets from the top down."""
 
     title: str
     rows: tuple[tuple[Widget, ...], ...]
@@ -235,5 +235,5 @@ def _filters(datasets: Sequence[Dataset]) -> Json:
 
 
 def _id(*parts: str) -> str:
-    """Eight hex digits that stay the same as long as what they name does."""
+    """Eight hex digits that depend only on the parts."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""The pages of the dashboard: the questions of `quotaflow report`, and what shows each."""
+"""The pages of the dashboard: the widgets for each question of `quotaflow report`."""
 
 from quotaflow.pipelines.dashboard.lakeview import (
     CATEGORICAL,

@@ -1,19 +1,19 @@
-"""The questions of the dashboard: one dataset each, over the views, in SQL both engines have."""
+"""The questions of the dashboard: one dataset each, in SQL that Spark and DataFusion have."""
 
 from quotaflow.pipelines.dashboard.lakeview import CLUSTER, Dataset
 
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 
 
 def _rows(name: str, view: str, columns: str, order: str, where: str = "true") -> Dataset:
-    """Rows of a view as they are, the first of them."""
+    """The first rows of a view."""
     names = tuple(columns.split())
     sql = f"""
 SELECT {CLUSTER}, {", ".join(names)}
 FROM {view}
 WHERE {where}
 ORDER BY {order}
-LIMIT {_MOST_ROWS}
+LIMIT {_MAX_ROWS}
 """
     return Dataset(name, sql, names)
 
@@ -101,7 +101,7 @@ SELECT cluster_id, principal, client_id, coalesce(throttled_by, 'not known') AS 
 FROM throttled_clients
 GROUP BY cluster_id, principal, client_id, coalesce(throttled_by, 'not known')
 ORDER BY throttled_s DESC
-LIMIT {_MOST_ROWS}
+LIMIT {_MAX_ROWS}
 """,
         ("principal", "client_id", "throttled_by", "throttled_requests", "throttled_s"),
     ),
@@ -112,7 +112,7 @@ SELECT cluster_id, broker_id, quota_type, bucket_user, bucket_client_id, quota, 
     headroom, 100 * peak_share AS peak_percent, windows_over
 FROM quota_headroom
 ORDER BY peak_percent DESC
-LIMIT {_MOST_ROWS}
+LIMIT {_MAX_ROWS}
 """,
         (
             "bucket_user",

@@ -1,1 +1,1 @@
-"""What doctor looks at: this machine, the tables, the cluster; each finding with its remedy."""
+"""The checks of `quotaflow doctor`: this machine, the tables, the cluster."""

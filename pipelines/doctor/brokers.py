@@ -1,4 +1,4 @@
-"""The brokers: can each be reached, what is it, does it let clients push, what time has it."""
+"""Checks brokers: connection, version, telemetry receiver, request logger, clock."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def findings(probe: Probe) -> Iterator[Finding]:
 
 
 def _versions(probe: Probe, brokers: list[int]) -> tuple[dict[int, Any], dict[int, str]]:
-    """What each broker said to a connection of its own, and why some could not be reached."""
+    """Version data by broker, each from its own connection; and errors by unreachable broker."""
     version_data, silent = dict[int, Any](), dict[int, str]()
     for broker_id in brokers:
         try:
@@ -61,22 +61,24 @@ def _version(probe: Probe, versions: list[str]) -> Finding:
     try:
         features = probe.client.describe_features()
     except kafka_errors.KafkaError as error:
-        return refused("version", str(error) or type(error).__name__, "Kafka 2.4 or newer tells it")
+        return refused(
+            "version", str(error) or type(error).__name__, "Kafka 2.4 or newer answers this"
+        )
     level = features.get(_FEATURE, {}).get("finalized")
     used = ", ".join(sorted(name for name, feature in features.items() if feature.get("finalized")))
     seen = f"like Kafka {', '.join(sorted(set(versions)))} by the APIs offered; "
-    seen += f"{_FEATURE} {level[1] if level else 'not told'}; features in use: {used or 'none'}"
+    seen += f"{_FEATURE} {level[1] if level else 'unknown'}; features in use: {used or 'none'}"
     return Finding("version", OK, seen)
 
 
 def _receiver(apis: dict[int, set[int]]) -> Finding:
-    """A broker without a class that receives telemetry does not offer the two APIs (KIP-714)."""
+    """A broker without a telemetry receiver does not offer the two APIs of KIP-714."""
     without = [b for b, offered in apis.items() if not {_GET_SUBSCRIPTIONS, _PUSH} <= offered]
     if not without:
         return Finding("receiver", OK, "every broker lets clients push telemetry")
     remedy = (
         "clients never push there: load broker/TelemetryReceiver.java or any ClientTelemetry "
-        "reporter (metric.reporters) and restart; without telemetry leave it so"
+        "reporter (metric.reporters) and restart; without telemetry, ignore this"
     )
     return Finding("receiver", WARNING, f"no telemetry receiver on {_listed(without)}", remedy)
 
@@ -87,15 +89,17 @@ def _subscriptions(probe: Probe) -> Finding:
     except UnansweredError as error:
         return refused("subscriptions", str(error), _NEEDS_DESCRIBE_CONFIGS)
     if names:
-        return Finding("subscriptions", OK, f"{len(names)} client-metrics resources ask clients")
+        return Finding("subscriptions", OK, f"{len(names)} client-metrics resources")
     words = tool("kafka-configs.sh", planning.connection(probe.conf))
     words += ["--alter", "--entity-type", "client-metrics", "--entity-name", "all", "--add-config"]
     remedy = " ".join([*words, "'interval.ms=60000,metrics=[org.apache.kafka.]'"])
-    return Finding("subscriptions", WARNING, "no client is asked for metrics", remedy)
+    return Finding(
+        "subscriptions", WARNING, "no client-metrics resource: no client pushes metrics", remedy
+    )
 
 
 def _logging(probe: Probe, brokers: list[int]) -> Finding:
-    """The level of each broker's request logger, which only that broker knows."""
+    """The level of each broker's request logger, which only that broker can answer."""
     levels = Counter[str]()
     off = []
     for broker_id in brokers:
@@ -113,7 +117,7 @@ def _logging(probe: Probe, brokers: list[int]) -> Finding:
 
 
 def _clock(probe: Probe) -> Finding:
-    """The controller's clock against ours: it tells when it was last caught up, which is now."""
+    """The controller's clock compared with ours: its own last-caught-up time is now."""
     topic = requests.DescribeQuorumRequest.TopicData
     partition = topic.PartitionData(partition_index=0)
     request = requests.DescribeQuorumRequest(
@@ -129,14 +133,14 @@ def _clock(probe: Probe) -> Finding:
     return clock(times.get(state.leader_id, -1), middle, probe.conf.ingest.max_clock_skew_s)
 
 
-def clock(controller_ms: int, now: datetime, most_s: int) -> Finding:
-    """A controller's clock against ours; -1: it does not tell."""
+def clock(controller_ms: int, now: datetime, max_skew_s: int) -> Finding:
+    """A controller's clock compared with ours, in ms since 1970; -1 if unknown."""
     if controller_ms < 0:
-        return refused("clock", "brokers before Kafka 3.3 do not tell theirs", "")
+        return refused("clock", "brokers before Kafka 3.3 do not send their time", "")
     off_s = controller_ms / 1_000 - now.timestamp()
     seen = f"the controller's clock is {abs(off_s):.1f} s {'ahead of' if off_s > 0 else 'behind'}"
-    seen += f" ours (bound: {most_s} s, ingest.max_clock_skew_s)"
-    if abs(off_s) <= most_s:
+    seen += f" ours (bound: {max_skew_s} s, ingest.max_clock_skew_s)"
+    if abs(off_s) <= max_skew_s:
         return Finding("clock", OK, seen)
     return Finding("clock", BAD, seen, "set both by NTP: times of events would be wrong")
 

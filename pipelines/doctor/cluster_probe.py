@@ -1,4 +1,4 @@
-"""The cluster as doctor asks it: an admin client that waits seconds, never minutes."""
+"""The connection of doctor to a cluster: an admin client with timeouts of seconds."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,14 +17,14 @@ _WAIT_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Conf, kafka-python's client, and the same by requests of our own."""
+    """Conf, kafka-python's admin client, and the same client for requests of our own."""
 
     conf: Conf
     client: KafkaAdminClient
     state: ClusterState
 
     def unauthorized_topics(self, topics: Iterable[str]) -> frozenset[str]:
-        """Which of these topics this login may not see, be they there or not."""
+        """Those of these topics that this login may not see, existing or not."""
         names = [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
         try:

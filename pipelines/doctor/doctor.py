@@ -1,4 +1,4 @@
-"""What a machine and a cluster lack for quotaflow to run, each finding with its remedy."""
+"""Runs all checks of doctor: machine, tables, cluster."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from quotaflow.pipelines.errors import QuotaflowError
 
 
 def examine(conf: Conf) -> Iterator[Finding]:
-    """Look at everything in turn; only reads, and fetches nothing."""
+    """Run all checks in turn. They only read, and download nothing."""
     yield from machine.findings(conf)
     yield from stored_tables.findings(conf, datetime.now(UTC))
     yield from _cluster(conf)
@@ -39,6 +39,6 @@ def _cluster(conf: Conf) -> Iterator[Finding]:
 def _identity(conf: Conf, cluster_id: str, servers: str) -> Finding:
     pinned = conf.kafka.cluster_id
     if pinned and pinned != cluster_id:
-        seen = f"{servers} is cluster {cluster_id}, and conf means {pinned}"
+        seen = f"{servers} is cluster {cluster_id}, and conf has {pinned}"
         return Finding("cluster", BAD, seen, "correct kafka.cluster_id or bootstrap.servers")
     return Finding("cluster", OK, f"{servers} answers, cluster id {cluster_id}")

@@ -1,4 +1,4 @@
-"""What doctor says of one thing it looked at."""
+"""The result of one check of doctor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ OK, WARNING, BAD, UNCHECKED = "ok", "warning", "bad", "unchecked"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: how it is, what was seen, and what to do about it.
+    """One checked subject: its state, what was observed, and the remedy.
 
-    Bad must be mended; a warning need not; what is unchecked could not be seen from here.
+    BAD must be fixed; a WARNING need not; UNCHECKED could not be checked from here.
     """
 
     subject: str
@@ -22,7 +22,7 @@ class Finding:
 
 
 def from_check(subject: str, check: Callable[[], str]) -> Finding:
-    """What a look saw, or the error it raised."""
+    """What a check observed, or the error it raised."""
     try:
         return Finding(subject, OK, check())
     except QuotaflowError as error:
@@ -30,11 +30,11 @@ def from_check(subject: str, check: Callable[[], str]) -> Finding:
 
 
 def from_error(subject: str, error: QuotaflowError) -> Finding:
-    """Our errors end in what to do, after their last colon."""
-    seen, _, remedy = str(error).rpartition(": ")
-    return Finding(subject, BAD, seen or remedy, remedy if seen else "")
+    """A finding from one of our errors, which end in the remedy after their last colon."""
+    observed, _, remedy = str(error).rpartition(": ")
+    return Finding(subject, BAD, observed or remedy, remedy if observed else "")
 
 
 def refused(subject: str, reason: str, needed: str) -> Finding:
-    """A look that a broker refused or did not answer, by the name Kafka has for that."""
-    return Finding(subject, UNCHECKED, f"not told: {reason}", needed)
+    """A check that a broker refused or did not answer, with Kafka's error name."""
+    return Finding(subject, UNCHECKED, f"unknown: {reason}", needed)

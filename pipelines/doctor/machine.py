@@ -1,4 +1,4 @@
-"""This machine: Java, Python packages, jars, and room on its disks."""
+"""Checks this machine: Java, Python packages, jars, and free disk space."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -10,7 +10,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.spark import jars, java, session
 
-_OF_EXTRAS = {
+_PACKAGES = {
     "local": ("pyspark", "delta"),
     "report": ("jinja2", "plotly"),
     "metrics": ("prometheus_client",),
@@ -21,7 +21,7 @@ _NO_ROOM = 0.02
 
 
 def findings(conf: Conf) -> Iterator[Finding]:
-    """Whether jobs can run here at all, and how long."""
+    """Whether jobs can run here, and whether disks have room."""
     owner = session.owner()
     if owner is None:
         yield from_check("JDK", lambda: f"{java.java()}, version {java.OLDEST} or newer")
@@ -41,12 +41,12 @@ def _pyspark(extra: str) -> Finding:
 
 
 def _extras() -> Finding:
-    """What is not installed only some commands need, and they say so."""
-    missing = [name for name, packages in _OF_EXTRAS.items() if not all(map(find_spec, packages))]
-    installed = ", ".join(name for name in _OF_EXTRAS if name not in missing) or "none"
+    """Missing extras are no fault: only some commands need them, and report it."""
+    missing = [name for name, packages in _PACKAGES.items() if not all(map(find_spec, packages))]
+    installed = ", ".join(name for name in _PACKAGES if name not in missing) or "none"
     if not missing:
         return Finding("extras", OK, f"{installed} installed")
-    remedy = f"where they are wanted: {extras.install(*missing)}"
+    remedy = f"if they are needed: {extras.install(*missing)}"
     return Finding("extras", OK, f"{installed} installed; not {', '.join(missing)}", remedy)
 
 
@@ -61,10 +61,10 @@ def _jars() -> Finding:
     return Finding("jars for Spark", WARNING, f"not fetched yet into {folder}", remedy)
 
 
-def _room(name: str, share: float, least: float) -> Finding:
+def _room(name: str, share: float, min_share: float) -> Finding:
     seen = f"{share:.0%} of the disk is free"
-    if share >= least:
+    if share >= min_share:
         return Finding(f"disk of the {name}", OK, seen)
     state = BAD if share < _NO_ROOM else WARNING
-    remedy = "make room: `quotaflow upkeep` removes what is kept too long; or move it (warehouse)"
-    return Finding(f"disk of the {name}", state, f"{seen} (bound: {least:.0%})", remedy)
+    remedy = "make room: `quotaflow upkeep` removes old rows; or move it (conf section warehouse)"
+    return Finding(f"disk of the {name}", state, f"{seen} (bound: {min_share:.0%})", remedy)

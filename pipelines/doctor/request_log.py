@@ -1,4 +1,4 @@
-"""The request log's newest records: are they lines we can read, whole, and of a sane clock."""
+"""Checks the newest records of the request log: layout, completeness, clocks."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from quotaflow.pipelines.kafka import tail
 from quotaflow.pipelines.kafka.admin import Cluster
 from quotaflow.schemas import events
 
-_MOST = 50
+_MAX_RECORDS = 50
 _WITHIN_S = 8
 _ENVELOPE, _STOCK = re.compile(events.ENVELOPE_PATTERN), re.compile(events.STOCK_PATTERN)
 _LAYOUT = "use broker/log4j2.yaml, and a shipper that sends one record per line"
@@ -22,10 +22,9 @@ _LAYOUT = "use broker/log4j2.yaml, and a shipper that sends one record per line"
 
 @dataclass(frozen=True, slots=True)
 class SampledLine:
-    """A record as far as doctor looks: its form, or why it is none; what it tells of its broker.
+    """What doctor reads of a record: its form, or `unreadable`; its broker; whether it is whole.
 
-    `ahead_ms`: how much later its broker's clock is than when the record was sent; the other way
-    round it may have waited to be shipped.
+    `ahead_ms`: event time minus record time. If negative, the line may have waited to be sent.
     """
 
     form: str
@@ -35,29 +34,29 @@ class SampledLine:
 
 
 def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
-    """What the newest records of the topic are."""
+    """Findings on the newest records of the topic."""
     topic = cluster.topics.get(probe.conf.ingest.request_log_topic or "")
     if topic is None:
         return
     partitions = {topic.name: topic.partitions}
     try:
-        records = tail.newest(probe.conf.kafka.properties, partitions, _MOST, _WITHIN_S)
+        records = tail.newest(probe.conf.kafka.properties, partitions, _MAX_RECORDS, _WITHIN_S)
     except QuotaflowError as error:
         yield from_error("log lines", error)
         return
     yield from of_records(records, probe.conf.ingest.max_clock_skew_s)
 
 
-def of_records(records: Sequence[Any], most_skew_s: int) -> Iterator[Finding]:
+def of_records(records: Sequence[Any], max_skew_s: int) -> Iterator[Finding]:
     """Findings on some records of kafka-python."""
     if not records:
         remedy = "switch the request log on (`quotaflow capture`), and ship it"
-        yield Finding("log lines", WARNING, "the topic holds none", remedy)
+        yield Finding("log lines", WARNING, "the topic has none", remedy)
         return
     lines = [line(record) for record in records]
     yield _forms(lines)
     yield _bodies(lines)
-    yield _clocks(lines, most_skew_s)
+    yield _clocks(lines, max_skew_s)
 
 
 def line(record: Any) -> SampledLine:
@@ -100,7 +99,7 @@ def _forms(lines: list[SampledLine]) -> Finding:
         return Finding("log lines", WARNING, seen, remedy)
     if "unknown" in brokers:
         remedy = "results by broker need it: use the envelope of broker/log4j2.yaml"
-        return Finding("log lines", WARNING, f"{seen}: some do not say theirs", remedy)
+        return Finding("log lines", WARNING, f"{seen}: some lines name none", remedy)
     return Finding("log lines", OK, seen)
 
 
@@ -114,18 +113,18 @@ def _bodies(lines: list[SampledLine]) -> Finding:
     return Finding("log bodies", BAD, seen, remedy)
 
 
-def _clocks(lines: list[SampledLine], most_s: int) -> Finding:
-    """A clock that is ahead; one that is behind looks like a line that was shipped late."""
+def _clocks(lines: list[SampledLine], max_skew_s: int) -> Finding:
+    """Clocks that are ahead. A clock that is behind cannot be distinguished from late delivery."""
     ahead: dict[str, float] = {}
     for each in lines:
         if each.ahead_ms is not None:
             ahead[each.broker] = max(ahead.get(each.broker, -1e12), each.ahead_ms / 1_000)
     if not ahead:
-        return Finding("clocks of brokers", OK, "lines do not tell: records' times are taken")
-    over = {broker: s for broker, s in ahead.items() if s > most_s}
+        return Finding("clocks of brokers", OK, "lines have no time: record times are used")
+    over = {broker: s for broker, s in ahead.items() if s > max_skew_s}
     if over:
         seen = ", ".join(f"broker {broker} is {s:.0f} s ahead" for broker, s in over.items())
-        seen += f" (bound: {most_s} s, ingest.max_clock_skew_s)"
+        seen += f" (bound: {max_skew_s} s, ingest.max_clock_skew_s)"
         return Finding("clocks of brokers", BAD, seen, "set their clocks by NTP")
     late_s = -min(ahead.values())
     seen = f"none is ahead; lines came at most {max(late_s, 0):.0f} s after they were written"

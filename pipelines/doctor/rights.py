@@ -1,4 +1,4 @@
-"""What this login may do, by role: brokers tell it themselves (KIP-430), so nothing is tried."""
+"""Checks the rights of this login by role: brokers list them (KIP-430), so nothing is tried."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol import admin as requests
 from kafka.protocol.metadata import MetadataRequest
 
-from quotaflow.pipelines.connect.commands import granted
+from quotaflow.pipelines.connect.kafka_commands import granted
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
 from quotaflow.pipelines.feedback import planning
@@ -18,7 +18,7 @@ from quotaflow.schemas.acls import Acl
 
 _CODES = {acls.READ: 3, acls.WRITE: 4, acls.DESCRIBE: 8, acls.DESCRIBE_CONFIGS: 10}
 _CODES |= {acls.ALTER_CONFIGS: 11}
-# To lack them keeps this pipeline from running; the others a login of its own may have.
+# The pipeline needs the rights of these roles; the other roles may have a login of their own.
 _STATES = {"run": BAD, "snapshot": WARNING}
 _ROLES = ("run", "snapshot", "apply", "capture")
 _NO_GROUP = "-source-doctor"
@@ -26,10 +26,10 @@ _NO_GROUP = "-source-doctor"
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What brokers told: codes of operations, on the cluster and by topic, and if groups are seen.
+    """Codes of allowed operations on the cluster and by topic, and whether groups are visible.
 
-    Missing are topics that are hidden, and those that there are not, which are `absent` too; None:
-    not told.
+    Hidden topics and nonexistent topics are missing from `topics`; the latter are in `absent`. None
+    means that no broker answered.
     """
 
     cluster: frozenset[int] | None = None
@@ -38,7 +38,7 @@ class Allowed:
     absent: frozenset[str] = frozenset()
 
     def has(self, acl: Acl) -> bool | None:
-        """Whether a right is there; None where nothing tells."""
+        """Whether the login has a right; None if unknown."""
         code = _CODES[acl.operation]
         match acl.resource_type:
             case acls.CLUSTER:
@@ -56,26 +56,26 @@ class Allowed:
 
 
 def findings(probe: Probe) -> Iterator[Finding]:
-    """What each role would lack with this login."""
+    """The rights that this login lacks, by role."""
     names = {key: getattr(probe.conf.ingest, key) for key in acls.WAYS_IN}
     allowed = _allowed(probe, {name for name in names.values() if name})
     principal = probe.conf.kafka.own_principal or "User:LOGIN"
     for role in _ROLES:
-        yield of_role(role, acls.needed(role, names), allowed, _how(probe, principal))
+        yield of_role(role, acls.needed(role, names), allowed, _granting(probe, principal))
 
 
 def of_role(role: str, needed: tuple[Acl, ...], allowed: Allowed, how: "Granting") -> Finding:
-    """What of its rights a role lacks, and the commands that grant it."""
+    """The rights that a role lacks, and the commands that grant them."""
     missing = [acl for acl in needed if allowed.has(acl) is False]
     required = [acl for acl in missing if not acl.is_optional]
     unanswered = sum(allowed.has(acl) is None and not acl.is_optional for acl in needed)
     subject = f"rights to {role}"
     if not required:
-        seen = f"all there{f', {unanswered} of them not told' if unanswered else ''}"
-        optional = "; ".join(f"{_named(acl)}, for {acl.why}" for acl in missing)
-        seen += f"; not needed, and lacking: {optional}" if optional else ""
+        seen = f"all there{f', {unanswered} of them unknown' if unanswered else ''}"
+        optional = "; ".join(f"{_right_text(acl)}, for {acl.why}" for acl in missing)
+        seen += f"; optional, and missing: {optional}" if optional else ""
         return Finding(subject, OK, seen)
-    seen = f"lacks {', '.join(map(_named, required))}"
+    seen = f"lacks {', '.join(map(_right_text, required))}"
     is_ours = role in _STATES
     remedy = ("" if is_ours else "only if this login is to do that: ") + how.commands(required)
     return Finding(subject, _STATES.get(role, OK), seen, remedy)
@@ -83,7 +83,7 @@ def of_role(role: str, needed: tuple[Acl, ...], allowed: Allowed, how: "Granting
 
 @dataclass(frozen=True, slots=True)
 class Granting:
-    """Who is granted something, and how kafka-acls reaches the cluster."""
+    """The principal that is granted rights, and how kafka-acls connects to the cluster."""
 
     principal: str
     connection: Connection
@@ -98,22 +98,22 @@ class Granting:
         )
 
 
-def _named(acl: Acl) -> str:
+def _right_text(acl: Acl) -> str:
     return f"{acl.operation} on {acl.resource_type} {acl.name}"
 
 
-def _how(probe: Probe, principal: str) -> Granting:
+def _granting(probe: Probe, principal: str) -> Granting:
     return Granting(principal, planning.connection(probe.conf))
 
 
 def _allowed(probe: Probe, names: set[str]) -> Allowed:
-    topics = _of_topics(probe)
+    topics = _topic_operations(probe)
     absent = names - topics.keys()
     absent -= probe.unauthorized_topics(absent)
-    return Allowed(_of_cluster(probe), topics, _sees_groups(probe), frozenset(absent))
+    return Allowed(_cluster_operations(probe), topics, _sees_groups(probe), frozenset(absent))
 
 
-def _of_cluster(probe: Probe) -> frozenset[int] | None:
+def _cluster_operations(probe: Probe) -> frozenset[int] | None:
     request = requests.DescribeClusterRequest(include_cluster_authorized_operations=True)
     try:
         operations = probe.state.ask(request).authorized_operations
@@ -122,8 +122,8 @@ def _of_cluster(probe: Probe) -> frozenset[int] | None:
     return None if operations is None else frozenset(map(int, operations))
 
 
-def _of_topics(probe: Probe) -> dict[str, frozenset[int]]:
-    """Of every topic this login sees."""
+def _topic_operations(probe: Probe) -> dict[str, frozenset[int]]:
+    """Allowed operations of every topic that this login sees."""
     request = MetadataRequest(
         topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=True
     )
@@ -135,9 +135,9 @@ def _of_topics(probe: Probe) -> dict[str, frozenset[int]]:
 
 
 def _sees_groups(probe: Probe) -> bool | None:
-    """Whether a group as Spark names them may be described; any broker refuses that it may not.
+    """Whether a group named as Spark names them may be described; any broker refuses if not.
 
-    Asked of no coordinator: to look for one would make Kafka's topic of offsets where it is not.
+    The request goes to no coordinator: looking for one would create Kafka's topic of offsets.
     """
     prefix = next(acl.name for acl in acls.ROLES["run"] if acl.resource_type == acls.GROUP)
     request = requests.DescribeGroupsRequest(groups=[prefix + _NO_GROUP])

@@ -1,4 +1,4 @@
-"""What is stored: the warehouse, its tables against this version, its lock, what we wrote."""
+"""Checks what is stored: warehouse, lock, tables against this version, leases."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -8,6 +8,7 @@ from typing import Any
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor.finding import BAD, OK, UNCHECKED, WARNING, Finding, from_check
+from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
@@ -18,10 +19,10 @@ _SPELLED = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "ti
 
 
 def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
-    """Whether tables can be written and fit, and what of ours the cluster still has."""
+    """Whether tables can be written and match this version, and which leases are over."""
     warehouse = Warehouse(conf.warehouse)
     if warehouse.conf.catalog_schema:
-        seen = f"catalog schema {warehouse.conf.catalog_schema}: not looked into from here"
+        seen = f"catalog schema {warehouse.conf.catalog_schema}: not checked from here"
         yield Finding("tables", UNCHECKED, seen)
         return
     yield _writable(warehouse.conf.folder)
@@ -39,7 +40,7 @@ def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
 
 
 def _writable(folder: Path) -> Finding:
-    existing = next(path for path in [folder.resolve(), *folder.resolve().parents] if path.exists())
+    existing = health.existing_folder(folder)
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
         return Finding("warehouse", OK, f"{folder} can be written")
     remedy = "make it writable, or name another with warehouse.path"
@@ -52,7 +53,7 @@ def _counted(reader: Reader, made: list[str]) -> str:
 
 
 def _columns(reader: Reader, made: list[str]) -> Finding:
-    """Columns of live tables against those declared in this version."""
+    """Columns of existing tables compared with those that this version declares."""
     outdated, wrong = list[str](), list[str]()
     for name in made:
         live = {column: spelled(type_) for column, type_ in reader.types(name).items()}
@@ -71,7 +72,7 @@ def _columns(reader: Reader, made: list[str]) -> Finding:
 
 
 def spelled(type_: Any) -> str:
-    """A type of Delta's schema, as its JSON has it, the way Spark spells it."""
+    """A type of a Delta schema in JSON, spelled as in Spark's SQL."""
     match type_:
         case str():
             return _SPELLED.get(type_, type_)
@@ -86,7 +87,7 @@ def spelled(type_: Any) -> str:
 
 
 def _feedback(conf: Conf, now: datetime) -> Iterator[Finding]:
-    """What we wrote to clusters and should have given back, and what stops us."""
+    """Leases that are over and not restored, and the stop file."""
     from quotaflow.pipelines.feedback import (  # noqa: PLC0415
         exclusive_section,
         planning,

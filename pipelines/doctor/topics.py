@@ -1,4 +1,4 @@
-"""The topics: those our checkpoints mean, fed, and kept until they are read."""
+"""Checks topics: existing, those of our checkpoints, and kept until they are read."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -12,9 +12,9 @@ from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
 from quotaflow.pipelines.kafka.admin import Cluster, Topic
 from quotaflow.pipelines.kafka.cluster_state import TOPIC
-from quotaflow.pipelines.monitoring.job_health import duration_text
 from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
+from quotaflow.pipelines.terminal import values
 
 _KEYS = ("request_log_topic", "receiver_topic", "otlp_topic")
 _JOBS = {
@@ -28,12 +28,12 @@ Offsets = Mapping[tuple[str, int], int]
 
 
 def configured_topics(conf: Conf) -> list[str]:
-    """The topics conf reads."""
+    """The topics in conf."""
     return [name for key in _KEYS if (name := getattr(conf.ingest, key))]
 
 
 def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
-    """Each way in: there, ours, fed, and read in time."""
+    """Each topic in conf: existing, the one of the checkpoint, and read in time."""
     by_job = checkpoints.load(probe.conf.warehouse.checkpoint_folder)
     hidden = probe.unauthorized_topics(set(configured_topics(probe.conf)) - cluster.topics.keys())
     for key in _KEYS:
@@ -55,7 +55,7 @@ def _topic(key: str, name: str | None, topic: Topic | None, *, is_hidden: bool) 
     if topic is None:
         remedy = (
             f"create it (`quotaflow init` prints the command), or correct ingest.{key}; null "
-            "switches this way in off"
+            "switches it off"
         )
         return Finding(f"ingest.{key}", BAD, f"topic {name} does not exist", remedy)
     seen = f"topic {name}, id {topic.topic_id}, {topic.partitions} partitions"
@@ -63,7 +63,7 @@ def _topic(key: str, name: str | None, topic: Topic | None, *, is_hidden: bool) 
 
 
 def identity(key: str, cluster_id: str, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
-    """Whether a checkpoint belongs to this very topic."""
+    """Whether a checkpoint belongs to this topic, and not to one that was deleted."""
     subject = f"checkpoint of {_JOBS[key]}"
     if checkpoint is None:
         return Finding(subject, OK, "none yet: the topic will be read from its beginning")
@@ -74,14 +74,14 @@ def identity(key: str, cluster_id: str, topic: Topic, checkpoint: Checkpoint | N
     name, topic_id = stored.get("topic"), stored.get("topic_id")
     was = f"topic {name} with id {topic_id} of {stored.get('cluster_id')}"
     remedy = (
-        "the topic was made again, or conf names another: check that, then `quotaflow run "
+        "the topic was recreated, or conf names another: check that, then `quotaflow run "
         "--accept-new-topic` reads it from its beginning"
     )
     return Finding(subject, BAD, f"belongs to {was}, not to this one", remedy)
 
 
 def _read(probe: Probe, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
-    """What expires, or expired, before it is read; and how old the newest record is."""
+    """Records that expire, or expired, before they are read; and the age of the newest record."""
     subject, now = f"records of {topic.name}", datetime.now(UTC)
     kept_ms, kept = _kept(probe, topic)
     soon_ms = int(now.timestamp() * 1_000 - kept_ms * (1 - _SOON)) if kept_ms > 0 else 0
@@ -91,11 +91,11 @@ def _read(probe: Probe, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
     except kafka_errors.KafkaError as error:
         name = getattr(error, "message", None) or type(error).__name__
         return refused(subject, name, f"grant Describe on topic {topic.name}")
-    # No record is as young as that: all of them expire soon.
+    # Offset -1: no record is that new, so all of them expire soon.
     young = {at: end[at] if offset < 0 else offset for at, offset in soon.items()}
     ours = checkpoint.kafka if checkpoint and checkpoint.kafka is not None else begin
     age = (
-        f"newest {duration_text(max(now.timestamp() - newest / 1_000, 0))} old"
+        f"newest {values.duration(max(now.timestamp() - newest / 1_000, 0))} old"
         if newest > 0
         else "empty"
     )
@@ -103,16 +103,16 @@ def _read(probe: Probe, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
 
 
 def _kept(probe: Probe, topic: Topic) -> tuple[int, str]:
-    """How long records are kept in ms, -1 for good or not told; and the same in words."""
+    """Retention of records in ms, -1 if unlimited or unknown; and the same in words."""
     (answer,) = probe.state.configs(TOPIC, [topic.name])
     if answer.reason:
-        return -1, f"how long they are kept is not told ({answer.reason})"
+        return -1, f"retention unknown ({answer.reason})"
     kept_ms = int({c.name: c.value for c in answer.content}.get(_RETENTION) or -1)
-    return kept_ms, f"kept {duration_text(kept_ms / 1_000)}" if kept_ms > 0 else "kept for good"
+    return kept_ms, f"kept {values.duration(kept_ms / 1_000)}" if kept_ms > 0 else "kept forever"
 
 
 class ReadPosition:
-    """How far a topic reaches by partition, and how far it is read; sums of records between."""
+    """Counts of records by partition offsets: lost, soon lost, unread."""
 
     def __init__(self, begin: Offsets, young: Offsets, end: Offsets, ours: Offsets) -> None:
         read = {at: ours.get(at, begin[at]) for at in begin}
@@ -123,10 +123,10 @@ class ReadPosition:
 
 
 def of_records(subject: str, about: str, reach: ReadPosition) -> Finding:
-    """What becomes of records that are not read."""
+    """The finding on records that are not read yet."""
     seen = f"{about}; {reach.unread} not read yet"
     if reach.is_past:
-        remedy = "the topic was emptied or made again: see the checkpoint's finding"
+        remedy = "the topic was emptied or recreated: see the checkpoint's finding"
         return Finding(subject, BAD, f"{seen}, and more were read than there are", remedy)
     if reach.lost:
         remedy = "they are lost: `quotaflow run` stops there and says how to go on; keep more"
@@ -144,7 +144,7 @@ def _offsets(probe: Probe, topic: Topic, spec: "OffsetSpec | int") -> Offsets:
 
 
 def _newest(probe: Probe, topic: Topic) -> int:
-    """Time of the newest record in ms, -1 without any."""
+    """Record time of the newest record in ms, -1 if there is none."""
     partitions = [TopicPartition(topic.name, n) for n in range(topic.partitions)]
     spec = dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP)
     answers = probe.client.list_partition_offsets(spec)

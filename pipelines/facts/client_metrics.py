@@ -9,7 +9,6 @@ from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.facts.ingest import payload_limits
 from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.spark.frames import null_safe
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
@@ -68,7 +67,7 @@ class PointIngest:
 
     def write(self, pushes: "DataFrame", batch: Batch) -> None:
         """Decode and append, and report how many points went in and how many were there."""
-        points = decode(pushes, payload_limits(self.conf))
+        points = decode(pushes, self.conf.payloads.limits)
         only_pushes = self.conf.ingest.otlp_topic is None
         counts, cluster_id = (_append if only_pushes else _append_unseen)(points, batch)
         if any(count.rows for count in counts):
@@ -87,7 +86,7 @@ class PointIngest:
         pushes = read(TELEMETRY_PUSHES.name).where(f"unreadable_reason IS NULL AND {shipped}")
         stay = read(CLIENT_METRICS.name).where(f"NOT {shipped}")
         once = _without(_best_of_each(pushes), stay, _ONE_PUSH)
-        points = decode(once, payload_limits(self.conf))
+        points = decode(once, self.conf.payloads.limits)
         if self.conf.ingest.otlp_topic is not None:
             points = _without(points.dropDuplicates(_ONE_POINT), stay, _ONE_POINT)
         with cached(points) as kept:

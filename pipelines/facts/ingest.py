@@ -21,7 +21,6 @@ from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.schemas.tables.control import QUARANTINE
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES, TELEMETRY_SUBSCRIPTIONS
-from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 if TYPE_CHECKING:
@@ -102,18 +101,6 @@ class PushIngest:
             )
 
 
-def payload_limits(conf: Conf) -> Limits:
-    """Conf's bounds on a payload, as the decoder takes them."""
-    bounds = conf.payloads
-    return Limits(
-        decoded_bytes=bounds.max_decoded_bytes,
-        ratio=bounds.max_ratio,
-        points=bounds.max_points,
-        attributes=bounds.max_attributes,
-        string_chars=bounds.max_string_chars,
-    )
-
-
 def write_pushes(
     pushes: "DataFrame",
     batch: Batch,
@@ -125,7 +112,7 @@ def write_pushes(
 
     One append per table and batch: a second one would carry the same transaction and be skipped.
     """
-    limits = payload_limits(conf)
+    limits = conf.payloads.limits
     inspected = telemetry_pushes.inspected(pushes, limits)
     with cached(privacy.with_hidden_payloads(inspected, pseudonyms, limits)) as opened:
         batch.append(opened, TELEMETRY_PUSHES)

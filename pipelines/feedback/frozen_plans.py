@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.feedback import plan_rows, planning
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.exclusive_section import RowAppender, next_record_time, whoami
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.spark import session
-from quotaflow.pipelines.warehouse.reader import nearest
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PLANS

@@ -1,9 +1,9 @@
-"""`quotaflow backfill`: what a topic still holds of some time, and the tables lack.
+"""`quotaflow backfill`: adds records of a past time that the topic has and the tables lack.
 
-Records are read by their time, in slices, and go the way that ingest takes; a row whose record is
-in its table already is left out, so that a second run adds nothing. The checkpoint of the live
-query is only looked at: what it has not read yet is its own. Rows that are added are new to the
-queries that follow those tables.
+Records are read by their record time, in slices, and processed by ingest's own code. A row whose
+record is in its table already is skipped, so a second run adds nothing. The checkpoint of the live
+query is only read: records that the query has not read are left to it. To the queries that read
+those tables, added rows are new rows.
 """
 
 import uuid
@@ -35,7 +35,7 @@ Write = Callable[["DataFrame", Batch], None]
 
 
 def jobs(conf: Conf) -> dict[str, str]:
-    """The jobs that read a topic, and the topic that conf gives them."""
+    """The jobs that read a topic, with the topic in conf."""
     topics = {job.name: job.topic and getattr(conf.ingest, job.topic) for job in JOBS.values()}
     return {name: topic for name, topic in topics.items() if topic}
 
@@ -43,9 +43,9 @@ def jobs(conf: Conf) -> dict[str, str]:
 def backfill(
     conf: Conf, name: str, time_range: TimeRange, slice_s: int, report: Report
 ) -> dict[str, int]:
-    """Add what the tables lack of a span of record time; returns the rows added, by table.
+    """Add the rows that the tables lack of a range of record time; returns rows added by table.
 
-    Raises CheckpointError where the live query never began: it will read its topic whole.
+    Raises CheckpointError if the live query never started: it will read its whole topic.
     """
     topic, warehouse = jobs(conf)[name], Warehouse(conf.warehouse)
     with warehouse.lock():
@@ -73,7 +73,7 @@ def backfill(
 
 
 def _read(conf: Conf, name: str, topic: str, checkpoint: Path) -> tuple[str, dict[int, int]]:
-    """The cluster's id, and how far the live query has read this very topic."""
+    """The cluster id, and the live query's next offsets; its checkpoint must be of this topic."""
     read = next_offsets(checkpoint, topic)
     if not read:
         raise CheckpointError(
@@ -89,7 +89,7 @@ def _read(conf: Conf, name: str, topic: str, checkpoint: Path) -> tuple[str, dic
 
 
 def next_offsets(checkpoint: Path, topic: str) -> dict[int, int]:
-    """Where the live query goes on in each partition, after the batches that are done."""
+    """The next offset of each partition, after the live query's committed batches."""
     done = checkpoints.committed(checkpoint)
     read = (done.kafka if done else None) or {}
     return {partition: offset for (name, partition), offset in read.items() if name == topic}

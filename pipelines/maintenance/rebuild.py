@@ -1,8 +1,8 @@
-"""`quotaflow rebuild`: a result computed again from its facts, a slice of time after the other.
+"""`quotaflow rebuild`: computes a result again from its facts, one slice of time after the other.
 
-The rule is the one that streaming runs, over all facts of a slice, those that came late included.
-Each slice is replaced in one commit, so that an end at any point leaves whole slices behind; no
-checkpoint is read or written. Where retention removed facts, what was computed from them stays.
+The rule is the one that streaming runs, over all facts of a slice, late ones included. Each slice
+is replaced in one commit, so a crash leaves whole slices; no checkpoint is read or written. Rows
+whose facts retention removed stay.
 """
 
 import uuid
@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError, JobError, NeverMadeError
+from quotaflow.pipelines.errors import ConfigError, JobError, NeverMadeError, nearest
 from quotaflow.pipelines.facts import client_metrics
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
@@ -22,7 +22,6 @@ from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.streaming.time_ranges import TimeRange, sliced
-from quotaflow.pipelines.warehouse.reader import nearest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
@@ -38,9 +37,9 @@ Rows = Mapping[str | None, int]
 
 @dataclass(frozen=True, slots=True)
 class RebuildRequest:
-    """What is to be rebuilt: rows of a table from `since` on, up to `until` or the newest.
+    """What to rebuild: rows of a table from `since` to `until`, or to the newest row.
 
-    With `anyway` also those whose facts are gone, which are lost then.
+    With `drop_uncomputable` also rows whose facts were removed; those rows are lost.
     """
 
     table: str
@@ -51,7 +50,7 @@ class RebuildRequest:
 
 
 def results(conf: Conf) -> dict[str, list[Result]]:
-    """Every result by the name of the table it fills; several may fill one."""
+    """Results by the table they fill; several may fill one table."""
     by_table: dict[str, list[Result]] = {}
     for job in JOBS.values():
         for result in job.results(conf) if job.results else ():
@@ -60,9 +59,10 @@ def results(conf: Conf) -> dict[str, list[Result]]:
 
 
 def rebuild(conf: Conf, request: RebuildRequest, report: Report) -> int:
-    """Rebuild what is asked for; returns the rows written.
+    """Rebuild the requested rows; returns the number of rows written.
 
-    Raises ConfigError for a table that follows from no facts, NeverMadeError for one not there.
+    Raises ConfigError for a table that is not computed from facts, NeverMadeError for one that
+    does not exist.
     """
     of_table = results(conf)
     names = sorted([*of_table, CLIENT_METRICS.name])
@@ -85,13 +85,13 @@ def rebuild(conf: Conf, request: RebuildRequest, report: Report) -> int:
             _ensure(warehouse, spark, [t for r in fills for t in (r.facts, r.table)] + lookups)
             written = sum(again.result(result, request) for result in fills)
         for name in _read_by(of_table, request.table):
-            report(f"{name} follows from {request.table}: rebuild it too")
+            report(f"{name} is computed from {request.table}: rebuild it too")
         return written
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """Computes rows of one warehouse anew."""
+    """Computes rows of one warehouse again."""
 
     conf: Conf
     warehouse: Warehouse
@@ -99,40 +99,42 @@ class Rebuild:
     report: Report
 
     def result(self, result: Result, request: RebuildRequest) -> int:
-        """Replace the rows of one result, slice by slice; returns how many there are now."""
+        """Replace the rows of one result, slice by slice; returns the number of new rows."""
         name, since = result.table.name, result.bucket(request.since)
         until = request.until and result.bucket(request.until, up=True)
         if until and (result.carry_s or result.runs_forward):
-            self.report(f"{name}: each row follows from those before, so up to the newest")
+            self.report(
+                f"{name}: each row depends on those before, so the rebuild goes to the newest"
+            )
             until = None
         if not request.drop_uncomputable:
             since = self._computable_since(result, since, until)
         size_s = max(request.slice_s // result.bucket_s, 1) * result.bucket_s
         time_ranges = sliced(since, until, datetime.now(UTC), timedelta(seconds=size_s))
         maintainer = ResultMaintainer((result,), self.conf)
-        return self._each(
+        return self._replace_ranges(
             name,
             time_ranges,
             lambda time_range, batch: maintainer.rebuild(batch, self.spark, time_range),
         )
 
     def points(self, request: RebuildRequest) -> int:
-        """Decode again the points of payloads that were shipped in the time asked for."""
+        """Decode again the points of payloads whose record time is in the requested range."""
         name, since = CLIENT_METRICS.name, request.since
         kept_since = self.warehouse.kept_since(self.spark, TELEMETRY_PUSHES.name)
         if kept_since and kept_since > since and not request.drop_uncomputable:
-            self._stay(name, TimeRange(since, kept_since), "record_time", TELEMETRY_PUSHES)
+            self._report_kept(name, TimeRange(since, kept_since), "record_time", TELEMETRY_PUSHES)
             since = kept_since
         size = timedelta(seconds=request.slice_s)
         time_ranges = sliced(since, request.until, datetime.now(UTC), size)
         points = client_metrics.PointIngest(self.conf)
-        return self._each(
+        return self._replace_ranges(
             name,
             time_ranges,
             lambda time_range, batch: points.replace(self.spark, batch, time_range),
         )
 
-    def _each(
+    def _replace_ranges(
         self, name: str, time_ranges: list[TimeRange], replace: Callable[[TimeRange, Batch], Rows]
     ) -> int:
         run_id, written = f"{JOB} {uuid.uuid4()}", Counter[str | None]()
@@ -150,7 +152,7 @@ class Rebuild:
             )
             written.update(rows)
         for cluster_id, n in written.items():
-            # By its key a row of pipeline_progress is of one query: one for each cluster.
+            # The key of pipeline_progress has the query id, not the cluster: one id per cluster.
             batch = Batch(
                 self.warehouse,
                 JOB,
@@ -163,7 +165,7 @@ class Rebuild:
     def _computable_since(
         self, result: Result, since: datetime, until: datetime | None
     ) -> datetime:
-        """Since when all facts are there that rows need; what is before it stays, and is told."""
+        """The time from which all needed facts exist; rows before it stay, and are reported."""
         kept_since = self.warehouse.kept_since(self.spark, result.facts.name)
         if kept_since is None:
             return since
@@ -171,10 +173,12 @@ class Rebuild:
         first = whole[0].start if whole else until
         if first is None or first <= since:
             return since
-        self._stay(result.table.name, TimeRange(since, first), result.table.time, result.facts)
+        self._report_kept(
+            result.table.name, TimeRange(since, first), result.table.time, result.facts
+        )
         return first
 
-    def _stay(self, name: str, uncomputable: TimeRange, time: str, facts: Table) -> None:
+    def _report_kept(self, name: str, uncomputable: TimeRange, time: str, facts: Table) -> None:
         rows = self.warehouse.read(self.spark, name).where(uncomputable.condition(time)).count()
         self.report(
             f"{name}: {rows} rows of {range_text(uncomputable)} stay as they are: their "
@@ -188,7 +192,7 @@ def _ensure(warehouse: Warehouse, spark: "SparkSession", needed: list[Table]) ->
 
 
 def _read_by(of_table: dict[str, list[Result]], table: str) -> list[str]:
-    """Other results that are computed from a table, or look it up."""
+    """Other results that are computed from the table, or look it up."""
     reads = {
         name: {t.name for r in group for t in (r.facts, *(c.table for c in r.lookups))}
         for name, group in of_table.items()
@@ -197,6 +201,6 @@ def _read_by(of_table: dict[str, list[Result]], table: str) -> list[str]:
 
 
 def range_text(time_range: TimeRange) -> str:
-    """A span for people."""
+    """The time range as text."""
     end = f"{time_range.end:%Y-%m-%d %H:%M}" if time_range.end else "now"
     return f"{time_range.start:%Y-%m-%d %H:%M} to {end}"

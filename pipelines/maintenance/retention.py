@@ -1,8 +1,8 @@
-"""Which rows of a table are too old to be kept, and their removal: counted, and never unread.
+"""Finds rows past the retention of a table, and removes them: counted, and never unread ones.
 
-Facts, results and records go by their time, in whole days. Tables of snapshots keep what holds at
-that time, however old it is; records of configs are kept while one of them tells what we hold.
-Where a query has not read such rows, all stay until it has.
+Facts, results and records are removed by their time, in whole days. Tables of snapshots keep the
+rows that are current at that time, however old; records of configs are kept while the ledger needs
+them. If a query has not read such rows, all stay until it has.
 """
 
 from dataclasses import dataclass
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 REMOVED = "removed"
-# By a clock that is wrong a row may be of the future for ever: it goes by when it was shipped.
+# With a wrong clock a row may stay in the future: then its record time decides.
 _CLOCK_SLACK = timedelta(days=1)
 
 
 def cutoff(now: datetime, days: int) -> datetime:
-    """The start of the first day that is kept."""
+    """Midnight in UTC at the start of the first day that is kept."""
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days)
 
 
 def is_old(table: Table, before: datetime) -> str:
-    """SQL that is true for rows of a table from before a midnight."""
+    """SQL that is true for rows of a table before a midnight."""
     if table.partitioning:
         return f"event_date < date'{before.date()}'"
     old = f"{table.time} < {_timestamp(before)}"
@@ -49,9 +49,9 @@ def is_old(table: Table, before: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Old:
-    """Rows of a table to remove: SQL that holds for them, their number by cluster, what stays.
+    """Rows of a table to remove: the SQL condition, their number by cluster, and rows that stay.
 
-    `stay` are rows for which `where` holds too, and which are kept; None when there are none.
+    `stay` are rows that match `where` and are kept; None if there are none.
     """
 
     table: Table
@@ -62,12 +62,12 @@ class Old:
 
     @property
     def total(self) -> int:
-        """Rows to remove."""
+        """The number of rows to remove."""
         return sum(self.rows.values())
 
 
 def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) -> Old:
-    """What of a table is too old."""
+    """Find the rows of a table that are too old."""
     rows = batch.warehouse.read(spark, table.name)
     if table == CONFIG_CHANGES:
         before = min(before, _needed_since(rows) or before)
@@ -86,7 +86,7 @@ def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) ->
 
 
 def _needed_since(records: "DataFrame") -> datetime | None:
-    """Since when the ledger must be kept: a lease that is renewed is told by its first write."""
+    """The oldest record the ledger needs: a renewed lease depends on its first write."""
     written = records.where(F.col("operation") != RENEW).toLocalIterator()
     return Ledger.from_records(plan_rows.record(row.asDict()) for row in written).needed_since
 
@@ -94,7 +94,7 @@ def _needed_since(records: "DataFrame") -> datetime | None:
 def reason_to_wait(
     spark: "SparkSession", batch: Batch, old: Old, behind: list[Backlog]
 ) -> str | None:
-    """Why old rows must stay for now: somebody has not read them, or needs them again."""
+    """Why old rows must stay for now: a query has not read them, or a result needs them."""
     name = old.table.name
     for query in behind:
         if query.read is None or query.since is None:
@@ -107,7 +107,7 @@ def reason_to_wait(
 
 
 def remove(spark: "SparkSession", batch: Batch, old: Old) -> None:
-    """Remove old rows for good. Told first, so that no end in between leaves rows untold."""
+    """Remove old rows. They are counted first, so that a crash cannot leave rows uncounted."""
     _report(spark, batch, old)
     batch.warehouse.keep_since(spark, old.table.name, old.before)
     if old.stay is not None:
@@ -137,7 +137,7 @@ def _report(spark: "SparkSession", batch: Batch, old: Old) -> None:
 
 
 def _newest_of_queries(progress: "DataFrame") -> str:
-    """SQL for the newest batch of each query, by which a lost checkpoint is told."""
+    """SQL for the newest batch of each query, which shows that a checkpoint was lost."""
     newest = progress.groupBy("query_id").agg(F.max("batch_id").alias("batch_id")).collect()
     conditions = [
         f"query_id = {literal(r['query_id'])} AND batch_id = {r['batch_id']}" for r in newest

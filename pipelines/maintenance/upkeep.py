@@ -1,7 +1,7 @@
-"""`quotaflow upkeep`: rows too old are removed, small files put together, files of no use deleted.
+"""`quotaflow upkeep`: removes old rows, compacts small files, and deletes unused files.
 
-The order is what makes it safe: nothing that a query has not read is removed, and no file that
-one may still read is deleted. A second run finds nothing to do.
+The order makes it safe: no row that a query has not read is removed, and no file that a query may
+still read is deleted. A second run finds nothing to do.
 """
 
 import shutil
@@ -36,9 +36,9 @@ _TABLES_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class UpkeepOutcome:
-    """What upkeep did to a table, or would do: rows and files of its newest version, and its disk.
+    """What upkeep did to a table, or would do: rows and files of its newest version, disk bytes.
 
-    The disk holds files of older versions too; None where tables are in a catalog.
+    Disk bytes include files of older versions; None for tables in a catalog.
     """
 
     name: str
@@ -55,7 +55,7 @@ class UpkeepOutcome:
 def run_upkeep(
     conf: Conf, names: Collection[str], now: datetime, report: Report, *, dry: bool = False
 ) -> list[UpkeepOutcome]:
-    """Look after the named tables, or all there are; `dry` only says what would be done."""
+    """Maintain the named tables, or all; `dry` only reports what would be done."""
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
@@ -67,7 +67,7 @@ def run_upkeep(
         if not dry and chosen:
             warehouse.ensure(spark, [PIPELINE_PROGRESS])
         upkeep = Upkeep(spark, conf, warehouse, now, report, dry)
-        # One after the other: each tells in pipeline_progress, which comes last itself.
+        # One after the other: each appends to pipeline_progress, which is the last table.
         pending = [upkeep.without_old_rows(table) for table in chosen]
         outcomes = list(upkeep.compacted(pending))
         if not names:
@@ -77,7 +77,7 @@ def run_upkeep(
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """Looks after the tables of one warehouse at one time."""
+    """Maintains the tables of one warehouse at one time."""
 
     spark: "SparkSession"
     conf: Conf
@@ -87,7 +87,7 @@ class Upkeep:
     dry: bool = False
 
     def without_old_rows(self, table: Table) -> "PendingTable":
-        """Remove what is past the table's retention, unless somebody has not read it."""
+        """Remove rows past the table's retention, unless a query has not read them."""
         detail = self.warehouse.detail(self.spark, table.name)
         behind = backlog.backlogs(self.spark, self.warehouse, table.name)
         pending = PendingTable(table, detail, self._disk_bytes(table), behind)
@@ -107,7 +107,7 @@ class Upkeep:
         return replace(pending, rows_removed=old.total)
 
     def compacted(self, pending: "Collection[PendingTable]") -> Iterator[UpkeepOutcome]:
-        """Put files together and delete those of no use, some tables side by side."""
+        """Compact and vacuum tables, some at a time."""
         pool = ThreadPoolExecutor(_TABLES_AT_ONCE, "upkeep")
         failed = []
         try:
@@ -115,15 +115,15 @@ class Upkeep:
                 outcome = done.result()
                 failed += [each.table.name] if outcome is None else []
                 if outcome:
-                    self._tell(outcome)
+                    self._report_note(outcome)
                     yield outcome
         finally:
             pool.shutdown(cancel_futures=True)
         if failed:
-            raise JobError(f"no upkeep of {', '.join(failed)}: see above; run it again")
+            raise JobError(f"upkeep failed for {', '.join(failed)}: see above; run it again")
 
     def drop_left_checkpoints(self) -> None:
-        """Delete checkpoints of topics that were made again, kept until now in case of an error."""
+        """Delete old checkpoints of recreated topics, which were kept in case of an error."""
         for folder in sorted(self.conf.warehouse.checkpoint_folder.glob("*.old")):
             left = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
             if left < self.now - self._vacuum_after:
@@ -133,7 +133,7 @@ class Upkeep:
 
     def _compacted(self, pending: "PendingTable") -> UpkeepOutcome | None:
         try:
-            note = "; ".join(filter(None, (pending.note, self._tidied(pending)))) or None
+            note = "; ".join(filter(None, (pending.note, self._optimized(pending)))) or None
             after = None if self.dry else self.warehouse.detail(self.spark, pending.table.name)
         except spark_errors() as error:
             self.report(f"{pending.table.name}: {failures.one_line(error)}")
@@ -150,10 +150,10 @@ class Upkeep:
             note=note,
         )
 
-    def _tidied(self, pending: "PendingTable") -> str | None:
-        """OPTIMIZE and VACUUM; returns why one of them was left out."""
+    def _optimized(self, pending: "PendingTable") -> str | None:
+        """Run OPTIMIZE and VACUUM; returns why one of them was skipped."""
         target = self.warehouse.target(pending.table.name)
-        # Today's partition is replaced again and again: what is put together now is in vain.
+        # Today's partition is still being replaced: compacting it now is in vain.
         past = f" WHERE event_date < date'{self.now.astimezone(UTC).date()}'"
         if not self.dry and pending.detail.files > 1:
             self.spark.sql(f"OPTIMIZE {target}{past if pending.table.partitioning else ''}")
@@ -163,7 +163,7 @@ class Upkeep:
                 return f"no file deleted: {query.job} has not read version {query.version}{since}"
         if pending.disk_bytes == pending.detail.size_bytes and not pending.rows_removed:
             return None
-        # Also a VACUUM that finds nothing would add to the table's log.
+        # A VACUUM adds to the table's log even if it finds nothing.
         vacuum = f"VACUUM {target} RETAIN {self.conf.upkeep.vacuum_after_h} HOURS"
         files = self.spark.sql(f"{vacuum} DRY RUN").count()
         if self.dry:
@@ -172,7 +172,7 @@ class Upkeep:
             self.spark.sql(vacuum)
         return None
 
-    def _tell(self, outcome: UpkeepOutcome) -> None:
+    def _report_note(self, outcome: UpkeepOutcome) -> None:
         if outcome.note:
             self.report(f"{outcome.name}: {outcome.note}")
 
@@ -189,7 +189,7 @@ class Upkeep:
 
 @dataclass(frozen=True, slots=True)
 class PendingTable:
-    """A table whose old rows are gone, as it was before, and the queries that are behind on it."""
+    """A table whose old rows were removed, its details before, and the queries that are behind."""
 
     table: Table
     detail: Detail

@@ -1,4 +1,4 @@
-"""How everything is, read from tables, checkpoints and the lock, without a JVM or the cluster."""
+"""The health of the pipeline, read from tables, checkpoints and the lock, without a JVM."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -36,10 +36,11 @@ _OPEN_BATCHES = (
 
 @dataclass(frozen=True, slots=True)
 class HealthReport:
-    """Everything at one time; `problems` are those beside the jobs' own.
+    """The health at one time; `problems` are those beside the jobs' own.
 
-    `held`, `overdue`: configs we wrote and have not given back, and those whose lease is over;
-    `waiting`: changes of the newest frozen plan while nobody applied it and it may be applied.
+    `owned_configs` have a value of ours; the lease of `overdue_configs` is over, or their record is
+    open. `pending_changes` are those of the newest saved plan, while it is not applied nor too old.
+    `free_share` is the free share of each disk.
     """
 
     at: datetime
@@ -62,11 +63,11 @@ class HealthReport:
 
 
 def read(conf: Conf, now: datetime) -> HealthReport:
-    """How everything is now. Raises ConfigError for tables in a catalog, which Spark reads."""
+    """Read the health. Raises ConfigError for tables in a catalog, which only Spark reads."""
     reader = Reader(Warehouse(conf.warehouse))
     ledger = planning.ledger(conf)
     overdue = len(restore_plan.expired(ledger, now)) + len(ledger.open_records)
-    plan_id, pending = _waiting(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
+    plan_id, pending = _pending_plan(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
     checks = _rows(reader, _FAILED_CHECKS) if _QUALITY in views.load() else []
     failed = {row["severity"]: row["n"] for row in checks}
     free = free_shares(conf)
@@ -88,7 +89,7 @@ def read(conf: Conf, now: datetime) -> HealthReport:
 
 
 def free_shares(conf: Conf) -> dict[str, float]:
-    """Share of the disk that is free, of the tables and of the checkpoints."""
+    """Free share of the disks of the tables and of the checkpoints."""
     warehouse = conf.warehouse
     folders = {"checkpoints": warehouse.checkpoint_folder}
     if not warehouse.catalog_schema:
@@ -97,9 +98,14 @@ def free_shares(conf: Conf) -> dict[str, float]:
 
 
 def _free_share(folder: Path) -> float:
-    existing = next(path for path in [folder.resolve(), *folder.resolve().parents] if path.exists())
-    usage = shutil.disk_usage(existing)
+    usage = shutil.disk_usage(existing_folder(folder))
     return usage.free / usage.total
+
+
+def existing_folder(folder: Path) -> Path:
+    """The folder itself, or the nearest of its parents that exists."""
+    whole = folder.resolve()
+    return next(path for path in [whole, *whole.parents] if path.exists())
 
 
 def _problems(
@@ -112,18 +118,20 @@ def _problems(
     if not jobs:
         yield f"no job ever ran on {conf.warehouse.folder}: quotaflow run --once"
     if overdue:
-        yield f"{overdue} configs should be given back: quotaflow restore --yes, and on a schedule"
+        yield f"{overdue} configs should be restored: quotaflow restore --yes, and on a schedule"
     if failed.get("critical"):
         yield f"{failed['critical']} critical checks fail: quotaflow show {_QUALITY}"
     for name, share in free.items():
         if share < conf.health.min_free_share:
-            least = f"bound: {conf.health.min_free_share:.0%}"
-            yield f"the disk of the {name} has {share:.0%} free ({least}): make room"
+            bound = f"bound: {conf.health.min_free_share:.0%}"
+            yield f"the disk of the {name} has {share:.0%} free ({bound}): make room"
 
 
 def _jobs(reader: Reader, conf: Conf) -> Iterator[JobFacts]:
     """Every job that has a row or a checkpoint."""
-    rows = {row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_trigger")}
+    rows = {
+        row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_trigger")
+    }
     by_job = checkpoints.load(conf.warehouse.checkpoint_folder)
     folders = _folders(reader) if any(each.delta for each in by_job.values()) else {}
     for job in [*by_job, *(name for name in rows if name not in by_job)]:
@@ -138,19 +146,19 @@ def _unread(checkpoint: Checkpoint | None, folders: Mapping[str, Path]) -> Unrea
     if checkpoint is None or checkpoint.delta is None:
         return None
     folder = folders.get(checkpoint.delta.table_id)
-    # A table that was made again has another id: nothing of it was read.
+    # A recreated table has another id: nothing of it was read.
     return (
         delta_log.of_table(folder, checkpoint.delta.version) if folder else UnreadFiles(is_cut=True)
     )
 
 
 def _folders(reader: Reader) -> dict[str, Path]:
-    """Where each table is, by the id that checkpoints know it by."""
+    """The folder of each table, by its table id, which checkpoints have."""
     made = [name for name in TABLES if reader.is_made(name)]
     return {reader.table_id(name): reader.warehouse.folder(name) for name in made}
 
 
-def _waiting(reader: Reader, oldest: datetime) -> tuple[str | None, int]:
+def _pending_plan(reader: Reader, oldest: datetime) -> tuple[str | None, int]:
     plans = _rows(reader, _NEWEST_PLAN)
     if not plans or plans[0]["planned_at"] < oldest:
         return None, 0
@@ -162,7 +170,7 @@ def _waiting(reader: Reader, oldest: datetime) -> tuple[str | None, int]:
 
 
 def _rows(reader: Reader, sql: str) -> list[dict[str, Any]]:
-    """The answer, empty where a table was never made."""
+    """The rows of a query; none if a table does not exist yet."""
     try:
         return reader.rows(sql)
     except NeverMadeError:

@@ -1,4 +1,4 @@
-"""How one job is: what its tables and its checkpoint say, held against conf's bounds. Pure."""
+"""The health of one job: its tables and checkpoint compared with conf's bounds. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 
 from quotaflow.pipelines.config import HealthSection
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
+from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 
 SNAPSHOT = "snapshot"
@@ -14,9 +15,9 @@ SNAPSHOT = "snapshot"
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What there is to know of a job: its row of job_health, its checkpoint, and files unread.
+    """What is known about a job: its row of job_health, its checkpoint, and unread files.
 
-    `not_up_to_date` are lines on results whose rule failed.
+    `not_up_to_date` are messages about results whose rule failed.
     """
 
     job: str
@@ -28,7 +29,7 @@ class JobFacts:
 
 @dataclass(frozen=True, slots=True)
 class JobHealth:
-    """One job as it is now. Rows are those of its last hour of work."""
+    """The health of one job. Row counts are those of its last hour of work."""
 
     job: str
     last_trigger: datetime | None
@@ -49,7 +50,7 @@ class JobHealth:
 
 
 def job_health(facts: JobFacts, now: datetime, bounds: HealthSection) -> JobHealth:
-    """How a job is at a time."""
+    """The health of a job at a time."""
     row = facts.row
     behind_s = _behind_s(facts, now)
     return JobHealth(
@@ -72,16 +73,8 @@ def job_health(facts: JobFacts, now: datetime, bounds: HealthSection) -> JobHeal
     )
 
 
-def duration_text(seconds: float) -> str:
-    """A time as people say it: 42 s, 42 min, 42 h or 42 d."""
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
 def _behind_s(facts: JobFacts, now: datetime) -> float | None:
-    """Since when what came waits: a file that was not read, or records after the newest event."""
+    """For how long data waits: since the oldest unread file, or since the newest event read."""
     newest = _utc(facts.row.get("newest_event_time"))
     if facts.unread is not None:
         oldest_ms = facts.unread.oldest_ms
@@ -97,8 +90,8 @@ def _problems(
 ) -> Iterator[str]:
     yield from _silence(facts, now, bounds.max_silence_s)
     if behind_s is not None and behind_s > bounds.max_behind_s:
-        behind, most = duration_text(behind_s), duration_text(bounds.max_behind_s)
-        yield f"what came {behind} ago is not read yet (bound: {most})"
+        behind, limit = values.duration(behind_s), values.duration(bounds.max_behind_s)
+        yield f"data from {behind} ago is not read yet (bound: {limit})"
     if facts.unread is not None and facts.unread.is_cut:
         yield "its table's log was cleaned before it was read: rows are missing, rebuild"
     rows = facts.row.get("rows_in") or 0
@@ -112,16 +105,16 @@ def _problems(
     yield from facts.not_up_to_date
 
 
-def _silence(facts: JobFacts, now: datetime, most_s: int) -> Iterator[str]:
-    """Of queries and snapshots alone: other commands run when somebody wants them."""
+def _silence(facts: JobFacts, now: datetime, max_s: int) -> Iterator[str]:
+    """Only queries and snapshots run on a schedule; other commands run by hand."""
     if facts.checkpoint is None and facts.job != SNAPSHOT:
         return
     last = _utc(facts.row.get("last_trigger"))
     if last is None:
-        yield "it never told of a batch"
-    elif now - last > timedelta(seconds=most_s):
-        silent = duration_text((now - last).total_seconds())
-        yield f"it did not look for {silent} (bound: {duration_text(most_s)})"
+        yield "it never reported a batch"
+    elif now - last > timedelta(seconds=max_s):
+        silent = values.duration((now - last).total_seconds())
+        yield f"no trigger for {silent} (bound: {values.duration(max_s)})"
 
 
 def _utc(time: datetime | None) -> datetime | None:

@@ -1,6 +1,6 @@
-"""What a person should hear of, by the tables: alerts, waiting plans, failed changes and checks.
+"""Reads what to notify of from the tables: alerts, waiting plans, failed changes and checks.
 
-Texts of clients are hostile: what does not print is shown escaped, and long ones are cut.
+Texts of clients are hostile: what does not print is escaped, and long texts are cut.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ ALERT_OPENED, ALERT_CLOSED = "alert_opened", "alert_closed"
 PLAN_WAITING, CHANGE_FAILED, CHECK_FAILED = "plan_waiting", "change_failed", "check_failed"
 
 Row = Mapping[str, Any]
-_MOST_ROWS = 10_000
-_MOST_CHARS = 200
+_MAX_ROWS = 10_000
+_MAX_CHARS = 200
 _QUALITY = "quality_results"
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One thing that happened: of which kind, when, in words, and its columns.
+    """One event: its kind, time, text and columns.
 
-    `key` is the same for the same thing, however often it is read: who gets it twice can tell.
+    `key` is the same each time the event is read, so a receiver can recognize duplicates.
     """
 
     key: str
@@ -43,7 +43,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table with things to hear of: which rows, what makes one the same, and what it says."""
+    """A table with events: which rows, their key columns, further columns, kind and text."""
 
     table: str
     where: str
@@ -54,7 +54,7 @@ class Source:
 
 
 def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Notification]:
-    """Everything that happened in between, oldest first: of each table the newest."""
+    """All events in the time range, oldest first; at most the newest 10,000 of each table."""
     notices = [notice for source in SOURCES for notice in _from_source(conf, source, since, until)]
     notices += _plans(conf, since, until)
     return sorted(notices, key=lambda notice: (notice.event_time, notice.key))
@@ -68,16 +68,16 @@ def _from_source(
     chosen = ", ".join(dict.fromkeys(("cluster_id", "event_time", *source.key, *source.columns)))
     sql = (
         f"SELECT {chosen} FROM {source.table} WHERE {source.where} AND {_within(since, until)} "
-        f"ORDER BY event_time DESC LIMIT {_MOST_ROWS}"
+        f"ORDER BY event_time DESC LIMIT {_MAX_ROWS}"
     )
     for row in planning.rows(conf, sql):
         yield _notice(row, source.kind(row), [row[name] for name in source.key], source.text(row))
 
 
 def _plans(conf: Conf, since: datetime, until: datetime) -> Iterator[Notification]:
-    """Plans that were frozen for somebody to approve, and of which nothing was written since.
+    """Saved plans of which nothing was written since they were saved.
 
-    Of one that was frozen anew only the last time is told.
+    A plan that was saved again counts once, at the last time.
     """
     if not planning.table_exists(conf, PLANS.name):
         return
@@ -91,7 +91,7 @@ def _plans(conf: Conf, since: datetime, until: datetime) -> Iterator[Notificatio
     sql = (
         "SELECT cluster_id, plan_id, event_time, count(*) AS changes, "
         f"min(planned_by) AS planned_by FROM plans WHERE {_within(since, until)} "
-        f"GROUP BY cluster_id, plan_id, event_time ORDER BY event_time DESC LIMIT {_MOST_ROWS}"
+        f"GROUP BY cluster_id, plan_id, event_time ORDER BY event_time DESC LIMIT {_MAX_ROWS}"
     )
     for row in planning.rows(conf, sql):
         frozen_at = row["event_time"]
@@ -159,8 +159,8 @@ def _number(value: float | None) -> str:
 
 
 def _cut(text: str | None) -> str:
-    shown = visible((text or "-")[: _MOST_CHARS + 1])
-    return shown if len(shown) <= _MOST_CHARS else f"{shown[:_MOST_CHARS]}..."
+    shown = visible((text or "-")[: _MAX_CHARS + 1])
+    return shown if len(shown) <= _MAX_CHARS else f"{shown[:_MAX_CHARS]}..."
 
 
 SOURCES = (
@@ -195,4 +195,4 @@ SOURCES = (
         text=_check,
     ),
 )
-"""What is told of, but for plans: those are told by what was not done."""
+"""All events but plans, which are events because nothing was done."""

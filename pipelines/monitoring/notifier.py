@@ -1,4 +1,4 @@
-"""Tells a webhook what happened since it was told last: each thing at least once, never a flood."""
+"""Sends events to a webhook: each at least once, and a summary instead of a flood."""
 
 import math
 from collections import Counter
@@ -17,13 +17,13 @@ from quotaflow.pipelines.monitoring.sent_log import SentLog
 from quotaflow.pipelines.monitoring.webhook import Receiver, UnreachedError
 
 _SUMMARY = "summary"
-# Slack reads these as its own markup: <!channel> calls everybody.
+# Slack reads these as its own markup: <!channel> notifies everyone.
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 
 
 @dataclass(slots=True)
 class Delivery:
-    """How it ended: how many were told each, summed up, refused, and wait because of `problem`."""
+    """The outcome: events sent, summarized, refused, and pending because of `problem`."""
 
     sent: int = 0
     summarized: int = 0
@@ -33,7 +33,7 @@ class Delivery:
 
 
 def pending(conf: Conf, now: datetime) -> list[Notification]:
-    """What would be told now, oldest first. Raises ConfigError where conf has no webhook."""
+    """Events to send now, oldest first. Raises ConfigError if conf has no webhook."""
     since = now - timedelta(seconds=_webhook(conf).max_age_s)
     log = sent_log.open_log(conf)
     return [
@@ -44,9 +44,9 @@ def pending(conf: Conf, now: datetime) -> list[Notification]:
 
 
 def deliver(conf: Conf, now: datetime) -> Delivery:
-    """Tell it: the oldest one by one, what is over the cap in one summary.
+    """Send the oldest events one by one, and those over the limit in one summary.
 
-    Raises ConfigError for conf that cannot be right; a webhook that fails is told in the answer.
+    Raises ConfigError for invalid conf; a webhook that fails is the `problem` of the result.
     """
     target = _webhook(conf)
     receiver, log = webhook.receiver(target), sent_log.open_log(conf)
@@ -63,7 +63,7 @@ def deliver(conf: Conf, now: datetime) -> Delivery:
 
 
 def body(notice: Notification) -> dict[str, Any]:
-    """A notice as it is posted: `text` is what Slack shows, all else is for programs."""
+    """The posted object: `text` is what Slack shows, the rest is for programs."""
     return {
         "text": escaped(notice.text),
         "id": notice.key,
@@ -75,7 +75,7 @@ def body(notice: Notification) -> dict[str, Any]:
 
 
 def escaped(text: str) -> str:
-    """Text without anything Slack would read as its own."""
+    """Text with Slack's markup escaped."""
     for character, escape in _ESCAPES:
         text = text.replace(character, escape)
     return text
@@ -108,7 +108,7 @@ def _in_summary(
 
 
 def summary(key: str, notices: Sequence[Notification]) -> dict[str, Any]:
-    """One object for what is over the cap: how many of which kind, from when until when."""
+    """One object for the events over the limit: counts by kind, first and last time."""
     counts: Mapping[str, int] = Counter(notice.kind for notice in notices)
     of_kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
     first, last = (notices[n].event_time.astimezone(UTC).isoformat() for n in (0, -1))

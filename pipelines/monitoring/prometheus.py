@@ -1,8 +1,8 @@
-"""Health as Prometheus metrics: for who scrapes a run, or node_exporter's textfile collector.
+"""Health as Prometheus metrics, scraped from a run or written for node_exporter.
 
-Times are given as times, not ages, so that a pipeline that stopped shows; counters count rows of
-the current UTC day and begin anew with the next, which Prometheus takes for a restart. Labels are
-our own names: nothing a client chose.
+Times are absolute, not ages, so that a stopped pipeline is visible. Counters count the rows of the
+current UTC day and start again with the next, which Prometheus reads as a restart. Labels are our
+own names, never a client's.
 """
 
 import re
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 _LOOPBACK = "127.0.0.1"
-_GREATEST_PORT = 65_535
+_MAX_PORT = 65_535
 _FRESH_FOR = timedelta(seconds=15)
 _NEVER = datetime.fromtimestamp(0, UTC)
 _OUR_NAME = re.compile(r"[\w.-]{1,80}")
@@ -39,17 +39,17 @@ _ROWS = """
     GROUP BY 1, 2, 3, 4
 """
 _JOB_GAUGES = {
-    "last_trigger_timestamp_seconds": "When the job last asked its source for new data",
-    "last_batch_timestamp_seconds": "When its last micro-batch began",
-    "last_batch_duration_seconds": "How long that took",
-    "newest_event_timestamp_seconds": "Time of the newest event it took in",
+    "last_trigger_timestamp_seconds": "When the job last checked its source for new data",
+    "last_batch_timestamp_seconds": "When its last micro-batch started",
+    "last_batch_duration_seconds": "How long its last micro-batch took",
+    "newest_event_timestamp_seconds": "Time of the newest event it read",
     "processed_rows_per_second": "Rows per second of its last micro-batch",
-    "behind_offsets": "Records of its topic that were unread when its last batch began",
-    "behind_bytes": "Bytes of its table that are unread",
-    "behind_seconds": "For how long what is unread has waited",
+    "behind_offsets": "Unread records of its topic when its last batch started",
+    "behind_bytes": "Unread bytes of its table",
+    "behind_seconds": "How long unread data has waited",
     "state_rows": "Rows in its state",
-    "state_bytes": "Memory its state takes",
-    "problems": "How many bounds of conf it is past, 0 when well",
+    "state_bytes": "Memory of its state",
+    "problems": "How many bounds of conf it is past, 0 when healthy",
 }
 # Alerts of users name these: each is a copy of the metric that replaced it.
 _DEPRECATED_JOB_GAUGES = {"last_look_timestamp_seconds": "last_trigger_timestamp_seconds"}
@@ -61,7 +61,7 @@ _DEPRECATED_GAUGES = {
 
 @dataclass(slots=True, eq=False)
 class MetricsCollector:
-    """A collector of prometheus_client: reads the tables when asked, at most every 15 s."""
+    """A collector of prometheus_client: reads the tables on a scrape, at most every 15 s."""
 
     conf: Conf
     _kept: list[Any] = field(default_factory=list)
@@ -79,10 +79,10 @@ class MetricsCollector:
 
 @contextmanager
 def exposed(conf: Conf, port: str | None, file: Path | None) -> Iterator[None]:
-    """Tell metrics meanwhile at `[host:]port`, loopback without a host, and in a file at the end.
+    """Serve metrics at `[host:]port`, loopback without a host, and write a file at the end.
 
-    Raises ConfigError for an address that cannot be had, a file that cannot be written, or tables
-    in a catalog, and MissingToolError without prometheus_client.
+    Raises ConfigError for an address in use, a file that cannot be written, or tables in a catalog,
+    and MissingToolError without prometheus_client.
     """
     if port is None and file is None:
         yield
@@ -115,16 +115,16 @@ def _registry(conf: Conf) -> Any:
 
 @contextmanager
 def _served(registry: Any, at: str) -> Iterator[None]:
-    """Answers scrapes in threads of its own."""
+    """Answer scrapes in threads of the server."""
     from prometheus_client import start_http_server  # noqa: PLC0415  an extra
 
     host, _, port = at.rpartition(":")
-    if not port.isdecimal() or int(port) > _GREATEST_PORT:
+    if not port.isdecimal() or int(port) > _MAX_PORT:
         raise ConfigError(f"--metrics-port {at}: write a port, such as 9464, or HOST:PORT")
     try:
         server, thread = start_http_server(int(port), addr=host or _LOOPBACK, registry=registry)
     except OSError as error:
-        raise ConfigError(f"--metrics-port {at}: {error.strerror}: name another") from None
+        raise ConfigError(f"--metrics-port {at}: {error.strerror}: give another port") from None
     try:
         yield
     finally:
@@ -134,7 +134,7 @@ def _served(registry: Any, at: str) -> Iterator[None]:
 
 
 def _write(registry: Any, file: Path) -> None:
-    """All of it or nothing: the collector may read it at any time."""
+    """Replace the file in one step: node_exporter may read it at any time."""
     from prometheus_client import write_to_textfile  # noqa: PLC0415  an extra
 
     try:
@@ -144,7 +144,7 @@ def _write(registry: Any, file: Path) -> None:
 
 
 def families(conf: Conf, now: datetime) -> "Iterator[GaugeMetricFamily | CounterMetricFamily]":
-    """Every metric as tables, checkpoints and the lock have it at a time."""
+    """Every metric, read from tables, checkpoints and the lock at a time."""
     from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415  an extra
 
     try:
@@ -158,7 +158,7 @@ def families(conf: Conf, now: datetime) -> "Iterator[GaugeMetricFamily | Counter
     for name, replacement in _DEPRECATED_JOB_GAUGES.items():
         yield _job_gauge(name, _deprecated(f"job_{replacement}"), read, replacement)
     yield _rows(conf, now)
-    gauges = {name: (meaning, value) for name, meaning, value in _of_all(read)}
+    gauges = {name: (meaning, value) for name, meaning, value in _gauges(read)}
     for name, (meaning, value) in gauges.items():
         yield GaugeMetricFamily(f"quotaflow_{name}", meaning, value=value)
     for name, replacement in _DEPRECATED_GAUGES.items():
@@ -180,13 +180,13 @@ def _job_gauge(
 
     family = GaugeMetricFamily(f"quotaflow_job_{name}", meaning, labels=["job"])
     for job in report.jobs:
-        value = _of_job(job)[source]
+        value = _job_values(job)[source]
         if value is not None:
             family.add_metric([_own(job.job)], value)
     return family
 
 
-def _of_job(job: JobHealth) -> dict[str, float | None]:
+def _job_values(job: JobHealth) -> dict[str, float | None]:
     return {
         "last_trigger_timestamp_seconds": _seconds(job.last_trigger),
         "last_batch_timestamp_seconds": _seconds(job.last_batch),
@@ -202,7 +202,7 @@ def _of_job(job: JobHealth) -> dict[str, float | None]:
     }
 
 
-def _of_all(read: health.HealthReport) -> Iterator[tuple[str, str, float]]:
+def _gauges(read: health.HealthReport) -> Iterator[tuple[str, str, float]]:
     yield "healthy", "1 when nothing is past a bound of conf", float(read.is_well)
     yield (
         "warehouse_locked",
@@ -211,15 +211,15 @@ def _of_all(read: health.HealthReport) -> Iterator[tuple[str, str, float]]:
     )
     yield (
         "feedback_stopped",
-        "1 while a stop file keeps from writing",
+        "1 while a stop file prevents writing to the cluster",
         float(read.stop_reason is not None),
     )
     yield "configs_owned", "Configs of the cluster that have a value of ours", read.owned_configs
-    yield "configs_overdue", "Configs that should have been given back", read.overdue_configs
+    yield "configs_overdue", "Configs that should have been restored", read.overdue_configs
     yield "alerts_open", "Open alerts on client metrics", read.open_alerts
     yield (
         "plan_changes_pending",
-        "Changes of the newest plan that nobody applied",
+        "Changes of the newest plan that is not applied",
         read.pending_changes,
     )
 
@@ -228,7 +228,7 @@ def _rows(conf: Conf, now: datetime) -> "CounterMetricFamily":
     from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415  an extra
 
     labels = ["job", "table", "outcome", "reason"]
-    meaning = "Rows by what became of them, of micro-batches since 00:00 UTC"
+    meaning = "Rows by outcome, of micro-batches since 00:00 UTC"
     family = CounterMetricFamily("quotaflow_rows", meaning, labels=labels)
     midnight = f"{now.astimezone(UTC):%Y-%m-%d}T00:00:00Z"
     try:
@@ -254,7 +254,7 @@ def _by(
 
 
 def _own(name: str | None) -> str:
-    """A name of ours; what is none, whoever put it into a table, is not told."""
+    """A name of ours; any other text in a table becomes `other`."""
     return name if name and _OUR_NAME.fullmatch(name) else "" if not name else "other"
 
 

@@ -1,4 +1,4 @@
-"""What was told already, as a file beside the checkpoints: survives restarts, needs no JVM."""
+"""The events that were sent, in a file beside the checkpoints: survives restarts, needs no JVM."""
 
 import json
 import os
@@ -17,27 +17,27 @@ _FOLDER = "notify"
 
 @dataclass(slots=True)
 class SentLog:
-    """Keys of what was told, with the times of what they stand for.
+    """Keys of the events that were sent, with their times.
 
-    Raises ConfigError where it cannot be written.
+    Raises ConfigError if the file cannot be written.
     """
 
     file: Path
     times: dict[str, str] = field(default_factory=dict)
 
     def has(self, key: str) -> bool:
-        """Whether it was told."""
+        """Whether the event was sent."""
         return key in self.times
 
     def add(self, keys: Iterable[tuple[str, datetime]]) -> None:
-        """Remember these, before anything else is told: at worst the last one is told again."""
+        """Record sent events at once: after a crash, at most the last one is sent again."""
         self.times |= {key: time.isoformat() for key, time in keys}
         self._write()
 
     def forget(self, before: datetime) -> None:
-        """Forget what is so old that it is not told any more; writes, whatever there is.
+        """Drop events older than a time, and write the file in any case.
 
-        Called before anything is told: a log that cannot be kept must end it there.
+        Called before anything is sent: if the file cannot be written, nothing may be sent.
         """
         kept = {k: t for k, t in self.times.items() if datetime.fromisoformat(t) > before}
         self.times = kept
@@ -49,11 +49,11 @@ class SentLog:
             new.write_text(json.dumps(self.times), encoding="utf-8")
             os.replace(new, self.file)
         except OSError as error:
-            raise ConfigError(_unkept(self.file, error)) from None
+            raise ConfigError(_unwritable(self.file, error)) from None
 
 
 def open_log(conf: Conf) -> SentLog:
-    """The log of conf's warehouse. Raises ConfigError where it cannot be read or kept."""
+    """The log of conf's warehouse. Raises ConfigError if it cannot be read or written."""
     folder = Warehouse(conf.warehouse).checkpoint(_FOLDER)
     file = folder / _NAME
     try:
@@ -61,16 +61,16 @@ def open_log(conf: Conf) -> SentLog:
         times = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         return SentLog(file, {str(key): _checked(time) for key, time in times.items()})
     except OSError as error:
-        raise ConfigError(_unkept(file, error)) from None
+        raise ConfigError(_unwritable(file, error)) from None
     except (ValueError, AttributeError, TypeError):
         raise ConfigError(
-            f"{file} is not what notify wrote: remove it, and what is of late is told again"
+            f"{file} is not what notify wrote: remove it, and recent events are sent again"
         ) from None
 
 
-def _unkept(file: Path, error: OSError) -> str:
+def _unwritable(file: Path, error: OSError) -> str:
     return (
-        f"cannot keep {file}, without which everything would be told again and again: "
+        f"cannot write {file}, without which all events would be sent again and again: "
         f"{error.strerror}"
     )
 

@@ -1,6 +1,6 @@
-"""Posts JSON to the address of conf's alerts.webhook: https, bounded, never to somewhere else.
+"""Posts JSON to the address of conf's alerts.webhook: by https, bounded, without redirects.
 
-The address is a secret: whoever knows it can post. It stands in no message, error or log.
+The address is a secret: anyone who has it can post. No message, error or log contains it.
 """
 
 import ipaddress
@@ -19,31 +19,31 @@ from quotaflow.pipelines.config.alerts import Webhook
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError
 
 _KEY = "alerts.webhook.url"
-_AGAIN = (429, 500, 502, 503, 504)
+_RETRIED = (429, 500, 502, 503, 504)
 _OK, _REDIRECT, _REFUSAL = 200, 300, 400
-_BACKOFF_S, _MOST_BACKOFF_S = 0.5, 10.0
+_BACKOFF_S, _MAX_BACKOFF_S = 0.5, 10.0
 
 
 class UnreachedError(QuotaflowError):
-    """The webhook did not answer, or not well: what was not told waits for the next run."""
+    """The webhook did not answer, or failed: events that were not sent wait for the next run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """An address that was checked, and the connections to it."""
+    """A checked address, and the connections to it."""
 
     url: str = field(repr=False)
     pool: urllib3.PoolManager
 
     def post(self, key: str, body: Mapping[str, Any]) -> str | None:
-        """Post one object; why it was refused, None where it was taken.
+        """Post one object; returns why it was refused, None if it was accepted.
 
-        Raises UnreachedError when there is no answer after some tries: others would wait as long.
+        Raises UnreachedError after the last attempt, because each further event would wait as long.
         """
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         content = json.dumps(body, allow_nan=False).encode()
         try:
-            # What it answers is nobody's business, and may have no end: it is not read.
+            # The answer's body is not read: it is not needed, and may be endless.
             answer = self.pool.request(
                 "POST", self.url, body=content, headers=headers, preload_content=False
             )
@@ -55,19 +55,19 @@ class Receiver:
 
 
 def receiver(conf: Webhook) -> Receiver:
-    """Who is told. Raises ConfigError for an address that may not be used, without repeating it."""
-    # It warns of each retry with the path, which is the secret.
+    """The receiver of conf. Raises ConfigError for a forbidden address, without repeating it."""
+    # urllib3 logs each retry with the path, which is secret.
     logging.getLogger("urllib3").setLevel(logging.CRITICAL)
     url = secrets.look_up(_KEY, conf.url).strip()
     _check(url)
     retries = Retry(
         total=conf.max_attempts - 1,
         redirect=False,
-        status_forcelist=_AGAIN,
+        status_forcelist=_RETRIED,
         allowed_methods=("POST",),
         backoff_factor=_BACKOFF_S,
-        backoff_max=_MOST_BACKOFF_S,
-        # Whoever answers must not say how long a job sleeps.
+        backoff_max=_MAX_BACKOFF_S,
+        # The receiver must not control how long a job sleeps.
         respect_retry_after_header=False,
         raise_on_status=False,
     )
@@ -84,7 +84,7 @@ def _check(url: str) -> None:
     if not parts.host or parts.scheme not in {"http", "https"}:
         raise ConfigError(f"{_KEY} does not refer to an address: https://host/path")
     if parts.auth is not None:
-        raise ConfigError(f"{_KEY} refers to an address with a login in it: leave that out")
+        raise ConfigError(f"{_KEY} refers to an address with a login: remove it")
     if parts.scheme == "http" and not _is_loopback(parts.host):
         raise ConfigError(f"{_KEY} refers to plain http: only https, but for this machine itself")
 
@@ -99,10 +99,10 @@ def _is_loopback(host: str) -> bool:
 
 
 def _problem(status: int) -> str | None:
-    if status in _AGAIN:
+    if status in _RETRIED:
         raise UnreachedError(f"the webhook answered {status} each time")
     if _REDIRECT <= status < _REFUSAL:
         raise UnreachedError(
-            f"the webhook answered {status}: a redirect is not followed, name the address it means"
+            f"the webhook answered {status}: redirects are not followed, configure their target"
         )
     return None if _OK <= status < _REDIRECT else f"it answered {status}"

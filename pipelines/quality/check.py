@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.quality import new_rows, pages, suites
 from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
 from quotaflow.pipelines.quality.quality_results import QualityResults, Row
@@ -17,7 +17,6 @@ from quotaflow.pipelines.quality.suites import CRITICAL, Check
 from quotaflow.pipelines.quality.validation import Validation, Verdict, great_expectations
 from quotaflow.pipelines.spark import frames, session
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import nearest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.quality import QUALITY_RESULTS

@@ -1,1 +1,1 @@
-"""`quotaflow report`: what the tables say, as one HTML file that needs no network."""
+"""`quotaflow report`: the tables as one HTML file that needs no network."""

@@ -7,6 +7,8 @@ from quotaflow.pipelines.report.figure import COLOURS, figure, lanes
 from quotaflow.pipelines.report.texts import label, number
 
 _BAR_PX = 30
+MAX_BARS = 12
+"""A chart has so many bars at most, the most important first."""
 
 
 def bars(
@@ -16,10 +18,10 @@ def bars(
     show: Callable[[float | None], str] = number,
     limit: float | None = None,
 ) -> str:
-    """JSON of the figure: a bar for each name, of the parts in `series` one after the other.
+    """JSON of the figure: a bar for each name, stacked from the parts in `series`.
 
-    `show` writes a value out; a dotted line stands at `limit`. A part needs no legend where it is
-    alone and the axis has its name.
+    `show` formats a value; a dotted line marks `limit`. There is no legend if the only part has the
+    name of the axis.
     """
     from plotly import graph_objects as go  # noqa: PLC0415  an extra of its own
 

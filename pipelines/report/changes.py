@@ -1,4 +1,4 @@
-"""What quotaflow wrote to the cluster and gave back, and how that ended."""
+"""The section on changes that quotaflow wrote and restored, with their outcomes."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 from quotaflow.pipelines.feedback import plan_rows
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.plan import entity, value
+from quotaflow.pipelines.report.plan import config_value, entity, value
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
@@ -38,11 +38,7 @@ def _until(row: Row) -> str:
 
 
 def _change(row: Row) -> str:
-    prior, value = (
-        "not set" if row[name] is None else texts.listed(row[name], 80)
-        for name in ("prior_value", "config_value")
-    )
-    return f"{prior} → {value}"
+    return f"{config_value(row, 'prior_value')} → {config_value(row, 'config_value')}"
 
 
 _MADE = (
@@ -70,7 +66,7 @@ _OPEN_COLUMNS = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Ends of changes, the newest first, what is held now, and changes that have no end."""
+    """Outcomes of changes, newest first; owned configs; and open changes."""
     ends, ledger = scope.rows(_ENDS), _ledger(scope)
     owned, open_ones = _owned(ledger), [_description(record) for record in ledger.open_records]
     if not ends and not owned and not open_ones:
@@ -102,7 +98,7 @@ def _ledger(scope: Scope) -> Ledger:
 
 
 def _description(record: Record) -> Row:
-    """A record as a row: whose config, which, and when."""
+    """A record as a row: entity, config key and time."""
     target = record.entity
     entity_columns = {"entity_type": target.entity_type, "entity_name": target.entity_name}
     config_columns = {"entity_client_id": target.client_id, "config_key": record.config_key}
@@ -110,7 +106,7 @@ def _description(record: Record) -> Row:
 
 
 def _owned(ledger: Ledger) -> list[Row]:
-    """What we hold, what ends first before the others."""
+    """Owned configs, the first to expire first."""
     rows = [
         _description(config.record)
         | {"value": config.value, "prior_value": config.prior_value, "since": config.since}

@@ -1,9 +1,9 @@
-"""How much fetches bring at once, what bounds them (KIP-74), and which reads go wrong (KIP-392)."""
+"""The section on fetch sizes, their limits (KIP-74), and reads that fail (KIP-392)."""
 
 from collections.abc import Sequence
 
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.bars import bars
+from quotaflow.pipelines.report.bars import MAX_BARS, bars
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
@@ -22,8 +22,7 @@ from quotaflow.pipelines.report.section import (
 
 TITLE = "Fetch sizes and reads that fail"
 _TABLE = "fetch_sizes"
-_MOST_BARS = 12
-# What bounds an answer, from what is well to what is not.
+# What bounds an answer, the best case first.
 _BOUNDS = {
     "all there was": "drained_fetches",
     "empty: waited in vain": "wait_timeout_fetches",
@@ -104,7 +103,7 @@ _FAILING = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Consumers by what bounded their answers, settings to change, and reads that went wrong."""
+    """Consumers by what bounded their answers, settings to change, and failing reads."""
     first, last = scope.extent(_TABLE)
     if last is None:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
@@ -143,7 +142,7 @@ def _wrong(problems: Sequence[Row]) -> str:
 
 
 def _charts(sizes: Sequence[Row]) -> tuple[Chart, ...]:
-    shown = sizes[:_MOST_BARS]
+    shown = sizes[:MAX_BARS]
     series = {
         name: [row[part] for row in shown]
         for part, name in _PARTS.items()

@@ -1,4 +1,4 @@
-"""Whether the pipeline keeps up: rows in and out, what was left out and why, and how old it is."""
+"""The section on the pipeline's health: rows by outcome and reason, and the age of the data."""
 
 from collections.abc import Sequence
 
@@ -24,14 +24,14 @@ from quotaflow.pipelines.report.section import (
 TITLE = "Health of the pipeline"
 _TABLE = "pipeline_progress"
 _OUTCOMES = ("in", "out", "left_out", "late", "quarantined", "failed")
-# A row that comes late, or whose rule fails, does so for each result it concerns.
-_OF_EACH_TARGET = {"in", "late", "failed"}
+# A row that is late, or whose rule fails, is counted once for each result it concerns.
+_COUNTED_BY_TARGET = {"in", "late", "failed"}
 _SUMS = ", ".join(
     f"sum(CASE WHEN outcome = '{outcome}' THEN row_count ELSE 0 END) AS {outcome}_rows"
     for outcome in _OUTCOMES
 )
 _TOTALS = ", ".join(
-    f"{'max' if outcome in _OF_EACH_TARGET else 'sum'}({outcome}_rows) AS {outcome}_rows"
+    f"{'max' if outcome in _COUNTED_BY_TARGET else 'sum'}({outcome}_rows) AS {outcome}_rows"
     for outcome in _OUTCOMES
 )
 _FLOWS = f"""
@@ -108,7 +108,7 @@ _OLD_MS = 3_600_000
 
 
 def section(scope: Scope) -> ReportSection:
-    """Jobs by what they read, wrote and could not use."""
+    """Jobs by rows read, written and not used."""
     flows, reasons = _flows(scope), scope.rows(_REASONS)
     if not flows:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
@@ -135,10 +135,12 @@ def section(scope: Scope) -> ReportSection:
 
 
 def _flows(scope: Scope) -> list[Row]:
-    """Counts of jobs, with what their queries told of themselves where they did."""
+    """Counts by job, with the state of its query if there is one."""
     rows = scope.rows(_STATES) if scope.reader.is_made("query_progress") else []
     states = {row["job"]: row for row in rows}
-    unknown = dict.fromkeys(("last_trigger", "processed_rows_per_s", "behind_offsets", "behind_bytes"))
+    unknown = dict.fromkeys(
+        ("last_trigger", "processed_rows_per_s", "behind_offsets", "behind_bytes")
+    )
     return [unknown | states.get(row["job"], {}) | row for row in scope.rows(_FLOWS)]
 
 

@@ -1,4 +1,4 @@
-"""A heat map as a plotly figure: where much is, in colours that colour-blind eyes tell apart."""
+"""A heat map as a plotly figure, in colours for colour-blind readers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ _SCALE = "Cividis"
 def heat_map(
     cells: Mapping[tuple[str | None, str | None], float], row_head: str, column_head: str
 ) -> str:
-    """JSON of the figure: bytes by (row, column); a pair that is not there stays blank."""
+    """JSON of the figure: bytes by (row, column); missing pairs stay blank."""
     from plotly import graph_objects as go  # noqa: PLC0415  an extra of its own
 
     rows, columns = (_names({names[side] for names in cells}) for side in (0, 1))
@@ -30,7 +30,7 @@ def heat_map(
         texttemplate="%{text}",
         hovertemplate="%{customdata}: %{text}<extra></extra>",
         colorscale=_SCALE,
-        # Without the other end plotly takes neither, and what is least of much looks like nothing.
+        # Plotly ignores zmin without zmax; without zmin the smallest value would look like zero.
         zmin=0,
         zmax=max(cells.values()) or 1,
         showscale=False,
@@ -43,7 +43,7 @@ def heat_map(
 
 
 def _names(names: set[str | None]) -> list[str | None]:
-    """In order, those not known last."""
+    """Names in order, None last."""
     return sorted(names, key=lambda name: (name is None, name or ""))
 
 

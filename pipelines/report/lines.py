@@ -11,7 +11,7 @@ _PLOT_PX = 220
 _FEW = 40
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 Point = tuple[int, float | None]
-"""Seconds since 1970 when a step began, and the value in it."""
+"""Start of a step in seconds since 1970, and its value."""
 
 
 def lines(
@@ -20,9 +20,9 @@ def lines(
     step_s: int,
     limit: tuple[str, float] | None = None,
 ) -> str:
-    """JSON of the figure: a line for each of the first series; a dotted one for a limit.
+    """JSON of the figure: a line for each of the first MAX_SERIES series; a dotted one for a limit.
 
-    A step without a row breaks the line. Lines differ in their dashes too, for print.
+    A step without a row breaks the line. Lines also differ in their dashes, for print.
     """
     traces = [
         _trace(name, _broken(points, step_s), place)
@@ -54,7 +54,7 @@ def _trace(name: str, points: Sequence[Point], place: int, *, is_limit: bool = F
 
 
 def _broken(points: Sequence[Point], step_s: int) -> list[Point]:
-    """With a point of no value where a step is missing: what was not told is not drawn."""
+    """The points, with one without a value at each missing step, so that no line crosses it."""
     ordered = sorted(points, key=lambda point: point[0])
     drawn: list[Point] = []
     for point in ordered:
@@ -69,7 +69,7 @@ def _utc(second: int) -> str:
 
 
 def by_name(rows: Sequence[Mapping[str, Any]], name: str, value: str) -> dict[str, list[Point]]:
-    """Points of rows that have `second`, by a column that names their series."""
+    """Points of rows by the column with the name of their series; times are in `second`."""
     series: dict[str, list[Point]] = {}
     for row in rows:
         series.setdefault(str(NOT_KNOWN if row[name] is None else row[name]), []).append(

@@ -1,4 +1,4 @@
-"""What this cluster is, its key numbers, and what needs attention first."""
+"""The first section: the cluster, its key numbers, and what needs attention first."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from quotaflow.pipelines.report.section import NOW, Alarm, Chart, ReportSection,
 
 TITLE = "Overview"
 _TRAFFIC = "traffic"
-_LEAST_STEP_S = 60
+_MIN_STEP_S = 60
 _CLUSTER = """
 SELECT
     (SELECT count(*) FROM current_brokers WHERE cluster_id = {cluster}) AS brokers,
@@ -44,21 +44,21 @@ ORDER BY direction DESC, second
 
 
 def section(scope: Scope) -> ReportSection:
-    """The cluster in numbers; report() adds what the other sections are alarmed about."""
+    """The cluster in numbers; the page adds the alarms of the other sections."""
     reader = scope.reader
     cluster = scope.rows(_CLUSTER)[0] if reader.is_made("replicas") else {"brokers": 0}
     clients = scope.rows(_CLIENTS)[0] if reader.is_made(_TRAFFIC) else {"principals": 0}
     return ReportSection(
         TITLE,
         time_range=texts.time_range(scope.since, scope.until),
-        numbers=(*_of_cluster(cluster), *_of_clients(clients)),
+        numbers=(*_cluster_numbers(cluster), *_client_numbers(clients)),
         charts=_charts(scope) if clients["principals"] else (),
         left_out=tuple(_unknown(cluster, clients)),
         alarms=_alarms(cluster),
     )
 
 
-def _of_cluster(row: Row) -> tuple[tuple[str, str], ...]:
+def _cluster_numbers(row: Row) -> tuple[tuple[str, str], ...]:
     if not row["brokers"]:
         return ()
     return tuple(
@@ -66,7 +66,7 @@ def _of_cluster(row: Row) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _of_clients(row: Row) -> tuple[tuple[str, str], ...]:
+def _client_numbers(row: Row) -> tuple[tuple[str, str], ...]:
     if not row["principals"]:
         return ()
     counts = [(texts.number(row[name]), name) for name in ("principals", "clients")]
@@ -75,8 +75,8 @@ def _of_clients(row: Row) -> tuple[tuple[str, str], ...]:
 
 
 def _charts(scope: Scope) -> tuple[Chart, ...]:
-    step_s = scope.step_s(_TRAFFIC, _LEAST_STEP_S)
-    series = by_name(scope.rows(_FLOWS.replace("{step}", str(step_s))), "direction", "rate")
+    step_s, rows = scope.steps(_TRAFFIC, _FLOWS, _MIN_STEP_S)
+    series = by_name(rows, "direction", "rate")
     caption = "What clients produced and consumed, in MB/s over steps of "
     return (Chart(lines(series, "MB/s", step_s), caption + texts.duration(step_s * 1e3)),)
 

@@ -1,4 +1,4 @@
-"""The page: sections as one HTML file that asks nothing of any network."""
+"""The page: sections as one HTML file that loads nothing from a network."""
 
 import re
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ _RANKS = {NOW: "Now", SOON: "Soon", SOMETIME: "Sometime"}
 
 
 def page(sections: "Sequence[ReportSection]", scope: "Scope") -> str:
-    """HTML of the sections, with their alarms before them.
+    """HTML of the sections, with their alarms first.
 
-    Every text is escaped. Raises MissingToolError where the packages for it are not installed.
+    Every text is escaped. Raises MissingToolError if jinja2 or plotly is not installed.
     """
     try:
         from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  extras of their own
@@ -41,30 +41,30 @@ def page(sections: "Sequence[ReportSection]", scope: "Scope") -> str:
         alarms=_alarms(sections),
         ranks=_RANKS,
         scope=scope,
-        span=texts.time_range(scope.since, scope.until),
+        time_range=texts.time_range(scope.since, scope.until),
         age=texts.age(scope.until, scope.now),
         made_at=texts.moment(scope.now),
         cluster=texts.listed(scope.cluster_id) if scope.cluster_id else "",
         where=texts.listed(scope.reader.warehouse.conf.folder, texts.SENTENCE_CHARS),
-        most_rows=MAX_ROWS,
-        most_points=MAX_POINTS,
+        max_rows=MAX_ROWS,
+        max_points=MAX_POINTS,
         style=_read(_STYLE),
         script=_read(_SCRIPT),
         plotly=get_plotlyjs() if any(section.charts for section in sections) else "",
-        # Names of configs and metrics break where their words end.
+        # Names of configs and metrics may break after each word.
         breakable=lambda text: Markup(  # noqa: S704  escaped first
             _WORD_END.sub(r"\1<wbr>", str(escape(text)))
         ),
         marked=lambda text: Markup(  # noqa: S704  escaped first
             _COMMAND.sub(r"<code>\1</code>", str(escape(text)))
         ),
-        # In a script JSON may hold no `<`: `</script>` in a name would end it.
+        # JSON in a script must not contain `<`: `</script>` in a name would end the script.
         script_json=lambda text: text.replace("<", "\\u003c"),
     )
 
 
 def _alarms(sections: "Sequence[ReportSection]") -> "list[tuple[Alarm, ReportSection]]":
-    """The most urgent first, each with the section that tells more."""
+    """Alarms, the most urgent first, each with its section."""
     every = [(alarm, section) for section in sections for alarm in section.alarms]
     return sorted(every, key=lambda pair: pair[0].rank)
 

@@ -1,4 +1,4 @@
-"""What the results ask to change, and what was approved and waits (`quotaflow plan`)."""
+"""The section on proposed config changes and on the plan that was saved last."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ LIMIT {MAX_ROWS}
 
 
 def entity(row: Row) -> str:
-    """Whose config it is, in words."""
+    """The entity of a config, in words."""
     name = row["entity_name"]
     owner = f"{row['entity_type']} {texts.listed(name) if name else '(the default of all)'}"
     client_id = row.get("entity_client_id")
@@ -54,10 +54,13 @@ def entity(row: Row) -> str:
 
 
 def value(head: str, name: str) -> GridColumn:
-    """A column of values of configs, which may be long lists."""
-    return GridColumn(
-        head, lambda row: "not set" if row[name] is None else texts.listed(row[name], 80)
-    )
+    """A column of config values."""
+    return GridColumn(head, lambda row: config_value(row, name))
+
+
+def config_value(row: Row, name: str) -> str:
+    """A value of a config in words, which may be a long list."""
+    return "not set" if row[name] is None else texts.listed(row[name], 80)
 
 
 _REASON_CHARS = 240
@@ -86,7 +89,7 @@ _APPROVABLE = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Configs that results ask for, and the plan that was frozen last."""
+    """Configs that results propose, and the plan that was saved last."""
     desired = scope.rows(_DESIRED)
     frozen = scope.rows(_FROZEN) if scope.reader.is_made("plans") else []
     proposed = desired[0]["proposed"] if desired else 0

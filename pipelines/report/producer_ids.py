@@ -1,4 +1,4 @@
-"""Who takes how many producer ids against which quota, and what causes it (KIP-936)."""
+"""The section on new producer ids by principal: quotas, causes, advice (KIP-936)."""
 
 from collections.abc import Sequence
 
@@ -104,7 +104,7 @@ _HEAP_COLUMNS = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Principals by how far they went over their quota of new producer ids."""
+    """Principals by their new producer ids, those over their quota first."""
     rows = scope.rows(_OFFENDERS)
     if not rows:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
@@ -155,10 +155,10 @@ def _blame(accused: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _chart(scope: Scope, rows: Sequence[Row]) -> Chart:
-    step_s = scope.step_s(_TABLE)
+    step_s, rates = scope.steps(_TABLE, _RATES)
     quotas = {row["quota_per_s"] for row in rows if row["quota_per_s"] is not None}
     limit = ("quota of all", quotas.pop()) if len(quotas) == 1 else None
-    series = by_name(scope.rows(_RATES.replace("{step}", str(step_s))), "principal", "rate_per_s")
+    series = by_name(rates, "principal", "rate_per_s")
     shown = f"the first {len(series)} principals, by their highest rate on one broker"
     return Chart(
         lines(series, "new ids per s", step_s, limit),

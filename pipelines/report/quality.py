@@ -1,4 +1,4 @@
-"""Whether the tables can be believed: the last result of each check (`quotaflow check`)."""
+"""The section on data quality: the last result of each check (`quotaflow check`)."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ _FAILED = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Checks that failed when they were last run."""
+    """Checks that failed in their last run."""
     rows = scope.rows(_LAST) if scope.reader.is_made(QUALITY_RESULTS.name) else []
     if not rows:
         return ReportSection(

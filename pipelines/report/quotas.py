@@ -1,9 +1,9 @@
-"""How near clients are to their quotas, and who was throttled by what."""
+"""The section on client quotas: how full they were, and who was throttled by which."""
 
 from collections.abc import Sequence
 
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.bars import bars
+from quotaflow.pipelines.report.bars import MAX_BARS, bars
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
@@ -23,7 +23,6 @@ from quotaflow.pipelines.report.section import (
 TITLE = "Client quotas"
 _TABLE = "quota_usage"
 _NEAR = 0.8
-_MOST_BARS = 12
 _HEADROOM = f"""
 SELECT *, count(*) OVER () AS of_all
 FROM quota_headroom
@@ -63,7 +62,7 @@ def _bucket(row: Row) -> str:
 
 
 def _measured(row: Row, name: str) -> str:
-    """A quota's value in its own unit."""
+    """A quota's value in its unit."""
     kind, value = row["quota_type"], row[name]
     if value is None:
         return ""
@@ -101,7 +100,7 @@ _RAISE = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Buckets by how full they were, and clients by how long they were throttled."""
+    """Quota buckets by how full they were, and clients by their throttle time."""
     first, last = scope.extent(_TABLE)
     if last is None:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
@@ -162,7 +161,7 @@ def _nearness(buckets: Sequence[Row]) -> str:
 def _charts(buckets: Sequence[Row], throttled: Sequence[Row]) -> tuple[Chart, ...]:
     charts = []
     if throttled:
-        shown = throttled[:_MOST_BARS]
+        shown = throttled[:MAX_BARS]
         kinds = dict.fromkeys(texts.listed(row["throttled_by"]) for row in shown)
         series = {
             kind: [
@@ -176,7 +175,7 @@ def _charts(buckets: Sequence[Row], throttled: Sequence[Row]) -> tuple[Chart, ..
             Chart(figure, "How long clients were throttled, by the quota that likely did")
         )
     if buckets:
-        shown = buckets[:_MOST_BARS]
+        shown = buckets[:MAX_BARS]
         names = [f"{_bucket(row)}, broker {row['broker_id']}" for row in shown]
         share = [100 * row["peak_share"] for row in shown]
         figure = bars(names, {"% of the limit": share}, "% of the limit", limit=100)

@@ -1,4 +1,4 @@
-"""What crosses racks, what need not, and which steps would keep it there (KIP-392)."""
+"""The section on traffic between racks: bytes, avoidable bytes, and steps (KIP-392)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -21,7 +21,7 @@ from quotaflow.pipelines.report.section import (
 
 TITLE = "Traffic between racks"
 _TABLE = "rack_traffic"
-_MOST_RACKS = 16
+_MAX_RACKS = 16
 _FLOWS = {
     "consumed": "Read by consumers: their rack (down) and that of the broker they read from",
     "produced": "Sent by producers: their rack (down) and that of the leader",
@@ -100,7 +100,7 @@ _CROSSING = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Heat maps of the hours in question, and steps by what they would have saved in a day."""
+    """Heat maps of the report's hours, and steps by the bytes they would save."""
     first, last = scope.extent(_TABLE)
     if last is None:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
@@ -146,8 +146,8 @@ def _unknown(pairs: Sequence[Row]) -> Iterator[str]:
     if unknown:
         yield f"For {texts.size(unknown)} the rack of one side is not known (producers tell none)."
     racks = len({row["client_rack"] for row in pairs})
-    if racks > _MOST_RACKS:
-        yield f"Heat maps have the {_MOST_RACKS} racks of clients with most bytes, of {racks}."
+    if racks > _MAX_RACKS:
+        yield f"Heat maps have the {_MAX_RACKS} racks of clients with most bytes, of {racks}."
 
 
 def _read(pairs: Sequence[Row]) -> list[Row]:
@@ -169,8 +169,8 @@ def _charts(pairs: Sequence[Row]) -> Iterator[Chart]:
 def _greatest(
     cells: Mapping[tuple[str | None, str | None], float],
 ) -> dict[tuple[str | None, str | None], float]:
-    """Of racks, which clients name as they like, those with most bytes; `cells` come in order."""
-    racks = list(dict.fromkeys(client_rack for client_rack, _ in cells))[:_MOST_RACKS]
+    """Cells of the racks with most bytes: clients choose names of racks. `cells` are sorted."""
+    racks = list(dict.fromkeys(client_rack for client_rack, _ in cells))[:_MAX_RACKS]
     return {pair: size for pair, size in cells.items() if pair[0] in racks}
 
 

@@ -1,4 +1,4 @@
-"""Replication throttles and moves of replicas: what was done when, and what is wrong (KIP-73)."""
+"""The section on replication throttles and moves of replicas (KIP-73)."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ from quotaflow.pipelines.report.timeline import TimelineEvent, timeline
 
 TITLE = "Replication throttles and moves"
 _TABLE = "replication_rates"
-_MOST_MOMENTS, _MOST_LANES = 200, 12
+_MAX_EVENTS, _MAX_LANES = 200, 12
 _CHECKS = f"""
 SELECT *, count(*) OVER () AS of_all
 FROM throttle_checks
@@ -49,7 +49,7 @@ SELECT *, count(*) OVER () AS of_all
 FROM throttle_timeline
 WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
 ORDER BY event_time DESC, entity_type, entity_name, config_key, partition
-LIMIT {_MOST_MOMENTS}
+LIMIT {_MAX_EVENTS}
 """
 _RATES = f"""
 WITH ranked AS (
@@ -129,7 +129,7 @@ _DONE = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Throttles that stand, moves, and the steps in the life of both."""
+    """Throttles in force, moves, and the steps of both."""
     checks, moves, steps = (scope.rows(sql) for sql in (_CHECKS, _MOVES, _TIMELINE))
     rates = _rates(scope)
     if not checks and not moves and not steps and not rates:
@@ -180,8 +180,8 @@ def _checks(checks: Sequence[Row]) -> str:
 
 
 def _rates(scope: Scope) -> tuple[Chart, ...]:
-    step_s = scope.step_s(_TABLE)
-    series = by_name(scope.rows(_RATES.replace("{step}", str(step_s))), "name", "rate")
+    step_s, rates = scope.steps(_TABLE, _RATES)
+    series = by_name(rates, "name", "rate")
     if not series:
         return ()
     quotas = scope.rows(_QUOTAS)
@@ -191,13 +191,13 @@ def _rates(scope: Scope) -> tuple[Chart, ...]:
 
 
 def _steps(steps: Sequence[Row]) -> tuple[Chart, ...]:
-    lanes = list(dict.fromkeys(_lane(row) for row in steps))[:_MOST_LANES]
-    events = [_moment(row) for row in reversed(steps) if _lane(row) in lanes]
+    lanes = list(dict.fromkeys(_lane(row) for row in steps))[:_MAX_LANES]
+    events = [_event(row) for row in reversed(steps) if _lane(row) in lanes]
     caption = f"Who altered throttles and moves when: the {len(lanes)} last altered"
     return (Chart(timeline(events), caption),) if events else ()
 
 
-def _moment(row: Row) -> TimelineEvent:
+def _event(row: Row) -> TimelineEvent:
     kind = "reassignment" if row["config_key"] == "reassignment" else "throttle"
     refused = "" if row["is_done"] else ", refused"
     principal = texts.listed(row["principal"])
@@ -210,7 +210,7 @@ def _moment(row: Row) -> TimelineEvent:
 def _cut(steps: Sequence[Row]) -> str:
     every = steps[0]["of_all"]
     return (
-        f"The chart has the last {len(steps):,} of {every:,} steps, in {_MOST_LANES} lanes at most."
+        f"The chart has the last {len(steps):,} of {every:,} steps, in {_MAX_LANES} lanes at most."
     )
 
 

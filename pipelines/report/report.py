@@ -1,4 +1,4 @@
-"""A report on one cluster: every section; where tables lack, which command fills them."""
+"""A report on one cluster: every section, or the command that fills its tables."""
 
 from collections.abc import Callable, Sequence
 
@@ -35,7 +35,7 @@ SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
     (quality.TITLE, quality.section),
     (health.TITLE, health.section),
 )
-"""Every section in order, by its title."""
+"""Every section in order, with its title."""
 
 
 def report(scope: Scope) -> str:
@@ -44,7 +44,7 @@ def report(scope: Scope) -> str:
 
 
 def sections(scope: Scope) -> Sequence[ReportSection]:
-    """Every section in order; one that cannot be made says why, and the others go on."""
+    """Every section in order; if one fails, its text says why, and the others go on."""
     return [_made(title, section, scope) for title, section in SECTIONS]
 
 

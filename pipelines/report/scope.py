@@ -1,15 +1,15 @@
-"""What a report is about: one cluster, and from when on."""
+"""The scope of a report: one cluster, and a time range."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.errors import ConfigError, NeverMadeError
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, nearest
 from quotaflow.pipelines.jobs.fillers import filler
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.section import Row
-from quotaflow.pipelines.warehouse.reader import Reader, engine_errors, nearest
+from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_POINTS = 120
-"""A line of a chart has so many points at most; a longer time is cut into longer steps."""
+"""A line of a chart has at most this many points; a longer time gets longer steps."""
 
 _STEPS_S = (1, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400)
-# What a snapshot saw may be newer than what clients did, which is what a report is about. The first
-# release counted a run that read tables alone for a cluster it called unknown.
+# A snapshot may be newer than the clients' events, which a report is about. The first release
+# counted runs that only read tables for a cluster named unknown.
 _CLUSTERS = """
 SELECT
     cluster_id,
@@ -39,7 +39,7 @@ WHERE cluster_id = {{cluster}} AND {time} >= {{since}}
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A cluster's tables from `since` on; `until` is the newest event that is known of it."""
+    """A cluster's tables from `since`; `until` is the time of the cluster's newest event."""
 
     reader: Reader
     cluster_id: str
@@ -48,9 +48,9 @@ class Scope:
     now: datetime
 
     def rows(self, sql: str) -> list[Row]:
-        """The answer to a query in which {cluster} and {since} stand for those of this report.
+        """The rows of a query in which {cluster} and {since} are replaced by this report's.
 
-        A time that Python has no year for, as a client's clock may tell, is none.
+        A time out of Python's range, which a client's clock may send, becomes None.
         """
         query = sql.replace("{cluster}", literal(self.cluster_id))
         query = query.replace("{since}", literal(self.since))
@@ -59,20 +59,25 @@ class Scope:
         return rows
 
     def extent(self, table: str) -> tuple[datetime | None, datetime | None]:
-        """The first and last time of a table's rows."""
+        """The first and last time of a table's rows; None if there are none."""
         time = TABLES[table].time
         (row,) = self.rows(_EXTENT.format(time=time, table=table))
         return row["first"], row["last"]
 
-    def step_s(self, table: str, least_s: int = 1) -> int:
-        """How long a step on a time axis is, so that a line over all rows has few points."""
+    def step_s(self, table: str, min_s: int = 1) -> int:
+        """The length of a step on a time axis, so that a line has at most MAX_POINTS points."""
         first, last = self.extent(table)
         long_s = 0 if first is None or last is None else (last - first) / timedelta(seconds=1)
-        steps = (step for step in _STEPS_S if step >= least_s and long_s / step <= MAX_POINTS)
+        steps = (step for step in _STEPS_S if step >= min_s and long_s / step <= MAX_POINTS)
         return next(steps, round(long_s / MAX_POINTS) + 1)
 
+    def steps(self, table: str, sql: str, min_s: int = 1) -> tuple[int, list[Row]]:
+        """The length of a step in seconds, and the answer to a query in which {step} is that."""
+        step_s = self.step_s(table, min_s)
+        return step_s, self.rows(sql.replace("{step}", str(step_s)))
+
     def nothing(self, table: str) -> str:
-        """Why a table tells nothing, and the command that would change that."""
+        """Why a table has no rows in this report, and the command that would add some."""
         if self.reader.is_made(table):
             time = TABLES[table].time
             sql = f"SELECT max({time}) AS last FROM {table} WHERE cluster_id = {{cluster}}"
@@ -85,9 +90,9 @@ class Scope:
 
 
 def clusters(reader: Reader) -> Mapping[str, datetime]:
-    """The clusters of a warehouse, each with the time of the newest event that is known of it.
+    """The clusters of a warehouse, each with the time of its newest event.
 
-    Raises NeverMadeError where the warehouse has no table at all.
+    Raises NeverMadeError if the warehouse has no table at all.
     """
     try:
         return {row["cluster_id"]: row["newest"] for row in reader.rows(_CLUSTERS)}
@@ -98,9 +103,9 @@ def clusters(reader: Reader) -> Mapping[str, datetime]:
 
 
 def choose_cluster(cluster_ids: Mapping[str, datetime], cluster_id: str | None) -> str:
-    """The cluster asked for, or the only one; empty where none is known yet.
+    """The given cluster, or the only one; empty if the tables have none yet.
 
-    Raises ConfigError for one that is not there, and where several are and none was named.
+    Raises ConfigError for an unknown cluster, and if there are several and none was given.
     """
     if cluster_id is not None:
         if cluster_id not in cluster_ids:
@@ -108,7 +113,7 @@ def choose_cluster(cluster_ids: Mapping[str, datetime], cluster_id: str | None) 
         return cluster_id
     if len(cluster_ids) > 1:
         raise ConfigError(
-            f"the tables hold {len(cluster_ids)} clusters: name one with --cluster: "
+            f"the tables have {len(cluster_ids)} clusters: choose one with --cluster: "
             + (", ".join(cluster_ids))
         )
     return next(iter(cluster_ids), "")
@@ -123,7 +128,7 @@ def _in_python(answer: "pa.Table") -> "pa.Table":
             values = answer.column(place)
             us = values.cast(pa.timestamp("us", "UTC"))
             number = us.cast(pa.int64())
-            is_python = compute.less(compute.abs(number), _MOST_US)
+            is_python = compute.less(compute.abs(number), _MAX_US)
             answer = answer.set_column(
                 place, column.name, compute.if_else(is_python, us, pa.scalar(None, us.type))
             )
@@ -131,4 +136,4 @@ def _in_python(answer: "pa.Table") -> "pa.Table":
 
 
 # The year 9999 is 8,029 years off.
-_MOST_US = 8_000 * 365 * 86_400 * 10**6
+_MAX_US = 8_000 * 365 * 86_400 * 10**6

@@ -1,4 +1,4 @@
-"""What a report is made of: sections of sentences, numbers, charts and grids, and alarms."""
+"""The parts of a report: sections of sentences, numbers, charts and grids, and alarms."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,19 +8,19 @@ from typing import Any
 from quotaflow.pipelines.report import texts
 
 MAX_ROWS = 20
-"""A grid shows so many rows, the most important first; of the others it says how many there are."""
+"""A grid shows at most this many rows, the most important first, and the number of the others."""
 OF_ALL = "of_all"
-"""The column in which a query tells how many rows there are beside those it was cut to."""
+"""The column of a query with the number of rows before its LIMIT."""
 
 NUMBER, TIME = "number", "time"
-"""Kinds of columns beside words: set to the right; not broken."""
+"""Kinds of columns beside words: aligned right; without line breaks."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A plotly figure as JSON, and in words what it shows."""
+    """A plotly figure as JSON, with its caption."""
 
     figure: str
     caption: str
@@ -28,7 +28,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """A column of a grid: its head, how a row is shown in it, and how it is set."""
+    """A column of a grid: its head, its text for a row, and its kind."""
 
     head: str
     show: Callable[[Row], str]
@@ -37,7 +37,7 @@ class GridColumn:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows of text under their columns; `empty` is said where there are none."""
+    """Rows of text by column; `empty` is shown if there are none."""
 
     caption: str
     columns: tuple[GridColumn, ...]
@@ -47,22 +47,23 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """What needs a person, in words; a lower rank is more urgent (see NOW, SOON, SOMETIME)."""
+    """What a person must act on, in words; a lower rank is more urgent (NOW, SOON, SOMETIME)."""
 
     rank: int
     text: str
 
 
 NOW, SOON, SOMETIME = 1, 2, 3
-"""Clients or data suffer; a limit is near or a state is wrong; something could be better."""
+"""Ranks: clients or data suffer; a limit is near or a state is wrong; an improvement."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """One question and what the tables answer.
+    """One question and its answer from the tables.
 
-    `span` is the time the answer is of, `advice` what to do, in one line, and `left_out` what is
-    not shown or not known. Without rows, the sentences say why and which command brings them.
+    `time_range` is the time of the answer, `advice` is what to do, in one line, and `left_out` is
+    what is not shown or not known. Without rows, the sentences say why, and which command adds
+    some.
     """
 
     title: str
@@ -77,12 +78,12 @@ class ReportSection:
 
     @property
     def anchor(self) -> str:
-        """Where links to it lead."""
+        """The target of links to this section."""
         return "-".join(re.findall(r"[a-z]+", self.title.lower()))
 
 
 def text(head: str, name: str, chars: int = texts.NAME_CHARS) -> GridColumn:
-    """A column of names or words, bounded; blank where there is none."""
+    """A column of names or words, cut; blank if there is none."""
     return GridColumn(head, lambda row: "" if row[name] is None else texts.listed(row[name], chars))
 
 
@@ -97,7 +98,7 @@ def moment(head: str, name: str) -> GridColumn:
 
 
 def grid(caption: str, rows: Sequence[Row], columns: tuple[GridColumn, ...], empty: str) -> Grid:
-    """The first rows of an answer; the caption says how many more there are."""
+    """A grid of the first rows; the caption has the number of all rows."""
     shown = rows[:MAX_ROWS]
     every = max([len(rows), *(row.get(OF_ALL, 0) for row in rows[:1])])
     more = f" (the first {len(shown)} of {every:,})" if every > len(shown) else ""

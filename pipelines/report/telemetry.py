@@ -1,9 +1,9 @@
-"""Which clients push the metrics they were asked for, and whose are past a bound (KIP-714)."""
+"""The section on client telemetry: who pushes, who does not, and alerts (KIP-714)."""
 
 from collections.abc import Sequence
 
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.bars import bars
+from quotaflow.pipelines.report.bars import MAX_BARS, bars
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
@@ -24,7 +24,6 @@ from quotaflow.pipelines.report.section import (
 TITLE = "Client telemetry and alerts"
 _TABLE = "telemetry_subscriptions"
 _STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off")
-_MOST_BARS = 12
 _SOFTWARE = f"""
 SELECT
     coalesce(client_software_name, 'unknown') AS software,
@@ -95,7 +94,7 @@ _QUIET = (
     number("missing", "missing_share", texts.share),
     moment("last seen (UTC)", "last_seen"),
 )
-_UNASKED = (
+_WITHOUT_COLUMNS = (
     text("software", "client_software_name"),
     text("version", "client_software_version"),
     text("why", "reason"),
@@ -105,7 +104,7 @@ _UNASKED = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Client instances by how they ended, alerts, and clients that never asked."""
+    """Client instances by state, alerts, and clients without a subscription."""
     kinds, alerts, without = (scope.rows(sql) for sql in (_SOFTWARE, _ALERTS, _WITHOUT))
     if not kinds and not without:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
@@ -128,7 +127,9 @@ def section(scope: Scope) -> ReportSection:
                 _QUIET,
                 "All push what they were asked for.",
             ),
-            grid("Clients that never asked to push", without, _UNASKED, "Every client asked."),
+            grid(
+                "Clients that never asked to push", without, _WITHOUT_COLUMNS, "Every client asked."
+            ),
         ),
         left_out=("Times of alerts are by the clients' own clocks.",) if alerts else (),
         alarms=tuple(_alarms(alerts, silent)),
@@ -169,7 +170,7 @@ def _never(without: Sequence[Row]) -> str:
 
 
 def _charts(kinds: Sequence[Row]) -> tuple[Chart, ...]:
-    shown = kinds[:_MOST_BARS]
+    shown = kinds[:MAX_BARS]
     if not shown:
         return ()
     series = {

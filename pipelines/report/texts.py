@@ -1,4 +1,4 @@
-"""Values as text to read: bounded, with units, and without what does not print."""
+"""Values as text: cut, with units, and without characters that do not print."""
 
 import html
 from collections.abc import Iterable
@@ -8,18 +8,18 @@ from rich.filesize import decimal
 
 NAME_CHARS, SENTENCE_CHARS = 48, 400
 NOT_KNOWN = "not known"
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 _SMALL = 10
 
 
 def listed(value: object, chars: int = NAME_CHARS) -> str:
-    """A value as text to read: bounded, and without what does not print.
+    """A value as text: cut, and without characters that do not print.
 
-    Nor with backticks, which mark our commands: nobody's name may look like one.
+    Backticks are replaced: they mark our commands, and no name may look like one.
     """
     if value is None:
         return NOT_KNOWN
-    # Whoever named it may have sent megabytes.
+    # A client may have sent megabytes.
     start = str(value)[: chars + 1]
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in start)
     shown = shown.replace("`", "'")
@@ -27,26 +27,26 @@ def listed(value: object, chars: int = NAME_CHARS) -> str:
 
 
 def label(name: object, chars: int = 24) -> str:
-    """A name as plotly may show it, which takes some tags and entities for markup."""
+    """A name for plotly, which reads some tags and entities as markup."""
     return html.escape(listed(name, chars))
 
 
 def names(items: Iterable[object]) -> str:
-    """Names in a sentence, each once, the first few of them."""
+    """The first names as part of a sentence, each once."""
     every = list(dict.fromkeys(items))
-    first = [listed(name) for name in every[:_MOST_NAMES]]
+    first = [listed(name) for name in every[:_MAX_NAMES]]
     if len(every) > len(first):
         return f"{', '.join(first)} and {len(every) - len(first)} more"
     return " and ".join(filter(None, [", ".join(first[:-1]), first[-1]])) if first else ""
 
 
 def count(number_of: float, noun: str) -> str:
-    """How many of something: 1 broker, 3 brokers."""
+    """A count with its noun: 1 broker, 3 brokers."""
     return f"{number_of:,} {noun}" if number_of == 1 else f"{number_of:,} {noun}s"
 
 
 def number(value: float | None) -> str:
-    """A number with as many digits as tell something; nothing where it is not known."""
+    """A number with few digits; empty if unknown."""
     if value is None:
         return ""
     if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124  NaN is unlike itself
@@ -55,32 +55,32 @@ def number(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share of one as per cent."""
+    """A share as per cent."""
     return "" if value is None else f"{100 * value:,.0f} %"
 
 
 def size(size_bytes: float | None) -> str:
-    """Bytes as people read them, in powers of ten: 1.2 MB."""
+    """Bytes in powers of ten: 1.2 MB."""
     return NOT_KNOWN if size_bytes is None else decimal(round(size_bytes))
 
 
 def rate(bytes_per_s: float | None) -> str:
-    """Bytes per second as people read them; nothing where there is none."""
+    """Bytes per second in powers of ten; empty if unknown."""
     return "" if bytes_per_s is None else f"{size(bytes_per_s)}/s"
 
 
 def duration(ms: float | None) -> str:
-    """How long: 850 ms, 12 s, 3 min, 2 h."""
+    """A duration: 850 ms, 12 s, 3 min, 2 h; empty if unknown."""
     if ms is None:
         return ""
-    for most_ms, unit_ms, unit in ((1e3, 1, "ms"), (12e4, 1e3, "s"), (72e5, 6e4, "min")):
-        if abs(ms) < most_ms:
+    for max_ms, unit_ms, unit in ((1e3, 1, "ms"), (12e4, 1e3, "s"), (72e5, 6e4, "min")):
+        if abs(ms) < max_ms:
             return f"{number(round(ms / unit_ms, 1))} {unit}"
     return f"{ms / 36e5:,.0f} h" if abs(ms) < 48 * 36e5 else f"{ms / 864e5:,.0f} days"
 
 
 def age(since: datetime, now: datetime) -> str:
-    """How long ago; a clock that is ahead of ours is now."""
+    """How long ago; a time in the future counts as now."""
     return duration(max((now - since) / timedelta(milliseconds=1), 0))
 
 
@@ -90,7 +90,7 @@ def moment(time: datetime | None) -> str:
 
 
 def time_range(first: datetime | None, last: datetime | None) -> str:
-    """From when to when, in UTC; nothing where neither is known."""
+    """A time range in UTC; empty if an end is unknown."""
     if first is None or last is None:
         return ""
     start, end = first.astimezone(UTC), last.astimezone(UTC)
@@ -99,5 +99,5 @@ def time_range(first: datetime | None, last: datetime | None) -> str:
 
 
 def money(amount: float | None, currency: str | None) -> str:
-    """An amount with its currency; nothing where conf has no prices."""
+    """An amount with its currency; empty if conf has no prices."""
     return "" if amount is None else f"{amount:,.2f} {listed(currency or '', 8)}".strip()

@@ -1,4 +1,4 @@
-"""What happened when, and to what, as a plotly figure."""
+"""Events in lanes over time, as a plotly figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _LANE_PX = 34
 
 @dataclass(frozen=True, slots=True)
 class TimelineEvent:
-    """One event: when, in whose lane, of which kind, and what it says when one points at it."""
+    """One event: its time, lane, kind, and the text shown on hover."""
 
     time: datetime
     lane: str
@@ -21,7 +21,7 @@ class TimelineEvent:
 
 
 def timeline(events: Sequence[TimelineEvent]) -> str:
-    """JSON of the figure: lanes from the top down as they come, a mark for each event."""
+    """JSON of the figure: lanes from the top down in order of their first event."""
     from plotly import graph_objects as go  # noqa: PLC0415  an extra of its own
 
     lane_names = list(dict.fromkeys(event.lane for event in events))

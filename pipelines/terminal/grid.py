@@ -1,7 +1,7 @@
-"""Rows on a terminal: the most telling columns that fit, long cells cut, hostile text harmless."""
+"""Draws rows on a terminal: the most important columns that fit, long cells cut, text escaped."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
@@ -11,12 +11,12 @@ from rich.text import Text
 
 from quotaflow.pipelines.terminal import values
 
-MOST_CELLS = 48
+MAX_CELL_CHARS = 48
 _CHARS_READ = 400
 _GAP = 2
 _FALLBACK_SIZE = (120, 24)
 
-# Asked first when not every column fits; the rest follow in the table's own order.
+# These columns come first if not all fit; the rest follow in the table's own order.
 _IMPORTANT = (
     "name",
     "event_time",
@@ -48,7 +48,7 @@ _IMPORTANT = (
 def draw(
     rows: Sequence[dict[str, Any]], names: Sequence[str], *, by_importance: bool = True
 ) -> tuple[list[str], list[str]]:
-    """The lines of a table as wide as the terminal, and filled columns there was no room for.
+    """The lines of a table as wide as the terminal, and the filled columns that did not fit.
 
     Columns that are empty in every row are dropped first, then the least important; without
     `by_importance`, the last ones.
@@ -69,6 +69,14 @@ def draw(
         console.print(table)
     lines = [line.rstrip() for line in drawn.get().splitlines()]
     return lines, [name for name in names if name not in shown and any(cells[name])]
+
+
+def lines(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Iterator[str]:
+    """The lines of a table, the first columns that fit, and a line that names the others."""
+    drawn, left_out = draw(rows, names, by_importance=False)
+    yield from drawn
+    if left_out:
+        yield f"no room for {', '.join(left_out)}: --json has all"
 
 
 def _is_number(value: Any) -> bool:
@@ -95,6 +103,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     shown = values.text(value[:_CHARS_READ] if isinstance(value, str) else value)
-    if cell_len(shown) <= MOST_CELLS:
+    if cell_len(shown) <= MAX_CELL_CHARS:
         return shown
-    return set_cell_size(shown[:_CHARS_READ], MOST_CELLS - 1).rstrip() + "…"
+    return set_cell_size(shown[:_CHARS_READ], MAX_CELL_CHARS - 1).rstrip() + "…"

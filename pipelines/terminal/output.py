@@ -1,4 +1,4 @@
-"""What commands write: rows to stdout as a table, JSON or CSV; everything else to stderr."""
+"""Prints the output of commands: rows to stdout as a table, JSON or CSV; the rest to stderr."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ def write(
     as_csv: bool = False,
     by_importance: bool = True,
 ) -> None:
-    """Print rows in the format asked for; without one, as a table that fits the terminal."""
+    """Print rows as JSON or CSV, else as a table that fits the terminal."""
     if as_json:
         lines(values.json_line(row) for row in rows)
     elif as_csv:
@@ -34,15 +34,15 @@ def write(
 
 
 def lines(texts: Iterable[str]) -> None:
-    """Print lines to stdout; quietly no more of them once nobody reads on (`| head`).
+    """Print lines to stdout; stop silently once the reader closes the pipe (`| head`).
 
-    What else the command does, and its exit code, stay as they are.
+    The command goes on, and its exit code stays the same.
     """
     _printed(texts)
 
 
 def lines_while_read(texts: Iterable[str]) -> None:
-    """As `lines`, of what comes until somebody stops it: ends the command once nobody reads on."""
+    """As `lines`, for a command without an end: it ends once the reader closes the pipe."""
     if not _printed(texts):
         raise typer.Exit(0)
 
@@ -53,23 +53,23 @@ def _printed(texts: Iterable[str]) -> bool:
             sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more at exit: there must be somewhere to flush to.
+        # Python flushes again at exit, which needs an open file.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     return True
 
 
 def note(text: str) -> None:
-    """Tell the person at the terminal, apart from what a program may read on stdout.
+    """Print a message to stderr, apart from what a program may read on stdout.
 
-    Nobody need be there any more: work, and giving back above all, goes on.
+    A closed terminal is no error: work goes on, restores above all.
     """
     with suppress(OSError):
         typer.echo(values.visible(text), err=True)
 
 
 def error(text: str) -> None:
-    """One line that says what went wrong."""
+    """Print an error as one line to stderr."""
     prefix = typer.style("error:", fg=typer.colors.RED, bold=True)
     with suppress(OSError):
         typer.echo(f"{prefix} {values.visible(' '.join(text.split()))}", err=True)

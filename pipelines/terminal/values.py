@@ -1,4 +1,4 @@
-"""Cells of Arrow batches as plain values: valid JSON whatever a client sent, and text made safe."""
+"""Cells of Arrow batches as plain values: valid JSON whatever a client sent, and safe text."""
 
 import base64
 import json
@@ -28,20 +28,20 @@ def rows(batches: Iterable["pa.RecordBatch"]) -> Iterator[dict[str, Any]]:
 
 
 def distinct(names: list[str]) -> list[str]:
-    """The names themselves. Raises ConfigError when two columns share one: a row is an object."""
+    """The names as given. Raises ConfigError if two are equal: a row is a JSON object."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ConfigError(f"two columns are named {twice[0]}: give one another name with AS")
+        raise ConfigError(f"two columns are named {twice[0]}: rename one with AS")
     return names
 
 
 def json_line(row: dict[str, Any]) -> str:
-    """A row as one line of ASCII JSON: no byte of it can steer a terminal."""
+    """A row as one line of ASCII JSON, so that no byte of it can control a terminal."""
     return json.dumps(row, allow_nan=False, separators=(",", ":"))
 
 
 def text(cell: Any) -> str:
-    """A cell as text for people: nested values as JSON, control characters made visible."""
+    """A cell as text: nested values as JSON, control characters escaped."""
     if cell is None:
         return ""
     if isinstance(cell, bool):
@@ -52,20 +52,28 @@ def text(cell: Any) -> str:
 
 
 def csv_cell(cell: Any) -> str:
-    """A cell for CSV: as `text`, and what a spreadsheet would run as a formula gets a leading '."""
+    """A cell for CSV: as `text`; a formula of a spreadsheet gets a leading '."""
     shown = text(cell)
     return f"'{shown}" if isinstance(cell, str) and shown.startswith(_FORMULA_STARTS) else shown
 
 
 def visible(content: str) -> str:
-    """Escapes what does not print (control characters, ANSI, bidi overrides) as Python does."""
+    """Escape what does not print (control characters, ANSI, bidi overrides) as Python does."""
     if content.isprintable():
         return content
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in content)
 
 
+def duration(seconds: float) -> str:
+    """A duration in one unit: 42 s, 42 min, 42 h or 42 d."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 def iso(moment: int, unit: str) -> str:
-    """A count of units since 1970 as ISO time in UTC; years no calendar has stay a number."""
+    """A count of units since 1970 as ISO time in UTC; years out of Python's range stay a number."""
     us = moment * 10**6 // _PER_SECOND[unit]
     try:
         time = _EPOCH + timedelta(microseconds=us)
@@ -84,7 +92,7 @@ def _column(column: Any) -> list[Any]:
 
 
 def _counted(type_: "pa.DataType") -> "pa.DataType":
-    """The type with times as numbers: Python's own times end where a hostile clock does not."""
+    """The type with times as numbers: a hostile clock may be out of the range of Python's times."""
     import pyarrow as pa  # noqa: PLC0415
 
     if pa.types.is_timestamp(type_):
@@ -99,7 +107,7 @@ def _counted(type_: "pa.DataType") -> "pa.DataType":
 
 
 def _plain(type_: "pa.DataType") -> Plain:
-    """What turns a cell of this Arrow type, times counted, into JSON's own types."""
+    """The function that turns a cell of this Arrow type, times as numbers, into JSON's types."""
     import pyarrow as pa  # noqa: PLC0415
 
     if pa.types.is_timestamp(type_):

@@ -1,6 +1,5 @@
 """Reads tables and views without a JVM: DataFusion SQL over the Delta tables of a folder."""
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -8,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QuotaflowError
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QuotaflowError, nearest
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -184,12 +183,6 @@ def _query_error(message: str, sql: str) -> QueryError:
     fields = re.findall(r"[\w.]+", text.partition("Valid fields are")[2])
     names = [field.rpartition(".")[2] for field in fields]
     return QueryError(f"no column {column}{nearest(column.rpartition('.')[2], names)}")
-
-
-def nearest(name: str, candidates: list[str]) -> str:
-    """The name most similar to a wrong one, else all names, as the end of an error."""
-    near = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.5)
-    return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(candidates)})"
 
 
 def one_cluster(cluster_ids: Iterable[str], pinned: str | None) -> str | None:

@@ -90,7 +90,7 @@ def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(
     assert operator.run("plan") == 0
 
     assert operator.run("restore") == 0
-    assert "nothing is to be given back" in capsys.readouterr().out
+    assert "nothing to restore" in capsys.readouterr().out
     assert operator.run("restore", "--all", "--yes") == 0
     assert capsys.readouterr().out.count("done       user feedback-") == 3
     assert operator.quotas() == [{}] * 3

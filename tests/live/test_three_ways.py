@@ -13,7 +13,6 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
-from quotaflow.pipelines.facts.ingest import payload_limits
 from quotaflow.pipelines.jobs import runner
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode
@@ -58,7 +57,7 @@ def decoded(table: pa.Table) -> list[dict[str, Any]]:
     """The points of pushes, by the decoder alone."""
     schema = TELEMETRY_PUSHES.arrow
     batches = table.select(schema.names).cast(schema).combine_chunks().to_batches()
-    out = decode.decode_pushes(payload_limits(config.Conf()))(iter(batches))
+    out = decode.decode_pushes(config.Conf().payloads.limits)(iter(batches))
     return [row for batch in out for row in batch.to_pylist()]
 
 

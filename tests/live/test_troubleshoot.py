@@ -144,7 +144,7 @@ def test_an_end_from_outside_however_often_takes_it_back(
     ):
         try:
             deadline_s = time.monotonic() + TIMEOUT_S
-            while b"asked by client-metrics" not in log.read_bytes():
+            while b"requested by client-metrics" not in log.read_bytes():
                 assert time.monotonic() < deadline_s, log.read_text()
                 assert process.poll() is None, log.read_text()
                 time.sleep(0.1)

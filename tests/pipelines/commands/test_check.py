@@ -30,23 +30,23 @@ def run(warehouse: Warehouse, *words: str) -> int:
 def finds(
     monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse
 ) -> Callable[..., list[CheckRequest]]:
-    """What a check is to find; what it was asked comes into the list that is returned."""
+    """Sets the rows that a check returns; the returned list gets the requests."""
 
-    def of(*rows: dict[str, Any]) -> list[CheckRequest]:
-        asked: list[CheckRequest] = []
+    def set_rows(*rows: dict[str, Any]) -> list[CheckRequest]:
+        requests: list[CheckRequest] = []
 
-        def found(_conf: object, of: CheckRequest, *_: object) -> CheckReport:
-            asked.append(of)
+        def answer(_conf: object, request: CheckRequest, *_: object) -> CheckReport:
+            requests.append(request)
             return CheckReport(rows, warehouse.conf.folder / "index.html" if rows else None)
 
-        monkeypatch.setattr(check, "check", found)
-        return asked
+        monkeypatch.setattr(check, "check", answer)
+        return requests
 
-    return of
+    return set_rows
 
 
 @pytest.mark.parametrize(
-    ("severity", "success", "code", "said"),
+    ("severity", "success", "code", "expected"),
     [
         pytest.param("critical", False, 1, "1 critical and 0 others not met", id="critical"),
         pytest.param("warning", False, 0, "0 critical and 1 others not met", id="a warning"),
@@ -61,13 +61,13 @@ def test_the_exit_code_says_whether_something_critical_failed(
     severity: str,
     success: bool,
     code: int,
-    said: str,
+    expected: str,
 ) -> None:
     finds(result(severity, success=success))
     assert run(warehouse) == code
-    told = capsys.readouterr()
-    assert said in told.err
-    assert ("requests" in told.out) is not success
+    printed = capsys.readouterr()
+    assert expected in printed.err
+    assert ("requests" in printed.out) is not success
 
 
 def test_json_has_all_that_was_checked(
@@ -75,11 +75,11 @@ def test_json_has_all_that_was_checked(
     finds: Callable[..., list[CheckRequest]],
     warehouse: Warehouse,
 ) -> None:
-    asked = finds(result("critical", success=True), result("warning", success=False))
+    requests = finds(result("critical", success=True), result("warning", success=False))
     assert run(warehouse, "--json", "--table", "requests", "--since", "2026-11-21T12:00:00Z") == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["success"] for line in lines] == [True, False]
-    assert (asked[0].names, asked[0].since) == (["requests"], NOON)
+    assert (requests[0].names, requests[0].since) == (["requests"], NOON)
 
 
 def test_nothing_new_is_said(
@@ -89,11 +89,11 @@ def test_nothing_new_is_said(
 ) -> None:
     finds()
     assert run(warehouse) == 0
-    assert "nothing is new since the last check" in capsys.readouterr().err
+    assert "no new rows since the last check" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (("--table", "request"), "no table request is checked (did you mean requests?)"),
         (("--table", "quality_results"), "no table quality_results is checked"),
@@ -102,10 +102,10 @@ def test_nothing_new_is_said(
     ],
 )
 def test_wrong_use_is_told(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, words: tuple[str, ...], said: str
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, words: tuple[str, ...], expected: str
 ) -> None:
     assert run(warehouse, *words) == 2
-    assert said in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
 def test_without_the_extra_it_says_how_to_get_it(

@@ -1,4 +1,4 @@
-"""How the command line is used: errors in one line with the nearest right word, and exit codes."""
+"""The command line: errors in one line with the nearest right word, and exit codes."""
 
 import os
 import signal
@@ -19,12 +19,12 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty home, so that no conf or table of this machine is looked at."""
+    """An empty home, so that no conf or table of this machine is read."""
     monkeypatch.setenv("QUOTAFLOW_HOME", str(tmp_path))
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "said"),
+    ("line", "code", "expected"),
     [
         pytest.param("shwo requests", 2, "Did you mean 'show'", id="a command"),
         pytest.param("show requests --limt 3", 2, "--limit", id="an option"),
@@ -42,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         pytest.param("capture --broker 1 --broker x", 2, "'x' for '--broker'", id="no broker"),
         pytest.param("show requests --since soon", 2, "--since 'soon'", id="no time"),
-        pytest.param("show requests --since 999999999d", 2, "before any time", id="far ago"),
+        pytest.param("show requests --since 999999999d", 2, "is before the year 1", id="far ago"),
         pytest.param("show requests --json --csv", 2, "exclude each other", id="two formats"),
         pytest.param("show desired_configs --since 1h", 1, "was never made", id="a view"),
         pytest.param(
@@ -82,19 +82,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param("decode nowhere", 2, "cannot read nowhere", id="a capture"),
         pytest.param("decode nowhere --codec zst", 2, "did you mean zstd?", id="a codec"),
         pytest.param(
-            "decode nowhere --codec 7z", 2, "one of none gzip snappy lz4 zstd", id="no codec"
+            "decode nowhere --codec 7z", 2, "known: none, gzip, snappy, lz4, zstd", id="no codec"
         ),
     ],
 )
 def test_wrong_use_is_one_line_and_an_exit_code(
-    capsys: pytest.CaptureFixture[str], line: str, code: int, said: str
+    capsys: pytest.CaptureFixture[str], line: str, code: int, expected: str
 ) -> None:
     assert execute(line.split()) == code
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert said in told.err
-    assert told.err.count("\n") == 1
-    assert told.err.startswith("error: ")
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert expected in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith("error: ")
 
 
 def test_an_error_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,23 +107,23 @@ def test_every_command_says_what_it_does_and_gives_an_example(
     capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     assert execute([command, "--help"]) == 0
-    told = capsys.readouterr().out
-    assert f"Example: quotaflow {command}" in told
+    printed = capsys.readouterr().out
+    assert f"Example: quotaflow {command}" in printed
 
 
 def test_nothing_asked_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     execute([])
-    said = capsys.readouterr()
-    assert "Usage: quotaflow" in said.out + said.err
+    printed = capsys.readouterr()
+    assert "Usage: quotaflow" in printed.out + printed.err
 
 
 def test_the_help_has_every_exit_code_the_docs_have(capsys: pytest.CaptureFixture[str]) -> None:
     execute(["--help"])
-    said = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
     docs = " ".join((ROOT / "docs" / "commands.md").read_text("utf-8").split())
-    told = docs[docs.index("Exit codes: ") :].partition(". ")[0]
-    assert told.endswith("130 Ctrl-C")
-    assert told in said
+    documented = docs[docs.index("Exit codes: ") :].partition(". ")[0]
+    assert documented.endswith("130 Ctrl-C")
+    assert documented in printed
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -132,8 +132,10 @@ def test_help_imports_nothing_heavy() -> None:
         "execute(['show', '--help'])\n"
         "print(sorted({'pyarrow', 'pyspark', 'deltalake', 'kafka', 'yaml'} & set(sys.modules)))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.endswith("\n[]\n")
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.endswith("\n[]\n")
 
 
 def test_jobs_are_listed_with_what_they_read_and_fill(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,9 +153,9 @@ def test_ctrl_c_ends_cleanly() -> None:
     ) as process:
         time.sleep(3)  # until it waits for its input
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines() == [b"stopped"]
+    assert errors.splitlines() == [b"stopped"]
 
 
 @pytest.mark.parametrize(("command", "extra"), [("jobs", "local"), ("demo", "demo")])
@@ -163,10 +165,12 @@ def test_a_package_of_an_extra_that_is_missing_is_named(command: str, extra: str
         "sys.modules['pyspark'] = None\n"
         f"sys.exit(10 + execute([{command!r}]))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert said.returncode == 11
-    assert said.stderr.startswith("error: pyspark")
-    assert f"-py3-none-any.whl[{extra}]'" in said.stderr
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 11
+    assert process.stderr.startswith("error: pyspark")
+    assert f"-py3-none-any.whl[{extra}]'" in process.stderr
 
 
 def test_the_help_does_without_what_another_command_lacks() -> None:
@@ -174,6 +178,8 @@ def test_the_help_does_without_what_another_command_lacks() -> None:
         "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
         "sys.modules['pyspark'] = None\nsys.exit(execute(['--help']))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (said.returncode, said.stderr) == (0, "")
-    assert "show" in said.stdout
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (process.returncode, process.stderr) == (0, "")
+    assert "show" in process.stdout

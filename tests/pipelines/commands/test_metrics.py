@@ -1,4 +1,4 @@
-"""The command metrics: what is found, in which format, and what is said when nothing is."""
+"""The command metrics: matches, formats, and the error without a match."""
 
 import csv
 import io
@@ -13,14 +13,14 @@ from quotaflow.schemas.metrics import METRICS, PREFIX
 
 
 def names(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
-    """Names found, without the prefix."""
+    """Matching names, without the prefix."""
     assert execute(["metrics", *line.split(), "--json"]) == 0
     rows = map(json.loads, capsys.readouterr().out.splitlines())
     return [row["name"].removeprefix(PREFIX) for row in rows]
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "expected"),
     [
         pytest.param(
             "org.apache.kafka.producer.request.latency",
@@ -50,8 +50,8 @@ def names(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
         ),
     ],
 )
-def test_search(capsys: pytest.CaptureFixture[str], line: str, found: list[str]) -> None:
-    assert names(capsys, line) == found
+def test_search(capsys: pytest.CaptureFixture[str], line: str, expected: list[str]) -> None:
+    assert names(capsys, line) == expected
 
 
 def test_words_may_come_as_one_argument(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,17 +85,17 @@ def test_csv_has_a_line_a_metric(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_people_see_whole_names_and_how_many(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["metrics", "share.application.event.queue.processing.time.max"]) == 0
-    told = capsys.readouterr()
-    assert told.out.splitlines()[:2] == [
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[:2] == [
         "org.apache.kafka.consumer.share.application.event.queue.processing.time.max"
         "  ms  gauge  java",
         "    time the background thread took for all events queued: greatest",
     ]
-    assert told.err == f"1 of {len(METRICS)} metrics\n"
+    assert printed.err == f"1 of {len(METRICS)} metrics\n"
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "said"),
+    ("line", "code", "expected"),
     [
         pytest.param(
             "records-lagg-max",
@@ -118,13 +118,13 @@ def test_people_see_whole_names_and_how_many(capsys: pytest.CaptureFixture[str])
     ],
 )
 def test_what_cannot_be_found_is_one_line_and_an_exit_code(
-    capsys: pytest.CaptureFixture[str], line: str, code: int, said: str
+    capsys: pytest.CaptureFixture[str], line: str, code: int, expected: str
 ) -> None:
     assert execute(["metrics", *line.split()]) == code
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert said in told.err
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert expected in printed.err
+    assert printed.err.count("\n") == 1
 
 
 def test_it_imports_nothing_heavy() -> None:
@@ -133,5 +133,7 @@ def test_it_imports_nothing_heavy() -> None:
         "execute(['metrics', 'lag'])\n"
         "print(sorted({'pyarrow', 'pyspark', 'deltalake', 'kafka', 'yaml'} & set(sys.modules)))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.endswith("\n[]\n")
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.endswith("\n[]\n")

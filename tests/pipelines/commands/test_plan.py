@@ -1,4 +1,4 @@
-"""plan and doctor from the command line."""
+"""The command plan."""
 
 import json
 import shlex
@@ -10,9 +10,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.feedback import planning
-from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -24,7 +22,7 @@ HALF_AN_HOUR = timedelta(minutes=30)
 
 
 def seen_now(content: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    """The tables with facts and a snapshot of this moment: older ones freeze a plan."""
+    """Tables with current facts and a current snapshot: older ones block a plan."""
     return content | {"pipeline_progress": fresh(datetime.now(UTC))}
 
 
@@ -40,12 +38,12 @@ def test_changes_wait_with_exit_code_three(
     rates = [violation(principal, of_late) for principal in principals]
     make_tables(warehouse, seen_now({"producer_id_rates": rates}))
     assert plan(warehouse) == 3
-    told = capsys.readouterr()
-    assert "2 changes wait in plan " in told.err
-    assert "Nothing was applied" in told.err
-    assert "--entity-name mallory --add-config producer_ids_rate=1.5" in told.out
-    assert "blocked: user broker in cluster c1: excluded" in told.err
-    assert all(line.isprintable() for line in (told.out + told.err).splitlines())
+    printed = capsys.readouterr()
+    assert "2 changes wait in plan " in printed.err
+    assert "Nothing was applied" in printed.err
+    assert "--entity-name mallory --add-config producer_ids_rate=1.5" in printed.out
+    assert "blocked: user broker in cluster c1: excluded" in printed.err
+    assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
 
 
 def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
@@ -56,9 +54,9 @@ def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
     place = f"--set {path} --set plan.min_entities=100"
     line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines plan --json {place}"
     piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
-    said = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
-    assert said.returncode == 3
-    assert "100 changes wait" in said.stderr
+    process = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
+    assert process.returncode == 3
+    assert "100 changes wait" in process.stderr
 
 
 def test_json_is_one_object_a_change_and_the_same_again(
@@ -77,7 +75,7 @@ def test_json_is_one_object_a_change_and_the_same_again(
 def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    """Not in a warehouse of a release that planned one either, while its lease still holds."""
+    """Nor in a warehouse of a release that planned one, while its lease is in force."""
     of_late = datetime.now(UTC) - HALF_AN_HOUR
     used = {"cluster_id": "c1", "broker_id": 1, "principal": "User:mallory", "usage": 8.23}
     used |= {"event_time": of_late, "event_date": of_late.date(), "client_id": "m"}
@@ -96,10 +94,10 @@ def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     }
     make_tables(warehouse, seen_now(content))
     assert plan(warehouse) == 0
-    told = capsys.readouterr()
-    assert told.out == "no changes wait\n"
-    assert "this cluster refuses producer_ids_rate: 42 Invalid configuration key" in told.err
-    assert "request_percentage" not in told.err
+    printed = capsys.readouterr()
+    assert printed.out == "no changes wait\n"
+    assert "this cluster refuses producer_ids_rate: 42 Invalid configuration key" in printed.err
+    assert "request_percentage" not in printed.err
 
 
 CAPACITY = setting("replication.capacity_bytes_per_s", 1e8)
@@ -114,12 +112,12 @@ def test_a_rate_of_replication_is_planned_where_conf_says_so(
     content = {"replication_throttles": throttles, "settings": [CAPACITY, managed]}
     make_tables(warehouse, seen_now(content))
     assert plan(warehouse) == 3
-    told = capsys.readouterr().out
-    assert f"broker 1 in cluster c1: {RATE} = 4000000" in told
-    assert f"--entity-type brokers --entity-name 1 --add-config {RATE}=4000000" in told
-    assert "and 2.0 MB/s stand, set by User:admin" in told
-    assert f"  expires   {RATE} after 3600 s unless renewed, back to 2000000" in told
-    assert all(line.isprintable() for line in told.splitlines())
+    printed = capsys.readouterr().out
+    assert f"broker 1 in cluster c1: {RATE} = 4000000" in printed
+    assert f"--entity-type brokers --entity-name 1 --add-config {RATE}=4000000" in printed
+    assert "and 2.0 MB/s stand, set by User:admin" in printed
+    assert f"  expires   {RATE} after 3600 s unless renewed, back to 2000000" in printed
+    assert all(line.isprintable() for line in printed.splitlines())
     plan(warehouse, "--json")
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert (first["lease_s"], first["prior_value"]) == (3_600, "2000000")
@@ -134,10 +132,10 @@ def test_what_is_not_planned_of_replication_is_told(
     content = {"replication_throttles": [throttled(3_600), left], "settings": [CAPACITY]}
     make_tables(warehouse, seen_now(content))
     assert plan(warehouse) == 0
-    told = capsys.readouterr().err
-    assert "broker 1 in cluster c1: replication.manage of conf is false; 4.0 MB/s fit" in told
-    assert "topic u in cluster c1: left over, but set by somebody before the request log" in told
-    assert all(line.isprintable() for line in told.splitlines())
+    errors = capsys.readouterr().err
+    assert "broker 1 in cluster c1: replication.manage of conf is false; 4.0 MB/s fit" in errors
+    assert "topic u in cluster c1: left over, but set by somebody before the request log" in errors
+    assert all(line.isprintable() for line in errors.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -173,9 +171,9 @@ def test_a_plan_on_old_tables_is_frozen(
     aged += [
         newer | {"job": row["job"], "target": row["target"]} for row in content["pipeline_progress"]
     ]
-    # Telemetry goes on, and another cluster's jobs: neither tells of this one's requests.
+    # Telemetry and another cluster's jobs go on: neither shows that this cluster's requests do.
     aged.append(newer | {"cluster_id": "c1", "job": "client_metrics"})
-    # Nor do a snapshot of another table, and one that was refused quotas.
+    # Nor do a snapshot of another table, and one without an answer on quotas.
     taken = newer | {"cluster_id": "c1", "job": "snapshot"}
     aged.append(taken | {"target": "topics"})
     aged.append(taken | {"target": "client_quotas", "outcome": "left_out"})
@@ -215,75 +213,8 @@ def test_the_login_of_conf_is_never_planned(monkeypatch: pytest.MonkeyPatch) -> 
     assert "User:quotaflow" in planning.plan_policy(conf).excluded_principals
 
 
-def test_doctor_finds_a_cluster_that_does_not_answer(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def nobody(*_: object) -> admin.Cluster:
-        raise KafkaError("no broker of b:9092 answered in 4 tries (timeout): is the cluster up?")
-
-    monkeypatch.setattr(admin, "describe", nobody)
-    with warehouse.lock():
-        words = ["--json", "--set", f"warehouse.path={warehouse.conf.folder}"]
-        assert execute(["doctor", *words]) == 1
-    found = {row["subject"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert found["cluster"]["state"] == "bad"
-    assert found["cluster"]["remedy"] == "is the cluster up?"
-    assert "held by process" in found["lock"]["observed"]
-    assert found["tables"]["state"] == "warning"
-    assert (found["stop file"]["state"], found["leases"]["state"]) == ("ok", "ok")
-    assert "lock" in found
-    assert "rights to run" not in found
-
-
-@pytest.mark.parametrize(
-    ("option", "expected"),
-    [
-        pytest.param([], "bad        cluster: nobody answered\n           -> is it up?", id="text"),
-        pytest.param(["--csv"], "bad,cluster,nobody answered,is it up?", id="csv"),
-    ],
-)
-def test_doctor_prints_what_it_observed(
-    option: list[str],
-    expected: str,
-    capsys: pytest.CaptureFixture[str],
-    warehouse: Warehouse,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(*_: object) -> admin.Cluster:
-        raise KafkaError("nobody answered: is it up?")
-
-    monkeypatch.setattr(admin, "describe", refuse)
-    assert execute(["doctor", *option, "--set", f"warehouse.path={warehouse.conf.folder}"]) == 1
-    assert expected in capsys.readouterr().out
-
-
-def test_doctor_finds_leases_nobody_ends_and_a_stop_file(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ago = datetime.now(UTC) - timedelta(hours=2)
-    change = {"cluster_id": "c1", "run_id": "r", "plan_id": "p", "purpose": "apply"}
-    change |= {"entity_type": "user", "config_key": "producer_byte_rate", "operation": "SET"}
-    change |= {"config_value": "5", "operand": "5", "expires_at": ago + timedelta(hours=1)}
-    change |= {"event_time": ago, "reason": "", "evidence_table": "", "evidence_key": ""}
-    done = change | {"entity_name": "a", "change_id": "1", "step": "done", "number": 1}
-    begun = change | {"entity_name": "b", "change_id": "2", "step": "begun", "number": 2}
-    make_tables(warehouse, {"config_changes": [done, begun]})
-    (warehouse.conf.folder / "STOP").touch()
-
-    def nobody(*_: object) -> admin.Cluster:
-        raise KafkaError("nobody: is the cluster up?")
-
-    monkeypatch.setattr(admin, "describe", nobody)
-    execute(["doctor", "--json", "--set", f"warehouse.path={warehouse.conf.folder}"])
-    found = {row["subject"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert "is there" in found["stop file"]["observed"]
-    assert found["leases"]["observed"] == (
-        "1 configs held, 1 past their lease, 1 changes without a known end"
-    )
-
-
 def test_advice_on_racks_and_fetches_changes_nothing_by_itself() -> None:
-    known = views.load()
-    reads = views.names_in(known["desired_configs"].sql, known)
+    declared = views.load()
+    reads = views.names_in(declared["desired_configs"].sql, declared)
     assert not {"replica_advice", "client_racks", "fetch_advice"} & set(reads)
     assert "replication_proposals" in reads

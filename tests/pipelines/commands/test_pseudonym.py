@@ -1,4 +1,4 @@
-"""The command that says under which name a client stands in tables."""
+"""The command pseudonym."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def test_a_name_is_told_as_tables_have_it(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (("client_id", "x"), "privacy.key names no key"),
         (("principal", "x", *WITH_KEY), "principal is not hidden: privacy.columns are client_id"),
@@ -29,9 +29,9 @@ def test_a_name_is_told_as_tables_have_it(capsys: pytest.CaptureFixture[str]) ->
     ids=["nothing is hidden", "a column that is not"],
 )
 def test_wrong_use_is_one_line(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], expected: str
 ) -> None:
     assert execute(["pseudonym", *words]) == 2
-    told = capsys.readouterr()
-    assert said in told.err
-    assert KEY not in told.out + told.err
+    printed = capsys.readouterr()
+    assert expected in printed.err
+    assert KEY not in printed.out + printed.err

@@ -14,7 +14,7 @@ from ...schemas.views.view_tables import make_table
 def test_a_second_report_takes_the_place_of_the_first(
     warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Alone, so that sections are quick to say that their tables were never made.
+    # Only this table, so that the other sections end at once: their tables do not exist.
     make_table(warehouse, PIPELINE_PROGRESS, [])
     out = tmp_path / "today.html"
     out.write_text("yesterday")
@@ -29,7 +29,7 @@ def test_a_second_report_takes_the_place_of_the_first(
 def test_where_it_cannot_write_is_one_error(
     warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Alone, so that sections are quick to say that their tables were never made.
+    # Only this table, so that the other sections end at once: their tables do not exist.
     make_table(warehouse, PIPELINE_PROGRESS, [])
     out = tmp_path / "no" / "today.html"
     command = ["report", "--out", str(out), "--set", f"warehouse.path={warehouse.conf.path}"]
@@ -71,7 +71,7 @@ def test_no_tables_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_what_cannot_be_told_is_one_error(
     options: list[str], error: str, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Alone, so that sections are quick to say that their tables were never made.
+    # Only this table, so that the other sections end at once: their tables do not exist.
     make_table(warehouse, PIPELINE_PROGRESS, [])
     command = ["report", *options, "--set", f"warehouse.path={warehouse.conf.path}"]
     assert execute(command) == 2

@@ -1,4 +1,4 @@
-"""Which errors end a command in one line, and which are faults of our own and shown whole."""
+"""Which errors end a command in one line, and which are bugs and shown with a traceback."""
 
 import socket
 import subprocess
@@ -14,7 +14,7 @@ from quotaflow.pipelines.spark import spark_errors
 
 @pytest.fixture
 def hung_up(monkeypatch: pytest.MonkeyPatch) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that lives, as the JVM of a session whose bridge listens no more."""
+    """A live process, like the JVM of a session whose bridge does not listen any more."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:

@@ -27,8 +27,8 @@ NOW = datetime.now(UTC)
 ROOMY = "health.min_free_share=0.0"
 
 
-def tell(warehouse: Warehouse, *, quarantined: int = 0, ago_s: int = 10) -> None:
-    """A warehouse whose jobs worked a while ago, and left three files unread."""
+def fill(warehouse: Warehouse, *, quarantined: int = 0, ago_s: int = 10) -> None:
+    """A warehouse whose jobs ran a while ago, and left three files unread."""
     at = NOW - timedelta(seconds=ago_s)
     facts = {"event_time": at, "behind_offsets": 0, "state_rows": 4}
     out = {"target": "requests", "event_time": at}
@@ -54,40 +54,40 @@ def call(warehouse: Warehouse, *words: str) -> int:
 
 
 def test_all_is_well(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
-    tell(warehouse)
+    fill(warehouse)
     assert call(warehouse, "--set", ROOMY) == 0
-    said = capsys.readouterr().out
-    assert said.endswith("all is well\n")
-    assert "writes now      nobody" in said
+    printed = capsys.readouterr().out
+    assert printed.endswith("all is well\n")
+    assert "writes now      nobody" in printed
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("work", "expected"),
     [
         ({"quarantined": 3}, "! facts: 30.0% of its rows quarantined (bound: 1.0%)"),
-        ({"ago_s": 7_300}, "! results: it did not look for 2 h (bound: 30 min)"),
+        ({"ago_s": 7_300}, "! results: no trigger for 2 h (bound: 30 min)"),
     ],
     ids=["quarantine", "silence"],
 )
 def test_what_is_past_a_bound_is_said_and_cron_told(
-    told: dict[str, int],
+    work: dict[str, int],
     expected: str,
     capsys: pytest.CaptureFixture[str],
     warehouse: Warehouse,
 ) -> None:
-    tell(warehouse, **told)
+    fill(warehouse, **work)
     assert call(warehouse, "--set", ROOMY) == 1
     assert expected in capsys.readouterr().out.splitlines()
 
 
 def test_everything_as_json(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
-    tell(warehouse)
+    fill(warehouse)
     with warehouse.lock():
         assert call(warehouse, "--json", "--set", ROOMY) == 0
-    said = json.loads(capsys.readouterr().out)
-    jobs = {job["job"]: job for job in said["jobs"]}
-    assert said["is_well"]
-    assert said["lock_holder"].startswith("process ")
+    report = json.loads(capsys.readouterr().out)
+    jobs = {job["job"]: job for job in report["jobs"]}
+    assert report["is_well"]
+    assert report["lock_holder"].startswith("process ")
     assert (jobs["facts"]["batch_id"], jobs["facts"]["state_rows"]) == (3, 4)
     assert (jobs["facts"]["rows_in"], jobs["facts"]["behind_s"]) == (10, 0.0)
     assert (jobs["results"]["behind_bytes"], jobs["results"]["behind_s"]) == (0, 0.0)
@@ -104,12 +104,12 @@ def test_a_warehouse_nothing_ran_on_is_not_well(
 def test_a_full_disk_and_a_stop_file_are_told(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    tell(warehouse)
+    fill(warehouse)
     (warehouse.conf.folder / "STOP").touch()
     assert call(warehouse, "--set", "health.min_free_share=1.0") == 1
-    said = capsys.readouterr().out
-    assert "! the disk of the tables has" in said
-    assert "STOP is there, nothing is written" in said
+    printed = capsys.readouterr().out
+    assert "! the disk of the tables has" in printed
+    assert "STOP is there, nothing is written" in printed
 
 
 def test_tables_in_a_catalog_are_read_by_spark(capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,10 +119,10 @@ def test_tables_in_a_catalog_are_read_by_spark(capsys: pytest.CaptureFixture[str
 
 
 def test_what_is_redrawn_is_text_whatever_it_holds(warehouse: Warehouse) -> None:
-    tell(warehouse)
+    fill(warehouse)
     conf = Conf(warehouse=warehouse.conf)
-    found = health.read(conf, NOW)
-    hostile = replace(found, problems=("[red]\x1b[31m" + HOSTILE,))
+    report = health.read(conf, NOW)
+    hostile = replace(report, problems=("[red]\x1b[31m" + HOSTILE,))
     shown = status._text(hostile)
     assert "[red]" in shown.plain
     assert "\x1b" not in shown.plain
@@ -130,7 +130,7 @@ def test_what_is_redrawn_is_text_whatever_it_holds(warehouse: Warehouse) -> None
 
 
 def scraped(text: str) -> dict[tuple[Any, ...], float]:
-    """Value by the metric's name and its labels in the order of their names."""
+    """Values by metric name and label values, in the order of the label names."""
     return {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
@@ -139,7 +139,7 @@ def scraped(text: str) -> dict[tuple[Any, ...], float]:
 
 
 def test_prometheus_scrapes_what_status_says(warehouse: Warehouse) -> None:
-    tell(warehouse, quarantined=3)
+    fill(warehouse, quarantined=3)
     conf = Conf(warehouse=warehouse.conf)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -147,28 +147,28 @@ def test_prometheus_scrapes_what_status_says(warehouse: Warehouse) -> None:
     with prometheus.exposed(conf, str(port), None):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
             text = answer.read().decode()
-        found = scraped(text)
+        samples = scraped(text)
         with (
             pytest.raises(ConfigError, match="Address already in use"),
             prometheus.exposed(conf, f"127.0.0.1:{port}", None),
         ):
             pass
-    assert found["quotaflow_up",] == 1
-    assert found["quotaflow_job_problems", "facts"] == 1
-    assert found["quotaflow_job_behind_offsets", "facts"] == 0
-    assert found["quotaflow_disk_free_ratio", "tables", "tables"] > 0
+    assert samples["quotaflow_up",] == 1
+    assert samples["quotaflow_job_problems", "facts"] == 1
+    assert samples["quotaflow_job_behind_offsets", "facts"] == 0
+    assert samples["quotaflow_disk_free_ratio", "tables", "tables"] > 0
     for name, replacement in {
         "quotaflow_configs_held": "quotaflow_configs_owned",
         "quotaflow_plan_changes_waiting": "quotaflow_plan_changes_pending",
     }.items():
-        assert found[name,] == found[replacement,]
+        assert samples[name,] == samples[replacement,]
     name = "quotaflow_job_last_look_timestamp_seconds"
     replacement = "quotaflow_job_last_trigger_timestamp_seconds"
-    assert found[name, "facts"] == found[replacement, "facts"]
+    assert samples[name, "facts"] == samples[replacement, "facts"]
     assert f"# HELP {name} Deprecated: use {replacement}" in text
-    at = found["quotaflow_job_last_batch_timestamp_seconds", "facts"]
+    at = samples["quotaflow_job_last_batch_timestamp_seconds", "facts"]
     assert at == pytest.approx(NOW.timestamp() - 10, abs=1)
-    rows = {labels: n for labels, n in found.items() if labels[0] == "quotaflow_rows_total"}
+    rows = {labels: n for labels, n in samples.items() if labels[0] == "quotaflow_rows_total"}
     if NOW.hour or NOW.minute:
         name = "quotaflow_rows_total"
         assert rows == {

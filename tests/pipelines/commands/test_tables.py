@@ -177,11 +177,11 @@ def test_output_is_utf_8_whatever_the_locale(tmp_path: Path, form: tuple[str, ..
     command = [sys.executable, "-m", "quotaflow.pipelines", "sql", "SELECT chr(233) AS name"]
     place = ["--set", f"warehouse.path={tmp_path}"]
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    said = subprocess.run(
+    process = subprocess.run(
         [*command, *place, *form], env=os.environ | ascii_only, capture_output=True, check=False
     )
-    assert (said.returncode, said.stderr) == (0, b"")
-    assert said.stdout.decode("utf-8").split() == ["name", "\u00e9"]
+    assert (process.returncode, process.stderr) == (0, b"")
+    assert process.stdout.decode("utf-8").split() == ["name", "\u00e9"]
 
 
 def test_nobody_reading_on_is_quiet(warehouse: Warehouse, fill: Fill) -> None:
@@ -190,8 +190,8 @@ def test_nobody_reading_on_is_quiet(warehouse: Warehouse, fill: Fill) -> None:
     place = f"--set {path}"
     line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines show requests --json {place}"
     piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
-    said = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
-    assert (said.returncode, said.stderr) == (0, "")
+    process = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", [*TABLES, "desired_configs"])

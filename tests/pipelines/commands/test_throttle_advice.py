@@ -1,4 +1,4 @@
-"""`quotaflow throttle-advice`: what a move asks of brokers, by what the tables know of them."""
+"""The command throttle-advice: what a move needs of brokers, from the tables."""
 
 import json
 from collections.abc import Callable
@@ -73,7 +73,7 @@ CAPACITY = ("--set", "replication.capacity_bytes_per_s=100000000")
 
 @pytest.fixture
 def advise(warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Advise:
-    """Runs the command on a move of bulk-0 over tables that hold these rows."""
+    """Runs the command on a move of bulk-0 over tables with these rows."""
 
     def run(
         content: dict[str, list[Row]], replicas: list[int], *arguments: str, topic: str = "bulk"
@@ -84,8 +84,8 @@ def advise(warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[s
         file.write_text(json.dumps({"version": 1, "partitions": [partition]}))
         path = f"warehouse.path={warehouse.conf.path}"
         code = execute(["throttle-advice", str(file), *arguments, "--set", path])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
 
     return run
 
@@ -135,8 +135,8 @@ def test_what_is_read_of_a_topic_no_snapshot_knew_counts(warehouse: Warehouse) -
     }
     make_tables(warehouse, content)
     names = {"cluster": "'c1'", "topics": "'bulk'", "recent": literal(at(0)), "recent_s": "600e0"}
-    (found,) = rows(warehouse, move_advice._READ.format(**names))
-    assert found == {"topic": "bulk", "partition": 0, "read": MB / 10}
+    (row,) = rows(warehouse, move_advice._READ.format(**names))
+    assert row == {"topic": "bulk", "partition": 0, "read": MB / 10}
 
 
 def test_without_conf_capacity_is_what_a_broker_ever_carried(advise: Advise) -> None:
@@ -161,10 +161,10 @@ def test_another_order_copies_nothing(advise: Advise) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "arguments", "said"),
+    ("content", "arguments", "expected"),
     [
         pytest.param(
-            {"replication_traffic": []}, (), "the tables know no traffic yet", id="no traffic"
+            {"replication_traffic": []}, (), "the tables have no traffic yet", id="no traffic"
         ),
         pytest.param(
             {}, ("--set", "kafka.cluster_id=x"), "no traffic of cluster x yet", id="another cluster"
@@ -189,11 +189,11 @@ def test_another_order_copies_nothing(advise: Advise) -> None:
     ],
 )
 def test_what_is_not_known_is_one_error(
-    advise: Advise, content: dict[str, list[Row]], arguments: tuple[str, ...], said: str
+    advise: Advise, content: dict[str, list[Row]], arguments: tuple[str, ...], expected: str
 ) -> None:
     code, out, err = advise(CONTENT | content, [3], *arguments)
     assert (code, out) == (2, "")
-    assert said in err
+    assert expected in err
     assert len(err.splitlines()) == 1
 
 

@@ -1,4 +1,4 @@
-"""troubleshoot from the command line: whom it finds, what it refuses, what it shows and leaves."""
+"""The command troubleshoot: which clients it finds, what it refuses, shows and leaves."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from quotaflow.udfs.rules import lease
 from ...schemas.views.view_rows import INSTANCE, at, push
 from ...schemas.views.view_tables import make_tables
 
-ONE, TWO, GONE = "vl7CCx68Qw29SsxmLSK4Xg", "-_7CCx68Qw29SsxmLSK4Xg", "gone_x68Qw29SsxmLSK4Xg"
+ONE, TWO, ENDED = "vl7CCx68Qw29SsxmLSK4Xg", "-_7CCx68Qw29SsxmLSK4Xg", "gone_x68Qw29SsxmLSK4Xg"
 CONSUMER, PRODUCER = "org.apache.kafka.consumer.", "org.apache.kafka.producer."
 RECEIVED, LOGGED = "client_telemetry", "broker_request_logs"
 OLD = {"client_software_name": "librdkafka", "client_software_version": "2.5.0"}
@@ -30,30 +30,30 @@ MS = 1_795_219_200_000
 
 
 class Kafka:
-    """The cluster as far as the command needs one; `standing` is what its brokers hold."""
+    """The parts of a cluster that the command needs; `resources` are its client-metrics configs."""
 
     def __init__(self) -> None:
-        self.standing: dict[str, dict[str, str]] = {}
+        self.resources: dict[str, dict[str, str]] = {}
         self.written: list[str] = []
         self.topics = {RECEIVED: 1, LOGGED: 3}
         self.refusals = 0
 
-    def describe(self, _properties: object, asked: list[str], _pinned: object) -> admin.Cluster:
-        known = {n: admin.Topic(n, "id", self.topics[n]) for n in asked if n in self.topics}
-        return admin.Cluster("c1", known)
+    def describe(self, _properties: object, names: list[str], _pinned: object) -> admin.Cluster:
+        topics = {n: admin.Topic(n, "id", self.topics[n]) for n in names if n in self.topics}
+        return admin.Cluster("c1", topics)
 
     def read(self, _properties: object) -> dict[str, dict[str, str]]:
-        return dict(self.standing)
+        return dict(self.resources)
 
     def write(self, _properties: object, name: str, configs: dict[str, str]) -> None:
         self.written.append(name)
-        self.standing[name] = configs
+        self.resources[name] = configs
 
     def delete(self, _properties: object, name: str) -> None:
         if self.refusals:
             self.refusals -= 1
             raise KafkaError("the brokers are away")
-        del self.standing[name]
+        del self.resources[name]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
 
 @dataclass
 class Command:
-    """The command at work on a cluster and tables of the test's own."""
+    """The command on a fake cluster and tables of the test."""
 
     kafka: Kafka
     warehouse: Warehouse
@@ -78,12 +78,12 @@ class Command:
         where = ["--set", f"warehouse.path={self.warehouse.conf.folder}"]
         return execute(["troubleshoot", *where, *words])
 
-    def said(self) -> tuple[str, str]:
-        """What came on stdout and stderr, none of which may steer a terminal."""
-        told = self.capsys.readouterr()
-        assert all(line.isprintable() for line in (told.out + told.err).splitlines())
-        assert "Traceback" not in told.err
-        return told.out, told.err
+    def printed(self) -> tuple[str, str]:
+        """stdout and stderr, neither of which may control a terminal."""
+        printed = self.capsys.readouterr()
+        assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
+        assert "Traceback" not in printed.err
+        return printed.out, printed.err
 
 
 @pytest.fixture
@@ -92,12 +92,12 @@ def run(kafka: Kafka, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) 
 
 
 def clients(warehouse: Warehouse, *rows: dict[str, Any]) -> None:
-    asked = [
+    requests = [
         {**INSTANCE, "event_time": at(9), "error_code": 0, "push_interval_ms": 60_000} | row
         for row in rows
     ]
-    gone = push(5, client_instance_id=GONE, client_id="billing", terminating=True)
-    make_tables(warehouse, {"telemetry_subscriptions": asked, "telemetry_pushes": [gone]})
+    ended = push(5, client_instance_id=ENDED, client_id="billing", terminating=True)
+    make_tables(warehouse, {"telemetry_subscriptions": requests, "telemetry_pushes": [ended]})
 
 
 def record(topic: str, value: bytes, headers: dict[str, str] | None = None) -> Any:
@@ -142,26 +142,26 @@ def logged(golden: Path, instance: str, **others: Any) -> dict[str, Any]:
 def test_without_yes_it_only_says_what_it_would_do(run: Command) -> None:
     clients(run.warehouse, {"client_instance_id": ONE, "client_id": "o'b\x1b[2J"})
     assert run("o'b\x1b[2J", "--metrics", f"{CONSUMER},{CONSUMER}fetch.") == 0
-    out, err = run.said()
+    out, err = run.printed()
     assert f"metrics     {CONSUMER}\n" in out
     assert "interval.ms 10000" in out
     assert f"--add-config 'metrics=[{CONSUMER}],interval.ms=10000,match=[client_instance" in out
     assert "--delete-config metrics,interval.ms,match" in out
     assert f"matches     {ONE}  o'b\\x1b[2J  apache-kafka-java 4.3.1  10.0.0.7" in out
     assert "within 450 s" in err
-    assert run.kafka.standing == {}
+    assert run.kafka.resources == {}
 
 
 def test_json_names_the_lease_and_all_live_instances_of_a_client_id(run: Command) -> None:
     clients(run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO})
     assert run("orders", "--metrics", "*", "--for", "1h", "--json") == 0
-    found = json.loads(run.said()[0])
-    assert set(found["client_instance_ids"]) == {ONE, TWO}
-    assert found["configs"]["match"] in {
+    prepared = json.loads(run.printed()[0])
+    assert set(prepared["client_instance_ids"]) == {ONE, TWO}
+    assert prepared["configs"]["match"] in {
         f"client_instance_id={ONE}|{TWO}",
         f"client_instance_id={TWO}|{ONE}",
     }
-    assert lease.until_s(found["name"])
+    assert lease.until_s(prepared["name"])
 
 
 def test_an_instance_id_takes_that_instance_alone(run: Command) -> None:
@@ -169,19 +169,19 @@ def test_an_instance_id_takes_that_instance_alone(run: Command) -> None:
         run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO, "client_id": ONE}
     )
     assert run(ONE, "--metrics", "*", "--json") == 0
-    assert json.loads(run.said()[0])["client_instance_ids"] == [ONE]
+    assert json.loads(run.printed()[0])["client_instance_ids"] == [ONE]
 
 
 def test_at_most_twenty_instances_are_asked(run: Command) -> None:
     clients(run.warehouse, *({"client_instance_id": f"{i:022}"} for i in range(23)))
     assert run("orders", "--metrics", "*", "--json") == 0
-    out, err = run.said()
+    out, err = run.printed()
     assert len(json.loads(out)["client_instance_ids"]) == 20
-    assert "3 more live instances of orders are not asked" in err
+    assert "3 more live instances of orders are left out" in err
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "expected"),
     [
         pytest.param(["order"], 1, "no client order (did you mean orders?)", id="misspelt"),
         pytest.param(["'; SELECT 1"], 1, "no client '; SELECT 1 (did", id="a text like SQL"),
@@ -197,48 +197,49 @@ def test_at_most_twenty_instances_are_asked(run: Command) -> None:
         pytest.param(
             ["orders", "--set", "ingest.receiver_topic=x", "--set", "ingest.request_log_topic=y"],
             1,
-            "the cluster has none (x, y)",
+            "nor ingest.request_log_topic (x, y)",
             id="nowhere to look",
         ),
     ],
 )
 def test_what_cannot_be_is_one_error_and_nothing_is_written(
-    run: Command, words: list[str], code: int, said: str
+    run: Command, words: list[str], code: int, expected: str
 ) -> None:
     clients(run.warehouse, {"client_instance_id": ONE})
     assert run("--metrics", "*", *words, "--yes") == code
-    _, told = run.said()
-    assert said in told
+    _, errors = run.printed()
+    assert expected in errors
     assert run.kafka.written == []
 
 
 def test_what_could_harm_the_client_is_refused(run: Command) -> None:
     clients(run.warehouse, {"client_instance_id": ONE, **OLD})
     assert run(ONE, "--metrics", PRODUCER, "--yes") == 1
-    _, told = run.said()
-    assert "nothing was written" in told
-    assert "librdkafka 2.5.0 crashes" in told
+    _, errors = run.printed()
+    assert "nothing was written" in errors
+    assert "librdkafka 2.5.0 crashes" in errors
     assert run(ONE, "--metrics", f"{PRODUCER},{CONSUMER}") == 0
     assert run.kafka.written == []
 
 
 def test_what_other_resources_do_to_it_is_told(run: Command) -> None:
     clients(run.warehouse, {"client_instance_id": ONE, **OLD, "client_software_version": "2.10.0"})
-    run.kafka.standing["all"] = {"metrics": f"{CONSUMER},{PRODUCER}", "interval.ms": "2000"}
-    run.kafka.standing["quotaflow-troubleshoot-x-until-5"] = {
+    run.kafka.resources["all"] = {"metrics": f"{CONSUMER},{PRODUCER}", "interval.ms": "2000"}
+    run.kafka.resources["quotaflow-troubleshoot-x-until-5"] = {
         "metrics": "a.",
         "match": "client_id=x",
     }
     assert run(ONE, "--metrics", f"{CONSUMER}poll.,{CONSUMER}pol1.") == 0
-    _, told = run.said()
-    assert "push or ask next: within 3 s" in told
-    assert "pushes will come every 2000 ms: the least interval holds (others ask too)" in told
-    assert f"sends twice what both {CONSUMER} and {CONSUMER}poll. match" in told
+    _, notes = run.printed()
+    assert "next push or request: within 3 s" in notes
+    expected = "the shortest interval applies (other subscriptions match too)"
+    assert f"pushes will come every 2000 ms: {expected}" in notes
+    assert f"sends twice what both {CONSUMER} and {CONSUMER}poll. match" in notes
     assert (
-        f"no metric of the catalogue begins with {CONSUMER}pol1. (nearest: {CONSUMER}poll)" in told
+        f"no metric of the catalogue begins with {CONSUMER}pol1. (nearest: {CONSUMER}poll)" in notes
     )
-    assert "left over since 1970-01-01T00:00:05Z" in told
-    assert "--delete-config metrics,match" in told
+    assert "left over since 1970-01-01T00:00:05Z" in notes
+    assert "--delete-config metrics,match" in notes
 
 
 def test_points_come_once_whichever_way_and_the_resource_goes(
@@ -246,12 +247,12 @@ def test_points_come_once_whichever_way_and_the_resource_goes(
 ) -> None:
     clients(run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO})
     in_log = json.dumps(logged(golden, TWO)).encode()
-    stock = f"[x] DEBUG Completed request:{json.dumps(logged(golden, GONE)['r'])} (k)".encode()
-    other = record(RECEIVED, b"", {"client_instance_id": GONE})
+    stock = f"[x] DEBUG Completed request:{json.dumps(logged(golden, ENDED)['r'])} (k)".encode()
+    other = record(RECEIVED, b"", {"client_instance_id": ENDED})
     once = [received(golden), record(LOGGED, in_log), record(LOGGED, stock), other]
     with arriving(monkeypatch, *once, received(golden), record(LOGGED, in_log)):
         assert run("orders", "--metrics", "*", "--json", "--yes") == 130
-    out, err = run.said()
+    out, err = run.printed()
     rows = [json.loads(line, parse_constant=pytest.fail) for line in out.splitlines()]
     assert list(rows[0]) == CLIENT_METRICS.column_names
     assert {(r["client_instance_id"], r["principal"], r["cluster_id"]) for r in rows} == {
@@ -260,7 +261,7 @@ def test_points_come_once_whichever_way_and_the_resource_goes(
     }
     assert {r["broker_id"] for r in rows} == {1, 2}
     assert f"2 pushes and {len(rows)} points came" in err
-    assert run.kafka.standing == {}
+    assert run.kafka.resources == {}
     assert len(run.kafka.written) == 1
 
 
@@ -270,7 +271,7 @@ def test_lines_for_people_hold_only_what_was_asked_for(
     clients(run.warehouse, {"client_instance_id": ONE})
     with arriving(monkeypatch, received(golden)):
         assert run(ONE, "--metrics", f"{PRODUCER}connection.creation.", "--yes") == 130
-    lines = run.said()[0].splitlines()
+    lines = run.printed()[0].splitlines()
     assert {line.split("  ")[1].split(" = ")[0] for line in lines} == {
         f"{PRODUCER}connection.creation.rate",
         f"{PRODUCER}connection.creation.total",
@@ -299,12 +300,12 @@ def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
     odd = record(RECEIVED, b"", {"client_instance_id": ONE, "broker_id": "9" * 99})
     with arriving(monkeypatch, bad, odd, *(record(LOGGED, line) for line in lines)):
         assert run(ONE, "--metrics", "*", "--yes") == 130
-    _, err = run.said()
+    _, err = run.printed()
     assert f"a push of {ONE} was rejected with error 89\n" in err
     assert f"a push of {ONE} was rejected with error 117: its subscription changed" in err
     assert f"a push of {ONE} cannot be read: not_otlp" in err
     assert "3 pushes and" in err
-    assert run.kafka.standing == {}
+    assert run.kafka.resources == {}
 
 
 @pytest.mark.parametrize(("refusals", "is_left"), [(2, False), (3, True)])
@@ -315,11 +316,11 @@ def test_a_resource_that_cannot_be_deleted_is_named_with_the_command_that_does(
     run.kafka.refusals = refusals
     with arriving(monkeypatch):
         assert run(ONE, "--metrics", "*", "--yes") == (1 if is_left else 130)
-    _, told = run.said()
+    _, errors = run.printed()
     (name,) = run.kafka.written
     removal = f"--entity-name {name} --delete-config metrics,interval.ms,match"
-    assert (removal in told) == is_left
-    assert (name in run.kafka.standing) == is_left
+    assert (removal in errors) == is_left
+    assert (name in run.kafka.resources) == is_left
 
 
 def test_a_failure_while_it_follows_takes_the_resource_back(
@@ -335,8 +336,8 @@ def test_a_failure_while_it_follows_takes_the_resource_back(
     clients(run.warehouse, {"client_instance_id": ONE})
     monkeypatch.setattr(tail, "follow", opened)
     assert run(ONE, "--metrics", "*", "--yes") == 1
-    assert "error: the topic is gone" in run.said()[1]
-    assert run.kafka.standing == {}
+    assert "error: the topic is gone" in run.printed()[1]
+    assert run.kafka.resources == {}
     assert len(run.kafka.written) == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -352,5 +353,5 @@ def test_what_a_broker_refuses_is_told_and_nothing_is_left(
     monkeypatch.setattr(client_metrics, "delete", lambda *_: None)
     with arriving(monkeypatch):
         assert run(ONE, "--metrics", "*", "--yes") == 1
-    assert "error: the cluster refused client-metrics x: no" in run.said()[1]
-    assert run.kafka.standing == {}
+    assert "error: the cluster refused client-metrics x: no" in run.printed()[1]
+    assert run.kafka.resources == {}

@@ -1,4 +1,4 @@
-"""what-if from the command line: new ids of the tables under a quota they did not have."""
+"""The command what-if: new ids of the tables under another quota."""
 
 import json
 from typing import Any
@@ -37,9 +37,9 @@ def test_who_waits_and_who_waits_for_others(
 
 def test_it_is_said_in_a_line(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
     assert what_if(warehouse, LOOP + CALM, "--producer-ids-rate", "0.5") == 0
-    told = capsys.readouterr()
-    assert "loop-* at 10.0.0.7" in told.out
-    assert "of 2 sources, 1 of which would not have been throttled alone" in told.err
+    printed = capsys.readouterr()
+    assert "loop-* at 10.0.0.7" in printed.out
+    assert "of 2 sources, 1 of which would not have been throttled alone" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_hostile_names_are_shown_harmless(
     name = "User:" + HOSTILE
     rows = [row | {"principal": name, "client_pattern": HOSTILE} for row in LOOP]
     assert what_if(warehouse, rows, "--producer-ids-rate", "1", "--principal", name) == 0
-    told = capsys.readouterr()
-    assert all(line.isprintable() for line in (told.out + told.err).splitlines())
-    assert "DROP TABLE" in told.out
+    printed = capsys.readouterr()
+    assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
+    assert "DROP TABLE" in printed.out
 
 
 @pytest.mark.parametrize(

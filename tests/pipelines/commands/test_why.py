@@ -1,4 +1,4 @@
-"""What holds a client back, as `quotaflow why` tells it."""
+"""The command why: what limits a client."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Why = Callable[..., tuple[int, str, str]]
 
 
 def used(second: float, usage: float, limit: float | None = 20_000.0, **others: Any) -> Row:
-    """A window of a client's bytes, held by a quota of its user."""
+    """A window of a client's bytes, under a quota of its user."""
     row = {
         "cluster_id": "c1",
         "event_date": at(second).date(),
@@ -47,14 +47,14 @@ def throttled(second: float, usage: float, **others: Any) -> Row:
 
 @pytest.fixture
 def why(warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> Why:
-    """Runs the command over tables that hold these rows."""
+    """Runs the command over tables with these rows."""
 
     def run(content: dict[str, list[Row]], *arguments: str) -> tuple[int, str, str]:
         if content:
             make_tables(warehouse, content)
         code = execute(["why", *arguments, "--set", f"warehouse.path={warehouse.conf.path}"])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
 
     return run
 
@@ -107,7 +107,7 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "expected"),
     [
         pytest.param(
             [used(0, 15_000.0)],
@@ -136,9 +136,9 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
         ),
     ],
 )
-def test_what_is_said(why: Why, rows: list[Row], said: list[str]) -> None:
+def test_what_is_said(why: Why, rows: list[Row], expected: list[str]) -> None:
     _, out, _ = why({"quota_usage": rows}, "User:dave")
-    assert [text for text in said if text not in out] == []
+    assert [text for text in expected if text not in out] == []
 
 
 def test_only_the_span_that_is_asked_for_counts(why: Why) -> None:
@@ -158,21 +158,26 @@ def test_violations_of_the_producer_id_quota_are_told(why: Why) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected"),
     [
         pytest.param(["davee"], 1, "did you mean dave?", id="misspelt"),
         pytest.param(
-            ["dave", "--at", "2020-01-01"], 1, "nothing is known of dave by 2020", id="too early"
+            ["dave", "--at", "2020-01-01"],
+            1,
+            "the tables have nothing on dave by 2020",
+            id="too early",
         ),
         pytest.param(["dave", "--at", "soon"], 2, "--at 'soon': write how long ago", id="no time"),
         pytest.param(["dave", "--for", "0s"], 2, "'0s' is no duration", id="no span"),
         pytest.param(["x'; DROP TABLE y; --"], 1, "no principal and no client id", id="hostile"),
     ],
 )
-def test_wrong_use_is_one_clear_error(why: Why, arguments: list[str], code: int, said: str) -> None:
+def test_wrong_use_is_one_clear_error(
+    why: Why, arguments: list[str], code: int, expected: str
+) -> None:
     got, out, err = why({"quota_usage": [used(0, 1.0, client_id="dave")]}, *arguments)
     assert (got, out) == (code, "")
-    assert said in err
+    assert expected in err
     assert len(err.splitlines()) == 1
 
 
@@ -182,7 +187,10 @@ def test_clusters_are_not_mixed(why: Why) -> None:
         throttled(0, 50.0, limit=50.0, cluster_id="c2", bucket_usage=60.0),
         used(0, 10.0, 50.0, cluster_id="c2", principal="User:erin"),
     ]
-    requests = [request(0, "PRODUCE", **DAVE | {"cluster_id": of}) for of in ("c1", "c2", "c2")]
+    requests = [
+        request(0, "PRODUCE", **DAVE | {"cluster_id": cluster_id})
+        for cluster_id in ("c1", "c2", "c2")
+    ]
     code, out, err = why({"quota_usage": rows, "requests": requests}, "dave")
     assert (code, out) == (2, "")
     assert "the tables have clusters c1, c2: name one with --set kafka.cluster_id=ID" in err

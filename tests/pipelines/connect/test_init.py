@@ -1,4 +1,4 @@
-"""init: files for a cluster from nothing, conf that loads back, and nothing written over."""
+"""The command init: files for a new cluster, conf that loads, and no file overwritten."""
 
 import shlex
 from pathlib import Path
@@ -27,7 +27,7 @@ def run(out: Path, *words: str) -> int:
 
 
 def commands(file: Path, *, optional: bool = False) -> list[list[str]]:
-    """The command lines of a script, as words; `optional`: those that are commented out too."""
+    """The commands of a script, as words; with `optional` also those in comments."""
     lines = file.read_text(encoding="utf-8").splitlines()
     shown = [line.removeprefix("# ") if optional else line for line in lines]
     return [shlex.split(line) for line in shown if line.startswith("kafka-")]
@@ -65,8 +65,8 @@ def test_a_cluster_is_pinned_and_topics_that_are_there_are_altered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     racks: dict[int, str | None] = {n: f"az-{n % 2}" for n in range(5)}
-    told = Discovery("cluster-1", racks, frozenset({"client_telemetry"}))
-    monkeypatch.setattr(cluster_discovery, "discover", lambda _: told)
+    discovery = Discovery("cluster-1", racks, frozenset({"client_telemetry"}))
+    monkeypatch.setattr(cluster_discovery, "discover", lambda _: discovery)
     assert run(tmp_path) == 0
     assert config.load(tmp_path / "conf.yaml").kafka.cluster_id == "cluster-1"
     assert "brokers': ['az-0', 'az-1']" in (tmp_path / "conf.yaml").read_text()
@@ -87,10 +87,12 @@ def test_every_right_stands_once_and_only_the_operator_may_alter(tmp_path: Path)
     }
     granted = set()
     for words in commands(tmp_path / "acls.sh", optional=True):
-        of = next(t for t in ("cluster", "topic", "group", "transactional-id") if f"--{t}" in words)
-        name = "kafka-cluster" if of == "cluster" else words[words.index(f"--{of}") + 1]
+        kind = next(
+            t for t in ("cluster", "topic", "group", "transactional-id") if f"--{t}" in words
+        )
+        name = "kafka-cluster" if kind == "cluster" else words[words.index(f"--{kind}") + 1]
         operations = [words[n + 1] for n, word in enumerate(words) if word == "--operation"]
-        granted |= {(of, name, operation) for operation in operations}
+        granted |= {(kind, name, operation) for operation in operations}
     assert granted == needed
     altering = [w for w in commands(tmp_path / "acls.sh") if "AlterConfigs" in w]
     assert {w[w.index("--allow-principal") + 1] for w in altering} == {"$OPERATOR"}
@@ -128,7 +130,7 @@ def test_nothing_is_written_over_without_force(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["init", "--offline"], "--bootstrap-server is missing"),
         (
@@ -161,10 +163,10 @@ def test_nothing_is_written_over_without_force(
     ids=["no brokers", "a secret in plain text", "no port", "a token", "no topic"],
 )
 def test_what_cannot_be_is_one_error_that_repeats_no_secret(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    words: list[str], expected: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert execute([*words, "--out", str(tmp_path / "out")]) == 2
     err = capsys.readouterr().err
-    assert said in err
+    assert expected in err
     assert "hunter2" not in err
     assert not (tmp_path / "out").exists()

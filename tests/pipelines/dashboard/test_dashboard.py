@@ -1,4 +1,4 @@
-"""The dashboard: its queries run over the views, and its widgets show what these answer."""
+"""The dashboard: its queries run over the views, and its widgets show their columns."""
 
 import json
 from collections.abc import Iterator
@@ -44,17 +44,17 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 @pytest.fixture(scope="module")
 def answers(filled: Warehouse) -> dict[str, list[Row]]:
-    """What each dataset is over them."""
-    return {name: Reader(filled).rows(asked.sql) for name, asked in QUESTIONS.items()}
+    """The rows of each dataset over the filled tables."""
+    return {name: Reader(filled).rows(dataset.sql) for name, dataset in QUESTIONS.items()}
 
 
 @pytest.fixture(scope="module")
 def in_spark(filled: Warehouse, spark: "SparkSession") -> "SparkSession":
-    """A session with every table, and what each view is over them, by its name."""
+    """A session with every table and the rows of every view, by name."""
     for name in TABLES:
         filled.read(spark, name).createOrReplaceTempView(name)
     for name, view in views.load().items():
-        # As rows: a deep view planned anew in each that reads it takes minutes.
+        # Views as rows: planning a deep view again in each view that reads it takes minutes.
         rows = spark.sql(view.sql).toArrow()
         spark.createDataFrame(rows).createOrReplaceTempView(name)
     return spark
@@ -94,9 +94,9 @@ def test_a_question_has_rows_of_every_cluster(question: str, answers: dict[str, 
 def test_spark_answers_as_the_reader_does(
     question: str, filled: Warehouse, in_spark: "SparkSession"
 ) -> None:
-    asked = QUESTIONS[question].sql
-    expected = lines(Reader(filled).query(asked))
-    assert lines(in_spark.sql(asked).toArrow().to_reader()) == expected
+    sql = QUESTIONS[question].sql
+    expected = lines(Reader(filled).query(sql))
+    assert lines(in_spark.sql(sql).toArrow().to_reader()) == expected
     assert expected
 
 
@@ -104,9 +104,9 @@ def test_widgets_show_columns_of_their_datasets(answers: dict[str, list[Row]]) -
     columns = {name: set(rows[0]) for name, rows in answers.items()}
     for _, each in placed():
         for query in each["widget"].get("queries", []):
-            known = columns[query["query"]["datasetName"]]
-            asked = {field["name"] for field in query["query"]["fields"]}
-            assert asked - {f"{CLUSTER}_associativity"} <= known
+            declared = columns[query["query"]["datasetName"]]
+            fields = {field["name"] for field in query["query"]["fields"]}
+            assert fields - {f"{CLUSTER}_associativity"} <= declared
         spec = each["widget"].get("spec")
         if spec and "filter" not in spec["widgetType"]:
             shown = set(encoded(spec))

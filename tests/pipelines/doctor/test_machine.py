@@ -1,4 +1,4 @@
-"""What a machine needs where Spark is elsewhere, as on serverless compute."""
+"""Checks of a machine whose Spark is elsewhere, as on serverless compute."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +12,7 @@ from quotaflow.pipelines.doctor.finding import BAD, OK, Finding
 
 @pytest.fixture
 def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> config.Conf:
-    """Conf of a machine without Java, and whose Spark is its own unless a test says otherwise."""
+    """Conf of a machine without Java, with a local Spark unless a test changes it."""
     for name in ("SPARK_REMOTE", "DATABRICKS_RUNTIME_VERSION"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
@@ -20,12 +20,12 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> config.Conf:
     return config.Conf(warehouse=config.WarehouseSection(path=str(tmp_path)))
 
 
-def found(conf: config.Conf) -> dict[str, Finding]:
+def findings(conf: config.Conf) -> dict[str, Finding]:
     return {finding.subject: finding for finding in machine.findings(conf)}
 
 
 def test_a_session_of_our_own_needs_java(no_java: config.Conf) -> None:
-    seen = found(no_java)
+    seen = findings(no_java)
     assert seen["JDK"].state == BAD
     assert "jars for Spark" in seen
     assert "Spark" not in seen
@@ -37,7 +37,7 @@ def test_a_user_without_a_home_has_no_place_for_jars(
     for name in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
-    seen = found(no_java)["jars for Spark"]
+    seen = findings(no_java)["jars for Spark"]
     assert (seen.state, seen.remedy) == (BAD, "set HOME, or XDG_CACHE_HOME")
 
 
@@ -47,10 +47,13 @@ def test_what_lacks_comes_with_the_wheel_as_no_index_has_it(
     monkeypatch.setattr(
         machine, "find_spec", lambda name: name not in {"pyspark", "jinja2"} or None
     )
-    seen, wheel = found(no_java), f"pip install 'quotaflow-{version('quotaflow')}-py3-none-any.whl"
+    seen, wheel = (
+        findings(no_java),
+        f"pip install 'quotaflow-{version('quotaflow')}-py3-none-any.whl",
+    )
     assert seen["pyspark"].remedy == f"install the wheel with its extra local: {wheel}[local]'"
     assert seen["extras"].remedy == (
-        "where they are wanted: install the wheel with its extras local, report: "
+        "if they are needed: install the wheel with its extras local, report: "
         f"{wheel}[local,report]'"
     )
 
@@ -59,7 +62,7 @@ def test_a_client_of_spark_connect_needs_neither_java_nor_jars(
     no_java: config.Conf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://spark.example.com:15002/;token=dapi123")
-    seen = found(no_java)
+    seen = findings(no_java)
     assert seen["Spark"] == Finding("Spark", OK, "Spark Connect at spark.example.com:15002")
     assert not {"JDK", "jars for Spark"} & seen.keys()
 
@@ -68,6 +71,6 @@ def test_on_databricks_spark_is_there(
     no_java: config.Conf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "client.5.0")
-    seen = found(no_java)
+    seen = findings(no_java)
     assert seen["Spark"] == Finding("Spark", OK, "Databricks' own")
     assert not {"JDK", "jars for Spark"} & seen.keys()

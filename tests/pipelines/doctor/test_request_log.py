@@ -1,4 +1,4 @@
-"""Records of the request log as doctor tells them apart."""
+"""Checks of the newest records of the request log."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ BODY = {"requestHeader": {"requestApiKey": 3}, "request": {"topics": []}, "respo
 
 @dataclass(frozen=True)
 class Record:
-    """As far as doctor looks at one of kafka-python's."""
+    """The parts of a kafka-python record that doctor reads."""
 
     value: bytes | None
     timestamp: int = 1_000_000
@@ -24,12 +24,12 @@ class Record:
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
-def record(told: Any, **others: Any) -> Record:
-    return Record((told if isinstance(told, str) else json.dumps(told)).encode(), **others)
+def record(content: Any, **others: Any) -> Record:
+    return Record((content if isinstance(content, str) else json.dumps(content)).encode(), **others)
 
 
 @pytest.mark.parametrize(
-    ("of", "expected"),
+    ("line", "expected"),
     [
         pytest.param(
             record({"ts": 1_000_400, "broker": 1, "r": BODY}),
@@ -75,8 +75,8 @@ def record(told: Any, **others: Any) -> Record:
         pytest.param(Record(b"\xff\xfe"), SampledLine("unreadable"), id="no text"),
     ],
 )
-def test_a_record_is_of_a_form_or_unreadable(of: Record, expected: SampledLine) -> None:
-    assert request_log.line(of) == expected
+def test_a_record_is_of_a_form_or_unreadable(line: Record, expected: SampledLine) -> None:
+    assert request_log.line(line) == expected
 
 
 def test_lines_of_a_real_broker_are_read(golden: Path) -> None:
@@ -119,5 +119,5 @@ def test_lines_of_a_real_broker_are_read(golden: Path) -> None:
     ],
 )
 def test_what_is_found_of_the_newest_lines(records: list[Any], expected: dict[str, str]) -> None:
-    found = request_log.of_records([record(each) for each in records], 60)
-    assert {each.subject: each.state for each in found} == expected
+    findings = request_log.of_records([record(each) for each in records], 60)
+    assert {each.subject: each.state for each in findings} == expected

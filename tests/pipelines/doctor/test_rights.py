@@ -1,4 +1,4 @@
-"""Rights by role, from what brokers tell of a login."""
+"""Rights of a login by role, as brokers list them."""
 
 import pytest
 
@@ -15,7 +15,7 @@ TOOL = "kafka-acls.sh --bootstrap-server b:9093 --command-config client.properti
 
 
 NO_GROUP = (
-    "all there; not needed, and lacking: Read on group spark-kafka, for only where "
+    "all there; optional, and missing: Read on group spark-kafka, for only where "
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching is on"
 )
 
@@ -44,7 +44,7 @@ NO_GROUP = (
         pytest.param(
             "run",
             Allowed(ALL, {}, True, frozenset({"logs"})),
-            ("ok", "all there, 1 of them not told"),
+            ("ok", "all there, 1 of them unknown"),
             id="a topic there is not",
         ),
         pytest.param(
@@ -59,30 +59,30 @@ NO_GROUP = (
         pytest.param(
             "snapshot",
             Allowed(None, {}),
-            ("ok", "all there, 4 of them not told"),
+            ("ok", "all there, 4 of them unknown"),
             id="a cluster that tells nothing",
         ),
         pytest.param("apply", Allowed(ALL, {"a": ALL}), ("ok", "all there"), id="another login's"),
     ],
 )
 def test_what_a_role_lacks(role: str, allowed: Allowed, expected: tuple[str, str]) -> None:
-    found = rights.of_role(role, acls.needed(role, NAMES), allowed, HOW)
-    assert (found.state, found.observed) == expected
+    finding = rights.of_role(role, acls.needed(role, NAMES), allowed, HOW)
+    assert (finding.state, finding.observed) == expected
 
 
 def test_the_remedy_is_a_command_per_resource_with_its_words_quoted() -> None:
-    lacks = acls.needed("apply", NAMES)
-    found = rights.of_role("apply", lacks, Allowed(frozenset(), {"a": frozenset()}), HOW)
-    who = "--allow-principal 'User:it'\"'\"'s me'"
-    _, _, commands = found.remedy.partition(": ")
+    missing = acls.needed("apply", NAMES)
+    finding = rights.of_role("apply", missing, Allowed(frozenset(), {"a": frozenset()}), HOW)
+    allowed_option = "--allow-principal 'User:it'\"'\"'s me'"
+    _, _, commands = finding.remedy.partition(": ")
     assert commands.split(" && ") == [
-        f"{TOOL} {who} --operation AlterConfigs --cluster",
-        f"{TOOL} {who} --operation AlterConfigs --topic '*'",
+        f"{TOOL} {allowed_option} --operation AlterConfigs --cluster",
+        f"{TOOL} {allowed_option} --operation AlterConfigs --topic '*'",
     ]
 
 
 def test_what_another_login_may_do_need_not_be_mended() -> None:
     nothing = Allowed(frozenset(), {"logs": frozenset()})
-    found = rights.of_role("apply", acls.needed("apply", NAMES), nothing, HOW)
-    assert found.state == "ok"
-    assert found.remedy.startswith("only if this login is to do that: kafka-acls.sh")
+    finding = rights.of_role("apply", acls.needed("apply", NAMES), nothing, HOW)
+    assert finding.state == "ok"
+    assert finding.remedy.startswith("only if this login is to do that: kafka-acls.sh")

@@ -1,4 +1,4 @@
-"""Live tables against those declared in this version."""
+"""Existing tables compared with those that this version declares."""
 
 from datetime import UTC, datetime
 
@@ -18,8 +18,8 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 def columns(warehouse: Warehouse) -> tuple[str, str]:
     findings = stored_tables.findings(Conf(warehouse=warehouse.conf), NOW)
-    found = {each.subject: each for each in findings}
-    return found["columns"].state, found["columns"].observed
+    by_subject = {each.subject: each for each in findings}
+    return by_subject["columns"].state, by_subject["columns"].observed
 
 
 def test_every_declared_table_is_as_declared_however_nested(warehouse: Warehouse) -> None:

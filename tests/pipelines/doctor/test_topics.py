@@ -1,4 +1,4 @@
-"""Topics against checkpoints: whose they are, and what is read in time."""
+"""Topics compared with checkpoints: identity, and records that expire."""
 
 import pytest
 
@@ -52,12 +52,12 @@ def at(*offsets: int) -> Offsets:
 def test_what_becomes_of_records_that_are_not_read(
     reach: ReadPosition, expected: tuple[str, str]
 ) -> None:
-    found = topics.of_records("records", "new", reach)
-    assert (found.state, found.observed) == (expected[0], f"new; {expected[1]}")
+    finding = topics.of_records("records", "new", reach)
+    assert (finding.state, finding.observed) == (expected[0], f"new; {expected[1]}")
 
 
 @pytest.mark.parametrize(
-    ("told", "state"),
+    ("stored", "state"),
     [
         ({"cluster_id": "c", "topic": "logs", "topic_id": "id1"}, "ok"),
         ({"cluster_id": "c", "topic": "logs", "topic_id": "id0"}, "bad"),
@@ -66,11 +66,13 @@ def test_what_becomes_of_records_that_are_not_read(
     ],
     ids=["this very topic", "made again", "of another cluster", "nothing tells"],
 )
-def test_a_checkpoint_belongs_to_the_topic_or_not(told: dict[str, str] | None, state: str) -> None:
-    checkpoint = Checkpoint("ingest_request_log", "q", 4, True, {}, None, told)
-    found = topics.identity("request_log_topic", "c", TOPIC, checkpoint)
-    assert found.state == state
-    assert ("--accept-new-topic" in found.remedy) == (state == "bad")
+def test_a_checkpoint_belongs_to_the_topic_or_not(
+    stored: dict[str, str] | None, state: str
+) -> None:
+    checkpoint = Checkpoint("ingest_request_log", "q", 4, True, {}, None, stored)
+    finding = topics.identity("request_log_topic", "c", TOPIC, checkpoint)
+    assert finding.state == state
+    assert ("--accept-new-topic" in finding.remedy) == (state == "bad")
 
 
 def test_without_a_checkpoint_all_is_well() -> None:

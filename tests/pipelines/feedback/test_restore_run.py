@@ -182,9 +182,9 @@ def test_the_command_says_why_it_holds_back(
     for words in (("--all",), ("--all", "--yes")):
         assert scene.command(*words) == 1
         out, err = capsys.readouterr()
-        assert out == "nothing can be given back\n"
+        assert out == "nothing can be restored\n"
         assert err.count("blocked: client-metrics quotaflow-alert-x in cluster c1: could") == 1
-        assert "3 configs must be given back, and are held back" in err
+        assert "3 configs must be restored, and are blocked" in err
 
 
 def test_the_command_shows_what_a_killed_apply_left(

@@ -1,4 +1,4 @@
-"""`quotaflow rebuild`: a slice of a result from its facts, and what stays where those are gone."""
+"""`quotaflow rebuild`: a slice of a result from its facts, and rows whose facts were removed."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,7 +28,7 @@ HOURS = range(-30, 30, 6)
 
 
 def produced(hour: float, size: int = 100, offset: int = 0) -> dict[str, Any]:
-    """A PRODUCE request that many hours after midnight."""
+    """A PRODUCE request this many hours after midnight."""
     time = MIDNIGHT + hour * HOUR
     partition = {"topic": "t", "partition": 0, "bytes": size, "error_code": 0, "in_response": True}
     return {
@@ -56,24 +56,24 @@ class Place:
         self.warehouse = Warehouse(self.conf.warehouse)
         self.warehouse.ensure(spark, [REQUESTS, TRAFFIC, PIPELINE_PROGRESS])
         self.batches = 0
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def stream(self, *requests: dict[str, Any]) -> None:
         rows = pa.Table.from_pylist(list(requests), schema=REQUESTS.arrow)
         batch = Batch(self.warehouse, "job", "q", self.batches)
         frame = self.spark.createDataFrame(rows)
         batch.append(frame, REQUESTS)
-        keeper = ResultMaintainer((traffic.result(),), self.conf)
-        keeper.write(keeper.arrivals(frame), batch)
+        maintainer = ResultMaintainer((traffic.result(),), self.conf)
+        maintainer.write(maintainer.arrivals(frame), batch)
         self.batches += 1
 
     def rebuild(self, since: float, until: float | None, **others: Any) -> int:
         first, last = (at and MIDNIGHT + at * HOUR for at in (since, until))
         assert first is not None
-        # Up to now would be ever more slices.
+        # Without an end there would be more slices each day.
         size_s = 43_200 if until else 10**9
-        asked = RebuildRequest("traffic", first, last, size_s, **others)
-        return rebuild.rebuild(self.conf, asked, self.told.append)
+        request = RebuildRequest("traffic", first, last, size_s, **others)
+        return rebuild.rebuild(self.conf, request, self.messages.append)
 
     def spoil(self) -> None:
         """Make every row wrong."""
@@ -96,7 +96,7 @@ def test_a_rebuild_equals_what_streaming_wrote_within_its_span_and_takes_late_fa
     streamed = place.bytes_by_hour()
     assert streamed == dict.fromkeys(map(float, [*HOURS, 1]), 100)
     place.spoil()
-    # Up to the end of the minute in which --until lies.
+    # Up to the end of the minute of --until.
     assert place.rebuild(-12, 12.001) == 6
     right = {hour: 100 if -12 <= hour <= 12 else -1 for hour in streamed}
     assert place.bytes_by_hour() == right | {6.0: 200}
@@ -115,11 +115,11 @@ def test_what_was_computed_from_facts_that_are_gone_stays(
     spark.sql(f"DELETE FROM {place.warehouse.target('requests')} WHERE event_time < '2026-11-21'")
     place.warehouse.keep_since(spark, "requests", MIDNIGHT)
     place.spoil()
-    place.told.clear()
+    place.messages.clear()
     place.rebuild(-30, None)
     assert [hour for hour, size in place.bytes_by_hour().items() if size == -1] == list(HOURS[:5])
     stay = "traffic: 5 rows of 2026-11-19 18:00 to 2026-11-21 00:00 stay as they are"
-    assert any(line.startswith(stay) for line in place.told)
+    assert any(line.startswith(stay) for line in place.messages)
     place.stream(produced(-6, 7, 99))
     assert place.bytes_by_hour()[-6] == -1, "half of the facts of a bucket are not the bucket"
     progress = place.warehouse.read(spark, "pipeline_progress").where("reason = 'past_retention'")
@@ -129,7 +129,7 @@ def test_what_was_computed_from_facts_that_are_gone_stays(
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
         pytest.param("rebuild trafic --from 1d", "did you mean traffic?", id="a name"),
         pytest.param("rebuild requests --from 1d", "is not rebuilt from facts", id="no result"),
@@ -140,7 +140,7 @@ def test_what_was_computed_from_facts_that_are_gone_stays(
     ],
 )
 def test_wrong_use_is_told_before_anything_is_started(
-    capsys: pytest.CaptureFixture[str], line: str, said: str
+    capsys: pytest.CaptureFixture[str], line: str, expected: str
 ) -> None:
     assert execute(line.split()) == ConfigError.exit_code
-    assert said in capsys.readouterr().err
+    assert expected in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`quotaflow upkeep`: what is too old goes, counted; what somebody needs stays; twice is once."""
+"""`quotaflow upkeep`: removes and counts old rows, keeps needed ones, and does nothing twice."""
 
 import json
 import os
@@ -22,18 +22,18 @@ from quotaflow.pipelines.streaming import checkpoints, identity
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-# After all that a test commits: files and versions have the time of this machine.
+# Later than all commits of a test: files and versions have this machine's time.
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) + timedelta(days=1)
 DAYS_AGO = [40, 31, 30, 29, 1, 0]
 
 
-def checkpoint(folder: Path, version: int, *, begun_with: bool = False) -> None:
-    """Leave a checkpoint as a query on a table does that has read all versions before one."""
+def checkpoint(folder: Path, version: int, *, is_started_with: bool = False) -> None:
+    """Write the checkpoint of a query that has read all versions of a table before one."""
     offset = {
         "reservoirId": "t",
         "reservoirVersion": version,
         "index": -1,
-        "isStartingVersion": begun_with,
+        "isStartingVersion": is_started_with,
     }
     for name, text in {
         "metadata": json.dumps({"id": "q"}),
@@ -64,7 +64,7 @@ def test_every_table_that_grows_has_a_retention() -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "expected"),
     [
         pytest.param("retention_days={request: 3}", "did you mean requests?", id="a name"),
         pytest.param("retention_days={requests: 0}", "greater than 0", id="nothing kept"),
@@ -73,8 +73,8 @@ def test_every_table_that_grows_has_a_retention() -> None:
         pytest.param("vacuum_after_h=24", "greater than or equal to 168", id="readers disturbed"),
     ],
 )
-def test_a_retention_that_would_harm_is_refused(override: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_a_retention_that_would_harm_is_refused(override: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
         config.load(overrides=[f"upkeep.{override}"])
 
 
@@ -89,7 +89,7 @@ def test_an_unknown_table_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 class Place:
-    """A warehouse a year in use: days of every kind of table, in many small files."""
+    """A warehouse after a year: days of every kind of table, in many small files."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
@@ -97,10 +97,10 @@ class Place:
         warehouse = config.WarehouseSection(path=str(folder))
         self.conf = config.Conf(warehouse=warehouse, upkeep=section)
         self.warehouse = Warehouse(warehouse)
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def put(self, name: str, *rows: dict[str, Any]) -> None:
-        """A commit and a file."""
+        """Append rows as one commit with one file."""
         table = TABLES[name]
         self.warehouse.ensure(self.spark, [table])
         content = pa.Table.from_pylist([{"cluster_id": "c"} | row for row in rows], table.arrow)
@@ -120,9 +120,9 @@ class Place:
         return {log.parent.name: len(list(log.glob("*.json"))) for log in logs}
 
     def tend(self, *names: str, dry: bool = False) -> dict[str, UpkeepOutcome]:
-        self.told.clear()
-        done = upkeep.run_upkeep(self.conf, names, NOON, self.told.append, dry=dry)
-        return {tended.name: tended for tended in done}
+        self.messages.clear()
+        done = upkeep.run_upkeep(self.conf, names, NOON, self.messages.append, dry=dry)
+        return {outcome.name: outcome for outcome in done}
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def ago(days: int) -> dict[str, Any]:
 def test_what_is_too_old_goes_and_what_a_query_needs_stays(place: Place) -> None:
     for days in (DAYS_AGO[:2], DAYS_AGO[2:4], DAYS_AGO[4:]):
         place.put("requests", *(ago(day) for day in days))
-    # request_results has read no version with rows: nothing that it needs may go.
+    # request_results has read no version with rows: nothing that it needs may be removed.
     reader = place.warehouse.checkpoint("request_results")
     checkpoint(reader, 1)
     waiting = place.tend("requests")["requests"]
@@ -159,20 +159,22 @@ def test_what_is_too_old_goes_and_what_a_query_needs_stays(place: Place) -> None
     kept_since = place.warehouse.kept_since(place.spark, "requests")
     assert kept_since == NOON.replace(hour=0) - timedelta(30)
     assert place.removed() == {"requests": 2}
-    begun = place.versions()
+    versions = place.versions()
     assert place.tend("requests")["requests"].rows_removed == 0
-    assert place.versions() == begun, "the second run does nothing"
+    assert place.versions() == versions, "the second run does nothing"
 
 
 @pytest.mark.spark
 @pytest.mark.faults
 def test_snapshots_keep_what_holds_and_a_dry_run_changes_nothing(place: Place) -> None:
     config_of = {"entity_type": "topic", "entity_name": "t", "is_removed": False}
-    was, is_, gone = ({"config_key": key} | config_of for key in ("was", "is", "gone"))
+    was, is_, removed = ({"config_key": key} | config_of for key in ("was", "is", "gone"))
     keep = {"upkeep": place.conf.upkeep.model_copy(update={"retention_days": {"configs": 30}})}
     place.conf = place.conf.model_copy(update=keep)
-    place.put("configs", was | ago(50), was | ago(40), is_ | ago(50), gone | ago(60), was | ago(1))
-    place.put("configs", gone | ago(45) | {"is_removed": True})
+    place.put(
+        "configs", was | ago(50), was | ago(40), is_ | ago(50), removed | ago(60), was | ago(1)
+    )
+    place.put("configs", removed | ago(45) | {"is_removed": True})
     place.put("pipeline_progress", *({"query_id": "q", "batch_id": n} | ago(2_000) for n in (1, 2)))
     before = place.versions()
     would = place.tend(dry=True)
@@ -183,25 +185,31 @@ def test_snapshots_keep_what_holds_and_a_dry_run_changes_nothing(place: Place) -
     }
     place.tend()
     assert place.days("configs") == [50, 40, 1], "what held at the time stays, however old"
-    # The newest batch of a query, by which a lost checkpoint is told, and what upkeep counted.
+    # The newest batch of a query, which shows a lost checkpoint, and what upkeep counted.
     assert place.days("pipeline_progress") == [2_000, 1_095, 30]
     assert place.removed() == {"configs": 3, "pipeline_progress": 1}
-    begun = place.versions()
-    assert {tended.rows_removed for tended in place.tend().values()} == {0}
-    assert place.versions() == begun
+    versions = place.versions()
+    assert {outcome.rows_removed for outcome in place.tend().values()} == {0}
+    assert place.versions() == versions
 
 
 @pytest.mark.spark
 def test_records_of_what_is_held_stay_however_old(place: Place) -> None:
-    of = {"entity_type": "user", "config_key": "producer_byte_rate", "purpose": "apply"}
-    of |= {"step": "done", "operation": "SET", "operand": "5", "config_value": "5", "reason": ""}
-    of |= {"number": 0, "plan_id": "p", "evidence_table": "", "evidence_key": "", "run_id": "r"}
+    common = {"entity_type": "user", "config_key": "producer_byte_rate", "purpose": "apply"}
+    common |= {
+        "step": "done",
+        "operation": "SET",
+        "operand": "5",
+        "config_value": "5",
+        "reason": "",
+    }
+    common |= {"number": 0, "plan_id": "p", "evidence_table": "", "evidence_key": "", "run_id": "r"}
     back = {"entity_name": "back", "change_id": "1"}
-    held = {"entity_name": "held", "change_id": "2", "expires_at": NOON}
-    place.put("config_changes", of | back | ago(1_300) | {"expires_at": NOON})
-    place.put("config_changes", of | back | ago(1_290) | {"purpose": "restore"})
-    place.put("config_changes", of | held | ago(1_200), of | back | ago(1_199))
-    place.put("config_changes", of | held | ago(3) | {"operation": "RENEW"})
+    owned = {"entity_name": "held", "change_id": "2", "expires_at": NOON}
+    place.put("config_changes", common | back | ago(1_300) | {"expires_at": NOON})
+    place.put("config_changes", common | back | ago(1_290) | {"purpose": "restore"})
+    place.put("config_changes", common | owned | ago(1_200), common | back | ago(1_199))
+    place.put("config_changes", common | owned | ago(3) | {"operation": "RENEW"})
     assert place.tend("config_changes")["config_changes"].rows_removed == 2
     assert place.days("config_changes") == [1_200, 1_199, 3]
 

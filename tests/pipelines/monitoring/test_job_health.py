@@ -1,4 +1,4 @@
-"""How a job is: each bound of conf, from both sides."""
+"""The health of a job: each bound of conf, from both sides."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,24 +18,26 @@ CHECKPOINT = Checkpoint("job", "q", 3, is_done=True, kafka=None, delta=None, top
 NOON_MS = int(NOON.timestamp() * 1_000)
 
 
-def told(job: str = "job", unread: UnreadFiles | None = None, **row: Any) -> JobFacts:
-    looked = {"last_trigger": NOON, "newest_event_time": NOON} | row
-    return JobFacts(job, looked, CHECKPOINT if job != "snapshot" else None, unread)
+def job_facts(job: str = "job", unread: UnreadFiles | None = None, **row: Any) -> JobFacts:
+    values_by_column = {"last_trigger": NOON, "newest_event_time": NOON} | row
+    return JobFacts(job, values_by_column, CHECKPOINT if job != "snapshot" else None, unread)
 
 
 @pytest.mark.parametrize(
-    ("of", "expected"),
+    ("facts", "expected"),
     [
-        pytest.param(told(), [], id="well"),
-        pytest.param(told(last_trigger=NOON - timedelta(seconds=600)), [], id="looked just now"),
+        pytest.param(job_facts(), [], id="well"),
         pytest.param(
-            told(last_trigger=NOON - timedelta(hours=3)),
-            ["it did not look for 3 h (bound: 10 min)"],
+            job_facts(last_trigger=NOON - timedelta(seconds=600)), [], id="triggered just now"
+        ),
+        pytest.param(
+            job_facts(last_trigger=NOON - timedelta(hours=3)),
+            ["no trigger for 3 h (bound: 10 min)"],
             id="silent",
         ),
         pytest.param(
-            told("snapshot", last_trigger=NOON - timedelta(days=3)),
-            ["it did not look for 3 d (bound: 10 min)"],
+            job_facts("snapshot", last_trigger=NOON - timedelta(days=3)),
+            ["no trigger for 3 d (bound: 10 min)"],
             id="no snapshot for long",
         ),
         pytest.param(
@@ -44,55 +46,49 @@ def told(job: str = "job", unread: UnreadFiles | None = None, **row: Any) -> Job
             id="a command by hand",
         ),
         pytest.param(
-            JobFacts("job", {}, CHECKPOINT), ["it never told of a batch"], id="never told"
+            JobFacts("job", {}, CHECKPOINT), ["it never reported a batch"], id="never reported"
         ),
         pytest.param(
-            told(behind_offsets=0, newest_event_time=NOON - timedelta(days=9)),
+            job_facts(behind_offsets=0, newest_event_time=NOON - timedelta(days=9)),
             [],
             id="nothing to read: however old the newest is",
         ),
         pytest.param(
-            told(behind_offsets=5, newest_event_time=NOON - timedelta(minutes=6)),
-            ["what came 6 min ago is not read yet (bound: 5 min)"],
+            job_facts(behind_offsets=5, newest_event_time=NOON - timedelta(minutes=6)),
+            ["data from 6 min ago is not read yet (bound: 5 min)"],
             id="records wait",
         ),
         pytest.param(
-            told(unread=UnreadFiles(1, 9, NOON_MS - 301_000)),
-            ["what came 5 min ago is not read yet (bound: 5 min)"],
+            job_facts(unread=UnreadFiles(1, 9, NOON_MS - 301_000)),
+            ["data from 5 min ago is not read yet (bound: 5 min)"],
             id="files wait",
         ),
         pytest.param(
-            told(unread=UnreadFiles(1, 9, NOON_MS - 299_000)), [], id="files wait shortly"
+            job_facts(unread=UnreadFiles(1, 9, NOON_MS - 299_000)), [], id="files wait shortly"
         ),
         pytest.param(
-            told(unread=UnreadFiles(is_cut=True)),
+            job_facts(unread=UnreadFiles(is_cut=True)),
             ["its table's log was cleaned before it was read: rows are missing, rebuild"],
-            id="files are gone",
+            id="files were removed",
         ),
         pytest.param(
-            told(rows_in=1_000, rows_quarantined=11),
+            job_facts(rows_in=1_000, rows_quarantined=11),
             ["1.1% of its rows quarantined (bound: 1.0%)"],
             id="unreadable rows",
         ),
-        pytest.param(told(rows_in=1_000, rows_quarantined=10), [], id="a few unreadable rows"),
+        pytest.param(job_facts(rows_in=1_000, rows_quarantined=10), [], id="a few unreadable rows"),
         pytest.param(
-            told(rows_in=100, rows_late=6), ["6.0% of its rows late (bound: 5.0%)"], id="late rows"
+            job_facts(rows_in=100, rows_late=6),
+            ["6.0% of its rows late (bound: 5.0%)"],
+            id="late rows",
         ),
-        pytest.param(told(rows_in=0, rows_late=None), [], id="no rows"),
+        pytest.param(job_facts(rows_in=0, rows_late=None), [], id="no rows"),
     ],
 )
-def test_a_job_past_a_bound_says_which(of: JobFacts, expected: list[str]) -> None:
-    assert list(job_health.job_health(of, NOON, BOUNDS).problems) == expected
+def test_a_job_past_a_bound_says_which(facts: JobFacts, expected: list[str]) -> None:
+    assert list(job_health.job_health(facts, NOON, BOUNDS).problems) == expected
 
 
 def test_a_result_whose_rule_failed_is_told() -> None:
     failed = JobFacts("job", {"last_trigger": NOON}, CHECKPOINT, not_up_to_date=("traffic is not",))
     assert job_health.job_health(failed, NOON, BOUNDS).problems == ("traffic is not",)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [(0.4, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (200_000, "2 d")],
-)
-def test_a_span_is_said_in_its_own_unit(seconds: float, expected: str) -> None:
-    assert job_health.duration_text(seconds) == expected

@@ -1,4 +1,4 @@
-"""notify against a real HTTP server: told at least once, no flood, and nowhere else."""
+"""notify with a real HTTP server: at least once, no flood, and to no other address."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.commands import log_switch
+from quotaflow.pipelines.commands import capture_preview
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import planning
@@ -37,7 +37,7 @@ PATH = "/services/T000/TOPSECRET"
 
 @dataclass
 class Server:
-    """An HTTP server of this machine: `answers` are its next statuses, then 200 for ever."""
+    """A local HTTP server: `answers` are its next statuses, then 200 forever."""
 
     port: int
     answers: list[int] = field(default_factory=list)
@@ -87,9 +87,9 @@ def conf(warehouse: Warehouse, server: Server, monkeypatch: pytest.MonkeyPatch) 
     return config.load(overrides=overrides(warehouse))
 
 
-def overrides(warehouse: Warehouse, **of: Any) -> list[str]:
-    wanted = {"url": "env:HOOK", "timeout_s": 1.0} | of
-    return [f"warehouse.path={warehouse.conf.folder}", f"alerts.webhook={json.dumps(wanted)}"]
+def overrides(warehouse: Warehouse, **options: Any) -> list[str]:
+    section = {"url": "env:HOOK", "timeout_s": 1.0} | options
+    return [f"warehouse.path={warehouse.conf.folder}", f"alerts.webhook={json.dumps(section)}"]
 
 
 def alert(second: float, state: str = "opened", **others: Any) -> dict[str, Any]:
@@ -129,29 +129,29 @@ def change(second: float, step: str, **others: Any) -> dict[str, Any]:
 
 
 def planned(second: float, plan_id: str) -> dict[str, Any]:
-    of = {"cluster_id": "c1", "plan_id": plan_id, "number": 0, "planned_by": "ops@host"}
-    return of | {"event_time": at(second)}
+    common = {"cluster_id": "c1", "plan_id": plan_id, "number": 0, "planned_by": "ops@host"}
+    return common | {"event_time": at(second)}
 
 
 def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Server) -> None:
     closed = alert(9, "closed", alert_id="a1", reason="cleared")
-    standing, ahead = alert(5, "standing"), alert(9_999, "closed", alert_id="a1")
+    ongoing, ahead = alert(5, "standing"), alert(9_999, "closed", alert_id="a1")
     make_tables(
         Warehouse(conf.warehouse),
         {
-            "metric_alert_events": [alert(1), standing, closed, ahead, alert(-90_000)],
+            "metric_alert_events": [alert(1), ongoing, closed, ahead, alert(-90_000)],
             "config_changes": [change(3, "refused"), change(4, "done"), change(2, "begun")],
             "plans": [planned(1.5, "p1"), planned(7, "p2"), planned(7, "p2")],
         },
     )
-    told = notifier.deliver(conf, NOW)
-    assert (told.sent, told.waiting, told.problem) == (4, 0, None)
-    who = "org.apache.kafka.producer.record.queue.time.avg of orders (User:alice)"
+    delivery = notifier.deliver(conf, NOW)
+    assert (delivery.sent, delivery.pending, delivery.problem) == (4, 0, None)
+    metric_text = "org.apache.kafka.producer.record.queue.time.avg of orders (User:alice)"
     assert server.texts == [
-        f"alert queue-time opened: {who} is 6000 ms, bound 5000",
+        f"alert queue-time opened: {metric_text} is 6000 ms, bound 5000",
         "apply refused: user mallory: producer_byte_rate = 1000: 42 no",
         "plan p2 waits: 2 changes, frozen by ops@host; quotaflow apply p2 shows it",
-        f"alert queue-time closed (cleared): {who}, worst 7000.5 ms",
+        f"alert queue-time closed (cleared): {metric_text}, worst 7000.5 ms",
     ]
     path, headers, body = server.came[0]
     assert (path, headers["Idempotency-Key"]) == (PATH, body["id"])
@@ -169,11 +169,11 @@ def test_a_plan_frozen_anew_is_told_again_and_once(conf: Conf, server: Server) -
     make_tables(Warehouse(conf.warehouse), tables)
     assert notifier.deliver(conf, NOW).sent == 1
     again = tables | {"plans": [*tables["plans"], planned(5, "p1"), planned(6, "p1")]}
-    of = conf.model_copy(
+    other = conf.model_copy(
         update={"warehouse": config.WarehouseSection(path=f"{conf.warehouse.folder}-later")}
     )
-    make_tables(Warehouse(of.warehouse), again)
-    keys = {notice.key: notice.text for notice in notifier.pending(of, NOW)}
+    make_tables(Warehouse(other.warehouse), again)
+    keys = {notice.key: notice.text for notice in notifier.pending(other, NOW)}
     assert sorted(text.partition(" waits")[0] for text in keys.values()) == ["plan p1", "plan p2"]
     assert len(server.came) == 1
 
@@ -184,17 +184,17 @@ def test_a_recompute_that_moves_an_alert_is_no_news(conf: Conf) -> None:
     keys = set()
     for number, row in enumerate((before, after)):
         folder = Path(conf.warehouse.folder) / str(number)
-        of = conf.model_copy(update={"warehouse": config.WarehouseSection(path=str(folder))})
-        make_tables(Warehouse(of.warehouse), {"metric_alert_events": [row]})
-        keys |= {notice.key for notice in notifier.pending(of, NOW)}
+        other = conf.model_copy(update={"warehouse": config.WarehouseSection(path=str(folder))})
+        make_tables(Warehouse(other.warehouse), {"metric_alert_events": [row]})
+        keys |= {notice.key for notice in notifier.pending(other, NOW)}
     assert len(keys) == 1
 
 
 @pytest.mark.parametrize("source", notifications.SOURCES, ids=lambda source: source.table)
 def test_what_is_read_of_a_table_is_there(source: notifications.Source) -> None:
     table = TABLES.get(source.table)
-    known = table.column_names if table else []
-    assert table is None or {"cluster_id", *source.key, *source.columns} <= set(known)
+    columns = table.column_names if table else []
+    assert table is None or {"cluster_id", *source.key, *source.columns} <= set(columns)
 
 
 def made(count: int) -> list[Notification]:
@@ -206,7 +206,7 @@ def made(count: int) -> list[Notification]:
 
 @pytest.fixture
 def happened(monkeypatch: pytest.MonkeyPatch) -> list[Notification]:
-    """What the tables tell, without tables."""
+    """Sets the notifications that tables would give."""
     these: list[Notification] = []
     monkeypatch.setattr(notifications, "read_notifications", lambda *_: list(these))
     return these
@@ -216,8 +216,8 @@ def test_what_is_over_the_cap_is_summed_up_and_not_told_later(
     conf: Conf, server: Server, happened: list[Notification]
 ) -> None:
     happened += made(25)
-    told = notifier.deliver(conf, NOW)
-    assert (told.sent, told.summarized, len(server.came)) == (20, 5, 21)
+    delivery = notifier.deliver(conf, NOW)
+    assert (delivery.sent, delivery.summarized, len(server.came)) == (20, 5, 21)
     _, _, last = server.came[-1]
     assert last["text"] == "5 more: 5 alert_opened"
     assert last["counts"] == {"alert_opened": 5}
@@ -248,11 +248,11 @@ def test_what_was_not_told_waits_and_is_told_once_it_can_be(
 ) -> None:
     happened += made(3)
     server.answers = [200, 500, 500, 500]
-    told = notifier.deliver(conf, NOW)
-    assert (told.sent, told.waiting) == (1, 2)
-    assert told.problem == "the webhook answered 500 each time"
-    told = notifier.deliver(conf, NOW)
-    assert (told.sent, told.waiting, told.problem) == (2, 0, None)
+    delivery = notifier.deliver(conf, NOW)
+    assert (delivery.sent, delivery.pending) == (1, 2)
+    assert delivery.problem == "the webhook answered 500 each time"
+    delivery = notifier.deliver(conf, NOW)
+    assert (delivery.sent, delivery.pending, delivery.problem) == (2, 0, None)
 
 
 def test_what_it_refuses_costs_nobody_else_and_is_counted(
@@ -260,15 +260,19 @@ def test_what_it_refuses_costs_nobody_else_and_is_counted(
 ) -> None:
     happened += made(3)
     server.answers = [200, 400]
-    told = notifier.deliver(conf, NOW)
-    assert (told.sent, told.refused, told.waiting) == (2, ["alert_opened k1: it answered 400"], 0)
+    delivery = notifier.deliver(conf, NOW)
+    assert (delivery.sent, delivery.refused, delivery.pending) == (
+        2,
+        ["alert_opened k1: it answered 400"],
+        0,
+    )
 
 
 def test_it_goes_nowhere_else(conf: Conf, server: Server, happened: list[Notification]) -> None:
     happened += made(1)
     server.answers = [302]
-    told = notifier.deliver(conf, NOW)
-    assert "a redirect is not followed" in str(told.problem)
+    delivery = notifier.deliver(conf, NOW)
+    assert "redirects are not followed" in str(delivery.problem)
     assert [path for path, _, _ in server.came] == [PATH]
 
 
@@ -280,12 +284,12 @@ def test_one_that_hangs_ends_after_its_timeout(
     let_go = threading.Event()
     server.before = lambda: bool(let_go.wait(20)) and None
     quick = config.load(overrides=overrides(warehouse, timeout_s=0.2, max_attempts=2))
-    begun = time.monotonic()
-    told = notifier.deliver(quick, NOW)
+    started = time.monotonic()
+    delivery = notifier.deliver(quick, NOW)
     let_go.set()
-    assert time.monotonic() - begun < 5
-    assert told.problem == "the webhook was not reached: ReadTimeoutError"
-    assert (told.sent, told.waiting) == (0, 2)
+    assert time.monotonic() - started < 5
+    assert delivery.problem == "the webhook was not reached: ReadTimeoutError"
+    assert (delivery.sent, delivery.pending) == (0, 2)
 
 
 def test_a_crash_after_it_was_told_tells_it_again_under_the_same_key(
@@ -343,9 +347,9 @@ def test_the_address_is_in_no_message(
         server.answers = answers
         assert execute(["notify", *options]) == code
     assert execute(["notify", "--dry-run", *options]) == 0
-    said = "".join(capsys.readouterr())
-    assert "1 told" in said
-    assert "TOPSECRET" not in said + caplog.text
+    printed = "".join(capsys.readouterr())
+    assert "1 sent" in printed
+    assert "TOPSECRET" not in printed + caplog.text
     kept = [path.read_text() for path in Path(warehouse.conf.folder).rglob("*.json")]
     assert "TOPSECRET" not in "".join(kept)
 
@@ -358,26 +362,26 @@ def test_a_closed_port_is_told_without_its_name(
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("HOOK", f"http://127.0.0.1:{free.getsockname()[1]}/x")
         quick = config.load(overrides=overrides(warehouse, max_attempts=1))
-        told = notifier.deliver(quick, NOW)
-    assert told.problem == "the webhook was not reached: NewConnectionError"
+        delivery = notifier.deliver(quick, NOW)
+    assert delivery.problem == "the webhook was not reached: NewConnectionError"
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "expected"),
     [
         ("http://hooks.example.com/TOPSECRET", "plain http: only https"),
         ("http://127.0.0.1.evil.example/TOPSECRET", "plain http"),
         ("ftp://127.0.0.1/TOPSECRET", "does not refer to an address"),
         ("TOPSECRET", "does not refer to an address"),
-        ("https://me:TOPSECRET@host/x", "an address with a login in it"),
+        ("https://me:TOPSECRET@host/x", "an address with a login"),
         ("https://[TOPSECRET", "does not refer to an address"),
     ],
 )
 def test_an_address_that_may_not_be_used_is_refused_unseen(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, url: str, said: str
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, url: str, expected: str
 ) -> None:
     monkeypatch.setenv("HOOK", url)
-    with pytest.raises(ConfigError, match=said) as caught:
+    with pytest.raises(ConfigError, match=expected) as caught:
         notifier.deliver(config.load(overrides=overrides(warehouse)), NOW)
     assert "TOPSECRET" not in str(caught.value)
 
@@ -406,7 +410,7 @@ def test_a_log_that_cannot_be_written_ends_it_before_anything_is_told(
     in_the_way = sent_log.open_log(conf).file.with_suffix(".new")
     in_the_way.mkdir()
     for _ in range(2):
-        with pytest.raises(ConfigError, match=r"cannot keep .*sent.json.* Is a directory"):
+        with pytest.raises(ConfigError, match=r"cannot write .*sent.json.* Is a directory"):
             notifier.deliver(conf, NOW)
     assert server.came == []
     in_the_way.rmdir()
@@ -427,10 +431,10 @@ def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPat
     try:
         monkeypatch.setattr(planning, "table_exists", lambda _, name: name in made_up)
         monkeypatch.setattr(planning, "rows", lambda _, sql: spark.sql(sql).toArrow().to_pylist())
-        found = notifications.read_notifications(config.Conf(), at(0), NOW)
+        notices = notifications.read_notifications(config.Conf(), at(0), NOW)
         kinds = ["alert_opened", "alert_closed", "change_failed", "plan_waiting"]
-        assert [notice.kind for notice in found] == kinds
-        volume = log_switch.expected(config.Conf(), "c1")
+        assert [notice.kind for notice in notices] == kinds
+        volume = capture_preview.expected(config.Conf(), "c1")
         assert volume.lines_per_s == {1: 2 / 30}
     finally:
         for name in made_up:

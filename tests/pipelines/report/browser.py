@@ -1,4 +1,4 @@
-"""Chromium without a window, steered over a pipe: what a page does there, and how it looks."""
+"""Headless Chromium, controlled over a pipe: loads a page and reads its state."""
 
 import base64
 import json
@@ -35,10 +35,10 @@ _PROBLEMS = {"Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICal
 
 @dataclass
 class Browser:
-    """One page of a running browser. `problems` are what its console and network complained of."""
+    """One page of a running browser. `problems` are errors of its console and network."""
 
     to: Any
-    of: Any
+    from_browser: Any
     numbers: Iterator[int] = field(default_factory=count)
     session: str | None = None
     problems: list[dict[str, Any]] = field(default_factory=list)
@@ -53,26 +53,26 @@ class Browser:
             message["sessionId"] = self.session
         self.to.write(json.dumps(message).encode() + b"\0")
         self.to.flush()
-        while (told := self._next()).get("id") != number:
+        while (answer := self._next()).get("id") != number:
             pass
-        assert "error" not in told, told["error"]
-        result: dict[str, Any] = told["result"]
+        assert "error" not in answer, answer["error"]
+        result: dict[str, Any] = answer["result"]
         return result
 
     def _next(self) -> dict[str, Any]:
         text = bytearray()
-        while (byte := self.of.read(1)) != b"\0":
+        while (byte := self.from_browser.read(1)) != b"\0":
             assert byte, "the browser ended"
             text += byte
-        told: dict[str, Any] = json.loads(text)
-        method = told.get("method")
+        message: dict[str, Any] = json.loads(text)
+        method = message.get("method")
         if method in _PROBLEMS:
-            self.problems.append(told["params"])
+            self.problems.append(message["params"])
         elif method == "Network.requestWillBeSent":
-            self.requests.append(told["params"]["request"]["url"])
+            self.requests.append(message["params"]["request"]["url"])
         elif method == "Page.loadEventFired":
             self.is_loaded = True
-        return told
+        return message
 
     def open(self, page: Path, width_px: int, *, is_dark: bool = False) -> None:
         """Show a file, and wait until every chart is drawn."""
@@ -89,20 +89,20 @@ class Browser:
         self.value(_DRAWN)
 
     def value(self, expression: str) -> Any:
-        """What a JavaScript expression comes to in the page."""
-        told = self.ask(
+        """The value of a JavaScript expression in the page."""
+        result = self.ask(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
-        assert "exceptionDetails" not in told, told["exceptionDetails"]
-        return told["result"].get("value")
+        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        return result["result"].get("value")
 
     def picture(self, file: Path, most_height_px: int = 16_000) -> None:
         """The whole page as PNG."""
         size = self.ask("Page.getLayoutMetrics")["cssContentSize"]
         height = min(size["height"], most_height_px)
         clip = {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}
-        told = self.ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
-        file.write_bytes(base64.b64decode(told["data"]))
+        result = self.ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+        file.write_bytes(base64.b64decode(result["data"]))
 
 
 @contextmanager
@@ -114,11 +114,9 @@ def browser(folder: Path) -> Iterator[Browser]:
     command = next(filter(None, map(shutil.which, COMMANDS)), None)
     if command is None:
         names = ", ".join(COMMANDS)
-        raise RuntimeError(
-            f"no browser to look at reports with (one of {names}): apt install chromium"
-        )
+        raise RuntimeError(f"no browser to show reports (one of {names}): apt install chromium")
     reads, to = os.pipe()
-    of, writes = os.pipe()
+    from_browser, writes = os.pipe()
     flags = " ".join(_FLAGS)
     run = f'exec "$0" {flags} --user-data-dir="$1" about:blank 3<&{reads} 4>&{writes}'
     with (folder / "browser.log").open("wb") as log:
@@ -131,11 +129,11 @@ def browser(folder: Path) -> Iterator[Browser]:
     os.close(reads)
     os.close(writes)
     try:
-        with os.fdopen(to, "wb") as to_file, os.fdopen(of, "rb") as of_file:
-            page = Browser(to_file, of_file)
+        with os.fdopen(to, "wb") as to_file, os.fdopen(from_browser, "rb") as from_file:
+            page = Browser(to_file, from_file)
             target = page.ask("Target.createTarget", url="about:blank")["targetId"]
-            told = page.ask("Target.attachToTarget", targetId=target, flatten=True)
-            page.session = told["sessionId"]
+            session = page.ask("Target.attachToTarget", targetId=target, flatten=True)
+            page.session = session["sessionId"]
             for domain in ("Page", "Runtime", "Log", "Network"):
                 page.ask(f"{domain}.enable")
             yield page

@@ -1,4 +1,4 @@
-"""One warehouse whose clients all mean harm, and its sections: making them takes seconds."""
+"""One warehouse with hostile clients, and its sections: making them takes seconds."""
 
 from collections.abc import Sequence
 
@@ -26,6 +26,6 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.fixture(scope="package")
-def told(filled: Warehouse) -> Sequence[ReportSection]:
-    """Every section over them."""
+def report_sections(filled: Warehouse) -> Sequence[ReportSection]:
+    """Every section of the report on the filled warehouse."""
     return sections(scope(filled))

@@ -1,4 +1,4 @@
-"""What reports are made of here, and what a browser makes of one: its tags, texts and addresses."""
+"""Rows for reports, and a parser of pages: tags, texts and addresses."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -36,13 +36,13 @@ CONTENT: dict[str, list[Row]] = FILLED | {"pipeline_progress": PROGRESS}
 
 
 def scope(warehouse: Warehouse, cluster_id: str = "c1", **others: Any) -> Scope:
-    """Of all rows that are made up here."""
+    """The scope of all rows made here."""
     since, until = NOON - timedelta(days=1), at(65)
-    told = {"since": since, "until": until, "now": NOW} | others
-    return Scope(Reader(warehouse), cluster_id, **told)
+    times = {"since": since, "until": until, "now": NOW} | others
+    return Scope(Reader(warehouse), cluster_id, **times)
 
 
-# A name of each kind that a page, a script, a template, a terminal or an eye could fall for.
+# Names that attack a page, a script, a template, a terminal or a reader.
 NAMES = (
     HOSTILE,
     "{{ 7 * 7 }}{% raw %}${1+1}",
@@ -57,13 +57,13 @@ _NAMED |= {"client_software_name", "client_software_version", "bucket_client_id"
 
 
 def hostile(row: Row, place: int) -> Row:
-    """A row in which whatever a client may choose is chosen by somebody who means harm."""
+    """The row with a hostile value in each column that a client can choose."""
     name = NAMES[place % len(NAMES)]
     return {key: name if key in _NAMED and value else value for key, value in row.items()}
 
 
 class Page(HTMLParser):
-    """What a browser makes of a page."""
+    """The tags, texts and addresses of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -96,6 +96,6 @@ class Page(HTMLParser):
         return [json.loads(text) for text in self.scripts if text.startswith('{"data"')]
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """All texts in one line."""
         return " ".join(" ".join(self.texts).split())

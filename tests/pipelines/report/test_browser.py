@@ -1,4 +1,4 @@
-"""The report in a browser: every chart is drawn, nothing complains, and a phone shows all of it."""
+"""The report in a browser: every chart is drawn, without errors, and fits a phone."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from .browser import Browser, browser
 from .pages import scope
 
-# Beside charts, in which plotly lays its parts over one another.
+# Outside of charts, where plotly overlaps its parts.
 _TOO_WIDE = """[...document.querySelectorAll("body *:not(thead, thead *, .scroll *, .chart *)")]
     .filter((part) => part.getBoundingClientRect().right > innerWidth + 1)
     .map((part) => part.outerHTML.slice(0, 80))"""
@@ -32,17 +32,17 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def test_a_page_full_of_hostile_names_is_whole_on_desk_and_phone(
-    shown: Browser, filled: Warehouse, told: Sequence[ReportSection], tmp_path: Path
+    shown: Browser, filled: Warehouse, report_sections: Sequence[ReportSection], tmp_path: Path
 ) -> None:
     file = tmp_path / "report.html"
-    file.write_text(page(told, scope(filled)), encoding="utf-8")
+    file.write_text(page(report_sections, scope(filled)), encoding="utf-8")
     for width_px, is_dark in ((375, False), (768, False), (1_280, True)):
         shown.open(file, width_px, is_dark=is_dark)
         assert shown.problems == []
         assert [url for url in shown.requests if not url.startswith("data:")] == [file.as_uri()]
         assert shown.value("document.documentElement.scrollWidth") <= width_px
         assert shown.value(_TOO_WIDE) == []
-        assert shown.value("document.querySelectorAll('.chart').length") >= len(told)
+        assert shown.value("document.querySelectorAll('.chart').length") >= len(report_sections)
         assert shown.value(_UNDRAWN) == []
         assert shown.value(_UNREADABLE) == []
     paper = "getComputedStyle(document.body).backgroundColor"

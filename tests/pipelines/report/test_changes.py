@@ -1,4 +1,4 @@
-"""What the report says of changes: what is held, what is past its lease, and what has no end."""
+"""The report's section on changes: owned configs, leases that are over, open changes."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ HOUR_S = 3_600
 
 
 def step(second: float, step: str, change: str = "a", **others: Any) -> Row:
-    """A step of a change that sets a quota of a user of its name."""
+    """A step of a change that sets a quota of a user with this name."""
     row = {"cluster_id": "c1", "event_time": at(second), "run_id": "r", "number": int(second)}
     row |= {"plan_id": "p", "change_id": change, "purpose": "apply", "step": step}
     row |= {"entity_type": "user", "entity_name": change, "config_key": "producer_byte_rate"}
@@ -24,40 +24,40 @@ def step(second: float, step: str, change: str = "a", **others: Any) -> Row:
     return row | {"evidence_key": "k", "run_by": "us"} | others
 
 
-def told(warehouse: Warehouse, *rows: Row) -> ReportSection:
+def changes_section(warehouse: Warehouse, *rows: Row) -> ReportSection:
     make_table(warehouse, CONFIG_CHANGES, list(rows))
     return changes.section(scope(warehouse, now=at(2 * HOUR_S)))
 
 
 def test_what_is_held_is_told_with_its_end(warehouse: Warehouse) -> None:
     later = {"expires_at": at(3 * HOUR_S)}
-    made = told(warehouse, step(0, "begun", **later), step(1, "done", **later))
+    made = changes_section(warehouse, step(0, "begun", **later), step(1, "done", **later))
     assert made.sentences[:2] == ("1 change came to an end: done.", "quotaflow holds 1 config now.")
-    (held,) = made.grids[0].rows
-    assert held[:4] == ("user a", "producer_byte_rate", "9", "not set")
-    assert held[4:] == ("2026-11-21 12:00:01", "2026-11-21 15:00:00")
+    (owned,) = made.grids[0].rows
+    assert owned[:4] == ("user a", "producer_byte_rate", "9", "not set")
+    assert owned[4:] == ("2026-11-21 12:00:01", "2026-11-21 15:00:00")
     assert made.alarms == ()
 
 
 def test_a_lease_that_is_over_is_an_alarm(warehouse: Warehouse) -> None:
-    (alarm,) = told(warehouse, step(0, "begun"), step(1, "done")).alarms
+    (alarm,) = changes_section(warehouse, step(0, "begun"), step(1, "done")).alarms
     assert alarm.rank == SOON
     assert alarm.text.startswith("Leases are over, and not given back: user a")
 
 
 def test_what_was_given_back_is_held_no_more(warehouse: Warehouse) -> None:
     back = {"purpose": "restore", "run_id": "r2", "operation": "DELETE", "config_value": None}
-    made = told(warehouse, step(0, "begun"), step(1, "done"), step(9, "done", **back))
+    made = changes_section(warehouse, step(0, "begun"), step(1, "done"), step(9, "done", **back))
     assert made.sentences[1] == "quotaflow holds nothing now."
     assert made.alarms == ()
 
 
 def test_a_change_without_an_end_is_an_alarm(warehouse: Warehouse) -> None:
-    (alarm,) = told(warehouse, step(0, "begun")).alarms
+    (alarm,) = changes_section(warehouse, step(0, "begun")).alarms
     assert alarm.rank == NOW
     assert "because a run was cut off: 1." in alarm.text
 
 
 def test_changes_of_other_clusters_are_theirs(warehouse: Warehouse) -> None:
-    made = told(warehouse, step(0, "begun", cluster_id="c2"))
+    made = changes_section(warehouse, step(0, "begun", cluster_id="c2"))
     assert made.sentences[0].startswith("Nothing was written")

@@ -1,4 +1,4 @@
-"""Charts: what they draw of which values, and names that are long, alike or not known."""
+"""Charts: the drawn values, and names that are long, equal or unknown."""
 
 import json
 from datetime import timedelta
@@ -17,8 +17,8 @@ NAN = float("nan")
 
 
 def drawn(figure: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    told = json.loads(figure)
-    return told["data"], told["layout"]
+    parsed = json.loads(figure)
+    return parsed["data"], parsed["layout"]
 
 
 def test_pairs_without_bytes_stay_blank_and_unknown_racks_come_last() -> None:
@@ -63,7 +63,7 @@ def test_lines_are_few_and_differ_in_more_than_colours() -> None:
 
 
 def test_points_come_by_the_name_of_their_line() -> None:
-    rows = [{"who": who, "second": 1, "rate": 2.0} for who in ("b", None, "b")]
+    rows = [{"who": name, "second": 1, "rate": 2.0} for name in ("b", None, "b")]
     assert by_name(rows, "who", "rate") == {"b": [(1, 2.0), (1, 2.0)], "not known": [(1, 2.0)]}
 
 

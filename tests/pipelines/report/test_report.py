@@ -1,4 +1,4 @@
-"""The report: what it says of a warehouse, and that nothing a client named can act in it."""
+"""The report on a warehouse, and that no name of a client can act in it."""
 
 import re
 from collections.abc import Sequence
@@ -26,54 +26,59 @@ _TITLES = [
 ]
 
 
-def test_every_section_tells_something(told: Sequence[ReportSection]) -> None:
-    assert [section.title for section in told] == _TITLES
-    assert len({section.anchor for section in told}) == len(_TITLES)
-    assert failures(told) == []
-    for section in told:
+def test_every_section_tells_something(report_sections: Sequence[ReportSection]) -> None:
+    assert [section.title for section in report_sections] == _TITLES
+    assert len({section.anchor for section in report_sections}) == len(_TITLES)
+    assert failures(report_sections) == []
+    for section in report_sections:
         assert section.time_range, section
         assert section.advice or section.title == "Overview", section
 
 
 def test_the_page_asks_no_network_and_every_link_leads_somewhere(
-    filled: Warehouse, told: Sequence[ReportSection]
+    filled: Warehouse, report_sections: Sequence[ReportSection]
 ) -> None:
-    read = Page(page(told, scope(filled)))
+    read = Page(page(report_sections, scope(filled)))
     assert all(address.startswith("#") for address in read.addresses)
     assert {address[1:] for address in read.addresses} <= set(read.ids)
     assert not {"link", "iframe", "object"} & set(read.tags)
 
 
 def test_rows_before_the_time_asked_for_are_left_out_and_told(filled: Warehouse) -> None:
-    (said,) = producer_ids.section(scope(filled, since=NOW)).sentences
-    assert said.startswith("producer_id_rates has no rows since 2026-11-21 14:00:00 UTC")
-    assert "its newest is of 2026-11-21 12:00:00" in said
+    (sentence,) = producer_ids.section(scope(filled, since=NOW)).sentences
+    assert sentence.startswith("producer_id_rates has no rows since 2026-11-21 14:00:00 UTC")
+    assert "its newest is of 2026-11-21 12:00:00" in sentence
 
 
 def test_a_cluster_without_rows_is_told_what_would_bring_some(filled: Warehouse) -> None:
-    # What is planned takes seconds to find, and finds nothing here.
+    # The plan takes seconds to compute, and is empty here.
     made = dict(SECTIONS)
     del made[plan.TITLE]
-    told = [section(scope(filled, "")) for section in made.values()]
-    for section in told:
-        said = " ".join((*section.sentences, *section.left_out))
-        assert re.search(r"`quotaflow \w+|[Nn]othing", said), section
+    empty = [section(scope(filled, "")) for section in made.values()]
+    for section in empty:
+        sentences = " ".join((*section.sentences, *section.left_out))
+        assert re.search(r"`quotaflow \w+|[Nn]othing", sentences), section
         assert not section.charts, "no empty chart"
         assert not section.alarms
-    read = Page(page(told, scope(filled, "")))
-    assert "No job told of a cluster yet" in read.said
-    assert "Nothing that is known." in read.said
+    read = Page(page(empty, scope(filled, "")))
+    assert "No job told of a cluster yet" in read.text
+    assert "Nothing that is known." in read.text
 
 
-def failures(told: Sequence[ReportSection]) -> list[str]:
-    return [said for each in told for said in each.sentences if "could not be told" in said]
+def failures(report_sections: Sequence[ReportSection]) -> list[str]:
+    return [
+        sentence
+        for each in report_sections
+        for sentence in each.sentences
+        if "could not be told" in sentence
+    ]
 
 
 def test_sections_without_their_tables_say_which_command_makes_them(warehouse: Warehouse) -> None:
-    told = {section.title: section for section in sections(scope(warehouse))}
-    (said,) = told["Traffic between racks"].sentences
-    assert said.startswith("Nothing yet: table rack_traffic was never made")
-    assert "run request_results --once" in said
+    by_title = {section.title: section for section in sections(scope(warehouse))}
+    (sentence,) = by_title["Traffic between racks"].sentences
+    assert sentence.startswith("Nothing yet: table rack_traffic was never made")
+    assert "run request_results --once" in sentence
 
 
 def test_a_table_that_cannot_be_read_costs_its_section_and_is_an_alarm(
@@ -82,22 +87,24 @@ def test_a_table_that_cannot_be_read_costs_its_section_and_is_an_alarm(
     log = warehouse.folder("rack_traffic") / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text("not a log")
-    told = {section.title: section for section in sections(scope(warehouse))}
-    racks = told["Traffic between racks"]
+    by_title = {section.title: section for section in sections(scope(warehouse))}
+    racks = by_title["Traffic between racks"]
     assert racks.sentences[0].startswith("It could not be told: ")
     assert racks.alarms
-    assert told["Client quotas"].sentences[0].startswith("Nothing yet")
+    assert by_title["Client quotas"].sentences[0].startswith("Nothing yet")
 
 
-def test_what_clients_named_stays_text(filled: Warehouse, told: Sequence[ReportSection]) -> None:
-    text = page(told, scope(filled))
+def test_what_clients_named_stays_text(
+    filled: Warehouse, report_sections: Sequence[ReportSection]
+) -> None:
+    text = page(report_sections, scope(filled))
     read = Page(text)
     assert not {"img", "b"} & set(read.tags)
-    assert read.tags.count("script") == 2 + sum(len(each.charts) for each in told)
+    assert read.tags.count("script") == 2 + sum(len(each.charts) for each in report_sections)
     assert not {"\u202e", "\u2066", "\x00", "\x1b"} & set(text)
-    assert "x" * 500 not in read.said
-    assert re.findall(r"\b49\b", read.said) == [], "no template is run"
-    assert "</script><script>alert(1)" in read.said, "it is shown"
+    assert "x" * 500 not in read.text
+    assert re.findall(r"\b49\b", read.text) == [], "no template is run"
+    assert "</script><script>alert(1)" in read.text, "it is shown"
     for chart in read.charts:
         assert "<script" not in str(chart), "plotly takes tags for markup"
 
@@ -106,7 +113,7 @@ def test_alarms_come_first_and_lead_to_their_section(warehouse: Warehouse) -> No
     late = ReportSection("Late", alarms=(Alarm(3, "One day."),))
     now = ReportSection("Now", alarms=(Alarm(1, "At once: `quotaflow why`."),))
     read = Page(page([ReportSection("Overview"), late, now], scope(warehouse)))
-    assert read.said.index("At once") < read.said.index("One day")
+    assert read.text.index("At once") < read.text.index("One day")
     assert read.addresses[-2:] == ["#now", "#late"]
     assert "code" in read.tags
 
@@ -126,7 +133,7 @@ def test_what_is_empty_says_so(warehouse: Warehouse) -> None:
     read = Page(
         page([ReportSection("Racks", sentences=("Quiet.",), grids=(none,))], scope(warehouse))
     )
-    assert "steps: Nothing to do." in read.said
+    assert "steps: Nothing to do." in read.text
     assert "table" not in read.tags
 
 

@@ -1,4 +1,4 @@
-"""What a report is about: which cluster, from when on, and in which steps."""
+"""The scope of a report: its cluster, time range and steps."""
 
 from datetime import timedelta
 
@@ -20,10 +20,10 @@ def test_the_only_cluster_needs_no_name() -> None:
 
 
 def test_one_of_several_clusters_must_be_named() -> None:
-    known = {"c1": NOON, "c2": NOON}
-    assert choose_cluster(known, "c2") == "c2"
-    with pytest.raises(ConfigError, match=r"hold 2 clusters: name one with --cluster: c1, c2"):
-        choose_cluster(known, None)
+    cluster_ids = {"c1": NOON, "c2": NOON}
+    assert choose_cluster(cluster_ids, "c2") == "c2"
+    with pytest.raises(ConfigError, match=r"have 2 clusters: choose one with --cluster: c1, c2"):
+        choose_cluster(cluster_ids, None)
 
 
 def test_a_cluster_that_is_not_there_is_an_error_with_the_nearest() -> None:
@@ -44,27 +44,27 @@ def test_what_was_counted_of_an_unknown_cluster_makes_no_other(
     warehouse: Warehouse, fill: Fill
 ) -> None:
     counts = [
-        {"cluster_id": of, "event_time": NOON, "job": "fetches", "row_count": 1}
-        for of in ("c1", "unknown")
+        {"cluster_id": cluster_id, "event_time": NOON, "job": "fetches", "row_count": 1}
+        for cluster_id in ("c1", "unknown")
     ]
     fill("pipeline_progress", counts)
     assert set(clusters(Reader(warehouse))) == {"c1"}
 
 
 def test_names_are_quoted_in_queries(filled: Warehouse) -> None:
-    told = scope(filled, "c1' OR '1' = '1").rows(
+    rows = scope(filled, "c1' OR '1' = '1").rows(
         "SELECT count(*) AS n FROM traffic WHERE cluster_id = {cluster}"
     )
-    assert told == [{"n": 0}]
+    assert rows == [{"n": 0}]
 
 
 def test_times_past_the_years_of_python_are_none(filled: Warehouse) -> None:
-    (told,) = scope(filled).rows(
+    (row,) = scope(filled).rows(
         "SELECT arrow_cast(9223372036854775806, 'Timestamp(Microsecond, Some(\"UTC\"))') AS far, "
         "timestamp '2026-11-21T12:00:00Z' AS near"
     )
-    assert told["far"] is None
-    assert told["near"] == NOON
+    assert row["far"] is None
+    assert row["near"] == NOON
 
 
 @pytest.mark.parametrize(

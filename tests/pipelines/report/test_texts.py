@@ -1,4 +1,4 @@
-"""Values as text: bounded, in units people read, and without what does not print."""
+"""Values as text: cut, with units, and without characters that do not print."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -55,7 +55,7 @@ def test_values_have_units_people_read(show: Callable[[Any], str], value: Any, s
 
 
 @pytest.mark.parametrize(
-    ("of", "shown"),
+    ("names", "shown"),
     [
         pytest.param([], "", id="nobody"),
         pytest.param(["a"], "a", id="one"),
@@ -65,8 +65,8 @@ def test_values_have_units_people_read(show: Callable[[Any], str], value: Any, s
         pytest.param(["x" * 99], "x" * 47 + "…", id="bounded"),
     ],
 )
-def test_names_in_a_sentence(of: list[str], shown: str) -> None:
-    assert texts.names(of) == shown
+def test_names_in_a_sentence(names: list[str], shown: str) -> None:
+    assert texts.names(names) == shown
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
-"""Commands that read one captured file as the pipeline would: decode, parse."""
+"""Commands that do to one input what the pipeline does: decode, parse, pseudonym."""
 
-import difflib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import IO, Annotated
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.errors import ConfigError, QuotaflowError
+from quotaflow.pipelines.errors import ConfigError, QuotaflowError, nearest
 from quotaflow.pipelines.terminal import output, values
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -19,13 +18,14 @@ _STDIN = Path("-")
 
 
 class UnreadableFileError(QuotaflowError):
-    """A captured file, or lines of it, that the pipeline would quarantine."""
+    """A captured file, or a line of it, that the pipeline would quarantine."""
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command("decode")(decode)
     app.command("parse")(parse)
+    app.command("pseudonym")(pseudonym)
 
 
 def decode(
@@ -38,22 +38,20 @@ def decode(
 ) -> None:
     """Print the data points of one telemetry payload.
 
-    One JSON object a line, by the pipeline's own decoder and bounds; keys are the columns of
-    client_metrics. Needs no JVM.
+    Prints one JSON object per line, with the columns of client_metrics. Uses the pipeline's own
+    decoder and bounds. Needs no JVM.
 
     Example: quotaflow decode push.bin --codec zstd
     """
     if codec not in CODECS:
-        near = difflib.get_close_matches(codec, CODECS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"one of {' '.join(CODECS)}"
-        raise ConfigError(f"--codec {codec} is unknown ({hint})")
+        raise ConfigError(f"--codec {codec} is unknown{nearest(codec, CODECS)}")
     settings = options.conf(conf, overrides)
     payload = _bounded(file, settings.ingest.max_line_bytes)
-    from quotaflow.pipelines.commands import payloads  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.commands import pushes  # noqa: PLC0415  imports pyarrow
     from quotaflow.udfs.otlp.codecs import UnreadableError  # noqa: PLC0415
 
     try:
-        points = payloads.points(payload, codec, settings.payloads)
+        points = pushes.payload_points(payload, codec, settings.payloads)
     except UnreadableError as error:
         raise UnreadableFileError(f"{file}: {error.reason}: {error.detail}") from None
     output.lines(values.json_line(row) for row in values.rows(points))
@@ -66,12 +64,12 @@ def parse(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
-    """Print the rows that lines of a request log make.
+    """Parse lines of a request log to rows of the table requests.
 
-    Rows of the table requests, one JSON object a line; needs a JDK. Takes the envelope, the bare
-    line and Kafka's stock layout; where a line has no time, it is now. source_offset is the number
-    of the line. Unreadable lines go to stderr, as JSON with the reason, and make the exit code 1;
-    lines left out on purpose (forwarded copies, raft, our own shipper) are counted at the end.
+    Prints one JSON object per line; needs a JDK. Reads the envelope, the bare line and Kafka's
+    stock layout; a line without a time gets the time of the call. source_offset is the line number.
+    Unreadable lines go to stderr as JSON with the reason, and make the exit code 1. Lines left out
+    on purpose (forwarded copies, raft, our own shipper) are counted at the end.
 
     Example: quotaflow parse kafka-request.log | jq .api
     """
@@ -86,11 +84,37 @@ def parse(
         raise typer.Exit(1)
 
 
-def _bounded(file: Path, most: int) -> bytes:
+def pseudonym(
+    column: Annotated[
+        str, typer.Argument(metavar="COLUMN", help="One of privacy.columns: client_id.")
+    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the client is really called.")],
+    *,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+) -> None:
+    """Print what tables have for a client id or an address that privacy hides.
+
+    Needs the key of conf's privacy section; there is no way back from a pseudonym to a name.
+
+    Example: quotaflow pseudonym client_id orders-7
+    """
+    privacy = options.conf(conf, overrides).privacy
+    hidden = privacy.pseudonyms()
+    if hidden is None:
+        raise ConfigError("conf hides nothing: privacy.key names no key")
+    if not privacy.hides(column):
+        raise ConfigError(
+            f"{column} is not hidden: privacy.columns are {', '.join(privacy.columns)}"
+        )
+    output.lines([hidden.pseudonym(column, text)])
+
+
+def _bounded(file: Path, max_bytes: int) -> bytes:
     with _opened(file) as content:
-        payload = content.read(most + 1)
-    if len(payload) > most:
-        raise UnreadableFileError(f"{file} is over ingest.max_line_bytes = {most} bytes")
+        payload = content.read(max_bytes + 1)
+    if len(payload) > max_bytes:
+        raise UnreadableFileError(f"{file} is over ingest.max_line_bytes = {max_bytes} bytes")
     return payload
 
 

@@ -1,4 +1,4 @@
-"""Command lines that make a cluster ready: its topics, and the rights of each login."""
+"""Commands of Kafka's tools that prepare a cluster: its topics, and the rights of each login."""
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -12,7 +12,7 @@ from quotaflow.schemas.acls import CLUSTER, Acl
 _TWO_DAYS_MS = 172_800_000
 _MESSAGE_BYTES = {"request_log_topic": 8_388_608, "receiver_topic": 4_194_304}
 _REPLICAS = 1
-_FEWEST_PARTITIONS = 3
+_MIN_PARTITIONS = 3
 
 LOGINS: Mapping[str, tuple[str, ...]] = {
     "SHIPPER": ("shipper",),
@@ -20,11 +20,11 @@ LOGINS: Mapping[str, tuple[str, ...]] = {
     "PIPELINE": ("run", "snapshot"),
     "OPERATOR": ("apply", "capture", "troubleshoot"),
 }
-"""Variable of the script -> roles its login has: what writes to the cluster has one of its own."""
+"""Variable of the script -> roles of its login. Roles that write to the cluster have their own."""
 
 
 def topics(conf: Conf, discovery: Discovery, connection: Connection) -> Iterator[str]:
-    """One command per topic of ours: makes it, or brings what is there to these configs."""
+    """One command per topic of ours: creates it, or alters an existing one's configs."""
     for key, size in _MESSAGE_BYTES.items():
         name = getattr(conf.ingest, key)
         if name is None:
@@ -34,7 +34,7 @@ def topics(conf: Conf, discovery: Discovery, connection: Connection) -> Iterator
             words = [*tool("kafka-configs.sh", connection), "--alter", "--entity-type", "topics"]
             words += ["--entity-name", quoted(name), "--add-config", ",".join(configs)]
         else:
-            partitions = max(_FEWEST_PARTITIONS, discovery.broker_count)
+            partitions = max(_MIN_PARTITIONS, discovery.broker_count)
             words = [*tool("kafka-topics.sh", connection), "--create", "--topic", quoted(name)]
             words += ["--partitions", str(partitions), "--replication-factor", str(_REPLICAS)]
             words += [word for config in configs for word in ("--config", config)]
@@ -42,7 +42,7 @@ def topics(conf: Conf, discovery: Discovery, connection: Connection) -> Iterator
 
 
 def rights(login: str, conf: Conf, connection: Connection) -> Iterator[str]:
-    """The commands that let a login do what its roles need, each right once, with why."""
+    """The commands that grant a login the rights of its roles, each right once, with the reason."""
     needed = {
         (acl.resource_type, acl.name, acl.operation): acl
         for role in reversed(LOGINS[login])
@@ -57,7 +57,7 @@ def _granted(login: str, group: list[Acl], connection: Connection) -> Iterator[s
     first = group[0]
     reasons = "; ".join(dict.fromkeys(acl.why for acl in group))
     yield (
-        f"# not needed, but it is told what is missed: {reasons}"
+        f"# optional; without it, quotaflow reports what it cannot do: {reasons}"
         if first.is_optional
         else f"# {reasons}"
     )

@@ -1,4 +1,4 @@
-"""The command capture: brokers' request logs on for a while, what comes, and back (KIP-412)."""
+"""The command capture: switch request logs on for a while, count lines, restore (KIP-412)."""
 
 import difflib
 import re
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, FeedbackError, KafkaError
 from quotaflow.pipelines.terminal import output, values
@@ -20,18 +21,19 @@ if TYPE_CHECKING:
 
 FOR_S = range(10, 86_401)
 _TICK_S = 5.0
-_INTERRUPTED = 130
 _NOT_RESTORED: tuple[type[Exception], ...] = (FeedbackError, KafkaError, OSError)
 
-Period = Annotated[str, typer.Option("--for", metavar="10m", help="How long it is on.")]
+Period = Annotated[str, typer.Option("--for", metavar="10m", help="How long the logs are on.")]
 Brokers = Annotated[
-    list[int] | None, typer.Option("--broker", metavar="ID", help="These only; else all.")
+    list[int] | None, typer.Option("--broker", metavar="ID", help="Only this broker; else all.")
 ]
 Apis = Annotated[
     str | None,
-    typer.Option("--api", metavar="API[,API]", help="Count these only: brokers log all."),
+    typer.Option("--api", metavar="API[,API]", help="Count only these APIs; brokers log all."),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Switch it: without, it is only shown.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Switch it on; without it, the effect is only shown.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -49,14 +51,14 @@ def capture(
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Switch brokers' request logs on for a while, and show what comes.
+    """Switch brokers' request logs on for a while, and show the lines per second.
 
     Sets the logger kafka.request.logger of each broker to DEBUG, shows lines per second as they
-    reach the topic, and gives the level back at the end, at Ctrl-C and after an error. It is a
-    lease in config_changes: after kill -9 `quotaflow restore --yes` gives it back, and a broker
-    that restarts forgets it by itself. A broker that logs already is left as it is, and so is one
-    whose level Kafka lets nobody set, such as OFF: it could not be given back. Needs a JDK with
-    --yes; the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster, READ on the topic.
+    reach the topic, and restores the level at the end, at Ctrl-C and after an error. It is a lease
+    in config_changes: after kill -9, `quotaflow restore --yes` restores it, and a broker that
+    restarts forgets it. A broker that logs already stays as it is, and so does one whose level
+    Kafka does not let anyone set, such as OFF: it could not be restored. Needs a JDK with --yes;
+    the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster, READ on the topic.
 
     Example: quotaflow capture --for 10m --broker 1 --yes
     """
@@ -68,23 +70,25 @@ def capture(
         )
     apis = _apis(api)
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines.commands import log_switch  # noqa: PLC0415
+    from quotaflow.pipelines.commands import capture_preview  # noqa: PLC0415
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415  imports pyarrow
 
     switch = request_logger.read_switch(settings, broker or [], for_s, datetime.now(UTC))
-    volume = log_switch.expected(settings, switch.request.cluster_id)
+    volume = capture_preview.expected(settings, switch.request.cluster_id)
     if as_json and not yes:
-        rows = log_switch.objects(settings, switch, volume)
+        rows = capture_preview.objects(settings, switch, volume)
         output.lines(values.json_line(row) for row in rows)
     elif not yes:
-        output.lines(log_switch.text(settings, switch, volume))
-        output.note("Nothing was written: --yes switches it on, shows what comes, and gives back.")
+        output.lines(capture_preview.text(settings, switch, volume))
+        output.note(
+            "Nothing was written: --yes switches it on, shows lines per second, and restores."
+        )
     else:
-        _captured(settings, switch.request, apis, as_json=as_json)
+        _capture(settings, switch.request, apis, as_json=as_json)
 
 
 def _apis(text: str | None) -> frozenset[str]:
-    """The names as the log has them. Raises ConfigError with the nearest one Kafka has."""
+    """API names as the log has them. Raises ConfigError with the nearest one Kafka has."""
     if text is None:
         return frozenset()
     from kafka.protocol.api_key import ApiKey  # noqa: PLC0415
@@ -98,11 +102,10 @@ def _apis(text: str | None) -> frozenset[str]:
     return frozenset(names)
 
 
-def _captured(
+def _capture(
     settings: "Conf", request: "CaptureRequest", apis: frozenset[str], *, as_json: bool
 ) -> None:
-    from quotaflow.pipelines import interrupts  # noqa: PLC0415
-    from quotaflow.pipelines.commands import log_switch, plan_text  # noqa: PLC0415
+    from quotaflow.pipelines.commands import capture_preview, plan_text  # noqa: PLC0415
     from quotaflow.pipelines.commands.line_counts import LineCounts  # noqa: PLC0415
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
     from quotaflow.pipelines.feedback.ledger import DONE  # noqa: PLC0415
@@ -117,18 +120,18 @@ def _captured(
                 settings,
                 request,
                 output.note,
-                lambda: "interrupted" if is_over() else None,
+                interrupts.stop_reason(is_over),
                 on_start=switches.append,
             )
             for each in plan_text.outcome_lines(outcomes):
                 output.note(each)
-            for each in log_switch.unchanged_lines(settings, switches[0]):
+            for each in capture_preview.unchanged_lines(settings, switches[0]):
                 output.note(each)
             is_none_on = all(map(request_logger.is_left, switches[0].levels.values()))
             is_on = all(outcome.step == DONE for outcome in outcomes) and not is_none_on
             if is_on:
                 output.note(
-                    f"following {topic} for {request.for_s} s: Ctrl-C gives the levels back, and a "
+                    f"following {topic} for {request.for_s} s: Ctrl-C restores the levels; a "
                     "broker that restarts forgets them"
                 )
                 _follow(arrivals, poll, request.for_s, is_over, as_json=as_json)
@@ -137,11 +140,13 @@ def _captured(
                 changes = switch.plan.changes
                 keys = [change.desired.key for change in changes]
                 if keys:
-                    _give_back(settings, switch, keys)
+                    _restore(settings, switch, keys)
     if is_over():
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(interrupts.EXIT_CODE)
     if not is_on:
-        raise FeedbackError("not every request log was switched on: the lines above say why")
+        raise FeedbackError(
+            "not every request log was switched on: the lines above have the reasons"
+        )
 
 
 def _topic(settings: "Conf") -> tuple[str, dict[str, int]]:
@@ -149,7 +154,9 @@ def _topic(settings: "Conf") -> tuple[str, dict[str, int]]:
 
     topic = settings.ingest.request_log_topic
     if topic is None:
-        raise ConfigError("ingest.request_log_topic is null: name the topic that lines are sent to")
+        raise ConfigError(
+            "ingest.request_log_topic is null: set it to the topic that lines are sent to"
+        )
     topics = admin.describe(settings.kafka.properties, [topic], settings.kafka.cluster_id).topics
     if topic not in topics:
         raise KafkaError(f"topic {topic} does not exist (or hidden by ACL): create it first")
@@ -164,7 +171,7 @@ def _follow(
     *,
     as_json: bool,
 ) -> None:
-    from quotaflow.pipelines.commands import line_counts as shown  # noqa: PLC0415
+    from quotaflow.pipelines.commands import line_counts  # noqa: PLC0415
 
     started = reported = time.monotonic()
     while (now := time.monotonic()) < started + for_s and not is_over():
@@ -174,12 +181,12 @@ def _follow(
             rates = list(arrivals.rates(now - reported))
             reported, at = now, f"{datetime.now(UTC):%H:%M:%S}"
             objects = [values.json_line({"time": at, **rate}) for rate in rates]
-            output.lines_while_read(objects if as_json else [f"{at}  {shown.line([*rates])}"])
+            output.lines_while_read(objects if as_json else [f"{at}  {line_counts.line([*rates])}"])
     for text in arrivals.summary(max(time.monotonic() - started, 1.0)):
         output.note(text)
 
 
-def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
+def _restore(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
     from quotaflow.pipelines.feedback import apply_run, planning, request_logger  # noqa: PLC0415
     from quotaflow.pipelines.spark import spark_errors  # noqa: PLC0415
@@ -187,13 +194,13 @@ def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
     try:
         restore_plan, outcomes = request_logger.restore_levels(settings, keys, output.note)
     except _NOT_RESTORED + spark_errors.bridge_errors():
-        _tell_commands(settings, switch, keys)
+        _note_commands(settings, switch, keys)
         raise
     for each in (*plan_text.outcome_lines(outcomes), *plan_text.left_alone_lines(restore_plan)):
         output.note(each)
     settled = {o.change.desired.key for o in outcomes}
     settled |= {each.key for each in restore_plan.yielded}
-    # Of a broker that did not say whether it was switched on, nor now.
+    # A broker that did not say whether it was switched on has an open record.
     is_open = {record.key for record in planning.ledger(settings).open_records} & {*keys} - settled
     if (
         apply_run.failure_summary(outcomes)
@@ -201,13 +208,15 @@ def _give_back(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
         or restore_plan.refused
         or is_open
     ):
-        _tell_commands(settings, switch, keys)
-        raise FeedbackError("not every level was given back: `quotaflow restore --all --yes` does")
+        _note_commands(settings, switch, keys)
+        raise FeedbackError(
+            "not every level was restored: `quotaflow restore --all --yes` restores them"
+        )
 
 
-def _tell_commands(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
+def _note_commands(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
 
     for entity, _ in keys:
         line = request_logger.off_command(settings, switch, int(entity.entity_name))
-        output.note(f"give it back: {line}")
+        output.note(f"restore it: {line}")

@@ -1,4 +1,4 @@
-"""capture from the command line: what it switches, what it shows, and that it gives back."""
+"""The command capture: which logs it switches on, what it shows, and that it restores."""
 
 import json
 import os
@@ -39,30 +39,30 @@ def broker(broker_id: int) -> ConfigEntity:
 
 @dataclass
 class Brokers(DictConfigs):
-    """Brokers that each know the level of their own loggers."""
+    """Brokers with the levels of their loggers."""
 
     @property
     def state(self) -> Any:
         ids = [
             int(entity.entity_name or 0) for entity in {**self.configs, **dict.fromkeys(self.away)}
         ]
-        told = [{"broker_id": broker_id, "is_fenced": False} for broker_id in ids]
-        return SimpleNamespace(brokers=lambda: told)
+        brokers = [{"broker_id": broker_id, "is_fenced": False} for broker_id in ids]
+        return SimpleNamespace(brokers=lambda: brokers)
 
     def levels(self) -> dict[str | None, str]:
-        return {entity.entity_name: of[LOGGER] for entity, of in self.configs.items()}
+        return {entity.entity_name: configs[LOGGER] for entity, configs in self.configs.items()}
 
 
 @dataclass
 class Command:
-    """The command at work on brokers of the test's own; `locked`: whose turns are refused."""
+    """The command on fake brokers; from the section `locked_from` on, the lock is refused."""
 
     configs: Brokers
     warehouse: Warehouse
     capsys: pytest.CaptureFixture[str]
     monkeypatch: pytest.MonkeyPatch
     journal: ListJournal = field(default_factory=ListJournal)
-    turns: int = 0
+    sections: int = 0
     locked_from: int = 99
     locked_by: Exception = field(
         default_factory=lambda: LockedError("the folder is being written by process 7")
@@ -84,14 +84,14 @@ class Command:
     def taken(
         self, _: object, __: object, *hooks: Any
     ) -> Iterator[exclusive_section.ExclusiveSection]:
-        self.turns += 1
-        if self.turns >= self.locked_from:
+        self.sections += 1
+        if self.sections >= self.locked_from:
             raise self.locked_by
         stopped = hooks[0] if hooks else lambda: None
         apply = ChangeWriter(
             self.configs,
             self.journal,
-            f"r{self.turns}",
+            f"r{self.sections}",
             lambda: datetime.now(UTC),
             stop_reason=stopped,
             sleep=lambda _: None,
@@ -121,10 +121,10 @@ class Command:
             patch.setattr(tail, "follow", opened)
             return execute(["capture", *where, *words])
 
-    def said(self) -> tuple[str, str]:
-        told = self.capsys.readouterr()
-        assert "Traceback" not in told.err
-        return told.out, told.err
+    def printed(self) -> tuple[str, str]:
+        printed = self.capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return printed.out, printed.err
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def run(
     warehouse: Warehouse, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Command:
     levels = {1: "INFO", 2: "DEBUG", 3: "WARN"}
-    configs = Brokers({broker(of): {LOGGER: level} for of, level in levels.items()})
+    configs = Brokers({broker(broker_id): {LOGGER: level} for broker_id, level in levels.items()})
     return Command(configs, warehouse, capsys, monkeypatch)
 
 
@@ -148,9 +148,9 @@ def line(broker_id: int, api: str) -> str:
 
 def test_without_yes_it_only_says_what_it_would_set(run: Command) -> None:
     assert run() == 0
-    out, err = run.said()
+    out, err = run.printed()
     assert "INFO, DEBUG for the capture, INFO again at its end" in out
-    assert "DEBUG: it logs already, and goes on" in out
+    assert "DEBUG: it logs already, and stays so" in out
     assert "unknown: no line of it was ingested yet" in out
     assert (
         "--entity-type broker-loggers --entity-name 1 --add-config kafka.request.logger=DEBUG"
@@ -166,12 +166,12 @@ def test_what_is_to_be_expected_is_what_was_logged_last(run: Command) -> None:
     later = [{"cluster_id": "c1", "event_time": at(12), "broker_id": 3, "api": "FETCH"}] * 3
     make_tables(run.warehouse, {"requests": [*kept, *later]})
     assert run("--json") == 0
-    found = {row["broker_id"]: row for row in map(json.loads, run.said()[0].splitlines())}
-    span_s = (at(12) - at(9)).total_seconds()
-    assert found[1]["expected_lines_per_s"] == round(30 / span_s, 1)
-    assert found[1]["expected_bytes_per_s"] == round(30 / span_s * 1_100)
-    assert (found[2]["expected_lines_per_s"], found[2]["command"]) == (None, None)
-    assert found[1]["level_then"] == "DEBUG"
+    objects = {row["broker_id"]: row for row in map(json.loads, run.printed()[0].splitlines())}
+    elapsed_s = (at(12) - at(9)).total_seconds()
+    assert objects[1]["expected_lines_per_s"] == round(30 / elapsed_s, 1)
+    assert objects[1]["expected_bytes_per_s"] == round(30 / elapsed_s * 1_100)
+    assert (objects[2]["expected_lines_per_s"], objects[2]["command"]) == (None, None)
+    assert objects[1]["level_then"] == "DEBUG"
 
 
 def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command) -> None:
@@ -180,7 +180,7 @@ def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command
     stock = record("[x] DEBUG Completed request:{}", headers=[("broker_id", b"1")])
     odd = [record("\x1b[2J"), record(""), record(line(9, "FETCH")), record("", key=b"\xff")]
     assert run("--yes", records=(*came, bare, stock, *odd)) == 130
-    _, err = run.said()
+    _, err = run.printed()
     assert "broker 1: 2 lines" in err
     assert "broker 3: 2 lines" in err
     assert "unnamed broker: 3 lines" in err
@@ -205,7 +205,7 @@ def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command
 def test_one_broker_and_one_api(run: Command) -> None:
     came = (record(line(1, "PRODUCE")), record(line(1, "FETCH")), record(line(3, "PRODUCE")))
     assert run("--broker", "1", "--api", "produce", "--yes", records=came) == 130
-    _, err = run.said()
+    _, err = run.printed()
     assert "broker 1: 1 lines" in err
     assert "2 lines of other brokers or APIs came too" in err
     assert [r.entity.entity_name for r in run.journal.records if r.step == DONE] == ["1", "1"]
@@ -213,7 +213,7 @@ def test_one_broker_and_one_api(run: Command) -> None:
 
 def test_a_failure_while_it_follows_gives_back(run: Command) -> None:
     assert run("--yes", ends=False) == 1
-    assert "error: the topic is gone" in run.said()[1]
+    assert "error: the topic is gone" in run.printed()[1]
     assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
 
 
@@ -221,13 +221,13 @@ def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Command) -> Non
     reads = run.configs.read
 
     def read(entity: ConfigEntity) -> dict[str, str]:
-        if run.turns == 2:
+        if run.sections == 2:
             run.configs.configs[broker(3)] = {LOGGER: "WARN"}
         return reads(entity)
 
     run.monkeypatch.setattr(run.configs, "read", read)
     assert run("--yes") == 130
-    assert "it is WARN now, and we wrote DEBUG" in run.said()[1]
+    assert "it is WARN now, and we wrote DEBUG" in run.printed()[1]
     assert [r.step for r in run.journal.records if r.step == YIELDED] == [YIELDED]
     assert run.journal.ledger.owned == {}
 
@@ -244,9 +244,9 @@ def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Command) -> Non
 def test_what_cannot_be_recorded_is_given_back_all_the_same(run: Command, error: Exception) -> None:
     run.locked_from, run.locked_by = 2, error
     assert run("--yes") == 130
-    assert "given back without a record" in run.said()[1]
+    assert "given back without a record" in run.printed()[1]
     assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
-    # The journal holds it still, and the next restore finds that it is so.
+    # The journal still has it, and the next restore finds the level restored.
     assert {key[0] for key in run.journal.ledger.owned} == {broker(1), broker(3)}
 
 
@@ -257,15 +257,15 @@ def test_what_was_written_and_not_recorded_is_given_back(run: Command, later: st
         run.locked_from, run.locked_by = 2, full
 
     def add(records: Sequence[Record]) -> None:
-        if run.turns == 1 and any(record.step == DONE for record in records):
+        if run.sections == 1 and any(record.step == DONE for record in records):
             raise full
         adds(records)
 
     run.monkeypatch.setattr(run.journal, "add", add)
     assert run("--yes") == 1
-    told = run.said()[1]
-    assert "no space left on device" in told.lower()
-    assert "not every level was given back" not in told
+    errors = run.printed()[1]
+    assert "no space left on device" in errors.lower()
+    assert "not every level was restored" not in errors
     assert run.configs.writes == 2, "broker 1 was switched on, and back; broker 3 was never asked"
     assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
 
@@ -291,16 +291,16 @@ def test_a_broker_that_never_answered_is_told_with_its_command(run: Command) -> 
 
     run.monkeypatch.setattr(run.configs, "write", write)
     assert run("--yes") == 1
-    _, err = run.said()
+    _, err = run.printed()
     assert "--entity-name 1 --add-config kafka.request.logger=INFO" in err
-    assert "not every level was given back" in err
+    assert "not every level was restored" in err
     assert run.configs.levels() == {"1": "DEBUG", "2": "DEBUG", "3": "WARN"}
 
 
 def test_a_broker_that_refuses_ends_it_and_the_others_go_back(run: Command) -> None:
     run.configs.refuses = {broker(3): "29 CLUSTER_AUTHORIZATION_FAILED"}
     assert run("--yes") == 1
-    _, err = run.said()
+    _, err = run.printed()
     assert "29 CLUSTER_AUTHORIZATION_FAILED" in err
     assert "not every request log was switched on" in err
     assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
@@ -308,39 +308,39 @@ def test_a_broker_that_refuses_ends_it_and_the_others_go_back(run: Command) -> N
 
 def test_what_cannot_be_given_back_is_told_with_its_command(run: Command) -> None:
     reads = run.configs.read
-    gone = broker(1)
+    removed = broker(1)
 
     def read(entity: ConfigEntity) -> dict[str, str]:
-        if run.turns == 2:
-            run.configs.away = {gone}
+        if run.sections == 2:
+            run.configs.away = {removed}
         return reads(entity)
 
     run.monkeypatch.setattr(run.configs, "read", read)
     assert run("--yes") == 1
-    _, err = run.said()
+    _, err = run.printed()
     assert "kafka.request.logger=INFO" in err
-    assert {key[0] for key in run.journal.ledger.owned} == {gone}
+    assert {key[0] for key in run.journal.ledger.owned} == {removed}
 
 
 @pytest.mark.parametrize("level", ["OFF", "AUDIT"], ids=["off", "one of log4j2's own making"])
 def test_a_level_that_kafka_takes_from_nobody_is_left_as_it_is(run: Command, level: str) -> None:
     run.configs.configs[broker(1)] = {LOGGER: level}
-    told = f"{level}, which Kafka lets nobody set: it could not be given back"
+    reason = f"{level}, which Kafka does not let anyone set: it could not be restored"
     remedy = "--entity-name 1 --add-config kafka.request.logger=FATAL"
     assert run() == 0
-    out, _ = run.said()
-    assert told in out
+    out, _ = run.printed()
+    assert reason in out
     assert remedy in out
     assert "--entity-name 1 --add-config kafka.request.logger=DEBUG" not in out
     assert f"kafka.request.logger={level}" not in out
     assert run("--json") == 0
-    first = json.loads(run.said()[0].splitlines()[0])
+    first = json.loads(run.printed()[0].splitlines()[0])
     assert (first["level"], first["level_then"], first["command"]) == (level, level, None)
     assert first["take_back_command"] is None
     assert remedy in first["remedy_command"]
     assert run("--yes") == 130
-    _, err = run.said()
-    assert told in err
+    _, err = run.printed()
+    assert reason in err
     assert remedy in err
     assert run.configs.levels() == {"1": level, "2": "DEBUG", "3": "WARN"}
     assert {r.entity for r in run.journal.records} == {broker(3)}
@@ -349,8 +349,8 @@ def test_a_level_that_kafka_takes_from_nobody_is_left_as_it_is(run: Command, lev
 def test_where_no_broker_can_be_switched_nothing_is_followed(run: Command) -> None:
     run.configs.configs[broker(1)] = {LOGGER: "OFF"}
     assert run("--broker", "1", "--yes") == 1
-    _, err = run.said()
-    assert "not every request log was switched on: the lines above say why" in err
+    _, err = run.printed()
+    assert "not every request log was switched on: the lines above have the reasons" in err
     assert "following" not in err
     assert run.configs.writes == 0
 
@@ -358,14 +358,14 @@ def test_where_no_broker_can_be_switched_nothing_is_followed(run: Command) -> No
 def test_a_level_of_everything_logs_already(run: Command) -> None:
     run.configs.configs[broker(1)] = {LOGGER: "ALL"}
     assert run() == 0
-    assert "ALL: it logs already, and goes on" in run.said()[0]
+    assert "ALL: it logs already, and stays so" in run.printed()[0]
     assert run("--broker", "1", "--yes", records=(record(line(1, "FETCH")),)) == 130
-    assert "broker 1: 1 lines" in run.said()[1]
+    assert "broker 1: 1 lines" in run.printed()[1]
     assert run.configs.writes == 0
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "expected"),
     [
         pytest.param(["--for", "9s"], 2, "--for 9s must be 10 to 86400 s", id="too short"),
         pytest.param(["--for", "2d"], 2, "10 to 86400 s", id="too long"),
@@ -376,7 +376,9 @@ def test_a_level_of_everything_logs_already(run: Command) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_one_error(run: Command, words: list[str], code: int, said: str) -> None:
+def test_what_cannot_be_is_one_error(
+    run: Command, words: list[str], code: int, expected: str
+) -> None:
     assert run(*words) == code
-    assert said in run.said()[1]
+    assert expected in run.printed()[1]
     assert run.configs.writes == 0

@@ -1,4 +1,4 @@
-"""What a capture would switch and how many lines that brings, as text and as JSON objects."""
+"""What a capture would switch on and how many lines to expect, as text and as JSON."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from quotaflow.schemas.configs import LOGGING_LEVELS
 from quotaflow.schemas.tables.requests import REQUESTS
 
 BYTES_PER_LINE = 1_100
-"""Of a usual mix: broker/README.md has the sizes by API."""
+"""For a usual mix of APIs: broker/README.md has the sizes by API."""
 
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """Lines per second that brokers wrote when their request log was last ingested."""
+    """Lines per second by broker, from when their request log was last ingested."""
 
     lines_per_s: Mapping[int, float]
 
 
 def expected(conf: Conf, cluster_id: str) -> Volume:
-    """From the last ten minutes that `requests` holds of the cluster; nothing where there are none.
+    """Rates of the last ten minutes in `requests` of the cluster; empty if there are none.
 
-    What ingest leaves out (the brokers' own quorum, forwarded copies) comes on top.
+    Lines that ingest leaves out (the brokers' own quorum, forwarded copies) come on top.
     """
     if not planning.table_exists(conf, REQUESTS.name):
         return Volume({})
@@ -46,7 +46,7 @@ def expected(conf: Conf, cluster_id: str) -> Volume:
 
 
 def objects(conf: Conf, switch: Switch, volume: Volume) -> Iterator[dict[str, Any]]:
-    """Each broker as one JSON object; rates are null where nothing tells."""
+    """Each broker as one JSON object; rates are null where no line was ingested."""
     commands = {c.entity.entity_name: c.command for c in switch.plan.changes}
     for broker_id, level in switch.levels.items():
         rate = volume.lines_per_s.get(broker_id)
@@ -66,7 +66,7 @@ def objects(conf: Conf, switch: Switch, volume: Volume) -> Iterator[dict[str, An
 
 
 def text(conf: Conf, switch: Switch, volume: Volume) -> Iterator[str]:
-    """The same for people."""
+    """The same as lines of text."""
     for each in objects(conf, switch, volume):
         yield f"broker {each['broker_id']}"
         yield f"  level       {_level(each)}"
@@ -85,11 +85,11 @@ def text(conf: Conf, switch: Switch, volume: Volume) -> Iterator[str]:
 
 
 def unchanged_lines(conf: Conf, switch: Switch) -> Iterator[str]:
-    """Why brokers are left as they are that do not log, each with what to do."""
+    """For each broker that does not log and stays so: why, and the remedy."""
     for broker_id, level in switch.levels.items():
         remedy = _remedy(conf, switch, broker_id)
         if level is None:
-            yield f"broker {broker_id} did not answer: its request log is left as it is"
+            yield f"broker {broker_id} did not answer: its request log stays as it is"
         elif remedy:
             yield f"broker {broker_id}: its request log is {_unsettable(level)}: {remedy}"
 
@@ -103,7 +103,7 @@ def _remedy(conf: Conf, switch: Switch, broker_id: int) -> str | None:
 
 def _unsettable(level: str) -> str:
     return (
-        f"{level}, which Kafka lets nobody set: it could not be given back, and is left as it is. "
+        f"{level}, which Kafka does not let anyone set: it could not be restored, so it stays. "
         f"Set {QUIET} first, at which no request is logged"
     )
 
@@ -111,9 +111,9 @@ def _unsettable(level: str) -> str:
 def _level(each: Mapping[str, Any]) -> str:
     level = each["level"]
     if level is None:
-        return "did not answer: it is left as it is"
+        return "did not answer: it stays as it is"
     if level != each["level_then"]:
         return f"{level}, {each['level_then']} for the capture, {level} again at its end"
     if each["remedy_command"]:
         return _unsettable(level)
-    return f"{level}: it logs already, and goes on" if level in LOGGING_LEVELS else level
+    return f"{level}: it logs already, and stays so" if level in LOGGING_LEVELS else level

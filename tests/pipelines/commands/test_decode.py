@@ -43,7 +43,7 @@ def test_an_empty_payload_is_legal(capsys: pytest.CaptureFixture[str], tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         pytest.param([], "not_otlp", id="compressed and not said so"),
         pytest.param(["--codec", "gzip"], "corrupt_payload", id="another codec"),
@@ -56,13 +56,13 @@ def test_an_empty_payload_is_legal(capsys: pytest.CaptureFixture[str], tmp_path:
     ],
 )
 def test_an_unreadable_payload_is_one_error_with_its_reason(
-    capsys: pytest.CaptureFixture[str], golden: Path, words: list[str], said: str
+    capsys: pytest.CaptureFixture[str], golden: Path, words: list[str], expected: str
 ) -> None:
     assert execute(["decode", str(golden / "otlp/java-cons-bob.codec.zstd"), *words]) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert said in told.err
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert expected in printed.err
+    assert printed.err.count("\n") == 1
 
 
 @pytest.mark.spark
@@ -79,16 +79,16 @@ def test_lines_become_rows_and_unreadable_ones_reasons(
     lines = [bare, stock, envelope, "garbage", long, '{"a":1}', forwarded]
     file.write_text("\r\n".join(lines), encoding="utf-8")
     assert execute(["parse", str(file), "--set", "ingest.max_line_bytes=50000"]) == 1
-    told = capsys.readouterr()
-    rows = [json.loads(line) for line in told.out.splitlines()]
+    printed = capsys.readouterr()
+    rows = [json.loads(line) for line in printed.out.splitlines()]
     assert [row["source_offset"] for row in rows] == [1, 2, 3]
     assert {row["api"] for row in rows} == {"PRODUCE"}
     assert list(rows[0]) == REQUESTS.column_names
     assert (rows[2]["broker_id"], rows[2]["event_time"]) == (2, "2026-11-21T00:00:00.000000Z")
-    bad = [json.loads(line) for line in told.err.splitlines() if line.startswith('{"line"')]
+    bad = [json.loads(line) for line in printed.err.splitlines() if line.startswith('{"line"')]
     assert [(b["line"], b["reason"]) for b in bad] == [
         (4, "not_json"),
         (5, "line_too_long"),
         (6, "not_a_request_line"),
     ]
-    assert "7 lines: 3 rows, 3 unreadable, 1 left out (1 forwarded_copy)" in told.err
+    assert "7 lines: 3 rows, 3 unreadable, 1 left out (1 forwarded_copy)" in printed.err
