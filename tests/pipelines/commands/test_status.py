@@ -24,6 +24,7 @@ from ...schemas.views.view_tables import make_tables
 from ..streaming.test_checkpoints import checkpoint
 
 NOW = datetime.now(UTC)
+ROOT = Path(__file__).parents[3]
 ROOMY = "health.min_free_share=0.0"
 
 
@@ -92,6 +93,8 @@ def test_everything_as_json(capsys: pytest.CaptureFixture[str], warehouse: Wareh
     assert (jobs["facts"]["rows_in"], jobs["facts"]["behind_s"]) == (10, 0.0)
     assert (jobs["results"]["behind_bytes"], jobs["results"]["behind_s"]) == (0, 0.0)
     assert jobs["facts"]["last_trigger"].endswith("Z")
+    documented = (ROOT / "docs/operate.md").read_text(encoding="utf-8")
+    assert [key for key in report if f"`{key}`" not in documented] == []
 
 
 def test_a_warehouse_nothing_ran_on_is_not_well(

@@ -124,7 +124,7 @@ def test_what_was_computed_from_facts_that_are_gone_stays(
     assert place.bytes_by_hour()[-6] == -1, "half of the facts of a bucket are not the bucket"
     progress = place.warehouse.read(spark, "pipeline_progress").where("reason = 'past_retention'")
     assert [row["row_count"] for row in progress.collect()] == [1]
-    place.rebuild(-30, None, anyway=True)
+    place.rebuild(-30, None, drop_uncomputable=True)
     assert list(place.bytes_by_hour()) == [-6, *HOURS[5:]]
 
 
