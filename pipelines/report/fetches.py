@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.bars import MAX_BARS, bars
+from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.lines import by_name, lines
+from quotaflow.pipelines.report.charts import by_name, lines
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import NOW, Alarm, Chart, ReportSection, Row
 

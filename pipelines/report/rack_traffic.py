@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.heat_map import heat_map
+from quotaflow.pipelines.report.charts import heat_map
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.figure import MAX_SERIES
-from quotaflow.pipelines.report.lines import by_name, lines
+from quotaflow.pipelines.report.charts import MAX_SERIES, TimelineEvent, by_name, lines, timeline
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
@@ -21,7 +20,6 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
-from quotaflow.pipelines.report.timeline import TimelineEvent, timeline
 
 TITLE = "Replication throttles and moves"
 _TABLE = "replication_rates"

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.report.bars import bars
-from quotaflow.pipelines.report.heat_map import heat_map
-from quotaflow.pipelines.report.lines import by_name, lines
-from quotaflow.pipelines.report.timeline import TimelineEvent, timeline
+from quotaflow.pipelines.report.charts import (
+    TimelineEvent,
+    bars,
+    by_name,
+    heat_map,
+    lines,
+    timeline,
+)
 
 from .pages import NOON
 
