@@ -36,7 +36,8 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     ),
     (
         "sql",
-        "SELECT evidence FROM producer_id_bursts WHERE principal = 'User:mallory'",
+        "SELECT cause, ids, clients, hosts, source, source_ids, median_gap_ms, requests_per_id "
+        "FROM producer_id_bursts WHERE principal = 'User:mallory'",
         "--json",
     ),
     ("what-if", "--producer-ids-rate", "0.5", "--principal", "User:mallory"),

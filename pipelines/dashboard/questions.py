@@ -79,7 +79,8 @@ ORDER BY hour
         "producer_id_offenders",
         "producer_id_advice",
         "principal cause is_accused source new_ids max_rate_per_s quota_per_s "
-        "recommended_rate_per_s max_throttle_time_ms evidence",
+        "recommended_rate_per_s recommended_by max_throttle_time_ms ids clients source_ids "
+        "median_gap_ms requests_per_id",
         "is_accused DESC, new_ids DESC",
     ),
     Dataset(
@@ -128,7 +129,8 @@ LIMIT {_MAX_ROWS}
     _rows(
         "replication_throttles_that_stand",
         "throttle_checks",
-        "finding topic side broker_id rate age_s set_by replicas detail",
+        "finding topic side broker_id rate age_s set_by replicas malformed_entries "
+        "response_max_bytes largest_response_max_bytes",
         "finding, topic, side, broker_id",
     ),
     _rows(
@@ -200,8 +202,8 @@ ORDER BY instances DESC
     _rows(
         "changes_that_wait",
         "desired_configs",
-        "priority entity_type entity_name config_key prior_value config_value reason "
-        "blocked_reason",
+        "priority entity_type entity_name config_key prior_value config_value reason_code "
+        "blocked_reason observed bound unit matching total subject",
         "priority, entity_type, entity_name",
         "blocked_reason IS NOT NULL OR config_value IS DISTINCT FROM prior_value",
     ),

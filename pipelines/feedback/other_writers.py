@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.feedback.change import APPEND
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter
@@ -31,11 +32,10 @@ NAMERS = """
         AND changes.event_time > {}
     ORDER BY altered_at
 """
-MANAGERS = """
-    SELECT kind, principal, client_id, entity_types, evidence, last_seen
-    FROM other_config_managers
-    WHERE {}
-"""
+MANAGERS = (
+    "SELECT kind, principal, client_id, entity_types, evidence_code, evidence, last_seen "
+    "FROM other_config_managers WHERE {}"
+)
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 _MOST_CHARS = 100
 _ACTIVE_FOR = timedelta(days=1)
@@ -130,7 +130,7 @@ def _described(row: Mapping[str, Any]) -> str:
     )
     seen = row["last_seen"]
     when = "its trace stands" if seen is None else f"last seen {seen:{_TIME}}"
-    return f"{row['kind']} ({who}{row['evidence']}, {when})"
+    return f"{row['kind']} ({who}{reasons.trace(row)}, {when})"
 
 
 def _cut(text: str | None) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 from typing import Any
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import evidence_checks, other_writers, plan_rows
 from quotaflow.pipelines.feedback.change import Plan
@@ -34,7 +35,12 @@ from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.subscription_safety import LiveClient
 
-_FIELDS = tuple(name for name in DesiredConfig.__dataclass_fields__ if name != "entity_client_id")
+_WORDED = {"reason", "blocked_reason"}
+_FIELDS = tuple(
+    name
+    for name in DesiredConfig.__dataclass_fields__
+    if name not in {"entity_client_id", *_WORDED}
+)
 # A snapshot of some tables, or one that was refused configs or quotas, tells nothing of those.
 NEWEST = """
     SELECT job, max(event_time) AS newest
@@ -92,8 +98,15 @@ def make(settings: Conf, now: datetime) -> Plan:
 
 def desired(settings: Conf) -> list[DesiredConfig]:
     """The rows of desired_configs as they are now."""
-    found = rows(settings, f"SELECT {', '.join(_FIELDS)} FROM desired_configs")
-    return [DesiredConfig(**row) for row in found]
+    return [_worded(row) for row in rows(settings, "SELECT * FROM desired_configs")]
+
+
+def _worded(row: dict[str, Any]) -> DesiredConfig:
+    return DesiredConfig(
+        **{name: row[name] for name in _FIELDS},
+        reason=reasons.reason(row),
+        blocked_reason=reasons.blocked_reason(row),
+    )
 
 
 def ledger(settings: Conf) -> Ledger:

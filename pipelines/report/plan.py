@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
@@ -69,9 +70,10 @@ _DESIRED_COLUMNS = (
     text("config", "config_key"),
     value("now", "prior_value"),
     value("then", "config_value"),
-    text("why", "reason", _REASON_CHARS),
+    GridColumn("why", lambda row: texts.listed(reasons.reason(row), _REASON_CHARS)),
     GridColumn(
-        "not planned, because", lambda row: texts.listed(row["blocked_reason"] or "", _REASON_CHARS)
+        "not planned, because",
+        lambda row: texts.listed(reasons.blocked_reason(row) or "", _REASON_CHARS),
     ),
 )
 _APPROVABLE = (

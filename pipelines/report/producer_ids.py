@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import MAX_SERIES, by_name, lines
 from quotaflow.pipelines.report.scope import Scope
@@ -11,6 +12,7 @@ from quotaflow.pipelines.report.section import (
     SOON,
     Alarm,
     Chart,
+    GridColumn,
     ReportSection,
     Row,
     grid,
@@ -34,7 +36,10 @@ WITH seen AS (
     GROUP BY principal
 ),
 advised AS (
-    SELECT principal, cause, is_accused, source, evidence, recommended_rate_per_s
+    SELECT
+        principal, cause, is_accused, source, started_at, ended_at, ids, clients, hosts, source_ids,
+        source_clients, median_gap_ms, requests_per_id, new_transactional_ids, abandoned_ids,
+        recommended_rate_per_s, recommended_by
     FROM producer_id_advice
     WHERE cluster_id = {{cluster}}
 )
@@ -43,8 +48,19 @@ SELECT
     cause,
     coalesce(is_accused, false) AS is_accused,
     source,
-    evidence,
+    started_at,
+    ended_at,
+    ids,
+    clients,
+    hosts,
+    source_ids,
+    source_clients,
+    median_gap_ms,
+    requests_per_id,
+    new_transactional_ids,
+    abandoned_ids,
     recommended_rate_per_s,
+    recommended_by,
     sum(new_ids) OVER () AS all_new_ids,
     count(CASE WHEN is_violating THEN 1 END) OVER () AS violators,
     count(*) OVER () AS of_all
@@ -82,6 +98,12 @@ _CAUSES = {
     "restart_loop": "mend what it dies of, and let its supervisor back off",
     "transactional_id_churn": "name transactional.ids by a fixed pool",
 }
+
+
+def _recommendation(row: Row) -> str:
+    return "" if row["recommended_by"] is None else reasons.recommendation(row)
+
+
 _COLUMNS = (
     text("principal", "principal"),
     text("cause", "cause"),
@@ -90,6 +112,7 @@ _COLUMNS = (
     number("most per s", "rate_per_s"),
     number("quota per s", "quota_per_s"),
     number("would fit", "recommended_rate_per_s"),
+    GridColumn("which is", _recommendation),
     number("longest throttle", "throttle_time_ms", texts.duration),
 )
 _HEAP_COLUMNS = (
@@ -148,7 +171,7 @@ def _fit(violators: int) -> str:
 def _blame(accused: Sequence[Row]) -> tuple[str, ...]:
     return tuple(
         f"{texts.listed(row['principal'])}, {row['cause']}: "
-        f"{texts.listed(row['evidence'], texts.SENTENCE_CHARS)}."
+        f"{texts.listed(reasons.burst(row), texts.SENTENCE_CHARS)}."
         for row in accused[:3]
     )
 

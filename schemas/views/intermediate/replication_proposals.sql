@@ -2,10 +2,10 @@
 -- grain: one row per config of a replication throttle that should change
 -- description: Which configs of replication throttles to change (KIP-73): rates, by
 --   replication_rate_advice, while replicas are moved or behind; rates and lists that are left over, by
---   throttle_checks; and lists that lack moved replicas, by throttled_replica_proposals. A plan asks
---   for rates only if conf's replication.manage allows it. Of what is left over it asks only for what
---   this pipeline's own login or one of replication.cleanup_principals set, entry by entry where a list
---   also has entries of others. The rows have the columns of desired_configs.
+--   throttle_checks; and lists that lack moved replicas, by throttled_replica_proposals. A plan asks for
+--   rates only if conf's replication.manage allows it. Of what is left over it asks only for what this
+--   pipeline's own login or one of replication.cleanup_principals set, entry by entry where a list
+--   also has entries of others. docs/reasons.md words reason_code and blocked_reason.
 -- columns:
 --   from throttled_replica_proposals: cluster_id
 --   entity_type: broker or topic
@@ -14,9 +14,28 @@
 --   config_value: value that is wanted, a rate in bytes per second or a list; null: the config is to be
 --     removed, or, if blocked_reason is set, no value is right
 --   prior_value: value now; null: not set on the entity itself
---   from throttled_replica_proposals: reason, evidence_table, evidence_key
+--   reason_code: a reason of replication_rate_advice, left_over_rate, left_over_list or moved_unlisted
+--   other_bytes_per_s: traffic of the broker beside what the throttle limits, in bytes per second;
+--     null: the reason is none of replication_rate_advice
+--   capacity_bytes_per_s: what the broker can carry, in bytes per second; null: not known, or as above
+--   capacity_source: conf, learned or felt (see replication_demand); null: as capacity_bytes_per_s
+--   written_bytes_per_s: what is written into the throttled replicas, in bytes per second; null: not
+--     part of the reason
+--   rate_bytes_per_s: rate that is set now, in bytes per second; null: none, or not part of the reason
+--   set_by: principal that set the rate or named entries of the list; null: not known
+--   matching: replicas that the list does not name, for moved_unlisted; entries that this pipeline may
+--     remove, for left_over_list; null for other reasons
+--   total: entries of the list, for left_over_list; null for other reasons
+--   from replication_rate_advice: produce_p99_ms, usual_produce_p99_ms, fetch_p99_ms,
+--     usual_fetch_p99_ms
+--   shrunk_partitions: partitions of the broker that came down to their min.insync.replicas of late;
+--     null: clients of the broker are well, or the reason is none of replication_rate_advice
+--   from throttled_replica_proposals: evidence_table, evidence_key
 --   since: since when the reason exists
---   from throttled_replica_proposals: priority, blocked_reason
+--   from throttled_replica_proposals: priority
+--   blocked_reason: why a plan must not ask for it, as a code; null: a plan can. For rates: capacity_unknown,
+--     floor_exceeds_capacity, rate_without_list, changed_recently, not_managed. For what is left over:
+--     set_by_other, default_of_all_brokers. For lists that lack replicas: as throttled_replica_proposals
 --   lease_s: how long the request holds unless it is renewed, in seconds; null: it has no end
 --   renew_only: true: a plan only renews what this pipeline set while the replicas are still moved,
 --     and changes nothing; false where a person must decide (replication.manage, a malformed list,
@@ -100,64 +119,19 @@ advised AS (
             AND advice.is_moving
             AND advice.rate_source = 'dynamic_broker',
             false
-        ) AS is_to_go_on,
-        CASE
-            WHEN advice.are_clients_healthy THEN ''
-            ELSE concat(
-                '; clients suffer: p99 of PRODUCE ',
-                coalesce(CAST(CAST(advice.produce_p99_ms AS BIGINT) AS STRING), '-'),
-                ' ms, usually ',
-                coalesce(CAST(CAST(advice.usual_produce_p99_ms AS BIGINT) AS STRING), '-'),
-                ', of FETCH ',
-                coalesce(CAST(CAST(advice.fetch_p99_ms AS BIGINT) AS STRING), '-'),
-                ' ms, usually ',
-                coalesce(CAST(CAST(advice.usual_fetch_p99_ms AS BIGINT) AS STRING), '-'),
-                ', partitions down to their min.insync.replicas ',
-                CAST(advice.shrunk_partitions AS STRING)
-            )
-        END AS suffering
+        ) AS is_to_go_on
     FROM replication_rate_advice AS advice
     INNER JOIN replication_policy AS bounds ON advice.cluster_id = bounds.cluster_id
 ),
 rates AS (
     SELECT
         advice.*,
-        concat(
-            advice.reason, ': of ',
-            CAST(CAST(coalesce(advice.capacity_bytes_per_s, 0e0) / 1e6 AS DECIMAL(18, 1)) AS STRING),
-            ' MB/s (', coalesce(advice.capacity_source, 'not known'), ') other traffic takes ',
-            CAST(CAST(advice.other_bytes_per_s / 1e6 AS DECIMAL(18, 1)) AS STRING),
-            ', what it holds is written at ',
-            CAST(CAST(advice.floor_bytes_per_s / 1e6 AS DECIMAL(18, 1)) AS STRING),
-            CASE
-                WHEN advice.rate IS NULL THEN ', and no rate stands'
-                ELSE concat(
-                    ', and ', CAST(CAST(advice.rate / 1e6 AS DECIMAL(18, 1)) AS STRING),
-                    ' MB/s stand, set by ',
-                    coalesce(substr(advice.rate_set_by, 1, 100), 'nobody the log tells')
-                )
-            END,
-            advice.suffering
-        ) AS why,
         CASE
-            WHEN advice.reason = 'capacity_unknown'
-                THEN 'no capacity in conf (replication), and no traffic it could be learned from'
-            WHEN advice.reason LIKE 'floor_exceeds_capacity%'
-                THEN concat(
-                    'what its lists hold, or 1 MB/s, is more than what is left of it: ',
-                    'move fewer at once',
-                    CASE
-                        WHEN advice.capacity_source = 'learned'
-                            THEN ', or tell conf its capacity: it is the most it ever carried so far'
-                        ELSE ''
-                    END,
-                    advice.suffering
-                )
-            WHEN NOT advice.is_listed
-                THEN 'no list names its replicas, and a rate alone does nothing'
-            WHEN advice.reason = 'held'
-                THEN 'its rate was changed so short a time ago that nobody sees yet what that did'
-            WHEN NOT advice.is_managed THEN 'replication.manage of conf is false'
+            WHEN advice.reason = 'capacity_unknown' THEN 'capacity_unknown'
+            WHEN advice.reason LIKE 'floor_exceeds_capacity%' THEN 'floor_exceeds_capacity'
+            WHEN NOT advice.is_listed THEN 'rate_without_list'
+            WHEN advice.reason = 'held' THEN 'changed_recently'
+            WHEN NOT advice.is_managed THEN 'not_managed'
         END AS blocked_reason
     FROM advised AS advice
     WHERE
@@ -176,19 +150,25 @@ SELECT
     CASE
         WHEN rate_source = 'dynamic_broker' THEN CAST(CAST(rate AS DECIMAL(38, 0)) AS STRING)
     END AS prior_value,
-    why AS reason,
+    reason AS reason_code,
+    other_bytes_per_s,
+    capacity_bytes_per_s,
+    capacity_source,
+    floor_bytes_per_s AS written_bytes_per_s,
+    rate AS rate_bytes_per_s,
+    rate_set_by AS set_by,
+    CAST(NULL AS BIGINT) AS matching,
+    CAST(NULL AS BIGINT) AS total,
+    produce_p99_ms,
+    usual_produce_p99_ms,
+    fetch_p99_ms,
+    usual_fetch_p99_ms,
+    CASE WHEN NOT are_clients_healthy THEN shrunk_partitions END AS shrunk_partitions,
     'replication_rate_advice' AS evidence_table,
     concat('broker_id=', CAST(broker_id AS STRING), ' side=', side) AS evidence_key,
     since,
     CASE WHEN reason = 'floor' OR reason LIKE '%clients_suffer' THEN 5 ELSE 25 END AS priority,
-    CASE
-        WHEN recommended IS NULL OR reason = 'held' THEN blocked_reason
-        WHEN blocked_reason IS NOT NULL
-            THEN concat(
-                blocked_reason, '; ', CAST(CAST(recommended / 1e6 AS DECIMAL(18, 1)) AS STRING),
-                ' MB/s fit, by ', why
-            )
-    END AS blocked_reason,
+    blocked_reason,
     lease_s,
     blocked_reason IS NOT NULL AND is_to_go_on AS renew_only
 FROM rates
@@ -200,24 +180,28 @@ SELECT
     concat(side, '.replication.throttled.rate') AS config_key,
     CAST(NULL AS STRING) AS config_value,
     CAST(CAST(rate AS DECIMAL(38, 0)) AS STRING) AS prior_value,
-    concat(
-        'left over: nothing that it holds was moved or behind of late; set by ',
-        coalesce(substr(set_by, 1, 100), 'somebody before the request log began')
-    ) AS reason,
+    'left_over_rate' AS reason_code,
+    NULL AS other_bytes_per_s,
+    NULL AS capacity_bytes_per_s,
+    NULL AS capacity_source,
+    NULL AS written_bytes_per_s,
+    rate AS rate_bytes_per_s,
+    set_by,
+    NULL AS matching,
+    NULL AS total,
+    NULL AS produce_p99_ms,
+    NULL AS usual_produce_p99_ms,
+    NULL AS fetch_p99_ms,
+    NULL AS usual_fetch_p99_ms,
+    NULL AS shrunk_partitions,
     'throttle_checks' AS evidence_table,
     concat('finding=left_over_rate side=', side, ' broker_id=', CAST(broker_id AS STRING))
         AS evidence_key,
     coalesce(set_at, event_time) AS since,
     40 AS priority,
     CASE
-        WHEN NOT is_ours
-            THEN concat(
-                'left over, but set by ',
-                coalesce(substr(set_by, 1, 100), 'somebody before the request log began'),
-                ', who is not in replication.cleanup_principals of conf'
-            )
-        WHEN rate_source = 'dynamic_default'
-            THEN 'left over as the default of all brokers, which no plan touches'
+        WHEN NOT is_ours THEN 'set_by_other'
+        WHEN rate_source = 'dynamic_default' THEN 'default_of_all_brokers'
     END AS blocked_reason,
     CAST(NULL AS BIGINT) AS lease_s,
     false AS renew_only
@@ -230,27 +214,58 @@ SELECT
     concat(side, '.replication.throttled.replicas') AS config_key,
     entries_of_others AS config_value,
     entries AS prior_value,
-    concat(
-        'left over: nothing that it names was moved or behind of late; ',
-        CAST(entries_of_ours AS STRING), ' of ',
-        CAST(entries_in_all AS STRING), ' entries were named by ',
-        coalesce(substr(set_by, 1, 100), 'us')
-    ) AS reason,
+    'left_over_list' AS reason_code,
+    NULL AS other_bytes_per_s,
+    NULL AS capacity_bytes_per_s,
+    NULL AS capacity_source,
+    NULL AS written_bytes_per_s,
+    NULL AS rate_bytes_per_s,
+    CASE WHEN entries_of_ours = 0 THEN set_by_other ELSE set_by END AS set_by,
+    entries_of_ours AS matching,
+    entries_in_all AS total,
+    NULL AS produce_p99_ms,
+    NULL AS usual_produce_p99_ms,
+    NULL AS fetch_p99_ms,
+    NULL AS usual_fetch_p99_ms,
+    NULL AS shrunk_partitions,
     'throttle_checks' AS evidence_table,
     concat('finding=left_over_list topic=', topic, ' side=', side)
         AS evidence_key,
     coalesce(set_at, event_time) AS since,
     40 AS priority,
     CASE
-        WHEN entries_of_ours = 0
-            THEN concat(
-                'left over, but set by ',
-                coalesce(substr(set_by_other, 1, 100), 'somebody before the request log began'),
-                ', who is not in replication.cleanup_principals of conf'
-            )
+        WHEN entries_of_ours = 0 THEN 'set_by_other'
     END AS blocked_reason,
     CAST(NULL AS BIGINT) AS lease_s,
     false AS renew_only
 FROM old_lists
 UNION ALL
-SELECT * FROM throttled_replica_proposals
+SELECT
+    cluster_id,
+    entity_type,
+    entity_name,
+    config_key,
+    config_value,
+    prior_value,
+    reason_code,
+    NULL AS other_bytes_per_s,
+    NULL AS capacity_bytes_per_s,
+    NULL AS capacity_source,
+    written_bytes_per_s,
+    rate_bytes_per_s,
+    NULL AS set_by,
+    replicas AS matching,
+    NULL AS total,
+    NULL AS produce_p99_ms,
+    NULL AS usual_produce_p99_ms,
+    NULL AS fetch_p99_ms,
+    NULL AS usual_fetch_p99_ms,
+    NULL AS shrunk_partitions,
+    evidence_table,
+    evidence_key,
+    since,
+    priority,
+    blocked_reason,
+    lease_s,
+    renew_only
+FROM throttled_replica_proposals

@@ -16,7 +16,8 @@
 --     pushes so far (fewer metrics make smaller ones); null: no push is known
 --   since: when the first of the alerts opened
 --   metric: metric of the alerts
---   bound: bound of the rule, in the unit of the metric
+--   bound: bound of the rule, in unit
+--   unit: unit of the metric; null: not known
 WITH clients AS (
     SELECT
         alerts.cluster_id,
@@ -27,6 +28,7 @@ WITH clients AS (
         min(opened_at) AS since,
         max(metric) AS metric,
         max(bound) AS bound,
+        max(unit) AS unit,
         max(avg_wire_bytes) AS avg_wire_bytes
     FROM metric_alerts AS alerts
     INNER JOIN client_instances AS instances
@@ -60,7 +62,8 @@ SELECT
     sum(avg_wire_bytes) * 1e3 / max(ask_interval_ms) AS wire_bytes_per_s,
     min(since) AS since,
     max(metric) AS metric,
-    max(bound) AS bound
+    max(bound) AS bound,
+    max(unit) AS unit
 FROM ordered
 WHERE nth <= 1000
 GROUP BY cluster_id, rule

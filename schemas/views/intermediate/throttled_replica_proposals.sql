@@ -2,7 +2,7 @@
 -- grain: one row per list of throttled replicas that should name more replicas
 -- description: Lists of topics that lack replicas which are being moved while a rate for them is set,
 --   so that the move is not limited (KIP-73; see throttle_checks, moved_unlisted). Entries that a list
---   already has stay. The rows have the columns of desired_configs.
+--   already has stay.
 -- columns:
 --   from replication_throttles: cluster_id
 --   entity_type: topic
@@ -10,12 +10,18 @@
 --   config_key: leader.replication.throttled.replicas or follower.replication.throttled.replicas
 --   config_value: the whole list that is wanted: entries partition:broker, comma-separated
 --   prior_value: the list now; null: there is none
---   reason: why, in words
+--   reason_code: moved_unlisted
+--   replicas: replicas that are moved and that the list does not name
+--   rate_bytes_per_s: least rate that is set for a broker of these replicas, in bytes per second
+--   written_bytes_per_s: what is written into all that the list would name then, in bytes per second, at
+--     the broker where that is not below the rate; null: it is below the rate everywhere
 --   evidence_table: table or view that shows it
 --   evidence_key: which of its rows
 --   since: since when replicas are moved without the list, at most the last hour
 --   priority: lower is more urgent
---   blocked_reason: why a plan must not ask for it; null: a plan can
+--   blocked_reason: why a plan must not ask for it: malformed_list (the list has entries that name no
+--     replica), rate_not_above_writes (the rate is not above written_bytes_per_s, so the move would
+--     never end) or not_managed (conf's replication.manage is false); null: a plan can
 --   lease_s: how long the request holds unless it is renewed, in seconds
 --   renew_only: true: a plan only renews what this pipeline set for the same evidence, and changes
 --     nothing
@@ -138,24 +144,18 @@ SELECT
     concat(lists.side, '.replication.throttled.replicas') AS config_key,
     lists.wanted AS config_value,
     lists.standing AS prior_value,
-    concat(
-        'replicas that are moved and that it does not name: ', CAST(short.replicas AS STRING),
-        '; they take what they can get, though a rate of ',
-        CAST(CAST(short.rate / 1e6 AS DECIMAL(18, 1)) AS STRING), ' MB/s stands'
-    ) AS reason,
+    'moved_unlisted' AS reason_code,
+    short.replicas,
+    short.rate AS rate_bytes_per_s,
+    short.floor_bytes_per_s AS written_bytes_per_s,
     'throttle_checks' AS evidence_table,
     concat('finding=moved_unlisted topic=', lists.topic, ' side=', lists.side) AS evidence_key,
     short.since,
     25 AS priority,
     CASE
-        WHEN broken.is_malformed THEN 'its list holds entries that mean nothing: set it anew by hand'
-        WHEN short.floor_bytes_per_s IS NOT NULL
-            THEN concat(
-                'the rate that stands is no more than what is written into all it would hold then, ',
-                CAST(CAST(short.floor_bytes_per_s / 1e6 AS DECIMAL(18, 1)) AS STRING),
-                ' MB/s: raise it first, or the move never ends'
-            )
-        WHEN NOT bounds.is_managed THEN 'replication.manage of conf is false'
+        WHEN broken.is_malformed THEN 'malformed_list'
+        WHEN short.floor_bytes_per_s IS NOT NULL THEN 'rate_not_above_writes'
+        WHEN NOT bounds.is_managed THEN 'not_managed'
     END AS blocked_reason,
     -- A move may take days; once it is over, what it leaves is asked to be removed.
     CAST(604800 AS BIGINT) AS lease_s,

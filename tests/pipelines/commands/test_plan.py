@@ -115,7 +115,7 @@ def test_a_rate_of_replication_is_planned_where_conf_says_so(
     printed = capsys.readouterr().out
     assert f"broker 1 in cluster c1: {RATE} = 4000000" in printed
     assert f"--entity-type brokers --entity-name 1 --add-config {RATE}=4000000" in printed
-    assert "and 2.0 MB/s stand, set by User:admin" in printed
+    assert "and 2.0 MB/s are set by User:admin" in printed
     assert f"  expires   {RATE} after 3600 s unless renewed, back to 2000000" in printed
     assert all(line.isprintable() for line in printed.splitlines())
     plan(warehouse, "--json")

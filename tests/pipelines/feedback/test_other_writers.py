@@ -120,7 +120,8 @@ def test_who_named_entries_is_told_though_we_altered_the_list_last(warehouse: Wa
 
 def manager(**of: Any) -> dict[str, Any]:
     row = {"kind": "strimzi", "principal": "User:op", "client_id": "strimzi-1"}
-    row |= {"entity_types": "topic,user", "evidence": "ALTER_CLIENT_QUOTAS"}
+    row |= {"entity_types": "topic,user", "evidence_code": "requests"}
+    row |= {"evidence": "ALTER_CLIENT_QUOTAS"}
     return row | {"last_seen": NOON - timedelta(hours=1)} | of
 
 

@@ -186,11 +186,11 @@ def test_what_a_program_alters_and_when(warehouse: Warehouse) -> None:
             reassigned(6, "requested", 2, principal=US),
         ],
     }
-    names = ("entity_types", "alterations", "evidence", "first_seen", "last_seen")
+    names = ("entity_types", "alterations", "evidence_code", "evidence", "first_seen", "last_seen")
     both = "ALTER_PARTITION_REASSIGNMENTS,INCREMENTAL_ALTER_CONFIGS"
     assert managers(warehouse, content, *names) == [
-        ("kafka-reassign-partitions", "broker,replicas,topic", 3, both, at(1), at(3)),
-        ("admin_client", "user", 3, "ALTER_CLIENT_QUOTAS", at(20), at(31)),
+        ("kafka-reassign-partitions", "broker,replicas,topic", 3, "requests", both, at(1), at(3)),
+        ("admin_client", "user", 3, "requests", "ALTER_CLIENT_QUOTAS", at(20), at(31)),
     ]
 
 
@@ -209,14 +209,22 @@ def test_traces_of_programs_that_a_snapshot_found(warehouse: Warehouse) -> None:
         for n, name, of in ((70, "1", callback), (71, "2", callback), (72, "3", {}))
     ]
     content = {"topics": [*topics, gone], "configs": configs}
-    columns = ("evidence", "entity_types", "first_seen", "last_seen", "principal", "alterations")
+    columns = (
+        "evidence_code",
+        "evidence",
+        "entity_types",
+        "first_seen",
+        "last_seen",
+        "principal",
+        "alterations",
+    )
     assert managers(warehouse, content, *columns) == [
-        ("cruise_control", f"topic {names[0]}", None, at(0), None, None, None),
-        ("cruise_control", f"topic {names[1]}", None, at(1), at(60), None, None),
-        ("cruise_control", f"topic {names[3]}", None, at(3), None, None, None),
-        ("strimzi", f"topic {names[4]}", None, at(4), None, None, None),
+        ("cruise_control", "topic", names[0], None, at(0), None, None, None),
+        ("cruise_control", "topic", names[1], None, at(1), at(60), None, None),
+        ("cruise_control", "topic", names[3], None, at(3), None, None, None),
+        ("strimzi", "topic", names[4], None, at(4), None, None, None),
         (
-            *("quota_callback", "client.quota.callback.class = com.x.Callback", "user"),
+            *("quota_callback", "quota_callback", "com.x.Callback", "user"),
             *(at(70), None, None, None),
         ),
     ]

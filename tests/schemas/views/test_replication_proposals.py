@@ -37,35 +37,31 @@ RATES: dict[str, tuple[Row, list[Row], tuple[Any, ...], str | None]] = {
         {},
         [CAPACITY],
         ("4000000", "2000000", 25),
-        "replication.manage of conf is false; 4.0 MB/s fit, by step_bound: of 100.0 MB/s "
-        "(conf) other traffic takes 0.0, what it holds is written at 0.0, and 2.0 MB/s stand, "
-        "set by User:admin",
+        "not_managed",
     ),
     "nobody knows the capacity": (
         {},
         MANAGED[1:],
         (None, "2000000", 25),
-        "no capacity in conf (replication), and no traffic it could be learned from",
+        "capacity_unknown",
     ),
     "too little is left": (
         {},
         [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]],
         (None, "2000000", 25),
-        "what its lists hold, or 1 MB/s, is more than what is left of it: move fewer at once",
+        "floor_exceeds_capacity",
     ),
     "changed just now": (
         {"rate_set_at": at(NOW)},
         MANAGED,
         ("2000000", "2000000", 25),
-        "its rate was changed so short a time ago that nobody sees yet what that did",
+        "changed_recently",
     ),
     "no list": (
         {"listed": "unlisted"},
         MANAGED,
         ("4000000", "2000000", 25),
-        "no list names its replicas, and a rate alone does nothing; 4.0 MB/s fit, by "
-        "step_bound: of 100.0 MB/s (conf) other traffic takes 0.0, what it holds is written "
-        "at 0.0, and 2.0 MB/s stand, set by User:admin",
+        "rate_without_list",
     ),
 }
 NOTHING: dict[str, Row] = {
@@ -152,9 +148,7 @@ def test_a_capacity_that_is_only_learned_may_be_more(warehouse: Warehouse) -> No
     content = {"replication_throttles": [throttled(NOW)], "rack_traffic": [sent(NOW, 9)]}
     make_tables(warehouse, content | {"settings": MANAGED[1:]})
     (row,) = rows(warehouse, "SELECT * FROM replication_proposals")
-    assert row["blocked_reason"].endswith(
-        "move fewer at once, or tell conf its capacity: it is the most it ever carried so far"
-    )
+    assert (row["blocked_reason"], row["capacity_source"]) == ("floor_exceeds_capacity", "learned")
 
 
 SLOW = [
@@ -163,19 +157,24 @@ SLOW = [
     for n in range(9)
     for _ in range(20)
 ]
-SUFFERING = (
-    "; clients suffer: p99 of PRODUCE 2000 ms, usually 10, of FETCH - ms, usually -, "
-    "partitions down to their min.insync.replicas 0"
-)
+SUFFERING = {
+    "produce_p99_ms": 2_000.0,
+    "usual_produce_p99_ms": 10.0,
+    "fetch_p99_ms": None,
+    "usual_fetch_p99_ms": None,
+    "shrunk_partitions": 0,
+}
 
 
-def test_the_reason_says_how_clients_suffer(warehouse: Warehouse) -> None:
+def test_the_evidence_has_how_clients_suffer(warehouse: Warehouse) -> None:
     content = {"replication_throttles": [throttled(NOW, rate=8e6)], "settings": MANAGED}
     make_tables(warehouse, content | {"requests": SLOW})
     (row,) = rows(warehouse, "SELECT * FROM desired_configs")
     assert (row["config_value"], row["priority"]) == ("4000000", 5)
-    assert row["reason"].startswith("clients_suffer: of 100.0 MB/s (conf)")
-    assert row["reason"].endswith(SUFFERING)
+    assert picked([row], "reason_code", "bound", "unit", "reason_detail") == [
+        ("clients_suffer", 100e6, "bytes/s", "conf")
+    ]
+    assert {name: row[name] for name in SUFFERING} == SUFFERING
 
 
 def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
@@ -184,11 +183,18 @@ def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
     make_tables(warehouse, content | {"requests": SLOW})
     (row,) = rows(warehouse, "SELECT * FROM replication_proposals")
     assert (row["config_value"], row["priority"]) == (None, 5)
-    assert row["reason"].startswith("floor_exceeds_capacity_and_clients_suffer: of 0.9 MB/s")
-    assert row["blocked_reason"] == (
-        "what its lists hold, or 1 MB/s, is more than what is left of it: move fewer at once"
-        + SUFFERING
-    )
+    assert picked([row], "reason_code", "blocked_reason", "capacity_bytes_per_s") == [
+        ("floor_exceeds_capacity_and_clients_suffer", "floor_exceeds_capacity", 9e5)
+    ]
+    assert {name: row[name] for name in SUFFERING} == SUFFERING
+
+
+def test_a_rate_has_its_evidence_and_no_more(asks: dict[str, list[Row]]) -> None:
+    names = ("reason_code", "other_bytes_per_s", "capacity_bytes_per_s", "capacity_source")
+    numbers = ("written_bytes_per_s", "rate_bytes_per_s", "set_by", "matching", "total")
+    assert picked(asks["unasked for"], *names) == [("step_bound", 0.0, 100e6, "conf")]
+    assert picked(asks["unasked for"], *numbers) == [(0.0, 2e6, "User:admin", None, None)]
+    assert asks["unasked for"][0]["shrunk_partitions"] is None
 
 
 def test_without_a_snapshot_bounds_are_those_of_no_conf(warehouse: Warehouse, fill: Fill) -> None:

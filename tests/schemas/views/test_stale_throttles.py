@@ -27,18 +27,17 @@ RATES: dict[str, tuple[Row, list[Row], str | None]] = {
     "somebody else set it": (
         {},
         [OURS],
-        "left over, but set by User:admin, who is not in replication.cleanup_principals of conf",
+        "set_by_other",
     ),
     "nobody knows who did": (
         {"rate_set_by": None, "rate_set_at": None},
         [OURS],
-        "left over, but set by somebody before the request log began, who is not in "
-        "replication.cleanup_principals of conf",
+        "set_by_other",
     ),
     "a default": (
         BY_US | {"rate_source": "dynamic_default"},
         [OURS],
-        "left over as the default of all brokers, which no plan touches",
+        "default_of_all_brokers",
     ),
 }
 ALONE: Row = {"topic": None, "partition": None, "peer_broker_id": None, "listed": "unlisted"}
@@ -74,7 +73,7 @@ LISTS: dict[str, tuple[list[Row], str | None, str | None]] = {
     "others set the list anew": (
         [by_us(1, "0:1,1:1"), by_admin(2, "0:1,1:1")],
         "0:1,1:1",
-        "left over, but set by User:admin, who is not in replication.cleanup_principals of conf",
+        "set_by_other",
     ),
     "others took theirs away": (
         [
@@ -99,8 +98,7 @@ LISTS: dict[str, tuple[list[Row], str | None, str | None]] = {
     "a part of an entry is none": (
         [by_us(1, "10:1,1:11")],
         "0:1,1:1",
-        "left over, but set by somebody before the request log began, who is not in "
-        "replication.cleanup_principals of conf",
+        "set_by_other",
     ),
 }
 
@@ -150,7 +148,5 @@ def test_a_list_of_all_is_taken_away_whole(warehouse: Warehouse) -> None:
         [row], "entity_name", "config_key", "config_value", "prior_value", "blocked_reason"
     )
     assert told == [(HOSTILE, FOLLOWERS, None, "*", None)]
-    assert row["reason"] == (
-        "left over: nothing that it names was moved or behind of late; 1 of 1 entries were named "
-        "by User:us"
-    )
+    names = ("reason_code", "matching", "total", "subject")
+    assert picked([row], *names) == [("left_over_list", 1, 1, "User:us")]

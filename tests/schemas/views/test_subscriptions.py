@@ -44,12 +44,17 @@ def test_an_open_alert_asks_its_client_for_more(warehouse: Warehouse) -> None:
 def test_alerts_of_one_rule_share_one_subscription(warehouse: Warehouse) -> None:
     found = desired(
         warehouse,
-        metric_alert_events=[opened("b"), opened("a"), opened("a", alert_id="another series")],
+        metric_alert_events=[
+            opened("b", unit="ms"),
+            opened("a", unit="ms"),
+            opened("a", unit="ms", alert_id="another series"),
+        ],
         telemetry_subscriptions=[live("a"), live("b")],
     )
     assert found[1]["config_value"] == "client_instance_id=a|b"
-    said = "open for 2 clients: a.x is past 5000.0; asks them, and only them, for more: about 0.2 "
-    assert said + "pushes and an unknown number of bytes per second" in found[1]["reason"]
+    names = ("reason_code", "reason_detail", "matching", "subject", "bound", "unit")
+    assert picked(found[1:2], *names) == [("alert_open", "slow", 2, "a.x", 5e3, "ms")]
+    assert picked(found[1:2], "pushes_per_s", "wire_bytes_per_s") == [(0.2, None)]
 
 
 def test_a_subscription_is_forecast_before_it_is_written(warehouse: Warehouse) -> None:

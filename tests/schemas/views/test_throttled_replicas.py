@@ -81,10 +81,8 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
     (row,) = asks(warehouse, throttles)
     assert row["since"] == throttles[0]["event_time"]
     assert (row["priority"], row["lease_s"], row["entity_name"]) == (25, 604_800, HOSTILE)
-    assert row["reason"] == (
-        "replicas that are moved and that it does not name: 2; they take what they can get, though "
-        "a rate of 2.0 MB/s stands"
-    )
+    names = ("reason_code", "replicas", "rate_bytes_per_s", "written_bytes_per_s")
+    assert picked([row], *names) == [("moved_unlisted", 2, 2e6, None)]
     assert row["evidence_key"] == f"finding=moved_unlisted topic={HOSTILE} side=leader"
     found = rows(warehouse, "SELECT * FROM throttle_checks WHERE finding = 'moved_unlisted'")
     assert picked(found, "topic", "side", "replicas") == [(HOSTILE, "leader", 2)]
@@ -93,13 +91,11 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
 @pytest.mark.parametrize(
     ("throttles", "content", "blocked_reason"),
     [
-        pytest.param(
-            [unlisted()], {"settings": []}, "replication.manage of conf is false", id="unasked for"
-        ),
+        pytest.param([unlisted()], {"settings": []}, "not_managed", id="unasked for"),
         pytest.param(
             [throttled(NOW, list_malformed="0-1"), unlisted()],
             {},
-            "its list holds entries that mean nothing: set it anew by hand",
+            "malformed_list",
             id="malformed",
         ),
         pytest.param(
@@ -110,8 +106,7 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
                     produced(NOW, 500_000, partition=1),
                 ]
             },
-            "the rate that stands is no more than what is written into all it would hold then, "
-            "2.0 MB/s: raise it first, or the move never ends",
+            "rate_not_above_writes",
             id="as much is written for its followers as may pass",
         ),
         pytest.param(
@@ -127,7 +122,7 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
         ),
     ],
 )
-def test_what_is_withheld_and_why(
+def test_what_is_blocked_and_why(
     warehouse: Warehouse,
     throttles: list[Row],
     content: dict[str, list[Row]],
@@ -136,7 +131,8 @@ def test_what_is_withheld_and_why(
     (row,) = asks(warehouse, throttles, **content)
     assert row["blocked_reason"] == blocked_reason
     assert row["config_value"].endswith(("1:1", "1:2"))
-    assert row["renew_only"] is (blocked_reason or "").startswith("the rate that stands")
+    assert row["renew_only"] is (blocked_reason == "rate_not_above_writes")
+    assert row["written_bytes_per_s"] == (2e6 if row["renew_only"] else None)
 
 
 @pytest.mark.parametrize(

@@ -190,9 +190,11 @@ def test_how_large_answers_may_be(
     names += ("largest_response_max_bytes", "bounded_by")
     got = picked(rows(warehouse, "SELECT * FROM throttle_sizing"), *names)
     assert got == [expected]
-    large = "SELECT detail FROM throttle_checks WHERE finding = 'response_too_large'"
-    said = "10485760 bytes, at most 9900000 by the quota"
-    assert picked(rows(warehouse, large), "detail") == ([] if expected[3] else [(said,)])
+    large = "SELECT * FROM throttle_checks WHERE finding = 'response_too_large'"
+    sizes = ("response_max_bytes", "largest_response_max_bytes", "bounded_by")
+    assert picked(rows(warehouse, large), *sizes) == (
+        [] if expected[3] else [(10_485_760, 9_900_000, "quota")]
+    )
 
 
 def there(second: float, *brokers: int, is_removed: bool = False) -> list[Row]:

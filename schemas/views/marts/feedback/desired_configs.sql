@@ -12,8 +12,25 @@
 --     set, no value is right
 --   prior_value: value in the last snapshot, null: not set; if it equals config_value, nothing is left
 --     to do
---   from replication_proposals: reason, evidence_table, evidence_key, since, priority, blocked_reason,
---     lease_s
+--   reason_code: why, as a code: docs/reasons.md says what each means and which of the next columns
+--     are its evidence
+--   observed: what was measured, in unit: rate of new ids, usage, or other traffic of the broker
+--   bound: what it is compared with, in unit: quota, bound of the alert, or capacity of the broker
+--   unit: unit of observed and bound
+--   matching: how many seconds, clients, windows, replicas or entries the reason is about
+--   total: of how many; null: not counted
+--   reason_detail: cause of the burst, rule of the alert, or source of the capacity
+--   subject: program and host that took most ids, metric of the alert, or principal that set the rate
+--     or the entries: untrusted text
+--   broker_id: broker where that was measured, for new ids
+--   throttle_time_ms: longest throttle time that the quota would give, in ms
+--   pushes_per_s: pushes per second that the change would cause
+--   wire_bytes_per_s: bytes per second on the wire that it would cause; null: not known
+--   from replication_proposals: written_bytes_per_s, rate_bytes_per_s, produce_p99_ms,
+--     usual_produce_p99_ms, fetch_p99_ms, usual_fetch_p99_ms, shrunk_partitions, evidence_table,
+--     evidence_key, since, priority
+--   blocked_reason: why a plan must not ask for it, as a code: see docs/reasons.md; null: a plan can
+--   from replication_proposals: lease_s
 --   renew_only: true: a plan only renews the lease of what this pipeline set for the same evidence,
 --     and changes nothing: the value fits, or nothing better is known (blocked_reason has the reason)
 WITH violating AS (
@@ -73,7 +90,7 @@ own_quotas AS (
     FROM current_client_quotas
     WHERE user IS NOT NULL AND client_id IS NULL AND NOT is_default_client_id
 ),
-lasting AS (
+proposals AS (
     SELECT
         cluster_id,
         'user' AS entity_type,
@@ -81,23 +98,24 @@ lasting AS (
         'producer_ids_rate' AS config_key,
         CAST(quota_per_s AS STRING) AS config_value,
         CAST(NULL AS STRING) AS prior_value,
-        concat(
-            principal, ' took new producer ids at ',
-            CAST(CAST(rate_per_s AS DECIMAL(18, 3)) AS STRING), ' per second on broker ',
-            CAST(broker_id AS STRING), ', its quota is ',
-            CAST(CAST(quota_per_s AS DECIMAL(18, 3)) AS STRING), ': over it for ',
-            CAST(seconds AS STRING), ' s, at worst by a throttle of ',
-            CAST(throttle_time_ms AS STRING), ' ms',
-            CASE
-                WHEN cause IS NULL THEN ''
-                ELSE concat('; cause: ', cause, ', by ', substr(source, 1, 100))
-            END
-        ) AS reason,
+        'producer_ids_over_quota' AS reason_code,
+        rate_per_s AS observed,
+        quota_per_s AS bound,
+        'ids/s' AS unit,
+        CAST(seconds AS BIGINT) AS matching,
+        CAST(NULL AS BIGINT) AS total,
+        cause AS reason_detail,
+        source AS subject,
+        broker_id,
+        throttle_time_ms,
+        CAST(NULL AS DOUBLE) AS pushes_per_s,
+        CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
         'producer_id_rates' AS evidence_table,
         concat('principal=', principal, ' broker_id=', CAST(broker_id AS STRING), ' kind=', kind)
             AS evidence_key,
         since,
-        10 AS priority
+        10 AS priority,
+        false AS renew_only
     FROM spans
     WHERE worst = 1
     UNION ALL
@@ -108,18 +126,23 @@ lasting AS (
         asked.config_key,
         asked.config_value,
         standing.config_value AS prior_value,
-        concat(
-            'alert ', rule, ' is open for ', CAST(clients AS STRING), ' clients: ', metric,
-            ' is past ', CAST(CAST(bound AS DECIMAL(18, 1)) AS STRING),
-            '; asks them, and only them, for more: about ',
-            CAST(CAST(pushes_per_s AS DECIMAL(18, 1)) AS STRING), ' pushes and ',
-            coalesce(CAST(CAST(wire_bytes_per_s AS BIGINT) AS STRING), 'an unknown number of'),
-            ' bytes per second'
-        ) AS reason,
+        'alert_open' AS reason_code,
+        NULL AS observed,
+        asked.bound,
+        asked.unit,
+        asked.clients AS matching,
+        NULL AS total,
+        asked.rule AS reason_detail,
+        asked.metric AS subject,
+        NULL AS broker_id,
+        NULL AS throttle_time_ms,
+        asked.pushes_per_s,
+        asked.wire_bytes_per_s,
         'metric_alerts' AS evidence_table,
         concat('rule=', rule, ' is_open') AS evidence_key,
         since,
-        20 AS priority
+        20 AS priority,
+        false AS renew_only
     FROM asked
     LEFT JOIN standing
         ON asked.cluster_id = standing.cluster_id
@@ -134,14 +157,25 @@ lasting AS (
         CAST(NULL AS STRING) AS config_value,
         standing.config_value AS prior_value,
         CASE
-            WHEN standing.entity_name LIKE 'quotaflow-alert-%'
-                THEN 'no alert that asked for it is open any more: takes it back'
-            ELSE 'quotaflow troubleshoot left it behind: takes it back after its lease'
-        END AS reason,
+            WHEN standing.entity_name LIKE 'quotaflow-alert-%' THEN 'alerts_closed'
+            ELSE 'troubleshoot_ended'
+        END AS reason_code,
+        NULL AS observed,
+        NULL AS bound,
+        NULL AS unit,
+        NULL AS matching,
+        NULL AS total,
+        NULL AS reason_detail,
+        NULL AS subject,
+        NULL AS broker_id,
+        NULL AS throttle_time_ms,
+        NULL AS pushes_per_s,
+        NULL AS wire_bytes_per_s,
         'current_configs' AS evidence_table,
         concat('entity_name=', standing.entity_name) AS evidence_key,
         standing.valid_from AS since,
-        20 AS priority
+        20 AS priority,
+        false AS renew_only
     FROM standing
     LEFT JOIN subscription_proposals AS asks
         ON standing.cluster_id = asks.cluster_id AND standing.entity_name = asks.entity_name
@@ -156,71 +190,110 @@ lasting AS (
         asks.entity_name,
         asks.config_key,
         CASE
+            WHEN asks.advice IN ('keep', 'wait') THEN own_quotas.config_value
             WHEN asks.config_key LIKE '%byte_rate'
                 THEN CAST(CAST(asks.recommended AS DECIMAL(38, 0)) AS STRING)
             ELSE CAST(asks.recommended AS STRING)
         END AS config_value,
         own_quotas.config_value AS prior_value,
-        concat(
-            CASE
-                WHEN asks.advice = 'raise' THEN 'its quota held it back: throttled in '
-                ELSE 'no quota binds it: throttled in '
-            END,
-            CAST(asks.throttled_windows AS STRING), ' of ', CAST(asks.windows_in_force AS STRING),
-            ' windows; what it used most of the time is ',
-            CAST(CAST(asks.percentile_usage AS DECIMAL(18, 1)) AS STRING)
-        ) AS reason,
+        CASE asks.advice
+            WHEN 'set' THEN 'no_quota'
+            WHEN 'raise' THEN 'quota_throttles'
+            WHEN 'keep' THEN 'quota_fits'
+            WHEN 'wait' THEN 'quota_altered_today'
+        END AS reason_code,
+        asks.percentile_usage AS observed,
+        asks.quota AS bound,
+        CASE asks.config_key WHEN 'request_percentage' THEN '% of a thread' ELSE 'bytes/s' END
+            AS unit,
+        asks.throttled_windows AS matching,
+        asks.windows_in_force AS total,
+        NULL AS reason_detail,
+        NULL AS subject,
+        NULL AS broker_id,
+        NULL AS throttle_time_ms,
+        NULL AS pushes_per_s,
+        NULL AS wire_bytes_per_s,
         'quota_advice' AS evidence_table,
         concat('user=', asks.entity_name, ' quota_type=', asks.config_key) AS evidence_key,
         asks.since,
-        30 AS priority
+        30 AS priority,
+        asks.advice IN ('keep', 'wait') AS renew_only
     FROM quota_proposals AS asks
     LEFT JOIN own_quotas
         ON asks.cluster_id = own_quotas.cluster_id
             AND asks.entity_name = own_quotas.entity_name
             AND asks.config_key = own_quotas.config_key
-    WHERE asks.advice IN ('set', 'raise')
-),
-kept AS (
-    SELECT
-        asks.cluster_id,
-        'user' AS entity_type,
-        asks.entity_name,
-        asks.config_key,
-        own_quotas.config_value,
-        own_quotas.config_value AS prior_value,
-        concat(
-            CASE
-                WHEN asks.advice = 'keep' THEN 'its use fits this quota'
-                ELSE 'it is raised once a day at most, and was altered less than a day ago'
-            END,
-            ': throttled in ', CAST(asks.throttled_windows AS STRING), ' of ',
-            CAST(asks.windows_in_force AS STRING), ' windows'
-        ) AS reason,
-        'quota_advice' AS evidence_table,
-        concat('user=', asks.entity_name, ' quota_type=', asks.config_key) AS evidence_key,
-        asks.since,
-        30 AS priority
-    FROM quota_proposals AS asks
-    INNER JOIN own_quotas
-        ON asks.cluster_id = own_quotas.cluster_id
-            AND asks.entity_name = own_quotas.entity_name
-            AND asks.config_key = own_quotas.config_key
-    WHERE asks.advice IN ('keep', 'wait')
+    -- Only a quota that the user itself has can be renewed.
+    WHERE asks.advice IN ('set', 'raise') OR own_quotas.entity_name IS NOT NULL
 )
 
 SELECT
-    *,
+    cluster_id,
+    entity_type,
+    entity_name,
+    config_key,
+    config_value,
+    prior_value,
+    reason_code,
+    observed,
+    bound,
+    unit,
+    matching,
+    total,
+    reason_detail,
+    subject,
+    broker_id,
+    throttle_time_ms,
+    pushes_per_s,
+    wire_bytes_per_s,
+    CAST(NULL AS DOUBLE) AS written_bytes_per_s,
+    CAST(NULL AS DOUBLE) AS rate_bytes_per_s,
+    CAST(NULL AS DOUBLE) AS produce_p99_ms,
+    CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
+    CAST(NULL AS DOUBLE) AS fetch_p99_ms,
+    CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
+    CAST(NULL AS BIGINT) AS shrunk_partitions,
+    evidence_table,
+    evidence_key,
+    since,
+    priority,
     CAST(NULL AS STRING) AS blocked_reason,
     CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only
-FROM lasting
+    renew_only
+FROM proposals
 UNION ALL
 SELECT
-    *,
-    CAST(NULL AS STRING) AS blocked_reason,
-    CAST(NULL AS BIGINT) AS lease_s,
-    true AS renew_only
-FROM kept
-UNION ALL
-SELECT * FROM replication_proposals
+    cluster_id,
+    entity_type,
+    entity_name,
+    config_key,
+    config_value,
+    prior_value,
+    reason_code,
+    other_bytes_per_s AS observed,
+    capacity_bytes_per_s AS bound,
+    CASE WHEN other_bytes_per_s IS NOT NULL THEN 'bytes/s' END AS unit,
+    matching,
+    total,
+    capacity_source AS reason_detail,
+    set_by AS subject,
+    NULL AS broker_id,
+    NULL AS throttle_time_ms,
+    NULL AS pushes_per_s,
+    NULL AS wire_bytes_per_s,
+    written_bytes_per_s,
+    rate_bytes_per_s,
+    produce_p99_ms,
+    usual_produce_p99_ms,
+    fetch_p99_ms,
+    usual_fetch_p99_ms,
+    shrunk_partitions,
+    evidence_table,
+    evidence_key,
+    since,
+    priority,
+    blocked_reason,
+    lease_s,
+    renew_only
+FROM replication_proposals

@@ -18,7 +18,9 @@
 --   entity_types: types of the entities that it altered, comma-separated; replicas: it moved some;
 --     null: not known
 --   alterations: configs, quotas and replicas that it altered; null for a trace
---   evidence: APIs that it used, comma-separated, or the trace: a topic or a config
+--   evidence_code: what evidence has: requests (APIs that it used, comma-separated), topic (a topic
+--     that it made) or quota_callback (the class that brokers call)
+--   evidence: APIs, name of the topic, or name of the class, at most 200 characters
 --   first_seen: first alteration, or first snapshot with the trace
 --   last_seen: last alteration, or when the trace was gone; null: the last snapshot still has the trace
 WITH own AS (
@@ -106,7 +108,8 @@ traces AS (
                 OR substr(topic, 1, 22) = 'strimzi.cruisecontrol.' THEN 'cruise_control'
             WHEN substr(topic, 1, 9) = '__strimzi' THEN 'strimzi'
         END AS kind,
-        concat('topic ', topic) AS evidence,
+        'topic' AS evidence_code,
+        topic AS evidence,
         CAST(NULL AS STRING) AS entity_types,
         valid_from,
         valid_to
@@ -115,7 +118,8 @@ traces AS (
     SELECT
         cluster_id,
         'quota_callback' AS kind,
-        concat('client.quota.callback.class = ', substr(config_value, 1, 200)) AS evidence,
+        'quota_callback' AS evidence_code,
+        substr(config_value, 1, 200) AS evidence,
         'user' AS entity_types,
         valid_from,
         valid_to
@@ -135,6 +139,7 @@ SELECT
     -- DataFusion gathers nulls too, and joins none.
     nullif(array_join(array_sort(array_agg(DISTINCT entity_type)), ','), '') AS entity_types,
     sum(alterations) AS alterations,
+    'requests' AS evidence_code,
     array_join(array_sort(array_agg(DISTINCT api)), ',') AS evidence,
     min(first_seen) AS first_seen,
     max(last_seen) AS last_seen
@@ -149,9 +154,10 @@ SELECT
     CAST(NULL AS STRING) AS client_software_name,
     entity_types,
     CAST(NULL AS BIGINT) AS alterations,
+    evidence_code,
     evidence,
     min(valid_from) AS first_seen,
     CASE WHEN count(valid_to) = count(*) THEN max(valid_to) END AS last_seen
 FROM traces
 WHERE kind IS NOT NULL
-GROUP BY cluster_id, kind, evidence, entity_types
+GROUP BY cluster_id, kind, evidence_code, evidence, entity_types

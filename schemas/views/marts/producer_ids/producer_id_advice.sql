@@ -8,7 +8,8 @@
 --   from producer_id_rates: cluster_id, principal
 --   from producer_id_bursts: cause
 --   is_accused: the worst burst is accused
---   from producer_id_bursts: evidence, source, started_at, ended_at
+--   from producer_id_bursts: source, started_at, ended_at, ids, clients, hosts, source_ids, source_clients,
+--     median_gap_ms, requests_per_id, new_transactional_ids, abandoned_ids
 --   bursts: number of bursts of the principal
 --   accused_bursts: number of its accused bursts
 --   other_sources: programs and hosts that took ids in the worst burst beside source; null: it is not
@@ -22,7 +23,8 @@
 --   peak_rate_per_s: greatest rate in its ordinary seconds, per second; null: there are none
 --   recommended_rate_per_s: the greater of 1.2 x p99_rate_per_s and peak_rate_per_s, per second;
 --     quota_per_s if there are no ordinary seconds
---   recommended_by: which of these numbers the recommendation comes from, in words
+--   recommended_by: where recommended_rate_per_s is from: p99 (1.2 x p99_rate_per_s), peak
+--     (peak_rate_per_s) or quota_of_conf (there are no ordinary seconds)
 WITH worst AS (
     SELECT
         *,
@@ -100,10 +102,18 @@ SELECT
     totals.principal,
     cause,
     coalesce(is_accused, false) AS is_accused,
-    evidence,
     source,
     started_at,
     ended_at,
+    ids,
+    clients,
+    hosts,
+    source_ids,
+    source_clients,
+    median_gap_ms,
+    requests_per_id,
+    new_transactional_ids,
+    abandoned_ids,
     coalesce(bursts, 0) AS bursts,
     coalesce(accused_bursts, 0) AS accused_bursts,
     CASE WHEN is_accused THEN sources - 1 END AS other_sources,
@@ -123,10 +133,9 @@ SELECT
         quota_per_s
     ) AS recommended_rate_per_s,
     CASE
-        WHEN peak_rate_per_s IS NULL THEN 'conf: no second outside accused bursts'
-        WHEN 12e-1 * p99_rate_per_s > peak_rate_per_s
-            THEN '99th percentile of ordinary seconds and a fifth'
-        ELSE 'peak of ordinary seconds'
+        WHEN peak_rate_per_s IS NULL THEN 'quota_of_conf'
+        WHEN 12e-1 * p99_rate_per_s > peak_rate_per_s THEN 'p99'
+        ELSE 'peak'
     END AS recommended_by
 FROM totals
 INNER JOIN newest

@@ -12,7 +12,6 @@
 --     another that ends early, or works and ends), deploy_burst (many clients start, each takes one or
 --     two ids; this is normal), or unknown (the numbers fit none of these)
 --   is_accused: cause is one of the three that a quota should limit
---   evidence: the numbers, in words
 --   ids: new producer ids
 --   clients: clients that took them, by client id and address
 --   hosts: addresses of those clients
@@ -196,19 +195,6 @@ SELECT
     ended_at,
     cause,
     cause IN ('transactional_id_churn', 'producer_per_batch', 'restart_loop') AS is_accused,
-    concat(
-        CAST(ids AS STRING), ' new ids of ', CAST(clients AS STRING), ' clients on ',
-        CAST(hosts AS STRING), ' hosts in ',
-        CAST(
-            CAST((unix_millis(ended_at) - unix_millis(started_at)) / 1e3 AS DECIMAL(18, 1)) AS STRING
-        ),
-        ' s; ', CAST(source_ids AS STRING), ' by ', substr(source, 1, 100), ' under ',
-        CAST(source_clients AS STRING), ' client ids, ',
-        coalesce(CAST(CAST(median_gap_ms AS BIGINT) AS STRING), '?'), ' ms apart, ',
-        CAST(CAST(requests_per_id AS DECIMAL(18, 1)) AS STRING), ' PRODUCE requests each, ',
-        CAST(new_transactional_ids AS STRING), ' for new transactional ids, ',
-        CAST(abandoned_ids AS STRING), ' not named again later'
-    ) AS evidence,
     ids,
     clients,
     hosts,

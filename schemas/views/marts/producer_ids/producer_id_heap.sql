@@ -16,11 +16,12 @@
 --   expiration_ms: producer.id.expiration.ms of the broker, in ms; Kafka's default of a day if no
 --     snapshot has it
 --   heap_bytes: heap that the entries take now, in bytes
---   forecast_entries: entries after expiration_ms at this pace, at least those of now
---   forecast_bytes: heap that those take, in bytes
+--   forecast_entries: entries after expiration_ms at this pace: the greater of entries and
+--     entries_per_s x expiration_ms / 1000
+--   forecast_bytes: heap that those take, in bytes: forecast_entries x bytes_per_entry
 --   recommended_expiration_ms: producer.id.expiration.ms that limits the forecast to 64 MiB, in ms, at
 --     least an hour, because a producer that pauses longer gets a new id; null: the forecast fits
---   formula: how forecast_bytes is computed, in words
+--   bytes_per_entry: heap that one entry takes, in bytes
 --   snapshot_time: time of the last snapshot of producers
 WITH sizes AS (
     SELECT 424 AS bytes_per_entry, 64 * 1024 * 1024 AS budget_bytes, 3600000 AS least_ms
@@ -115,10 +116,6 @@ SELECT
     forecast_entries,
     forecast_entries * bytes_per_entry AS forecast_bytes,
     CASE WHEN fitting_ms < least_ms THEN least_ms ELSE fitting_ms END AS recommended_expiration_ms,
-    concat(
-        coalesce(CAST(CAST(entries_per_s AS DECIMAL(18, 3)) AS STRING), '?'), ' new entries/s x ',
-        CAST(CAST(expiration_ms / 1e3 AS BIGINT) AS STRING), ' s x ', CAST(bytes_per_entry AS STRING),
-        ' bytes, at least the ', CAST(entries AS STRING), ' held now'
-    ) AS formula,
+    bytes_per_entry,
     snapshot_time
 FROM forecast

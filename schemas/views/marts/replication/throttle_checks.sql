@@ -19,7 +19,8 @@
 --   set_by: principal that set it; null: not known
 --   set_by_client_id: its client.id: untrusted text; null: not known
 --   replicas: sides of replications that the finding is about; brokers for response_too_large
---   detail: malformed entries, or sizes for response_too_large; null for other findings
+--   malformed_entries: entries of malformed_list that name no replica; null for other findings
+--   from throttle_sizing: response_max_bytes, largest_response_max_bytes, bounded_by
 --   event_time: last minute with data about replication
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
@@ -163,7 +164,10 @@ all_found AS (
         max(set_by) AS set_by,
         max(set_by_client_id) AS set_by_client_id,
         count(*) AS replicas,
-        max(list_malformed) AS detail
+        max(list_malformed) AS malformed_entries,
+        CAST(NULL AS BIGINT) AS response_max_bytes,
+        CAST(NULL AS BIGINT) AS largest_response_max_bytes,
+        CAST(NULL AS STRING) AS bounded_by
     FROM found
     GROUP BY cluster_id, now, finding, topic, side, broker_id
     UNION ALL
@@ -179,7 +183,10 @@ all_found AS (
         set_by,
         set_by_client_id,
         replicas,
-        CAST(NULL AS STRING) AS detail
+        NULL AS malformed_entries,
+        NULL AS response_max_bytes,
+        NULL AS largest_response_max_bytes,
+        NULL AS bounded_by
     FROM lists
     WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= left_over_s * 1000
     UNION ALL
@@ -195,7 +202,10 @@ all_found AS (
         set_by,
         set_by_client_id,
         replicas,
-        CAST(NULL AS STRING) AS detail
+        NULL AS malformed_entries,
+        NULL AS response_max_bytes,
+        NULL AS largest_response_max_bytes,
+        NULL AS bounded_by
     FROM rates
     WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= left_over_s * 1000
     UNION ALL
@@ -211,10 +221,10 @@ all_found AS (
         CAST(NULL AS STRING) AS set_by,
         CAST(NULL AS STRING) AS set_by_client_id,
         brokers AS replicas,
-        concat(
-            CAST(response_max_bytes AS STRING), ' bytes, at most ',
-            CAST(largest_response_max_bytes AS STRING), ' by the ', bounded_by
-        ) AS detail
+        NULL AS malformed_entries,
+        response_max_bytes,
+        largest_response_max_bytes,
+        bounded_by
     FROM throttle_sizing
     WHERE NOT fits
 )
@@ -231,6 +241,9 @@ SELECT
     set_by,
     set_by_client_id,
     replicas,
-    detail,
+    malformed_entries,
+    response_max_bytes,
+    largest_response_max_bytes,
+    bounded_by,
     now AS event_time
 FROM all_found

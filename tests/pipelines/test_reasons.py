@@ -1,0 +1,332 @@
+"""Every code of a view has one sentence, which stands on the columns that are its evidence."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines import reasons
+from quotaflow.pipelines.warehouse import views
+
+from ..delta_tables import NOON
+
+PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
+TOKEN = re.compile(r"'[^']*'|[\w.]+|\S")
+MORE_READ = {"reason_code", "entity_name", "evidence_table"}
+"""Columns of every row, which a sentence may read beside its evidence."""
+
+RATE = {
+    "entity_name": "1",
+    "evidence_table": "replication_rate_advice",
+    "observed": 2e6,
+    "bound": 100e6,
+    "reason_detail": "conf",
+    "written_bytes_per_s": 1_500_000.0,
+    "rate_bytes_per_s": 3e6,
+    "subject": "User:admin",
+}
+RATE_TEXT = (
+    "of 100.0 MB/s (conf) other traffic takes 2.0, the throttled replicas are written at 1.5, and "
+    "3.0 MB/s are set by User:admin"
+)
+SLOW = {
+    "produce_p99_ms": 2_000.0,
+    "usual_produce_p99_ms": 10.4,
+    "fetch_p99_ms": None,
+    "usual_fetch_p99_ms": None,
+    "shrunk_partitions": 2,
+}
+SLOW_TEXT = (
+    "; clients suffer: p99 of PRODUCE 2000 ms, usually 10, of FETCH ? ms, usually ?, partitions "
+    "down to their min.insync.replicas 2"
+)
+WINDOWS = {"matching": 3, "total": 5, "observed": 20_117.66, "bound": 2e4, "unit": "bytes/s"}
+BURST = {
+    "ids": 183,
+    "clients": 2,
+    "hosts": 1,
+    "started_at": NOON,
+    "ended_at": NOON + timedelta(seconds=61.25),
+    "source_ids": 180,
+    "source": "clicks-* at 10.0.0.7",
+    "source_clients": 1,
+    "median_gap_ms": 333.4,
+    "requests_per_id": 1.04,
+    "new_transactional_ids": 0,
+    "abandoned_ids": 179,
+}
+BURST_TEXT = (
+    "183 new ids of 2 clients on 1 hosts in 61.2 s; 180 by clicks-* at 10.0.0.7 under 1 client "
+    "ids, 333 ms apart, 1.0 PRODUCE requests each, 0 for new transactional ids, 179 not named "
+    "again later"
+)
+ADVISED = {
+    **{code: f"{code}: {RATE_TEXT}" for code in ("headroom", "floor", "step_bound", "kept")},
+    **{code: f"{code}: {RATE_TEXT}" for code in ("held", "floor_exceeds_capacity")},
+}
+
+Case = tuple[Mapping[str, Any], str]
+REASONS: dict[str, Case] = {
+    "producer_ids_over_quota": (
+        {
+            "entity_name": "eve",
+            "observed": 20.0,
+            "bound": 1.5,
+            "matching": 2,
+            "broker_id": 2,
+            "throttle_time_ms": 9_000,
+            "reason_detail": "restart_loop",
+            "subject": "app at 10.0.0.1",
+        },
+        "User:eve took new producer ids at 20.000 per second on broker 2, its quota is 1.500: "
+        "over it for 2 s, at worst by a throttle of 9000 ms; cause: restart_loop, by app at "
+        "10.0.0.1",
+    ),
+    "alert_open": (
+        {
+            "reason_detail": "slow",
+            "matching": 2,
+            "subject": "a.x",
+            "bound": 5e3,
+            "unit": "ms",
+            "pushes_per_s": 0.2,
+            "wire_bytes_per_s": 120.0,
+        },
+        "alert slow is open for 2 clients: a.x is past 5000.0 ms; asks them, and only them, for "
+        "more: about 0.2 pushes and 120 bytes per second",
+    ),
+    "alerts_closed": ({}, "no alert that asked for it is open any more: takes it back"),
+    "troubleshoot_ended": (
+        {},
+        "quotaflow troubleshoot left it behind: takes it back after its lease",
+    ),
+    "quota_throttles": (
+        WINDOWS,
+        "its quota limits it: throttled in 3 of 5 windows; what it used most of the time is "
+        "20117.7 bytes/s",
+    ),
+    "no_quota": (
+        WINDOWS,
+        "no quota binds it: throttled in 3 of 5 windows; what it used most of the time is "
+        "20117.7 bytes/s",
+    ),
+    "quota_fits": (WINDOWS, "its use fits this quota: throttled in 3 of 5 windows"),
+    "quota_altered_today": (
+        WINDOWS,
+        "it is raised once a day at most, and was altered less than a day ago: throttled in 3 of "
+        "5 windows",
+    ),
+    **{code: (RATE, text) for code, text in ADVISED.items()},
+    "capacity_unknown": (
+        RATE | {"bound": None, "reason_detail": None, "rate_bytes_per_s": None},
+        "capacity_unknown: of a capacity that is not known other traffic takes 2.0, the throttled "
+        "replicas are written at 1.5, and no rate is set",
+    ),
+    "clients_suffer": (RATE | SLOW, f"clients_suffer: {RATE_TEXT}{SLOW_TEXT}"),
+    "floor_exceeds_capacity_and_clients_suffer": (
+        RATE | SLOW,
+        f"floor_exceeds_capacity_and_clients_suffer: {RATE_TEXT}{SLOW_TEXT}",
+    ),
+    "left_over_rate": (
+        {"subject": None},
+        "left over: no replica that it limits was moved or behind of late; set by somebody before "
+        "the request log began",
+    ),
+    "left_over_list": (
+        {"matching": 1, "total": 3, "subject": "User:us"},
+        "left over: no replica that it names was moved or behind of late; 1 of 3 entries were "
+        "named by User:us",
+    ),
+    "moved_unlisted": (
+        {"matching": 2, "rate_bytes_per_s": 2e6},
+        "replicas that are moved and that it does not name: 2; they take what they can get, though "
+        "a rate of 2.0 MB/s is set",
+    ),
+}
+FITS = RATE | {"reason_code": "headroom", "config_value": "4000000"}
+BLOCKED: dict[str, Case] = {
+    "capacity_unknown": (
+        {},
+        "no capacity in conf (replication), and no traffic it could be learned from",
+    ),
+    "floor_exceeds_capacity": (
+        SLOW | {"reason_detail": "learned"},
+        "what is written into its throttled replicas, or 1 MB/s, is more than what is left of its "
+        "capacity: move fewer at once, or set its capacity in conf: it is the most it ever carried "
+        f"so far{SLOW_TEXT}",
+    ),
+    "rate_without_list": (
+        FITS,
+        "no list names its replicas, and a rate alone does nothing; 4.0 MB/s fit, by headroom: "
+        + RATE_TEXT,
+    ),
+    "changed_recently": (
+        {},
+        "its rate was changed so short a time ago that nobody sees yet what that did",
+    ),
+    "not_managed": (
+        FITS,
+        f"replication.manage of conf is false; 4.0 MB/s fit, by headroom: {RATE_TEXT}",
+    ),
+    "malformed_list": ({}, "its list has entries that mean nothing: set it anew by hand"),
+    "rate_not_above_writes": (
+        {"written_bytes_per_s": 2e6},
+        "the rate that is set is no more than what is written into all replicas it would limit "
+        "then, 2.0 MB/s: raise it first, or the move never ends",
+    ),
+    "set_by_other": (
+        {"subject": "User:admin"},
+        "left over, but set by User:admin, who is not in replication.cleanup_principals of conf",
+    ),
+    "default_of_all_brokers": (
+        {},
+        "left over as the default of all brokers, which no plan touches",
+    ),
+}
+BURSTS: dict[str, Case] = dict.fromkeys(reasons.BURSTS, (BURST, BURST_TEXT))
+RECOMMENDATIONS: dict[str, Case] = {
+    "quota_of_conf": ({}, "conf: no second outside accused bursts"),
+    "p99": ({}, "99th percentile of ordinary seconds and a fifth"),
+    "peak": ({}, "peak of ordinary seconds"),
+}
+TRACES: dict[str, Case] = {
+    "requests": ({"evidence": "ALTER_CLIENT_QUOTAS"}, "ALTER_CLIENT_QUOTAS"),
+    "topic": ({"evidence": "__strimzi_store_topic"}, "topic __strimzi_store_topic"),
+    "quota_callback": ({"evidence": "com.x.C"}, "client.quota.callback.class = com.x.C"),
+}
+CASES: dict[tuple[str, str], dict[str, Case]] = {
+    ("desired_configs", "reason_code"): REASONS,
+    ("desired_configs", "blocked_reason"): BLOCKED,
+    ("producer_id_bursts", "cause"): BURSTS,
+    ("producer_id_advice", "recommended_by"): RECOMMENDATIONS,
+    ("other_config_managers", "evidence_code"): TRACES,
+}
+EACH = [
+    pytest.param(wording, column, *CASES[view, column][wording.code], id=f"{column}-{code}")
+    for (view, column), wordings in reasons.WORDINGS.items()
+    for code, wording in wordings.items()
+]
+WORDINGS = [
+    pytest.param(view, wording, id=f"{column}-{code}")
+    for (view, column), wordings in reasons.WORDINGS.items()
+    for code, wording in wordings.items()
+]
+HOSTILE = "\x1b[31m\u202e`<b>" + "x" * 5_000
+
+
+class ReadRow(dict[str, Any]):
+    """A row of any columns that remembers which were read."""
+
+    def __init__(self, content: Mapping[str, Any], missing: Any = None) -> None:
+        super().__init__(content)
+        self.read: set[str] = set()
+        self.missing = missing
+
+    def __getitem__(self, column: str) -> Any:
+        self.read.add(column)
+        return self.get(column, self.missing)
+
+
+def codes(sql: list[str], column: str) -> set[str]:
+    """Values that the CASEs and texts under this name in the queries can give."""
+    values: set[str] = set()
+    for query in sql:
+        tokens = TOKEN.findall(query)
+        for place, (word, name) in enumerate(pairwise(tokens)):
+            if (word.upper(), name) == ("AS", column):
+                for value in given(tokens[:place]):
+                    values |= values_of(sql, value, column)
+    return values
+
+
+def values_of(sql: list[str], value: str, column: str) -> set[str]:
+    """A text itself, or what a column of another name can be."""
+    if value.startswith("'"):
+        return {value.strip("'")}
+    name = value.rpartition(".")[2]
+    return set() if name == column else codes(sql, name)
+
+
+def given(tokens: list[str]) -> Iterator[str]:
+    """What the expression that ends here can be: a text, a column, or one of a CASE's branches."""
+    if tokens[-1].upper() != "END":
+        if re.fullmatch(r"'[^']*'|[a-z][\w.]*", tokens[-1]):
+            yield tokens[-1]
+        return
+    depth = 0
+    for place in range(len(tokens) - 1, -1, -1):
+        depth += {"END": 1, "CASE": -1}.get(tokens[place].upper(), 0)
+        if depth == 0:
+            return
+        if tokens[place].upper() in {"THEN", "ELSE"} and tokens[place + 1].upper() != "CASE":
+            yield tokens[place + 1]
+
+
+@pytest.mark.parametrize(("view", "column"), reasons.WORDINGS)
+def test_codes_of_a_view_and_codes_with_words_are_the_same(view: str, column: str) -> None:
+    _, names = views.dependencies(f"SELECT * FROM {view}")
+    loaded = views.load()
+    of_plan = ("desired_configs", "proposals", "replication_rate_advice")
+    read = [name for name in names if view != "desired_configs" or name.endswith(of_plan)]
+    assert (
+        codes([loaded[name].sql for name in read], column) == reasons.WORDINGS[view, column].keys()
+    )
+
+
+def test_every_code_has_a_case() -> None:
+    assert {column: cases.keys() for column, cases in CASES.items()} == {
+        column: wordings.keys() for column, wordings in reasons.WORDINGS.items()
+    }
+
+
+@pytest.mark.parametrize(("wording", "column", "row", "text"), EACH)
+def test_a_code_and_its_evidence_and_no_more_are_a_sentence(
+    wording: reasons.Wording, column: str, row: Mapping[str, Any], text: str
+) -> None:
+    read = ReadRow({column: wording.code} | dict(row))
+    assert wording.words(read) == text
+    assert read.read - MORE_READ <= set(wording.evidence)
+
+
+@pytest.mark.parametrize(("view", "wording"), WORDINGS)
+def test_evidence_is_columns_of_the_view(view: str, wording: reasons.Wording) -> None:
+    assert set(wording.evidence) <= {column.name for column in views.load()[view].columns}
+
+
+@pytest.mark.parametrize(
+    "wording", [wording for each in reasons.WORDINGS.values() for wording in each.values()]
+)
+def test_what_is_not_known_is_worded_too(wording: reasons.Wording) -> None:
+    row = ReadRow({"started_at": NOON, "ended_at": NOON, "reason_code": "headroom"})
+    assert wording.words(row)
+
+
+@pytest.mark.parametrize("code", reasons.REASONS)
+def test_names_of_clients_are_cut_and_escaped(code: str) -> None:
+    names = ("entity_name", "subject", "reason_detail", "unit")
+    row = ReadRow({"reason_code": code} | dict.fromkeys(names, HOSTILE), missing=1)
+    text = reasons.reason(row)
+    assert text.isprintable()
+    assert len(text) < 1_000
+
+
+def test_a_code_of_another_version_is_shown_as_it_is() -> None:
+    assert reasons.reason({"reason_code": "new_\x1bcode"}) == r"new_\x1bcode"
+    assert reasons.blocked_reason({"blocked_reason": None}) is None
+
+
+def documented(page: str) -> list[tuple[str, ...]]:
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) \|$", page, re.M)
+    return [(code, meaning, *re.findall(r"`(\w+)`", evidence)) for code, meaning, evidence in rows]
+
+
+def test_the_page_lists_every_code_with_its_evidence() -> None:
+    assert documented(PAGE.read_text(encoding="utf-8")) == [
+        (wording.code, wording.meaning, *wording.evidence)
+        for wordings in reasons.WORDINGS.values()
+        for wording in wordings.values()
+    ]
