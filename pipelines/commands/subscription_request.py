@@ -9,7 +9,6 @@ from typing import Any
 from quotaflow.pipelines.commands import answers, client_instances
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, KafkaError, QuotaflowError
-from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.preflight import Preflight, Resources
@@ -83,7 +82,7 @@ def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
     harm = Preflight(resources, instances.clients).harm_of({**resources, made.name: configs})
     if harm is not None:
         raise HarmError(f"nothing was written: client-metrics {made.name} {harm}")
-    connection = planning.connection(settings)
+    connection = Connection.from_conf(settings)
     entity = ConfigEntity(cluster.cluster_id, CLIENT_METRICS, made.name)
     return PreparedSubscription(
         lease=made,

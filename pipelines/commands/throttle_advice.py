@@ -56,14 +56,14 @@ def throttle_advice(
     options.one_format(as_json, as_csv)
     from quotaflow.pipelines.advice import move_advice  # noqa: PLC0415  pydantic
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.kafka_configs import Connection  # noqa: PLC0415
     from quotaflow.pipelines.kafka import reassignment_file  # noqa: PLC0415  pydantic
 
     settings, targets = options.conf(conf, overrides), reassignment_file.read(file)
     advice = move_advice.advise(answers.open_reader(settings), targets, settings)
     rows = [_row(side, advice) for side in advice.throttle.sides]
     output.write(rows, COLUMNS, as_json=as_json, as_csv=as_csv, by_importance=False)
-    for line in _messages(advice, file, planning.connection(settings)):
+    for line in _messages(advice, file, Connection.from_conf(settings)):
         output.note(line)
 
 

@@ -60,13 +60,13 @@ def why(
     from quotaflow.pipelines.advice import why_text  # noqa: PLC0415  imports pydantic and pyarrow
     from quotaflow.pipelines.advice.why import why as find_limits  # noqa: PLC0415
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.kafka_configs import Connection  # noqa: PLC0415
 
     settings = options.conf(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None
     reader, long = answers.open_reader(settings), timedelta(seconds=options.seconds(lookback))
     limits = find_limits(reader, name, until, long, settings.kafka.cluster_id)
-    sentences = list(why_text.sentences(limits, planning.connection(settings)))
+    sentences = list(why_text.sentences(limits, Connection.from_conf(settings)))
     rows = [_limit(limited.usage) for limited in limits.limits]
     if as_json:
         output.lines(values.json_line(row) for row in _objects(limits, rows, sentences))

@@ -9,8 +9,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.connect import conf_file, kafka_commands
 from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.feedback import planning
-from quotaflow.pipelines.feedback.kafka_configs import quoted
+from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
 
 _BROKER_FILES = ("log4j2.yaml", "vector.yaml", "fluent-bit.yaml")
 _RECEIVER_FILES = ("TelemetryReceiver.java", "TelemetrySender.java")
@@ -59,7 +58,7 @@ def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> N
 
 
 def _topics(conf: Conf, discovery: Discovery) -> str:
-    lines = kafka_commands.topics(conf, discovery, planning.connection(conf))
+    lines = kafka_commands.topics(conf, discovery, Connection.from_conf(conf))
     what = (
         "The topics quotaflow reads. One replica each on the cluster that is observed: followers'\n"
         "# fetches of the log would be lines of the log. Elsewhere take three."
@@ -80,7 +79,7 @@ def _acls(conf: Conf) -> str:
     parts = [_SCRIPT.format(what)]
     parts += [f"{login}={quoted(name)}\n" for login, name in principals.items()]
     for login, roles in kafka_commands.LOGINS.items():
-        lines = list(kafka_commands.rights(login, conf, planning.connection(conf)))
+        lines = list(kafka_commands.rights(login, conf, Connection.from_conf(conf)))
         if lines:
             parts.append(f"\n# {login}: {', '.join(roles)}\n")
             parts += [f"{line}\n" for line in lines]

@@ -10,8 +10,7 @@ from kafka.protocol import admin as requests
 
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
-from quotaflow.pipelines.feedback import planning
-from quotaflow.pipelines.feedback.kafka_configs import tool
+from quotaflow.pipelines.feedback.kafka_configs import Connection, tool
 from quotaflow.pipelines.kafka.cluster_state import BROKER_LOGGER, CLIENT_METRICS, UnansweredError
 from quotaflow.schemas.configs import LOGGING_LEVELS, REQUEST_LOGGER
 
@@ -90,7 +89,7 @@ def _subscriptions(probe: Probe) -> Finding:
         return refused("subscriptions", str(error), _NEEDS_DESCRIBE_CONFIGS)
     if names:
         return Finding("subscriptions", OK, f"{len(names)} client-metrics resources")
-    words = tool("kafka-configs.sh", planning.connection(probe.conf))
+    words = tool("kafka-configs.sh", Connection.from_conf(probe.conf))
     words += ["--alter", "--entity-type", "client-metrics", "--entity-name", "all", "--add-config"]
     remedy = " ".join([*words, "'interval.ms=60000,metrics=[org.apache.kafka.]'"])
     return Finding(

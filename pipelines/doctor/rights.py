@@ -10,7 +10,6 @@ from kafka.protocol.metadata import MetadataRequest
 from quotaflow.pipelines.connect.kafka_commands import granted
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
-from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.schemas import acls
@@ -103,7 +102,7 @@ def _right_text(acl: Acl) -> str:
 
 
 def _granting(probe: Probe, principal: str) -> Granting:
-    return Granting(principal, planning.connection(probe.conf))
+    return Granting(principal, Connection.from_conf(probe.conf))
 
 
 def _allowed(probe: Probe, names: set[str]) -> Allowed:

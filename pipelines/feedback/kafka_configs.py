@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.schemas.configs import CLIENT_ID, CONFIGS, ENTITY_TYPES
 from quotaflow.udfs.rules.quota import QuotaEntity
@@ -11,10 +12,17 @@ from quotaflow.udfs.rules.quota import QuotaEntity
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How kafka-configs reaches the cluster; a login stands in a file, never on a command line."""
+    """How Kafka's tools reach the cluster; a login is in a file, never on a command line."""
 
     bootstrap_servers: str
     needs_login: bool = False
+
+    @classmethod
+    def from_conf(cls, conf: Conf) -> "Connection":
+        """The connection to the cluster of conf."""
+        properties = conf.kafka.properties
+        protocol = properties.get("security.protocol", "PLAINTEXT")
+        return cls(properties.get("bootstrap.servers", "BROKER:9092"), protocol != "PLAINTEXT")
 
 
 def command(entity: ConfigEntity, values: Mapping[str, str | None], connection: Connection) -> str:

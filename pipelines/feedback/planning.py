@@ -93,7 +93,7 @@ def make(settings: Conf, now: datetime) -> Plan:
         refused_keys=refused(settings),
         failed_checks=failed_checks(settings, evidence),
     )
-    return plan(wanted, now, limits, connection(settings), ledger(settings))
+    return plan(wanted, now, limits, Connection.from_conf(settings), ledger(settings))
 
 
 def desired(settings: Conf) -> list[DesiredConfig]:
@@ -235,10 +235,3 @@ def refused(settings: Conf) -> dict[str, str]:
         if row["cluster_id"] in cluster_ids and row["setting_value"].startswith(REFUSED)
     }
     return answers if len(cluster_ids) == 1 else {}
-
-
-def connection(settings: Conf) -> Connection:
-    """How kafka-configs reaches the cluster of conf."""
-    properties = settings.kafka.properties
-    protocol = properties.get("security.protocol", "PLAINTEXT")
-    return Connection(properties.get("bootstrap.servers", "BROKER:9092"), protocol != "PLAINTEXT")

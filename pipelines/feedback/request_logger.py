@@ -17,7 +17,7 @@ from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter, Configs
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.guards import SNAPSHOT, PlanPolicy
-from quotaflow.pipelines.feedback.kafka_configs import command
+from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.outcome import Outcome
@@ -140,13 +140,13 @@ def is_left(level: str | None) -> bool:
 def quiet_command(conf: Conf, switch: Switch, broker_id: int) -> str:
     """The command line that sets a level which can be given back, and logs no request."""
     entity = _entity(switch.request.cluster_id, broker_id)
-    return command(entity, {_KEY: QUIET}, planning.connection(conf))
+    return command(entity, {_KEY: QUIET}, Connection.from_conf(conf))
 
 
 def off_command(conf: Conf, switch: Switch, broker_id: int) -> str:
     """The command line that gives a broker back its level, for when we cannot."""
     entity = _entity(switch.request.cluster_id, broker_id)
-    return command(entity, {_KEY: switch.levels[broker_id]}, planning.connection(conf))
+    return command(entity, {_KEY: switch.levels[broker_id]}, Connection.from_conf(conf))
 
 
 def _switch(
@@ -163,7 +163,7 @@ def _switch(
     ]
     # What brokers said just now holds, and not what we wrote some time ago.
     bounds = PlanPolicy(cluster_id=wanted.cluster_id, inputs_at={SNAPSHOT: now})
-    return Switch(wanted, levels, plan(rows, now, bounds, planning.connection(conf), ledger))
+    return Switch(wanted, levels, plan(rows, now, bounds, Connection.from_conf(conf), ledger))
 
 
 def _can_be_set(level: str) -> bool:

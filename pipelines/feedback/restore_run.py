@@ -10,6 +10,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import exclusive_section, other_writers, planning, restore_plan
 from quotaflow.pipelines.feedback.change_writer import Configs, resolve_open
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import YIELDED, Ledger, Record
 from quotaflow.pipelines.feedback.other_writers import Named
 from quotaflow.pipelines.feedback.outcome import Outcome
@@ -72,7 +73,7 @@ def plan_restore(
         key: {entry: at + skew for entry, at in of.entry_times.items()} for key, of in owned.items()
     }
     by = later_writers(conf, since, named)
-    connection = planning.connection(conf)
+    connection = Connection.from_conf(conf)
     found = restore_plan.plan_restore(owned, actual, by, connection)
     found = replace(found, refused=unknown)
     found = restore_plan.permitted(found, planning.plan_policy(conf), connection)

@@ -21,10 +21,11 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
-from quotaflow.pipelines.feedback import exclusive_section, planning, restore_run
+from quotaflow.pipelines.feedback import exclusive_section, restore_run
 from quotaflow.pipelines.feedback.change import SET, Change, Operation
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.guards import PlanPolicy
+from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import DONE, MOVED, REFUSED, UNDONE, Record
 from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR, Outcome
 from quotaflow.pipelines.feedback.plan import plan
@@ -106,7 +107,7 @@ def apply(
     """Plan these rows on what was done before, and write it."""
     with exclusive_section.acquired(conf, lambda _: None, on_step=passed) as taken:
         seen = PlanPolicy(lease_s=3_600)
-        connection = planning.connection(conf)
+        connection = Connection.from_conf(conf)
         made = plan(desired, datetime.now(UTC), seen, connection, taken.ledger)
         assert made.blocked == ()
         return taken.apply.run(made.plan_id, made.changes)
