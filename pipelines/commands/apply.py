@@ -65,10 +65,12 @@ def apply(
         apply_run,
         frozen_plans,
     )
+    from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
 
-    frozen_plan = None if plan_id is None else frozen_plans.load(settings, plan_id)
+    tables = open_tables(settings)
+    frozen_plan = None if plan_id is None else frozen_plans.load(tables, plan_id)
     if not yes:
-        made, outcomes = apply_run.dry_run(settings, frozen_plan, datetime.now(UTC))
+        made, outcomes = apply_run.dry_run(settings, tables, frozen_plan, datetime.now(UTC))
         _show(made, outcomes, as_json=as_json)
         if made.changes:
             output.note("Nothing was written: --yes writes it.")

@@ -188,8 +188,9 @@ def _follow(
 
 def _restore(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import apply_run, planning, request_logger  # noqa: PLC0415
+    from quotaflow.pipelines.feedback import apply_run, journal, request_logger  # noqa: PLC0415
     from quotaflow.pipelines.spark import spark_errors  # noqa: PLC0415
+    from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
 
     try:
         restore_plan, outcomes = request_logger.restore_levels(settings, keys, output.note)
@@ -201,7 +202,8 @@ def _restore(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
     settled = {o.change.desired.key for o in outcomes}
     settled |= {each.key for each in restore_plan.yielded}
     # A broker that did not say whether it was switched on has an open record.
-    is_open = {record.key for record in planning.ledger(settings).open_records} & {*keys} - settled
+    ledger = journal.read_ledger(open_tables(settings))
+    is_open = {record.key for record in ledger.open_records} & {*keys} - settled
     if (
         apply_run.failure_summary(outcomes)
         or restore_plan.unanswered

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import planning, request_logger
+from quotaflow.pipelines.feedback import request_logger
 from quotaflow.pipelines.feedback.request_logger import ON, QUIET, Switch
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.schemas.configs import LOGGING_LEVELS
 from quotaflow.schemas.tables.requests import REQUESTS
 
@@ -27,11 +28,11 @@ def expected(conf: Conf, cluster_id: str) -> Volume:
 
     Lines that ingest leaves out (the brokers' own quorum, forwarded copies) come on top.
     """
-    if not planning.table_exists(conf, REQUESTS.name):
+    tables = open_tables(conf)
+    if not tables.is_made(REQUESTS.name):
         return Volume({})
     condition = f"cluster_id = {literal(cluster_id)}"
-    rows = planning.rows(
-        conf,
+    rows = tables.rows(
         f"""SELECT broker_id, CAST(sum(coalesce(weight, 1)) AS BIGINT) AS lines,
             min(event_time) AS since, max(event_time) AS until
         FROM requests WHERE {condition} AND event_time >

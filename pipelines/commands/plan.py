@@ -55,9 +55,10 @@ def show_plan(
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.feedback import jikkou as jikkou_yaml  # noqa: PLC0415
     from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
+    from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    plan = planning.make(settings, now)
+    plan = planning.make(settings, open_tables(settings), now)
     if plan.changes and save:
         _save(settings, plan, now)
     if as_json:

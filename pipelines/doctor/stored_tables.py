@@ -10,6 +10,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor.finding import BAD, OK, UNCHECKED, WARNING, Finding, from_check
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
 from quotaflow.schemas.tables.catalog import TABLES
@@ -36,7 +37,7 @@ def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
     else:
         remedy = "fill them with `quotaflow run --once`"
         yield Finding("tables", WARNING, f"none in {warehouse.conf.folder}", remedy)
-    yield from _feedback(conf, now)
+    yield from _feedback(conf, reader, now)
 
 
 def _writable(folder: Path) -> Finding:
@@ -86,11 +87,11 @@ def spelled(type_: Any) -> str:
     return str(type_)
 
 
-def _feedback(conf: Conf, now: datetime) -> Iterator[Finding]:
+def _feedback(conf: Conf, tables: Tables, now: datetime) -> Iterator[Finding]:
     """Leases that are over and not restored, and the stop file."""
     from quotaflow.pipelines.feedback import (  # noqa: PLC0415
         exclusive_section,
-        planning,
+        journal,
         restore_plan,
     )
 
@@ -99,7 +100,7 @@ def _feedback(conf: Conf, now: datetime) -> Iterator[Finding]:
         yield Finding("stop file", OK, f"{exclusive_section.stop_file(conf)} is not there")
     else:
         yield Finding("stop file", WARNING, stopped, "remove it to apply and restore again")
-    ledger = planning.ledger(conf)
+    ledger = journal.read_ledger(tables)
     over = restore_plan.expired(ledger, now - _LATE)
     seen = f"{len(ledger.owned)} configs held, {len(over)} past their lease"
     if ledger.open_records:

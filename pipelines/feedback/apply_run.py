@@ -8,9 +8,11 @@ from itertools import groupby
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback import (
+    evidence_checks,
     exclusive_section,
     frozen_plans,
     guards,
+    plan_policy,
     planning,
     restore_run,
 )
@@ -21,6 +23,7 @@ from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, Ledger
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, ALREADY_SET, Outcome
 from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.tables.catalog import TABLES
 
 Report = Callable[[str], None]
@@ -28,10 +31,10 @@ Stopped = Callable[[], str | None]
 
 
 def dry_run(
-    conf: Conf, approved_plan: FrozenPlan | None, now: datetime
+    conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: datetime
 ) -> tuple[Plan, list[Outcome]]:
     """The plan, and what brokers would say to each of its changes; nothing is written."""
-    plan = _plan(conf, approved_plan, now)
+    plan = _plan(conf, tables, approved_plan, now)
     with exclusive_section.open_cluster(conf) as (cluster_id, configs):
         _check_cluster(plan, cluster_id)
         seen = [outcome for group in _groups(plan) for outcome in preview(configs, group)]
@@ -52,15 +55,18 @@ def apply_plan(
     """
     with exclusive_section.acquired(conf, report, stopped, passed) as taken:
         now = datetime.now(UTC)
-        plan = _plan(conf, approved_plan, now)
+        plan = _plan(conf, taken.tables, approved_plan, now)
         _check_cluster(plan, taken.cluster_id)
         if not plan.changes:
             return plan, []
         if approved_plan is None:
-            frozen_plans.refreeze(conf, taken.rows, taken.ledger, plan, now)
+            max_age = timedelta(seconds=conf.plan.max_plan_age_s)
+            frozen_plans.refreeze(
+                taken.tables, taken.rows, taken.ledger, plan, now, max_age=max_age
+            )
             return plan, taken.apply.run(plan.plan_id, plan.changes)
-        told = _altered(conf, approved_plan)
-        left, ended = still_fitting(approved_plan, taken.apply.configs, taken.ledger, told)
+        altered = _altered(conf, taken.tables, approved_plan)
+        left, ended = still_fitting(approved_plan, taken.apply.configs, taken.ledger, altered)
         return plan, [*ended, *taken.apply.run(plan.plan_id, left)]
 
 
@@ -70,38 +76,39 @@ def failure_summary(outcomes: Sequence[Outcome]) -> str | None:
     return f"{len(missed)} of {len(outcomes)} changes were not made" if missed else None
 
 
-def _plan(conf: Conf, wanted: FrozenPlan | None, now: datetime) -> Plan:
-    if wanted is None:
-        return planning.make(conf, now)
-    most = timedelta(seconds=conf.plan.max_plan_age_s)
-    if now - wanted.frozen_at > most:
+def _plan(conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: datetime) -> Plan:
+    if approved_plan is None:
+        return planning.make(conf, tables, now)
+    plan, frozen_at = approved_plan.plan, approved_plan.frozen_at
+    if now - frozen_at > timedelta(seconds=conf.plan.max_plan_age_s):
         raise FeedbackError(
-            f"plan {wanted.plan.plan_id} was frozen at {wanted.frozen_at:%Y-%m-%d %H:%M:%S} UTC, "
+            f"plan {plan.plan_id} was frozen at {frozen_at:%Y-%m-%d %H:%M:%S} UTC, "
             f"and plan.max_plan_age_s is {conf.plan.max_plan_age_s}: plan anew"
         )
-    evidence = {change.desired.evidence_table for change in wanted.plan.changes}
+    evidence = {change.desired.evidence_table for change in plan.changes}
     for name in sorted(evidence - TABLES.keys() - views.load().keys()):
         raise FeedbackError(
-            f"plan {wanted.plan.plan_id} stands on {name}, which this release does not have: "
-            "plan anew"
+            f"plan {plan.plan_id} stands on {name}, which this release does not have: plan anew"
         )
-    for name, why in sorted(planning.failed_checks(conf, evidence).items()):
-        raise FeedbackError(f"plan {wanted.plan.plan_id}: of {name}, {why}")
-    bounds = planning.plan_policy_at(conf, now)
-    for group in _groups(wanted.plan):
+    for name, why in sorted(evidence_checks.failed_checks(conf, tables, evidence).items()):
+        raise FeedbackError(f"plan {plan.plan_id}: of {name}, {why}")
+    bounds = plan_policy.for_plan(conf, tables, now)
+    for group in _groups(plan):
         rows = tuple(change.desired for change in group)
         whys = (guards.write_problem(change.written, bounds) for change in group)
         # Other clients may live now than when it was made.
         why_not = next((why for why in whys if why), None) or bounds.harm(rows)
         if why_not is not None:
-            raise FeedbackError(f"plan {wanted.plan.plan_id}: {group[0].entity}: {why_not}")
-    return wanted.plan
+            raise FeedbackError(f"plan {plan.plan_id}: {group[0].entity}: {why_not}")
+    return plan
 
 
-def _altered(conf: Conf, wanted: FrozenPlan) -> Mapping[Key, LaterWriter]:
+def _altered(conf: Conf, tables: Tables, approved_plan: FrozenPlan) -> Mapping[Key, LaterWriter]:
     """Who else altered what a plan is about since it was frozen."""
-    since = dict.fromkeys((c.desired.key for c in wanted.plan.changes), wanted.frozen_at)
-    return restore_run.later_writers(conf, since)
+    since = dict.fromkeys(
+        (c.desired.key for c in approved_plan.plan.changes), approved_plan.frozen_at
+    )
+    return restore_run.later_writers(conf, tables, since)
 
 
 def _check_cluster(plan: Plan, cluster_id: str) -> None:

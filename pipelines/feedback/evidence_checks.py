@@ -4,15 +4,16 @@ A row stands on the tables of its evidence and on those they are computed from; 
 too, which says that nothing was lost on the way.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 
-Ask = Callable[[str], list[dict[str, Any]]]
 CURRENT_CHECKS = """
     SELECT suite, expectation, severity = 'critical' AND NOT success AS is_failing, event_time
     FROM current_quality
@@ -20,14 +21,11 @@ CURRENT_CHECKS = """
 """
 
 
-def failed_checks(conf: Conf, ask: Ask | None, evidence: Collection[str]) -> dict[str, str]:
-    """Why a plan may not stand on these tables and views, of those on which it may not.
-
-    Without `ask` nothing was ever checked.
-    """
-    standing = ask(CURRENT_CHECKS) if ask else []
-    failing = {row["suite"]: row for row in reversed(standing) if row["is_failing"]}
-    checked = {row["suite"] for row in standing}
+def failed_checks(conf: Conf, tables: Tables, evidence: Collection[str]) -> dict[str, str]:
+    """Tables and views of a plan's evidence that the plan must not use, each with the reason."""
+    checks = tables.rows(CURRENT_CHECKS) if tables.is_made(QUALITY_RESULTS.name) else []
+    failing = {row["suite"]: row for row in reversed(checks) if row["is_failing"]}
+    checked = {row["suite"] for row in checks}
     if not failing and not conf.quality.required:
         return {}
     reads = _reads(conf)

@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from quotaflow.pipelines.config import Conf, expanded
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import delta_lock, plan_rows, planning
+from quotaflow.pipelines.feedback import delta_lock, journal
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, sender
 from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse, user
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
@@ -58,18 +59,22 @@ class DeltaJournal:
     def add(self, records: Sequence[Record]) -> None:
         """Keep them, all or none."""
         if records:
-            told = [plan_rows.row(record, self.run_by) for record in records]
-            self.rows.append(CONFIG_CHANGES, told)
+            rows = [journal.to_row(record, self.run_by) for record in records]
+            self.rows.append(CONFIG_CHANGES, rows)
 
 
 @dataclass(frozen=True, slots=True)
 class ExclusiveSection:
-    """What its holder has: the cluster's id, what applies changes, what was applied before."""
+    """What its holder has: the cluster's id, a writer of changes, what we own there.
+
+    `tables` are as they are when the section begins.
+    """
 
     cluster_id: str
     apply: ChangeWriter
     ledger: Ledger
     rows: RowAppender
+    tables: Tables
 
 
 @contextmanager
@@ -103,7 +108,9 @@ def acquired(
         warehouse.ensure(spark, [CONFIG_CHANGES, PLANS])
         rows, run_id, since = RowAppender(spark, warehouse), uuid.uuid4().hex, datetime.now(UTC)
         with _only(conf, rows, cluster_id, run_id, since):
-            ledger = planning.ledger(conf)
+            # Only now, under the lock: an earlier reading could lack another run's records.
+            tables = open_tables(conf)
+            ledger = journal.read_ledger(tables)
             check_clock(ledger, datetime.now(UTC))
             apply = ChangeWriter(
                 configs,
@@ -116,8 +123,9 @@ def acquired(
                 on_step=passed,
             )
             if apply.finish(for_cluster(ledger, cluster_id)):
-                ledger = planning.ledger(conf)
-            yield ExclusiveSection(cluster_id, apply, for_cluster(ledger, cluster_id), rows)
+                tables = open_tables(conf)
+                ledger = journal.read_ledger(tables)
+            yield ExclusiveSection(cluster_id, apply, for_cluster(ledger, cluster_id), rows, tables)
 
 
 def next_record_time(newest: datetime | None, now: datetime) -> datetime:

@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
-from quotaflow.pipelines.feedback import plan_rows, planning
+from quotaflow.pipelines.feedback import journal, plan_rows
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.exclusive_section import RowAppender, next_record_time, whoami
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PLANS
 
@@ -38,18 +39,28 @@ def save(conf: Conf, plan: Plan, now: datetime, report: Callable[[str], None]) -
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
         warehouse.ensure(spark, [PLANS])
-        refreeze(conf, RowAppender(spark, warehouse), planning.ledger(conf), plan, now)
+        tables = open_tables(conf)
+        ledger = journal.read_ledger(tables)
+        max_age = timedelta(seconds=conf.plan.max_plan_age_s)
+        refreeze(tables, RowAppender(spark, warehouse), ledger, plan, now, max_age=max_age)
 
 
-def refreeze(conf: Conf, rows: RowAppender, ledger: Ledger, plan: Plan, now: datetime) -> None:
-    """The same within a turn.
+def refreeze(
+    tables: Tables,
+    rows: RowAppender,
+    ledger: Ledger,
+    plan: Plan,
+    now: datetime,
+    *,
+    max_age: timedelta,
+) -> None:
+    """The same for a caller that has the warehouse's lock.
 
-    A plan has the id it always has, but an approval ends: what is asked for again after it was
-    applied, or after it became too old to be, is frozen anew with its new time.
+    The same changes have the same plan id, but an approval ends: a plan that was applied since, or
+    whose freeze is older than `max_age`, is frozen again with a new time.
     """
-    (known,) = planning.rows(conf, _FROZEN_AT.format(literal(plan.plan_id)))
-    at = known["at"] and known["at"].astimezone(UTC)
-    max_age = timedelta(seconds=conf.plan.max_plan_age_s)
+    (frozen,) = tables.rows(_FROZEN_AT.format(literal(plan.plan_id)))
+    at = frozen["at"] and frozen["at"].astimezone(UTC)
     if at is None or now - at > max_age or done_since(ledger, plan, at):
         after_all = next_record_time(ledger.newest_at, now)
         rows.append(PLANS, list(plan_rows.rows(plan, after_all, whoami())))
@@ -61,13 +72,13 @@ def done_since(ledger: Ledger, plan: Plan, at: datetime) -> set[str]:
     return {change_id for change_id, done in times.items() if done is not None and done >= at}
 
 
-def load(conf: Conf, plan_id: str) -> FrozenPlan:
-    """A plan as it was frozen last. Raises ConfigError where there is none of this id."""
-    is_made = planning.table_exists(conf, PLANS.name)
-    rows = planning.rows(conf, _NEWEST_FREEZE.format(literal(plan_id))) if is_made else []
+def load(tables: Tables, plan_id: str) -> FrozenPlan:
+    """The newest freeze of a plan. Raises ConfigError if there is none of this id."""
+    is_made = tables.is_made(PLANS.name)
+    rows = tables.rows(_NEWEST_FREEZE.format(literal(plan_id))) if is_made else []
     if not rows:
-        known = [row["plan_id"] for row in planning.rows(conf, _NEWEST)] if is_made else []
-        near = nearest(plan_id, known) if known else ""
+        plan_ids = [row["plan_id"] for row in tables.rows(_NEWEST)] if is_made else []
+        near = nearest(plan_id, plan_ids) if plan_ids else ""
         raise ConfigError(f"no plan {plan_id} was frozen{near}: quotaflow plan --save does")
     plan = Plan(plan_rows.changes(rows), ())
     if plan.plan_id != plan_id:

@@ -1,6 +1,6 @@
 """Who else alters dynamic configs: after us, one config; or programs that manage them for good."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,9 +9,9 @@ from quotaflow.pipelines.feedback.change import APPEND
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import BROKER, TOPIC, USER
 
-Rows = Callable[[str], list[dict[str, Any]]]
 Named = Mapping[Key, Mapping[str, datetime]]
 
 WRITERS = """
@@ -49,7 +49,7 @@ _MANAGED_WITH = {"replicas": (BROKER, TOPIC)}
 
 
 def later_writers(
-    rows: Rows, since: Mapping[Key, datetime], own: str | None, named: Named | None = None
+    tables: Tables, since: Mapping[Key, datetime], own: str | None, named: Named | None = None
 ) -> dict[Key, LaterWriter]:
     """Who altered these configs later than that, as far as the request log tells.
 
@@ -58,19 +58,19 @@ def later_writers(
     """
     last = {
         key: _setter(row)
-        for row in (rows(WRITERS) if since else [])
+        for row in (tables.rows(WRITERS) if since else [])
         if row["principal"] != own
         and (key := _key(row)) in since
         and row["altered_at"].astimezone(UTC) > since[key]
     }
-    return last | _namers(rows, named or {}, own)
+    return last | _namers(tables, named or {}, own)
 
 
-def _namers(rows: Rows, named: Named, own: str | None) -> dict[Key, LaterWriter]:
+def _namers(tables: Tables, named: Named, own: str | None) -> dict[Key, LaterWriter]:
     """Who else named entries of these lists since we named them: the last one, with all of them."""
     times = [at for entries in named.values() for at in entries.values()]
     found: dict[Key, LaterWriter] = {}
-    for row in rows(NAMERS.format(literal(min(times)))) if times else []:
+    for row in tables.rows(NAMERS.format(literal(min(times)))) if times else []:
         key, at = _key(row), row["altered_at"].astimezone(UTC)
         ours = named.get(key, {})
         theirs = _setter(row).claimed_entries(
@@ -83,7 +83,7 @@ def _namers(rows: Rows, named: Named, own: str | None) -> dict[Key, LaterWriter]
 
 
 def managers(
-    rows: Rows, now: datetime, tolerated: Iterable[str], of_cluster: str = "true"
+    tables: Tables, now: datetime, tolerated: Iterable[str], of_cluster: str = "true"
 ) -> dict[str, str]:
     """Type of entity -> a program that manages its configs too, of late, and is not tolerated.
 
@@ -91,7 +91,7 @@ def managers(
     """
     found: dict[str, str] = {}
     for row in sorted(
-        rows(MANAGERS.format(of_cluster)), key=lambda row: (row["kind"], row["evidence"])
+        tables.rows(MANAGERS.format(of_cluster)), key=lambda row: (row["kind"], row["evidence"])
     ):
         seen = row["last_seen"]
         is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR

@@ -3,13 +3,28 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from quotaflow.pipelines.feedback import plan_inputs
 from quotaflow.pipelines.feedback.desired_configs import Group
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS
-from quotaflow.udfs.rules.client_metrics import Subscription
+from quotaflow.udfs.rules.client_metrics import Client, Subscription
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
 from quotaflow.udfs.rules.subscription_safety import LiveClient, harm
 
 Resources = Mapping[str, Mapping[str, str]]
+"""Client-metrics resources by name, each with its configs."""
+
+_RESOURCES = (
+    "SELECT entity_name, config_key, config_value FROM current_configs "
+    "WHERE entity_type = 'client-metrics' AND cluster_id = {}"
+)
+# Nothing is known that harms the Java client, and most clients are Java's.
+_LIVE_CLIENTS = (
+    "SELECT client_instance_id, client_id, client_software_name, client_software_version, "
+    "client_address, NULL AS port, client_kind FROM client_instances "
+    "WHERE ended IS NULL AND client_software_name <> 'apache-kafka-java' AND cluster_id = {}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +61,20 @@ class Preflight:
         if not harms:
             return None
         return f"could harm {len(harms)} live clients: {harms[0]}"
+
+
+def read(tables: Tables, cluster_id: str) -> Preflight:
+    """The client-metrics resources of the last snapshot, and the live clients that could suffer."""
+    resources: dict[str, dict[str, str]] = {}
+    for row in tables.rows(_RESOURCES.format(literal(cluster_id))):
+        resources.setdefault(row["entity_name"], {})[row["config_key"]] = row["config_value"]
+    rows = [list(row.values()) for row in tables.rows(_LIVE_CLIENTS.format(literal(cluster_id)))]
+    return Preflight(resources, tuple(LiveClient(Client(*client), kind) for *client, kind in rows))
+
+
+def is_readable(tables: Tables) -> bool:
+    """Whether all tables that a preflight reads exist."""
+    return plan_inputs.all_made(tables, [_RESOURCES, _LIVE_CLIENTS])
 
 
 def _is_subscription(entity: Group) -> bool:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, KafkaError, LockedError
-from quotaflow.pipelines.feedback import exclusive_section, planning, restore_run
+from quotaflow.pipelines.feedback import exclusive_section, journal, restore_run
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter, Configs
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
@@ -26,6 +26,7 @@ from quotaflow.pipelines.feedback.restore_plan import Key, RestorePlan
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.spark_errors import bridge_errors
+from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.schemas.configs import BROKER_LOGGER, LOGGING_LEVELS, REQUEST_LOGGER
 
 ON = "DEBUG"
@@ -79,7 +80,8 @@ def read_switch(conf: Conf, broker_ids: Collection[int], for_s: int, now: dateti
             known = ", ".join(str(broker_id) for broker_id in there)
             raise ConfigError(f"no broker {', '.join(unknown)} is up: those that are: {known}")
         wanted = CaptureRequest(cluster_id, tuple(sorted(set(broker_ids)) or there), for_s)
-        ledger = exclusive_section.for_cluster(planning.ledger(conf), cluster_id)
+        ledger = journal.read_ledger(open_tables(conf))
+        ledger = exclusive_section.for_cluster(ledger, cluster_id)
         return _switch(conf, wanted, configs, ledger, now)
 
 
@@ -119,13 +121,14 @@ def restore_levels(
             f"given back without a record, which the next restore adds: {failures.one_line(error)}"
         )
     with exclusive_section.open_cluster(conf) as (cluster_id, configs):
+        tables = open_tables(conf)
         ledger = (
-            exclusive_section.for_cluster(planning.ledger(conf), cluster_id)
+            exclusive_section.for_cluster(journal.read_ledger(tables), cluster_id)
             .assuming_open_done()
             .restricted_to(keys)
         )
         now = datetime.now(UTC)
-        found = restore_run.plan_restore(conf, ledger, configs, now, everything=True)
+        found = restore_run.plan_restore(conf, tables, ledger, configs, now, everything=True)
         apply = ChangeWriter(configs, _Unrecorded(), uuid.uuid4().hex, lambda: datetime.now(UTC))
         return found, apply.run(restore_run.PLAN_ID, found.changes)
 

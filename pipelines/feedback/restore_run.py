@@ -4,10 +4,16 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import exclusive_section, other_writers, planning, restore_plan
+from quotaflow.pipelines.feedback import (
+    exclusive_section,
+    journal,
+    other_writers,
+    plan_policy,
+    preflight,
+    restore_plan,
+)
 from quotaflow.pipelines.feedback.change_writer import Configs, resolve_open
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.kafka_configs import Connection
@@ -16,6 +22,7 @@ from quotaflow.pipelines.feedback.other_writers import Named
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter, RestorePlan, YieldedConfig
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 
@@ -26,10 +33,11 @@ PLAN_ID = "restore"
 def preview(conf: Conf, now: datetime, *, everything: bool = False) -> RestorePlan:
     """What would be given back now; nothing is written."""
     with exclusive_section.open_cluster(conf) as (cluster_id, configs):
-        ledger = exclusive_section.for_cluster(planning.ledger(conf), cluster_id)
+        tables = open_tables(conf)
+        ledger = exclusive_section.for_cluster(journal.read_ledger(tables), cluster_id)
         # Each turn at writing begins with these ends.
         ledger = ledger.with_ends(resolve_open(configs, ledger, lambda: now))
-        return plan_restore(conf, ledger, configs, now, everything=everything)
+        return plan_restore(conf, tables, ledger, configs, now, everything=everything)
 
 
 def restore_configs(
@@ -46,14 +54,16 @@ def restore_configs(
         apply = taken.apply
         ledger = taken.ledger if keys is None else taken.ledger.restricted_to(keys)
         everything = everything or keys is not None
-        found = plan_restore(conf, ledger, apply.configs, datetime.now(UTC), everything=everything)
+        found = plan_restore(
+            conf, taken.tables, ledger, apply.configs, datetime.now(UTC), everything=everything
+        )
         apply.journal.add([_yielded(each, apply.run_id, n) for n, each in enumerate(found.yielded)])
         passed("yielded")
         return found, apply.run(PLAN_ID, found.changes) if found.changes else []
 
 
 def plan_restore(
-    conf: Conf, ledger: Ledger, configs: Configs, now: datetime, *, everything: bool
+    conf: Conf, tables: Tables, ledger: Ledger, configs: Configs, now: datetime, *, everything: bool
 ) -> RestorePlan:
     """What of a ledger is to be given back, on what the cluster has now.
 
@@ -72,23 +82,23 @@ def plan_restore(
     named = {
         key: {entry: at + skew for entry, at in of.entry_times.items()} for key, of in owned.items()
     }
-    by = later_writers(conf, since, named)
+    by = later_writers(conf, tables, since, named)
     connection = Connection.from_conf(conf)
     found = restore_plan.plan_restore(owned, actual, by, connection)
     found = replace(found, refused=unknown)
-    found = restore_plan.permitted(found, planning.plan_policy(conf), connection)
-    found = _spared(conf, found, actual)
+    found = restore_plan.permitted(found, plan_policy.from_conf(conf), connection)
+    found = _spared(tables, found, actual)
     if everything or not found.changes:
         return found
-    return restore_plan.stepwise(found, planning.bounds_to_give_back(conf))
+    return restore_plan.stepwise(found, plan_policy.for_restore(conf, tables))
 
 
-def _spared(conf: Conf, found: RestorePlan, actual: restore_plan.Actual) -> RestorePlan:
+def _spared(tables: Tables, found: RestorePlan, actual: restore_plan.Actual) -> RestorePlan:
     """Without what would harm a live client; where no table tells of clients, all of it."""
     entities = [c.entity for c in found.changes if c.entity.entity_type == CLIENT_METRICS]
-    if not entities or not planning.has_client_tables(conf):
+    if not entities or not preflight.is_readable(tables):
         return found
-    check = planning.preflight(conf, entities[0].cluster_id)
+    check = preflight.read(tables, entities[0].cluster_id)
     # The last snapshot may be older than what we wrote.
     ours = {entity.entity_name or "": actual[entity] for entity in entities}
     return restore_plan.without_harmful(
@@ -97,16 +107,16 @@ def _spared(conf: Conf, found: RestorePlan, actual: restore_plan.Actual) -> Rest
 
 
 def later_writers(
-    conf: Conf, since: Mapping[Key, datetime], named: Named | None = None
+    conf: Conf, tables: Tables, since: Mapping[Key, datetime], named: Named | None = None
 ) -> dict[Key, LaterWriter]:
     """Who else altered these configs later than that, and named entries of lists since we did.
 
     Nobody where no request log was ingested.
     """
-    if not planning.table_exists(conf, CONFIG_ALTERATIONS.name):
+    if not tables.is_made(CONFIG_ALTERATIONS.name):
         return {}
     own = conf.kafka.own_principal
-    return other_writers.later_writers(partial(planning.rows, conf), since, own, named)
+    return other_writers.later_writers(tables, since, own, named)
 
 
 def _yielded(each: YieldedConfig, run_id: str, number: int) -> Record:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.feedback import plan_rows
+from quotaflow.pipelines.feedback import journal
 from quotaflow.pipelines.feedback.change import RENEW
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.jobs import backlog
@@ -88,7 +88,7 @@ def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) ->
 def _needed_since(records: "DataFrame") -> datetime | None:
     """The oldest record the ledger needs: a renewed lease depends on its first write."""
     written = records.where(F.col("operation") != RENEW).toLocalIterator()
-    return Ledger.from_records(plan_rows.record(row.asDict()) for row in written).needed_since
+    return Ledger.from_records(journal.to_record(row.asDict()) for row in written).needed_since
 
 
 def reason_to_wait(

@@ -9,7 +9,7 @@ from typing import Any
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import NeverMadeError
-from quotaflow.pipelines.feedback import exclusive_section, planning, restore_plan
+from quotaflow.pipelines.feedback import exclusive_section, journal, restore_plan
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.monitoring import job_health
 from quotaflow.pipelines.monitoring.job_health import JobFacts, JobHealth
@@ -65,7 +65,7 @@ class HealthReport:
 def read(conf: Conf, now: datetime) -> HealthReport:
     """Read the health. Raises ConfigError for tables in a catalog, which only Spark reads."""
     reader = Reader(Warehouse(conf.warehouse))
-    ledger = planning.ledger(conf)
+    ledger = journal.read_ledger(reader)
     overdue = len(restore_plan.expired(ledger, now)) + len(ledger.open_records)
     plan_id, pending = _pending_plan(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
     checks = _rows(reader, _FAILED_CHECKS) if _QUALITY in views.load() else []

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.terminal.values import visible
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
@@ -55,45 +55,48 @@ class Source:
 
 def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Notification]:
     """All events in the time range, oldest first; at most the newest 10,000 of each table."""
-    notices = [notice for source in SOURCES for notice in _from_source(conf, source, since, until)]
-    notices += _plans(conf, since, until)
+    tables = open_tables(conf)
+    notices = [
+        notice for source in SOURCES for notice in _from_source(tables, source, since, until)
+    ]
+    notices += _plans(tables, since, until)
     return sorted(notices, key=lambda notice: (notice.event_time, notice.key))
 
 
 def _from_source(
-    conf: Conf, source: Source, since: datetime, until: datetime
+    tables: Tables, source: Source, since: datetime, until: datetime
 ) -> Iterator[Notification]:
-    if source.table not in TABLES or not planning.table_exists(conf, source.table):
+    if source.table not in TABLES or not tables.is_made(source.table):
         return
     chosen = ", ".join(dict.fromkeys(("cluster_id", "event_time", *source.key, *source.columns)))
     sql = (
         f"SELECT {chosen} FROM {source.table} WHERE {source.where} AND {_within(since, until)} "
         f"ORDER BY event_time DESC LIMIT {_MAX_ROWS}"
     )
-    for row in planning.rows(conf, sql):
+    for row in tables.rows(sql):
         yield _notice(row, source.kind(row), [row[name] for name in source.key], source.text(row))
 
 
-def _plans(conf: Conf, since: datetime, until: datetime) -> Iterator[Notification]:
+def _plans(tables: Tables, since: datetime, until: datetime) -> Iterator[Notification]:
     """Saved plans of which nothing was written since they were saved.
 
     A plan that was saved again counts once, at the last time.
     """
-    if not planning.table_exists(conf, PLANS.name):
+    if not tables.is_made(PLANS.name):
         return
     written_at: dict[str, datetime] = {}
-    if planning.table_exists(conf, CONFIG_CHANGES.name):
+    if tables.is_made(CONFIG_CHANGES.name):
         sql = (
             "SELECT plan_id, max(event_time) AS at FROM config_changes "
             f"WHERE {_within(since, until)} GROUP BY plan_id"
         )
-        written_at = {row["plan_id"]: row["at"] for row in planning.rows(conf, sql)}
+        written_at = {row["plan_id"]: row["at"] for row in tables.rows(sql)}
     sql = (
         "SELECT cluster_id, plan_id, event_time, count(*) AS changes, "
         f"min(planned_by) AS planned_by FROM plans WHERE {_within(since, until)} "
         f"GROUP BY cluster_id, plan_id, event_time ORDER BY event_time DESC LIMIT {_MAX_ROWS}"
     )
-    for row in planning.rows(conf, sql):
+    for row in tables.rows(sql):
         frozen_at = row["event_time"]
         if written_at.get(row["plan_id"], since) < frozen_at:
             written_at[row["plan_id"]] = frozen_at

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quotaflow.pipelines.feedback import plan_rows
+from quotaflow.pipelines.feedback import journal
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.plan import config_value, entity, value
@@ -91,9 +91,9 @@ def section(scope: Scope) -> ReportSection:
 
 
 def _ledger(scope: Scope) -> Ledger:
-    rows = scope.rows(plan_rows.SELECT)
+    rows = scope.rows(journal.SELECT)
     return Ledger.from_records(
-        plan_rows.record(row) for row in rows if row["cluster_id"] == scope.cluster_id
+        journal.to_record(row) for row in rows if row["cluster_id"] == scope.cluster_id
     )
 
 

@@ -21,31 +21,48 @@ def query(
     """The rows of a query, at most `limit`. Raises QueryError with Spark's first line."""
     reader.check_query(sql)
     spark = session.get(conf.spark, report)
-    # Spark logs a wrong query with its whole stack trace; here it is one line.
+    return answer(spark, Warehouse(conf.warehouse), sql, limit, set())
+
+
+def answer(
+    spark: "SparkSession", warehouse: Warehouse, sql: str, limit: int | None, registered: set[str]
+) -> "pa.RecordBatchReader":
+    """The same in a session that has the `registered` tables and views; those it lacks are added.
+
+    The text must be a query: see `check_query`.
+    """
+    # Spark would log the whole stack of a wrong query; QueryError says it in one line.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     from pyspark.errors import PySparkException  # noqa: PLC0415  after the session's own check
 
     try:
-        register(spark, Warehouse(conf.warehouse), sql)
-        answer = spark.sql(sql)
-        return (answer if limit is None else answer.limit(limit)).toArrow().to_reader()
+        register(spark, warehouse, sql, registered)
+        rows = spark.sql(sql)
+        return (rows if limit is None else rows.limit(limit)).toArrow().to_reader()
     except PySparkException as error:
         message = str(error).strip().splitlines()
         raise reader.QueryError(message[0] if message else type(error).__name__) from None
 
 
-def register(spark: "SparkSession", warehouse: Warehouse, sql: str) -> None:
-    """Register the existing tables and views that a query reads in the session, by their names."""
+def register(
+    spark: "SparkSession", warehouse: Warehouse, sql: str, registered: set[str] | None = None
+) -> None:
+    """Give the session the tables and views that a query reads, by their names.
+
+    Skips tables that do not exist, views over those, and what is `registered`, to which it adds.
+    """
+    made = set[str]() if registered is None else registered
     named_tables, named_views = views.dependencies(sql)
-    made = {name for name in named_tables if warehouse.exists(spark, name)}
-    for name in made:
-        warehouse.read(spark, name).createOrReplaceTempView(name)
-    all_views = views.load()
+    for name in named_tables:
+        if name not in made and warehouse.exists(spark, name):
+            warehouse.read(spark, name).createOrReplaceTempView(name)
+            made.add(name)
+    loaded = views.load()
     for name in named_views:
         reads = {
-            *views.names_in(all_views[name].sql, TABLES),
-            *views.names_in(all_views[name].sql, all_views),
+            *views.names_in(loaded[name].sql, TABLES),
+            *views.names_in(loaded[name].sql, loaded),
         }
-        if made.issuperset(reads - {name}):
-            spark.sql(all_views[name].sql).createOrReplaceTempView(name)
+        if name not in made and made.issuperset(reads - {name}):
+            spark.sql(loaded[name].sql).createOrReplaceTempView(name)
             made.add(name)

@@ -14,10 +14,11 @@ from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import exclusive_section, planning
+from quotaflow.pipelines.feedback import exclusive_section, journal
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR
 from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.warehouse.tables import open_tables
 
 from . import advised_quotas
 
@@ -57,7 +58,7 @@ class Operator:
 
     def open(self) -> set[tuple[str, str | None]]:
         """Writes without an end: the run of each, and whose quota it is."""
-        records = planning.ledger(self.conf).open_records
+        records = journal.read_ledger(open_tables(self.conf)).open_records
         return {(record.run_id, record.entity.entity_name) for record in records}
 
 

@@ -22,6 +22,7 @@ from quotaflow.pipelines.feedback.ledger import DONE
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.kafka import client_metrics
 from quotaflow.pipelines.snapshots import take
+from quotaflow.pipelines.warehouse.tables import open_tables
 
 from .drive import logged
 from .tables_read import query
@@ -124,7 +125,7 @@ def await_so(condition: Callable[[], bool]) -> None:
 
 def changes(conf: Conf) -> tuple[Change, ...]:
     """The plan's changes of client metrics now; nothing is blocked."""
-    made = planning.make(conf, datetime.now(UTC))
+    made = planning.make(conf, open_tables(conf), datetime.now(UTC))
     of_metrics = [
         blocked for blocked in made.blocked if blocked.desired.entity_type == "client-metrics"
     ]

@@ -15,7 +15,7 @@ from py4j.protocol import Py4JNetworkError
 
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.errors import KafkaError, LockedError
-from quotaflow.pipelines.feedback import exclusive_section, planning
+from quotaflow.pipelines.feedback import exclusive_section, journal
 from quotaflow.pipelines.feedback.change import Change
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
@@ -23,6 +23,7 @@ from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, YIELDED, Record
 from quotaflow.pipelines.kafka import admin, tail
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...schemas.views.view_rows import at
@@ -74,7 +75,7 @@ class Command:
         self.monkeypatch.setattr(admin, "describe", described)
         self.monkeypatch.setattr(exclusive_section, "open_cluster", self.cluster)
         self.monkeypatch.setattr(exclusive_section, "acquired", self.taken)
-        self.monkeypatch.setattr(planning, "ledger", lambda _: self.journal.ledger)
+        self.monkeypatch.setattr(journal, "read_ledger", lambda _: self.journal.ledger)
 
     @contextmanager
     def cluster(self, _: object) -> Iterator[tuple[str, Brokers]]:
@@ -98,7 +99,8 @@ class Command:
         )
         apply.finish(self.journal.ledger)
         rows: Any = None
-        yield exclusive_section.ExclusiveSection("c1", apply, self.journal.ledger, rows)
+        tables = Reader(self.warehouse)
+        yield exclusive_section.ExclusiveSection("c1", apply, self.journal.ledger, rows, tables)
 
     def __call__(self, *words: str, records: tuple[Any, ...] = (), ends: bool = True) -> int:
         where = ["--set", f"warehouse.path={self.warehouse.conf.folder}"]

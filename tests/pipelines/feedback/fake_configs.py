@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from quotaflow.pipelines.feedback.change import (
     APPEND,
@@ -37,6 +38,20 @@ def desired(name: str = "mallory", **others: object) -> DesiredConfig:
         "priority": 10,
     }
     return DesiredConfig(**(row | others))  # type: ignore[arg-type]
+
+
+@dataclass
+class FakeTables:
+    """Tables that give the same rows to every query, and of which none or all exist."""
+
+    answer: list[dict[str, Any]]
+    exist: bool = True
+
+    def rows(self, _: str) -> list[dict[str, Any]]:
+        return self.answer
+
+    def is_made(self, _: str) -> bool:
+        return self.exist
 
 
 def forged(entity: ConfigEntity, key: str, value: str | None, prior: str | None) -> Record:

@@ -11,13 +11,14 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import exclusive_section, planning, restore_run
+from quotaflow.pipelines.feedback import exclusive_section, journal, restore_run
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.feedback.restore_plan import RestorePlan
+from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .fake_configs import NOON, Clock, DictConfigs, ListJournal
@@ -43,11 +44,15 @@ class Scene:
     def __post_init__(self) -> None:
         self.monkeypatch.setattr(exclusive_section, "open_cluster", self.cluster)
         self.monkeypatch.setattr(exclusive_section, "acquired", self.taken)
-        self.monkeypatch.setattr(planning, "ledger", lambda _: self.journal.ledger)
+        self.monkeypatch.setattr(journal, "read_ledger", lambda _: self.journal.ledger)
 
     @property
     def conf(self) -> Conf:
         return config.load(overrides=[f"warehouse.path={self.warehouse.conf.folder}"])
+
+    @property
+    def tables(self) -> Tables:
+        return open_tables(self.conf)
 
     @contextmanager
     def cluster(self, _: object) -> Iterator[tuple[str, DictConfigs]]:
@@ -58,7 +63,8 @@ class Scene:
         apply = run_of(self.configs, self.journal, f"r{self.clock()}", self.clock)
         apply.finish(self.journal.ledger)
         rows: Any = None
-        yield exclusive_section.ExclusiveSection("c1", apply, self.journal.ledger, rows)
+        ledger = self.journal.ledger
+        yield exclusive_section.ExclusiveSection("c1", apply, ledger, rows, self.tables)
 
     def apply(self, *rows: DesiredConfig, dies_at: str | None = None) -> None:
         def passed(step: str) -> None:

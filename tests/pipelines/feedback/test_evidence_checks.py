@@ -8,16 +8,17 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import QualitySection
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import apply_run, evidence_checks, planning
+from quotaflow.pipelines.feedback import apply_run, evidence_checks
 from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON
 from ...schemas.views.view_tables import make_tables
-from .fake_configs import desired
+from .fake_configs import FakeTables, desired
 
 CONF = config.Conf()
 REQUIRED = config.Conf(quality=QualitySection(required=True))
@@ -35,7 +36,7 @@ def unsound(
 ) -> dict[str, str]:
     make_tables(warehouse, {"quality_results": results})
     here = conf.model_copy(update={"warehouse": warehouse.conf})
-    return planning.failed_checks(here, set(evidence))
+    return evidence_checks.failed_checks(here, Reader(warehouse), set(evidence))
 
 
 @pytest.mark.parametrize(
@@ -92,8 +93,10 @@ def test_with_all_checked_it_goes_on() -> None:
         {"suite": name, "expectation": "e", "is_failing": False, "event_time": NOON}
         for name in ("topics", "pipeline_progress")
     ]
-    assert evidence_checks.failed_checks(REQUIRED, lambda _: standing, {"topics"}) == {}
-    assert "topics" in evidence_checks.failed_checks(REQUIRED, None, {"topics"})
+    assert evidence_checks.failed_checks(REQUIRED, FakeTables(standing), {"topics"}) == {}
+    assert "topics" in evidence_checks.failed_checks(
+        REQUIRED, FakeTables([], exist=False), {"topics"}
+    )
 
 
 def test_a_plan_names_the_check_and_keeps_the_rest() -> None:
@@ -111,9 +114,9 @@ def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
     made = plan([desired()], NOON, PlanPolicy(), Connection("b:9092"))
     with pytest.raises(FeedbackError, match="of producer_id_rates, it stands on requests, whose"):
-        apply_run.dry_run(here, FrozenPlan(made, NOON), NOON)
+        apply_run.dry_run(here, Reader(warehouse), FrozenPlan(made, NOON), NOON)
 
 
 def test_results_never_made_are_no_failure(warehouse: Warehouse) -> None:
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
-    assert planning.failed_checks(here, {"producer_id_rates"}) == {}
+    assert evidence_checks.failed_checks(here, Reader(warehouse), {"producer_id_rates"}) == {}

@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines import config
-from quotaflow.pipelines.feedback import frozen_plans, plan_rows, planning
+from quotaflow.pipelines.feedback import frozen_plans, plan_rows
 from quotaflow.pipelines.feedback.change import RENEW, Plan
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.guards import PlanPolicy
+from quotaflow.pipelines.feedback.journal import read_ledger, to_row
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 
@@ -51,18 +52,14 @@ def made(*rows: Any) -> Plan:
     return plan(rows, NOW, PlanPolicy(lease_s=3_600), Connection("b:9092"))
 
 
-def conf_of(warehouse: Warehouse) -> config.Conf:
-    return config.load(overrides=[f"warehouse.path={warehouse.conf.folder}"])
-
-
 def test_a_lease_renewed_for_years_is_still_held_on_what_stood_before(
     warehouse: Warehouse, fill: Fill
 ) -> None:
     first = set_at(800, "1000", prior="700")
     raised = set_at(790, "2000", prior="1000")
     renewals = [renewed(raised, days_ago) for days_ago in range(770, 0, -20)]
-    fill("config_changes", [plan_rows.row(r, "me") for r in (first, raised, *renewals)])
-    (held,) = planning.ledger(conf_of(warehouse)).owned.values()
+    fill("config_changes", [to_row(r, "me") for r in (first, raised, *renewals)])
+    (held,) = read_ledger(Reader(warehouse)).owned.values()
     assert (held.prior_value, held.value) == ("700", "2000")
     assert held.expires_at == renewals[-1].expires_at
     assert held.first_recorded_at == first.event_time
@@ -101,17 +98,17 @@ class Appended:
 def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
     warehouse: Warehouse, fill: Fill
 ) -> None:
-    conf, rows, wanted = conf_of(warehouse), Appended(fill), made(desired(), desired("eve"))
+    rows, wanted, max_age = Appended(fill), made(desired(), desired("eve")), timedelta(hours=24)
     fill("plans", [])
 
     def keep(now: datetime, ledger: Ledger = Ledger()) -> datetime:  # noqa: B008  frozen
-        frozen_plans.refreeze(conf, rows, ledger, wanted, now)  # type: ignore[arg-type]
-        return frozen_plans.load(conf, wanted.plan_id).frozen_at
+        frozen_plans.refreeze(Reader(warehouse), rows, ledger, wanted, now, max_age=max_age)  # type: ignore[arg-type]
+        return frozen_plans.load(Reader(warehouse), wanted.plan_id).frozen_at
 
     assert keep(NOW) == NOW
     assert keep(NOW + timedelta(minutes=10)) == NOW
     assert rows.freezes == 1
-    too_late = NOW + timedelta(seconds=conf.plan.max_plan_age_s + 1)
+    too_late = NOW + max_age + timedelta(seconds=1)
     assert keep(too_late) == too_late
 
     journal = ListJournal()
@@ -125,7 +122,7 @@ def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
     assert again > applied_at
     assert keep(again + timedelta(minutes=1), journal.ledger) == again
     assert rows.freezes == 3
-    thawed = frozen_plans.load(conf, wanted.plan_id).plan
+    thawed = frozen_plans.load(Reader(warehouse), wanted.plan_id).plan
     assert [c.change_id for c in thawed.changes] == [c.change_id for c in wanted.changes]
 
 
@@ -133,7 +130,7 @@ def test_plans_of_one_freeze_come_back_alone(warehouse: Warehouse, fill: Fill) -
     wanted = made(desired())
     for minutes in (0, 5):
         fill("plans", list(plan_rows.rows(wanted, NOW + timedelta(minutes=minutes), "me")))
-    assert len(frozen_plans.load(conf_of(warehouse), wanted.plan_id).plan.changes) == 1
+    assert len(frozen_plans.load(Reader(warehouse), wanted.plan_id).plan.changes) == 1
 
 
 def test_what_is_no_more_has_no_configs() -> None:

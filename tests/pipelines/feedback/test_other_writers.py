@@ -11,11 +11,12 @@ from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...schemas.views.view_rows import Row, altered, at, setting
-from ...schemas.views.view_tables import make_tables, rows
-from .fake_configs import NOON, DictConfigs, ListJournal, applying, desired
+from ...schemas.views.view_tables import make_tables
+from .fake_configs import NOON, DictConfigs, FakeTables, ListJournal, applying, desired
 
 KEY = "producer_byte_rate"
 
@@ -55,7 +56,7 @@ def test_a_setter_is_who_wrote_after_us(
         "config_value": "5",
     }
     since = dict.fromkeys(held().owned, NOON + timedelta(seconds=4))
-    found = other_writers.later_writers(lambda _: [writer], since, own)
+    found = other_writers.later_writers(FakeTables([writer]), since, own)
     said = restore_plan.LaterWriter(
         f"User:eve ({'x' * 100}) at 2026-11-21 12:00:05 UTC", "SET", "5"
     )
@@ -102,7 +103,7 @@ def test_an_entry_is_of_whoever_else_named_it_since_we_did(
     content = {"config_alterations": alterations, "settings": [setting("own_principal", "User:us")]}
     make_tables(warehouse, content)
     named = {LIST: {"0:1": at(2), "2:3": at(5)}}
-    found = other_writers.later_writers(lambda sql: rows(warehouse, sql), {}, "User:other", named)
+    found = other_writers.later_writers(Reader(warehouse), {}, "User:other", named)
     assert {key: setter.operand for key, setter in found.items()} == (
         {} if theirs is None else {LIST: theirs}
     )
@@ -113,7 +114,7 @@ def test_who_named_entries_is_told_though_we_altered_the_list_last(warehouse: Wa
     content = {"config_alterations": told, "settings": [setting("own_principal", "User:us")]}
     make_tables(warehouse, content)
     named, since = {LIST: {"0:1": at(2), "2:3": at(5)}}, {LIST: at(5)}
-    found = other_writers.later_writers(lambda sql: rows(warehouse, sql), since, None, named)
+    found = other_writers.later_writers(Reader(warehouse), since, None, named)
     assert found[LIST].writer.startswith("User:eve (")
     assert found[LIST].claimed_entries(frozenset({"0:1", "2:3"})) == {"0:1"}
 
@@ -138,10 +139,10 @@ def manager(**of: Any) -> dict[str, Any]:
     ids=["active", "tolerated", "long gone", "who moves replicas", "a trace", "an unknown trace"],
 )
 def test_a_manager_s_entities_are_its_own(row: dict[str, Any], types: set[str]) -> None:
-    assert set(other_writers.managers(lambda _: [row], NOON, ["other"])) == types
+    assert set(other_writers.managers(FakeTables([row]), NOON, ["other"])) == types
 
 
 def test_a_manager_is_named_with_what_shows_it() -> None:
-    assert other_writers.managers(lambda _: [manager()], NOON, [])["user"] == (
+    assert other_writers.managers(FakeTables([manager()]), NOON, [])["user"] == (
         "strimzi (User:op (strimzi-1), ALTER_CLIENT_QUOTAS, last seen 2026-11-21 11:00:00 UTC)"
     )

@@ -12,7 +12,7 @@ from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
 
-from .fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from .fake_configs import NOON, Clock, DictConfigs, FakeTables, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
 KEY = "producer_byte_rate"
@@ -175,7 +175,7 @@ def test_an_entry_somebody_else_named_between_two_writes_of_ours_stays() -> None
     assert named == {"0:1": 12, "2:3": 14}
     moving = {**SET_BY_EVE, "altered_at": NOON + timedelta(hours=1)}
     by = other_writers.later_writers(
-        lambda _: [moving], {}, None, {(topic, LIST): held.entry_times}
+        FakeTables([moving]), {}, None, {(topic, LIST): held.entry_times}
     )
     found = returned(configs, journal.ledger, clock.now, by[topic, LIST])
     assert [c.operation for c in found.changes] == [Operation("SUBTRACT", "2:3")]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import apply_run, planning
+from quotaflow.pipelines.feedback import apply_run, preflight
 from quotaflow.pipelines.feedback.change import SET, Operation, Plan
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
@@ -94,7 +94,7 @@ def test_a_plan_that_an_earlier_release_froze_on_a_removed_view_is_not_applied(
     make_tables(scene.warehouse, {})
     wanted = FrozenPlan(planned([desired(**PROXY), desired("eve")]), NOON)
     with pytest.raises(FeedbackError, match="on producer_id_proxies, which this release does not"):
-        apply_run.dry_run(scene.conf, wanted, NOON)
+        apply_run.dry_run(scene.conf, scene.tables, wanted, NOON)
     with pytest.raises(FeedbackError, match="plan anew"):
         apply_run.apply_plan(
             scene.conf, replace(wanted, frozen_at=datetime.now(UTC)), lambda _: None
@@ -124,7 +124,7 @@ def seen(
     """What the last snapshot and telemetry tell: a snapshot before ours knows nothing of it."""
     make_tables(scene.warehouse, {})
     check = Preflight(CONSUMERS_ONLY if standing is None else standing, lives)
-    scene.monkeypatch.setattr(planning, "preflight", lambda *_: check)
+    scene.monkeypatch.setattr(preflight, "read", lambda *_: check)
 
 
 def test_a_resource_without_which_a_live_client_crashes_is_held_back(scene: Scene) -> None:
@@ -206,7 +206,7 @@ def test_a_frozen_plan_whose_rows_somebody_altered_is_not_applied_past_its_bound
     altered = replace(change, value=value, operation=Operation(SET, operand))
     make_tables(scene.warehouse, {})
     with pytest.raises(FeedbackError, match=r"plan \w+: user mallory .* = 0 must be over 0"):
-        apply_run.dry_run(scene.conf, FrozenPlan(Plan((altered,), ()), NOON), NOON)
+        apply_run.dry_run(scene.conf, scene.tables, FrozenPlan(Plan((altered,), ()), NOON), NOON)
 
 
 def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Scene) -> None:
@@ -214,10 +214,12 @@ def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Sc
     wanted = FrozenPlan(planned(asked()), NOON)
     consumer = LiveClient(Client(ID, "c", "librdkafka", "2.5.0", "h"), "consumer")
     seen(scene, standing={})
-    assert [o.step for o in apply_run.dry_run(scene.conf, wanted, NOON)[1]] == ["accepted"] * 3
+    assert [o.step for o in apply_run.dry_run(scene.conf, scene.tables, wanted, NOON)[1]] == [
+        "accepted"
+    ] * 3
     seen(scene, consumer, standing={})
     with pytest.raises(FeedbackError, match=r"plan \w+: client-metrics quotaflow-alert-x .* could"):
-        apply_run.dry_run(scene.conf, wanted, NOON)
+        apply_run.dry_run(scene.conf, scene.tables, wanted, NOON)
     with pytest.raises(FeedbackError, match="could harm 1 live clients"):
         apply_run.apply_plan(
             scene.conf, replace(wanted, frozen_at=datetime.now(UTC)), lambda _: None

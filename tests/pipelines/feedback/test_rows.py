@@ -7,6 +7,7 @@ from quotaflow.pipelines.feedback import plan_rows
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.guards import PlanPolicy
+from quotaflow.pipelines.feedback.journal import to_record, to_row
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
@@ -56,7 +57,7 @@ def test_records_come_back_as_they_were(row: DesiredConfig) -> None:
     before = {} if row.prior_value is None else {row.config_key: row.prior_value}
     journal = ListJournal()
     applying(DictConfigs({row.entity: before}), journal).run("p", planned(row).changes)
-    rows = [plan_rows.row(record, "me") for record in journal.records]
+    rows = [to_row(record, "me") for record in journal.records]
     kept = pa.Table.from_pylist(rows, schema=CONFIG_CHANGES.arrow).to_pylist()
     assert len(kept) == 2
-    assert [plan_rows.record(each) for each in kept] == journal.records
+    assert [to_record(each) for each in kept] == journal.records

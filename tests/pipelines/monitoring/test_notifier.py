@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +22,6 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.commands import capture_preview
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.feedback import planning
 from quotaflow.pipelines.monitoring import notifications, notifier, sent_log, webhook
 from quotaflow.pipelines.monitoring.notifications import Notification
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -417,6 +416,20 @@ def test_a_log_that_cannot_be_written_ends_it_before_anything_is_told(
     assert notifier.deliver(conf, NOW).sent == 2
 
 
+@dataclass
+class SparkViews:
+    """Temporary views in place of tables."""
+
+    spark: SparkSession
+    names: Collection[str]
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        return self.spark.sql(sql).toArrow().to_pylist()
+
+    def is_made(self, table: str) -> bool:
+        return table in self.names
+
+
 @pytest.mark.spark
 def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     made_up = {
@@ -429,8 +442,8 @@ def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPat
         content = pa.Table.from_pylist(rows, schema=TABLES[name].arrow)
         spark.createDataFrame(content).createOrReplaceTempView(name)
     try:
-        monkeypatch.setattr(planning, "table_exists", lambda _, name: name in made_up)
-        monkeypatch.setattr(planning, "rows", lambda _, sql: spark.sql(sql).toArrow().to_pylist())
+        for module in (notifications, capture_preview):
+            monkeypatch.setattr(module, "open_tables", lambda _: SparkViews(spark, made_up))
         notices = notifications.read_notifications(config.Conf(), at(0), NOW)
         kinds = ["alert_opened", "alert_closed", "change_failed", "plan_waiting"]
         assert [notice.kind for notice in notices] == kinds

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quotaflow.pipelines.feedback import evidence_checks, other_writers, plan_rows, planning
+from quotaflow.pipelines.feedback import evidence_checks, journal, other_writers, plan_inputs
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ASKED_BY_PLANS = (
-    planning.NEWEST.format("true"),
-    planning.ENTITIES.format("cluster_id = 'c1'"),
+    plan_inputs.NEWEST_INPUTS.format("true"),
+    plan_inputs.ENTITY_COUNTS.format("cluster_id = 'c1'"),
     other_writers.WRITERS,
     other_writers.MANAGERS.format("cluster_id = 'c1'"),
-    plan_rows.SELECT,
+    journal.SELECT,
     evidence_checks.CURRENT_CHECKS,
 )
 WITH = re.compile(r"^(?:WITH )?(\w+) AS \($", re.MULTILINE)

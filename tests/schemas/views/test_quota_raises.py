@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.feedback import plan_rows, restore_plan
+from quotaflow.pipelines.feedback import journal, restore_plan
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
@@ -84,7 +84,7 @@ class Loop:
             self.raises.append(clock.now)
 
     def _desired(self) -> list[DesiredConfig]:
-        written = [plan_rows.row(record, "us") for record in self.journal.records]
+        written = [journal.to_row(record, "us") for record in self.journal.records]
         for table, content in (
             (CONFIG_CHANGES, written),
             (CLIENT_QUOTAS, self.quotas),

@@ -1,0 +1,114 @@
+"""What a plan reads from tables: desired configs, the age of inputs, and counts of entities."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from quotaflow.pipelines import reasons
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.schemas.configs import BROKER, ENTITY_TYPES, PROBE, REFUSED, TOPIC, USER
+
+_WORDED = {"reason", "blocked_reason"}
+_FIELDS = tuple(
+    name
+    for name in DesiredConfig.__dataclass_fields__
+    if name not in {"entity_client_id", *_WORDED}
+)
+# The newest snapshot counts only if it read configs and quotas both: one of other tables, or one
+# that was refused them, says nothing of those.
+NEWEST_INPUTS = """
+    SELECT job, max(event_time) AS newest
+    FROM pipeline_progress
+    WHERE {0} AND job <> 'snapshot'
+    GROUP BY job
+    UNION ALL
+    SELECT 'snapshot' AS job, CASE WHEN count(*) = 2 THEN min(newest) END AS newest
+    FROM (
+        SELECT target, max(event_time) AS newest
+        FROM pipeline_progress
+        WHERE {0} AND job = 'snapshot' AND outcome = 'in' AND target IN ('configs', 'client_quotas')
+        GROUP BY target
+    ) AS targets
+"""
+_INPUT_JOBS = {
+    REQUESTS: "ingest_request_log",
+    RESULTS: "request_results",
+    TELEMETRY: "client_metrics",
+    SNAPSHOT: "snapshot",
+}
+ENTITY_COUNTS = """
+    SELECT
+        (
+            SELECT count(DISTINCT principal) FROM quota_usage
+            WHERE event_time > now() - INTERVAL '1 days' AND {0}
+        ) AS users,
+        (SELECT count(*) FROM current_brokers WHERE {0}) AS brokers,
+        (SELECT count(*) FROM current_topics WHERE {0}) AS topics
+"""
+_COUNTED = (USER, BROKER, TOPIC)
+_PROBES = f"SELECT * FROM current_settings WHERE setting LIKE '{PROBE}%'"
+
+
+def desired_configs(tables: Tables) -> list[DesiredConfig]:
+    """The rows of desired_configs as they are now."""
+    return [_worded(row) for row in tables.rows("SELECT * FROM desired_configs")]
+
+
+def _worded(row: dict[str, Any]) -> DesiredConfig:
+    return DesiredConfig(
+        **{name: row[name] for name in _FIELDS},
+        reason=reasons.reason(row),
+        blocked_reason=reasons.blocked_reason(row),
+    )
+
+
+def newest_inputs(tables: Tables, cluster: str) -> dict[str, datetime | None]:
+    """The newest time of each input of a plan; null where none is known.
+
+    `cluster` is SQL that is true for rows of the cluster.
+    """
+    newest = {row["job"]: row["newest"] for row in tables.rows(NEWEST_INPUTS.format(cluster))}
+    return {name: newest.get(job) for name, job in _INPUT_JOBS.items()}
+
+
+def entity_counts(tables: Tables, cluster: str) -> dict[str, int]:
+    """How many users, brokers and topics the cluster has."""
+    (counts,) = tables.rows(ENTITY_COUNTS.format(cluster))
+    return {entity_type: counts[ENTITY_TYPES[entity_type]] for entity_type in _COUNTED}
+
+
+def entity_counts_if_made(tables: Tables, cluster: str) -> dict[str, int]:
+    """The same, all 0 where a table that counts them does not exist."""
+    if all_made(tables, [ENTITY_COUNTS]):
+        return entity_counts(tables, cluster)
+    return dict.fromkeys(_COUNTED, 0)
+
+
+def refused_keys(tables: Tables, cluster_id: str | None) -> Mapping[str, str]:
+    """Configs that the cluster refused when a snapshot probed them, with its answer.
+
+    Empty without an answer of this cluster or, if None, of the only one there is.
+    """
+    probes = tables.rows(_PROBES)
+    cluster_ids = {cluster_id or row["cluster_id"] for row in probes}
+    refusals = {
+        row["setting"].removeprefix(PROBE): row["setting_value"].removeprefix(REFUSED)
+        for row in probes
+        if row["cluster_id"] in cluster_ids and row["setting_value"].startswith(REFUSED)
+    }
+    return refusals if len(cluster_ids) == 1 else {}
+
+
+def of_cluster(cluster_id: str | None) -> str:
+    """SQL that is true for rows of this cluster; of every cluster if None."""
+    return f"cluster_id = {literal(cluster_id)}" if cluster_id else "true"
+
+
+def all_made(tables: Tables, queries: Iterable[str]) -> bool:
+    """Whether all tables that these queries read exist."""
+    read = {table for sql in queries for table in views.dependencies(sql)[0]}
+    return all(tables.is_made(table) for table in sorted(read))

@@ -1,0 +1,71 @@
+"""The plan policy: from conf, and with what the tables say now."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cache, partial
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.feedback import other_writers, plan_inputs, preflight
+from quotaflow.pipelines.feedback.desired_configs import Group
+from quotaflow.pipelines.feedback.guards import PlanPolicy
+from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.schemas.configs import CLIENT_METRICS
+
+
+def from_conf(conf: Conf) -> PlanPolicy:
+    """What conf keeps a plan from changing, and how far a plan may go.
+
+    The pipeline's own login is excluded, too.
+    """
+    section = conf.plan
+    return PlanPolicy(
+        excluded_principals=frozenset(conf.excluded_principals),
+        settle=timedelta(seconds=conf.results.settle_s),
+        cluster_id=conf.kafka.cluster_id,
+        max_subscriptions=section.max_subscriptions,
+        max_input_age=timedelta(seconds=section.max_input_age_s),
+        max_entity_share=section.max_entity_share,
+        min_entities=section.min_entities,
+        lease_s=section.lease_s,
+        cooldown=timedelta(seconds=section.cooldown_s),
+        hysteresis=section.hysteresis,
+        max_step_factor=section.max_step_factor,
+    )
+
+
+def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
+    """The policy of conf with the age of a plan's inputs, the number of entities, other config
+    managers, and the live clients that a subscription could harm.
+    """
+    cluster = plan_inputs.of_cluster(conf.kafka.cluster_id)
+    return replace(
+        from_conf(conf),
+        harm=_harm(tables),
+        inputs_at=plan_inputs.newest_inputs(tables, cluster),
+        entity_counts=plan_inputs.entity_counts(tables, cluster),
+        other_managers=other_writers.managers(tables, now, conf.plan.tolerated_managers, cluster),
+    )
+
+
+def for_restore(conf: Conf, tables: Tables) -> PlanPolicy:
+    """The policy of conf with the number of entities.
+
+    Neither the age of inputs nor other config managers keep a lease from ending: what we wrote must
+    end even if another program manages the entity now. Where no table counts entities, only
+    `plan.min_entities` change at once.
+    """
+    cluster = plan_inputs.of_cluster(conf.kafka.cluster_id)
+    counts = plan_inputs.entity_counts_if_made(tables, cluster)
+    return replace(from_conf(conf), entity_counts=counts)
+
+
+def _harm(tables: Tables) -> Callable[[Group], str | None]:
+    read = cache(partial(preflight.read, tables))
+
+    def harm(rows: Group) -> str | None:
+        # Live clients are read only if a plan has a subscription.
+        is_subscription = rows[0].entity_type == CLIENT_METRICS
+        return read(rows[0].cluster_id).harm(rows) if is_subscription else None
+
+    return harm

@@ -1,0 +1,88 @@
+"""One object of opened tables for a command."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import deltalake
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.warehouse.tables import CatalogTables, open_tables
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.topology import BROKERS
+
+from ...delta_tables import NOON, Fill
+from ...schemas.views.view_tables import make_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COUNT = "SELECT count(*) AS n FROM brokers"
+ROW = {"cluster_id": "c1", "broker_id": 1, "event_time": NOON, "is_removed": False}
+
+
+def test_a_plan_opens_each_table_once(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tables(warehouse, {})
+    opened = Counter[str]()
+    delta_table = deltalake.DeltaTable
+
+    def counted(folder: Path) -> deltalake.DeltaTable:
+        opened[folder.name] += 1
+        return delta_table(folder)
+
+    monkeypatch.setattr(deltalake, "DeltaTable", counted)
+    conf = config.Conf(warehouse=warehouse.conf)
+    planning.make(conf, open_tables(conf), datetime.now(UTC))
+    assert opened["settings"] == 1
+    assert opened.most_common(1)[0][1] == 1
+
+
+def test_opened_tables_keep_their_version_until_they_are_opened_again(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    conf = config.Conf(warehouse=warehouse.conf)
+    tables = open_tables(conf)
+    assert not tables.is_made("brokers")
+    fill("brokers", [ROW])
+    assert tables.is_made("brokers")
+    assert tables.rows(COUNT) == [{"n": 1}]
+    fill("brokers", [ROW])
+    assert tables.rows(COUNT) == [{"n": 1}]
+    assert open_tables(conf).rows(COUNT) == [{"n": 2}]
+
+
+@pytest.mark.spark
+def test_a_catalog_is_read_through_one_session(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = []
+
+    def get(_: object) -> "SparkSession":
+        sessions.append(spark)
+        return spark
+
+    monkeypatch.setattr(session, "get", get)
+    section = config.WarehouseSection(
+        catalog_schema="spark_catalog.opened", checkpoints=str(tmp_path / "checkpoints")
+    )
+    conf = config.Conf(warehouse=section)
+    spark.sql(f"CREATE DATABASE opened LOCATION '{tmp_path / 'opened'}'")
+    try:
+        tables = open_tables(conf)
+        assert isinstance(tables, CatalogTables)
+        assert not tables.is_made("brokers")
+        Warehouse(section).ensure(spark, [BROKERS])
+        assert tables.is_made("brokers")
+        assert tables.rows(COUNT) == [{"n": 0}]
+        assert tables.rows("SELECT * FROM current_brokers") == []
+        assert len(sessions) == 1
+    finally:
+        spark.sql("DROP DATABASE opened CASCADE")
+        for name in ("brokers", "current_brokers"):
+            spark.catalog.dropTempView(name)
