@@ -1,4 +1,4 @@
-"""`quotaflow apply`: a plan of now, or a frozen one, tried on the cluster or written to it."""
+"""`quotaflow apply`: validates a plan of now, or a frozen one, or writes it to the cluster."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ Stopped = Callable[[], str | None]
 def dry_run(
     conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: datetime
 ) -> tuple[Plan, list[Outcome]]:
-    """The plan, and what brokers would say to each of its changes; nothing is written."""
+    """The plan, and how brokers would answer each of its changes. Nothing is written."""
     plan = _plan(conf, tables, approved_plan, now)
     with exclusive_section.open_cluster(conf) as (cluster_id, configs):
         _check_cluster(plan, cluster_id)
@@ -48,10 +48,10 @@ def apply_plan(
     stopped: Stopped = lambda: None,
     passed: Report = lambda _: None,
 ) -> tuple[Plan, list[Outcome]]:
-    """Write a plan; how each change ended.
+    """Write a plan. Returns the plan and how each change ended.
 
-    Raises FeedbackError where nothing may be written, also where a frozen plan no longer fits what
-    the cluster has: then none of it is.
+    Raises FeedbackError if nothing may be written. A frozen plan is written whole or not at all: if
+    a part of it no longer fits the cluster, nothing is written.
     """
     with exclusive_section.acquired(conf, report, stopped, passed) as taken:
         now = datetime.now(UTC)
@@ -71,7 +71,7 @@ def apply_plan(
 
 
 def failure_summary(outcomes: Sequence[Outcome]) -> str | None:
-    """What did not end as it was planned; None where all did."""
+    """How many changes were not made; None if all were."""
     missed = [outcome for outcome in outcomes if outcome.step not in {DONE, ALREADY_SET}]
     return f"{len(missed)} of {len(outcomes)} changes were not made" if missed else None
 
@@ -88,7 +88,7 @@ def _plan(conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: dat
     evidence = {change.desired.evidence_table for change in plan.changes}
     for name in sorted(evidence - TABLES.keys() - views.load().keys()):
         raise FeedbackError(
-            f"plan {plan.plan_id} stands on {name}, which this release does not have: plan anew"
+            f"plan {plan.plan_id} rests on {name}, which this release does not have: plan anew"
         )
     for name, why in sorted(evidence_checks.failed_checks(conf, tables, evidence).items()):
         raise FeedbackError(f"plan {plan.plan_id}: of {name}, {why}")
@@ -96,7 +96,7 @@ def _plan(conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: dat
     for group in _groups(plan):
         rows = tuple(change.desired for change in group)
         whys = (guards.write_problem(change.written, bounds) for change in group)
-        # Other clients may live now than when it was made.
+        # The clients that are live now may differ from those at planning time.
         why_not = next((why for why in whys if why), None) or bounds.harm(rows)
         if why_not is not None:
             raise FeedbackError(f"plan {plan.plan_id}: {group[0].entity}: {why_not}")
@@ -104,7 +104,7 @@ def _plan(conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: dat
 
 
 def _altered(conf: Conf, tables: Tables, approved_plan: FrozenPlan) -> Mapping[Key, LaterWriter]:
-    """Who else altered what a plan is about since it was frozen."""
+    """Configs of the plan that somebody else altered since it was frozen."""
     since = dict.fromkeys(
         (c.desired.key for c in approved_plan.plan.changes), approved_plan.frozen_at
     )
@@ -122,10 +122,10 @@ def _check_cluster(plan: Plan, cluster_id: str) -> None:
 def still_fitting(
     approved_plan: FrozenPlan, configs: Configs, ledger: Ledger, altered: Mapping[Key, LaterWriter]
 ) -> tuple[list[Change], list[Outcome]]:
-    """The changes of a frozen plan that are to be made, and how its others have ended.
+    """The changes of a frozen plan that are still to be made, and the outcomes of the others.
 
-    `altered` tells who else altered what it is about since. Raises FeedbackError where any of it no
-    longer fits: then none of it may be written.
+    `altered`: configs that somebody else altered since the freeze. Raises FeedbackError if any
+    change no longer fits: then nothing of the plan may be written.
     """
     plan = approved_plan.plan
     seen = [outcome for group in _groups(plan) for outcome in preview(configs, group)]
@@ -139,7 +139,7 @@ def still_fitting(
             "longer fit): plan anew"
         )
     used_up = frozen_plans.done_since(ledger, plan, approved_plan.frozen_at)
-    # What stands goes on: that cannot be seen in the cluster, and needs no second time.
+    # A renewal cannot be seen in the cluster, and needs no second time.
     renewed = {
         change.change_id
         for change in plan.changes
@@ -155,7 +155,7 @@ def still_fitting(
 
 
 def _unless_altered(outcome: Outcome, altered: Mapping[Key, LaterWriter]) -> Outcome:
-    """A value that is as it was planned on may be meant anew: what is left over no longer is."""
+    """MOVED if somebody else altered the config, even back to the value that was planned on."""
     setter = altered.get(outcome.change.desired.key)
     if setter is None or outcome.step != BEGUN:
         return outcome
@@ -163,5 +163,5 @@ def _unless_altered(outcome: Outcome, altered: Mapping[Key, LaterWriter]) -> Out
 
 
 def _groups(plan: Plan) -> Iterator[list[Change]]:
-    for _, of in groupby(plan.changes, key=lambda change: change.entity):
-        yield list(of)
+    for _, group in groupby(plan.changes, key=lambda change: change.entity):
+        yield list(group)

@@ -1,7 +1,7 @@
-"""A planned change: the smallest operation that makes a config what is wanted, and what it risks.
+"""A planned change: the smallest operation that gives a config its desired value, and its risk.
 
-A change is told apart by an id of what it does: the same inputs give the same ids, so that what a
-person approved is what is applied.
+The id of a change is a hash of what it does. The same inputs give the same ids, so the changes that
+a person approves are the changes that are applied.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ from quotaflow.schemas.configs import (
 SET, DELETE, APPEND, SUBTRACT = "SET", "DELETE", "APPEND", "SUBTRACT"
 """Kafka's AlterConfigOp, of client quotas too."""
 RENEW = "RENEW"
-"""Writes nothing to the cluster: the lease of what stands already begins anew."""
+"""Writes nothing to the cluster: extends the lease of a value that is in place."""
 APPLY, RESTORE = "apply", "restore"
-"""What a change is for: what results ask for, or to give back what we wrote."""
+"""The purpose of a change: set what results desire, or restore what was set before us."""
 
 _ID_CHARS = 12
 _RISKS = {
@@ -49,10 +49,11 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A config to write, why, and the command that would, with all of its entity.
+    """A config to write, with its reason.
 
-    `value` is the whole config once it is written, null where it is removed; `lease_s` how long it
-    holds unless it is renewed, null where it does so for good. `note` says what may refuse it.
+    `command` is the command line that writes all changes of the entity. `value` is the whole config
+    after the write, null if it is removed. `lease_s` is how long the value holds unless it is
+    renewed, null for ever. `note` says what an operator must know, such as who may refuse it.
     """
 
     desired: DesiredConfig
@@ -65,27 +66,28 @@ class Change:
 
     @property
     def entity(self) -> ConfigEntity:
-        """Whose config it is."""
+        """The entity whose config it is."""
         return self.desired.entity
 
     @property
     def written(self) -> DesiredConfig:
-        """The row as guards look at it, with what this change brings in: what DELETE and SUBTRACT
-        leave is not ours.
+        """The desired row with only the value that this change adds, for guards to check.
+
+        What remains after DELETE or SUBTRACT is not ours.
         """
         brings = self.operation.name in {SET, APPEND}
         return replace(self.desired, config_value=self.operation.operand if brings else None)
 
     @property
     def change_id(self) -> str:
-        """Of what it does and to what: not why, nor when that was seen."""
+        """A hash of the write and its config, without the reason and the time."""
         row = self.desired
-        told = [*self.entity.order, row.config_key, row.prior_value, self.value]
-        return _hash([*told, self.operation.name, self.operation.operand, self.lease_s])
+        parts = [*self.entity.order, row.config_key, row.prior_value, self.value]
+        return _hash([*parts, self.operation.name, self.operation.operand, self.lease_s])
 
     @property
     def risk(self) -> str:
-        """What it may do that nobody wants."""
+        """The harm that it may do."""
         if self.operation.name == RENEW:
             return "none: what stands goes on"
         return _RISKS[self.desired.entity_type]
@@ -101,14 +103,14 @@ class BlockedChange:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes by priority, then by entity; and what was held back."""
+    """Changes by priority, then by entity; and the blocked ones."""
 
     changes: tuple[Change, ...]
     blocked: tuple[BlockedChange, ...]
 
     @property
     def plan_id(self) -> str:
-        """Of its changes: plans that do the same have the same."""
+        """A hash of the changes: plans with the same changes have the same id."""
         return _hash([change.change_id for change in self.changes])
 
 
@@ -120,8 +122,8 @@ def list_entries(value: str | None) -> list[str]:
 def operation(key: str, prior: str | None, value: str | None) -> Operation:
     """The smallest operation that turns `prior` into `value`.
 
-    Of a list, entries go before others come: what is to be added follows with the next plan. The
-    last entry goes by DELETE: SUBTRACT would leave an empty list, which is a config too.
+    Entries are removed from a list before others are added: those follow with the next plan. The
+    last entry is removed with DELETE: SUBTRACT would leave an empty list, which is a config too.
     """
     if value is None:
         return Operation(DELETE, None)
@@ -129,24 +131,24 @@ def operation(key: str, prior: str | None, value: str | None) -> Operation:
     if not config.is_list or config.entity_type != TOPIC:
         return Operation(SET, value)
     before, after = list_entries(prior), list_entries(value)
-    if gone := [part for part in before if part not in after]:
-        return Operation(SUBTRACT, ",".join(gone))
+    if removed := [part for part in before if part not in after]:
+        return Operation(SUBTRACT, ",".join(removed))
     return Operation(APPEND, ",".join(part for part in after if part not in before))
 
 
 def apply_operation(prior: str | None, operation: Operation) -> str | None:
-    """A config once the operation is carried out."""
+    """The value of a config after the operation."""
     if operation.name == APPEND:
         before = list_entries(prior)
         return ",".join([*before, *(p for p in list_entries(operation.operand) if p not in before)])
     if operation.name == SUBTRACT:
-        gone = list_entries(operation.operand)
-        return ",".join(part for part in list_entries(prior) if part not in gone) or None
+        removed = list_entries(operation.operand)
+        return ",".join(part for part in list_entries(prior) if part not in removed) or None
     return prior if operation.name == RENEW else operation.operand
 
 
 def is_same_value(key: str, one: str | None, other: str | None) -> bool:
-    """Whether two values of a config mean the same: 1000 is 1000.0, and lists have no order."""
+    """Whether two values of a config mean the same: 1000 equals 1000.0, and lists have no order."""
     if one is None or other is None:
         return one is other
     config = CONFIGS.get(key)
@@ -158,10 +160,10 @@ def is_same_value(key: str, one: str | None, other: str | None) -> bool:
 
 
 def expires_at(change: Change, now: datetime) -> datetime | None:
-    """When its lease ends, if it is written now."""
+    """When the lease ends if the change is written now."""
     return None if change.lease_s is None else now + timedelta(seconds=change.lease_s)
 
 
-def _hash(told: Sequence[object]) -> str:
-    text = json.dumps(told, separators=(",", ":"))
+def _hash(parts: Sequence[object]) -> str:
+    text = json.dumps(parts, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARS]

@@ -1,8 +1,8 @@
-"""Writing a plan: each change recorded before and after, and read back, entity by entity.
+"""Writes a plan entity by entity: records each change, writes it, reads it back, records the end.
 
-What holds however this ends, also by kill -9 between any two steps: before a config is written its
-record says so, and the next run looks at every record without an end whether its write was made.
-So nothing we wrote is ever forgotten, and nothing is written twice to another effect.
+This holds even after kill -9 between any two steps: a record precedes each write, and the next run
+checks for every record without an end whether its write was made. So no write of ours is ever
+forgotten, and no write is made twice with a different effect.
 """
 
 import time
@@ -30,30 +30,32 @@ _READS, _PAUSE_S = 6, 0.1
 
 
 class Configs(Protocol):
-    """The cluster's dynamic configs; its methods raise UnansweredError."""
+    """The cluster's dynamic configs. All methods raise UnansweredError."""
 
     def read(self, entity: ConfigEntity) -> dict[str, str]:
         """What is set on an entity."""
         ...
 
     def refusal(self, changes: Sequence[Change]) -> str | None:
-        """Why changes of one entity would not be taken."""
+        """Why the cluster would refuse changes of one entity; None if it would not."""
 
     def write(self, changes: Sequence[Change]) -> str | None:
-        """Make changes of one entity; why they were refused."""
+        """Make changes of one entity. Returns why they were refused; None if they were made."""
 
 
 class Journal(Protocol):
-    """Where records are kept."""
+    """Stores records."""
 
     def add(self, records: Sequence[Record]) -> None:
-        """Keep them, all or none."""
+        """Store all of them or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeWriter:
-    """One run of apply or restore. `stopped` says why nothing more may be written; `passed` is
-    told each step as it is over."""
+    """One run of apply or restore.
+
+    `stop_reason` says why nothing more may be written. `on_step` is called after each step.
+    """
 
     configs: Configs
     journal: Journal
@@ -64,9 +66,9 @@ class ChangeWriter:
     sleep: Callable[[float], None] = time.sleep
 
     def finish(self, ledger: Ledger) -> list[Record]:
-        """End what earlier runs left open, by what the cluster has now; returns those records.
+        """End the open records of earlier runs by what the cluster has now. Returns the ends.
 
-        What does not answer, or may yet be made, stays open.
+        A record stays open if its entity does not answer, or its write may still be made.
         """
         ended = resolve_open(self.configs, ledger, self.clock)
         if ended:
@@ -75,11 +77,11 @@ class ChangeWriter:
         return ended
 
     def run(self, plan_id: str, changes: Sequence[Change]) -> list[Outcome]:
-        """Write changes, in their order, as far as the cluster takes them and has not moved."""
+        """Write changes in their order, but for those that are refused or no longer fit."""
         outcomes: list[Outcome] = []
         writable: list[list[Change]] = []
-        for _, of in groupby(changes, key=lambda change: change.entity):
-            now, later = _parted(preview(self.configs, list(of)))
+        for _, changed in groupby(changes, key=lambda change: change.entity):
+            now, later = _parted(preview(self.configs, list(changed)))
             outcomes += now
             writable += [later] if later else []
         self.on_step("looked")
@@ -87,7 +89,7 @@ class ChangeWriter:
         self.journal.add(
             [
                 *(records.record(o.change, o.step, o.detail) for o in outcomes if o.step in _KEPT),
-                *(records.record(change, BEGUN) for of in writable for change in of),
+                *(records.record(change, BEGUN) for part in writable for change in part),
             ]
         )
         self.on_step("begun")
@@ -106,7 +108,7 @@ class ChangeWriter:
         if stopped is not None:
             return [Outcome(change, UNDONE, stopped) for change in group]
         try:
-            # A moment ago it was looked at: whoever came in between must not be overwritten.
+            # A write that somebody else made since the preview must not be overwritten.
             actual = self.configs.read(group[0].entity)
         except UnansweredError as error:
             return [Outcome(change, UNDONE, _unreached(error)) for change in group]
@@ -125,23 +127,23 @@ class ChangeWriter:
         return self._read_back(group)
 
     def _read_back(self, group: Sequence[Change]) -> list[Outcome]:
-        """Brokers learn of a change one after the other: read until it shows, for some seconds."""
+        """Read until the change shows, for some seconds: not all brokers learn of it at once."""
         actual: Mapping[str, str] = {}
-        for turn in range(_READS):
+        for attempt in range(_READS):
             try:
                 actual = self.configs.read(group[0].entity)
             except UnansweredError as error:
                 return [Outcome(change, OPEN, f"not read back: {error}") for change in group]
             if all(is_made(change, actual) for change in group):
                 return [Outcome(change, DONE) for change in group]
-            self.sleep(_PAUSE_S * 2**turn)
+            self.sleep(_PAUSE_S * 2**attempt)
         shown = [(change, is_made(change, actual)) for change in group]
         unseen = "it was taken, and does not show yet"
-        return [Outcome(c, DONE) if is_so else Outcome(c, OPEN, unseen) for c, is_so in shown]
+        return [Outcome(c, DONE) if is_done else Outcome(c, OPEN, unseen) for c, is_done in shown]
 
 
 def resolve_open(configs: Configs, ledger: Ledger, clock: Callable[[], datetime]) -> list[Record]:
-    """How what earlier runs left open ended, as far as the cluster tells; nothing is written."""
+    """The ends of open records, as far as the cluster shows them. Nothing is written."""
     ended = []
     for record in ledger.open_records:
         try:
@@ -162,12 +164,12 @@ def resolve_open(configs: Configs, ledger: Ledger, clock: Callable[[], datetime]
 
 
 def preview(configs: Configs, group: Sequence[Change]) -> list[Outcome]:
-    """Whether changes of one entity can be made, without making them: BEGUN, or why not."""
+    """BEGUN for each change of an entity that can be made, else why not. Nothing is written."""
     try:
         actual = configs.read(group[0].entity)
         seen = [previewed(change, actual) for change in group]
-        wanted = [o.change for o in seen if o.step == BEGUN and o.change.operation.name != RENEW]
-        refusal = configs.refusal(wanted) if wanted else None
+        writable = [o.change for o in seen if o.step == BEGUN and o.change.operation.name != RENEW]
+        refusal = configs.refusal(writable) if writable else None
     except UnansweredError as error:
         return [Outcome(c, UNDONE, _unreached(error)) for c in group]
     if refusal is None:
@@ -183,7 +185,7 @@ _KEPT = (REFUSED, MOVED)
 
 
 def _parted(seen: Sequence[Outcome]) -> tuple[list[Outcome], list[Change]]:
-    """What of one entity has ended already, and what is to be written: all of it or nothing."""
+    """Outcomes that are final, and the changes to write. One entity is written whole or not."""
     if all(o.step in {BEGUN, ALREADY_SET} for o in seen):
         ended = [o for o in seen if o.step == ALREADY_SET]
         return ended, [o.change for o in seen if o.step == BEGUN]
@@ -192,7 +194,7 @@ def _parted(seen: Sequence[Outcome]) -> tuple[list[Outcome], list[Change]]:
 
 
 def _end(outcome: Outcome) -> tuple[str, str | None]:
-    """The step and detail that end a begun change: what others made so meanwhile is not ours."""
+    """The step and detail that end a change. A value that others set meanwhile is not ours."""
     if outcome.step == ALREADY_SET:
         return UNDONE, "it was so before it was written"
     return outcome.step, outcome.detail

@@ -1,7 +1,7 @@
-"""One writer at a time where no OS lock reaches: a row of a Delta table that only one can take.
+"""A lock for warehouses in a catalog, where no OS lock reaches: a row of a Delta table.
 
-Delta refuses one of two commits that read and wrote the same row: that is the lock. It ends by
-itself, so that a run that was killed stops nobody for longer than it could have worked.
+Of two commits that read and wrote the same row Delta refuses one. The lock expires by itself, so a
+run that was killed blocks others no longer than it could have worked.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _LAST_WRITES = timedelta(minutes=10)
 
 
 def expiry_reason(since: datetime, now: datetime) -> str | None:
-    """Why who holds it since then may begin no write now: soon somebody else may. None: it may."""
+    """Why a holder since `since` may start no write now: the lock expires soon. None: it may."""
     if now - since < LOCK_TTL - _LAST_WRITES:
         return None
     return f"the lock of {since:%H:%M:%S} UTC ends soon: run it again for what is left"
@@ -32,17 +32,17 @@ def expiry_reason(since: datetime, now: datetime) -> str | None:
 def acquired(
     spark: "SparkSession", warehouse: Warehouse, cluster_id: str, holder: str, now: datetime
 ) -> Iterator[None]:
-    """Hold the lock of a cluster; `holder` is unique to this run. Raises LockedError saying who."""
+    """Hold the lock of a cluster. `holder` is unique to this run. Raises LockedError."""
     warehouse.ensure(spark, [FEEDBACK_LOCKS])
     target = warehouse.target(FEEDBACK_LOCKS.name)
     _take(spark, target, cluster_id, holder, now)
-    (found,) = spark.sql(
+    (lock,) = spark.sql(
         f"SELECT * FROM {target} WHERE cluster_id = {literal(cluster_id)}"
     ).collect()
-    if found["holder"] != holder:
+    if lock["holder"] != holder:
         raise LockedError(
-            f"{found['holder']} writes to cluster {cluster_id} until "
-            f"{found['until']:%Y-%m-%d %H:%M:%S} UTC at most: wait for it"
+            f"{lock['holder']} writes to cluster {cluster_id} until "
+            f"{lock['until']:%Y-%m-%d %H:%M:%S} UTC at most: wait for it"
         )
     try:
         yield
@@ -51,21 +51,21 @@ def acquired(
 
 
 def _take(spark: "SparkSession", target: str, cluster_id: str, holder: str, now: datetime) -> None:
-    # Importing it is what makes a session of ours raise Delta's conflicts as pyspark's errors;
-    # behind Spark Connect, where it may be missing, they are that anyway.
+    # This import makes a local session raise Delta's conflicts as errors of pyspark. A session of
+    # Spark Connect does so without it, and may lack the module.
     with suppress(ModuleNotFoundError):
         import delta.exceptions  # noqa: F401, PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415  not a base dependency
 
     try:
         spark.sql(f"""
-            MERGE INTO {target} AS known
+            MERGE INTO {target} AS locks
             USING (SELECT
                 {literal(cluster_id)} AS cluster_id, {literal(holder)} AS holder,
                 {_time(now)} AS event_time, {_time(now + LOCK_TTL)} AS until
             ) AS ours
-            ON known.cluster_id = ours.cluster_id
-            WHEN MATCHED AND known.until <= {_time(now)} THEN UPDATE SET *
+            ON locks.cluster_id = ours.cluster_id
+            WHEN MATCHED AND locks.until <= {_time(now)} THEN UPDATE SET *
             WHEN NOT MATCHED THEN INSERT *
         """)
     except PySparkException as error:

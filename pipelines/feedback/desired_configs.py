@@ -1,4 +1,4 @@
-"""What results ask for: one row of the view desired_configs, and the entity it is about."""
+"""What results desire: one row of the view desired_configs, and its entity."""
 
 import re
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ _BROKER_ID = re.compile("[0-9]{1,10}")
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntity:
-    """What a dynamic config belongs to: a user, client id, broker, topic, client-metrics resource.
+    """The owner of a dynamic config: a user, client id, broker, topic or client-metrics resource.
 
-    Without an `entity_name` it is the default of its type. A user's `client_id` narrows a client
-    quota down to that user's clients of this id (KIP-55).
+    Without an `entity_name` it is the default of its type. `client_id` narrows a client quota of a
+    user to that user's clients of this id (KIP-55).
     """
 
     cluster_id: str
@@ -25,26 +25,26 @@ class ConfigEntity:
 
     @property
     def can_be(self) -> bool:
-        """Whether a cluster can have it: its type is known, and brokers have numbers."""
+        """Whether a cluster can have it: its type is known, and a broker's name is a number."""
         is_broker = self.entity_type in {BROKER, BROKER_LOGGER}
         is_named = not is_broker or not self.entity_name or _BROKER_ID.fullmatch(self.entity_name)
         return self.entity_type in ENTITY_TYPES and bool(is_named)
 
     @property
     def order(self) -> tuple[str, ...]:
-        """What entities are sorted by."""
+        """The key to sort entities by."""
         parts = (self.cluster_id, self.entity_type, self.entity_name, self.client_id)
         return tuple(part or _NULLS_FIRST for part in parts)
 
     def __str__(self) -> str:
         name = f"all {self.entity_type}s" if self.entity_name is None else self.entity_name
-        of = "" if self.client_id is None else f" with client id {self.client_id}"
-        return f"{self.entity_type} {name}{of} in cluster {self.cluster_id}"
+        client = "" if self.client_id is None else f" with client id {self.client_id}"
+        return f"{self.entity_type} {name}{client} in cluster {self.cluster_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredConfig:
-    """A config as results want it; without a config_value it is to be removed.
+    """A config as results desire it; a null `config_value` removes it.
 
     `prior_value` is the value in the last snapshot, or a newer one in the request log. It is null
     where the config was not set, or no source has it. `blocked_reason` says why the row may not be
@@ -72,16 +72,16 @@ class DesiredConfig:
 
     @property
     def entity(self) -> ConfigEntity:
-        """Whom it is about."""
+        """The entity of the config."""
         return ConfigEntity(
             self.cluster_id, self.entity_type, self.entity_name, self.entity_client_id
         )
 
     @property
     def key(self) -> tuple[ConfigEntity, str]:
-        """The config it is about."""
+        """The config: its entity and key."""
         return self.entity, self.config_key
 
 
 Group = tuple[DesiredConfig, ...]
-"""The rows of one entity: they are planned together or not at all."""
+"""The rows of one entity. They are planned together or not at all."""

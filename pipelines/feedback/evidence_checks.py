@@ -1,7 +1,7 @@
-"""What a desired config stands on, and whether checks found that as it should be.
+"""Whether data-quality checks passed on the tables that a desired config rests on.
 
-A row stands on the tables of its evidence and on those they are computed from; on pipeline_progress
-too, which says that nothing was lost on the way.
+A row rests on the tables of its evidence, on the tables they are computed from, and on
+pipeline_progress, which shows that nothing was lost on the way.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -29,10 +29,12 @@ def failed_checks(conf: Conf, tables: Tables, evidence: Collection[str]) -> dict
     if not failing and not conf.quality.required:
         return {}
     reads = _reads(conf)
-    found = {name: _why(_inputs(name, reads), failing) for name in evidence}
+    reasons = {name: _why(_inputs(name, reads), failing) for name in evidence}
     if conf.quality.required:
-        found = {name: why or _why_unchecked(name, reads, checked) for name, why in found.items()}
-    return {name: why for name, why in found.items() if why}
+        reasons = {
+            name: why or _why_unchecked(name, reads, checked) for name, why in reasons.items()
+        }
+    return {name: why for name, why in reasons.items() if why}
 
 
 def _why(inputs: Iterable[str], failing: Mapping[str, dict[str, Any]]) -> str | None:
@@ -40,8 +42,8 @@ def _why(inputs: Iterable[str], failing: Mapping[str, dict[str, Any]]) -> str | 
     if bad is None:
         return None
     return (
-        f"it stands on {bad['suite']}, whose check {bad['expectation']} failed at "
-        f"{bad['event_time']:%Y-%m-%d %H:%M:%S} UTC: mend that, and run quotaflow check"
+        f"it rests on {bad['suite']}, whose check {bad['expectation']} failed at "
+        f"{bad['event_time']:%Y-%m-%d %H:%M:%S} UTC: fix that, and run quotaflow check"
     )
 
 
@@ -52,34 +54,34 @@ def _why_unchecked(
     if not missing:
         return None
     return (
-        f"it stands on {missing[0]}, which was never checked, and quality.required is true: "
+        f"it rests on {missing[0]}, which was never checked, and quality.required is true: "
         "run quotaflow check"
     )
 
 
 def _inputs(name: str, reads: Mapping[str, set[str]]) -> frozenset[str]:
-    found: set[str] = {PIPELINE_PROGRESS.name}
+    inputs: set[str] = {PIPELINE_PROGRESS.name}
     left = set(views.dependencies(name)[0])
     while left:
         table = left.pop()
-        found.add(table)
-        left |= reads.get(table, set()) - found
-    return frozenset(found)
+        inputs.add(table)
+        left |= reads.get(table, set()) - inputs
+    return frozenset(inputs)
 
 
 def _reads(conf: Conf) -> dict[str, set[str]]:
-    """Tables that a table is computed from, by its name."""
+    """The tables that each table is computed from, by name."""
     from quotaflow.pipelines.jobs.registry import (  # noqa: PLC0415  pyspark; only where a check failed
         JOBS,
     )
 
-    found: dict[str, set[str]] = {}
+    reads: dict[str, set[str]] = {}
     for job in JOBS.values():
         for result in job.results(conf) if job.results else ():
-            looked_up = {context.table.name for context in result.lookups}
-            found.setdefault(result.table.name, set()).update({result.facts.name}, looked_up)
+            lookups = {context.table.name for context in result.lookups}
+            reads.setdefault(result.table.name, set()).update({result.facts.name}, lookups)
         for table in () if job.results else job.fills:
-            found.setdefault(table.name, set()).update({job.reads} & TABLES.keys())
-    # What it counts is not what it is computed from.
-    del found[PIPELINE_PROGRESS.name]
-    return found
+            reads.setdefault(table.name, set()).update({job.reads} & TABLES.keys())
+    # It counts rows of other tables, and is not computed from them.
+    del reads[PIPELINE_PROGRESS.name]
+    return reads

@@ -1,7 +1,7 @@
-"""A turn at writing to the cluster: one at a time, pinned to the cluster conf means, recorded.
+"""The exclusive section: one process at a time writes to conf's cluster, and records it.
 
-Whoever holds it has the warehouse's lock, a session that keeps records in Delta, and an admin
-client. A stop file ends it before the next write.
+Its holder has the lock of the warehouse, a Spark session that stores records, and an admin client.
+A stop file ends the section before the next write.
 """
 
 import socket
@@ -51,13 +51,13 @@ class RowAppender:
 
 @dataclass(frozen=True, slots=True)
 class DeltaJournal:
-    """Keeps records in the table config_changes."""
+    """The journal in the table config_changes."""
 
     rows: RowAppender
     run_by: str
 
     def add(self, records: Sequence[Record]) -> None:
-        """Keep them, all or none."""
+        """Store all of them or none."""
         if records:
             rows = [journal.to_row(record, self.run_by) for record in records]
             self.rows.append(CONFIG_CHANGES, rows)
@@ -65,9 +65,9 @@ class DeltaJournal:
 
 @dataclass(frozen=True, slots=True)
 class ExclusiveSection:
-    """What its holder has: the cluster's id, a writer of changes, what we own there.
+    """What the holder of the section works with: the cluster, a writer of changes, our ledger.
 
-    `tables` are as they are when the section begins.
+    `tables` are opened when the section begins.
     """
 
     cluster_id: str
@@ -79,7 +79,7 @@ class ExclusiveSection:
 
 @contextmanager
 def open_cluster(conf: Conf) -> Iterator[tuple[str, LiveConfigs]]:
-    """The id and the dynamic configs of conf's cluster. Raises KafkaError where it is another."""
+    """The id and the dynamic configs of conf's cluster. Raises KafkaError if the id is another."""
     properties = conf.kafka.properties
     cluster_id = admin.describe(properties, [], conf.kafka.cluster_id).cluster_id
     with admin.client(properties) as client:
@@ -93,9 +93,10 @@ def acquired(
     stopped: Callable[[], str | None] = lambda: None,
     passed: Callable[[str], None] = lambda _: None,
 ) -> Iterator[ExclusiveSection]:
-    """Be the only one who writes to the cluster; what earlier runs left open is ended first.
+    """Enter the exclusive section, and end open records of earlier runs first.
 
-    Raises LockedError while somebody else writes, FeedbackError where nothing may be written.
+    `stopped` says why nothing more may be written. `passed` is called after each step. Raises
+    LockedError while another process writes, FeedbackError if nothing may be written.
     """
     from quotaflow.pipelines.spark import session  # noqa: PLC0415  needs pyspark
 
@@ -129,9 +130,9 @@ def acquired(
 
 
 def next_record_time(newest: datetime | None, now: datetime) -> datetime:
-    """When what is recorded now was: after all that was before, also where clocks differ a little.
+    """The time for a new record: after all earlier records, even if clocks differ a little.
 
-    Of records of one time nobody could tell which run's came last.
+    The order of runs cannot be known from records of the same time.
     """
     return now if newest is None else max(now, newest + timedelta(microseconds=1))
 
@@ -139,7 +140,7 @@ def next_record_time(newest: datetime | None, now: datetime) -> datetime:
 def _only(
     conf: Conf, rows: RowAppender, cluster_id: str, run_id: str, since: datetime
 ) -> AbstractContextManager[None]:
-    """What the warehouse's own lock does for a folder."""
+    """The lock of a catalog; a folder has the warehouse's own."""
     if not conf.warehouse.catalog_schema:
         return nullcontext()
     holder = f"{whoami()} {run_id}"
@@ -152,14 +153,20 @@ def _stopped_by_lock(conf: Conf, since: datetime) -> str | None:
 
 
 def for_cluster(ledger: Ledger, cluster_id: str) -> Ledger:
-    """The part of a ledger that is of one cluster."""
+    """The part of a ledger that is about one cluster."""
     return replace(
         ledger,
-        owned={key: of for key, of in ledger.owned.items() if key[0].cluster_id == cluster_id},
-        last_writes={
-            key: of for key, of in ledger.last_writes.items() if key[0].cluster_id == cluster_id
+        owned={
+            key: owned for key, owned in ledger.owned.items() if key[0].cluster_id == cluster_id
         },
-        open_records=tuple(of for of in ledger.open_records if of.entity.cluster_id == cluster_id),
+        last_writes={
+            key: record
+            for key, record in ledger.last_writes.items()
+            if key[0].cluster_id == cluster_id
+        },
+        open_records=tuple(
+            record for record in ledger.open_records if record.entity.cluster_id == cluster_id
+        ),
     )
 
 
@@ -167,25 +174,26 @@ def stop_file(conf: Conf) -> Path:
     """The file that stops every write to the cluster while it exists."""
     if conf.plan.stop_file is not None:
         return expanded(conf.plan.stop_file)
-    of = conf.warehouse
-    return (of.checkpoint_folder if of.catalog_schema else of.folder) / STOP_FILE
+    warehouse = conf.warehouse
+    folder = warehouse.checkpoint_folder if warehouse.catalog_schema else warehouse.folder
+    return folder / STOP_FILE
 
 
 def stop_file_reason(conf: Conf) -> str | None:
-    """Why nothing may be written now; None where it may."""
+    """Why nothing may be written now; None if there is no stop file."""
     path = stop_file(conf)
     return f"{path} is there, nothing is written: remove it to go on" if path.exists() else None
 
 
 def check_clock(ledger: Ledger, now: datetime) -> None:
-    """Raise FeedbackError where the clock went back: leases would never end."""
+    """Raise FeedbackError if the clock went back: leases would never end."""
     if ledger.newest_at is not None and ledger.newest_at > now + _CLOCK_SLACK:
         raise FeedbackError(
             f"this machine's clock says {now:%Y-%m-%d %H:%M:%S} UTC, and the newest record of "
-            f"config_changes is of {ledger.newest_at:%Y-%m-%d %H:%M:%S}: mend the clock"
+            f"config_changes is of {ledger.newest_at:%Y-%m-%d %H:%M:%S}: set the clock"
         )
 
 
 def whoami() -> str:
-    """User and host of this process, for who reads the records."""
+    """User and host of this process, for readers of the records."""
     return f"{user()}@{socket.gethostname()}"

@@ -1,4 +1,4 @@
-"""Plans frozen in the table plans: kept, and found again by id."""
+"""Plans frozen in the table plans: stored, and loaded by id."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ _NEWEST_FREEZE = """
 
 @dataclass(frozen=True, slots=True)
 class FrozenPlan:
-    """A plan as it was frozen, and when."""
+    """A plan as it was frozen, and the time of the freeze."""
 
     plan: Plan
     frozen_at: datetime
 
 
 def save(conf: Conf, plan: Plan, now: datetime, report: Callable[[str], None]) -> None:
-    """Freeze a plan, unless it is frozen and waits to be applied."""
+    """Freeze a plan, unless it is frozen already and waits to be applied."""
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
@@ -67,7 +67,7 @@ def refreeze(
 
 
 def done_since(ledger: Ledger, plan: Plan, at: datetime) -> set[str]:
-    """Which changes of a plan were written since that freeze of it: for these it is used up."""
+    """The ids of changes that were written since that freeze: for these the plan is used up."""
     times = {c.change_id: ledger.done_at.get((plan.plan_id, c.change_id)) for c in plan.changes}
     return {change_id for change_id, done in times.items() if done is not None and done >= at}
 

@@ -1,6 +1,6 @@
-"""Why a config may not be written: each guard looks at one row and what is known beside it.
+"""Guards: each says why one row may not be written, by the row, the policy and the ledger.
 
-`write_problem` decides for apply and restore alike. Bounds of values stand in schemas/configs.py.
+`write_problem` decides for apply and restore alike. Bounds of values are in schemas/configs.py.
 Pure: time is an argument.
 """
 
@@ -25,15 +25,15 @@ from quotaflow.udfs.rules import lease
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
 
 REQUESTS, RESULTS, TELEMETRY, SNAPSHOT = "request log", "results", "telemetry", "last snapshot"
-"""What a plan stands on: their newest times are its `inputs_at`."""
+"""The inputs of a plan: their newest times are `inputs_at` of the policy."""
 
 URGENT = 5
-"""Priorities up to this one may not wait for a hold time: replication falls behind, or clients do
-badly, each second."""
+"""Priorities up to this one do not wait for a cooldown: replication falls behind, or clients
+suffer, each second."""
 
 ADVICE = 30
-"""Priorities from this one on are advice, on how entities fare under the configs they have: it
-waits until what was written for another reason is given back."""
+"""Priorities from this one on are advice on how entities fare under their configs: it waits until
+a value that was written for another reason is restored."""
 
 _STANDS_ON = {
     "metric_alerts": (TELEMETRY, SNAPSHOT),
@@ -50,8 +50,8 @@ class PlanPolicy:
     """What a plan or a restore must not change, and how much it may change.
 
     `excluded_principals`: as Kafka prints them. `refused_keys`: configs that this cluster refused
-    when a snapshot asked, with its answer. `harm` returns what an entity's rows would do to a live
-    client, None where nothing. `inputs_at`: the newest time of request log, results, telemetry and
+    when a snapshot probed it, with its answer. `harm` returns how an entity's rows would harm a
+    live client, None if not. `inputs_at`: the newest time of request log, results, telemetry and
     snapshot. `failed_checks`: table or view -> why a plan must not use it as evidence.
     `other_managers`: type of entity -> other programs that manage its configs. `entity_counts`:
     type of entity -> number of entities. One plan or restore changes at most `max_entity_share` of
@@ -78,22 +78,20 @@ class PlanPolicy:
 
     def max_entities(self, entity_type: str) -> int | None:
         """How many entities of a type one run may change; None where their number is unknown."""
-        known = self.entity_counts.get(entity_type)
-        return None if known is None else max(self.min_entities, int(known * self.max_entity_share))
+        count = self.entity_counts.get(entity_type)
+        return None if count is None else max(self.min_entities, int(count * self.max_entity_share))
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentConfig:
-    """What is known of a row's config: its value now, and what this pipeline did to it."""
+    """A row's config now: its value, and the ledger of what this pipeline wrote."""
 
     value: str | None
     ledger: Ledger
 
 
 def stale_evidence(row: DesiredConfig, now: datetime, bounds: PlanPolicy) -> str | None:
-    """Why nothing may be planned on a row's evidence: what it stands on is too old, or nobody
-    knows how old.
-    """
+    """Why no row may rest on this evidence: an input is too old, or its age is unknown."""
     for name in _STANDS_ON.get(row.evidence_table, _ALL_OTHERS_STAND_ON):
         why = _age_problem(name, now, bounds) if name in bounds.inputs_at else None
         if why is not None:
@@ -107,7 +105,7 @@ def _age_problem(name: str, now: datetime, bounds: PlanPolicy) -> str | None:
         return f"nothing tells the age of the {name}: run quotaflow run and quotaflow snapshot"
     if now - newest <= bounds.max_input_age:
         return None
-    age_s, most_s = (span // timedelta(seconds=1) for span in (now - newest, bounds.max_input_age))
+    age_s, most_s = (age // timedelta(seconds=1) for age in (now - newest, bounds.max_input_age))
     return (
         f"the age of the {name} is {age_s} s, and plan.max_input_age_s is {most_s}: "
         "run quotaflow run and quotaflow snapshot first"
@@ -117,7 +115,7 @@ def _age_problem(name: str, now: datetime, bounds: PlanPolicy) -> str | None:
 def blocked_reason(
     row: DesiredConfig, now: datetime, bounds: PlanPolicy, current: CurrentConfig
 ) -> str | None:
-    """Why this row may not be planned; None where it may."""
+    """Why this row may not be planned; None if it may."""
     return (
         write_problem(row, bounds)
         or bounds.failed_checks.get(row.evidence_table)
@@ -128,16 +126,16 @@ def blocked_reason(
 
 
 def write_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
-    """Why a row's value may not be written, by whatever command; None where it may."""
+    """Why no command may write a row's value; None if one may."""
     return entity_problem(row, bounds) or _value_problem(row, bounds.refused_keys)
 
 
 def return_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
-    """Why a row may not be written to end a lease; None where it may.
+    """Why a row may not be written to end a lease; None if it may.
 
-    Only the ledger tells what stood before, and whoever may write its table may lie. So a value
-    comes back only if a plan could write it, too. A row without a value removes what is ours: that
-    frees, and needs no bound.
+    Only the ledger has the baseline, and anyone who may write its table can forge it. So a value is
+    restored only if a plan could write it, too. A row without a value removes our config: that
+    lifts a limit, and needs no bound.
     """
     return write_problem(row, bounds) or _prior_problem(row, bounds)
 
@@ -152,18 +150,18 @@ def _prior_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     numbers = _numbers(row, row.prior_value)
     if numbers is None or CONFIGS[row.config_key].entity_type != USER:
         return None
-    before, wanted = numbers
+    before, after = numbers
     least = before / bounds.max_step_factor
-    if wanted >= least:
+    if after >= least:
         return None
     return (
-        f"{wanted:.15g} is less than {least:.15g}, the least that may follow {before:.15g} at once "
+        f"{after:.15g} is less than {least:.15g}, the least that may follow {before:.15g} at once "
         f"(plan.max_step_factor is {bounds.max_step_factor:g})"
     )
 
 
 def config_problem(entity: ConfigEntity, config_key: str) -> str | None:
-    """Why nobody may write this config of such an entity; None where somebody may."""
+    """Why no command may write this config of such an entity; None if one may."""
     config = CONFIGS.get(config_key)
     if config is None or not config.binds(entity.entity_type):
         return f"{config_key} of a {entity.entity_type} is no config that may be written"
@@ -175,9 +173,9 @@ def config_problem(entity: ConfigEntity, config_key: str) -> str | None:
 def within_blast_radius(
     changes: Sequence[Change], bounds: PlanPolicy
 ) -> tuple[list[Change], list[BlockedChange]]:
-    """As many entities of each type as one run may change, in the order of the changes."""
+    """Keep as many entities of each type as one run may change, in order; block the others."""
     kept: list[Change] = []
-    held: list[BlockedChange] = []
+    blocked: list[BlockedChange] = []
     seen: dict[str, list[ConfigEntity]] = {}
     for change in changes:
         of_type = seen.setdefault(change.entity.entity_type, [])
@@ -190,12 +188,12 @@ def within_blast_radius(
         else:
             kind = change.entity.entity_type
             why = f"at most {most} {kind}s change at once (plan.max_entity_share)"
-            held.append(BlockedChange(change.desired, f"{why}: it comes with the next run"))
-    return kept, held
+            blocked.append(BlockedChange(change.desired, f"{why}: it comes with the next run"))
+    return kept, blocked
 
 
 def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
-    """Why nothing of this entity may be written, whatever it is; None where something may."""
+    """Why no config of this entity may be written; None if one may."""
     if row.entity_name in _NAMES_OF_DEFAULTS:
         return (
             f"the name {row.entity_name or ''!r} would be read as the default of all "
@@ -241,35 +239,35 @@ def _time_problem(row: DesiredConfig, now: datetime, bounds: PlanPolicy) -> str 
     return None
 
 
-def _list_problem(row: DesiredConfig, standing: CurrentConfig) -> str | None:
-    if CONFIGS[row.config_key].entity_type == TOPIC and standing.value == _ANY:
+def _list_problem(row: DesiredConfig, current: CurrentConfig) -> str | None:
+    if CONFIGS[row.config_key].entity_type == TOPIC and current.value == _ANY:
         return "the list is *, all replicas: no entry is added to that nor taken away"
     return None
 
 
-def _advice_problem(row: DesiredConfig, standing: CurrentConfig) -> str | None:
-    owned = standing.ledger.owned.get((row.entity, row.config_key))
+def _advice_problem(row: DesiredConfig, current: CurrentConfig) -> str | None:
+    owned = current.ledger.owned.get((row.entity, row.config_key))
     if owned is None or row.priority < ADVICE or owned.record.evidence_table == row.evidence_table:
         return None
-    return f"{owned.record.evidence_table} set what stands, and that is first given back"
+    return f"{owned.record.evidence_table} set the current value, and that is restored first"
 
 
 def wait_reason(
     row: DesiredConfig, now: datetime, bounds: PlanPolicy, current: CurrentConfig
 ) -> str | None:
-    """Why what stands goes on for now, though something else is wanted; None where it need not.
+    """Why the current value stays for now although another is desired; None if it may change.
 
-    A row that may not be planned comes here only where what stands is ours and to go on.
+    Of rows that may not be planned only those come here that keep a current value of ours.
     """
     near = _is_near(row, current.value, bounds)
-    return row.blocked_reason or near or _hold(row, now, bounds, current)
+    return row.blocked_reason or near or _cooldown_reason(row, now, bounds, current)
 
 
-def _hold(
-    row: DesiredConfig, now: datetime, bounds: PlanPolicy, standing: CurrentConfig
+def _cooldown_reason(
+    row: DesiredConfig, now: datetime, bounds: PlanPolicy, current: CurrentConfig
 ) -> str | None:
-    changed_at = standing.ledger.changed_at(row.entity, row.config_key)
-    if changed_at is None or row.priority <= URGENT or not _holds(row, standing):
+    changed_at = current.ledger.changed_at(row.entity, row.config_key)
+    if changed_at is None or row.priority <= URGENT or not _has_cooldown(row, current):
         return None
     left = bounds.cooldown - (now - changed_at)
     if left > timedelta(0):
@@ -277,38 +275,38 @@ def _hold(
     return None
 
 
-def _holds(row: DesiredConfig, standing: CurrentConfig) -> bool:
-    """Whether a change must wait until what the last one did can be seen: of quotas and rates."""
+def _has_cooldown(row: DesiredConfig, current: CurrentConfig) -> bool:
+    """Whether a change waits until the effect of the last one shows: true of quotas and rates."""
     is_limit = CONFIGS[row.config_key].entity_type in {USER, BROKER}
-    return is_limit and not is_same_value(row.config_key, row.config_value, standing.value)
+    return is_limit and not is_same_value(row.config_key, row.config_value, current.value)
 
 
 def _is_near(row: DesiredConfig, prior: str | None, bounds: PlanPolicy) -> str | None:
-    """Why a number so near the one that stands is not worth a change."""
+    """Why a number that is near the current one is not worth a change; None if it is."""
     numbers = _numbers(row, prior)
     if numbers is None or CONFIGS[row.config_key].entity_type != USER:
         return None
-    before, wanted = numbers
-    if wanted != before and abs(wanted - before) < bounds.hysteresis * before:
-        return f"{wanted:g} is within {bounds.hysteresis:.0%} of {before:g}, which stands"
+    before, after = numbers
+    if after != before and abs(after - before) < bounds.hysteresis * before:
+        return f"{after:g} is within {bounds.hysteresis:.0%} of {before:g}, the current value"
     return None
 
 
 def step(row: DesiredConfig, prior: str | None, bounds: PlanPolicy) -> str | None:
-    """The value of a client quota, no further from the one that stands than a step.
+    """The value of a client quota, at most one step from the current one.
 
-    Rates of replication have steps of their own (replication_rate_advice), which a floor breaks.
+    Rates of replication have steps of their own in replication_rate_advice, up to a floor.
     """
     numbers = _numbers(row, prior)
     if numbers is None or CONFIGS[row.config_key].entity_type != USER:
         return row.config_value
-    before, wanted = numbers
+    before, after = numbers
     config = CONFIGS[row.config_key]
     assert isinstance(config.values, NumberValue)
-    # What is past all that may be written (Long.MAX) says unlimited: from there no step is small.
+    # A value past all that may be written (Long.MAX) means unlimited: no step from there is small.
     if not 0 < before <= config.values.max:
         return row.config_value
-    bounded = min(max(wanted, before / bounds.max_step_factor), before * bounds.max_step_factor)
+    bounded = min(max(after, before / bounds.max_step_factor), before * bounds.max_step_factor)
     return config.plain(str(int(bounded) if config.values.whole else bounded))
 
 

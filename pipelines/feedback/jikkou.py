@@ -1,7 +1,7 @@
-"""A plan's client quotas as Jikkou resources (jikkou.io): for clusters whose quotas live in git.
+"""A plan's client quotas as Jikkou resources (jikkou.io), for clusters whose quotas live in git.
 
-What Jikkou's KafkaClientQuota cannot say is left out, and counted: configs of topics, brokers and
-client-metrics resources, quotas that are to be removed, and those of Kafka's newer KIPs.
+Changes that a KafkaClientQuota of Jikkou cannot express are left out and counted: configs of
+topics, brokers and client-metrics resources, removals, and quotas of newer KIPs.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _LIMITS = {
     "request_percentage": "requestPercentage",
 }
 
-# By default Jikkou takes a resource for all that an entity has, whoever set the rest.
+# By default Jikkou takes a resource for all quotas of an entity, and removes those set elsewhere.
 _KEEPS_OTHERS = (
     "# jikkou apply --options limits-delete-orphans=false: without it Jikkou removes what quotas\n"
     "# these users and clients have besides"
@@ -28,40 +28,40 @@ _KEEPS_OTHERS = (
 
 
 def documents(plan: Plan) -> Iterator[str]:
-    """One YAML document per entity, and comments on how to apply them and what was left out."""
-    of: dict[ConfigEntity, list[Change]] = {}
+    """One YAML document per entity, with comments on how to apply them and what was left out."""
+    by_entity: dict[ConfigEntity, list[Change]] = {}
     for change in plan.changes:
         if change.operation.name != RENEW:
-            of.setdefault(change.entity, []).append(change)
-    limits = {entity: _limits(entity, changes) for entity, changes in of.items()}
+            by_entity.setdefault(change.entity, []).append(change)
+    limits = {entity: _limits(entity, changes) for entity, changes in by_entity.items()}
     if any(limits.values()):
         yield _KEEPS_OTHERS
-    for entity, told in limits.items():
-        if told:
+    for entity, configs in limits.items():
+        if configs:
             type_, named = _named(entity)
-            spec = {"type": type_, "entity": named, "configs": told}
+            spec = {"type": type_, "entity": named, "configs": configs}
             document = {"apiVersion": _API, "kind": "KafkaClientQuota", "spec": spec}
             yield "---\n" + yaml.safe_dump(document, sort_keys=False).rstrip()
-    left_out = sum(map(len, of.values())) - sum(map(len, limits.values()))
+    left_out = sum(map(len, by_entity.values())) - sum(map(len, limits.values()))
     if left_out:
         yield f"# left out, as Jikkou has no resource for it: {left_out} changes"
 
 
 def _limits(entity: ConfigEntity, changes: list[Change]) -> dict[str, float]:
-    is_told = entity.entity_type in {USER, CLIENT_ID} and not (
+    has_resource = entity.entity_type in {USER, CLIENT_ID} and not (
         entity.entity_name is None and entity.client_id is not None
     )
     return {
         _LIMITS[change.desired.config_key]: float(change.value)
         for change in changes
-        if is_told and change.value is not None and change.desired.config_key in _LIMITS
+        if has_resource and change.value is not None and change.desired.config_key in _LIMITS
     }
 
 
 def _named(entity: ConfigEntity) -> tuple[str, dict[str, Any]]:
     if entity.client_id is not None:
         return "USER_CLIENT", {"user": entity.entity_name, "clientId": entity.client_id}
-    of, part = ("USER", "user") if entity.entity_type == USER else ("CLIENT", "clientId")
-    return (
-        (f"{of}S_DEFAULT", {}) if entity.entity_name is None else (of, {part: entity.entity_name})
-    )
+    type_, part = ("USER", "user") if entity.entity_type == USER else ("CLIENT", "clientId")
+    if entity.entity_name is None:
+        return f"{type_}S_DEFAULT", {}
+    return type_, {part: entity.entity_name}

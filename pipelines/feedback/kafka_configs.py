@@ -1,4 +1,4 @@
-"""Changes as kafka-configs command lines, safe to paste whatever the entity is called."""
+"""Changes as kafka-configs command lines, safe to paste whatever the name of the entity is."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ class Connection:
 
 
 def command(entity: ConfigEntity, values: Mapping[str, str | None], connection: Connection) -> str:
-    """The command line that sets these configs of one entity; those without a value are removed."""
+    """The command line that sets configs of one entity, and removes those without a value."""
     added = [_pair(key, value) for key, value in values.items() if value is not None]
     removed = [key for key, value in values.items() if value is None]
     named = [(ENTITY_TYPES[entity.entity_type], entity.entity_name)]
@@ -36,7 +36,7 @@ def command(entity: ConfigEntity, values: Mapping[str, str | None], connection: 
 
 
 def quota_command(entity: QuotaEntity, key: str, quota: float, connection: Connection) -> str:
-    """The command line that sets a client quota of an entity, named, default or of both kinds."""
+    """The command line that sets a client quota of an entity, whose parts are names or defaults."""
     parts = [
         ("users", entity.user, entity.is_default_user),
         ("clients", entity.client_id, entity.is_default_client_id),
@@ -46,7 +46,7 @@ def quota_command(entity: QuotaEntity, key: str, quota: float, connection: Conne
 
 
 def reassign_command(file: str, bytes_per_s: float, connection: Connection) -> str:
-    """The kafka-reassign-partitions command line that begins a throttled move."""
+    """The kafka-reassign-partitions command line that starts a throttled move."""
     words = [*tool("kafka-reassign-partitions.sh", connection), "--execute"]
     words += ["--reassignment-json-file", quoted(file), "--throttle", f"{bytes_per_s:.0f}"]
     return " ".join(words)
@@ -69,7 +69,7 @@ def _alter(
 
 
 def tool(name: str, connection: Connection) -> list[str]:
-    """The beginning of a command line: one of Kafka's tools, and how it reaches the cluster."""
+    """The start of a command line: one of Kafka's tools, and how it reaches the cluster."""
     login = ["--command-config", "client.properties"] if connection.needs_login else []
     return [name, "--bootstrap-server", quoted(connection.bootstrap_servers), *login]
 
@@ -89,7 +89,7 @@ def quoted(text: str) -> str:
 
 
 def _pair(key: str, value: str) -> str:
-    # The tool splits at commas and equal signs, but for those in brackets, which it takes away.
+    # The tool splits at commas and equal signs, except inside brackets, which it removes.
     return f"{key}=[{value}]" if CONFIGS[key].is_list else f"{key}={value}"
 
 

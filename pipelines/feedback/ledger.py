@@ -1,7 +1,7 @@
-"""What this pipeline wrote to the cluster, told by its own records: what it holds, what is open.
+"""The ledger: what this pipeline owns in the cluster, by its own records, and which are open.
 
-The table config_changes is a journal: a record before each write and one after it. A write whose
-end nobody recorded is open: the next run looks whether it was made.
+The table config_changes is a journal: a record before each write and one after it. A write without
+a recorded end is open: the next run checks whether it was made.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -21,9 +21,9 @@ from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 
 BEGUN, DONE = "begun", "done"
 UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
-"""Steps that end a change. DONE: it was read back. UNDONE: it was never written. REFUSED: by the
-broker. MOVED: the config was no longer what was planned on. YIELDED: somebody else changed what we
-had written, so it is theirs."""
+"""Steps that end a change. DONE: it was read back. UNDONE: it was never written. REFUSED: a broker
+refused it. MOVED: the config no longer had the value that was planned on. YIELDED: somebody else
+changed our value, so the config is theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Record:
     """One step of one change: a row of config_changes.
 
     `prior_value` and `config_value` are the whole config before and after; `operand` is the
-    operation's. `run_id` tells one command from the next, `number` a record of it from the others.
+    operation's. `run_id` identifies a command, `number` a record of it.
     """
 
     event_time: datetime
@@ -55,21 +55,21 @@ class Record:
 
     @property
     def key(self) -> tuple[ConfigEntity, str]:
-        """The config it is about."""
+        """The config: its entity and key."""
         return self.entity, self.config_key
 
     @property
     def write(self) -> tuple[str, str]:
-        """The change of a run that it is a step of."""
+        """The run and change that this is a step of."""
         return self.run_id, self.change_id
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedConfig:
-    """A config we hold: what stood before us, what we wrote last, and until when.
+    """A config that we own: the value before us, the value we wrote last, and the lease.
 
-    `named` tells when we named each entry of a list that is ours; others may stand beside them.
-    `first` is the time of the oldest record that tells this.
+    `entry_times`: when we added each entry of a list that is ours; others may be beside them.
+    `first_recorded_at`: the time of the oldest record that this rests on.
     """
 
     prior_value: str | None
@@ -82,13 +82,13 @@ class OwnedConfig:
 
     @property
     def entries(self) -> frozenset[str]:
-        """Those of a list that are ours."""
+        """The entries of a list that are ours."""
         return frozenset(self.entry_times)
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What stood before all that we wrote to a config, and the time of our oldest record of it."""
+    """The value of a config before our first write, and the time of our oldest record of it."""
 
     prior_value: str | None
     first_recorded_at: datetime
@@ -96,10 +96,10 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All records read together: what we hold, when we changed what, and what is still open.
+    """What all records add up to: configs we own, our last writes, and open records.
 
-    `done`: by plan id and change id, when it was written last. `ran`: by run id, the time of its
-    newest record. `roots`: of writes, by run id and change id.
+    `done_at`: by plan id and change id, when the change was written last. `last_record_by_run`: by
+    run id. `baselines`: by run id and change id of a write.
     """
 
     owned: Mapping[tuple[ConfigEntity, str], OwnedConfig] = field(default_factory=dict)
@@ -112,49 +112,49 @@ class Ledger:
 
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> "Ledger":
-        """Read records, in whatever order they come."""
+        """Read records, in any order."""
         owned: dict[tuple[ConfigEntity, str], OwnedConfig] = {}
         last: dict[tuple[ConfigEntity, str], Record] = {}
-        roots: dict[tuple[str, str], Baseline] = {}
-        begun: dict[tuple[str, str], Record] = {}
+        baselines: dict[tuple[str, str], Baseline] = {}
+        started: dict[tuple[str, str], Record] = {}
         in_order = sorted(records, key=lambda r: (r.event_time, r.run_id, r.number))
         for record in in_order:
             if record.step == BEGUN:
-                earlier = [(of, roots[write]) for write, of in begun.items()]
-                roots[record.write] = _root(record, owned.get(record.key), earlier)
-                begun[record.write] = record
+                earlier = [(begin, baselines[write]) for write, begin in started.items()]
+                baselines[record.write] = _baseline(record, owned.get(record.key), earlier)
+                started[record.write] = record
                 continue
-            begun.pop(record.write, None)
+            started.pop(record.write, None)
             if record.step == DONE and record.operation != RENEW:
                 last[record.key] = record
-            _hold(owned, record, roots)
+            _update_owned(owned, record, baselines)
         ended = {r.write for r in in_order if r.step != BEGUN}
         still = tuple(r for r in in_order if r.step == BEGUN and r.write not in ended)
         done = {(r.plan_id, r.change_id): r.event_time for r in in_order if r.step == DONE}
         ran = {r.run_id: r.event_time for r in in_order}
         newest = in_order[-1].event_time if in_order else None
-        return cls(owned, last, still, newest, done, ran, roots)
+        return cls(owned, last, still, newest, done, ran, baselines)
 
     def restricted_to(self, keys: Collection[tuple[ConfigEntity, str]]) -> "Ledger":
-        """The same, as if we held these configs and no others."""
-        return replace(self, owned={key: of for key, of in self.owned.items() if key in keys})
+        """The same, as if we owned these configs and no others."""
+        return replace(self, owned={key: self.owned[key] for key in self.owned if key in keys})
 
     def assuming_open_done(self) -> "Ledger":
-        """The same, as if every write without an end was made: what brokers say will tell."""
+        """The same, as if every open write was made: a reading of the cluster shows if it was."""
         return self.with_ends([replace(record, step=DONE) for record in self.open_records])
 
     def with_ends(self, ends: Collection[Record]) -> "Ledger":
-        """What is held and open once writes that are open ended so."""
+        """The same once open writes ended like this."""
         owned, over = dict(self.owned), {record.write for record in ends}
         for record in ends:
-            _hold(owned, record, self.baselines)
+            _update_owned(owned, record, self.baselines)
         still = tuple(record for record in self.open_records if record.write not in over)
         return replace(self, owned=owned, open_records=still)
 
     @property
     def needed_since(self) -> datetime | None:
-        """The time of the oldest record that tells what is held or open; None: there is none."""
-        times = [of.first_recorded_at for of in self.owned.values()] + [
+        """The time of the oldest record that owned or open configs rest on; None: no record."""
+        times = [owned.first_recorded_at for owned in self.owned.values()] + [
             r.event_time for r in self.open_records
         ]
         return min(times, default=None)
@@ -165,49 +165,49 @@ class Ledger:
         return None if record is None else record.event_time
 
     def later_writes(self, record: Record) -> list[Record]:
-        """What other runs wrote to the config of a record after it, or began to."""
+        """The writes of other runs to the config of a record after it, open ones too."""
         written = [self.last_writes[record.key]] if record.key in self.last_writes else []
         return [
-            of
-            for of in (*written, *self.open_records)
-            if of.key == record.key
-            and of.event_time > record.event_time
-            and of.run_id != record.run_id
+            other
+            for other in (*written, *self.open_records)
+            if other.key == record.key
+            and other.event_time > record.event_time
+            and other.run_id != record.run_id
         ]
 
     def current_value(
         self, entity: ConfigEntity, config_key: str, seen: str | None, seen_at: datetime | None
     ) -> str | None:
-        """The value a config has, as far as is known: what a snapshot saw, or we wrote since."""
+        """The value of a config as far as is known: from the last snapshot, or our write since."""
         record = self.last_writes.get((entity, config_key))
         if record is None or (seen_at is not None and record.event_time < seen_at):
             return seen
         return record.config_value
 
 
-def _root(
-    record: Record, held: OwnedConfig | None, begun: Iterable[tuple[Record, Baseline]]
+def _baseline(
+    record: Record, owned: OwnedConfig | None, started: Iterable[tuple[Record, Baseline]]
 ) -> Baseline:
-    """What a write goes back to, by what stood when it was begun: it may end after later ones.
+    """The baseline of a write, by the state when it started: it may end after later ones.
 
-    `begun`: writes of which it was not known yet whether they were made.
+    `started`: earlier writes that were still open then.
     """
-    if held is not None and is_same_value(record.config_key, held.value, record.prior_value):
-        return Baseline(held.prior_value, held.first_recorded_at)
-    for of, root in begun:
-        is_leased = of.key == record.key and of.expires_at is not None
-        if is_leased and is_same_value(record.config_key, of.config_value, record.prior_value):
+    if owned is not None and is_same_value(record.config_key, owned.value, record.prior_value):
+        return Baseline(owned.prior_value, owned.first_recorded_at)
+    for begin, root in started:
+        is_leased = begin.key == record.key and begin.expires_at is not None
+        if is_leased and is_same_value(record.config_key, begin.config_value, record.prior_value):
             return root
-    # What somebody else set in between is what stood before us now.
+    # A value that somebody else set in between is the new baseline.
     return Baseline(record.prior_value, record.event_time)
 
 
-def _hold(
+def _update_owned(
     owned: dict[tuple[ConfigEntity, str], OwnedConfig],
     record: Record,
-    roots: Mapping[tuple[str, str], Baseline],
+    baselines: Mapping[tuple[str, str], Baseline],
 ) -> None:
-    """Bring what we hold up to one record."""
+    """Apply one record to the configs we own."""
     before = owned.get(record.key)
     if record.step == YIELDED or (record.step == DONE and record.purpose == RESTORE):
         owned.pop(record.key, None)
@@ -215,11 +215,12 @@ def _hold(
         if before is not None:
             owned[record.key] = replace(before, expires_at=record.expires_at)
     elif record.step == DONE and record.purpose == APPLY:
-        held = _owned_after(before, record, roots.get(record.write) or _root(record, before, ()))
-        if held is None:
+        baseline = baselines.get(record.write) or _baseline(record, before, ())
+        after = _owned_after(before, record, baseline)
+        if after is None:
             owned.pop(record.key, None)
         else:
-            owned[record.key] = held
+            owned[record.key] = after
 
 
 def _owned_after(before: OwnedConfig | None, record: Record, root: Baseline) -> OwnedConfig | None:
@@ -233,15 +234,15 @@ def _owned_after(before: OwnedConfig | None, record: Record, root: Baseline) -> 
         if not named:
             return None
         expires = record.expires_at or (before.expires_at if before else None)
-        told = (record.config_value, record.event_time, expires, record)
-        # Of a list older records tell entries, also where somebody else changed it in between.
+        written = (record.config_value, record.event_time, expires, record)
+        # Older records tell which entries of a list are ours, even if others changed it since.
         return OwnedConfig(
             root.prior_value,
-            *told,
+            *written,
             before.first_recorded_at if before else root.first_recorded_at,
             named,
         )
-    if record.expires_at is None:  # removed, or written for good: nothing to give back
+    if record.expires_at is None:  # removed, or without a lease: nothing to restore
         return None
     value, since = record.config_value, record.event_time
     return OwnedConfig(

@@ -1,8 +1,8 @@
-"""Dynamic configs of the cluster itself: read, tried without effect, written.
+"""Dynamic configs of the cluster: read, validated, written.
 
-Client quotas have requests of their own (KIP-546); all else is DESCRIBE_CONFIGS and
-INCREMENTAL_ALTER_CONFIGS (KIP-339). Each entity is asked for alone, so that what a broker refuses
-of one stops no other.
+Client quotas have requests of their own (KIP-546); all others use DESCRIBE_CONFIGS and
+INCREMENTAL_ALTER_CONFIGS (KIP-339). Each entity has a request of its own, so a refusal of one stops
+no other.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _OWN_SOURCES = {
     TOPIC: ConfigSourceType.DYNAMIC_TOPIC_CONFIG,
     BROKER: ConfigSourceType.DYNAMIC_BROKER_CONFIG,
     CLIENT_METRICS: ConfigSourceType.DYNAMIC_CLIENT_METRICS_CONFIG,
-    # Every logger has it, also one whose level is inherited: a broker does not tell them apart.
+    # Every logger has this source, even one with an inherited level: a broker does not say which.
     BROKER_LOGGER: ConfigSourceType.DYNAMIC_BROKER_LOGGER_CONFIG,
 }
 _EXACTLY, _DEFAULT = 0, 1
@@ -45,27 +45,27 @@ _EXACTLY, _DEFAULT = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class LiveConfigs:
-    """Asks and changes one cluster. Raises UnansweredError where a broker does not answer."""
+    """Reads and writes configs of a cluster. Raises UnansweredError if a broker is silent."""
 
     state: ClusterState
 
     def read(self, entity: ConfigEntity) -> dict[str, str]:
-        """What is set on the entity itself, by key: neither defaults nor static configs.
+        """The configs set on the entity itself, by key: neither defaults nor static configs.
 
-        On a topic that was deleted, or a broker that is registered no longer, nothing is set.
+        Empty for a deleted topic and for a broker that is no longer registered.
         """
         if not entity.can_be:
             raise UnansweredError(f"no cluster can have a {entity.entity_type} of that name")
         return _quotas(self.state, entity) if _has_quotas(entity) else _own(self.state, entity)
 
     def refusal(self, changes: Sequence[Change]) -> str | None:
-        """Why the cluster would not take these changes of one entity; asking changes nothing."""
+        """Why the cluster would refuse these changes of one entity. Nothing is written."""
         return self._alter(changes, validate_only=True)
 
     def write(self, changes: Sequence[Change]) -> str | None:
-        """Make these changes of one entity, all or none; the refusal in the broker's words, if any.
+        """Make these changes of one entity, all or none. Returns the broker's refusal, if any.
 
-        After an UnansweredError nobody knows whether they were made.
+        After an UnansweredError it is unknown whether they were made.
         """
         return self._alter(changes, validate_only=False)
 
@@ -94,15 +94,15 @@ def _own(state: ClusterState, entity: ConfigEntity) -> dict[str, str]:
 
 
 def _is_deleted(state: ClusterState, entity: ConfigEntity, reason: str | None) -> bool:
-    """Whether there is no such entity: what does not answer today may answer tomorrow.
+    """Whether the entity does not exist; one that does not answer now may still exist.
 
-    Before Kafka 4.0 clusters do not tell which brokers that are down are registered still.
+    Before Kafka 4.0 a cluster does not report which brokers are registered but down.
     """
     if reason is None or _node(entity) is None:
         return entity.entity_type == TOPIC and reason == str(UNKNOWN_TOPIC)
     brokers = state.brokers()
-    is_told = all(broker["is_fenced"] is not None for broker in brokers)
-    return is_told and _node(entity) not in {broker["broker_id"] for broker in brokers}
+    is_known = all(broker["is_fenced"] is not None for broker in brokers)
+    return is_known and _node(entity) not in {broker["broker_id"] for broker in brokers}
 
 
 def _quotas(state: ClusterState, entity: ConfigEntity) -> dict[str, str]:
@@ -154,7 +154,7 @@ def _config_request(entity: ConfigEntity, changes: Sequence[Change], validate_on
 
 
 def _parts(entity: ConfigEntity) -> list[tuple[str, str | None]]:
-    """The parts of a quota's entity as Kafka names them; the default of a part has no name."""
+    """The parts of a quota's entity as Kafka names them; a default part has no name."""
     parts = [(entity.entity_type, entity.entity_name)]
     return parts if entity.client_id is None else [*parts, (CLIENT_ID, entity.client_id)]
 
@@ -164,6 +164,6 @@ def _has_quotas(entity: ConfigEntity) -> bool:
 
 
 def _node(entity: ConfigEntity) -> int | None:
-    """A broker tells its own configs and levels, and checks what they would be set to."""
+    """The broker to send requests to: only it knows and checks its own configs and levels."""
     is_one = entity.entity_type in {BROKER, BROKER_LOGGER} and entity.entity_name
     return int(entity.entity_name or 0) if is_one else None

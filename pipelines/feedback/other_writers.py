@@ -1,4 +1,4 @@
-"""Who else alters dynamic configs: after us, one config; or programs that manage them for good."""
+"""Others who alter dynamic configs: later writers of one config, and other config managers."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ WRITERS = """
         client_id, altered_at, operation, config_value
     FROM config_writers WHERE is_own = false
 """
-# Of a list the last alteration does not tell all: ours may have come after somebody else's.
+# The last alteration of a list is not enough: ours may have followed somebody else's.
 NAMERS = """
     SELECT changes.cluster_id, changes.entity_type, changes.entity_name,
         CAST(NULL AS STRING) AS entity_client_id, changes.config_key, changes.principal,
@@ -39,22 +39,22 @@ MANAGERS = (
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 _MOST_CHARS = 100
 _ACTIVE_FOR = timedelta(days=1)
-# Where only a trace was found, nobody tells whose configs it alters: what such programs do.
+# If only a trace was found, the entities are unknown: the types that such a program manages.
 _MANAGED_BY = {
     "cruise_control": (BROKER, TOPIC),
     "strimzi": (USER, TOPIC, BROKER),
 }
-# Who moves replicas sets and removes their throttles.
+# A program that moves replicas sets and removes their throttles.
 _MANAGED_WITH = {"replicas": (BROKER, TOPIC)}
 
 
 def later_writers(
     tables: Tables, since: Mapping[Key, datetime], own: str | None, named: Named | None = None
 ) -> dict[Key, LaterWriter]:
-    """Who altered these configs later than that, as far as the request log tells.
+    """The writers that altered these configs after `since`, as far as the request log shows.
 
-    `own` is the login that asks: the view takes the one of snapshots for ours, and what writes may
-    have one of its own. `named`: of lists, when we named each entry that is ours.
+    `own` is the principal of this command. The view excludes only that of snapshots, and a command
+    that writes may have another. `named`: for lists, when we added each entry that is ours.
     """
     last = {
         key: _setter(row)
@@ -67,9 +67,9 @@ def later_writers(
 
 
 def _namers(tables: Tables, named: Named, own: str | None) -> dict[Key, LaterWriter]:
-    """Who else named entries of these lists since we named them: the last one, with all of them."""
+    """Later writers of list entries that are ours: the last writer, with all those entries."""
     times = [at for entries in named.values() for at in entries.values()]
-    found: dict[Key, LaterWriter] = {}
+    writers: dict[Key, LaterWriter] = {}
     for row in tables.rows(NAMERS.format(literal(min(times)))) if times else []:
         key, at = _key(row), row["altered_at"].astimezone(UTC)
         ours = named.get(key, {})
@@ -77,19 +77,20 @@ def _namers(tables: Tables, named: Named, own: str | None) -> dict[Key, LaterWri
             frozenset(e for e, since in ours.items() if at > since)
         )
         if theirs and row["principal"] != own:
-            before = found[key].claimed_entries(frozenset(ours)) if key in found else frozenset()
-            found[key] = LaterWriter(_writer(row), APPEND, ",".join(sorted(theirs | before)))
-    return found
+            if key in writers:
+                theirs |= writers[key].claimed_entries(frozenset(ours))
+            writers[key] = LaterWriter(_writer(row), APPEND, ",".join(sorted(theirs)))
+    return writers
 
 
 def managers(
     tables: Tables, now: datetime, tolerated: Iterable[str], of_cluster: str = "true"
 ) -> dict[str, str]:
-    """Type of entity -> a program that manages its configs too, of late, and is not tolerated.
+    """Type of entity -> a program that recently managed its configs and is not tolerated.
 
-    `of_cluster` is SQL that holds for rows of the cluster that is meant.
+    `of_cluster` is SQL that is true for rows of the cluster.
     """
-    found: dict[str, str] = {}
+    managers_by_type: dict[str, str] = {}
     for row in sorted(
         tables.rows(MANAGERS.format(of_cluster)), key=lambda row: (row["kind"], row["evidence"])
     ):
@@ -97,12 +98,12 @@ def managers(
         is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR
         if is_active and row["kind"] not in tolerated:
             for entity_type in _types(row):
-                found.setdefault(entity_type, _described(row))
-    return found
+                managers_by_type.setdefault(entity_type, _described(row))
+    return managers_by_type
 
 
 def _key(row: Mapping[str, Any]) -> Key:
-    # The log has an empty name for the default of a type.
+    # In the log the default of a type has an empty name.
     name = row["entity_name"] or None
     return ConfigEntity(row["cluster_id"], row["entity_type"], name, row["entity_client_id"]), row[
         "config_key"
@@ -121,16 +122,16 @@ def _types(row: Mapping[str, Any]) -> Iterable[str]:
     if row["entity_types"] is None:
         return _MANAGED_BY.get(row["kind"], (USER, TOPIC, BROKER))
     types = row["entity_types"].split(",")
-    return [each for of in types for each in _MANAGED_WITH.get(of, (of,))]
+    return [managed for type_ in types for managed in _MANAGED_WITH.get(type_, (type_,))]
 
 
 def _described(row: Mapping[str, Any]) -> str:
-    who = (
+    principal = (
         "" if row["principal"] is None else f"{_cut(row['principal'])} ({_cut(row['client_id'])}), "
     )
     seen = row["last_seen"]
-    when = "its trace stands" if seen is None else f"last seen {seen:{_TIME}}"
-    return f"{row['kind']} ({who}{reasons.trace(row)}, {when})"
+    when = "its trace is there" if seen is None else f"last seen {seen:{_TIME}}"
+    return f"{row['kind']} ({principal}{reasons.trace(row)}, {when})"
 
 
 def _cut(text: str | None) -> str:

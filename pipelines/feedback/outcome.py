@@ -1,6 +1,6 @@
-"""How a change ended, or would, by what the cluster has: made, moved on, or still to be made.
+"""The outcome of a change, or its preview, by what the cluster has: done, moved, still to make.
 
-Pure. Of a list only our own entries count: others' may come and go beside them.
+Pure. In a list only our own entries count: others may add and remove theirs beside them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,20 +19,20 @@ from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, UNDONE, Reco
 from quotaflow.schemas.configs import BROKER_LOGGER
 
 OPEN = "open"
-"""Not a step: whether it was written is not known, and the next run finds out."""
+"""Not a step: it is unknown whether it was written, and the next run resolves it."""
 ACCEPTED = "accepted"
-"""Not a step: brokers would take it."""
+"""Not a step: brokers would accept it."""
 ALREADY_SET = "so_already"
-"""Not a step: somebody else wrote what was wanted."""
+"""Not a step: the config has the desired value already."""
 MAY_LAND_FOR = timedelta(minutes=2)
-"""How long after its run a write without an answer may still be made: a broker retries what it
-hands to the controller for 60 s (BrokerServer, "forwarding"), and then waits for its answer. Levels
-of its loggers it sets itself, before it tells them."""
+"""How long after its run a write without an answer may still be made: a broker retries a request
+to the controller for 60 s (BrokerServer, "forwarding"), and then waits for the answer. A broker
+sets the levels of its loggers itself, before it answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a change ended: a step of the ledger, OPEN or SO_ALREADY, and why."""
+    """How a change ended: a step of the ledger, OPEN, ACCEPTED or ALREADY_SET, and why."""
 
     change: Change
     step: str
@@ -40,11 +40,11 @@ class Outcome:
 
 
 def previewed(change: Change, actual: Mapping[str, str]) -> Outcome:
-    """Whether a change can be made on what its entity has: BEGUN, or why not."""
+    """BEGUN if a change can be made on what its entity has, else why not."""
     key, prior = change.desired.config_key, change.desired.prior_value
     now = actual.get(key)
     if change.operation.name in {APPEND, SUBTRACT}:
-        # Entries of others may come and go beside ours.
+        # Others may add and remove entries beside ours.
         has = set(list_entries(now)) & set(list_entries(change.operation.operand))
         if now == "*":
             return Outcome(change, MOVED, "it is * now: all replicas")
@@ -60,7 +60,7 @@ def previewed(change: Change, actual: Mapping[str, str]) -> Outcome:
 
 
 def is_made(change: Change, actual: Mapping[str, str]) -> bool:
-    """Whether its entity has what it wants."""
+    """Whether its entity has the value after the change."""
     key = change.desired.config_key
     return _has_value(
         key, change.operation.name, change.operation.operand, change.value, actual.get(key)
@@ -80,19 +80,19 @@ def _has_value(
 def resolve(
     record: Record, now: str | None, since: timedelta, later: Iterable[Record]
 ) -> tuple[str, str] | None:
-    """How a record without an end ended, by what its config is now; None: it may yet be made.
+    """The end of an open record by the current value; None: the write may still be made.
 
-    `since`: how long its run is over; `later`: our writes of its config after it, made or begun.
+    `since`: time since its run; `later`: our later writes to the config, open ones too.
     """
     if record.operation == RENEW:
         return UNDONE, "its lease was not renewed"
-    is_so_now = is_as_recorded(record, now)
-    is_of_later = any(is_as_recorded(of, now) and _covers(of, record) for of in later)
-    if is_so_now and not is_of_later:
+    is_now_as_recorded = is_as_recorded(record, now)
+    is_of_later = any(is_as_recorded(write, now) and _covers(write, record) for write in later)
+    if is_now_as_recorded and not is_of_later:
         return DONE, "it was written"
     if since < MAY_LAND_FOR and record.entity.entity_type != BROKER_LOGGER:
         return None
-    if is_so_now:
+    if is_now_as_recorded:
         return UNDONE, "a later write of ours made it so"
     if is_same_value(record.config_key, now, record.prior_value):
         return UNDONE, "it was not written"
@@ -100,7 +100,7 @@ def resolve(
 
 
 def _covers(later: Record, record: Record) -> bool:
-    """Whether a later write alone would make what a record wanted: of lists each adds its own."""
+    """Whether a later write alone would give the record's value: each adds its own list entries."""
     if record.operation not in {APPEND, SUBTRACT}:
         return True
     is_alike = later.operation == record.operation
@@ -108,9 +108,9 @@ def _covers(later: Record, record: Record) -> bool:
 
 
 def is_as_recorded(record: Record, now: str | None) -> bool:
-    """Whether a config is as a record of its write wanted it."""
-    of = record.operation, record.operand, record.config_value
-    return _has_value(record.config_key, *of, now)
+    """Whether a config has the value that a record of its write names."""
+    write = record.operation, record.operand, record.config_value
+    return _has_value(record.config_key, *write, now)
 
 
 def _shown(value: str | None) -> str:

@@ -1,7 +1,7 @@
-"""Desired configs -> the changes an operator may make, with reason, evidence and command line.
+"""Desired configs -> the changes of a plan, with reason, evidence and command line.
 
-Pure: what is desired, the time, the bounds and what we did before are arguments; the same ones give
-the same plan. Nothing is applied here.
+Pure: desired configs, time, policy and ledger are arguments, and the same ones give the same plan.
+Nothing is applied here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,28 +37,28 @@ def plan(
     connection: Connection,
     ledger: Ledger = NOTHING,
 ) -> Plan:
-    """Sort desired configs into changes and what is held back; what is so already is neither.
+    """Sort desired configs into changes and blocked ones; a value in place is neither.
 
-    Where two sources want one config, the more urgent one has it: the lower priority, then the
-    table and key of the evidence that come first.
+    If two sources desire values of one config, the more urgent one wins: the lower priority, then
+    the table and key of the evidence that sort first.
     """
-    rows, held = _sorted_out(_concerning(desired, ledger), now, bounds)
-    groups = [tuple(of) for _, of in groupby(rows, key=_group)]
+    rows, blocked = _sorted_out(_concerning(desired, ledger), now, bounds)
+    groups = [tuple(entity_rows) for _, entity_rows in groupby(rows, key=_group)]
     planned: list[Change] = []
     too_many = _too_many(groups, bounds)
     for group in groups:
-        standing = {row.config_key: _current_config(row, bounds, ledger) for row in group}
-        why = _group_blocked_reason(group, now, bounds, standing)
+        current = {row.config_key: _current_config(row, bounds, ledger) for row in group}
+        why = _group_blocked_reason(group, now, bounds, current)
         if why is None and _group(group[0]) in too_many:
             why = f"plan.max_subscriptions is {bounds.max_subscriptions}, and older ones come first"
         if why is not None:
-            held += [BlockedChange(row, why) for row in group]
+            blocked += [BlockedChange(row, why) for row in group]
             continue
-        changes, near = _changes(group, now, bounds, connection, standing)
-        held += near
+        changes, near = _changes(group, now, bounds, connection, current)
+        blocked += near
         planned += changes
     kept, over = guards.within_blast_radius(planned, bounds)
-    return Plan(tuple(kept), (*held, *over))
+    return Plan(tuple(kept), (*blocked, *over))
 
 
 def _concerning(desired: Iterable[DesiredConfig], ledger: Ledger) -> Iterator[DesiredConfig]:
@@ -78,24 +78,24 @@ def _is_owned_for(row: DesiredConfig, ledger: Ledger) -> bool:
 def _sorted_out(
     desired: Iterable[DesiredConfig], now: datetime, bounds: PlanPolicy
 ) -> tuple[list[DesiredConfig], list[BlockedChange]]:
-    """The rows that may be planned as far as they themselves tell, one per config."""
+    """One row per config that may be planned by itself, and the blocked rows."""
     in_order = sorted(desired, key=_order)
     first: dict[tuple[object, str], DesiredConfig] = {}
-    rows, held = [], []
+    rows, blocked = [], []
     for row in in_order:
         why = (None if row.renew_only else row.blocked_reason) or guards.stale_evidence(
             row, now, bounds
         )
         if why is not None:
-            held.append(BlockedChange(row, why))
+            blocked.append(BlockedChange(row, why))
             continue
         taken = first.setdefault((row.entity, row.config_key), row)
         if taken is row:
             rows.append(row)
         else:
             why = f"{taken.evidence_table} ({taken.evidence_key}) {_wish(taken)}"
-            held.append(BlockedChange(row, f"{why}, and is more urgent"))
-    return rows, held
+            blocked.append(BlockedChange(row, f"{why}, and is more urgent"))
+    return rows, blocked
 
 
 def _wish(row: DesiredConfig) -> str:
@@ -103,8 +103,8 @@ def _wish(row: DesiredConfig) -> str:
 
 
 def _too_many(groups: Sequence[Group], bounds: PlanPolicy) -> set[tuple[int | str, ...]]:
-    asked = sorted(filter(_is_subscription, groups), key=lambda group: group[0].since)
-    return {_group(group[0]) for group in asked[bounds.max_subscriptions :]}
+    subscriptions = sorted(filter(_is_subscription, groups), key=lambda group: group[0].since)
+    return {_group(group[0]) for group in subscriptions[bounds.max_subscriptions :]}
 
 
 def _is_subscription(group: Group) -> bool:
@@ -119,9 +119,9 @@ def _current_config(row: DesiredConfig, bounds: PlanPolicy, ledger: Ledger) -> C
 
 
 def _group_blocked_reason(
-    group: Group, now: datetime, bounds: PlanPolicy, standing: Mapping[str, CurrentConfig]
+    group: Group, now: datetime, bounds: PlanPolicy, current: Mapping[str, CurrentConfig]
 ) -> str | None:
-    whys = (guards.blocked_reason(row, now, bounds, standing[row.config_key]) for row in group)
+    whys = (guards.blocked_reason(row, now, bounds, current[row.config_key]) for row in group)
     return next((why for why in whys if why), None) or bounds.harm(group)
 
 
@@ -130,27 +130,27 @@ def _changes(
     now: datetime,
     bounds: PlanPolicy,
     connection: Connection,
-    standing: Mapping[str, CurrentConfig],
+    current: Mapping[str, CurrentConfig],
 ) -> tuple[list[Change], list[BlockedChange]]:
-    """What one entity's rows change or renew, and those that wait."""
+    """The changes and renewals of one entity's rows, and the rows that wait."""
     changes: list[Change] = []
-    held: list[BlockedChange] = []
+    blocked: list[BlockedChange] = []
     for row in group:
-        of = standing[row.config_key]
-        seen = replace(row, prior_value=of.value)
-        why = guards.wait_reason(row, now, bounds, of)
+        config = current[row.config_key]
+        seen = replace(row, prior_value=config.value)
+        why = guards.wait_reason(row, now, bounds, config)
         if why is None:
-            change = _change(seen, now, bounds, of.ledger)
+            change = _change(seen, now, bounds, config.ledger)
         else:
-            # Its lease must not end while something like it is wanted.
+            # The lease must not end while a similar value is desired.
             lease_s = _lease_s(row, row.config_value, bounds)
-            change = _renewal(seen, of.value, now, lease_s, of.ledger)
-            held.append(BlockedChange(row, why))
+            change = _renewal(seen, config.value, now, lease_s, config.ledger)
+            blocked.append(BlockedChange(row, why))
         changes += [change] if change else []
     first = group[0]
     written = {c.desired.config_key: c.value for c in changes if c.operation.name != RENEW}
     line = command(first.entity, written, connection) if written else ""
-    return [replace(c, command=line if c.operation.name != RENEW else "") for c in changes], held
+    return [replace(c, command=line if c.operation.name != RENEW else "") for c in changes], blocked
 
 
 def _change(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger) -> Change | None:
@@ -213,5 +213,5 @@ def _group(row: DesiredConfig) -> tuple[int | str, ...]:
 
 
 def _order(row: DesiredConfig) -> tuple[int | str, ...]:
-    told = (row.evidence_table, row.evidence_key, row.config_value or "")
-    return (*_group(row), row.config_key, *told)
+    evidence = (row.evidence_table, row.evidence_key, row.config_value or "")
+    return (*_group(row), row.config_key, *evidence)

@@ -1,4 +1,4 @@
-"""Whether a planned client-metrics resource could harm a client that is there now."""
+"""Whether a planned client-metrics resource could harm a live client."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -29,31 +29,31 @@ _LIVE_CLIENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """The resources that stand, by name, and the clients that are there now."""
+    """The current resources, by name, and the live clients."""
 
     resources: Resources
     clients: tuple[LiveClient, ...]
 
     def harm(self, rows: Group) -> str | None:
-        """Why the rows of one entity should not be written; None where nothing is against it."""
+        """Why the rows of one entity should not be written; None if they may be."""
         return self.harm_of(self.with_rows(rows).resources) if _is_subscription(rows) else None
 
     def with_rows(self, entity: Group) -> "Preflight":
-        """The same once the rows of one entity are written."""
+        """The preflight once the rows of one entity are written."""
         if not _is_subscription(entity):
             return self
         name = entity[0].entity_name or ""
-        wanted = {row.config_key: row.config_value for row in entity}
-        changed = {**self.resources.get(name, {}), **wanted}
+        desired = {row.config_key: row.config_value for row in entity}
+        changed = {**self.resources.get(name, {}), **desired}
         after = {k: v for k, v in changed.items() if v is not None}
         return replace(self, resources={**self.resources, name: after})
 
     def harm_of(self, after: Resources) -> str | None:
-        """The same for whatever resources there would be."""
+        """Why the resources should not become `after`; None if they may."""
         try:
             before, then = _subscriptions(self.resources), _subscriptions(after)
         except ValueError as error:
-            return f"whom it would reach cannot be told: {error}"
+            return f"the clients that it would reach are unknown: {error}"
         unseen = _unseen([*before, *then], self.clients)
         if unseen is not None:
             return unseen
@@ -82,7 +82,7 @@ def _is_subscription(entity: Group) -> bool:
 
 
 def _unseen(subscriptions: Iterable[Subscription], clients: Iterable[LiveClient]) -> str | None:
-    """Why a resource may reach clients that tables cannot tell of; None where all can be told."""
+    """Why it is unknown whom a resource reaches: tables hide the names; None if it is known."""
     lives = list(clients)
     for subscription in subscriptions:
         for key in subscription.match:
@@ -95,7 +95,7 @@ def _unseen(subscriptions: Iterable[Subscription], clients: Iterable[LiveClient]
 
 
 def _subscriptions(resources: Resources) -> list[Subscription]:
-    """Those that have metrics to ask for: others, and removed ones, ask nobody for anything."""
+    """The resources with configs: a removed one subscribes nobody."""
     return [
         Subscription.from_configs(name, configs) for name, configs in resources.items() if configs
     ]

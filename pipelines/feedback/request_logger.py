@@ -1,8 +1,8 @@
-"""The request logs of brokers, switched on for a while and back to what they were (KIP-412).
+"""A capture: switches the request logs of brokers on for a while, and back (KIP-412).
 
-The level of a logger is a config that only its broker knows: it is gone with the next restart. So
-each broker is asked, and switched, by itself. The lease is a record like any other, and `restore`
-gives back what a capture that was killed left on.
+The level of a logger is a config that only its broker knows, and a restart of the broker resets it.
+So each broker is read and switched by itself. The lease is a record like any other, and `restore`
+restores the levels that a killed capture left on.
 """
 
 import uuid
@@ -31,7 +31,7 @@ from quotaflow.schemas.configs import BROKER_LOGGER, LOGGING_LEVELS, REQUEST_LOG
 
 ON = "DEBUG"
 QUIET = "FATAL"
-"""As silent as OFF, which log4j2 knows and Kafka refuses to set."""
+"""As silent as OFF, a level of log4j2 that Kafka refuses to set."""
 PLAN_ID = "capture"
 _KEY = REQUEST_LOGGER.key
 _URGENT = 0
@@ -40,7 +40,7 @@ _UNRECORDED: tuple[type[Exception], ...] = (LockedError, OSError)
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """Whose request logs are to be on, and for how long."""
+    """The brokers whose request logs are to be on, and for how long."""
 
     cluster_id: str
     broker_ids: tuple[int, ...]
@@ -49,10 +49,10 @@ class CaptureRequest:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """The level of each broker's request logger, null where it did not answer, and what to change.
+    """The level of each broker's request logger, null if it did not answer, and the changes.
 
-    What logs already is somebody else's: it is neither switched on nor off. Nor is what could not
-    be given back.
+    A broker that logs already is left alone: somebody else switched it on. So is a broker whose
+    level could not be restored.
     """
 
     request: CaptureRequest
@@ -62,27 +62,27 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class _Unrecorded:
-    """A journal that keeps nothing: another process holds the one there is."""
+    """A journal that stores nothing: another process has the lock of the real one."""
 
     def add(self, records: Sequence[Record]) -> None:
-        """Forget them."""
+        """Drop them."""
 
 
 def read_switch(conf: Conf, broker_ids: Collection[int], for_s: int, now: datetime) -> Switch:
-    """What a capture would switch on these brokers, or on all; nothing is written.
+    """The switch of a capture of these brokers, or of all if none is named. Nothing is written.
 
-    Raises ConfigError for a broker there is not, KafkaError where the cluster is silent.
+    Raises ConfigError for a broker that is not up, KafkaError if the cluster does not answer.
     """
     with exclusive_section.open_cluster(conf) as (cluster_id, configs):
         there = _brokers(configs)
         unknown = [str(broker_id) for broker_id in broker_ids if broker_id not in there]
         if unknown:
-            known = ", ".join(str(broker_id) for broker_id in there)
-            raise ConfigError(f"no broker {', '.join(unknown)} is up: those that are: {known}")
-        wanted = CaptureRequest(cluster_id, tuple(sorted(set(broker_ids)) or there), for_s)
+            names = ", ".join(str(broker_id) for broker_id in there)
+            raise ConfigError(f"no broker {', '.join(unknown)} is up: those that are: {names}")
+        request = CaptureRequest(cluster_id, tuple(sorted(set(broker_ids)) or there), for_s)
         ledger = journal.read_ledger(open_tables(conf))
         ledger = exclusive_section.for_cluster(ledger, cluster_id)
-        return _switch(conf, wanted, configs, ledger, now)
+        return _switch(conf, request, configs, ledger, now)
 
 
 def switched_on(
@@ -94,25 +94,26 @@ def switched_on(
     *,
     on_start: Callable[[Switch], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Switch request logs on, each recorded with its lease; how each change ended.
+    """Switch request logs on, each recorded with its lease. Returns how each change ended.
 
-    `begun` is told what is about to be written: whatever fails after it, that may be on.
+    `on_start` is called with the switch before the first write. After a later failure all of it may
+    be on.
     """
     with exclusive_section.acquired(conf, report, stopped, passed) as taken:
         apply, now = taken.apply, datetime.now(UTC)
-        found = _switch(conf, request, apply.configs, taken.ledger, now)
-        on_start(found)
-        changes = found.plan.changes
+        switch = _switch(conf, request, apply.configs, taken.ledger, now)
+        on_start(switch)
+        changes = switch.plan.changes
         return apply.run(PLAN_ID, changes) if changes else []
 
 
 def restore_levels(
     conf: Conf, keys: Collection[Key], report: Callable[[str], None]
 ) -> tuple[RestorePlan, list[Outcome]]:
-    """Give these back to the level they had; somebody else's later change is left alone.
+    """Restore the levels of these brokers; somebody else's later change is left alone.
 
-    A broker must not log on because another process writes tables now, Spark's JVM is gone or the
-    disk is full: then it is given back without a record, and the next restore finds that it is so.
+    If another process writes tables now, Spark's JVM died or the disk is full, a broker must not go
+    on logging. Then its level is restored without a record, and the next restore records it.
     """
     try:
         return restore_run.restore_configs(conf, report, keys=keys)
@@ -128,45 +129,45 @@ def restore_levels(
             .restricted_to(keys)
         )
         now = datetime.now(UTC)
-        found = restore_run.plan_restore(conf, tables, ledger, configs, now, everything=True)
+        restore = restore_run.plan_restore(conf, tables, ledger, configs, now, everything=True)
         apply = ChangeWriter(configs, _Unrecorded(), uuid.uuid4().hex, lambda: datetime.now(UTC))
-        return found, apply.run(restore_run.PLAN_ID, found.changes)
+        return restore, apply.run(restore_run.PLAN_ID, restore.changes)
 
 
 def is_left(level: str | None) -> bool:
-    """Whether a broker can neither be switched nor logs already: its level is unknown, or none that
-    Kafka lets anybody set, so that it could not be given back.
+    """Whether a broker is left alone: its level is unknown, or Kafka lets nobody set it, so that it
+    could not be restored.
     """
     return level is None or (level not in LOGGING_LEVELS and not _can_be_set(level))
 
 
 def quiet_command(conf: Conf, switch: Switch, broker_id: int) -> str:
-    """The command line that sets a level which can be given back, and logs no request."""
+    """The command line that sets a level which can be restored, and logs no request."""
     entity = _entity(switch.request.cluster_id, broker_id)
     return command(entity, {_KEY: QUIET}, Connection.from_conf(conf))
 
 
 def off_command(conf: Conf, switch: Switch, broker_id: int) -> str:
-    """The command line that gives a broker back its level, for when we cannot."""
+    """The command line that restores a broker's level, for when we cannot."""
     entity = _entity(switch.request.cluster_id, broker_id)
     return command(entity, {_KEY: switch.levels[broker_id]}, Connection.from_conf(conf))
 
 
 def _switch(
-    conf: Conf, wanted: CaptureRequest, configs: Configs, ledger: Ledger, now: datetime
+    conf: Conf, request: CaptureRequest, configs: Configs, ledger: Ledger, now: datetime
 ) -> Switch:
     levels = {
-        broker_id: _level(configs, _entity(wanted.cluster_id, broker_id))
-        for broker_id in wanted.broker_ids
+        broker_id: _level(configs, _entity(request.cluster_id, broker_id))
+        for broker_id in request.broker_ids
     }
     rows = [
-        _row(_entity(wanted.cluster_id, broker_id), level, wanted.for_s, now)
+        _row(_entity(request.cluster_id, broker_id), level, request.for_s, now)
         for broker_id, level in levels.items()
         if (level == ON or level not in LOGGING_LEVELS) and not is_left(level)
     ]
-    # What brokers said just now holds, and not what we wrote some time ago.
-    bounds = PlanPolicy(cluster_id=wanted.cluster_id, inputs_at={SNAPSHOT: now})
-    return Switch(wanted, levels, plan(rows, now, bounds, Connection.from_conf(conf), ledger))
+    # The levels were read just now, so they overrule what we wrote before.
+    bounds = PlanPolicy(cluster_id=request.cluster_id, inputs_at={SNAPSHOT: now})
+    return Switch(request, levels, plan(rows, now, bounds, Connection.from_conf(conf), ledger))
 
 
 def _can_be_set(level: str) -> bool:
@@ -179,10 +180,10 @@ def _can_be_set(level: str) -> bool:
 
 def _brokers(configs: LiveConfigs) -> list[int]:
     try:
-        told = configs.state.brokers()
+        brokers = configs.state.brokers()
     except UnansweredError as error:
-        raise KafkaError(f"the cluster did not tell its brokers: {error}") from None
-    return sorted(broker["broker_id"] for broker in told if not broker["is_fenced"])
+        raise KafkaError(f"the cluster did not list its brokers: {error}") from None
+    return sorted(broker["broker_id"] for broker in brokers if not broker["is_fenced"])
 
 
 def _level(configs: Configs, entity: ConfigEntity) -> str | None:

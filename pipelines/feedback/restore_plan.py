@@ -1,7 +1,7 @@
-"""Giving back: what we wrote, once its lease is over or an operator asks, to what stood before us.
+"""The plan of a restore: set a config back to its baseline once its lease ended, or on request.
 
-Never over somebody else's later change: then the config is theirs, and we say whose it is. Pure:
-what the cluster has and the time are arguments.
+A later change by somebody else is never overwritten: then the config is theirs, and we report the
+writer. Pure: the values of the cluster and the time are arguments.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,10 +38,10 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class LaterWriter:
-    """Who altered a config after us, told for an operator, and by which operation.
+    """The writer that altered a config after us, in words, and its operation.
 
-    Of several who named entries of a list it is the last, and all these entries are its operand.
-    `operand` is null too where the request log keeps it from being shown.
+    If several added entries of a list, it is the last of them, and `operand` has all these entries.
+    `operand` is null also if the request log does not have it.
     """
 
     writer: str
@@ -49,7 +49,7 @@ class LaterWriter:
     operand: str | None
 
     def claimed_entries(self, entries: frozenset[str]) -> frozenset[str]:
-        """Those of a list's entries that it wants there."""
+        """The entries of a list that this writer set."""
         if self.operation not in {SET, APPEND}:
             return frozenset()
         return entries if self.operand is None else entries & set(list_entries(self.operand))
@@ -57,7 +57,7 @@ class LaterWriter:
 
 @dataclass(frozen=True, slots=True)
 class YieldedConfig:
-    """A config that is not as we left it: what it is now, and who made it so where that is told."""
+    """A config that is no longer ours, and why: its value now and, if known, its writer."""
 
     key: Key
     owned: OwnedConfig
@@ -66,7 +66,7 @@ class YieldedConfig:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A config that a guard keeps from being given back, and why."""
+    """A config that a guard does not let us restore, and why."""
 
     key: Key
     why: str
@@ -74,8 +74,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What is to be given back, what is no longer ours to give, what a guard refuses, and what
-    waits: for an answer, until it would harm nobody, or for the next run.
+    """The changes of a restore, and the configs that are not restored.
+
+    `yielded` are no longer ours, `unanswered` did not answer, `blocked` would harm a live client,
+    `refused` do not pass a guard, and `postponed` wait for the next run.
     """
 
     changes: tuple[Change, ...]
@@ -87,13 +89,13 @@ class RestorePlan:
 
 
 def expired(ledger: Ledger, now: datetime, *, include_all: bool = False) -> dict[Key, OwnedConfig]:
-    """What we hold whose lease is over, or all of it, in the order of entities and keys.
+    """The owned configs whose lease ended, or all, in the order of entities and keys.
 
-    The lease of a client-metrics resource is over once that of its last key is.
+    The lease of a client-metrics resource ends when that of its last key does.
     """
     keys = sorted(ledger.owned, key=lambda key: (*key[0].order, key[1]))
-    # A resource that has lost its match alone asks every client there is.
-    standing = {
+    # A resource without its match would subscribe every client.
+    unexpired = {
         key[0]
         for key in keys
         if key[0].entity_type == CLIENT_METRICS and not _is_over(ledger.owned[key], now)
@@ -101,7 +103,7 @@ def expired(ledger: Ledger, now: datetime, *, include_all: bool = False) -> dict
     return {
         key: ledger.owned[key]
         for key in keys
-        if include_all or (_is_over(ledger.owned[key], now) and key[0] not in standing)
+        if include_all or (_is_over(ledger.owned[key], now) and key[0] not in unexpired)
     }
 
 
@@ -111,94 +113,96 @@ def plan_restore(
     setters: Mapping[Key, LaterWriter],
     connection: Connection,
 ) -> RestorePlan:
-    """The changes that give back what is ours still; `setters` tells who changed what after us.
+    """The changes that restore the configs that are still ours.
 
-    A client-metrics resource is given back whole or not at all. Entities that are not in `actual`
-    did not answer, and wait for the next time.
+    `setters`: the later writer of each config. A client-metrics resource is restored whole or not
+    at all. Entities that are not in `actual` did not answer, and wait for the next run.
     """
     unanswered = tuple(key for key in owned if key[0] not in actual)
-    there = {key: held for key, held in owned.items() if key[0] in actual}
+    answered = {key: config for key, config in owned.items() if key[0] in actual}
     whys = {
-        key: _yield_reason(key, held, actual[key[0]].get(key[1]), setters.get(key))
-        for key, held in there.items()
+        key: _yield_reason(key, config, actual[key[0]].get(key[1]), setters.get(key))
+        for key, config in answered.items()
     }
     of_others = {
         key[0]: why for key, why in whys.items() if why and key[0].entity_type == CLIENT_METRICS
     }
     changes: list[Change] = []
     yielded: list[YieldedConfig] = []
-    for key, held in there.items():
+    for key, config in answered.items():
         why = whys[key] or of_others.get(key[0])
         if why is not None:
-            yielded.append(YieldedConfig(key, held, why))
+            yielded.append(YieldedConfig(key, config, why))
         else:
             now = actual[key[0]].get(key[1])
-            changes.append(_change(key, _ours(held, setters.get(key)), now))
+            changes.append(_change(key, _ours(config, setters.get(key)), now))
     return RestorePlan(tuple(_with_commands(changes, connection)), tuple(yielded), unanswered)
 
 
-def known(owned: Mapping[Key, OwnedConfig]) -> tuple[dict[Key, OwnedConfig], tuple[Refused, ...]]:
-    """What can be asked for in a cluster, and what a record names that nobody may write."""
+def writable(
+    owned: Mapping[Key, OwnedConfig],
+) -> tuple[dict[Key, OwnedConfig], tuple[Refused, ...]]:
+    """Owned configs that may be written, and those of records that nobody may write."""
     whys = {key: guards.config_problem(*key) for key in owned}
     refused = tuple(Refused(key, why) for key, why in whys.items() if why is not None)
-    return {key: held for key, held in owned.items() if whys[key] is None}, refused
+    return {key: config for key, config in owned.items() if whys[key] is None}, refused
 
 
-def permitted(found: RestorePlan, bounds: PlanPolicy, connection: Connection) -> RestorePlan:
-    """Without what the guards of a plan do not let anybody write: it is refused, with why.
+def permitted(unchecked: RestorePlan, bounds: PlanPolicy, connection: Connection) -> RestorePlan:
+    """Refuse the changes that do not pass the guards of a plan, each with the reason.
 
-    Of a client-metrics resource either all is given back or nothing.
+    A client-metrics resource is restored whole or not at all.
     """
-    whys = {c.desired.key: guards.return_problem(c.written, bounds) for c in found.changes}
+    whys = {c.desired.key: guards.return_problem(c.written, bounds) for c in unchecked.changes}
     whole = {
         key[0]: why for key, why in whys.items() if why and key[0].entity_type == CLIENT_METRICS
     }
     changes: list[Change] = []
     refused: list[Refused] = []
-    for change in found.changes:
+    for change in unchecked.changes:
         key = change.desired.key
         why = whys[key] or whole.get(key[0])
         if why is None:
             changes.append(change)
         else:
-            refused.append(Refused(key, _by_hand(change, why, connection)))
+            refused.append(Refused(key, _with_manual_command(change, why, connection)))
     return replace(
-        found,
+        unchecked,
         changes=tuple(_with_commands(changes, connection)),
-        refused=(*found.refused, *refused),
+        refused=(*unchecked.refused, *refused),
     )
 
 
-def stepwise(found: RestorePlan, bounds: PlanPolicy) -> RestorePlan:
-    """With as many entities of each type as one run may change, what we wrote first going first."""
+def stepwise(restore: RestorePlan, bounds: PlanPolicy) -> RestorePlan:
+    """Keep as many entities of each type as one run may change, our oldest writes first."""
     first: dict[ConfigEntity, datetime] = {}
-    for change in found.changes:
+    for change in restore.changes:
         first[change.entity] = min(first.get(change.entity, _LATEST), change.desired.since)
-    oldest = sorted(found.changes, key=lambda c: (first[c.entity], c.entity.order))
+    oldest = sorted(restore.changes, key=lambda c: (first[c.entity], c.entity.order))
     changes, postponed = guards.within_blast_radius(oldest, bounds)
-    return replace(found, changes=tuple(changes), postponed=tuple(postponed))
+    return replace(restore, changes=tuple(changes), postponed=tuple(postponed))
 
 
 def without_harmful(unchecked: RestorePlan, check: Preflight) -> RestorePlan:
-    """Without the resources whose end would harm a client that lives: they are held, with why.
+    """Block the resources whose removal would harm a live client, each with the reason.
 
-    They go one after the other: each is judged on what stands once those before it are gone.
+    Each resource is checked as if those before it are removed already.
     """
     changes: list[Change] = []
-    held: list[BlockedChange] = []
-    for _, of in groupby(unchecked.changes, key=lambda change: change.entity):
-        group = tuple(of)
+    blocked: list[BlockedChange] = []
+    for _, entity_changes in groupby(unchecked.changes, key=lambda change: change.entity):
+        group = tuple(entity_changes)
         rows = tuple(change.desired for change in group)
         why = check.harm(rows)
         if why is None:
             changes += group
             check = check.with_rows(rows)
         else:
-            held += [BlockedChange(row, f"{why}; by hand: {group[0].command}") for row in rows]
-    return replace(unchecked, changes=tuple(changes), blocked=tuple(held))
+            blocked += [BlockedChange(row, f"{why}; by hand: {group[0].command}") for row in rows]
+    return replace(unchecked, changes=tuple(changes), blocked=tuple(blocked))
 
 
-def _by_hand(change: Change, why: str, connection: Connection) -> str:
+def _with_manual_command(change: Change, why: str, connection: Connection) -> str:
     row = change.desired
     shown = ["not set" if value is None else value for value in (row.prior_value, change.value)]
     line = command(change.entity, {row.config_key: change.value}, connection)
@@ -210,7 +214,7 @@ def _is_over(owned: OwnedConfig, now: datetime) -> bool:
 
 
 def _ours(owned: OwnedConfig, setter: LaterWriter | None) -> OwnedConfig:
-    """The same without entries of a list that somebody else has named since."""
+    """The config without list entries that somebody else has set since."""
     if setter is None or not owned.entries:
         return owned
     theirs = setter.claimed_entries(owned.entries)
@@ -222,7 +226,7 @@ def _ours(owned: OwnedConfig, setter: LaterWriter | None) -> OwnedConfig:
 def _yield_reason(
     key: Key, owned: OwnedConfig, now: str | None, setter: LaterWriter | None
 ) -> str | None:
-    """Why it is not ours to give back; None where it is."""
+    """Why a config is no longer ours; None if it is."""
     by = "" if setter is None else f", set by {setter.writer}"
     if owned.entries:
         there = set(list_entries(now)) & owned.entries
@@ -233,14 +237,14 @@ def _yield_reason(
     if not is_same_value(key[1], now, owned.value):
         shown = "not set" if now is None else f"{now}"
         return f"it is {shown} now, and we wrote {owned.value}{by}"
-    # The same value, but meant by somebody else: it is theirs now.
+    # The same value, but set by somebody else: it is theirs now.
     return None if setter is None else f"it is as we wrote it{by} since"
 
 
 def _with_commands(changes: Iterable[Change], connection: Connection) -> Iterator[Change]:
-    """A resource must not be without its match between two lines."""
-    for entity, of in groupby(changes, key=lambda change: change.entity):
-        group = list(of)
+    """One command line per entity: a resource must not be without its match between two lines."""
+    for entity, entity_changes in groupby(changes, key=lambda change: change.entity):
+        group = list(entity_changes)
         line = command(entity, {c.desired.config_key: c.value for c in group}, connection)
         yield from (replace(change, command=line) for change in group)
 

@@ -1,4 +1,4 @@
-"""`quotaflow restore`: what we wrote and hold too long, given back to what stood before us."""
+"""`quotaflow restore`: sets configs whose lease ended back to their baseline."""
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -31,11 +31,11 @@ PLAN_ID = "restore"
 
 
 def preview(conf: Conf, now: datetime, *, everything: bool = False) -> RestorePlan:
-    """What would be given back now; nothing is written."""
+    """What a restore would do now. Nothing is written."""
     with exclusive_section.open_cluster(conf) as (cluster_id, configs):
         tables = open_tables(conf)
         ledger = exclusive_section.for_cluster(journal.read_ledger(tables), cluster_id)
-        # Each turn at writing begins with these ends.
+        # An exclusive section begins with these ends.
         ledger = ledger.with_ends(resolve_open(configs, ledger, lambda: now))
         return plan_restore(conf, tables, ledger, configs, now, everything=everything)
 
@@ -49,69 +49,76 @@ def restore_configs(
     everything: bool = False,
     keys: Collection[Key] | None = None,
 ) -> tuple[RestorePlan, list[Outcome]]:
-    """Give back what is due, or everything, or these `keys` alone; how each change ended."""
+    """Restore what is due, or everything, or these `keys` alone. Returns how each change ended."""
     with exclusive_section.acquired(conf, report, stopped, passed) as taken:
         apply = taken.apply
         ledger = taken.ledger if keys is None else taken.ledger.restricted_to(keys)
         everything = everything or keys is not None
-        found = plan_restore(
+        restore = plan_restore(
             conf, taken.tables, ledger, apply.configs, datetime.now(UTC), everything=everything
         )
-        apply.journal.add([_yielded(each, apply.run_id, n) for n, each in enumerate(found.yielded)])
+        apply.journal.add(
+            [_yielded(each, apply.run_id, n) for n, each in enumerate(restore.yielded)]
+        )
         passed("yielded")
-        return found, apply.run(PLAN_ID, found.changes) if found.changes else []
+        return restore, apply.run(PLAN_ID, restore.changes) if restore.changes else []
 
 
 def plan_restore(
     conf: Conf, tables: Tables, ledger: Ledger, configs: Configs, now: datetime, *, everything: bool
 ) -> RestorePlan:
-    """What of a ledger is to be given back, on what the cluster has now.
+    """The restore plan of a ledger, by what the cluster has now.
 
-    The guards of a plan hold here too. Only how many entities change at once is up to whoever asks
-    for `everything`.
+    The guards of a plan apply, too. Only `everything` lifts the limit on how many entities change
+    at once.
     """
-    owned, unknown = restore_plan.known(restore_plan.expired(ledger, now, include_all=everything))
+    owned, unknown = restore_plan.writable(
+        restore_plan.expired(ledger, now, include_all=everything)
+    )
     actual: dict[ConfigEntity, Mapping[str, str]] = {}
     for entity in dict.fromkeys(key[0] for key in owned):
         with suppress(UnansweredError):
             actual[entity] = configs.read(entity)
     # A broker's clock may be ahead of ours: our own write, by another login of ours, must not count
-    # as somebody else's later one.
+    # as a later write of somebody else.
     skew = timedelta(seconds=conf.ingest.max_clock_skew_s)
-    since = {key: of.since + skew for key, of in owned.items()}
+    since = {key: config.since + skew for key, config in owned.items()}
     named = {
-        key: {entry: at + skew for entry, at in of.entry_times.items()} for key, of in owned.items()
+        key: {entry: at + skew for entry, at in config.entry_times.items()}
+        for key, config in owned.items()
     }
     by = later_writers(conf, tables, since, named)
     connection = Connection.from_conf(conf)
-    found = restore_plan.plan_restore(owned, actual, by, connection)
-    found = replace(found, refused=unknown)
-    found = restore_plan.permitted(found, plan_policy.from_conf(conf), connection)
-    found = _spared(tables, found, actual)
-    if everything or not found.changes:
-        return found
-    return restore_plan.stepwise(found, plan_policy.for_restore(conf, tables))
+    restore = restore_plan.plan_restore(owned, actual, by, connection)
+    restore = replace(restore, refused=unknown)
+    restore = restore_plan.permitted(restore, plan_policy.from_conf(conf), connection)
+    restore = _without_harmful(tables, restore, actual)
+    if everything or not restore.changes:
+        return restore
+    return restore_plan.stepwise(restore, plan_policy.for_restore(conf, tables))
 
 
-def _spared(tables: Tables, found: RestorePlan, actual: restore_plan.Actual) -> RestorePlan:
-    """Without what would harm a live client; where no table tells of clients, all of it."""
-    entities = [c.entity for c in found.changes if c.entity.entity_type == CLIENT_METRICS]
+def _without_harmful(
+    tables: Tables, unchecked: RestorePlan, actual: restore_plan.Actual
+) -> RestorePlan:
+    """Block what would harm a live client; nothing is blocked if no table has clients."""
+    entities = [c.entity for c in unchecked.changes if c.entity.entity_type == CLIENT_METRICS]
     if not entities or not preflight.is_readable(tables):
-        return found
+        return unchecked
     check = preflight.read(tables, entities[0].cluster_id)
-    # The last snapshot may be older than what we wrote.
+    # The last snapshot may be older than our writes.
     ours = {entity.entity_name or "": actual[entity] for entity in entities}
     return restore_plan.without_harmful(
-        found, replace(check, resources={**check.resources, **ours})
+        unchecked, replace(check, resources={**check.resources, **ours})
     )
 
 
 def later_writers(
     conf: Conf, tables: Tables, since: Mapping[Key, datetime], named: Named | None = None
 ) -> dict[Key, LaterWriter]:
-    """Who else altered these configs later than that, and named entries of lists since we did.
+    """Later writers of these configs, and of list entries that are ours.
 
-    Nobody where no request log was ingested.
+    Empty if no request log was ingested.
     """
     if not tables.is_made(CONFIG_ALTERATIONS.name):
         return {}

@@ -55,7 +55,7 @@ def test_a_critical_failure_stops_what_stands_on_it(
     warehouse: Warehouse, failed: str, evidence: str, stops: bool
 ) -> None:
     found = unsound(warehouse, CONF, [result(failed, success=False)], evidence)
-    why = f"stands on {failed}, whose check key_unique failed at 2026-11-21 12:00:00 UTC"
+    why = f"rests on {failed}, whose check key_unique failed at 2026-11-21 12:00:00 UTC"
     assert [why in text for text in found.values()] == [True] * stops
 
 
@@ -84,7 +84,7 @@ def test_else_nothing_is_stopped(warehouse: Warehouse, results: list[dict[str, A
 
 def test_conf_may_ask_that_all_was_checked(warehouse: Warehouse) -> None:
     (why,) = unsound(warehouse, REQUIRED, [], "topics").values()
-    assert "stands on pipeline_progress, which was never checked" in why
+    assert "rests on pipeline_progress, which was never checked" in why
     assert "quality.required" in why
 
 
@@ -101,19 +101,19 @@ def test_with_all_checked_it_goes_on() -> None:
 
 def test_a_plan_names_the_check_and_keeps_the_rest() -> None:
     bounds = PlanPolicy(
-        failed_checks={"producer_id_rates": "it stands on requests, whose check failed"}
+        failed_checks={"producer_id_rates": "it rests on requests, whose check failed"}
     )
     other = desired("b", evidence_table="quota_advice")
     made = plan([desired(), other], NOON, bounds, Connection("b:9092"))
     assert [change.entity.entity_name for change in made.changes] == ["b"]
-    assert [held.reason for held in made.blocked] == ["it stands on requests, whose check failed"]
+    assert [held.reason for held in made.blocked] == ["it rests on requests, whose check failed"]
 
 
 def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
     make_tables(warehouse, {"quality_results": [result("requests", success=False)]})
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
     made = plan([desired()], NOON, PlanPolicy(), Connection("b:9092"))
-    with pytest.raises(FeedbackError, match="of producer_id_rates, it stands on requests, whose"):
+    with pytest.raises(FeedbackError, match="of producer_id_rates, it rests on requests, whose"):
         apply_run.dry_run(here, Reader(warehouse), FrozenPlan(made, NOON), NOON)
 
 

@@ -27,7 +27,7 @@ def test_what_follows_is_later_than_what_was(behind_s: int) -> None:
 
 
 def test_a_clock_that_went_back_stops_it() -> None:
-    with pytest.raises(FeedbackError, match="mend the clock"):
+    with pytest.raises(FeedbackError, match="set the clock"):
         exclusive_section.check_clock(Ledger(newest_at=NOON + timedelta(seconds=61)), NOON)
 
 

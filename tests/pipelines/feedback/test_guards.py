@@ -68,7 +68,7 @@ def test_what_is_near_stays() -> None:
     far = desired("b", config_value="1100", prior_value="1000")
     made = planned(near, far, bounds=PlanPolicy(hysteresis=0.1))
     assert values(made.changes) == ["1100"]
-    assert whys(made) == ["1099 is within 10% of 1000, which stands"]
+    assert whys(made) == ["1099 is within 10% of 1000, the current value"]
 
 
 def test_of_two_that_want_one_config_the_more_urgent_has_it() -> None:
@@ -217,8 +217,8 @@ def test_a_lease_is_renewed_in_its_second_half() -> None:
 @pytest.mark.parametrize(
     ("wanted", "bounds", "after_s", "renewed", "why"),
     [
-        ("1050", NEARLY, 299, None, "1050 is within 10% of 1000, which stands"),
-        ("1050", NEARLY, 301, "1000", "1050 is within 10% of 1000, which stands"),
+        ("1050", NEARLY, 299, None, "1050 is within 10% of 1000, the current value"),
+        ("1050", NEARLY, 301, "1000", "1050 is within 10% of 1000, the current value"),
         ("2000", HELD_LONG, 299, None, "changed at 12:00:00 UTC: it holds for another 301 s"),
         ("2000", HELD_LONG, 301, "1000", "changed at 12:00:00 UTC: it holds for another 299 s"),
         (None, HELD_LONG, 301, None, "changed at 12:00:00 UTC: it holds for another 299 s"),
@@ -271,7 +271,7 @@ def blocked_row(**others: object) -> DesiredConfig:
         "not to go on, as where it is managed no longer",
         "set for another reason",
         "a check fails",
-        "what it stands on is old",
+        "what it rests on is old",
     ],
 )
 def test_what_is_withheld_for_want_of_a_better_value_lets_no_lease_end(
@@ -303,7 +303,7 @@ def test_what_somebody_else_set_near_ours_is_not_renewed() -> None:
     bounds = replace(NEARLY, inputs_at={SNAPSHOT: NOON + timedelta(seconds=100)})
     row = desired(config_value="1050", prior_value="1060")
     made = planned(row, bounds=bounds, ledger=applied(desired()), after_s=301)
-    assert (made.changes, whys(made)) == ((), ["1050 is within 10% of 1060, which stands"])
+    assert (made.changes, whys(made)) == ((), ["1050 is within 10% of 1060, the current value"])
 
 
 def test_the_same_inputs_give_the_same_id_and_others_another() -> None:
@@ -363,4 +363,4 @@ def test_advice_does_not_change_what_was_set_for_another_reason() -> None:
     owned = applied(desired())
     row = desired(config_value="1500", prior_value="1000", **ADVICE_OF)
     made = planned(row, bounds=PlanPolicy(), ledger=owned, after_s=500)
-    assert whys(made) == ["producer_id_rates set what stands, and that is first given back"]
+    assert whys(made) == ["producer_id_rates set the current value, and that is restored first"]
