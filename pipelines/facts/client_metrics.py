@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 UNIQUE = "unique_pushes"
 _BY_NOW = "event_time_by_now"
 _ONE_PUSH = ["client_instance_id", "payload_sha256"]
-# With the numbers: librdkafka tells of several connections under one node id.
+# The values are part of it: librdkafka reports several connections under one node id.
 _ONE_POINT = ["cluster_id", "series_id", "event_time", "start_time", "value", "value_int"]
 _OF_PUSH = [
     name for name in TELEMETRY_PUSHES.column_names if name in CLIENT_METRICS.column_names
 ] + ["compression", "payload"]
 _COUNT = "count(1) AS rows"
 _CLUSTER = "max_by(cluster_id, record_time) AS cluster_id"
-# The request log knows what the broker answered; the view unique_pushes chooses alike.
+# The request log has the broker's answer; the view unique_pushes prefers it, too.
 _IS_LOGGED = "route = 'request_log'"
 _PLACE = ["event_time", "source_topic", "source_partition", "source_offset"]
 
 
 def each_push_once(pushes: "DataFrame", max_lateness_s: int) -> "DataFrame":
-    """The stream of readable pushes, the same push on two routes once: which one is not certain.
+    """The stream of readable pushes; a push that came on two routes passes once, by either.
 
-    The first to come stays, and within a batch any. What is later than now does not make others
-    late: of a broker that is ahead the record may be too, where its own machine ships it. Now is
-    the micro-batch's, the same when it is replayed. Counts what it passes under the name UNIQUE
-    (an observed metric of the query).
+    The first to come passes; within a batch, any. A time in the future does not make other pushes
+    late: if a broker's clock is ahead, so may be its records', because the same machine may ship
+    them. Now is the micro-batch's time, the same in a replay. Counts the pushes that pass under the
+    name UNIQUE, an observed metric of the query.
     """
     readable = pushes.where("unreadable_reason IS NULL").select(*_OF_PUSH)
     by_now = readable.withColumn(_BY_NOW, F.least("event_time", F.current_timestamp()))
@@ -59,14 +59,14 @@ def decode(pushes: "DataFrame", limits: Limits) -> "DataFrame":
 class PointIngest:
     """Appends the points of each micro-batch of pushes.
 
-    Where conf reads a Collector's topic too, a point that is there already is left out: a
-    Collector batches anew, so its payloads never equal those of the same pushes by other ways.
+    If conf reads the topic of a Collector too, a point that is in the table already is left out: a
+    Collector batches points again, so its payloads never equal those of other routes.
     """
 
     conf: Conf
 
     def write(self, pushes: "DataFrame", batch: Batch) -> None:
-        """Decode and append, and report how many points went in and how many were there."""
+        """Decode and append, and report how many points were appended and how many left out."""
         points = decode(pushes, self.conf.payloads.limits)
         only_pushes = self.conf.ingest.otlp_topic is None
         counts, cluster_id = (_append if only_pushes else _append_unseen)(points, batch)
@@ -76,21 +76,21 @@ class PointIngest:
     def replace(
         self, spark: "SparkSession", batch: Batch, time_range: TimeRange
     ) -> dict[str | None, int]:
-        """Decode again what was shipped in a span; returns the number of its points by cluster.
+        """Decode the pushes of a range of record time again. Returns points by cluster.
 
-        A push whose points stand outside the span, for it came another way then, is theirs. Of one
-        that came on two routes within it the request log's stays.
+        A push that has points outside the range, from another route, is left out. If a push came on
+        two routes within the range, that of the request log is decoded.
         """
         read = partial(batch.warehouse.read, spark)
-        shipped = time_range.condition("record_time")
-        pushes = read(TELEMETRY_PUSHES.name).where(f"unreadable_reason IS NULL AND {shipped}")
-        stay = read(CLIENT_METRICS.name).where(f"NOT {shipped}")
+        in_range = time_range.condition("record_time")
+        pushes = read(TELEMETRY_PUSHES.name).where(f"unreadable_reason IS NULL AND {in_range}")
+        stay = read(CLIENT_METRICS.name).where(f"NOT {in_range}")
         once = _without(_best_of_each(pushes), stay, _ONE_PUSH)
         points = decode(once, self.conf.payloads.limits)
         if self.conf.ingest.otlp_topic is not None:
             points = _without(points.dropDuplicates(_ONE_POINT), stay, _ONE_POINT)
         with cached(points) as kept:
-            batch.replace(kept, CLIENT_METRICS, shipped)
+            batch.replace(kept, CLIENT_METRICS, in_range)
             return rows_by_cluster(kept)
 
 
@@ -105,26 +105,26 @@ def _without(new: "DataFrame", there: "DataFrame", key: list[str]) -> "DataFrame
 
 
 def _append(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]:
-    """Append points; returns what to count, and the cluster of those shipped last."""
-    table, told = CLIENT_METRICS, Observation()
-    observed = points.observe(told, F.expr(_COUNT), F.expr(_CLUSTER))
+    """Append points. Returns the counts, and the cluster of the newest record."""
+    table, observation = CLIENT_METRICS, Observation()
+    observed = points.observe(observation, F.expr(_COUNT), F.expr(_CLUSTER))
     rows = batch.appended(points.sparkSession, table)
     if rows is None:
         batch.append(observed, table)
-        rows = int(told.get["rows"])
+        rows = int(observation.get["rows"])
     else:
-        # Delta would skip the append, and then nothing runs: whoever observes it would wait for
-        # ever, and Spark fails a batch that left its state uncommitted.
+        # Delta would skip the append, so the plan would not run: the observation would wait for
+        # ever, and Spark fails a batch that did not commit its state.
         observed.write.format("noop").mode("overwrite").save()
-    return [Count("out", rows, table.name)], told.get["cluster_id"]
+    return [Count("out", rows, table.name)], observation.get["cluster_id"]
 
 
 def time_ranges_of(points: "DataFrame") -> list[TimeRange]:
-    """The time of points, apart by day: one client whose clock is far off adds little to it."""
+    """The time ranges of points, by day: one client whose clock is far off adds little."""
     day = F.floor(F.unix_seconds("event_time") / 86_400)
     ends = [F.min("us").alias("first"), F.max("us").alias("last")]
-    found = points.select(day.alias("day"), F.unix_micros("event_time").alias("us"))
-    days = found.groupBy("day").agg(*ends).collect()
+    times = points.select(day.alias("day"), F.unix_micros("event_time").alias("us"))
+    days = times.groupBy("day").agg(*ends).collect()
     return merged(TimeRange(_at(day["first"]), _at(day["last"] + 1)) for day in days)
 
 
@@ -135,14 +135,14 @@ def _at(us: int) -> datetime:
 def _append_unseen(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]:
     table = CLIENT_METRICS
     with cached(points) as decoded:
-        found = decoded.agg(F.expr(_COUNT), F.expr(_CLUSTER)).collect()[0]
-        if not found["rows"]:
+        summary = decoded.agg(F.expr(_COUNT), F.expr(_CLUSTER)).collect()[0]
+        if not summary["rows"]:
             return [], None
         there = batch.warehouse.read(points.sparkSession, table.name)
         there = there.where(
-            any_of(span.condition("event_time") for span in time_ranges_of(decoded))
+            any_of(times.condition("event_time") for times in time_ranges_of(decoded))
         )
         unseen = _without(decoded.dropDuplicates(_ONE_POINT), there, _ONE_POINT)
         (kept,), _ = _append(unseen, batch)
-        same = Count("left_out", found["rows"] - kept.rows, table.name, "same_point")
-        return [kept, same], found["cluster_id"]
+        same = Count("left_out", summary["rows"] - kept.rows, table.name, "same_point")
+        return [kept, same], summary["cluster_id"]

@@ -1,7 +1,7 @@
-"""`fetches`: one row per FETCH answered, with what its session says it asked for (KIP-227).
+"""`fetches`: one row per answered FETCH, with the partitions its session requests (KIP-227).
 
-`fetch_sessions` is the state between micro-batches. It is written last: a batch that is replayed
-starts from the state it started from before, and what was written already is not written again.
+`fetch_sessions` is the state between micro-batches. It is written last: a replayed batch starts
+from the same state as before, and rows that were written already are not written again.
 """
 
 from dataclasses import dataclass
@@ -28,20 +28,20 @@ _OF_LINE = [name for name in fetch_sessions.ROWS.names if name in REQUESTS.colum
 _IS_FULL = "coalesce(session_epoch, -1) <= 0"
 _NAMED = "coalesce(session_id, 0)"
 _STARTED = f"if({_IS_FULL}, coalesce(response_session_id, 0), 0)"
-# A line belongs to the session it begins, else to the one it names; one that it ends in passing
-# must be told too.
+# A line belongs to the session it starts, else to the one it names. If it starts one and so ends
+# another, it belongs to both.
 _SESSIONS = f"""inline(case
 when {_STARTED} <> 0 and {_NAMED} not in (0, {_STARTED}) then array(
     named_struct('session', {_STARTED}, 'kind', '{FETCH}'),
     named_struct('session', {_NAMED}, 'kind', '{END}'))
 else array(named_struct('session', coalesce(nullif({_STARTED}, 0), {_NAMED}), 'kind', '{FETCH}'))
 end)"""
-# Lines of one session and millisecond come in the order of their epochs, its end last.
+# Lines of one session and millisecond are ordered by epoch; its end is last.
 _EPOCH = f"""case
 when kind = '{END}' or ({_IS_FULL} and session = {_NAMED}) then {MAX_EPOCH + 1}
 else session_epoch
 end"""
-# Fetches without a session stand for themselves: they need not meet in one partition.
+# Fetches without a session do not depend on others: they need not meet in one partition.
 _ALONE = "if(session = 0, source_offset, null)"
 
 
@@ -52,7 +52,7 @@ class Fetches:
     conf: FetchSessionsSection
 
     def write(self, requests: "DataFrame", batch: Batch) -> None:
-        """Follow every session, append, and report what came and which sessions were dropped."""
+        """Follow every session, append, and report the counts of fetches and dropped sessions."""
         spark = requests.sparkSession
         sessions = batch.warehouse.read(spark, FETCH_SESSIONS.name)
         with (
@@ -60,31 +60,31 @@ class Fetches:
             cached(with_dropped(followed, self.conf)) as kept,
         ):
             fetched = followed.where(F.col("kind") == FETCH)
-            told = fetched.agg(
+            summary = fetched.agg(
                 F.count(F.lit(1)).alias("rows"),
                 F.max("event_time").alias("newest"),
                 F.max_by("cluster_id", "event_time").alias("cluster_id"),
             ).collect()[0]
-            if not told["rows"]:
+            if not summary["rows"]:
                 return
-            counts = _counts(told["rows"], kept.groupBy("dropped").count().collect())
+            counts = _counts(summary["rows"], kept.groupBy("dropped").count().collect())
             batch.append(fetched, FETCHES)
-            batch.report(spark, counts, told["cluster_id"], told["newest"])
+            batch.report(spark, counts, summary["cluster_id"], summary["newest"])
             batch.replace(kept.where("dropped IS NULL"), FETCH_SESSIONS, _EVER)
 
 
 def lines(requests: "DataFrame") -> "DataFrame":
-    """What the walk reads of FETCH requests, each with the sessions it belongs to.
+    """The columns of FETCH requests that `follow` reads, each line with the sessions it belongs to.
 
-    Part of the stream's own plan, for a micro-batch that is handed on has every column read.
+    Part of the stream's own plan, because a micro-batch in foreachBatch has every column read.
     """
     return requests.where("api = 'FETCH'").select(*_OF_LINE, F.expr(_SESSIONS))
 
 
 def follow(requests: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFrame":
-    """Fetches, and sessions as they are after them; `kind` tells them apart.
+    """Fetches, and the sessions after them; column `kind` says which a row is.
 
-    Takes what `lines` gives.
+    `requests` are rows of `lines`.
     """
     own = {"session": F.col("session_id"), "kind": F.lit(SESSION)}
     return (
@@ -104,8 +104,8 @@ def follow(requests: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFr
 
 
 def with_dropped(followed: "DataFrame", conf: FetchSessionsSection) -> "DataFrame":
-    """The sessions, with why one is `dropped`: null for those that are kept."""
-    # A broker's clock that was ahead once must not make all its other sessions idle for so long.
+    """The sessions with column `dropped`: the reason, or null for those that are kept."""
+    # A broker's clock that was once ahead must not make all its other sessions look idle.
     newest = (
         followed.where(F.col("event_time") <= F.current_timestamp())
         .groupBy(*_BROKER)

@@ -1,4 +1,4 @@
-"""The ingest queries: each reads a topic once per micro-batch and fills all it feeds."""
+"""The ingest queries: each reads a topic once per micro-batch and fills all its tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -39,33 +39,33 @@ class RequestLogIngest:
     _pseudonyms: Pseudonyms | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Look the key up here, beside the session: batches may run where no secret is at hand."""
+        """Look up the key here, beside the session: batches may run without access to secrets."""
         object.__setattr__(self, "_pseudonyms", self.conf.privacy.pseudonyms())
 
     def write(self, records: "DataFrame", batch: Batch) -> None:
-        """Append each line where it belongs, and count what is quarantined or left out."""
-        # As they came: parsed they weigh more than it costs to parse the few once more.
+        """Append each line to its tables, and count what is quarantined or left out."""
+        # Raw: parsed rows take more memory than it costs to parse a few of them again.
         with cached(records) as kept:
             self._write(kept, batch)
 
     def _write(self, records: "DataFrame", batch: Batch) -> None:
         parsed = self._parsed(records)
-        told = _appended(parsed, batch)
-        counts = _line_counts(told)
+        counted = _appended(parsed, batch)
+        counts = _line_counts(counted)
         bad_lines = quarantine.from_lines(parsed) if _rows(counts, "quarantined") else None
         if bad_lines is not None and self._pseudonyms:
             bad_lines = privacy.without_heads(bad_lines)
         routed = self._parsed(records.where(_may_be_routed()))
-        if told["GET_TELEMETRY_SUBSCRIPTIONS"]:
+        if counted["GET_TELEMETRY_SUBSCRIPTIONS"]:
             answers = telemetry_subscriptions.from_requests(routed)
             batch.append(answers, TELEMETRY_SUBSCRIPTIONS)
-        if told["PUSH_TELEMETRY"]:
+        if counted["PUSH_TELEMETRY"]:
             pushes = telemetry_pushes.from_requests(routed)
             counts += write_pushes(pushes, batch, self.conf, self._pseudonyms, bad_lines)
         elif bad_lines is not None:
             batch.append(bad_lines, QUARANTINE)
-        if told["in"]:
-            batch.report(records.sparkSession, counts, self.cluster_id, told["latest"])
+        if counted["in"]:
+            batch.report(records.sparkSession, counts, self.cluster_id, counted["latest"])
 
     def _parsed(self, records: "DataFrame") -> "DataFrame":
         whole = requests.parse(records, self.conf.ingest, self.cluster_id)
@@ -85,11 +85,11 @@ class PushIngest:
     _pseudonyms: Pseudonyms | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Look the key up here, beside the session: batches may run where no secret is at hand."""
+        """Look up the key here, beside the session: batches may run without access to secrets."""
         object.__setattr__(self, "_pseudonyms", self.conf.privacy.pseudonyms())
 
     def write(self, records: "DataFrame", batch: Batch) -> None:
-        """Append every push, and what cannot be opened to quarantine too."""
+        """Append every push, and those that cannot be opened to quarantine too."""
         pushes = self.read(records, self.conf.ingest, self.cluster_id)
         hidden = privacy.with_pseudonyms(pushes, self._pseudonyms)
         counts = write_pushes(hidden, batch, self.conf, self._pseudonyms, None)
@@ -108,9 +108,9 @@ def write_pushes(
     pseudonyms: Pseudonyms | None,
     bad_lines: "DataFrame | None",
 ) -> list[Count]:
-    """Append pushes, and quarantine what cannot be opened together with `bad_lines`.
+    """Append pushes, and quarantine those that cannot be opened together with `bad_lines`.
 
-    One append per table and batch: a second one would carry the same transaction and be skipped.
+    One append per table and batch: a second one would have the same transaction and be skipped.
     """
     limits = conf.payloads.limits
     inspected = telemetry_pushes.inspected(pushes, limits)
@@ -132,8 +132,8 @@ def write_pushes(
 
 
 def _without_what_no_table_takes(parsed: "DataFrame") -> "DataFrame":
-    """Lines and texts only where another table than requests needs them: what hides a client goes
-    through Python, and these would weigh more than all the rest.
+    """Lines and texts only where a table other than requests needs them: pseudonyms are made in
+    Python, and sending these there would cost more than all the rest.
     """
     routed = _kept() & F.col("api").isin(*_ROUTED)
     return parsed.select(
@@ -150,16 +150,16 @@ def _kept() -> "Column":
 
 
 def _appended(parsed: "DataFrame", batch: Batch) -> dict[str, Any]:
-    """Append the rows of requests; what came, counted by what becomes of it, in the same pass.
+    """Append the rows of requests. Returns counts of records by outcome, from the same pass.
 
-    The few lines that other tables take are parsed a second time.
+    The few lines of other tables are parsed a second time.
     """
     if batch.replayed:
         # Delta may skip the append, and then there is nothing to observe.
         batch.append(requests.select_requests(parsed), REQUESTS)
         return parsed.agg(*_reported()).collect()[0].asDict()
     seen = Observation()
-    # All that is observed is computed: what other tables take is not asked for here.
+    # All observed columns are computed, so those of other tables are dropped here.
     observed = parsed.drop("line", "value").observe(seen, *_reported())
     batch.append(requests.select_requests(observed), REQUESTS)
     return seen.get
@@ -171,23 +171,23 @@ def _reported() -> "list[Column]":
     counted |= {reason: F.col("left_out") == reason for reason in requests.LEFT_OUT}
     counted |= {api: _kept() & (F.col("api") == api) for api in _ROUTED}
     latest = F.max("record_time").alias("latest")
-    return [latest, *(F.count_if(of).alias(name) for name, of in counted.items())]
+    return [latest, *(F.count_if(is_in).alias(name) for name, is_in in counted.items())]
 
 
 def _may_be_routed() -> "Column":
-    # What both names hold and few lines do; and an escape could spell any name.
+    # Both names hold this, and few lines do. An escape could spell any name.
     text = F.col("value").cast("string")
     return text.contains("_TELEMETRY") | text.contains("\\u")
 
 
-def _line_counts(told: Mapping[str, Any]) -> list[Count]:
-    answers = told["GET_TELEMETRY_SUBSCRIPTIONS"]
+def _line_counts(counted: Mapping[str, Any]) -> list[Count]:
+    answers = counted["GET_TELEMETRY_SUBSCRIPTIONS"]
     return [
-        Count("in", told["in"]),
-        Count("out", told["kept"], "requests"),
+        Count("in", counted["in"]),
+        Count("out", counted["kept"], "requests"),
         Count("out", answers, "telemetry_subscriptions"),
-        *(Count("left_out", told[reason], None, reason) for reason in requests.LEFT_OUT),
-        *(Count("quarantined", told[reason], "requests", reason) for reason in lines.REASONS),
+        *(Count("left_out", counted[reason], None, reason) for reason in requests.LEFT_OUT),
+        *(Count("quarantined", counted[reason], "requests", reason) for reason in lines.REASONS),
     ]
 
 

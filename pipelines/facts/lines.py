@@ -1,6 +1,6 @@
 """Request-log lines in any of three envelopes -> one parsed struct, or the reason it is unreadable.
 
-The forms (design: three ways in): the envelope {"ts":..,"broker":..,"r":{..}}; the bare line; and
+The forms: the envelope {"ts":..,"broker":..,"r":{..}}; the bare line; and
 Kafka's stock layout `[date] DEBUG Completed request:{..} (kafka.request.logger)`.
 """
 
@@ -15,7 +15,7 @@ REASONS = ("empty_line", "line_too_long", "not_json", "not_a_request_line", "une
 
 
 def with_line(records: DataFrame, ingest: IngestSection) -> DataFrame:
-    """Add `line` (the parsed envelope) and `reason`, one of REASONS or null: a request line."""
+    """Add `line`, the parsed envelope, and `reason`: one of REASONS, or null for a request line."""
     text = F.when(F.length("value") <= ingest.max_line_bytes, F.col("value").cast("string"))
     options = {"columnNameOfCorruptRecord": events.CORRUPT}
     return (
@@ -28,14 +28,14 @@ def with_line(records: DataFrame, ingest: IngestSection) -> DataFrame:
 
 
 def event_time(ingest: IngestSection) -> Column:
-    """When the broker completed the request: its own clock, held to the record's plus a bound.
+    """When the broker completed the request, by its clock: at most the record's time plus a bound.
 
-    Without a `ts` (bare and stock lines) the record's timestamp stands in: a stock line's date
-    does not say its time zone.
+    Without a `ts`, in bare and stock lines, it is the record's timestamp: the date of a stock line
+    has no time zone.
     """
     ts = F.col("line.ts")
     sane = F.when(ts.between(0, events.YEAR_2100_MS), F.timestamp_millis(ts))
-    # To add an interval goes through the calendar.
+    # In microseconds: adding an interval goes through the calendar.
     latest_us = F.unix_micros("timestamp") + ingest.max_clock_skew_s * 1_000_000
     latest = F.timestamp_micros(latest_us)
     return F.least(F.coalesce(sane, F.col("timestamp")), latest)
@@ -61,7 +61,7 @@ def _wrapped(line: Column) -> Column:
 
 
 def _is_json(text: Column) -> Column:
-    """Whether a text is one JSON value, or several with commas between."""
+    """Whether a text is one JSON value, or several separated by commas."""
     return F.json_array_length(F.concat(F.lit("["), text, F.lit("]"))).isNotNull()
 
 
@@ -73,7 +73,7 @@ def _api() -> Column:
 
 def _reason(ingest: IngestSection) -> Column:
     corrupt = F.col(f"wrapped.{events.CORRUPT}").isNotNull()
-    # Spark reads on behind some errors, and then a broken line looks like one of another shape.
+    # Spark reads on after some errors, and then a broken line looks like one of another shape.
     torn = corrupt & (F.col("wrapped.line.r").isNull() | ~_is_json(envelope(F.col("text"))))
     not_json = F.col("wrapped.end").isNull() | torn
     return (
@@ -81,14 +81,14 @@ def _reason(ingest: IngestSection) -> Column:
         .when(F.length("value") > ingest.max_line_bytes, "line_too_long")
         .when(not_json, "not_json")
         .when(_api().isNull(), "not_a_request_line")
-        # Bodies of the other APIs are kept as text, so only typed ones need their exact shape.
+        # Bodies of other APIs are kept as text, so only typed ones need their exact shape.
         .when(corrupt & _api().isin(*events.TYPED_APIS), "unexpected_shape")
         .when(_is_absurd(), "unexpected_shape")
     )
 
 
 def _is_absurd() -> Column:
-    """Whether a request took longer than anything does, forwards or backwards, or NaN."""
+    """Whether a time of the request is absurdly long, negative or not, or NaN."""
     times = [F.col(f"wrapped.line.r.{name}") for name in events.TIMES]
     # NaN is greater than any number.
     return (F.greatest(*times) > events.MAX_TIME_MS) | (F.least(*times) < -events.MAX_TIME_MS)

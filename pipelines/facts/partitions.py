@@ -1,11 +1,11 @@
-"""The `partitions` column: what PRODUCE and FETCH asked and got, partition by partition.
+"""The `partitions` column: request and response of PRODUCE and FETCH, partition by partition.
 
-In request order, then the partitions only the response names: with a fetch session (KIP-227) a
-response may hold partitions its request did not list.
+In request order, then the partitions that only the response names: with a fetch session (KIP-227) a
+response may have partitions that its request did not list.
 
-Spark compiles no lambda, and each field that one reads costs. So lines of at most one topic whose
-response lists what was asked, or one of the two nothing, which most are, are put together list by
-list; only others go through lambdas.
+Spark does not compile lambdas, and each field that one reads costs time. Most lines have at most
+one topic, and either the same partitions on both sides or none on one side: these plain lines are
+zipped list by list, and only the others go through lambdas.
 """
 
 from pyspark.sql import DataFrame
@@ -19,31 +19,31 @@ def _by_api(produce: str, fetch: str) -> str:
 
 
 def _first(side: str, produce: tuple[str, str], fetch: tuple[str, str]) -> dict[str, str]:
-    """How many topics a request or response lists, and the first with its partitions."""
+    """The number of topics of a request or response, and the first topic with its partitions."""
     topics = [produce[0], fetch[0]]
     return {
-        f"{side}_topics": _by_api(*(f"size({of})" for of in topics)),
+        f"{side}_topics": _by_api(*(f"size({t})" for t in topics)),
         f"{side}_topic": _by_api(
             *(f"coalesce(get({t}, 0).topic, get({t}, 0).name)" for t in topics)
         ),
-        f"{side}_id": _by_api(*(f"get({of}, 0).topicId" for of in topics)),
-        side: _by_api(*(f"coalesce(get({of}, 0).{p}, array())" for of, p in (produce, fetch))),
+        f"{side}_id": _by_api(*(f"get({t}, 0).topicId" for t in topics)),
+        side: _by_api(*(f"coalesce(get({t}, 0).{p}, array())" for t, p in (produce, fetch))),
     }
 
 
 _RESPONSES = "line.r.response.responses"
 _FIRST = _first(
-    "asked", ("line.r.request.topicData", "partitionData"), ("line.r.request.topics", "partitions")
-) | _first("told", (_RESPONSES, "partitionResponses"), (_RESPONSES, "partitions"))
+    "req", ("line.r.request.topicData", "partitionData"), ("line.r.request.topics", "partitions")
+) | _first("resp", (_RESPONSES, "partitionResponses"), (_RESPONSES, "partitions"))
 _INDEX = {
-    "asked_index": _by_api("asked.index", "asked.partition"),
-    "told_index": _by_api("told.index", "told.partitionIndex"),
+    "req_index": _by_api("req.index", "req.partition"),
+    "resp_index": _by_api("resp.index", "resp.partitionIndex"),
 }
 _IS_PLAIN = f"""
-coalesce(asked_topics, 0) <= 1 and coalesce(told_topics, 0) <= 1 and (
-    size(asked) = 0 or size(told) = 0
-    or {_INDEX["asked_index"]} = {_INDEX["told_index"]}
-        and coalesce(asked_id, asked_topic) <=> coalesce(told_id, told_topic))"""
+coalesce(req_topics, 0) <= 1 and coalesce(resp_topics, 0) <= 1 and (
+    size(req) = 0 or size(resp) = 0
+    or {_INDEX["req_index"]} = {_INDEX["resp_index"]}
+        and coalesce(req_id, req_topic) <=> coalesce(resp_id, resp_topic))"""
 
 _REQUESTED = f"""
 case when {_IS_PLAIN} then null else case api
@@ -71,13 +71,13 @@ end end"""
 
 
 def _repeated(value: str) -> str:
-    return f"array_repeat({value}, greatest(size(asked), size(told)))"
+    return f"array_repeat({value}, greatest(size(req), size(resp)))"
 
 
 def _either(name: str) -> str:
     return _repeated(
-        f"case when size(asked) = 0 then told_{name} when size(told) = 0 then asked_{name} "
-        f"else coalesce(asked_{name}, told_{name}) end"
+        f"case when size(req) = 0 then resp_{name} when size(resp) = 0 then req_{name} "
+        f"else coalesce(req_{name}, resp_{name}) end"
     )
 
 
@@ -85,32 +85,34 @@ def _fetched(values: str) -> str:
     return f"if(api = 'FETCH', {values}, array())"
 
 
-_STARTS = "asked.logStartOffset"
-# A list that is too short is filled up with nulls.
+_STARTS = "req.logStartOffset"
+# arrays_zip fills a list that is too short with nulls.
 _FOLLOWER_STARTS = f"""
 case when array_max({_STARTS}) = -1 then array() when array_min({_STARTS}) >= 0 then {_STARTS}
 else transform({_STARTS}, start -> nullif(start, -1L)) end"""
 _PLAIN = {
     "topic": _either("topic"),
     "topic_id": _either("id"),
-    "partition": "if(size(asked) = 0, told_index, asked_index)",
-    "in_request": _repeated("size(asked) > 0"),
-    "in_response": _repeated("size(told) > 0"),
-    "fetch_offset": _fetched("asked.fetchOffset"),
-    "partition_max_bytes": _fetched("asked.partitionMaxBytes"),
-    "high_watermark": _fetched("told.highWatermark"),
-    "last_stable_offset": _fetched("told.lastStableOffset"),
-    "log_start_offset": "told.logStartOffset",
+    "partition": "if(size(req) = 0, resp_index, req_index)",
+    "in_request": _repeated("size(req) > 0"),
+    "in_response": _repeated("size(resp) > 0"),
+    "fetch_offset": _fetched("req.fetchOffset"),
+    "partition_max_bytes": _fetched("req.partitionMaxBytes"),
+    "high_watermark": _fetched("resp.highWatermark"),
+    "last_stable_offset": _fetched("resp.lastStableOffset"),
+    "log_start_offset": "resp.logStartOffset",
     "follower_log_start_offset": _fetched(_FOLLOWER_STARTS),
-    "preferred_read_replica": _fetched("told.preferredReadReplica"),
-    "bytes": f"cast({_by_api('asked.recordsSizeInBytes', 'told.recordsSizeInBytes')} "
+    "preferred_read_replica": _fetched("resp.preferredReadReplica"),
+    "bytes": f"cast({_by_api('req.recordsSizeInBytes', 'resp.recordsSizeInBytes')} "
     "as array<bigint>)",
-    "error_code": "told.errorCode",
+    "error_code": "resp.errorCode",
 }
 
 
-def _keys(of: str) -> str:
-    return f"transform({of}, p -> struct(coalesce(p.topic_id, p.topic) as topic, p.partition))"
+def _keys(partitions: str) -> str:
+    return (
+        f"transform({partitions}, p -> struct(coalesce(p.topic_id, p.topic) as topic, p.partition))"
+    )
 
 
 def _merged(q: str, a: str) -> str:
@@ -130,7 +132,7 @@ def _merged(q: str, a: str) -> str:
         {a}.error_code as error_code)"""
 
 
-# Most requests and responses list the same partitions in the same order: no search then.
+# Most requests and responses list the same partitions in the same order: then no search is needed.
 _PARTITIONS = f"""
 case when requested_keys = answered_keys then
     zip_with(requested, answered, (q, a) -> {_merged("q", "a")})
@@ -145,7 +147,7 @@ end"""
 
 
 def with_partitions(lines: DataFrame) -> DataFrame:
-    """Add `partitions` to parsed lines; null for APIs other than PRODUCE and FETCH."""
+    """Add `partitions` to parsed lines; null for other APIs than PRODUCE and FETCH."""
     steps: tuple[dict[str, str], ...] = (
         _FIRST,
         {
@@ -157,9 +159,9 @@ def with_partitions(lines: DataFrame) -> DataFrame:
         {"requested_keys": _keys("requested"), "answered_keys": _keys("answered")},
     )
     for step in steps:
-        lines = lines.withColumns({name: F.expr(of) for name, of in step.items()})
+        lines = lines.withColumns({name: F.expr(sql) for name, sql in step.items()})
     named = [name for step in steps for name in step]
-    plain = F.arrays_zip(*(F.expr(of).alias(name) for name, of in _PLAIN.items()))
+    plain = F.arrays_zip(*(F.expr(sql).alias(name) for name, sql in _PLAIN.items()))
     whole = F.when(F.col("is_plain"), plain).otherwise(F.expr(_PARTITIONS))
     return lines.withColumn("partitions", whole).drop(*named)
 

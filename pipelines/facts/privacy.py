@@ -1,4 +1,4 @@
-"""Facts with pseudonyms in the place of what names a client, before anything is written."""
+"""Facts with pseudonyms in place of the names of clients, before anything is written."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def with_pseudonyms(facts: "DataFrame", pseudonyms: Pseudonyms | None) -> "DataFrame":
-    """Rows with the client hidden in its columns and in their body; as they are without a key."""
+    """Rows with pseudonyms in client columns and in the body; unchanged without a key."""
     if pseudonyms is None:
         return facts
     return facts.mapInArrow(udf.hide_columns(pseudonyms), facts.schema)
@@ -22,14 +22,14 @@ def with_pseudonyms(facts: "DataFrame", pseudonyms: Pseudonyms | None) -> "DataF
 def with_hidden_payloads(
     pushes: "DataFrame", pseudonyms: Pseudonyms | None, limits: Limits
 ) -> "DataFrame":
-    """Pushes whose payloads no longer name their client; as they are without a key."""
+    """Pushes whose payloads do not name their client; unchanged without a key."""
     if pseudonyms is None:
         return pushes
     return pushes.mapInArrow(udf.hide_payloads(pseudonyms, limits), pushes.schema)
 
 
 def without_heads(quarantined: "DataFrame") -> "DataFrame":
-    """Unreadable lines without their first bytes: what cannot be read cannot be searched."""
+    """Unreadable lines without their first bytes, because no name can be found and hidden there."""
     nothing = F.lit(None)
     return quarantined.withColumns(
         {"head": nothing.cast("binary"), "detail": nothing.cast("string")}

@@ -1,4 +1,4 @@
-"""`quarantine`: what could not be read, with the reason and the first 4 KiB."""
+"""`quarantine`: records and payloads that cannot be read, with a reason and the first 4 KiB."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -6,13 +6,13 @@ from pyspark.sql import functions as F
 from quotaflow.schemas.tables.control import QUARANTINE
 
 HEAD_BYTES = 4_096
-# Kafka logs these bodies in full, and one can log in with what they hold.
+# Kafka logs these bodies in full, and they hold credentials.
 _TELLTALE = r"SASL_AUTHENTICATE|DELEGATION_TOKEN|SCRAM_CREDENTIALS|ENVELOPE|saltedPassword|hmac"
 _DETAIL_CHARS = 500
 
 
 def from_lines(parsed: DataFrame) -> DataFrame:
-    """Records of the request-log topic that are no request line."""
+    """Records of the request-log topic that are not request lines."""
     return (
         parsed.where(F.col("reason").isNotNull())
         .withColumn("is_secret", F.col("value").cast("string").rlike(_TELLTALE))
@@ -27,7 +27,7 @@ def from_pushes(pushes: DataFrame) -> DataFrame:
         pushes.where(F.col("unreadable_reason").isNotNull())
         .withColumns({"reason": F.col("unreadable_reason"), "is_secret": F.lit(False)})
         .withColumns(_kept("client_metrics", F.col("unreadable_detail"), F.col("payload")))
-        .withColumn("size_bytes", F.col("wire_bytes"))  # also of a payload that was withheld
+        .withColumn("size_bytes", F.col("wire_bytes"))  # also of a payload that was rejected
         .select(QUARANTINE.column_names)
     )
 

@@ -1,4 +1,4 @@
-"""`requests`: one row per request a broker completed, from kafka.request.logger."""
+"""`requests`: one row per request that a broker completed, from kafka.request.logger."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,8 +12,8 @@ from quotaflow.pipelines.facts.partitions import with_partitions
 from quotaflow.schemas import events
 from quotaflow.schemas.tables.requests import REQUESTS
 
-# Values of configs a broker prints although their names say secret; it hides those it knows.
-# Possessive: Java remembers on its stack, for each character, what it could give back.
+# A broker hides secrets that it knows, but prints values of other configs with names like secrets.
+# Possessive quantifiers: for others Java's matcher needs stack for each character.
 _HIDDEN_VALUE = (
     r'(?i)("(?:name|key)":"[^"]*(?:password|secret|jaas|token|credential)[^"]*"'
     r'(?:,"[A-Za-z]+":(?:-?\d+|true|false))*+,"value":)"(?:[^"\\]|\\.)*+"'
@@ -28,14 +28,14 @@ before Kafka 4.0 has no processor.
 
 
 def parse(records: DataFrame, ingest: IngestSection, cluster_id: str) -> DataFrame:
-    """Every record as one row: the columns of `requests`, and beside them what routes it.
+    """Every record as one row: the columns of `requests`, and columns to route it by.
 
-    `reason` says why a row is unreadable, `left_out` why it is left out on purpose; both null for
-    the rows that `requests` keeps. `line` and `value` stay for the other facts.
+    `reason` says why a row is unreadable, `left_out` why it is left out on purpose. Both are null
+    for rows of `requests`. `line` and `value` stay for the other facts.
     """
     return (
         lines.with_line(records, ingest)
-        # Rows are copied from step to step: none behind this one passes on the whole text.
+        # Each step copies rows, so no later one carries the whole text.
         .withColumns(
             {
                 "cluster_id": F.lit(cluster_id),
@@ -53,21 +53,22 @@ def parse(records: DataFrame, ingest: IngestSection, cluster_id: str) -> DataFra
 
 
 def _sampled(parsed: DataFrame, sampling: Mapping[str, float]) -> DataFrame:
-    """Add `weight`, and leave out what stands for nothing: the same lines however often they come.
+    """Add `weight`, and leave out lines by sampling: always the same lines, even in a replay.
 
-    Lines that were throttled, or tell a producer or transactional id, are all kept.
+    All lines that were throttled or have a producer id or transactional id are kept.
     """
-    kept_of = {api: one_of(fraction) for api, fraction in sampling.items()}
+    weights = {api: one_of(fraction) for api, fraction in sampling.items()}
     one = F.lit(1)
-    if not kept_of:
+    if not weights:
         return parsed.withColumn("weight", F.lit(1.0))
-    telling = F.coalesce("transactional_id", F.col("producer_id").cast("string"))
-    is_plain = telling.isNull() & (F.coalesce("throttle_time_ms", F.lit(0.0)) <= 0)
+    producer = F.coalesce("transactional_id", F.col("producer_id").cast("string"))
+    is_plain = producer.isNull() & (F.coalesce("throttle_time_ms", F.lit(0.0)) <= 0)
     of_api = F.coalesce(
-        *(F.when(F.col("api") == api, F.lit(of)) for api, of in sorted(kept_of.items())), one
+        *(F.when(F.col("api") == api, F.lit(value)) for api, value in sorted(weights.items())),
+        one,
     )
     weight = F.when(is_plain, of_api).otherwise(one)
-    # Of whole numbers: a double holds no hash of 64 bits.
+    # Integers: a double cannot hold a hash of 64 bits.
     line = F.xxhash64("broker_id", "connection_id", "correlation_id")
     place = F.pmod(line, F.col("weight").cast("bigint"))
     is_left = F.col("left_out").isNull() & F.col("reason").isNull() & (place != 0)
@@ -77,7 +78,7 @@ def _sampled(parsed: DataFrame, sampling: Mapping[str, float]) -> DataFrame:
 
 
 def source() -> dict[str, Column]:
-    """Where a row came from: topic, partition, offset and timestamp of its Kafka record."""
+    """The source of a row: topic, partition, offset and timestamp of its Kafka record."""
     return {
         "source_topic": F.col("topic"),
         "source_partition": F.col("partition"),
@@ -160,7 +161,7 @@ def _fetch() -> dict[str, Column]:
 
 def _producer() -> dict[str, Column]:
     request, response = F.col("line.r.request"), F.col("line.r.response")
-    # INIT_PRODUCER_ID and END_TXN v5 answer the id to use from now on; others only name theirs.
+    # INIT_PRODUCER_ID and END_TXN v5 return the id to use from now on; other requests name theirs.
     answered = F.when(response["producerId"] >= 0, response["producerId"])
     named = F.coalesce(request["producerId"], request["v3AndBelowProducerId"])
     epoch = F.coalesce(request["producerEpoch"], request["v3AndBelowProducerEpoch"])
@@ -189,16 +190,16 @@ def _body(max_bytes: int) -> Column:
 
 
 def _once(value: Column, use: Callable[[Column], Column]) -> Column:
-    """What `use` makes of a value, which is computed once however often that mentions it.
+    """The result of `use`; the value is computed once however often `use` mentions it.
 
-    A column for it would be carried by every row; this Spark does not compile, so it is for few.
+    A column for it would be in every row. Spark does not compile this, so it is for few rows.
     """
     return F.get(F.transform(F.array(value), use), F.lit(0))
 
 
 def _capped(body: Column, max_bytes: int) -> Column:
     hidden = F.regexp_replace(body, _HIDDEN_VALUE, r'$1"[hidden]"')
-    # Few bodies hold configs, and the pattern costs as much as parsing the line did.
+    # Few bodies hold configs, and the pattern costs as much as parsing the line.
     scrubbed = F.when(body.contains(_VALUE), hidden).otherwise(body)
     omitted = F.concat(F.lit('{"omitted_bytes":'), F.octet_length(body).cast("string"), F.lit("}"))
     return F.when(F.octet_length(body) <= max_bytes, scrubbed).otherwise(omitted)

@@ -1,4 +1,4 @@
-"""`telemetry_pushes`: one row per PushTelemetry (KIP-714), by any of the three ways in."""
+"""`telemetry_pushes`: one row per PushTelemetry (KIP-714), by any of the three routes."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -11,12 +11,12 @@ from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits
 
 _STATUS = ", ".join(f"`{f.name}` {sql_type(f.type)}" for f in decode.STATUS)
-_WITHHELD, _WITHHELD_DETAIL = "withheld_reason", "withheld_detail"
+_REJECTED_REASON, _REJECTED_DETAIL = "rejected_reason", "rejected_detail"
 _DETAIL_CHARS = 200
 
 
 def from_requests(parsed: DataFrame) -> DataFrame:
-    """PUSH_TELEMETRY lines of the parsed request log, payloads of rejected pushes included."""
+    """PUSH_TELEMETRY lines of the parsed request log, including pushes that a broker rejected."""
     request = F.col("line.r.request")
     payload = F.try_to_binary(request["metrics"], F.lit("base64"))
     pushes = parsed.where(
@@ -31,8 +31,10 @@ def from_requests(parsed: DataFrame) -> DataFrame:
             "subscription_id": request["subscriptionId"],
             "push_interval_ms": F.lit(None).cast("int"),
             "payload": payload,
-            _WITHHELD: F.when(payload.isNull() & request["metrics"].isNotNull(), "bad_base64"),
-            _WITHHELD_DETAIL: F.substring(request["metrics"], 1, _DETAIL_CHARS),
+            _REJECTED_REASON: F.when(
+                payload.isNull() & request["metrics"].isNotNull(), "bad_base64"
+            ),
+            _REJECTED_DETAIL: F.substring(request["metrics"], 1, _DETAIL_CHARS),
             "wire_bytes": F.length(payload).cast("bigint"),
             "route": F.lit("request_log"),
         }
@@ -65,9 +67,9 @@ def from_receiver(records: DataFrame, ingest: IngestSection, cluster_id: str) ->
 
 
 def from_collector(records: DataFrame, ingest: IngestSection, cluster_id: str) -> DataFrame:
-    """Records of an OpenTelemetry Collector's Kafka exporter (otlp_proto), a batch of it each.
+    """Records of an OpenTelemetry Collector's Kafka exporter (otlp_proto), each with a batch.
 
-    Whose points they are stands in their resources (udfs/otlp/context), not in the record.
+    The client of a point is named in its resource (udfs/otlp/context), not in the record.
     """
     return _from_records(records, ingest, cluster_id, "otlp").transform(_columns)
 
@@ -75,7 +77,7 @@ def from_collector(records: DataFrame, ingest: IngestSection, cluster_id: str) -
 def _from_records(
     records: DataFrame, ingest: IngestSection, cluster_id: str, route: str
 ) -> DataFrame:
-    """What a Kafka record with a decompressed payload as its value tells, whoever wrote it."""
+    """The columns of a Kafka record whose value is a decompressed payload, from any writer."""
     fits = F.length("value") <= ingest.max_line_bytes
     of_route = {
         "cluster_id": F.lit(cluster_id),
@@ -83,8 +85,8 @@ def _from_records(
         "accepted": F.lit(True),
         "compression": F.lit("none"),
         "payload": F.when(fits, F.col("value")),
-        _WITHHELD: F.when(~fits, "payload_too_large"),
-        _WITHHELD_DETAIL: F.lit(f"at most {ingest.max_line_bytes} bytes"),
+        _REJECTED_REASON: F.when(~fits, "payload_too_large"),
+        _REJECTED_DETAIL: F.lit(f"at most {ingest.max_line_bytes} bytes"),
         "wire_bytes": F.length("value").cast("bigint"),
         "route": F.lit(route),
     } | source()
@@ -97,34 +99,34 @@ def _from_records(
 
 
 def compression(id_: Column) -> Column:
-    """Kafka's compression id as a name; ids Kafka does not define stay visible as `id N`."""
+    """Kafka's compression id as a name; an id that Kafka does not define shows as `id N`."""
     names = F.array(*[F.lit(name) for name in COMPRESSION_NAMES])
     return F.coalesce(F.get(names, id_), F.concat(F.lit("id "), id_.cast("string")))
 
 
 def inspected(pushes: DataFrame, limits: Limits) -> DataFrame:
-    """Pushes with what opening each payload told: its size, its hash, and why it is unreadable."""
+    """Pushes with size and hash of each opened payload, or why it is unreadable."""
     schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in pushes.schema)
     opened = pushes.mapInArrow(decode.inspect_pushes(limits), f"{schema}, {_STATUS}")
-    # A payload that was withheld looks like an empty one to whoever opens it.
-    held = F.col(_WITHHELD).isNotNull()
-    told = {
-        "unreadable_reason": F.coalesce(_WITHHELD, "unreadable_reason"),
-        "unreadable_detail": F.when(held, F.col(_WITHHELD_DETAIL)).otherwise(
+    # The decoder takes a rejected payload, which is null, for an empty one.
+    is_rejected = F.col(_REJECTED_REASON).isNotNull()
+    status = {
+        "unreadable_reason": F.coalesce(_REJECTED_REASON, "unreadable_reason"),
+        "unreadable_detail": F.when(is_rejected, F.col(_REJECTED_DETAIL)).otherwise(
             F.col("unreadable_detail")
         ),
-        "decoded_bytes": F.when(~held, F.col("decoded_bytes")),
-        "payload_sha256": F.when(~held, F.col("payload_sha256")),
+        "decoded_bytes": F.when(~is_rejected, F.col("decoded_bytes")),
+        "payload_sha256": F.when(~is_rejected, F.col("payload_sha256")),
     }
-    return opened.withColumns(told).drop(_WITHHELD, _WITHHELD_DETAIL)
+    return opened.withColumns(status).drop(_REJECTED_REASON, _REJECTED_DETAIL)
 
 
 def _columns(pushes: DataFrame) -> DataFrame:
     filled_later = set(decode.STATUS.names)
     names = [name for name in TELEMETRY_PUSHES.column_names if name not in filled_later]
-    return pushes.select(*names, _WITHHELD, _WITHHELD_DETAIL)
+    return pushes.select(*names, _REJECTED_REASON, _REJECTED_DETAIL)
 
 
 def _header(name: str) -> Column:
-    found = F.expr(f"get(filter(headers, h -> h.key = '{name}'), 0).value").cast("string")
-    return F.when(found != "", found)
+    value = F.expr(f"get(filter(headers, h -> h.key = '{name}'), 0).value").cast("string")
+    return F.when(value != "", value)

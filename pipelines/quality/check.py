@@ -1,4 +1,4 @@
-"""`quotaflow check`: what is new in the tables, held against what is expected of them."""
+"""`quotaflow check`: checks the new rows of tables against their expectations."""
 
 import time
 import uuid
@@ -31,9 +31,9 @@ _SQL = "unexpected_rows_query"
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """What a run is to look at: tables by name, all without one; from a time on, else what is new.
+    """What to check: named tables or all; rows since a time, or new rows if it is None.
 
-    `folder` is where its pages go, if not where conf says.
+    `folder` is for the pages, if not the folder of conf.
     """
 
     names: Collection[str] = ()
@@ -43,25 +43,25 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a run found: its rows of quality_results, and the index of its pages, if it made any."""
+    """The result of a run: its rows of quality_results, and the index of its pages, if any."""
 
     rows: Sequence[Row]
     index: Path | None = None
 
     @property
     def failed(self) -> list[Row]:
-        """The rows of what is not as expected."""
+        """The rows of failed checks."""
         return [row for row in self.rows if not row["success"]]
 
     @property
     def is_critical(self) -> bool:
-        """Whether something failed that keeps plans from standing on it."""
+        """Whether a critical check failed: plans must not rest on its table."""
         return any(row["severity"] == CRITICAL for row in self.failed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A table to be checked: its rows from a time on, what they hold, and the check before."""
+    """A table to check: its rows since a time, their extent, and the last check."""
 
     suite: str
     frame: "DataFrame"
@@ -71,9 +71,9 @@ class _Target:
 
 
 def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> CheckReport:
-    """Check what is new in the tables, keep the results, and write pages of them.
+    """Check new rows of tables, store the results, and write pages of them.
 
-    Raises ConfigError for a name that is no table, MissingToolError without great-expectations.
+    Raises ConfigError for a name that is not a table, MissingToolError without great-expectations.
     """
     chosen = _chosen(conf, request.names)
     folder = pages.folder(conf, request.folder)
@@ -89,7 +89,7 @@ def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> C
         report(f"{len(targets)} tables hold something new, {len(chosen) - len(targets)} do not")
         if not targets:
             return CheckReport([])
-        _register(spark, warehouse, [check for of in targets for check in chosen[of.suite]])
+        _register(spark, warehouse, [check for target in targets for check in chosen[target.suite]])
         own = {"run_id": uuid.uuid4().hex, "event_time": now}
         rows: list[Row] = []
         for target in targets:
@@ -104,22 +104,22 @@ def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> C
 
 
 def _chosen(conf: Conf, names: Collection[str]) -> Suites:
-    known = suites.load(
+    loaded = suites.load(
         {
             "max_clock_skew_s": conf.ingest.max_clock_skew_s,
             "max_lateness_s": conf.results.max_lateness_s,
         }
     )
     for name in names:
-        if name not in known:
-            raise ConfigError(f"no table {name} is checked{nearest(name, list(known))}")
-    return {name: of for name, of in known.items() if not names or name in names}
+        if name not in loaded:
+            raise ConfigError(f"no table {name} is checked{nearest(name, list(loaded))}")
+    return {name: checks for name, checks in loaded.items() if not names or name in names}
 
 
 def _targets(
     results: QualityResults, chosen: Suites, since: datetime | None, max_lateness: timedelta
 ) -> list[_Target]:
-    """The tables in which something is new, or from a time on something at all."""
+    """The tables with new rows or, with `since`, with any rows since then."""
     spark, warehouse = results.spark, results.warehouse
     made = [TABLES[name] for name in chosen if warehouse.exists(spark, name)]
     lasts = {} if since else results.last()
@@ -128,16 +128,16 @@ def _targets(
         table: new_rows.rows_since(warehouse.read(spark, table.name), table, start)
         for table, start in starts.items()
     }
-    held = new_rows.extents(frames)
+    extents = new_rows.extents(frames)
     targets = (
-        _Target(table.name, frames[table], start, lasts.get(table.name), held[table.name])
+        _Target(table.name, frames[table], start, lasts.get(table.name), extents[table.name])
         for table, start in starts.items()
     )
     return [target for target in targets if target.extent.is_new(target.last)]
 
 
 def _register(spark: "SparkSession", warehouse: Warehouse, checks: Sequence[Check]) -> None:
-    """Give the session the tables that SQL of checks names; those never made are empty."""
+    """Give the session the tables that SQL of checks names; a missing table is empty."""
     sql = " ".join(str(check.kwargs.get(_SQL, "")) for check in checks)
     for name in views.names_in(sql, TABLES):
         if warehouse.exists(spark, name):
@@ -172,6 +172,6 @@ def _of_check(verdict: Verdict) -> Row:
 
 def _line(target: _Target, verdicts: Sequence[Verdict], took_s: float) -> str:
     failed = [verdict.check.name for verdict in verdicts if not verdict.success]
-    told = f"not met: {', '.join(failed)}" if failed else "all met"
+    result = f"not met: {', '.join(failed)}" if failed else "all met"
     size = f"{target.extent.rows} rows, {len(verdicts)} expectations in {took_s:.1f} s"
-    return f"{target.suite}: {size}, {told}"
+    return f"{target.suite}: {size}, {result}"

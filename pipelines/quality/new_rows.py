@@ -1,4 +1,4 @@
-"""Which rows of a table a check looks at: what is new since it was last checked."""
+"""The rows of a table that a check reads: those that are new since the last check."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _RECORD_TIME = "record_time"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-# When the newest of the files that hold a row was written: also of a result that was replaced.
+# When the newest file was written: it shows replaced rows of a result, too.
 _WRITTEN = "_metadata.file_modification_time"
 
 
 @dataclass(frozen=True, slots=True)
 class LastCheck:
-    """The last check of a table: when, from where and up to which of its times it looked."""
+    """The last check of a table: when, and the range of the table's times that it read."""
 
     at: datetime
     from_time: datetime | None
@@ -32,7 +32,7 @@ class LastCheck:
 
 @dataclass(frozen=True, slots=True)
 class NewRows:
-    """What a table holds from a time on: rows, the newest of them, and when it was written to."""
+    """The rows of a table since a time: count, newest time, and time of the last write."""
 
     rows: int = 0
     newest: datetime | None = None
@@ -40,22 +40,23 @@ class NewRows:
     cluster_id: str | None = None
 
     def is_new(self, last: LastCheck | None) -> bool:
-        """Whether a check would see what the last one did not, or must look again."""
+        """Whether there is something to check: new rows, or a critical failure last time."""
         if last is None:
             return True
         return last.is_critical or (self.written is not None and self.written > last.at)
 
     def until(self, now: datetime, last: LastCheck | None) -> datetime | None:
-        """Up to where the table is checked then; a clock that runs ahead is not followed."""
+        """Up to which time the table is checked then: a clock that is ahead counts as now."""
         if self.newest is None:
             return last.until if last else None
         return min(self.newest, now)
 
 
 def since(last: LastCheck | None, max_lateness: timedelta) -> datetime | None:
-    """From when on a table is to be checked; None: all of it.
+    """Since when a table is to be checked; None: all of it.
 
-    What failed critically is looked at until it is mended. Else rows that came late are.
+    After a critical failure the same rows are checked again until they pass. Else the range begins
+    `max_lateness` earlier, for late rows.
     """
     if last is None or last.until is None:
         return None
@@ -63,27 +64,27 @@ def since(last: LastCheck | None, max_lateness: timedelta) -> datetime | None:
 
 
 def clock(table: Table) -> str:
-    """The column that tells what is new: a client's own clock tells that of its rows least."""
+    """The column that shows what is new: record time if there is one, for clocks of clients lie."""
     return _RECORD_TIME if _RECORD_TIME in table.column_names else table.time
 
 
 def rows_since(rows: DataFrame, table: Table, start: datetime | None) -> DataFrame:
-    """The rows of a table from a time on."""
+    """The rows of a table since a time."""
     return rows if start is None else rows.where(F.col(clock(table)) >= F.lit(start))
 
 
 def extents(frames: "Mapping[Table, DataFrame]") -> dict[str, NewRows]:
-    """What the rows of each table hold, by its name; asked at once."""
+    """The extent of each table's rows, by name, in one query."""
     if not frames:
         return {}
-    told = reduce(
+    extents = reduce(
         DataFrame.unionByName, (_extent(table, rows) for table, rows in frames.items())
-    ).collect()
+    )
     return {
         row["suite"]: NewRows(
             row["rows"], _utc(row["newest"]), _utc(row["written"]), row["cluster_id"]
         )
-        for row in told
+        for row in extents.collect()
     }
 
 

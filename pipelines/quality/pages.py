@@ -1,4 +1,4 @@
-"""Data Docs: a page for each table, and an index of what the last run of each found."""
+"""Data Docs: a page for each table, and an index of the last result of each."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ _PAGES = "validations"
 _INDEX = "index.html"
 _TEMPLATE = "index.html.j2"
 _FOLDER = "_data_docs"
-# The pages would ask a dozen hosts for looks and scripts, and tell one of them when they were made.
+# The pages would load styles and scripts from a dozen hosts, and so report to one of them.
 _SEALED = """<head>
     <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src 'self' data:;
       style-src 'self' 'unsafe-inline'; font-src 'self'">
@@ -30,16 +30,16 @@ _SEALED = """<head>
 
 
 def folder(conf: Conf, named: Path | None = None) -> Path:
-    """Where the pages are: as an option names it, as conf does, or beside the tables.
+    """The folder of the pages: that of an option, else of conf, else one beside the tables.
 
-    Raises ConfigError where something else is in there.
+    Raises ConfigError if the folder has other content.
     """
-    of = conf.warehouse
-    beside = of.checkpoint_folder if of.catalog_schema else of.folder
+    warehouse = conf.warehouse
+    beside = warehouse.checkpoint_folder if warehouse.catalog_schema else warehouse.folder
     chosen = named or Path(conf.quality.data_docs or beside / _FOLDER)
     path = expanded(chosen)
     if path.exists() and not _is_ours(path):
-        raise ConfigError(f"{path} holds something else than pages of checks: name another folder")
+        raise ConfigError(f"{path} has other content than pages of checks: name another folder")
     return path
 
 
@@ -54,9 +54,9 @@ def write(
     current_rows: list[dict[str, Any]],
     made_at: datetime,
 ) -> Path:
-    """Replace the pages of the tables that were checked, and the index; returns the index.
+    """Replace the pages of the checked tables, and the index. Returns the path of the index.
 
-    They are made elsewhere: great-expectations would take away the pages of other runs.
+    They are made in a temporary folder: great-expectations would remove the pages of other runs.
     """
     index = path / _INDEX
     with TemporaryDirectory() as made:
@@ -70,7 +70,7 @@ def write(
             index.write_text(_index(path, current_rows, made_at), encoding="utf-8")
         except OSError as error:
             raise ConfigError(
-                f"the results are kept, and pages cannot be written to {path}: "
+                f"the results are stored, and pages cannot be written to {path}: "
                 f"{error.strerror or error}: name another folder with --docs"
             ) from None
     return index
@@ -84,7 +84,7 @@ def _pages(path: Path, suite: str) -> Iterator[Path]:
     return (path / _PAGES / suite).rglob("*.html")
 
 
-def _index(path: Path, standing: list[dict[str, Any]], made_at: datetime) -> str:
+def _index(path: Path, current_rows: list[dict[str, Any]], made_at: datetime) -> str:
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  comes with the extra
 
     environment = Environment(
@@ -92,13 +92,13 @@ def _index(path: Path, standing: list[dict[str, Any]], made_at: datetime) -> str
     )
     assert __package__
     source = (resources.files(__package__) / _TEMPLATE).read_text(encoding="utf-8")
-    suites = [_row(path, name, rows) for name, rows in sorted(_by_suite(standing).items())]
+    suites = [_row(path, name, rows) for name, rows in sorted(_by_suite(current_rows).items())]
     return environment.from_string(source).render(suites=suites, made_at=made_at)
 
 
-def _by_suite(standing: list[dict[str, Any]]) -> Mapping[str, list[dict[str, Any]]]:
+def _by_suite(current_rows: list[dict[str, Any]]) -> Mapping[str, list[dict[str, Any]]]:
     suites: dict[str, list[dict[str, Any]]] = {}
-    for row in standing:
+    for row in current_rows:
         suites.setdefault(row["suite"], []).append(row)
     return suites
 

@@ -1,4 +1,4 @@
-"""The table quality_results: what runs found, and what stands of it."""
+"""The table quality_results: the results of all runs, and the current ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _LAST = f"""
 
 @dataclass(frozen=True, slots=True)
 class QualityResults:
-    """The results kept in a warehouse."""
+    """The results in a warehouse."""
 
     spark: "SparkSession"
     warehouse: Warehouse
@@ -46,12 +46,12 @@ class QualityResults:
         return self._answer(_CURRENT)
 
     def keep(self, rows: Sequence[Row]) -> None:
-        """Append what a run found, in one commit."""
+        """Append the results of a run, in one commit."""
         content = pa.Table.from_pylist(list(rows), schema=QUALITY_RESULTS.arrow)
         writer = frames.from_arrow(self.spark, content).write.format("delta").mode("append")
         self.warehouse.write(writer, QUALITY_RESULTS.name)
 
     def _answer(self, sql: str) -> list[Row]:
         spark_reader.register(self.spark, self.warehouse, sql)
-        found: list[Row] = self.spark.sql(sql).toArrow().to_pylist()
-        return found
+        rows: list[Row] = self.spark.sql(sql).toArrow().to_pylist()
+        return rows

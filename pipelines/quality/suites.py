@@ -1,4 +1,4 @@
-"""What is expected of each table: what its declaration says, and what conf/expectations adds."""
+"""The checks of each table: those of its declaration, and those of conf/expectations."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _AMOUNTS = ("bytes", "_ms", "_count", _RATE)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expectation, as great-expectations has them; `name` is its own within the suite."""
+    """One expectation of great-expectations; `name` is unique within the suite."""
 
     name: str
     kind: str
@@ -37,14 +37,14 @@ class Check:
 
     @property
     def column_name(self) -> str | None:
-        """The columns it is about; None where SQL tells."""
+        """The columns that it is about; None if its SQL names them."""
         named = [self.kwargs[key] for key in _OWN_COLUMNS if key in self.kwargs]
-        columns = [c for of in named for c in ([of] if isinstance(of, str) else of)]
+        columns = [c for one in named for c in ([one] if isinstance(one, str) else one)]
         return ", ".join(columns) or None
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What great-expectations makes an expectation of."""
+        """The configuration of the expectation for great-expectations."""
         return {
             "type": self.kind,
             "kwargs": dict(self.kwargs),
@@ -61,9 +61,9 @@ def load(values: Mapping[str, object]) -> dict[str, tuple[Check, ...]]:
 
 
 def declared(table: Table) -> Iterator[Check]:
-    """What follows from a table's declaration: keys, and amounts that nothing makes negative.
+    """Checks that follow from a table's declaration: keys, and amounts that are never negative.
 
-    An amount may be what a client told, so that only a rate, which is always ours, is critical.
+    A client may have sent an amount, so only a rate, which is always computed by us, is critical.
     """
     for column in table.columns:
         if column.name in _NEVER_NULL or column.name == table.time:
@@ -86,11 +86,11 @@ def _is_amount(column: Column) -> bool:
 
 
 def expected(table: str, values: Mapping[str, object]) -> Iterator[Check]:
-    """What conf/expectations says of a table."""
+    """The checks of a table in conf/expectations."""
     file = resources.files("quotaflow.conf") / "expectations" / f"{table}.yaml"
     if not file.is_file():
         return
     text = Template(file.read_text(encoding="utf-8")).substitute(values)
-    for of in yaml.safe_load(text)["expectations"]:
-        name, described = of["meta"]["name"], of.get("description")
-        yield Check(name, of["type"], of["kwargs"], of["severity"], described)
+    for check in yaml.safe_load(text)["expectations"]:
+        name, description = check["meta"]["name"], check.get("description")
+        yield Check(name, check["type"], check["kwargs"], check["severity"], description)

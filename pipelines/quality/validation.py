@@ -1,4 +1,4 @@
-"""Expectations held against frames by great-expectations: the only module that imports it."""
+"""Validates frames with great-expectations: the only module that imports it."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _SITE = "quotaflow"
 _DETAIL_CHARS = 500
-# Counts alone: rows hold what clients named, and belong on no page.
+# Counts alone: rows hold names of clients, which belong on no page.
 _COUNTED = {"result_format": "BASIC", "partial_unexpected_count": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether rows are as a check expects, and how many are not; None: they were not counted."""
+    """Whether rows pass a check, and how many fail; None: they were not counted."""
 
     check: Check
     success: bool
@@ -31,7 +31,7 @@ class Verdict:
 
 
 def great_expectations() -> Any:
-    """The package. Raises MissingToolError where the extra is not installed."""
+    """The package. Raises MissingToolError if the extra is not installed."""
     os.environ["GX_ANALYTICS_ENABLED"] = "False"
     try:
         import great_expectations as gx  # noqa: PLC0415  an extra, and it takes seconds
@@ -42,10 +42,10 @@ def great_expectations() -> Any:
 
 
 class Validation:
-    """A run of great-expectations: validates frames, and writes a page for each suite it ran.
+    """A run of great-expectations: validates frames, and writes a page for each suite.
 
-    Results stay in memory, nothing is cached, and nothing is sent anywhere. It takes the session
-    that runs, and would start one of its own without.
+    Results stay in memory, nothing is cached, and nothing is sent anywhere. It uses the running
+    Spark session, and would start one if there were none.
     """
 
     def __init__(self, run_at: datetime) -> None:
@@ -56,7 +56,7 @@ class Validation:
         self._run_id = self._gx.RunIdentifier(run_name="check", run_time=run_at)
 
     def verdicts(self, suite: str, checks: Sequence[Check], frame: "DataFrame") -> list[Verdict]:
-        """What each check of a suite says of these rows."""
+        """The verdict of each check of a suite on these rows."""
         asset = self._source.add_dataframe_asset(suite)
         definition = self._gx.ValidationDefinition(
             name=suite,
@@ -64,11 +64,11 @@ class Validation:
             suite=self._context.suites.add(self._suite(suite, checks)),
         )
         rows = {"dataframe": frame}
-        found = self._context.validation_definitions.add(definition).run(
+        results = self._context.validation_definitions.add(definition).run(
             batch_parameters=rows, result_format="BOOLEAN_ONLY", run_id=self._run_id
         )
-        said = _by_name(found)
-        failed = [check for check in checks if not said[check.name].success]
+        by_name = _by_name(results)
+        failed = [check for check in checks if not by_name[check.name].success]
         if not failed:
             return [Verdict(check, True, 0, check.description) for check in checks]
         batch = definition.data.get_batch(rows)
@@ -76,7 +76,7 @@ class Validation:
         return [_verdict(check, counted.get(check.name)) for check in checks]
 
     def write_pages(self, folder: Path) -> None:
-        """Pages of each suite that was run and what it expects, under a folder."""
+        """Write pages of each validated suite and its expectations to a folder."""
         store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder)}
         section = {"class_name": "DefaultSiteSectionBuilder"}
         sections = {
@@ -100,8 +100,8 @@ class Validation:
         )
 
 
-def _by_name(found: Any) -> dict[str, Any]:
-    return {of.expectation_config.meta["name"]: of for of in found.results}
+def _by_name(results: Any) -> dict[str, Any]:
+    return {result.expectation_config.meta["name"]: result for result in results.results}
 
 
 def _verdict(check: Check, failed: Any) -> Verdict:
@@ -109,14 +109,16 @@ def _verdict(check: Check, failed: Any) -> Verdict:
         return Verdict(check, True, 0, check.description)
     error = _error(failed.exception_info)
     if error is not None:
-        return Verdict(check, False, None, f"it could not be told: {error}"[:_DETAIL_CHARS])
-    # Of SQL what it found is observed, of columns it is counted.
+        return Verdict(check, False, None, f"it could not be checked: {error}"[:_DETAIL_CHARS])
+    # SQL has an observed value, a check of columns a count.
     rows = failed.result.get("unexpected_count", failed.result.get("observed_value"))
     return Verdict(check, False, rows, check.description)
 
 
-def _error(told: Mapping[str, Any]) -> str | None:
-    """The first line of what was raised; told as one, or as one for each metric."""
-    each = [told] if "raised_exception" in told else list(told.values())
-    raised = [str(of["exception_message"]) for of in each if of["raised_exception"]]
+def _error(exception_info: Mapping[str, Any]) -> str | None:
+    """The first line of the exception: there is one of the check, or one of each metric."""
+    each = (
+        [exception_info] if "raised_exception" in exception_info else list(exception_info.values())
+    )
+    raised = [str(info["exception_message"]) for info in each if info["raised_exception"]]
     return raised[0].strip().splitlines()[0] if raised else None

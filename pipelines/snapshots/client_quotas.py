@@ -20,7 +20,7 @@ _PARTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
 
 
 def observe(state: ClusterState) -> Iterator[Row | UnansweredPart]:
-    """Ask for all quotas."""
+    """All quotas of the cluster."""
     try:
         entries = state.client_quotas()
     except UnansweredError as error:
@@ -37,9 +37,9 @@ def observe(state: ClusterState) -> Iterator[Row | UnansweredPart]:
 
 
 def with_setter(changed: "DataFrame", requests: "DataFrame", since: datetime | None) -> "DataFrame":
-    """Say when and by whom a quota was set or removed, where the request log tells.
+    """Add when and by whom a quota was set or removed, if the request log has it.
 
-    That is the last request since `since` that touched it, if it did what the snapshot saw.
+    That is the last request since `since` that altered it, if it set the value that was observed.
     """
     table = CLIENT_QUOTAS
     last = _last_ops(requests.where(F.col("event_time") > since) if since else requests)
@@ -47,16 +47,16 @@ def with_setter(changed: "DataFrame", requests: "DataFrame", since: datetime | N
     same = null_safe(entity, "changed", "last")
     is_it = F.col("changed.quota").eqNullSafe(F.col("last.quota"))
     joined = changed.alias("changed").join(last.alias("last"), same, "left")
-    told = {name: F.when(is_it, F.col(f"last.{name}")).alias(name) for name in SETTER}
-    return joined.select(*(told.get(n, F.col(f"changed.{n}")) for n in table.column_names))
+    setter = {name: F.when(is_it, F.col(f"last.{name}")).alias(name) for name in SETTER}
+    return joined.select(*(setter.get(n, F.col(f"changed.{n}")) for n in table.column_names))
 
 
 def _last_ops(requests: "DataFrame") -> "DataFrame":
     """The newest request that changed each quota, with the value it set; null if it removed it."""
-    asked = requests.where(F.col("api") == config_alterations.QUOTAS)
-    done = config_alterations.alterations(config_alterations.result().relevant_facts(asked)).where(
-        "error_code = 0"
-    )
+    alter_requests = requests.where(F.col("api") == config_alterations.QUOTAS)
+    done = config_alterations.alterations(
+        config_alterations.result().relevant_facts(alter_requests)
+    ).where("error_code = 0")
     kind, name, client_id = (F.col(n) for n in ("entity_type", "entity_name", "entity_client_id"))
     parts = {
         "user": F.when(kind == "user", name),

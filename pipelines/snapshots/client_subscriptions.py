@@ -29,10 +29,10 @@ SEEN_WITHIN = timedelta(days=1)
 
 
 def replace(snapshot: Snapshot, seen: ObservedRows) -> list[Count]:
-    """Write the table anew for this cluster by the configs of its client-metrics resources.
+    """Replace the rows of this cluster by the configs of its client-metrics resources.
 
-    With gaps in them it stays as it is. A resource whose match cannot be evaluated outside Java is
-    left out, and counted.
+    If a part of them is unanswered, the table stays as it is. A resource whose match cannot be
+    evaluated outside Java is left out and counted.
     """
     if seen.unanswered:
         return left_out(_TABLE, seen.unanswered)
@@ -59,12 +59,12 @@ def _by_name(configs: Iterable[Row]) -> dict[str, dict[str, str]]:
 
 
 def evaluable(resources: Mapping[str, Mapping[str, str]]) -> list[Subscription]:
-    """The resources whose match this side of Java can tell."""
-    found = []
+    """The resources whose match can be evaluated outside Java."""
+    subscriptions = []
     for name, configs in resources.items():
         with suppress(ValueError):
-            found.append(Subscription.from_configs(name, configs))
-    return found
+            subscriptions.append(Subscription.from_configs(name, configs))
+    return subscriptions
 
 
 def _recent_answers(snapshot: Snapshot) -> "DataFrame":
@@ -85,20 +85,20 @@ def _last_change(snapshot: Snapshot) -> datetime | None:
 def compared(
     answers: "DataFrame", subscriptions: list[Subscription], changed_at: Column
 ) -> "DataFrame":
-    """The last good answer of each instance beside what `subscriptions` give it.
+    """The last good answer to each instance, compared with what `subscriptions` predict.
 
-    `changed_at` is when a snapshot saw them change last: what was answered before may be older.
+    `changed_at` is when a snapshot last saw them change: an earlier answer may be of older ones.
     """
     newest = F.max_by(F.struct("*"), "event_time").alias("newest")
     last = answers.where("error_code = 0").groupBy("cluster_id", "client_instance_id").agg(newest)
-    asked = last.select(
+    delivered = last.select(
         *(f"newest.{n}" for n in _TABLE.column_names if n in answers.columns),
         F.array_sort("newest.requested_metrics").alias("delivered_metrics"),
         F.col("newest.push_interval_ms").alias("delivered_interval_ms"),
     )
     added = ", ".join(f"{f.name} {sql_type(f.type)}" for f in PREDICTED)
-    schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in asked.schema)
-    predicted = asked.mapInArrow(predict(subscriptions), f"{schema}, {added}")
+    schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in delivered.schema)
+    predicted = delivered.mapInArrow(predict(subscriptions), f"{schema}, {added}")
     as_predicted = (F.col("predicted_metrics") == F.col("delivered_metrics")) & (
         F.col("predicted_interval_ms") == F.col("delivered_interval_ms")
     )

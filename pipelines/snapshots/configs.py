@@ -1,4 +1,4 @@
-"""`configs`: what client-metrics resources, topics and brokers are configured to do."""
+"""`configs`: configs of client-metrics resources, topics and brokers."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -30,7 +30,7 @@ def of_client_metrics(state: ClusterState) -> Iterator[Row | UnansweredPart]:
 
 
 def of_topics(state: ClusterState, topology: Topology) -> Iterator[Row | UnansweredPart]:
-    """What is set on topics themselves: what they take from brokers stands with those."""
+    """Configs that are set on topics themselves; others are in rows of brokers."""
     yield from _gaps(TOPIC, topology.unanswered)
     answers = state.configs(cluster_state.TOPIC, topology.names)
     for each in _rows(TOPIC, answers):
@@ -39,7 +39,7 @@ def of_topics(state: ClusterState, topology: Topology) -> Iterator[Row | Unanswe
 
 
 def of_brokers(state: ClusterState, brokers: ObservedBrokers) -> Iterator[Row | UnansweredPart]:
-    """Everything each broker has, whatever it comes from."""
+    """All configs of each broker, from any source."""
     yield from _gaps(BROKER, brokers.unanswered)
     for broker_id in brokers.ids:
         answers = state.configs(cluster_state.BROKER, [str(broker_id)], broker_id)
@@ -48,20 +48,20 @@ def of_brokers(state: ClusterState, brokers: ObservedBrokers) -> Iterator[Row | 
 
 def _gaps(entity_type: str, unanswered: Iterable[UnansweredPart]) -> Iterator[UnansweredPart]:
     for gap in unanswered:
-        # Of one topic or broker, or of all.
+        # One topic or broker, or all of them.
         named = zip(("entity_name",), map(str, gap.identity.values()), strict=False)
         yield UnansweredPart(gap.reason, {"entity_type": entity_type, **dict(named)})
 
 
 def _rows(entity_type: str, answers: Iterable[ClusterAnswer]) -> Iterator[Row | UnansweredPart]:
     for answer in answers:
-        of = {"entity_type": entity_type, "entity_name": answer.subject}
+        entity = {"entity_type": entity_type, "entity_name": answer.subject}
         if answer.reason is not None:
-            yield UnansweredPart(answer.reason, of)
+            yield UnansweredPart(answer.reason, entity)
         for config in answer.content:
-            yield of | _config_row(config)
+            yield entity | _config_row(config)
             if len(_value(config) or "") > MAX_CHARS:
-                yield UnansweredPart(CUT, of | {"config_key": config.name})
+                yield UnansweredPart(CUT, entity | {"config_key": config.name})
 
 
 def _config_row(config: Any) -> dict[str, Any]:

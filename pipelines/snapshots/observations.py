@@ -1,4 +1,4 @@
-"""What the cluster answered for one table, and where it did not."""
+"""What the cluster answered for one table, and the parts that it did not answer."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ _ROWS_PER_BATCH = 5_000
 
 @dataclass(frozen=True, slots=True)
 class UnansweredPart:
-    """What was refused or not answered, and why: the name of Kafka's error.
+    """A part of a snapshot that was refused or not answered; `reason` names Kafka's error.
 
-    Standing rows with the values `of` stay as they are, all of them where it is empty; or only
-    those `columns` of all rows do, where some are named.
+    Current rows with the values of `identity` stay as they are: all rows if it is empty. If
+    `columns` are named, only those columns stay, in all rows.
     """
 
     reason: str
@@ -28,7 +28,7 @@ class UnansweredPart:
 
 @dataclass(frozen=True, slots=True)
 class ObservedRows:
-    """Rows as the cluster told them, without cluster, time and is_removed, and the gaps in them."""
+    """Rows from the cluster, without cluster, time and is_removed, and their unanswered parts."""
 
     table: Table
     rows: pa.Table
@@ -36,7 +36,7 @@ class ObservedRows:
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether the cluster told nothing of all this, not even that there is nothing."""
+        """Whether the cluster answered nothing for the table, not even that it has no rows."""
         return not self.rows.num_rows and any(
             not (gap.identity or gap.columns) for gap in self.unanswered
         )
@@ -45,9 +45,9 @@ class ObservedRows:
 def collect(
     table: Table, answers: Iterable[Row | UnansweredPart], unknown: Iterable[str] = ()
 ) -> ObservedRows:
-    """Take in what the cluster tells, a batch at a time: as dicts all of it would be too much.
+    """Collect answers batch by batch: all of them as dicts would take too much memory.
 
-    `unknown` are columns that it is not asked for.
+    `unknown` are columns that the answers do not have.
     """
     gaps: list[UnansweredPart] = []
     rows = _rows(answers, gaps)
@@ -59,8 +59,8 @@ def collect(
     return ObservedRows(table, content.drop_columns(sorted(missing)), tuple(gaps))
 
 
-def _rows(told: Iterable[Row | UnansweredPart], gaps: list[UnansweredPart]) -> Iterable[Row]:
-    for each in told:
+def _rows(answers: Iterable[Row | UnansweredPart], gaps: list[UnansweredPart]) -> Iterable[Row]:
+    for each in answers:
         if isinstance(each, UnansweredPart):
             gaps.append(each)
         else:
@@ -68,5 +68,5 @@ def _rows(told: Iterable[Row | UnansweredPart], gaps: list[UnansweredPart]) -> I
 
 
 def _schema(table: Table) -> pa.Schema:
-    known = {"cluster_id", table.time, "is_removed"}
-    return pa.schema([field for field in table.arrow if field.name not in known])
+    added_later = {"cluster_id", table.time, "is_removed"}
+    return pa.schema([field for field in table.arrow if field.name not in added_later])

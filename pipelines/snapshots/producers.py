@@ -1,4 +1,4 @@
-"""`active_producers` and `transactional_ids`: who writes, as leaders and coordinators know it."""
+"""`active_producers` and `transactional_ids`, from leaders and transaction coordinators."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ _LAST_MS = 253_402_300_799_999
 
 
 def active(state: ClusterState, topology: Topology) -> Iterator[Row | UnansweredPart]:
-    """Ask each leader which producer ids it knows in its partitions (KIP-664)."""
+    """The producer ids that each leader knows in its partitions (KIP-664)."""
     yield from topology.unanswered
     for broker_id, partitions in sorted(topology.leaders.items()):
         if broker_id < 0:
@@ -22,11 +22,11 @@ def active(state: ClusterState, topology: Topology) -> Iterator[Row | Unanswered
             continue
         for answer in state.producers(broker_id, partitions):
             topic, partition = answer.subject
-            of = {"topic": topic, "partition": partition}
+            place = {"topic": topic, "partition": partition}
             if answer.reason is not None:
-                yield UnansweredPart(answer.reason, of)
+                yield UnansweredPart(answer.reason, place)
             for producer in answer.content:
-                yield of | {"broker_id": broker_id} | _producer_row(producer)
+                yield place | {"broker_id": broker_id} | _producer_row(producer)
 
 
 def _producer_row(producer: Any) -> dict[str, Any]:
@@ -42,20 +42,20 @@ def _producer_row(producer: Any) -> dict[str, Any]:
 
 
 def _or_null(number: int) -> int | None:
-    """Kafka says -1 for none."""
+    """The number; Kafka has -1 for none."""
     return None if number < 0 else number
 
 
 def transactional(state: ClusterState, brokers: ObservedBrokers) -> Iterator[Row | UnansweredPart]:
-    """Ask each broker which transactional ids it coordinates (KIP-664)."""
+    """The transactional ids that each broker coordinates (KIP-664)."""
     yield from brokers.unanswered
     for broker_id in brokers.ids:
         try:
-            found = state.transactions(broker_id)
+            transactions = state.transactions(broker_id)
         except UnansweredError as error:
             yield UnansweredPart(str(error), {"broker_id": broker_id})
             continue
-        for each in found:
+        for each in transactions:
             yield {
                 "transactional_id": each.transactional_id,
                 "producer_id": each.producer_id,

@@ -1,4 +1,4 @@
-"""`replica_sizes`: how much of each replica is on disk, and where (DescribeLogDirs, KIP-113)."""
+"""`replica_sizes`: size on disk and log dir of each replica (DescribeLogDirs, KIP-113)."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from quotaflow.pipelines.snapshots.topology import ObservedBrokers
 
 
 def observe(state: ClusterState, brokers: ObservedBrokers) -> Iterator[Row | UnansweredPart]:
-    """Ask every broker for its log dirs."""
+    """The replicas in the log dirs of every broker."""
     yield from brokers.unanswered
     for broker_id in brokers.ids:
         try:
@@ -19,13 +19,15 @@ def observe(state: ClusterState, brokers: ObservedBrokers) -> Iterator[Row | Una
 
 def _of_broker(state: ClusterState, broker_id: int) -> Iterator[Row | UnansweredPart]:
     for answer in state.log_dirs(broker_id):
-        of = {"broker_id": broker_id, "log_dir": answer.subject}
+        place = {"broker_id": broker_id, "log_dir": answer.subject}
         if answer.reason is not None:
-            # A refusal names no log dir, a broken one does.
-            yield UnansweredPart(answer.reason, of if answer.subject else {"broker_id": broker_id})
+            # A refusal names no log dir; a broken log dir has its name.
+            yield UnansweredPart(
+                answer.reason, place if answer.subject else {"broker_id": broker_id}
+            )
         for topic in answer.content:
             for partition in topic.partitions:
-                yield of | {
+                yield place | {
                     "topic": topic.name,
                     "partition": partition.partition_index,
                     "size_bytes": partition.partition_size,

@@ -1,4 +1,4 @@
-"""What a snapshot asks a cluster, by the table that it fills; what several need is asked once."""
+"""What a snapshot reads of a cluster for each table that it fills; shared answers are read once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -29,27 +29,27 @@ from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 
 class ClusterObserver:
-    """A cluster, asked when a table first needs it; `standing_topics` tells names known before.
+    """Reads a cluster; each answer when a table first needs it.
 
-    `settings` are rows that stand beside what the cluster tells; `pseudonyms` hide clients in what
-    it tells.
+    `current_topics` returns the names of earlier snapshots. `settings` are rows of conf for the
+    table settings. `pseudonyms` hide the names of clients in what the cluster answers.
     """
 
     def __init__(
         self,
         state: ClusterState,
-        standing_topics: Callable[[], set[str]],
+        current_topics: Callable[[], set[str]],
         settings: Iterable[Row] = (),
         pseudonyms: Pseudonyms | None = None,
     ) -> None:
         self.state = state
         self.settings = settings
         self.pseudonyms = pseudonyms
-        self._current_topics = standing_topics
+        self._current_topics = current_topics
 
     def observed(self, table: Table) -> ObservedRows:
-        """Everything the cluster tells that belongs into a table."""
-        return _SEEN[table.name](self)
+        """All rows of the cluster for a table."""
+        return _OBSERVED[table.name](self)
 
     @cached_property
     def brokers(self) -> topology.ObservedBrokers:
@@ -67,7 +67,7 @@ class ClusterObserver:
         return list(self.hidden(configs.of_client_metrics(self.state)))
 
     def hidden(self, rows: Iterable[Row | UnansweredPart]) -> Iterator[Row | UnansweredPart]:
-        """Quotas, or configs of client-metrics resources, without the names of clients."""
+        """Quotas, or configs of client-metrics resources, with pseudonyms for clients."""
         names = self.pseudonyms
         for each in rows:
             yield (
@@ -78,7 +78,7 @@ class ClusterObserver:
 
     @property
     def configs(self) -> Iterator[Row | UnansweredPart]:
-        """Configs of everything that has some."""
+        """Configs of all client-metrics resources, topics and brokers."""
         return chain(
             self.client_metrics,
             configs.of_topics(self.state, self.topology),
@@ -86,35 +86,35 @@ class ClusterObserver:
         )
 
 
-def _subscriptions(asked: ClusterObserver) -> ObservedRows:
-    """Configs of client-metrics resources: with a gap in them nothing follows."""
-    seen = collect(CONFIGS, asked.client_metrics)
+def _subscriptions(observer: ClusterObserver) -> ObservedRows:
+    """Configs of client-metrics resources; an unanswered part makes all of them unanswered."""
+    seen = collect(CONFIGS, observer.client_metrics)
     gaps = tuple(UnansweredPart(gap.reason) for gap in seen.unanswered)
     return ObservedRows(CLIENT_SUBSCRIPTIONS, seen.rows, gaps)
 
 
-_SEEN: Mapping[str, Callable[[ClusterObserver], ObservedRows]] = {
-    "brokers": lambda asked: asked.brokers.observed,
-    "topics": lambda asked: asked.topology.topics,
-    "replicas": lambda asked: asked.topology.replicas,
-    "replica_sizes": lambda asked: collect(
-        REPLICA_SIZES, replica_sizes.observe(asked.state, asked.brokers)
+_OBSERVED: Mapping[str, Callable[[ClusterObserver], ObservedRows]] = {
+    "brokers": lambda observer: observer.brokers.observed,
+    "topics": lambda observer: observer.topology.topics,
+    "replicas": lambda observer: observer.topology.replicas,
+    "replica_sizes": lambda observer: collect(
+        REPLICA_SIZES, replica_sizes.observe(observer.state, observer.brokers)
     ),
-    "configs": lambda asked: collect(CONFIGS, asked.configs),
-    "client_quotas": lambda asked: collect(
-        CLIENT_QUOTAS, asked.hidden(client_quotas.observe(asked.state)), client_quotas.SETTER
+    "configs": lambda observer: collect(CONFIGS, observer.configs),
+    "client_quotas": lambda observer: collect(
+        CLIENT_QUOTAS, observer.hidden(client_quotas.observe(observer.state)), client_quotas.SETTER
     ),
-    "active_producers": lambda asked: collect(
-        ACTIVE_PRODUCERS, producers.active(asked.state, asked.topology)
+    "active_producers": lambda observer: collect(
+        ACTIVE_PRODUCERS, producers.active(observer.state, observer.topology)
     ),
-    "transactional_ids": lambda asked: collect(
-        TRANSACTIONAL_IDS, producers.transactional(asked.state, asked.brokers)
+    "transactional_ids": lambda observer: collect(
+        TRANSACTIONAL_IDS, producers.transactional(observer.state, observer.brokers)
     ),
     "client_subscriptions": _subscriptions,
-    "settings": lambda asked: collect(
-        SETTINGS, chain(asked.settings, settings.of_probes(asked.state))
+    "settings": lambda observer: collect(
+        SETTINGS, chain(observer.settings, settings.of_probes(observer.state))
     ),
 }
 
-SNAPSHOT_TABLES = tuple(TABLES[name] for name in _SEEN)
-"""Tables that a snapshot fills, in the order in which it asks."""
+SNAPSHOT_TABLES = tuple(TABLES[name] for name in _OBSERVED)
+"""Tables that a snapshot fills, in the order in which it reads the cluster."""

@@ -1,4 +1,4 @@
-"""`settings`: what views compute with that is in no table: values of conf, answers to probes."""
+"""`settings`: values of conf and answers to probes, for views to read."""
 
 from collections.abc import Iterator
 from operator import attrgetter
@@ -33,14 +33,14 @@ KEYS = (
     "plan.violation_lookback_s",
 )
 OWN_PRINCIPAL = "own_principal"
-"""Whom brokers take this conf's login for, where conf tells that."""
+"""The setting with the principal of this conf's login, if conf has it."""
 
 
 def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
-    """Each of KEYS with its value as text, and what conf lists by name; none may be a secret."""
+    """Each of KEYS with its value as text, and what conf lists by name. None may be a secret."""
     for key in KEYS:
         value = attrgetter(key)(conf)
-        # Names of users hold commas: of certificates each does.
+        # Names of users may hold commas; those of certificates do.
         text = "\n".join(value) if isinstance(value, list) else str(value)
         yield {"setting": key, "setting_value": text}
     for network, rack in conf.racks.items():
@@ -50,7 +50,7 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
     own = conf.kafka.own_principal
     if own:
         yield {"setting": OWN_PRINCIPAL, "setting_value": own}
-    # A principal may hold any character, so that no list of them could be split again.
+    # A principal may hold any character, so a list of them could not be split again.
     principals = {own: "own"} if own else {}
     for principal in conf.replication.cleanup_principals:
         principals.setdefault(principal, "conf")
@@ -61,9 +61,9 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
 
 
 def of_probes(state: ClusterState) -> Iterator[Row | UnansweredPart]:
-    """Whether the cluster takes what stock Kafka refuses: a plan must not take that for granted.
+    """Whether the cluster accepts what stock Kafka refuses: a plan must not assume it.
 
-    Only a user quota tells: a broker takes any config of its own by name, and that means nothing.
+    Only a user quota shows it: a broker accepts a config of its own by any name.
     """
     setting = PROBE + PRODUCER_IDS_RATE.key
     try:

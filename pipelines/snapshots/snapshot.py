@@ -1,4 +1,4 @@
-"""One snapshot being written: whose it is, when it was taken, and what it appends."""
+"""One snapshot that is being written: its cluster, its time, and the rows it appends."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one snapshot writes; `batch` tells it apart, so that nothing is appended twice."""
+    """Writes one snapshot. `batch` identifies it, so nothing is appended twice."""
 
     spark: "SparkSession"
     batch: Batch
@@ -33,32 +33,32 @@ class Snapshot:
         seen: ObservedRows,
         finish: "Callable[[DataFrame], DataFrame]" = lambda changed: changed,
     ) -> list[Count]:
-        """Append what differs from what the table holds of this cluster, as `finish` makes it.
+        """Append the rows that differ from the current rows of this cluster, after `finish`.
 
-        `seen` is everything there is now, but for its gaps, which are counted.
+        `seen` has everything there is now, except its unanswered parts, which are counted.
         """
         table = seen.table
         fixed = {"cluster_id": self.cluster_id, table.time: self.now, "is_removed": False}
         rows = frames.from_arrow(self.spark, seen.rows)
-        told = rows.withColumns({name: F.lit(value) for name, value in fixed.items()})
+        stamped = rows.withColumns({name: F.lit(value) for name, value in fixed.items()})
         with cached(
-            changes(told, self.current_rows(table), table, self.now, seen.unanswered)
+            changes(stamped, self.current_rows(table), table, self.now, seen.unanswered)
         ) as changed:
             written = changed.count()
             if written:
                 self.batch.append(finish(changed), table)
         came = seen.rows.num_rows
         is_none = not came and not seen.is_unanswered
-        told_of = Count("in", came, table.name, is_nothing_there=is_none)
-        return [told_of, Count("out", written, table.name), *left_out(table, seen.unanswered)]
+        in_count = Count("in", came, table.name, is_nothing_there=is_none)
+        return [in_count, Count("out", written, table.name), *left_out(table, seen.unanswered)]
 
     def current_rows(self, table: Table) -> "DataFrame":
-        """The rows of this cluster that stand, as snapshots before left them."""
-        known = self.batch.warehouse.read(self.spark, table.name)
-        return current_rows(known.where(F.col("cluster_id") == self.cluster_id), table)
+        """The current rows of this cluster, by earlier snapshots."""
+        rows = self.batch.warehouse.read(self.spark, table.name)
+        return current_rows(rows.where(F.col("cluster_id") == self.cluster_id), table)
 
 
 def left_out(table: Table, gaps: tuple[UnansweredPart, ...]) -> list[Count]:
-    """What was refused or not answered, counted by its reason."""
+    """The unanswered parts, counted by reason."""
     reasons = Counter(gap.reason for gap in gaps)
     return [Count("left_out", n, table.name, reason) for reason, n in sorted(reasons.items())]

@@ -1,4 +1,4 @@
-"""`quotaflow snapshot`: what the cluster says of itself, as rows of what changed since the last."""
+"""`quotaflow snapshot`: reads the state of the cluster, and writes what changed since the last."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 JOB = "snapshot"
 _READS = (TELEMETRY_SUBSCRIPTIONS, REQUESTS, PIPELINE_PROGRESS)
 _PLANS_READ = (CONFIG_CHANGES,)
-"""What `apply` fills, and the first plan, which comes before that, reads already."""
+"""A table that `apply` fills, and that the first plan reads before it."""
 
 
 def take(
     conf: Conf, now: datetime, report: Callable[[str], None], names: Collection[str] = ()
 ) -> int:
-    """Ask the cluster, write what changed in the named tables or all, and tell of each.
+    """Read the cluster, write what changed in the named tables or in all, and report each.
 
-    Returns the rows written. What a broker refuses is told and counted, and leaves the rows it
-    concerns as they stand. Raises KafkaError when the cluster cannot be reached or refuses all.
+    Returns the number of rows written. A refusal of a broker is reported and counted, and leaves
+    its rows as they are. Raises KafkaError if the cluster cannot be reached or refuses all.
     """
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
@@ -57,15 +57,15 @@ def take(
         read = (TOPICS, CONFIGS, *_READS, *_PLANS_READ)
         needed = {table.name for table in (*chosen, *read)}
         warehouse.ensure(spark, [t for name, t in TABLES.items() if name in needed])
-        # No checkpoint: the time tells one snapshot from the next.
+        # No checkpoint: the time identifies a snapshot.
         batch = Batch(warehouse, JOB, JOB, round(now.timestamp() * 1_000))
         snapshot = Snapshot(spark, batch, cluster.cluster_id, now)
         with admin.client(properties) as client:
             state = ClusterState(sender(client))
-            known = partial(current_topics, snapshot)
+            topics_before = partial(current_topics, snapshot)
             pseudonyms = conf.privacy.pseudonyms()
-            asked = ClusterObserver(state, known, settings.of_conf(conf), pseudonyms)
-            return write(snapshot, asked, chosen, report)
+            observer = ClusterObserver(state, topics_before, settings.of_conf(conf), pseudonyms)
+            return write(snapshot, observer, chosen, report)
 
 
 def write(
@@ -74,12 +74,12 @@ def write(
     chosen: Collection[Table],
     report: Callable[[str], None],
 ) -> int:
-    """Write what changed in these tables by what a cluster answers, and what it did not."""
+    """Write what changed in these tables. Returns the number of rows."""
     counts: list[Count] = []
-    untold: list[str] = []
+    refusals: list[str] = []
     for table in chosen:
         seen = observer.observed(table)
-        untold += [gap.reason for gap in seen.unanswered[:1] if seen.is_unanswered]
+        refusals += [gap.reason for gap in seen.unanswered[:1] if seen.is_unanswered]
         written = _written(snapshot, seen)
         for count in written:
             if count.outcome != "in" and (count.rows or count.reason is None):
@@ -88,10 +88,10 @@ def write(
     if any(count.rows or count.is_nothing_there for count in counts):
         snapshot.batch.report(snapshot.spark, counts, snapshot.cluster_id, snapshot.now)
     of_cluster = [table for table in chosen if table != SETTINGS]
-    if of_cluster and len(untold) == len(of_cluster):
-        reasons = ", ".join(sorted(set(untold)))
+    if of_cluster and len(refusals) == len(of_cluster):
+        reasons = ", ".join(sorted(set(refusals)))
         needs = rights.hint(JOB, reasons)
-        raise KafkaError(f"the cluster told nothing of what was asked ({reasons}){needs}")
+        raise KafkaError(f"the cluster answered nothing ({reasons}){needs}")
     return sum(count.rows for count in counts if count.outcome == "out")
 
 
@@ -104,7 +104,7 @@ def _written(snapshot: Snapshot, seen: ObservedRows) -> list[Count]:
 
 
 def current_topics(snapshot: Snapshot) -> set[str]:
-    """Names of the topics that snapshots before knew."""
+    """Names of the current topics, by earlier snapshots."""
     return {row.topic for row in snapshot.current_rows(TOPICS).select("topic").collect()}
 
 
@@ -121,6 +121,6 @@ def _with_setter(snapshot: Snapshot, changed: "DataFrame") -> "DataFrame":
 
 
 def _line(count: Count) -> str:
-    told = "rows of" if count.outcome == "out" else f"left out ({count.reason}) of"
+    what = "rows of" if count.outcome == "out" else f"left out ({count.reason}) of"
     needs = rights.hint(JOB, count.reason or "")
-    return f"snapshot: {count.rows} {told} {count.target}{needs}"
+    return f"snapshot: {count.rows} {what} {count.target}{needs}"

@@ -1,4 +1,4 @@
-"""`brokers`, `topics` and `replicas`: what the cluster is made of."""
+"""`brokers`, `topics` and `replicas` of the cluster."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from quotaflow.schemas.tables.topology import BROKERS, REPLICAS, TOPICS
 
 @dataclass(frozen=True, slots=True)
 class ObservedBrokers:
-    """The registered brokers, and those to ask for what only each of them knows."""
+    """The registered brokers; `ids` are those that can be sent requests."""
 
     observed: ObservedRows
     ids: tuple[int, ...]
@@ -30,7 +30,7 @@ class ObservedBrokers:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Topics and their replicas, and who leads what; partitions without a leader under -1."""
+    """Topics, their replicas, and partitions by leader; those without a leader are under -1."""
 
     topics: ObservedRows
     replicas: ObservedRows
@@ -40,16 +40,16 @@ class Topology:
 
 
 def brokers(state: ClusterState) -> ObservedBrokers:
-    """Ask for the brokers, and which of them is the active controller."""
+    """The brokers, and which of them is the active controller."""
     try:
-        told = state.brokers()
+        rows = state.brokers()
     except UnansweredError as error:
         gap = UnansweredPart(str(error))
         return ObservedBrokers(collect(BROKERS, [gap]), (), (gap,))
-    fenced = [broker["broker_id"] for broker in told if broker["is_fenced"]]
+    fenced = [broker["broker_id"] for broker in rows if broker["is_fenced"]]
     return ObservedBrokers(
-        collect(BROKERS, _with_controller(state, told)),
-        tuple(broker["broker_id"] for broker in told if not broker["is_fenced"]),
+        collect(BROKERS, _with_controller(state, rows)),
+        tuple(broker["broker_id"] for broker in rows if not broker["is_fenced"]),
         tuple(UnansweredPart(NO_BROKER, {"broker_id": broker_id}) for broker_id in fenced),
     )
 
@@ -69,21 +69,21 @@ def _with_controller(
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """Pages as they come: replicas are passed on, a topic goes on from page to page."""
+    """Reads pages of topics: yields their replicas, and joins a topic that spans pages."""
 
     topics: dict[str, dict[str, Any]] = field(default_factory=dict)
     leaders: dict[int, list[Partition]] = field(default_factory=partial(defaultdict, list))
     gaps: list[UnansweredPart] = field(default_factory=list)
 
-    def read(self, state: ClusterState, standing: set[str]) -> Iterator[Row | UnansweredPart]:
-        """All topics; of those that stand and are missing each by name, whether it went.
+    def read(self, state: ClusterState, current_names: set[str]) -> Iterator[Row | UnansweredPart]:
+        """All topics, and each current topic that is missing by name, to see if it was deleted.
 
-        A topic that the login may no longer describe is left out of the list without a word.
+        A list of topics silently omits those that the login may no longer describe.
         """
         try:
             for page in state.topic_pages():
                 yield from self._rows(page)
-            missing = standing - {topic["topic"] for topic in self.topics.values()}
+            missing = current_names - {topic["topic"] for topic in self.topics.values()}
             if missing:
                 for page in state.topic_pages(missing):
                     yield from self._rows(page)
@@ -102,8 +102,8 @@ class _Pages:
     def _replicas(self, topic: Any) -> Iterator[Row]:
         named = {"topic_id": admin.printed(topic.topic_id), "topic": topic.name}
         first = named | {"partition_count": 0, "is_internal": topic.is_internal}
-        known = self.topics.setdefault(named["topic_id"], first)
-        known["partition_count"] += len(topic.partitions)
+        entry = self.topics.setdefault(named["topic_id"], first)
+        entry["partition_count"] += len(topic.partitions)
         for partition in topic.partitions:
             self.leaders[partition.leader_id].append((topic.name, partition.partition_index))
             for position, broker_id in enumerate(partition.replica_nodes):
@@ -118,7 +118,7 @@ class _Pages:
 
 
 def topology(state: ClusterState, current_names: set[str]) -> Topology:
-    """Ask for all topics; `standing` are the names that the snapshots before knew."""
+    """All topics; `current_names` are those of earlier snapshots."""
     pages = _Pages()
     replicas = collect(REPLICAS, pages.read(state, current_names))
     topics = collect(TOPICS, (*pages.topics.values(), *pages.gaps))
