@@ -12,7 +12,7 @@ import pytest
 import zstandard
 from pyspark.sql import DataFrame, SparkSession
 
-SHIPPED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
+RECORD_TIME = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 RECORDS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
     "headers array<struct<key: string, value: binary>>"
@@ -31,7 +31,7 @@ def topic(spark: SparkSession) -> Callable[..., DataFrame]:
         for offset, record in enumerate(records):
             value, given = record if isinstance(record, tuple) else (record, {"broker_id": "7"})
             headers = [(key, text.encode()) for key, text in given.items()]
-            rows.append((None, value, name, partition, offset, SHIPPED, headers))
+            rows.append((None, value, name, partition, offset, RECORD_TIME, headers))
         return spark.createDataFrame(rows, RECORDS)
 
     return make

@@ -27,16 +27,16 @@ from quotaflow.pipelines.streaming.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
-from .conftest import SHIPPED, encoded, pushing
+from .conftest import RECORD_TIME, encoded, pushing
 
 pytestmark = pytest.mark.spark
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 GOLDEN_ACCEPTED = 18
-# A client in the headers of whom there is no request-log line.
+# A client that only headers name: it has no request-log line.
 ALONE = 2
-# Columns of client_metrics that the receiver's records here do not tell.
-TOLD_BY_LOG = (
+# Columns of client_metrics that the records of the receiver here do not have.
+LOG_COLUMNS = (
     *("principal", "client_id", "client_software_name", "client_software_version"),
     *("client_address", "client_port", "listener", "broker_id", "accepted"),
 )
@@ -99,7 +99,7 @@ def run(
 
 
 def context(line: dict[str, Any]) -> dict[str, str]:
-    """What an exporter in the broker knows of a push."""
+    """The context of a push that an exporter in the broker has."""
     header, software = line["requestHeader"], line["clientInformation"]
     return {
         "client_instance_id": line["request"]["clientInstanceId"],
@@ -110,11 +110,11 @@ def context(line: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def in_collector(payload: bytes, said: dict[str, str]) -> bytes:
+def in_collector(payload: bytes, attributes: dict[str, str]) -> bytes:
     """The payload with its context in every resource."""
     sent = MetricsData.FromString(payload)
     for resource in sent.resource_metrics:
-        for key, text in said.items():
+        for key, text in attributes.items():
             resource.resource.attributes.add(key=key).value.string_value = text
     return sent.SerializeToString()
 
@@ -310,17 +310,17 @@ def test_a_batch_cut_off_after_its_append_is_told_once_and_the_next_one_works(
     assert appended > 0
     decode(spark, conf, warehouse)
     assert warehouse.read(spark, "client_metrics").count() == appended
-    assert told(spark, warehouse) == {("out", None): appended}
+    assert counts(spark, warehouse) == {("out", None): appended}
     log.write(topic(lines), Batch(warehouse, "log", "q1", 1))
     decode(spark, conf, warehouse)
     written = warehouse.read(spark, "client_metrics").count()
     assert written > appended
-    assert told(spark, warehouse)["out", None] == written
+    assert counts(spark, warehouse)["out", None] == written
 
 
 def of_push(spark: SparkSession, warehouse: Warehouse) -> Counter[str]:
-    """Every point, without what tells by which of two equal pushes it came."""
-    rows = warehouse.read(spark, "client_metrics").drop("record_time", *TOLD_BY_LOG).collect()
+    """Every point, without the columns that differ between two equal pushes."""
+    rows = warehouse.read(spark, "client_metrics").drop("record_time", *LOG_COLUMNS).collect()
     return Counter(repr(row) for row in rows)
 
 
@@ -347,13 +347,13 @@ def test_a_rebuild_decodes_a_push_of_two_routes_once_as_the_log_tells_it(
     assert streamed.most_common(1)[0][1] == 1
     assert warehouse.read(spark, "client_metrics").where("listener IS NULL").count() > 0
     batch = Batch(warehouse, "rebuild", "r", 0)
-    written = client_metrics.PointIngest(conf).replace(spark, batch, TimeRange(SHIPPED))
+    written = client_metrics.PointIngest(conf).replace(spark, batch, TimeRange(RECORD_TIME))
     assert of_push(spark, warehouse) == streamed
     assert written == {"cluster": streamed.total()}
     assert warehouse.read(spark, "client_metrics").where("listener IS NULL").count() == 0
 
 
-def told(spark: SparkSession, warehouse: Warehouse) -> dict[tuple[str, str | None], int]:
+def counts(spark: SparkSession, warehouse: Warehouse) -> dict[tuple[str, str | None], int]:
     """Rows by outcome and reason that the job reported."""
     counts = Counter[tuple[str, str | None]]()
     progress = warehouse.read(spark, "pipeline_progress").where("job = 'client_metrics'")
@@ -386,10 +386,10 @@ def test_points_of_a_rejected_push_say_so(run: Run, push_lines: list[dict[str, A
         if points_if_any(line):
             instance = line["request"]["clientInstanceId"]
             accepted.setdefault(instance, set()).add(line["response"]["errorCode"] == 0)
-    told: dict[str, set[bool]] = {}
+    accepted_by_push: dict[str, set[bool]] = {}
     for row in run.rows:
-        told.setdefault(row["client_instance_id"], set()).add(row["accepted"])
-    assert {instance: told[instance] for instance in accepted} == accepted
+        accepted_by_push.setdefault(row["client_instance_id"], set()).add(row["accepted"])
+    assert {instance: accepted_by_push[instance] for instance in accepted} == accepted
 
 
 def points_if_any(line: dict[str, Any]) -> bool:

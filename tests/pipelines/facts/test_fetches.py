@@ -1,4 +1,4 @@
-"""Fetches with their sessions, kept from a stream: however it is split, cut off and replayed."""
+"""Fetches with their sessions from a stream, however it is split, cut off and replayed."""
 
 import random
 import time
@@ -40,10 +40,10 @@ def made_up_requests(dice: random.Random) -> list[Row]:
 
     def step() -> tuple[str, dict[str, tuple[int, int]], list[str], Read]:
         kinds = ["next"] * 12 + ["begin", "end", "evicted", "wrong epoch", "first"]
-        asked = {key: (dice.randrange(9), 5) for key in dice.sample(keys, 2)}
+        requested = {key: (dice.randrange(9), 5) for key in dice.sample(keys, 2)}
         served = {key: dice.randrange(9) for key in dice.sample(keys, 2)}
         read = Read(served, {key: dice.randrange(20) for key in dice.sample(keys, 2)})
-        return dice.choice(kinds), asked, dice.sample(keys, dice.randrange(2)), read
+        return dice.choice(kinds), requested, dice.sample(keys, dice.randrange(2)), read
 
     rows: list[Row] = []
     for broker_id in range(1, BROKERS + 1):
@@ -118,14 +118,14 @@ def test_any_split_and_replay_gives_the_same_rows_and_sessions(
         assert content(spark, split, table) == content(spark, whole, table)
     fetched = sum(row["api"] == "FETCH" for row in rows)
     for made in (split, whole):
-        told = counted(spark, made)
-        assert told["fetches", "in", None] == told["fetches", "out", None] == fetched
+        expected = counted(spark, made)
+        assert expected["fetches", "in", None] == expected["fetches", "out", None] == fetched
     states = Counter(row["session_state"] for row in whole.read(spark, "fetches").collect())
     assert states["known"] > fetched / 3
     assert {"full", "known", "unknown", "out_of_order", "refused"} == states.keys()
 
 
-def begun(session_id: int, at_s: int) -> Row:
+def started(session_id: int, at_s: int) -> Row:
     return {
         "cluster_id": "c",
         "broker_id": 1,
@@ -145,11 +145,11 @@ def test_sessions_idle_too_long_or_too_many_are_dropped_and_counted(
 ) -> None:
     made = warehouse("limited")
     fetches = Fetches(FetchSessionsSection(idle_s=60, slots_per_broker=2))
-    rows = [begun(1, 0), begun(2, 100), begun(3, 101), begun(4, 102)]
+    rows = [started(1, 0), started(2, 100), started(3, 101), started(4, 102)]
     # The client of session 4 begins another in its place, in the same millisecond.
-    rows.append(begun(5, 102) | {"session_id": 4})
-    rows.append(begun(6, 103) | {"broker_id": 2, "session_epoch": -1, "response_session_id": 0})
-    rows.append(begun(7, 103) | {"broker_id": 2})
+    rows.append(started(5, 102) | {"session_id": 4})
+    rows.append(started(6, 103) | {"broker_id": 2, "session_epoch": -1, "response_session_id": 0})
+    rows.append(started(7, 103) | {"broker_id": 2})
     fetches.write(lines(frame(spark, rows)), Batch(made, "fetches", "q", 0))
     kept = made.read(spark, "fetch_sessions").collect()
     assert sorted((row["broker_id"], row["session_id"]) for row in kept) == [(1, 3), (1, 5), (2, 7)]
@@ -169,8 +169,8 @@ def test_a_clock_far_ahead_makes_no_other_session_idle(
 ) -> None:
     made = warehouse("ahead")
     fetches = Fetches(FetchSessionsSection(idle_s=60))
-    ahead = begun(1, 0) | {"event_time": int(time.time() + 86_400) * SECOND_US}
-    fetches.write(lines(frame(spark, [ahead, begun(2, 100)])), Batch(made, "fetches", "q", 0))
-    fetches.write(lines(frame(spark, [begun(3, 101)])), Batch(made, "fetches", "q", 1))
+    ahead = started(1, 0) | {"event_time": int(time.time() + 86_400) * SECOND_US}
+    fetches.write(lines(frame(spark, [ahead, started(2, 100)])), Batch(made, "fetches", "q", 0))
+    fetches.write(lines(frame(spark, [started(3, 101)])), Batch(made, "fetches", "q", 1))
     kept = made.read(spark, "fetch_sessions").collect()
     assert sorted(row["session_id"] for row in kept) == [1, 2, 3]

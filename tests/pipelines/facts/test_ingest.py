@@ -118,8 +118,8 @@ def assert_lines_are_where_they_belong(
     filled: dict[str, list[dict[str, Any]]], lines: list[bytes], reasons: dict[int, str]
 ) -> None:
     lines_bad = {at for at, reason in reasons.items() if reason not in {"bad_base64", "not_otlp"}}
-    said = {at: said_by(line) for at, line in enumerate(lines) if at not in lines_bad}
-    kept = {at: line for at, line in said.items() if not left_out(line)}
+    by_line = {at: parsed_line(line) for at, line in enumerate(lines) if at not in lines_bad}
+    kept = {at: line for at, line in by_line.items() if not left_out(line)}
     api = {at: line["requestHeader"]["requestApiKeyName"] for at, line in kept.items()}
     pushes = [at for at in api if api[at] == "PUSH_TELEMETRY"]
     answers = [at for at in api if api[at] == "GET_TELEMETRY_SUBSCRIPTIONS"]
@@ -147,14 +147,14 @@ def assert_lines_are_where_they_belong(
     assert counts["out", "telemetry_subscriptions", None] == len(answers)
 
 
-def said_by(line: bytes) -> dict[str, Any]:
+def parsed_line(line: bytes) -> dict[str, Any]:
     whole: dict[str, Any] = json.loads(line)
-    said: dict[str, Any] = whole.get("r", whole)
-    return said
+    fields: dict[str, Any] = whole.get("r", whole)
+    return fields
 
 
 def left_out(line: dict[str, Any]) -> bool:
-    """What requests does without: copies, the metadata quorum, our own shipper."""
+    """Lines that are left out of requests: copies, the metadata quorum, our own shipper."""
     api = line["requestHeader"]["requestApiKeyName"]
     topics = line["request"].get("topics") or [] if api == "FETCH" else []
     raft = any(topic.get("topicId") == events.RAFT_TOPIC_ID for topic in topics)

@@ -1,4 +1,4 @@
-"""A backfill adds what tables lack of a topic, once, and leaves the rest to the live query."""
+"""A backfill adds the missing records of a topic, once, and leaves the rest to the live query."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,14 +32,14 @@ def test_only_what_is_not_there_is_added_and_a_second_run_adds_nothing(
     made = (*FILLED, "pipeline_progress")
     warehouse.ensure(spark, [TABLES[name] for name in made])
     files = [golden / "lines" / f"{api}.jsonl" for api in ("push_telemetry", "produce")]
-    told = golden / "lines" / "get_telemetry_subscriptions.jsonl"
-    lines = [line for file in (*files, told) for line in file.read_bytes().splitlines()[:4]]
+    answers = golden / "lines" / "get_telemetry_subscriptions.jsonl"
+    lines = [line for file in (*files, answers) for line in file.read_bytes().splitlines()[:4]]
     lines += [b"hello", pushing(push_lines[0], b"\xff\xff")]
     log, records = RequestLogIngest(config.Conf(), "cluster"), topic(lines)
 
     def offsets() -> dict[str, list[int]]:
-        found = {name: warehouse.read(spark, name).select("source_offset") for name in FILLED}
-        return {name: sorted(row[0] for row in rows.collect()) for name, rows in found.items()}
+        stored = {name: warehouse.read(spark, name).select("source_offset") for name in FILLED}
+        return {name: sorted(row[0] for row in rows.collect()) for name, rows in stored.items()}
 
     log.write(records, Batch(warehouse, "ingest", "q", 0))
     whole = offsets()

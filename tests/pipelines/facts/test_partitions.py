@@ -14,18 +14,18 @@ pytestmark = pytest.mark.spark
 
 Fields = dict[str, Any]
 _TOPICS = [{"topicId": "a"}, {"topicId": "b"}, {"name": "c"}, {"topic": "d"}, {}]
-_FETCH_ASKED = {
+_FETCH_REQUEST = {
     "fetchOffset": "fetch_offset",
     "partitionMaxBytes": "partition_max_bytes",
     "logStartOffset": "follower_log_start_offset",
 }
-_FETCH_TOLD = {
+_FETCH_RESPONSE = {
     "highWatermark": "high_watermark",
     "lastStableOffset": "last_stable_offset",
     "preferredReadReplica": "preferred_read_replica",
 }
-_TOLD = {"logStartOffset": "log_start_offset", "errorCode": "error_code"}
-_NONE = dict.fromkeys([*_FETCH_ASKED.values(), *_FETCH_TOLD.values(), *_TOLD.values()])
+_RESPONSE = {"logStartOffset": "log_start_offset", "errorCode": "error_code"}
+_NONE = dict.fromkeys([*_FETCH_REQUEST.values(), *_FETCH_RESPONSE.values(), *_RESPONSE.values()])
 
 
 def topics(random: Random, parts: str, index: str, names: list[str]) -> list[Fields]:
@@ -43,85 +43,93 @@ def topics(random: Random, parts: str, index: str, names: list[str]) -> list[Fie
     ]
 
 
-def answered_alike(random: Random, asked: list[Fields], of: tuple[str, str, str, str]) -> Any:
-    """A response to just what was asked, in the same order."""
-    parts, index, told_parts, told_index = of
+def answered_alike(
+    random: Random, requested: list[Fields], names: tuple[str, str, str, str]
+) -> Any:
+    """A response to exactly the requested partitions, in the same order."""
+    parts, index, response_parts, response_index = names
     return [
         {key: value for key, value in topic.items() if key != parts}
         | {
-            told_parts: [
+            response_parts: [
                 {
-                    told_index: part[index],
+                    response_index: part[index],
                     "errorCode": 0,
                     "recordsSizeInBytes": random.randint(0, 9),
                 }
                 for part in topic[parts]
             ]
         }
-        for topic in asked
+        for topic in requested
     ]
 
 
 def made(random: Random) -> Fields:
     """A line of PRODUCE or FETCH."""
     api = random.choice(["PRODUCE", "FETCH"])
-    of = {
+    names = {
         "PRODUCE": ("partitionData", "index", "partitionResponses", "index"),
         "FETCH": ("partitions", "partition", "partitions", "partitionIndex"),
     }[api]
     sizes = ["recordsSizeInBytes"]
-    asked = topics(random, *of[:2], [*_FETCH_ASKED, *(sizes if api == "PRODUCE" else [])])
+    requested = topics(random, *names[:2], [*_FETCH_REQUEST, *(sizes if api == "PRODUCE" else [])])
     if random.random() < 0.5:
-        told = answered_alike(random, asked, of)
+        answered = answered_alike(random, requested, names)
     else:
-        told = topics(random, *of[2:], [*_FETCH_TOLD, *_TOLD, *sizes])
-    request: Fields = {"topicData" if api == "PRODUCE" else "topics": asked}
-    response = random.choice([{"responses": told}] * 9 + [None])
+        answered = topics(random, *names[2:], [*_FETCH_RESPONSE, *_RESPONSE, *sizes])
+    request: Fields = {"topicData" if api == "PRODUCE" else "topics": requested}
+    response = random.choice([{"responses": answered}] * 9 + [None])
     header = {"requestApiKeyName": api, "requestApiVersion": 13}
     return {"r": {"requestHeader": header, "request": request, "response": response}}
 
 
-def flat(of: list[Fields], parts: str, index: str) -> list[tuple[tuple[Any, int], Fields, Fields]]:
+def flat(
+    listed: list[Fields], parts: str, index: str
+) -> list[tuple[tuple[Any, int], Fields, Fields]]:
     """Key, topic and partition, in order."""
-    names = [topic.get("topic", topic.get("name")) for topic in of]
+    names = [topic.get("topic", topic.get("name")) for topic in listed]
     return [
         ((topic.get("topicId", name), part[index]), {"topic": name, **topic}, part)
-        for topic, name in zip(of, names, strict=True)
+        for topic, name in zip(listed, names, strict=True)
         for part in topic[parts]
     ]
 
 
-def row(api: str, asked: Any, told: Any) -> Fields:
-    """What the table says of one partition."""
+def row(api: str, requested: Any, answered: Any) -> Fields:
+    """One partition as the table has it."""
     is_fetch = api == "FETCH"
-    (key, topic, part) = asked or told
-    found: Fields = {"topic": topic["topic"], "topic_id": topic.get("topicId"), "partition": key[1]}
-    found |= {"in_request": asked is not None, "in_response": told is not None, **_NONE}
-    if asked and is_fetch:
-        found |= {name: part.get(field) for field, name in _FETCH_ASKED.items()}
+    (key, topic, part) = requested or answered
+    merged: Fields = {
+        "topic": topic["topic"],
+        "topic_id": topic.get("topicId"),
+        "partition": key[1],
+    }
+    merged |= {"in_request": requested is not None, "in_response": answered is not None, **_NONE}
+    if requested and is_fetch:
+        merged |= {name: part.get(field) for field, name in _FETCH_REQUEST.items()}
         if part.get("logStartOffset") == -1:
-            found["follower_log_start_offset"] = None
-    if told:
-        fields = _TOLD | (_FETCH_TOLD if is_fetch else {})
-        found |= {name: told[2].get(field) for field, name in fields.items()}
-    sized = told if is_fetch else asked
-    return found | {"bytes": sized[2].get("recordsSizeInBytes") if sized else None}
+            merged["follower_log_start_offset"] = None
+    if answered:
+        fields = _RESPONSE | (_FETCH_RESPONSE if is_fetch else {})
+        merged |= {name: answered[2].get(field) for field, name in fields.items()}
+    sized = answered if is_fetch else requested
+    return merged | {"bytes": sized[2].get("recordsSizeInBytes") if sized else None}
 
 
 def expected(line: Fields) -> list[Fields]:
-    """In request order, then what only the response names."""
+    """In request order, then the partitions that only the response names."""
     api, request = line["r"]["requestHeader"]["requestApiKeyName"], line["r"]["request"]
     responses = (line["r"]["response"] or {}).get("responses") or []
     if api == "PRODUCE":
-        asked = flat(request["topicData"], "partitionData", "index")
-        told = flat(responses, "partitionResponses", "index")
+        requested = flat(request["topicData"], "partitionData", "index")
+        answered = flat(responses, "partitionResponses", "index")
     else:
-        asked = flat(request["topics"], "partitions", "partition")
-        told = flat(responses, "partitions", "partitionIndex")
-    answers = {one[0]: one for one in reversed(told)}
-    keys = {one[0] for one in asked}
-    return [row(api, one, answers.get(one[0])) for one in asked] + [
-        row(api, None, one) for one in told if one[0] not in keys
+        requested = flat(request["topics"], "partitions", "partition")
+        answered = flat(responses, "partitions", "partitionIndex")
+    answers = {one[0]: one for one in reversed(answered)}
+    keys = {one[0] for one in requested}
+    return [row(api, one, answers.get(one[0])) for one in requested] + [
+        row(api, None, one) for one in answered if one[0] not in keys
     ]
 
 
@@ -133,6 +141,6 @@ def test_partitions_are_those_of_the_request_then_of_the_response(spark: SparkSe
         "offset bigint, value binary",
     )
     parsed = partitions.with_partitions(lines.with_line(records, IngestSection()))
-    found = parsed.orderBy("offset").select("partitions").collect()
-    for line, told in zip(whole, found, strict=True):
-        assert [part.asDict() for part in told["partitions"]] == expected(line), line
+    parsed_rows = parsed.orderBy("offset").select("partitions").collect()
+    for line, actual in zip(whole, parsed_rows, strict=True):
+        assert [part.asDict() for part in actual["partitions"]] == expected(line), line

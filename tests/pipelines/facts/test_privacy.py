@@ -55,8 +55,8 @@ def conf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Conf:
 def lines(golden: Path, push: dict[str, Any]) -> list[bytes]:
     """Every line of a real cluster as if one client had sent all, and lines nobody can read."""
     files = sorted((golden / "lines").glob("*.jsonl"))
-    said = [json.loads(line) for file in files for line in file.read_bytes().splitlines()]
-    mine = [_of_ann(line.get("r", line)) for line in said]
+    parsed = [json.loads(line) for file in files for line in file.read_bytes().splitlines()]
+    mine = [_of_ann(line.get("r", line)) for line in parsed]
     joined = {"memberId": MEMBER, "members": [{"memberId": MEMBER}]}
     header = mine[0]["requestHeader"] | {"requestApiKeyName": "JOIN_GROUP"}
     join = mine[0] | {"requestHeader": header, "request": joined, "response": joined}
@@ -112,9 +112,9 @@ def test_the_key_is_in_no_plan(
 ) -> None:
     parsed = requests.parse(topic([]), conf.ingest, "c1")
     privacy.with_pseudonyms(parsed, conf.privacy.pseudonyms()).explain("extended")
-    told = capsys.readouterr().out
-    assert "MapInArrow" in told
-    assert KEY not in told
+    printed = capsys.readouterr().out
+    assert "MapInArrow" in printed
+    assert KEY not in printed
 
 
 @pytest.mark.faults

@@ -17,7 +17,7 @@ from quotaflow.schemas.tables.requests import REQUESTS
 
 pytestmark = pytest.mark.spark
 
-SHIPPED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
+RECORD_TIME = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 RECORDS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
     "headers array<struct<key: string, value: binary>>"
@@ -30,7 +30,7 @@ Parse = Callable[..., list[Row]]
 def records(spark: SparkSession) -> Callable[..., DataFrame]:
     def make(lines: Lines, key: bytes | None = None, header: bytes | None = b"7") -> DataFrame:
         headers = [("broker_id", header)] if header else None
-        rows = [(key, line, "log", 0, i, SHIPPED, headers) for i, line in enumerate(lines)]
+        rows = [(key, line, "log", 0, i, RECORD_TIME, headers) for i, line in enumerate(lines)]
         return spark.createDataFrame(rows, RECORDS)
 
     return make
@@ -90,22 +90,22 @@ def test_every_golden_line_is_what_a_plain_json_reader_says(parse: Parse, golden
     rows = parse([text for text, _ in pairs])
     assert len(rows) == len(pairs) > 300
     for row, (_, whole) in zip(rows, pairs, strict=True):
-        said = whole.get("r", whole)
-        header, request, response = said["requestHeader"], said["request"], said["response"]
+        fields = whole.get("r", whole)
+        header, request, response = fields["requestHeader"], fields["request"], fields["response"]
         assert row["reason"] is None
         assert row["api"] == header["requestApiKeyName"]
         assert row["broker_id"] == whole.get("broker", 7)
         assert row["client_id"] == header["clientId"]
-        assert row["principal"] == said["principal"]
-        assert row["total_time_ms"] == said["totalTimeMs"]
-        assert row["throttle_time_ms"] == said["throttleTimeMs"]
+        assert row["principal"] == fields["principal"]
+        assert row["total_time_ms"] == fields["totalTimeMs"]
+        assert row["throttle_time_ms"] == fields["throttleTimeMs"]
         assert row["error_code"] == (response or {}).get("errorCode")
-        assert row["client_software_name"] == said["clientInformation"]["softwareName"]
-        address, port = said["connection"].split("-")[1].rsplit(":", 1)
+        assert row["client_software_name"] == fields["clientInformation"]["softwareName"]
+        address, port = fields["connection"].split("-")[1].rsplit(":", 1)
         assert (row["client_address"], row["client_port"]) == (address, int(port))
         if "ts" in whole:
             assert row["event_time"].astimezone(UTC).timestamp() * 1000 == pytest.approx(
-                min(whole["ts"], (SHIPPED + timedelta(seconds=60)).timestamp() * 1000)
+                min(whole["ts"], (RECORD_TIME + timedelta(seconds=60)).timestamp() * 1000)
             )
         if row["body"]:
             assert json.loads(row["body"]) == {"request": request, "response": response}
@@ -116,11 +116,11 @@ def test_every_golden_line_is_what_a_plain_json_reader_says(parse: Parse, golden
 
 
 def assert_fetch(row: Row, request: dict[str, Any], response: dict[str, Any]) -> None:
-    asked = flat(request["topics"], "partitions", "partition")
+    requested = flat(request["topics"], "partitions", "partition")
     answered = flat(response["responses"], "partitions", "partitionIndex")
-    order = asked + [key for key in answered if key not in asked]
+    order = requested + [key for key in answered if key not in requested]
     assert [named(part) for part in row["partitions"]] == order
-    assert [named(p) for p in row["partitions"] if p["in_request"]] == asked
+    assert [named(p) for p in row["partitions"] if p["in_request"]] == requested
     assert {named(p) for p in row["partitions"] if p["in_response"]} == set(answered)
     sizes = {
         (topic["topicId"], part["partitionIndex"]): part["recordsSizeInBytes"]
@@ -136,8 +136,8 @@ def assert_fetch(row: Row, request: dict[str, Any], response: dict[str, Any]) ->
 
 
 def assert_produce(row: Row, request: dict[str, Any]) -> None:
-    asked = flat(request["topicData"], "partitionData", "index")
-    assert [named(part) for part in row["partitions"]] == asked
+    requested = flat(request["topicData"], "partitionData", "index")
+    assert [named(part) for part in row["partitions"]] == requested
     sizes = [p["recordsSizeInBytes"] for t in request["topicData"] for p in t["partitionData"]]
     assert [part["bytes"] for part in row["partitions"]] == sizes
     assert row["acks"] == request["acks"]
@@ -256,7 +256,7 @@ def test_unknown_apis_and_versions_keep_header_and_timings(parse: Parse) -> None
 
 
 def sampled(api: str = "PRODUCE", **others: Any) -> list[bytes | None]:
-    """Lines of many connections, alike but for whose they are."""
+    """Lines that differ only in their connections."""
     given = [line(api, connection=f"b:1-c:{n}-0-{n}", **others) for n in range(400)]
     return [encoded(each) for each in given]
 
@@ -266,15 +266,15 @@ def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time(
 ) -> None:
     ingest = IngestSection(sampling={"PRODUCE": 0.1, "HEARTBEAT": 0.5})
     plain = sampled(request={"acks": 1}, response={})
-    of = {
+    sampling = {
         "PRODUCE": plain,
         "HEARTBEAT": sampled("HEARTBEAT"),
         "throttled": sampled(request={"acks": 1}, response={}, throttleTimeMs=5),
         "transactional": sampled(request={"transactionalId": "t"}, response={}),
         "METADATA": sampled("METADATA"),
     }
-    rows = parse([text for texts in of.values() for text in texts], ingest)
-    parts = {name: rows[n * 400 : (n + 1) * 400] for n, name in enumerate(of)}
+    rows = parse([text for texts in sampling.values() for text in texts], ingest)
+    parts = {name: rows[n * 400 : (n + 1) * 400] for n, name in enumerate(sampling)}
     kept = {name: [r for r in part if r["left_out"] is None] for name, part in parts.items()}
     assert {r["left_out"] for r in rows} == {None, "sampled"}
     assert 20 < len(kept["PRODUCE"]) < 65
@@ -284,7 +284,7 @@ def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time(
     assert weights["HEARTBEAT"] == {2.0}
     for name in ("throttled", "transactional", "METADATA"):
         assert (len(kept[name]), weights[name]) == (400, {1.0})
-    again = parse([*of["METADATA"], *plain], ingest)[400:]
+    again = parse([*sampling["METADATA"], *plain], ingest)[400:]
     assert [r["left_out"] for r in again] == [r["left_out"] for r in parts["PRODUCE"]]
 
 
@@ -293,8 +293,8 @@ def test_a_clock_ahead_is_held_to_the_record_plus_a_bound(parse: Parse) -> None:
     times = [
         row["event_time"].astimezone(UTC) for row in parse(texts, IngestSection(max_clock_skew_s=5))
     ]
-    ahead = SHIPPED + timedelta(seconds=5)
-    assert times == [datetime(1970, 1, 1, tzinfo=UTC), SHIPPED, SHIPPED, ahead]
+    ahead = RECORD_TIME + timedelta(seconds=5)
+    assert times == [datetime(1970, 1, 1, tzinfo=UTC), RECORD_TIME, RECORD_TIME, ahead]
 
 
 def test_secrets_in_bodies_are_hidden_and_long_bodies_are_left_out(parse: Parse) -> None:
@@ -311,7 +311,7 @@ def test_secrets_in_bodies_are_hidden_and_long_bodies_are_left_out(parse: Parse)
 
 
 def test_a_long_secret_in_escapes_is_hidden_too(parse: Parse) -> None:
-    """A broker hides no configs of CREATE_TOPICS, and logs also what it refuses."""
+    """A broker hides no configs of CREATE_TOPICS, and logs refused requests, too."""
     config = {"name": "x.secret", "value": "\x01" * 32_767}
     created = line(api="CREATE_TOPICS", request={"topics": [{"name": "t", "configs": [config]}]})
     (row,) = parse([encoded(created)], IngestSection(max_body_bytes=262_144))
@@ -395,6 +395,6 @@ def test_rows_of_the_table_are_the_readable_ones(records: Callable[..., DataFram
     ids=["Kafka 4", "Kafka 3", "IPv6", "IPv6 of Kafka 3"],
 )
 def test_a_connection_id_tells_the_client_in_every_release(connection_id: str, client: str) -> None:
-    told = re.search(requests.REMOTE, connection_id)
-    assert told is not None
-    assert told[1] == client
+    match = re.search(requests.REMOTE, connection_id)
+    assert match is not None
+    assert match[1] == client

@@ -1,4 +1,4 @@
-"""Pushes from both routes: what is kept of them, and what is said of a payload nobody can open."""
+"""Pushes from both routes: their rows, and the reasons of payloads that cannot be opened."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ from quotaflow.schemas.tables.control import QUARANTINE
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 from quotaflow.udfs.otlp.codecs import Limits
 
-from .conftest import SHIPPED, encoded, pushing
+from .conftest import RECORD_TIME, encoded, pushing
 
 pytestmark = pytest.mark.spark
 
@@ -96,8 +96,8 @@ def test_one_unreadable_payload_costs_exactly_itself(
     ]
     pushes = from_log(topic, [pushing(good, payload, codec) for _, payload, codec, _ in cases])
     rows = pushes.collect()
-    said = [(case[0], row["unreadable_reason"]) for case, row in zip(cases, rows, strict=True)]
-    assert said == [(case[0], case[3]) for case in cases]
+    reasons = [(case[0], row["unreadable_reason"]) for case, row in zip(cases, rows, strict=True)]
+    assert reasons == [(case[0], case[3]) for case in cases]
     for (name, payload, _, reason), row in zip(cases, rows, strict=True):
         assert (row["decoded_bytes"] is None) == (reason is not None), name
         if isinstance(payload, bytes):
@@ -114,7 +114,7 @@ def assert_quarantined(frame: DataFrame, cases: list[tuple[str, bytes | str, int
     rows = frame.orderBy("source_offset").collect()
     assert [row["reason"] for row in rows] == [case[3] for case in cases]
     for row, (_, payload, _, _) in zip(rows, cases, strict=True):
-        assert (row["target"], row["event_time"].astimezone(UTC)) == ("client_metrics", SHIPPED)
+        assert (row["target"], row["event_time"].astimezone(UTC)) == ("client_metrics", RECORD_TIME)
         if isinstance(payload, bytes):
             assert bytes(row["head"]) == payload[: quarantine.HEAD_BYTES]
             assert row["size_bytes"] == len(payload)
@@ -142,8 +142,8 @@ def test_only_pushes_that_requests_keeps(topic: Topic, push_lines: Lines) -> Non
         {"request": request | {"metrics": None}},
     ]
     rows = from_log(topic, [encoded(push_lines[0] | change) for change in changes]).collect()
-    said = {row["source_offset"]: row["unreadable_reason"] for row in rows}
-    assert said == {3: "bad_base64", 4: None}
+    reasons = {row["source_offset"]: row["unreadable_reason"] for row in rows}
+    assert reasons == {3: "bad_base64", 4: None}
 
 
 def received(topic: Topic, records: list[tuple[bytes, dict[str, str]]], **ingest: Any) -> list[Row]:
@@ -180,7 +180,7 @@ def test_the_receiver_s_headers_are_the_context(topic: Topic, golden: Path) -> N
         assert (row["accepted"], row["error_code"], row["route"]) == (True, None, "receiver")
         assert (row["compression"], row["wire_bytes"]) == ("none", len(payload))
         assert row["payload_sha256"] == hashlib.sha256(payload).hexdigest()
-        assert row["event_time"].astimezone(UTC) == SHIPPED
+        assert row["event_time"].astimezone(UTC) == RECORD_TIME
 
 
 def test_records_no_receiver_wrote_are_rows_all_the_same(topic: Topic, golden: Path) -> None:

@@ -23,7 +23,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def desired(name: str = "mallory", **others: object) -> DesiredConfig:
-    """A row that asks for a quota of a user."""
+    """A row that desires a quota of a user."""
     row = {
         "cluster_id": "c1",
         "entity_type": "user",
@@ -55,7 +55,7 @@ class FakeTables:
 
 
 def forged(entity: ConfigEntity, key: str, value: str | None, prior: str | None) -> Record:
-    """A record of a write that nobody made, whose lease is over at noon."""
+    """A record of a write that nobody made, with a lease that ends at noon."""
     return Record(
         event_time=NOON - timedelta(hours=1),
         run_id=f"{entity}{key}",
@@ -79,7 +79,7 @@ def forged(entity: ConfigEntity, key: str, value: str | None, prior: str | None)
 
 @dataclass
 class DictConfigs:
-    """Configs by entity; `refuses` says why it takes none of an entity's, `away` who is silent."""
+    """Configs by entity; `refuses` has refusals by entity, `away` those that do not answer."""
 
     configs: dict[ConfigEntity, dict[str, str]] = field(default_factory=dict)
     refuses: dict[ConfigEntity, str] = field(default_factory=dict)
@@ -99,28 +99,30 @@ class DictConfigs:
         if entity in self.refuses:
             return self.refuses[entity]
         self.writes += 1
-        of = self.configs.setdefault(entity, {})
+        configs = self.configs.setdefault(entity, {})
         for change in changes:
-            self._alter(of, change)
+            self._alter(configs, change)
         return None
 
-    def _alter(self, of: dict[str, str], change: Change) -> None:
+    def _alter(self, configs: dict[str, str], change: Change) -> None:
         key, operand = change.desired.config_key, change.operation.operand or ""
         if change.operation.name == DELETE:
-            of.pop(key, None)
+            configs.pop(key, None)
         elif change.operation.name == APPEND:
-            of[key] = ",".join(dict.fromkeys([*list_entries(of.get(key)), *list_entries(operand)]))
+            configs[key] = ",".join(
+                dict.fromkeys([*list_entries(configs.get(key)), *list_entries(operand)])
+            )
         elif change.operation.name == SUBTRACT:
-            of[key] = ",".join(
-                p for p in list_entries(of.get(key)) if p not in list_entries(operand)
+            configs[key] = ",".join(
+                p for p in list_entries(configs.get(key)) if p not in list_entries(operand)
             )
         else:
-            of[key] = operand
+            configs[key] = operand
 
 
 @dataclass
 class ListJournal:
-    """Records in the order they were kept."""
+    """Records in the order they were stored."""
 
     records: list[Record] = field(default_factory=list)
 
@@ -134,7 +136,7 @@ class ListJournal:
 
 @dataclass
 class Clock:
-    """Each look at it is a millisecond later."""
+    """Each reading is a millisecond later."""
 
     now: datetime = NOON
 
@@ -150,6 +152,6 @@ def applying(
     clock: Callable[[], datetime] | None = None,
     **others: object,
 ) -> ChangeWriter:
-    """Applies without waiting."""
-    of = {"sleep": lambda _: None} | others
-    return ChangeWriter(configs, journal, run_id, clock or Clock(), **of)  # type: ignore[arg-type]
+    """A change writer that does not wait."""
+    options = {"sleep": lambda _: None} | others
+    return ChangeWriter(configs, journal, run_id, clock or Clock(), **options)  # type: ignore[arg-type]

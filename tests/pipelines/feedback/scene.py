@@ -28,12 +28,12 @@ LATER = NOON + timedelta(hours=5)
 
 
 class KilledError(Exception):
-    """The process ended here."""
+    """The process was killed here."""
 
 
 @dataclass
 class Scene:
-    """A cluster and a journal that restore and apply find in place of the real ones."""
+    """A cluster and a journal for restore and apply, in place of the real ones."""
 
     warehouse: Warehouse
     monkeypatch: pytest.MonkeyPatch
@@ -71,9 +71,9 @@ class Scene:
             if step == dies_at:
                 raise KilledError
 
-        wanted = planned(rows).changes
+        changes = planned(rows).changes
         with suppress(KilledError):
-            run_of(self.configs, self.journal, "r", self.clock, on_step=passed).run("p", wanted)
+            run_of(self.configs, self.journal, "r", self.clock, on_step=passed).run("p", changes)
 
     def shown(self, now: datetime = LATER, *, everything: bool = False) -> RestorePlan:
         return restore_run.preview(self.conf, now, everything=everything)

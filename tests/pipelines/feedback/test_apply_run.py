@@ -1,4 +1,4 @@
-"""Whether a frozen plan still fits what the cluster has, and what of it is left to be made."""
+"""Whether a frozen plan still fits the cluster, and which changes are left to make."""
 
 from datetime import timedelta
 
@@ -31,21 +31,21 @@ def frozen(journal: ListJournal, clock: Clock, *rows: DesiredConfig) -> FrozenPl
 
 def test_what_somebody_set_anew_is_no_left_over_any_more() -> None:
     """A new move throttles the same replicas: the list is as it was, and is not to be removed."""
-    of = {"entity_type": "topic", "config_key": LIST}
-    row = desired("t", **of, config_value=None, prior_value="0:1")
+    columns = {"entity_type": "topic", "config_key": LIST}
+    row = desired("t", **columns, config_value=None, prior_value="0:1")
     configs, journal = DictConfigs({row.entity: {LIST: "0:1"}}), ListJournal()
-    wanted = frozen(journal, Clock(), row)
-    left, ended = still_fitting(wanted, configs, journal.ledger, {})
-    assert (left, ended) == (list(wanted.plan.changes), [])
+    approved_plan = frozen(journal, Clock(), row)
+    left, ended = still_fitting(approved_plan, configs, journal.ledger, {})
+    assert (left, ended) == (list(approved_plan.plan.changes), [])
     with pytest.raises(FeedbackError, match=r"eve .* altered it since it was planned; and"):
-        still_fitting(wanted, configs, journal.ledger, {row.key: EVE})
+        still_fitting(approved_plan, configs, journal.ledger, {row.key: EVE})
 
 
 def test_what_somebody_else_made_so_stays_theirs() -> None:
     configs, journal = DictConfigs({MALLORY: {KEY: "1000"}}), ListJournal()
-    wanted = frozen(journal, Clock(), desired())
-    left, _ = still_fitting(wanted, configs, journal.ledger, {desired().key: EVE})
-    (outcome,) = applying(configs, journal).run(wanted.plan.plan_id, left)
+    approved_plan = frozen(journal, Clock(), desired())
+    left, _ = still_fitting(approved_plan, configs, journal.ledger, {desired().key: EVE})
+    (outcome,) = applying(configs, journal).run(approved_plan.plan.plan_id, left)
     assert outcome.step == ALREADY_SET
 
 
@@ -54,36 +54,38 @@ def renewing(configs: DictConfigs, journal: ListJournal, clock: Clock) -> Frozen
     first = frozen(journal, clock, desired()).plan
     applying(configs, journal, "r0", clock).run(first.plan_id, first.changes)
     clock.now += timedelta(seconds=400)
-    wanted = frozen(journal, clock, desired(prior_value="1000"), desired("eve"))
-    names = {c.entity.entity_name: c.operation.name for c in wanted.plan.changes}
+    approved_plan = frozen(journal, clock, desired(prior_value="1000"), desired("eve"))
+    names = {c.entity.entity_name: c.operation.name for c in approved_plan.plan.changes}
     assert names == {"mallory": RENEW, "eve": SET}
-    return wanted
+    return approved_plan
 
 
 def test_a_plan_with_a_renewal_can_be_finished_after_it_was_cut_off() -> None:
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
-    wanted = renewing(configs, journal, clock)
-    renewal = [c for c in wanted.plan.changes if c.operation.name == RENEW]
-    applying(configs, journal, "r1", clock).run(wanted.plan.plan_id, renewal)
+    approved_plan = renewing(configs, journal, clock)
+    renewal = [c for c in approved_plan.plan.changes if c.operation.name == RENEW]
+    applying(configs, journal, "r1", clock).run(approved_plan.plan.plan_id, renewal)
     for run_id in ("r2", "r3"):
-        left, ended = still_fitting(wanted, configs, journal.ledger, {})
+        left, ended = still_fitting(approved_plan, configs, journal.ledger, {})
         assert [(o.change.operation.name, o.step) for o in ended] == [(RENEW, ALREADY_SET)]
-        applying(configs, journal, run_id, clock).run(wanted.plan.plan_id, left)
+        applying(configs, journal, run_id, clock).run(approved_plan.plan.plan_id, left)
     assert configs.configs[desired("eve").entity] == {KEY: "1000"}
     assert [r.run_id for r in journal.records if r.operation == RENEW] == ["r1", "r1"]
 
 
 def test_what_was_given_back_is_not_written_by_an_old_approval() -> None:
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
-    wanted = renewing(configs, journal, clock)
-    applying(configs, journal, "r1", clock).run(wanted.plan.plan_id, wanted.plan.changes)
+    approved_plan = renewing(configs, journal, clock)
+    applying(configs, journal, "r1", clock).run(
+        approved_plan.plan.plan_id, approved_plan.plan.changes
+    )
     del configs.configs[desired("eve").entity]
     with pytest.raises(FeedbackError, match="applied before, and what it wrote was given back"):
-        still_fitting(wanted, configs, journal.ledger, {})
+        still_fitting(approved_plan, configs, journal.ledger, {})
 
 
 def test_what_is_no_longer_as_it_was_planned_on_is_told_with_how_many() -> None:
     configs, journal = DictConfigs({MALLORY: {KEY: "7"}}), ListJournal()
-    wanted = frozen(journal, Clock(), desired(), desired("eve"))
+    approved_plan = frozen(journal, Clock(), desired(), desired("eve"))
     with pytest.raises(FeedbackError, match=r"it is 7 now.*1 of 2 changes no longer fit"):
-        still_fitting(wanted, configs, journal.ledger, {})
+        still_fitting(approved_plan, configs, journal.ledger, {})

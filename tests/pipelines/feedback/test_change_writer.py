@@ -1,4 +1,4 @@
-"""Changes are recorded before and after, read back, and found again however a run ended."""
+"""Changes are recorded before and after, read back, and resolved however a run ended."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ TOPIC = ConfigEntity("c1", "topic", "t")
 
 
 class CrashError(Exception):
-    """The process ended here."""
+    """The process was killed here."""
 
 
 def changes(*rows: DesiredConfig) -> tuple[Change, ...]:
@@ -38,8 +38,8 @@ def changes(*rows: DesiredConfig) -> tuple[Change, ...]:
 
 
 def of_topic(value: str | None, prior: str | None) -> DesiredConfig:
-    of = {"entity_type": "topic", "config_key": LIST, "config_value": value}
-    return desired("t", **of, prior_value=prior)
+    columns = {"entity_type": "topic", "config_key": LIST, "config_value": value}
+    return desired("t", **columns, prior_value=prior)
 
 
 def test_a_change_is_recorded_before_and_after_it_is_written() -> None:
@@ -50,9 +50,9 @@ def test_a_change_is_recorded_before_and_after_it_is_written() -> None:
         (BEGUN, "SET", "1000", None),
         (DONE, "SET", "1000", None),
     ]
-    (held,) = journal.ledger.owned.values()
-    assert (held.prior_value, held.value) == (None, "1000")
-    assert held.expires_at == journal.records[-1].event_time + timedelta(seconds=600)
+    (owned,) = journal.ledger.owned.values()
+    assert (owned.prior_value, owned.value) == (None, "1000")
+    assert owned.expires_at == journal.records[-1].event_time + timedelta(seconds=600)
 
 
 def test_a_second_time_it_is_so_already_and_written_once() -> None:
@@ -64,7 +64,7 @@ def test_a_second_time_it_is_so_already_and_written_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("standing", "row", "after"),
+    ("before", "row", "after"),
     [
         ({LIST: "0:1"}, of_topic("0:1,1:2", "0:1"), {LIST: "0:1,1:2"}),
         ({LIST: "0:1,7:7"}, of_topic("0:1,1:2", "0:1"), {LIST: "0:1,7:7,1:2"}),
@@ -76,9 +76,9 @@ def test_a_second_time_it_is_so_already_and_written_once() -> None:
     ids=["added", "added beside others'", "the first", "taken away", "others stay", "the last"],
 )
 def test_entries_of_others_stay(
-    standing: dict[str, str], row: DesiredConfig, after: dict[str, str]
+    before: dict[str, str], row: DesiredConfig, after: dict[str, str]
 ) -> None:
-    configs, journal = DictConfigs({TOPIC: standing}), ListJournal()
+    configs, journal = DictConfigs({TOPIC: before}), ListJournal()
     (outcome,) = applying(configs, journal).run("p1", changes(row))
     assert outcome.step == DONE
     assert configs.configs[TOPIC] == after
@@ -98,12 +98,12 @@ def test_entries_of_others_stay(
 def test_what_cannot_be_written_is_told_and_costs_nobody_else(
     configs: DictConfigs, row: DesiredConfig, step: str, why: str
 ) -> None:
-    before = {entity: dict(of) for entity, of in configs.configs.items()}
+    before = {entity: dict(values) for entity, values in configs.configs.items()}
     other = desired("other")
     ended = applying(configs, ListJournal()).run("p1", changes(row, other))
     assert {o.change.entity: o.step for o in ended} == {row.entity: step, other.entity: DONE}
     assert why in next(o.detail or "" for o in ended if o.change.entity == row.entity)
-    assert {e: of for e, of in configs.configs.items() if e != other.entity} == before
+    assert {e: values for e, values in configs.configs.items() if e != other.entity} == before
 
 
 def test_a_login_that_may_not_even_read_is_told_which_right_it_lacks() -> None:
@@ -126,11 +126,11 @@ def test_an_entity_is_changed_whole_or_not_at_all() -> None:
 
 def test_a_stop_holds_back_what_is_not_written_yet_and_says_so() -> None:
     configs, journal = DictConfigs(), ListJournal()
-    wanted = changes(desired("a"), desired("b"))
+    planned_changes = changes(desired("a"), desired("b"))
     run = applying(
         configs, journal, stop_reason=lambda: "STOP is there" if configs.writes else None
     )
-    assert [(o.step, o.detail) for o in run.run("p1", wanted)] == [
+    assert [(o.step, o.detail) for o in run.run("p1", planned_changes)] == [
         (DONE, None),
         (UNDONE, "STOP is there"),
     ]
@@ -139,7 +139,7 @@ def test_a_stop_holds_back_what_is_not_written_yet_and_says_so() -> None:
 
 @dataclass
 class Raced(DictConfigs):
-    """Somebody else sets the same quotas between the first look and the second."""
+    """Somebody else sets the same quotas between the preview and the write."""
 
     theirs: dict[str, str] = field(default_factory=dict)
     reads: int = 0
@@ -189,7 +189,10 @@ def test_what_of_an_earlier_run_lands_between_the_looks_is_ours_still() -> None:
     (outcome,) = applying(raced, journal, "r2", clock).run("p2", changes(desired()))
     assert outcome.step == ALREADY_SET
     applying(raced, journal, "r3", clock).finish(journal.ledger)
-    assert ([of.value for of in journal.ledger.owned.values()], journal.ledger.open_records) == (
+    assert (
+        [owned.value for owned in journal.ledger.owned.values()],
+        journal.ledger.open_records,
+    ) == (
         ["1000"],
         (),
     )
@@ -205,14 +208,14 @@ def test_what_does_not_show_stays_open_and_the_next_run_finds_it() -> None:
     (outcome,) = applying(configs, journal).run("p1", changes(desired()))
     assert (outcome.step, outcome.detail) == (OPEN, "it was taken, and does not show yet")
     DictConfigs.write(configs, configs.late)  # type: ignore[arg-type]
-    (found,) = applying(configs, journal, "r2").finish(journal.ledger)
-    assert (found.step, found.run_id) == (DONE, "r1")
+    (record,) = applying(configs, journal, "r2").finish(journal.ledger)
+    assert (record.step, record.run_id) == (DONE, "r1")
     assert journal.ledger.owned.keys() == {(MALLORY, KEY)}
 
 
 @dataclass
 class Silent(DictConfigs):
-    """Answers no write; what it was asked to write is made later, if at all."""
+    """Answers no write request; its write is made later, if at all."""
 
     late: Sequence[Change] = ()
 
@@ -251,8 +254,10 @@ def test_what_lands_after_its_run_is_ours_nevertheless(
     applying(configs, journal, "r4", clock).finish(journal.ledger)
     ledger = journal.ledger
     assert ledger.open_records == ()
-    assert [of.value for of in ledger.owned.values()] == ([] if owned is None else [owned[KEY]])
-    assert all(of.prior_value is None for of in ledger.owned.values())
+    assert [config.value for config in ledger.owned.values()] == (
+        [] if owned is None else [owned[KEY]]
+    )
+    assert all(config.prior_value is None for config in ledger.owned.values())
 
 
 def test_what_was_never_made_is_told_so_once_it_cannot_be_any_more() -> None:
@@ -260,28 +265,28 @@ def test_what_was_never_made_is_told_so_once_it_cannot_be_any_more() -> None:
     applying(configs, journal, "r1", clock).run("p1", changes(desired()))
     for after_s, ended in ((119, []), (2, [UNDONE])):
         clock.now += timedelta(seconds=after_s)
-        found = applying(configs, journal, "r2", clock).finish(journal.ledger)
-        assert [record.step for record in found] == ended
+        records = applying(configs, journal, "r2", clock).finish(journal.ledger)
+        assert [record.step for record in records] == ended
     assert journal.ledger.open_records == ()
 
 
 @pytest.mark.parametrize("at", ["looked", "begun", "sent", "written", "recorded"])
 def test_killed_anywhere_the_next_run_ends_in_the_planned_state(at: str) -> None:
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
-    wanted = changes(desired("a"), desired("b"))
+    planned_changes = changes(desired("a"), desired("b"))
 
     def passed(step: str) -> None:
         if step == at:
             raise CrashError
 
     with pytest.raises(CrashError):
-        applying(configs, journal, "r1", clock, on_step=passed).run("p1", wanted)
+        applying(configs, journal, "r1", clock, on_step=passed).run("p1", planned_changes)
     again = applying(configs, journal, "r2", clock)
     again.finish(journal.ledger)
-    again.run("p1", wanted)
+    again.run("p1", planned_changes)
     clock.now += timedelta(minutes=2)
     applying(configs, journal, "r3", clock).finish(journal.ledger)
-    assert {e.entity_name: of for e, of in configs.configs.items()} == {
+    assert {e.entity_name: values for e, values in configs.configs.items()} == {
         "a": {KEY: "1000"},
         "b": {KEY: "1000"},
     }
@@ -328,11 +333,11 @@ def test_whatever_happens_ours_is_given_back_and_others_stays(
             try:
                 run.finish(journal.ledger)
                 if act[0] == "apply":
-                    standing = configs.configs[MALLORY].get(KEY)
-                    row = desired(config_value=f"{act[1]}000", prior_value=standing)
+                    current = configs.configs[MALLORY].get(KEY)
+                    row = desired(config_value=f"{act[1]}000", prior_value=current)
                     seen = replace(BOUNDS, inputs_at={SNAPSHOT: clock()})
-                    wanted = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
-                    run.run(f"p{number}", wanted)
+                    planned_changes = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
+                    run.run(f"p{number}", planned_changes)
                 else:
                     give_back(run, configs, journal, clock, everything=bool(act[1]))
             except CrashError:
@@ -366,22 +371,24 @@ def test_however_late_our_writes_are_made_what_stood_before_them_all_is_given_ba
     configs.configs[MALLORY] = {} if first is None else {KEY: str(first * 1_000)}
     before = dict(configs.configs[MALLORY])
     lost: list[tuple[datetime, Silent]] = []
-    for number, (act, of) in enumerate([*acts, ("wait", 130), ("apply", 3), ("wait", 130)]):
+    for number, (act, argument) in enumerate([*acts, ("wait", 130), ("apply", 3), ("wait", 130)]):
         if act == "wait":
-            clock.now += timedelta(seconds=of)
+            clock.now += timedelta(seconds=argument)
         elif act == "land":
             # A broker tries for a minute.
             lost = [late for late in lost if clock.now - late[0] < timedelta(seconds=60)]
-            if of < len(lost):
-                lost.pop(of)[1].land()
+            if argument < len(lost):
+                lost.pop(argument)[1].land()
         else:
             to = Silent(configs.configs) if act == "lose" else configs
             run = applying(to, journal, f"r{number}", clock)
             run.finish(journal.ledger)
-            row = desired(config_value=f"{of}000", prior_value=configs.configs[MALLORY].get(KEY))
+            row = desired(
+                config_value=f"{argument}000", prior_value=configs.configs[MALLORY].get(KEY)
+            )
             seen = replace(BOUNDS, inputs_at={SNAPSHOT: clock()})
-            wanted = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
-            run.run(f"p{number}", wanted)
+            planned_changes = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
+            run.run(f"p{number}", planned_changes)
             if isinstance(to, Silent) and to.late:
                 lost.append((clock.now, to))
     run = applying(configs, journal, "last", clock)
@@ -401,8 +408,8 @@ def test_entries_that_two_runs_added_are_both_ours_though_one_got_no_answer() ->
     )
     assert outcome.step == DONE
     applying(before, journal, "r3", clock).finish(journal.ledger)
-    (held,) = journal.ledger.owned.values()
-    assert held.entries == {"0:1", "1:2"}
+    (owned,) = journal.ledger.owned.values()
+    assert owned.entries == {"0:1", "1:2"}
 
 
 def give_back(
@@ -410,11 +417,11 @@ def give_back(
 ) -> None:
     owned = restore_plan.expired(journal.ledger, clock.now, include_all=everything)
     actual = {key[0]: configs.read(key[0]) for key in owned}
-    found = restore_plan.plan_restore(owned, actual, {}, PLAIN)
+    restore = restore_plan.plan_restore(owned, actual, {}, PLAIN)
     journal.add(
         [
             replace(e.owned.record, step=YIELDED, event_time=clock(), run_id=run.run_id)
-            for e in found.yielded
+            for e in restore.yielded
         ]
     )
-    run.run("restore", found.changes)
+    run.run("restore", restore.changes)

@@ -1,4 +1,4 @@
-"""Only one may hold a cluster's row, whoever comes first, and not for ever."""
+"""Only one process holds the lock of a cluster, and not for ever."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -51,17 +51,17 @@ def test_of_two_one_has_it_until_it_lets_go_or_its_time_is_over(
 
 
 @pytest.mark.parametrize(
-    ("after", "said"),
+    ("after", "expected"),
     [
         (timedelta(minutes=49), None),
         (timedelta(minutes=51), "ends soon: run it again for what is left"),
     ],
 )
 def test_who_holds_it_begins_nothing_shortly_before_its_end(
-    after: timedelta, said: str | None
+    after: timedelta, expected: str | None
 ) -> None:
-    told = delta_lock.expiry_reason(NOW, NOW + after)
-    assert told is None if said is None else said in str(told)
+    reason = delta_lock.expiry_reason(NOW, NOW + after)
+    assert reason is None if expected is None else expected in str(reason)
 
 
 @pytest.mark.spark

@@ -1,4 +1,4 @@
-"""What a plan may stand on, by what checks found."""
+"""Which evidence a plan may rest on, by the results of checks."""
 
 from datetime import timedelta
 from typing import Any
@@ -54,9 +54,9 @@ def unsound(
 def test_a_critical_failure_stops_what_stands_on_it(
     warehouse: Warehouse, failed: str, evidence: str, stops: bool
 ) -> None:
-    found = unsound(warehouse, CONF, [result(failed, success=False)], evidence)
+    reasons = unsound(warehouse, CONF, [result(failed, success=False)], evidence)
     why = f"rests on {failed}, whose check key_unique failed at 2026-11-21 12:00:00 UTC"
-    assert [why in text for text in found.values()] == [True] * stops
+    assert [why in text for text in reasons.values()] == [True] * stops
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_conf_may_ask_that_all_was_checked(warehouse: Warehouse) -> None:
 
 
 def test_with_all_checked_it_goes_on() -> None:
-    standing = [
+    checks = [
         {"suite": name, "expectation": "e", "is_failing": False, "event_time": NOON}
         for name in ("topics", "pipeline_progress")
     ]
-    assert evidence_checks.failed_checks(REQUIRED, FakeTables(standing), {"topics"}) == {}
+    assert evidence_checks.failed_checks(REQUIRED, FakeTables(checks), {"topics"}) == {}
     assert "topics" in evidence_checks.failed_checks(
         REQUIRED, FakeTables([], exist=False), {"topics"}
     )
@@ -106,7 +106,9 @@ def test_a_plan_names_the_check_and_keeps_the_rest() -> None:
     other = desired("b", evidence_table="quota_advice")
     made = plan([desired(), other], NOON, bounds, Connection("b:9092"))
     assert [change.entity.entity_name for change in made.changes] == ["b"]
-    assert [held.reason for held in made.blocked] == ["it rests on requests, whose check failed"]
+    assert [blocked.reason for blocked in made.blocked] == [
+        "it rests on requests, whose check failed"
+    ]
 
 
 def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:

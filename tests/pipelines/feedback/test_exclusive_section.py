@@ -1,4 +1,4 @@
-"""When nothing may be written."""
+"""Clock and stop file: when nothing may be written."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -34,8 +34,8 @@ def test_a_clock_that_went_back_stops_it() -> None:
 @pytest.mark.parametrize("named", [True, False])
 def test_a_stop_file_is_where_conf_says_or_beside_the_tables(tmp_path: Path, named: bool) -> None:
     file = tmp_path / "halt" if named else tmp_path / "warehouse" / "STOP"
-    of = [f"warehouse.path={tmp_path / 'warehouse'}"]
-    conf = config.load(overrides=[*of, *([f"plan.stop_file={file}"] if named else [])])
+    overrides = [f"warehouse.path={tmp_path / 'warehouse'}"]
+    conf = config.load(overrides=[*overrides, *([f"plan.stop_file={file}"] if named else [])])
     assert exclusive_section.stop_file_reason(conf) is None
     file.parent.mkdir(exist_ok=True)
     file.touch()
@@ -44,6 +44,6 @@ def test_a_stop_file_is_where_conf_says_or_beside_the_tables(tmp_path: Path, nam
 
 
 def test_a_catalog_s_stop_file_is_beside_the_checkpoints(tmp_path: Path) -> None:
-    of = {"catalog_schema": "main.quotaflow", "checkpoints": str(tmp_path)}
-    conf = config.Conf(warehouse=config.WarehouseSection(**of))  # type: ignore[arg-type]
+    section = {"catalog_schema": "main.quotaflow", "checkpoints": str(tmp_path)}
+    conf = config.Conf(warehouse=config.WarehouseSection(**section))  # type: ignore[arg-type]
     assert exclusive_section.stop_file(conf) == tmp_path / "STOP"

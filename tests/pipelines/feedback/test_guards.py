@@ -1,4 +1,4 @@
-"""What keeps a plan small, slow and fresh."""
+"""Guards: a plan stays small, slow and fresh."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -21,7 +21,7 @@ from .fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desir
 PLAIN = Connection("b:9092")
 RATE = "leader.replication.throttled.rate"
 NEARLY = PlanPolicy(lease_s=600, hysteresis=0.1)
-HELD_LONG = PlanPolicy(lease_s=600, cooldown=timedelta(seconds=600))
+LONG_COOLDOWN = PlanPolicy(lease_s=600, cooldown=timedelta(seconds=600))
 
 
 def planned(
@@ -35,11 +35,11 @@ def values(changes: tuple[Change, ...]) -> list[str | None]:
 
 
 def whys(made: Plan) -> list[str]:
-    return [held.reason for held in made.blocked]
+    return [blocked.reason for blocked in made.blocked]
 
 
 @pytest.mark.parametrize(
-    ("prior", "wanted", "value", "note"),
+    ("prior", "desired_value", "value", "note"),
     [
         ("1000", "1900", "1900", ""),
         ("1000", "9000", "2000", "a step on the way to 9000"),
@@ -51,15 +51,17 @@ def whys(made: Plan) -> list[str]:
     ],
     ids=["within a step", "up", "down", "the first", "from nothing", "from unlimited", "and up"],
 )
-def test_a_quota_goes_in_steps(prior: str | None, wanted: str, value: str, note: str) -> None:
-    row = desired(config_value=wanted, prior_value=prior)
+def test_a_quota_goes_in_steps(
+    prior: str | None, desired_value: str, value: str, note: str
+) -> None:
+    row = desired(config_value=desired_value, prior_value=prior)
     (change,) = planned(row, bounds=PlanPolicy(max_step_factor=2.0)).changes
     assert (change.value, change.note) == (value, note)
 
 
 def test_a_rate_of_replication_goes_as_its_own_rule_says() -> None:
-    of = {"entity_type": "broker", "config_key": RATE, "config_value": "9000000"}
-    row = desired("1", **of, prior_value="1000000", priority=5)
+    columns = {"entity_type": "broker", "config_key": RATE, "config_value": "9000000"}
+    row = desired("1", **columns, prior_value="1000000", priority=5)
     assert values(planned(row, bounds=PlanPolicy(max_step_factor=2.0)).changes) == ["9000000"]
 
 
@@ -87,14 +89,14 @@ def test_who_may_not_be_planned_takes_nobody_s_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "share", "names"),
+    ("count", "share", "names"),
     [(100, 0.02, "abc"), (8, 0.5, "abcd"), (None, 0.01, "abcdef")],
     ids=["always a few", "a share", "nobody knows how many there are"],
 )
-def test_one_plan_changes_so_many_entities(known: int | None, share: float, names: str) -> None:
+def test_one_plan_changes_so_many_entities(count: int | None, share: float, names: str) -> None:
     rows = [desired(name) for name in "fbcade"]
     bounds = PlanPolicy(
-        entity_counts={} if known is None else {"user": known}, max_entity_share=share
+        entity_counts={} if count is None else {"user": count}, max_entity_share=share
     )
     made = planned(*rows, bounds=bounds)
     assert [change.entity.entity_name for change in made.changes] == list(names)
@@ -163,8 +165,8 @@ def test_a_default_is_not_planned() -> None:
 
 def test_all_replicas_stay_all_replicas() -> None:
     key = "follower.replication.throttled.replicas"
-    of = {"entity_type": "topic", "config_key": key, "prior_value": "*"}
-    rows = desired("t", **of, config_value="0:1"), desired("u", **of, config_value=None)
+    columns = {"entity_type": "topic", "config_key": key, "prior_value": "*"}
+    rows = desired("t", **columns, config_value="0:1"), desired("u", **columns, config_value=None)
     assert (
         whys(planned(*rows, bounds=PlanPolicy()))
         == ["the list is *, all replicas: no entry is added to that nor taken away"] * 2
@@ -179,11 +181,11 @@ def applied(*rows: DesiredConfig, lease_s: int = 600) -> Ledger:
 
 
 @pytest.mark.parametrize(
-    ("after_s", "priority", "held"),
+    ("after_s", "priority", "is_blocked"),
     [(100, 10, True), (200, 10, False), (100, 5, False)],
     ids=["too soon", "late enough", "urgent"],
 )
-def test_what_was_just_changed_holds(after_s: int, priority: int, held: bool) -> None:
+def test_what_was_just_changed_holds(after_s: int, priority: int, is_blocked: bool) -> None:
     row = desired(config_value="1500", prior_value="1000", priority=priority)
     made = planned(
         row,
@@ -191,7 +193,7 @@ def test_what_was_just_changed_holds(after_s: int, priority: int, held: bool) ->
         ledger=applied(desired()),
         after_s=after_s,
     )
-    assert (len(made.blocked), len(made.changes)) == ((1, 0) if held else (0, 1))
+    assert (len(made.blocked), len(made.changes)) == ((1, 0) if is_blocked else (0, 1))
 
 
 def test_what_we_wrote_since_the_snapshot_stands() -> None:
@@ -215,23 +217,23 @@ def test_a_lease_is_renewed_in_its_second_half() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "bounds", "after_s", "renewed", "why"),
+    ("desired_value", "bounds", "after_s", "renewed", "why"),
     [
         ("1050", NEARLY, 299, None, "1050 is within 10% of 1000, the current value"),
         ("1050", NEARLY, 301, "1000", "1050 is within 10% of 1000, the current value"),
-        ("2000", HELD_LONG, 299, None, "changed at 12:00:00 UTC: it holds for another 301 s"),
-        ("2000", HELD_LONG, 301, "1000", "changed at 12:00:00 UTC: it holds for another 299 s"),
-        (None, HELD_LONG, 301, None, "changed at 12:00:00 UTC: it holds for another 299 s"),
+        ("2000", LONG_COOLDOWN, 299, None, "changed at 12:00:00 UTC: it holds for another 301 s"),
+        ("2000", LONG_COOLDOWN, 301, "1000", "changed at 12:00:00 UTC: it holds for another 299 s"),
+        (None, LONG_COOLDOWN, 301, None, "changed at 12:00:00 UTC: it holds for another 299 s"),
     ],
-    ids=["near", "near, late", "held", "held, late", "held, but not wanted any more"],
+    ids=["near", "near, late", "cooldown", "cooldown, late", "cooldown, no longer desired"],
 )
 def test_what_waits_does_not_let_the_lease_of_what_stands_end(
-    wanted: str | None, bounds: PlanPolicy, after_s: float, renewed: str | None, why: str
+    desired_value: str | None, bounds: PlanPolicy, after_s: float, renewed: str | None, why: str
 ) -> None:
-    row = desired(config_value=wanted, prior_value="1000")
+    row = desired(config_value=desired_value, prior_value="1000")
     made = planned(row, bounds=bounds, ledger=applied(desired()), after_s=after_s)
-    found = [(c.operation.name, c.value, c.lease_s) for c in made.changes]
-    assert found == ([] if renewed is None else [("RENEW", renewed, 600)])
+    changes = [(c.operation.name, c.value, c.lease_s) for c in made.changes]
+    assert changes == ([] if renewed is None else [("RENEW", renewed, 600)])
     assert whys(made) == [why]
 
 
@@ -242,9 +244,9 @@ OLD = PlanPolicy(inputs_at={REQUESTS: None})
 
 
 def blocked_row(**others: object) -> DesiredConfig:
-    """A rate of ours that stands while none is right: its advice is that it goes on."""
-    of = {"config_value": None, "prior_value": "20000000", "renew_only": True, "lease_s": 600}
-    return desired("1", **(BROKER_RATE | of | {"blocked_reason": NONE_FITS} | others))
+    """A rate of ours while no rate is right: the advice is to keep it."""
+    columns = {"config_value": None, "prior_value": "20000000", "renew_only": True, "lease_s": 600}
+    return desired("1", **(BROKER_RATE | columns | {"blocked_reason": NONE_FITS} | others))
 
 
 @pytest.mark.parametrize(
@@ -267,7 +269,7 @@ def blocked_row(**others: object) -> DesiredConfig:
     ids=[
         "early",
         "late",
-        "held by its own rule",
+        "blocked by its own rule",
         "not to go on, as where it is managed no longer",
         "set for another reason",
         "a check fails",
@@ -280,9 +282,9 @@ def test_what_is_withheld_for_want_of_a_better_value_lets_no_lease_end(
     """A broker without room for more must not be left without a throttle in mid-move."""
     owned = applied(desired("1", **BROKER_RATE, config_value="20000000"))
     made = planned(row, bounds=bounds, ledger=owned, after_s=after_s)
-    found = [(c.operation.name, c.value, c.lease_s) for c in made.changes]
-    assert found == ([] if renewed is None else [("RENEW", renewed, 600)])
-    assert [told[: len(why)] for told in whys(made)] == [why]
+    changes = [(c.operation.name, c.value, c.lease_s) for c in made.changes]
+    assert changes == ([] if renewed is None else [("RENEW", renewed, 600)])
+    assert [reason[: len(why)] for reason in whys(made)] == [why]
 
 
 def test_what_somebody_else_set_is_not_renewed_where_no_better_value_is_known() -> None:
@@ -294,8 +296,8 @@ def test_what_somebody_else_set_is_not_renewed_where_no_better_value_is_known() 
 
 def test_a_rate_that_is_renewed_is_not_taken_away_in_the_same_plan() -> None:
     owned = applied(desired("1", **BROKER_RATE, config_value="20000000"))
-    gone = desired("1", **(BROKER_RATE | {"priority": 40}), config_value=None, prior_value="7")
-    made = planned(blocked_row(), gone, bounds=PlanPolicy(), ledger=owned, after_s=301)
+    removed = desired("1", **(BROKER_RATE | {"priority": 40}), config_value=None, prior_value="7")
+    made = planned(blocked_row(), removed, bounds=PlanPolicy(), ledger=owned, after_s=301)
     assert [c.operation.name for c in made.changes] == ["RENEW"]
 
 
@@ -340,8 +342,8 @@ def test_nothing_is_planned_for_a_pseudonym(row: DesiredConfig) -> None:
 )
 def test_whom_a_resource_reaches_is_not_guessed(match: str, why: str | None) -> None:
     hidden = Client("i", Pseudonyms(b"k" * 32, "k1").pseudonym("client_id", "orders-7"), "x", "1")
-    standing = {"other": {"metrics": "*", "match": match}}
-    assert Preflight(standing, (LiveClient(hidden, "consumer"),)).harm_of(standing) == why
+    resources = {"other": {"metrics": "*", "match": match}}
+    assert Preflight(resources, (LiveClient(hidden, "consumer"),)).harm_of(resources) == why
 
 
 ADVICE_OF = {"evidence_table": "quota_advice", "priority": 30}

@@ -1,4 +1,4 @@
-"""Quotas as Jikkou resources; what Jikkou cannot say is counted."""
+"""Quotas as Jikkou resources; changes that Jikkou cannot express are counted."""
 
 import yaml
 
@@ -24,8 +24,8 @@ def test_each_entity_is_a_resource() -> None:
         desired("app", entity_type="client-id"),
         desired("z", entity_client_id="app"),
     ]
-    told = [yaml.safe_load(text)["spec"] for text in documents(*rows) if text.startswith("---")]
-    assert told == [
+    specs = [yaml.safe_load(text)["spec"] for text in documents(*rows) if text.startswith("---")]
+    assert specs == [
         {"type": "CLIENT", "entity": {"clientId": "app"}, "configs": {"producerByteRate": 1e3}},
         {
             "type": "USER",
@@ -46,13 +46,13 @@ def test_an_entity_wanted_by_two_sources_is_one_resource_and_its_other_quotas_ma
         desired("b", priority=20),
         desired("a", priority=30, config_key="consumer_byte_rate"),
     ]
-    told = documents(*rows)
-    specs = [yaml.safe_load(text)["spec"] for text in told[1:]]
+    texts = documents(*rows)
+    specs = [yaml.safe_load(text)["spec"] for text in texts[1:]]
     assert [spec["entity"] for spec in specs] == [{"user": "a"}, {"user": "b"}]
     assert list(specs[0]["configs"]) == ["producerByteRate", "consumerByteRate"]
-    # Jikkou removes by default what a resource does not name, whoever set it.
-    assert told[0].startswith("#")
-    assert "limits-delete-orphans=false" in told[0]
+    # By default Jikkou removes quotas that a resource does not name.
+    assert texts[0].startswith("#")
+    assert "limits-delete-orphans=false" in texts[0]
 
 
 def test_what_has_no_resource_is_counted() -> None:

@@ -1,4 +1,4 @@
-"""What we hold, told by records: however long a lease was renewed, and as long as it is needed."""
+"""The ledger of records: however long a lease is renewed, and for as long as it is needed."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ NOW = datetime.now(UTC)
 
 
 def set_at(days_ago: int, value: str = "1000", prior: str | None = None) -> Record:
-    """The record of a write that ended well."""
+    """The record of a write that was done."""
     row = desired(config_value=value, prior_value=prior)
     journal = ListJournal()
     configs = DictConfigs({row.entity: {} if prior is None else {row.config_key: prior}})
@@ -42,10 +42,10 @@ def at(days_ago: int, record: Record) -> Record:
 
 
 def renewed(record: Record, days_ago: int) -> Record:
-    of = replace(
+    renewal = replace(
         record, operation=RENEW, run_id=f"renew{days_ago}", prior_value=record.config_value
     )
-    return at(days_ago, of)
+    return at(days_ago, renewal)
 
 
 def made(*rows: Any) -> Plan:
@@ -59,17 +59,17 @@ def test_a_lease_renewed_for_years_is_still_held_on_what_stood_before(
     raised = set_at(790, "2000", prior="1000")
     renewals = [renewed(raised, days_ago) for days_ago in range(770, 0, -20)]
     fill("config_changes", [to_row(r, "me") for r in (first, raised, *renewals)])
-    (held,) = read_ledger(Reader(warehouse)).owned.values()
-    assert (held.prior_value, held.value) == ("700", "2000")
-    assert held.expires_at == renewals[-1].expires_at
-    assert held.first_recorded_at == first.event_time
+    (owned,) = read_ledger(Reader(warehouse)).owned.values()
+    assert (owned.prior_value, owned.value) == ("700", "2000")
+    assert owned.expires_at == renewals[-1].expires_at
+    assert owned.first_recorded_at == first.event_time
 
 
 @pytest.mark.parametrize(
     ("records", "days_ago"),
     [
         pytest.param([], None, id="nothing"),
-        pytest.param([set_at(90)], 90, id="held"),
+        pytest.param([set_at(90)], 90, id="owned"),
         pytest.param([set_at(90), set_at(80, "2000", "1000")], 90, id="raised by ourselves"),
         pytest.param([set_at(90), set_at(80, "2000", "1500")], 80, id="on somebody else's value"),
         pytest.param([set_at(90), replace(set_at(80), purpose="restore")], None, id="given back"),
@@ -98,12 +98,12 @@ class Appended:
 def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
     warehouse: Warehouse, fill: Fill
 ) -> None:
-    rows, wanted, max_age = Appended(fill), made(desired(), desired("eve")), timedelta(hours=24)
+    rows, frozen, max_age = Appended(fill), made(desired(), desired("eve")), timedelta(hours=24)
     fill("plans", [])
 
     def keep(now: datetime, ledger: Ledger = Ledger()) -> datetime:  # noqa: B008  frozen
-        frozen_plans.refreeze(Reader(warehouse), rows, ledger, wanted, now, max_age=max_age)  # type: ignore[arg-type]
-        return frozen_plans.load(Reader(warehouse), wanted.plan_id).frozen_at
+        frozen_plans.refreeze(Reader(warehouse), rows, ledger, frozen, now, max_age=max_age)  # type: ignore[arg-type]
+        return frozen_plans.load(Reader(warehouse), frozen.plan_id).frozen_at
 
     assert keep(NOW) == NOW
     assert keep(NOW + timedelta(minutes=10)) == NOW
@@ -113,24 +113,24 @@ def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
 
     journal = ListJournal()
     applied_at = too_late + timedelta(minutes=1)
-    applying(DictConfigs(), journal, clock=lambda: applied_at).run(wanted.plan_id, wanted.changes)
-    assert frozen_plans.done_since(journal.ledger, wanted, too_late) == {
-        change.change_id for change in wanted.changes
+    applying(DictConfigs(), journal, clock=lambda: applied_at).run(frozen.plan_id, frozen.changes)
+    assert frozen_plans.done_since(journal.ledger, frozen, too_late) == {
+        change.change_id for change in frozen.changes
     }
     # A clock a little behind the records' does not freeze it before them.
     again = keep(too_late + timedelta(seconds=30), journal.ledger)
     assert again > applied_at
     assert keep(again + timedelta(minutes=1), journal.ledger) == again
     assert rows.freezes == 3
-    thawed = frozen_plans.load(Reader(warehouse), wanted.plan_id).plan
-    assert [c.change_id for c in thawed.changes] == [c.change_id for c in wanted.changes]
+    thawed = frozen_plans.load(Reader(warehouse), frozen.plan_id).plan
+    assert [c.change_id for c in thawed.changes] == [c.change_id for c in frozen.changes]
 
 
 def test_plans_of_one_freeze_come_back_alone(warehouse: Warehouse, fill: Fill) -> None:
-    wanted = made(desired())
+    frozen = made(desired())
     for minutes in (0, 5):
-        fill("plans", list(plan_rows.rows(wanted, NOW + timedelta(minutes=minutes), "me")))
-    assert len(frozen_plans.load(Reader(warehouse), wanted.plan_id).plan.changes) == 1
+        fill("plans", list(plan_rows.rows(frozen, NOW + timedelta(minutes=minutes), "me")))
+    assert len(frozen_plans.load(Reader(warehouse), frozen.plan_id).plan.changes) == 1
 
 
 def test_what_is_no_more_has_no_configs() -> None:

@@ -1,4 +1,4 @@
-"""Who changed what after us, and which programs manage configs too."""
+"""Later writers of our configs, and other config managers."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,7 +21,7 @@ from .fake_configs import NOON, DictConfigs, FakeTables, ListJournal, applying, 
 KEY = "producer_byte_rate"
 
 
-def held() -> Ledger:
+def owning_ledger() -> Ledger:
     journal = ListJournal()
     changes = plan([desired()], NOON, PlanPolicy(), Connection("b:9092")).changes
     applying(DictConfigs(), journal).run("p", changes)
@@ -29,19 +29,19 @@ def held() -> Ledger:
 
 
 @pytest.mark.parametrize(
-    ("after_s", "name", "own", "told"),
+    ("after_s", "name", "own", "is_later_writer"),
     [
         pytest.param(5, "mallory", "User:ops", True, id="after us"),
-        pytest.param(5, "mallory", None, True, id="after whoever we are"),
+        pytest.param(5, "mallory", None, True, id="after us, by an unknown login"),
         pytest.param(5, "mallory", "User:eve", False, id="the login that gives back"),
-        pytest.param(3, "mallory", "User:ops", False, id="no later than was asked"),
+        pytest.param(3, "mallory", "User:ops", False, id="not after the time"),
         pytest.param(-5, "mallory", "User:ops", False, id="before us"),
         pytest.param(5, "eve", "User:ops", False, id="another user"),
         pytest.param(5, "", "User:ops", False, id="the default of all users"),
     ],
 )
 def test_a_setter_is_who_wrote_after_us(
-    after_s: float, name: str, own: str | None, told: bool
+    after_s: float, name: str, own: str | None, is_later_writer: bool
 ) -> None:
     writer = {
         "cluster_id": "c1",
@@ -55,21 +55,23 @@ def test_a_setter_is_who_wrote_after_us(
         "operation": "SET",
         "config_value": "5",
     }
-    since = dict.fromkeys(held().owned, NOON + timedelta(seconds=4))
-    found = other_writers.later_writers(FakeTables([writer]), since, own)
-    said = restore_plan.LaterWriter(
+    since = dict.fromkeys(owning_ledger().owned, NOON + timedelta(seconds=4))
+    writers = other_writers.later_writers(FakeTables([writer]), since, own)
+    expected = restore_plan.LaterWriter(
         f"User:eve ({'x' * 100}) at 2026-11-21 12:00:05 UTC", "SET", "5"
     )
-    assert list(found.values()) == ([said] if told else [])
+    assert list(writers.values()) == ([expected] if is_later_writer else [])
 
 
 LEADERS = "leader.replication.throttled.replicas"
 LIST = ConfigEntity("c1", "topic", "orders"), LEADERS
 
 
-def by(principal: str, second: float, value: str | None, operation: str = "SET", **of: Any) -> Row:
-    told = {"principal": principal, "operation": operation, "source_offset": second}
-    return altered(second, LEADERS, value, **(told | of))
+def by(
+    principal: str, second: float, value: str | None, operation: str = "SET", **others: Any
+) -> Row:
+    columns = {"principal": principal, "operation": operation, "source_offset": second}
+    return altered(second, LEADERS, value, **(columns | others))
 
 
 @pytest.mark.parametrize(
@@ -99,31 +101,31 @@ def by(principal: str, second: float, value: str | None, operation: str = "SET",
 def test_an_entry_is_of_whoever_else_named_it_since_we_did(
     warehouse: Warehouse, alterations: list[Row], theirs: str | None
 ) -> None:
-    """Of two moves each has its throttle, and the list is one: the last alteration is not all."""
+    """Two moves have a throttle each in one list, so its last alteration is not enough."""
     content = {"config_alterations": alterations, "settings": [setting("own_principal", "User:us")]}
     make_tables(warehouse, content)
     named = {LIST: {"0:1": at(2), "2:3": at(5)}}
-    found = other_writers.later_writers(Reader(warehouse), {}, "User:other", named)
-    assert {key: setter.operand for key, setter in found.items()} == (
+    writers = other_writers.later_writers(Reader(warehouse), {}, "User:other", named)
+    assert {key: setter.operand for key, setter in writers.items()} == (
         {} if theirs is None else {LIST: theirs}
     )
 
 
 def test_who_named_entries_is_told_though_we_altered_the_list_last(warehouse: Warehouse) -> None:
-    told = [by("User:eve", 3, "0:1"), by("User:us", 5, "2:3", "APPEND")]
-    content = {"config_alterations": told, "settings": [setting("own_principal", "User:us")]}
+    alterations = [by("User:eve", 3, "0:1"), by("User:us", 5, "2:3", "APPEND")]
+    content = {"config_alterations": alterations, "settings": [setting("own_principal", "User:us")]}
     make_tables(warehouse, content)
     named, since = {LIST: {"0:1": at(2), "2:3": at(5)}}, {LIST: at(5)}
-    found = other_writers.later_writers(Reader(warehouse), since, None, named)
-    assert found[LIST].writer.startswith("User:eve (")
-    assert found[LIST].claimed_entries(frozenset({"0:1", "2:3"})) == {"0:1"}
+    writers = other_writers.later_writers(Reader(warehouse), since, None, named)
+    assert writers[LIST].writer.startswith("User:eve (")
+    assert writers[LIST].claimed_entries(frozenset({"0:1", "2:3"})) == {"0:1"}
 
 
-def manager(**of: Any) -> dict[str, Any]:
+def manager(**others: Any) -> dict[str, Any]:
     row = {"kind": "strimzi", "principal": "User:op", "client_id": "strimzi-1"}
     row |= {"entity_types": "topic,user", "evidence_code": "requests"}
     row |= {"evidence": "ALTER_CLIENT_QUOTAS"}
-    return row | {"last_seen": NOON - timedelta(hours=1)} | of
+    return row | {"last_seen": NOON - timedelta(hours=1)} | others
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def manager(**of: Any) -> dict[str, Any]:
         (manager(kind="cruise_control", entity_types=None, last_seen=None), {"broker", "topic"}),
         (manager(kind="jikkou", entity_types=None), {"user", "topic", "broker"}),
     ],
-    ids=["active", "tolerated", "long gone", "who moves replicas", "a trace", "an unknown trace"],
+    ids=["active", "tolerated", "long ago", "who moves replicas", "a trace", "an unknown trace"],
 )
 def test_a_manager_s_entities_are_its_own(row: dict[str, Any], types: set[str]) -> None:
     assert set(other_writers.managers(FakeTables([row]), NOON, ["other"])) == types

@@ -79,7 +79,7 @@ def test_a_login_stands_in_a_file() -> None:
             desired(),
             PlanPolicy(refused_keys={"producer_ids_rate": "42 Invalid configuration key"}),
             "this cluster refuses producer_ids_rate: 42 Invalid configuration key",
-            id="what the cluster refused when it was asked",
+            id="what the cluster refused in a probe",
         ),
         pytest.param(desired(config_value="0"), SETTLED, "must be over 0", id="zero"),
         pytest.param(desired(config_value="NaN"), SETTLED, "must be over 0", id="not a number"),
@@ -119,17 +119,19 @@ def test_the_same_rows_give_the_same_plan_in_any_order(order: random.Random) -> 
 
 
 IDS = "client_instance_id=vl7CCx68Qw29SsxmLSK4Xg|fl7CCx68Qw29SsxmLSK4Xg"
-ASKED = {"metrics": "org.a.,org.b.", "interval.ms": "10000", "match": IDS}
+SUBSCRIPTION = {"metrics": "org.a.,org.b.", "interval.ms": "10000", "match": IDS}
 
 
-def asked(name: str = "quotaflow-alert-slow", **others: object) -> list[DesiredConfig]:
-    """The rows that ask clients for more."""
-    of = {"entity_type": "client-metrics", "entity_name": name, "priority": 20} | others
-    return [desired(**({"config_key": k, "config_value": v} | of)) for k, v in ASKED.items()]
+def subscription(name: str = "quotaflow-alert-slow", **others: object) -> list[DesiredConfig]:
+    """The rows of a subscription."""
+    columns = {"entity_type": "client-metrics", "entity_name": name, "priority": 20} | others
+    return [
+        desired(**({"config_key": k, "config_value": v} | columns)) for k, v in SUBSCRIPTION.items()
+    ]
 
 
 def test_a_subscription_is_one_command() -> None:
-    changes = plan(asked(), NOW, SETTLED, PLAIN).changes
+    changes = plan(subscription(), NOW, SETTLED, PLAIN).changes
     assert [(c.desired.config_key, c.value) for c in changes] == [
         ("interval.ms", "10000"),
         ("match", IDS),
@@ -143,7 +145,7 @@ def test_a_subscription_is_one_command() -> None:
 
 
 def test_what_is_so_already_is_no_change_and_what_differs_is() -> None:
-    rows = [replace(row, prior_value=row.config_value) for row in asked()]
+    rows = [replace(row, prior_value=row.config_value) for row in subscription()]
     assert plan(rows, NOW, SETTLED, PLAIN) == Plan((), ())
     rows[1] = replace(rows[1], prior_value="5000")
     (change,) = plan(rows, NOW, SETTLED, PLAIN).changes
@@ -153,7 +155,7 @@ def test_what_is_so_already_is_no_change_and_what_differs_is() -> None:
 
 
 def test_a_subscription_is_taken_back_whole() -> None:
-    rows = [replace(row, prior_value=row.config_value, config_value=None) for row in asked()]
+    rows = [replace(row, prior_value=row.config_value, config_value=None) for row in subscription()]
     changes = plan(rows, NOW, SETTLED, PLAIN).changes
     assert {change.value for change in changes} == {None}
     assert changes[0].command.endswith("--delete-config interval.ms,match,metrics")
@@ -162,15 +164,15 @@ def test_a_subscription_is_taken_back_whole() -> None:
 @pytest.mark.parametrize(("after_s", "changes"), [(-1, 0), (0, 3)])
 def test_a_lease_is_taken_back_once_it_is_over(after_s: int, changes: int) -> None:
     name = f"quotaflow-troubleshoot-vl7CCx68Qw29SsxmLSK4Xg-until-{NOW.timestamp():.0f}"
-    rows = [replace(r, config_value=None, prior_value=r.config_value) for r in asked(name)]
+    rows = [replace(r, config_value=None, prior_value=r.config_value) for r in subscription(name)]
     made = plan(rows, NOW + timedelta(seconds=after_s), SETTLED, PLAIN)
     assert len(made.changes) == changes
-    assert {held.reason for held in made.blocked} <= {"its lease runs for another 1 s"}
+    assert {blocked.reason for blocked in made.blocked} <= {"its lease runs for another 1 s"}
 
 
 def test_of_too_many_subscriptions_the_oldest_are_asked_for_and_the_others_named() -> None:
     since = NOW - timedelta(hours=1)
-    rows = [*asked("c"), *asked("a"), *asked("b", since=since)]
+    rows = [*subscription("c"), *subscription("a"), *subscription("b", since=since)]
     made = plan(rows, NOW, PlanPolicy(max_subscriptions=2), PLAIN)
     assert {change.desired.entity_name for change in made.changes} == {"a", "b"}
     assert {(h.desired.entity_name, h.reason) for h in made.blocked} == {
@@ -195,16 +197,18 @@ def test_of_too_many_subscriptions_the_oldest_are_asked_for_and_the_others_named
 def test_a_subscription_with_a_value_that_may_not_be_written_is_held_whole(
     key: str, value: str, why: str
 ) -> None:
-    rows = [replace(r, config_value=value) if r.config_key == key else r for r in asked()]
+    rows = [replace(r, config_value=value) if r.config_key == key else r for r in subscription()]
     made = plan(rows, NOW, SETTLED, PLAIN)
     assert made.changes == ()
     assert len(made.blocked) == len(rows)
-    assert all(why in held.reason for held in made.blocked)
+    assert all(why in blocked.reason for blocked in made.blocked)
 
 
 def test_what_would_harm_a_client_is_held() -> None:
-    made = plan(asked(), NOW, PlanPolicy(harm=lambda _: "librdkafka 2.5.0 would crash"), PLAIN)
-    assert {held.reason for held in made.blocked} == {"librdkafka 2.5.0 would crash"}
+    made = plan(
+        subscription(), NOW, PlanPolicy(harm=lambda _: "librdkafka 2.5.0 would crash"), PLAIN
+    )
+    assert {blocked.reason for blocked in made.blocked} == {"librdkafka 2.5.0 would crash"}
 
 
 RATE, LIST = (f"leader.replication.throttled.{what}" for what in ("rate", "replicas"))
@@ -212,16 +216,21 @@ RATE, LIST = (f"leader.replication.throttled.{what}" for what in ("rate", "repli
 
 def throttled(key: str = RATE, value: str | None = "4000000", **others: object) -> DesiredConfig:
     """A config of a replication throttle."""
-    of = {"entity_type": "broker", "entity_name": "1", "priority": 25, "prior_value": "2000000"}
-    of |= {"entity_type": "topic", "entity_name": "t"} if key == LIST else {}
-    return desired(**(of | {"config_key": key, "config_value": value} | others))
+    columns = {
+        "entity_type": "broker",
+        "entity_name": "1",
+        "priority": 25,
+        "prior_value": "2000000",
+    }
+    columns |= {"entity_type": "topic", "entity_name": "t"} if key == LIST else {}
+    return desired(**(columns | {"config_key": key, "config_value": value} | others))
 
 
 def test_what_is_withheld_holds_back_nothing_else() -> None:
     follower = throttled("follower.replication.throttled.rate", blocked_reason="it is not for us")
     made = plan([throttled(), follower, throttled(entity_name="2")], NOW, SETTLED, PLAIN)
     assert [change.desired.entity_name for change in made.changes] == ["1", "2"]
-    assert [(held.desired, held.reason) for held in made.blocked] == [
+    assert [(blocked.desired, blocked.reason) for blocked in made.blocked] == [
         (follower, "it is not for us")
     ]
 
@@ -272,8 +281,8 @@ def test_bash_reads_a_hostile_name_back_as_it_is(name: str) -> None:
     (change,) = plan([desired(name)], NOW, SETTLED, PLAIN).changes
     assert change.command.isprintable()
     shown = change.command.replace("kafka-configs.sh", "printf '%s\\0'", 1)
-    said = subprocess.run(["bash", "-c", shown.encode()], capture_output=True, check=True).stdout
-    words = said.decode().split("\0")
+    echoed = subprocess.run(["bash", "-c", shown.encode()], capture_output=True, check=True).stdout
+    words = echoed.decode().split("\0")
     assert name in words or f"--entity-name={name}" in words
     assert words[-2] == "producer_ids_rate=1.0"
 

@@ -1,4 +1,4 @@
-"""restore writes nothing that a plan may not write, whatever the table config_changes says."""
+"""restore writes nothing that a plan may not write, whatever the table config_changes has."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -41,11 +41,11 @@ def scene(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Scene:
 
 
 def leased(scene: Scene, record: Record) -> None:
-    """A record says that we wrote a value; it stands."""
+    """A record says that we wrote a value, and the cluster has it."""
     scene.journal.add([record])
     if record.config_value is not None:
-        of = scene.configs.configs.setdefault(record.entity, {})
-        of[record.config_key] = record.config_value
+        configs = scene.configs.configs.setdefault(record.entity, {})
+        configs[record.config_key] = record.config_value
 
 
 FORGED = [
@@ -113,10 +113,10 @@ def test_what_a_plan_may_not_write_is_refused_and_costs_nobody_else(
     leased(scene, record)
     leased(scene, forged(MALLORY, KEY, "1000", None))
     before = dict(scene.configs.configs.get(record.entity, {}))
-    for found in (scene.shown(everything=everything), scene.done(everything=everything)):
-        ((of, told),) = [(refused.key, refused.why) for refused in found.refused]
-        assert of == record.key
-        assert why in told
+    for restore in (scene.shown(everything=everything), scene.done(everything=everything)):
+        ((key, reason),) = [(refused.key, refused.why) for refused in restore.refused]
+        assert key == record.key
+        assert why in reason
     assert scene.configs.configs.get(record.entity, {}) == before
     assert scene.configs.configs[MALLORY] == {}
     assert scene.journal.ledger.owned.keys() == {record.key}
@@ -169,8 +169,8 @@ def test_what_a_plan_may_write_comes_back(scene: Scene, record: Record) -> None:
 def test_of_one_entity_what_may_be_written_comes_back_with_a_line_of_its_own(scene: Scene) -> None:
     leased(scene, forged(PAYMENTS, KEY, "50000000", "1"))
     leased(scene, forged(PAYMENTS, SHARE, "10", "20"))
-    found = scene.done()
-    (change,) = found.changes
+    restore = scene.done()
+    (change,) = restore.changes
     assert change.command.endswith("--entity-name payments --add-config request_percentage=20")
     assert scene.configs.configs[PAYMENTS] == {KEY: "50000000", SHARE: "20"}
 
@@ -179,8 +179,8 @@ def test_a_client_metrics_resource_comes_back_whole_or_not_at_all(scene: Scene) 
     before = {"metrics": "org.a.", "interval.ms": "60000"}
     leased(scene, forged(RESOURCE, "metrics", before["metrics"], None))
     leased(scene, forged(RESOURCE, "interval.ms", before["interval.ms"], "1"))
-    found = scene.done()
-    assert {refused.key[1] for refused in found.refused} == before.keys()
+    restore = scene.done()
+    assert {refused.key[1] for refused in restore.refused} == before.keys()
     assert scene.configs.configs[RESOURCE] == before
 
 
@@ -188,9 +188,9 @@ def test_entries_of_others_that_stay_in_a_list_are_not_judged() -> None:
     topic = ConfigEntity("c1", "topic", "t")
     record = forged(topic, LIST, "0:1,odd", "odd")
     ledger = Ledger.from_records([replace(record, operation=APPEND, operand="0:1")])
-    found = restore_plan.plan_restore(ledger.owned, {topic: {LIST: "0:1,odd"}}, {}, PLAIN)
-    assert restore_plan.permitted(found, PlanPolicy(), PLAIN) == found
-    assert [change.operation.operand for change in found.changes] == ["0:1"]
+    restore = restore_plan.plan_restore(ledger.owned, {topic: {LIST: "0:1,odd"}}, {}, PLAIN)
+    assert restore_plan.permitted(restore, PlanPolicy(), PLAIN) == restore
+    assert [change.operation.operand for change in restore.changes] == ["0:1"]
 
 
 def test_the_command_counts_what_is_refused_and_says_what_to_do_by_hand(
@@ -220,7 +220,7 @@ def masses(scene: Scene, count: int) -> None:
 
 
 def left(scene: Scene) -> list[str]:
-    return sorted(str(e.entity_name) for e, of in scene.configs.configs.items() if of)
+    return sorted(str(e.entity_name) for e, configs in scene.configs.configs.items() if configs)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is given back, what waits, and what is somebody else's now."""
+"""Which configs a restore restores, which wait, and which are somebody else's now."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -36,8 +36,8 @@ LATER = NOON + timedelta(seconds=601)
 def written(configs: DictConfigs, *rows: object) -> Ledger:
     """The ledger once these rows are applied at noon, for ten minutes."""
     journal = ListJournal()
-    wanted = plan(rows, NOON, PlanPolicy(lease_s=600), PLAIN).changes  # type: ignore[arg-type]
-    applying(configs, journal).run("p1", wanted)
+    changes = plan(rows, NOON, PlanPolicy(lease_s=600), PLAIN).changes  # type: ignore[arg-type]
+    applying(configs, journal).run("p1", changes)
     return journal.ledger
 
 
@@ -93,15 +93,15 @@ def test_somebody_else_s_later_change_stays(
     configs = DictConfigs()
     ledger = written(configs, desired())
     configs.configs[MALLORY] = now
-    found = returned(configs, ledger, by=by)
-    assert (found.changes, [each.reason for each in found.yielded]) == ((), [why])
+    restore = returned(configs, ledger, by=by)
+    assert (restore.changes, [each.reason for each in restore.yielded]) == ((), [why])
 
 
 def test_who_does_not_answer_waits() -> None:
     configs = DictConfigs()
     ledger = written(configs, desired())
-    found = restore_plan.plan_restore(restore_plan.expired(ledger, LATER), {}, {}, PLAIN)
-    assert (found.changes, found.yielded, found.unanswered) == ((), (), ((MALLORY, KEY),))
+    restore = restore_plan.plan_restore(restore_plan.expired(ledger, LATER), {}, {}, PLAIN)
+    assert (restore.changes, restore.yielded, restore.unanswered) == ((), (), ((MALLORY, KEY),))
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_who_does_not_answer_waits() -> None:
         (None, "0:1,1:2,8:8", "SUBTRACT", "0:1,1:2"),
         ("7:7", "7:7,1:2", "SUBTRACT", "1:2"),
     ],
-    ids=["all are ours", "others before", "others since", "one is gone already"],
+    ids=["all are ours", "others before", "others since", "one was removed already"],
 )
 def test_of_a_list_our_entries_go_and_others_stay(
     before: str | None, since: str, operation: str, operand: str | None
 ) -> None:
-    wanted = ",".join(filter(None, [before, "0:1,1:2"]))
-    of = {"entity_type": "topic", "config_key": LIST, "config_value": wanted}
-    row = desired("t", **of, prior_value=before)
+    value = ",".join(filter(None, [before, "0:1,1:2"]))
+    columns = {"entity_type": "topic", "config_key": LIST, "config_value": value}
+    row = desired("t", **columns, prior_value=before)
     configs = DictConfigs({row.entity: {} if before is None else {LIST: before}})
     ledger = written(configs, row)
     configs.configs[row.entity][LIST] = since
@@ -143,66 +143,66 @@ def test_entries_that_somebody_else_named_since_are_theirs(
     operation: str, operand: str | None, taken: str | None
 ) -> None:
     """A move that set the list whole has throttles of its own on replicas that were ours."""
-    of = {"entity_type": "topic", "config_key": LIST, "config_value": "0:1,1:2"}
-    row = desired("t", **of)
+    columns = {"entity_type": "topic", "config_key": LIST, "config_value": "0:1,1:2"}
+    row = desired("t", **columns)
     configs = DictConfigs({row.entity: {}})
     ledger = written(configs, row)
     configs.configs[row.entity][LIST] = "0:1,1:2,8:8"
-    found = returned(configs, ledger, by=restore_plan.LaterWriter("User:eve", operation, operand))
-    assert [(c.operation.name, c.operation.operand) for c in found.changes] == (
+    restore = returned(configs, ledger, by=restore_plan.LaterWriter("User:eve", operation, operand))
+    assert [(c.operation.name, c.operation.operand) for c in restore.changes] == (
         [] if taken is None else [("SUBTRACT", taken)]
     )
-    assert [each.reason for each in found.yielded] == (
+    assert [each.reason for each in restore.yielded] == (
         ["its entries that were ours are there, set by User:eve since"] if taken is None else []
     )
 
 
 def test_an_entry_somebody_else_named_between_two_writes_of_ours_stays() -> None:
     """Their move set the list whole; that we added to it later makes none of it ours."""
-    of = {"entity_type": "topic", "config_key": LIST}
+    columns = {"entity_type": "topic", "config_key": LIST}
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
-    topic = desired("t", **of).entity
+    topic = desired("t", **columns).entity
     for value, prior in (("0:1", None), ("0:1,1:2,2:3", "0:1,1:2")):
         seen = PlanPolicy(lease_s=600, inputs_at={SNAPSHOT: clock.now})
-        row = desired("t", **of, config_value=value, prior_value=prior)
-        wanted = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
-        applying(configs, journal, f"r{value}", clock).run("p", wanted)
+        row = desired("t", **columns, config_value=value, prior_value=prior)
+        changes = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
+        applying(configs, journal, f"r{value}", clock).run("p", changes)
         clock.now += timedelta(hours=1)
         configs.configs[topic][LIST] = "0:1,1:2" if prior is None else "0:1,1:2,2:3"
         clock.now += timedelta(hours=1)
-    (held,) = journal.ledger.owned.values()
-    named = {entry: at.hour for entry, at in held.entry_times.items()}
+    (owned,) = journal.ledger.owned.values()
+    named = {entry: at.hour for entry, at in owned.entry_times.items()}
     assert named == {"0:1": 12, "2:3": 14}
     moving = {**SET_BY_EVE, "altered_at": NOON + timedelta(hours=1)}
     by = other_writers.later_writers(
-        FakeTables([moving]), {}, None, {(topic, LIST): held.entry_times}
+        FakeTables([moving]), {}, None, {(topic, LIST): owned.entry_times}
     )
-    found = returned(configs, journal.ledger, clock.now, by[topic, LIST])
-    assert [c.operation for c in found.changes] == [Operation("SUBTRACT", "2:3")]
+    restore = returned(configs, journal.ledger, clock.now, by[topic, LIST])
+    assert [c.operation for c in restore.changes] == [Operation("SUBTRACT", "2:3")]
 
 
 def test_an_entry_that_we_named_anew_is_ours_since_then() -> None:
-    of = {"entity_type": "topic", "config_key": LIST}
+    columns = {"entity_type": "topic", "config_key": LIST}
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
     for _ in range(2):
-        row = desired("t", **of, config_value="0:1")
-        wanted = plan([row], clock.now, PlanPolicy(inputs_at={SNAPSHOT: clock.now}), PLAIN).changes
-        applying(configs, journal, f"r{clock.now}", clock).run("p", wanted)
+        row = desired("t", **columns, config_value="0:1")
+        changes = plan([row], clock.now, PlanPolicy(inputs_at={SNAPSHOT: clock.now}), PLAIN).changes
+        applying(configs, journal, f"r{clock.now}", clock).run("p", changes)
         configs.configs.clear()
         clock.now += timedelta(hours=1)
-    (held,) = journal.ledger.owned.values()
-    assert {entry: at.hour for entry, at in held.entry_times.items()} == {"0:1": 13}
+    (owned,) = journal.ledger.owned.values()
+    assert {entry: at.hour for entry, at in owned.entry_times.items()} == {"0:1": 13}
 
 
 def test_entries_that_are_gone_are_nobody_s_to_give_back() -> None:
-    of = {"entity_type": "topic", "config_key": LIST, "config_value": "0:1"}
-    row = desired("t", **of)
+    columns = {"entity_type": "topic", "config_key": LIST, "config_value": "0:1"}
+    row = desired("t", **columns)
     configs = DictConfigs({row.entity: {}})
     ledger = written(configs, row)
     configs.configs[row.entity] = {LIST: "7:7"}
-    found = returned(configs, ledger)
-    assert found.changes == ()
-    assert "none of its entries that were ours" in found.yielded[0].reason
+    restore = returned(configs, ledger)
+    assert restore.changes == ()
+    assert "none of its entries that were ours" in restore.yielded[0].reason
 
 
 def test_what_was_removed_is_not_given_back() -> None:
@@ -212,21 +212,21 @@ def test_what_was_removed_is_not_given_back() -> None:
 
 
 def test_a_resource_somebody_changed_a_part_of_is_theirs_whole() -> None:
-    of = {"entity_type": "client-metrics"}
+    columns = {"entity_type": "client-metrics"}
     rows = [
-        desired("r", config_key="metrics", config_value="org.a.", **of),
-        desired("r", config_key="interval.ms", config_value="60000", **of),
+        desired("r", config_key="metrics", config_value="org.a.", **columns),
+        desired("r", config_key="interval.ms", config_value="60000", **columns),
     ]
     configs = DictConfigs()
     ledger = written(configs, *rows)
     configs.configs[rows[0].entity]["interval.ms"] = "1000"
-    found = returned(configs, ledger)
-    assert found.changes == ()
-    assert {each.key[1] for each in found.yielded} == {"metrics", "interval.ms"}
+    restore = returned(configs, ledger)
+    assert restore.changes == ()
+    assert {each.key[1] for each in restore.yielded} == {"metrics", "interval.ms"}
 
 
 def test_a_resource_is_given_back_whole_once_the_last_of_its_leases_is_over() -> None:
-    """Without its match a resource asks every client."""
+    """A resource without its match subscribes every client."""
     keys = {"metrics": "org.a.", "interval.ms": "60000", "match": "client_instance_id=" + "A" * 22}
     rows = [
         desired("r", config_key=key, config_value=value, entity_type="client-metrics")
@@ -234,8 +234,10 @@ def test_a_resource_is_given_back_whole_once_the_last_of_its_leases_is_over() ->
     ]
     ledger = written(DictConfigs(), *rows)
     later = {
-        key: replace(of, expires_at=LATER + timedelta(seconds=600)) if key[1] != "match" else of
-        for key, of in ledger.owned.items()
+        key: replace(config, expires_at=LATER + timedelta(seconds=600))
+        if key[1] != "match"
+        else config
+        for key, config in ledger.owned.items()
     }
     renewed = replace(ledger, owned=later)
     assert restore_plan.expired(renewed, LATER) == {}

@@ -1,4 +1,4 @@
-"""restore against a cluster: what it shows is what it does, and no live client is harmed by it."""
+"""restore against a cluster: it does what it shows, and harms no live client."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -24,8 +24,8 @@ KEY = "producer_byte_rate"
 MALLORY = desired().entity
 
 
-def told(found: RestorePlan) -> list[tuple[str, str, str | None]]:
-    return [(c.entity.entity_name or "", c.operation.name, c.value) for c in found.changes]
+def shown_changes(restore: RestorePlan) -> list[tuple[str, str, str | None]]:
+    return [(c.entity.entity_name or "", c.operation.name, c.value) for c in restore.changes]
 
 
 @pytest.fixture
@@ -42,30 +42,32 @@ def test_what_a_killed_apply_left_is_shown_as_it_is_given_back(
     records = list(scene.journal.records)
     shown = scene.shown(everything=everything)
     assert scene.journal.records == records
-    assert told(shown) == ([] if dies_at == "begun" else [("mallory", "DELETE", None)])
-    assert told(scene.done(everything=everything)) == told(shown)
+    assert shown_changes(shown) == ([] if dies_at == "begun" else [("mallory", "DELETE", None)])
+    assert shown_changes(scene.done(everything=everything)) == shown_changes(shown)
     assert (scene.configs.configs.get(MALLORY, {}), scene.journal.ledger.owned) == ({}, {})
 
 
 def test_what_a_killed_apply_left_is_shown_once_its_lease_is_over(scene: Scene) -> None:
     scene.apply(desired(), dies_at="sent")
     before = NOON + timedelta(seconds=599)
-    assert told(scene.shown(before)) == []
-    assert told(scene.shown(before, everything=True)) == [("mallory", "DELETE", None)]
-    assert told(scene.shown(NOON + timedelta(seconds=601))) == [("mallory", "DELETE", None)]
+    assert shown_changes(scene.shown(before)) == []
+    assert shown_changes(scene.shown(before, everything=True)) == [("mallory", "DELETE", None)]
+    assert shown_changes(scene.shown(NOON + timedelta(seconds=601))) == [
+        ("mallory", "DELETE", None)
+    ]
 
 
 def test_what_somebody_else_set_since_an_apply_was_killed_is_not_shown(scene: Scene) -> None:
     scene.apply(desired(), dies_at="sent")
     scene.configs.configs[MALLORY] = {KEY: "7"}
     assert scene.shown(everything=True) == RestorePlan((), ())
-    assert told(scene.done(everything=True)) == []
+    assert shown_changes(scene.done(everything=True)) == []
     assert scene.configs.configs[MALLORY] == {KEY: "7"}
 
 
 TIME = "request_percentage"
 PROXY = {"config_key": TIME, "evidence_table": "producer_id_proxies"}
-"""A quota that an earlier release planned: no view of this one asks for it."""
+"""A quota that an earlier release planned, and no view of this one proposes."""
 
 
 @pytest.mark.parametrize(
@@ -82,9 +84,9 @@ def test_what_no_view_asks_for_any_more_is_given_back_after_its_lease(
     scene.apply(desired(**PROXY, config_value="25.0", prior_value=before.get(TIME)))
     assert scene.configs.configs[MALLORY] == {TIME: "25.0"}
     make_tables(scene.warehouse, {})
-    assert told(scene.shown(NOON)) == []
-    assert told(scene.shown()) == [expected]
-    assert told(scene.done()) == [expected]
+    assert shown_changes(scene.shown(NOON)) == []
+    assert shown_changes(scene.shown()) == [expected]
+    assert shown_changes(scene.done()) == [expected]
     assert (scene.configs.configs[MALLORY], scene.journal.ledger.owned) == (before, {})
 
 
@@ -92,92 +94,100 @@ def test_a_plan_that_an_earlier_release_froze_on_a_removed_view_is_not_applied(
     scene: Scene,
 ) -> None:
     make_tables(scene.warehouse, {})
-    wanted = FrozenPlan(planned([desired(**PROXY), desired("eve")]), NOON)
+    approved_plan = FrozenPlan(planned([desired(**PROXY), desired("eve")]), NOON)
     with pytest.raises(FeedbackError, match="on producer_id_proxies, which this release does not"):
-        apply_run.dry_run(scene.conf, scene.tables, wanted, NOON)
+        apply_run.dry_run(scene.conf, scene.tables, approved_plan, NOON)
     with pytest.raises(FeedbackError, match="plan anew"):
         apply_run.apply_plan(
-            scene.conf, replace(wanted, frozen_at=datetime.now(UTC)), lambda _: None
+            scene.conf, replace(approved_plan, frozen_at=datetime.now(UTC)), lambda _: None
         )
     assert (scene.configs.writes, scene.journal.records) == (0, [])
 
 
 ID = "A" * 22
 OLD = LiveClient(Client(ID, "p", "librdkafka", "2.5.0", "h"), "producer")
-# The old producer is asked for what it has by ours alone, and crashes without that.
+# Only our resource subscribes the old producer to its metrics; without it the producer crashes.
 CONSUMERS_ONLY = {"corp": {"metrics": "org.apache.kafka.consumer."}}
-ASKED = {
+SUBSCRIPTION = {
     "metrics": "org.apache.kafka.producer.",
     "interval.ms": "1000",
     "match": f"client_instance_id={ID}",
 }
 
 
-def asked(name: str = "quotaflow-alert-x", **others: object) -> list[DesiredConfig]:
-    of = {"entity_type": "client-metrics", "config_key": "", "config_value": None} | others
-    return [desired(name, **(of | {"config_key": k, "config_value": v})) for k, v in ASKED.items()]
+def subscription(name: str = "quotaflow-alert-x", **others: object) -> list[DesiredConfig]:
+    columns = {"entity_type": "client-metrics", "config_key": "", "config_value": None} | others
+    return [
+        desired(name, **(columns | {"config_key": k, "config_value": v}))
+        for k, v in SUBSCRIPTION.items()
+    ]
 
 
 def seen(
-    scene: Scene, *lives: LiveClient, standing: dict[str, dict[str, str]] | None = None
+    scene: Scene, *lives: LiveClient, resources: dict[str, dict[str, str]] | None = None
 ) -> None:
-    """What the last snapshot and telemetry tell: a snapshot before ours knows nothing of it."""
+    """The last snapshot, which is older than our write, and live clients of telemetry."""
     make_tables(scene.warehouse, {})
-    check = Preflight(CONSUMERS_ONLY if standing is None else standing, lives)
+    check = Preflight(CONSUMERS_ONLY if resources is None else resources, lives)
     scene.monkeypatch.setattr(preflight, "read", lambda *_: check)
 
 
 def test_a_resource_without_which_a_live_client_crashes_is_held_back(scene: Scene) -> None:
-    scene.apply(*asked(), desired())
+    scene.apply(*subscription(), desired())
     seen(scene, OLD)
-    for found in (scene.shown(), scene.done()):
-        assert told(found) == [("mallory", "DELETE", None)]
-        (why,) = {held.reason for held in found.blocked}
+    for restore in (scene.shown(), scene.done()):
+        assert shown_changes(restore) == [("mallory", "DELETE", None)]
+        (why,) = {blocked.reason for blocked in restore.blocked}
         assert why.startswith("could harm 1 live clients: librdkafka 2.5.0 crashes")
         assert why.endswith(
             "--entity-name quotaflow-alert-x --delete-config interval.ms,match,metrics"
         )
-    assert scene.configs.configs[asked()[0].entity] == ASKED
+    assert scene.configs.configs[subscription()[0].entity] == SUBSCRIPTION
     assert len(scene.journal.ledger.owned) == 3
 
 
 @pytest.mark.parametrize(
-    ("lives", "standing"),
+    ("lives", "resources"),
     [
         ((), None),
         ((LiveClient(Client(ID, "p", "librdkafka", "2.10.1", "h"), "producer"),), None),
         ((OLD,), {}),
         ((OLD,), {"corp": {"metrics": "org.apache.kafka.producer."}}),
     ],
-    ids=["who is gone", "who is mended", "nothing is asked any more", "what stands suits it"],
+    ids=[
+        "a client that left",
+        "a fixed client",
+        "no other subscription",
+        "another resource is enough",
+    ],
 )
 def test_a_resource_that_harms_nobody_goes(
-    scene: Scene, lives: tuple[LiveClient, ...], standing: dict[str, dict[str, str]] | None
+    scene: Scene, lives: tuple[LiveClient, ...], resources: dict[str, dict[str, str]] | None
 ) -> None:
-    scene.apply(*asked())
-    seen(scene, *lives, standing=standing)
+    scene.apply(*subscription())
+    seen(scene, *lives, resources=resources)
     assert scene.done().blocked == ()
-    assert scene.configs.configs[asked()[0].entity] == {}
+    assert scene.configs.configs[subscription()[0].entity] == {}
 
 
 def test_of_two_resources_the_last_that_keeps_a_client_alive_stays(scene: Scene) -> None:
-    scene.apply(*asked("a"), *asked("b"))
+    scene.apply(*subscription("a"), *subscription("b"))
     seen(scene, OLD)
-    found = scene.done()
-    assert {name for name, *_ in told(found)} == {"a"}
-    assert {held.desired.entity_name for held in found.blocked} == {"b"}
+    restore = scene.done()
+    assert {name for name, *_ in shown_changes(restore)} == {"a"}
+    assert {blocked.desired.entity_name for blocked in restore.blocked} == {"b"}
 
 
 def test_where_nobody_is_known_to_live_a_resource_goes(scene: Scene) -> None:
-    """Tables that were never made tell of no client, and must not keep a lease from ending."""
-    scene.apply(*asked())
-    assert (scene.done().blocked, scene.configs.configs[asked()[0].entity]) == ((), {})
+    """Missing tables show no client, and must not keep a lease from ending."""
+    scene.apply(*subscription())
+    assert (scene.done().blocked, scene.configs.configs[subscription()[0].entity]) == ((), {})
 
 
 def test_the_command_says_why_it_holds_back(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scene.apply(*asked())
+    scene.apply(*subscription())
     seen(scene, OLD)
     for words in (("--all",), ("--all", "--yes")):
         assert scene.command(*words) == 1
@@ -210,18 +220,18 @@ def test_a_frozen_plan_whose_rows_somebody_altered_is_not_applied_past_its_bound
 
 
 def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Scene) -> None:
-    """For as long as an approval holds, clients come that nobody asked about when it was made."""
-    wanted = FrozenPlan(planned(asked()), NOON)
+    """While an approval holds, clients may start that were not there when it was given."""
+    approved_plan = FrozenPlan(planned(subscription()), NOON)
     consumer = LiveClient(Client(ID, "c", "librdkafka", "2.5.0", "h"), "consumer")
-    seen(scene, standing={})
-    assert [o.step for o in apply_run.dry_run(scene.conf, scene.tables, wanted, NOON)[1]] == [
-        "accepted"
-    ] * 3
-    seen(scene, consumer, standing={})
+    seen(scene, resources={})
+    assert [
+        o.step for o in apply_run.dry_run(scene.conf, scene.tables, approved_plan, NOON)[1]
+    ] == ["accepted"] * 3
+    seen(scene, consumer, resources={})
     with pytest.raises(FeedbackError, match=r"plan \w+: client-metrics quotaflow-alert-x .* could"):
-        apply_run.dry_run(scene.conf, scene.tables, wanted, NOON)
+        apply_run.dry_run(scene.conf, scene.tables, approved_plan, NOON)
     with pytest.raises(FeedbackError, match="could harm 1 live clients"):
         apply_run.apply_plan(
-            scene.conf, replace(wanted, frozen_at=datetime.now(UTC)), lambda _: None
+            scene.conf, replace(approved_plan, frozen_at=datetime.now(UTC)), lambda _: None
         )
     assert (scene.configs.writes, scene.journal.records) == (0, [])

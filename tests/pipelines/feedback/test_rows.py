@@ -1,4 +1,4 @@
-"""What is kept in tables comes back as it was."""
+"""Plans and records read back from tables equal those written."""
 
 import pyarrow as pa
 import pytest
@@ -18,7 +18,7 @@ LIST = "leader.replication.throttled.replicas"
 ROWS = [
     desired("o'b\x1b[2J"),
     desired("a", entity_client_id="app", prior_value="3000"),
-    desired("gone", config_value=None, prior_value="5"),
+    desired("removed", config_value=None, prior_value="5"),
     desired("t", entity_type="topic", config_key=LIST, config_value="0:1"),
 ]
 

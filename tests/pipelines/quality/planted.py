@@ -1,4 +1,4 @@
-"""Tables as they should be, and the same with a row that each expectation in SQL is for."""
+"""Correct tables, and for each expectation in SQL a row that violates it."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ SHA, OTHER_SHA = "sha-1", "sha-2"
 
 
 def source(offset: int, second: float | None = None, topic: str = "logs") -> Row:
-    """Where a row came from, and when."""
+    """The source columns of a row."""
     time = at(offset if second is None else second)
-    told = {"source_topic": topic, "source_partition": 0, "source_offset": offset}
-    return {"cluster_id": "c1", "record_time": time, "event_time": time} | told
+    place = {"source_topic": topic, "source_partition": 0, "source_offset": offset}
+    return {"cluster_id": "c1", "record_time": time, "event_time": time} | place
 
 
 def counted(outcome: str, rows: int, target: str | None = None, **others: Any) -> Row:
@@ -24,7 +24,7 @@ def counted(outcome: str, rows: int, target: str | None = None, **others: Any) -
 
 
 def of_job(job: str, **others: Any) -> Row:
-    """What tells counts of another job."""
+    """The columns that make a count another job's."""
     return {"job": job, "query_id": job} | others
 
 
@@ -41,14 +41,14 @@ def point(sha: str = SHA, **others: Any) -> Row:
 
 
 def replica(broker_id: int, second: float = 0, **others: Any) -> Row:
-    """A replica as a snapshot saw it."""
+    """A replica in a snapshot."""
     row = {"cluster_id": "c1", "event_time": at(second), "topic_id": "t1", "topic": "t"}
     row |= {"partition": 0, "broker_id": broker_id, "is_leader": broker_id == 1}
     return row | {"is_in_sync": True, "is_removed": False} | others
 
 
 def advised(broker_id: int, minute: int = 0, **others: Any) -> Row:
-    """A replica that somebody is to read from."""
+    """A preferred read replica."""
     row = {"cluster_id": "c1", "event_time": at(60 * minute), "event_date": at(0).date()}
     row |= {"topic_id": "t1", "partition": 0, "recommended_replica": broker_id}
     return row | {"recommended_reason": "follower_in_rack"} | others
@@ -62,7 +62,7 @@ def ids(**others: Any) -> Row:
 
 
 def used(**others: Any) -> Row:
-    """What a client used of a quota."""
+    """The usage of a quota."""
     row = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date(), "usage": 5.0}
     return row | {"bucket_usage": 9.0, "quota": 8.0, "is_over": True} | others
 

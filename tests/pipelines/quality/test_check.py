@@ -1,4 +1,4 @@
-"""`quotaflow check` over real tables: what fails, what is new, and what is kept of it."""
+"""`quotaflow check` over real tables: failures, new rows, and stored results."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,9 +40,9 @@ def change(step: str) -> Row:
     return row | {"cluster_id": "c1", "reason": "because", "purpose": "apply"}
 
 
-def names(found: CheckReport) -> dict[tuple[str, str], int | None]:
-    """What is not met, and of how many rows."""
-    return {(row["suite"], row["expectation"]): row["failed_rows"] for row in found.failed}
+def names(report: CheckReport) -> dict[tuple[str, str], int | None]:
+    """Failed checks, and the number of failed rows."""
+    return {(row["suite"], row["expectation"]): row["failed_rows"] for row in report.failed}
 
 
 @pytest.mark.spark
@@ -50,26 +50,29 @@ def names(found: CheckReport) -> dict[tuple[str, str], int | None]:
 def test_what_is_not_met_is_kept_and_not_looked_at_twice(warehouse: Warehouse, fill: Fill) -> None:
     conf = config.Conf(warehouse=warehouse.conf)
     fill("config_changes", [change("begun")])
-    asked = CheckRequest(["config_changes"])
-    found = check(conf, asked, now(), lambda _: None)
-    assert (names(found), found.is_critical) == ({("config_changes", "begun_has_an_end"): 1}, False)
-    assert check(conf, asked, now(), lambda _: None).index is None
-    standing = rows(warehouse, "SELECT expectation FROM current_quality WHERE NOT success")
-    assert standing == [{"expectation": "begun_has_an_end"}]
+    request = CheckRequest(["config_changes"])
+    report = check(conf, request, now(), lambda _: None)
+    assert (names(report), report.is_critical) == (
+        {("config_changes", "begun_has_an_end"): 1},
+        False,
+    )
+    assert check(conf, request, now(), lambda _: None).index is None
+    failed = rows(warehouse, "SELECT expectation FROM current_quality WHERE NOT success")
+    assert failed == [{"expectation": "begun_has_an_end"}]
 
 
 @pytest.mark.faults
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_what_fails_is_told_until_it_is_mended(warehouse: Warehouse, fill: Fill) -> None:
+def test_what_fails_is_told_until_it_is_fixed(warehouse: Warehouse, fill: Fill) -> None:
     conf = config.Conf(warehouse=warehouse.conf)
     bad = [plan(0), plan(0), plan(1, reason=""), plan(2, reason=None, operation="DROP")]
     fill("plans", [*bad, plan(3)])
     fill("config_changes", [change("begun")])
     lines: list[str] = []
-    asked = CheckRequest(["plans", "config_changes"])
+    request = CheckRequest(["plans", "config_changes"])
 
-    first = check(conf, asked, now(), lines.append)
+    first = check(conf, request, now(), lines.append)
     assert names(first) == {
         ("plans", "key_unique"): 2,
         ("plans", "reason_not_null"): 1,
@@ -82,19 +85,19 @@ def test_what_fails_is_told_until_it_is_mended(warehouse: Warehouse, fill: Fill)
 
     # A warning is not looked at again until something is written; what is critical is.
     DeltaTable(warehouse.folder("plans")).delete("number < 3")
-    mended = check(conf, asked, now(), lines.append)
-    assert {row["suite"] for row in mended.rows} == {"plans"}
-    assert (names(mended), mended.is_critical) == ({}, False)
+    fixed = check(conf, request, now(), lines.append)
+    assert {row["suite"] for row in fixed.rows} == {"plans"}
+    assert (names(fixed), fixed.is_critical) == ({}, False)
 
-    nothing = check(conf, asked, now(), lines.append)
+    nothing = check(conf, request, now(), lines.append)
     assert (nothing.rows, nothing.index) == ([], None)
-    standing = rows(warehouse, "SELECT * FROM current_quality WHERE NOT success")
-    assert [row["expectation"] for row in standing] == ["begun_has_an_end"]
-    _look_at(mended.index)
+    failed = rows(warehouse, "SELECT * FROM current_quality WHERE NOT success")
+    assert [row["expectation"] for row in failed] == ["begun_has_an_end"]
+    _look_at(fixed.index)
 
 
 def _look_at(index: Path | None) -> None:
-    """Pages name no row, ask no network, and lead to each other."""
+    """Pages have no row, load nothing from the network, and link to each other."""
     assert index is not None
     text = index.read_text(encoding="utf-8")
     assert "begun_has_an_end (warning, 1 rows)" in text
@@ -127,7 +130,7 @@ def test_pages_go_where_nothing_else_is(tmp_path: Path, warehouse: Warehouse) ->
     (tmp_path / "mine").mkdir()
     assert pages.folder(conf, tmp_path / "mine") == tmp_path / "mine"
     (tmp_path / "mine" / "notes.txt").touch()
-    with pytest.raises(ConfigError, match="holds something else than pages of checks"):
+    with pytest.raises(ConfigError, match="has other content than pages of checks"):
         pages.folder(conf, tmp_path / "mine")
 
 
@@ -140,5 +143,5 @@ class NoPages:
 
 def test_pages_that_cannot_be_written_are_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="the results are kept, and pages cannot be written to"):
+    with pytest.raises(ConfigError, match="the results are stored, and pages cannot be written to"):
         pages.write(tmp_path / "file", NoPages(), [], [], now())  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Expectations in SQL: each finds nothing in tables as they should be, and what it is for."""
+"""Expectations in SQL: each passes on correct tables, and finds the row that violates it."""
 
 import re
 from typing import TYPE_CHECKING
@@ -31,7 +31,9 @@ def show(spark: "SparkSession", name: str, as_name: str, rows: list[Row]) -> Non
     spark.createDataFrame(content).createOrReplaceTempView(as_name)
 
 
-def found(spark: "SparkSession", nth: int, query: str, table: str, content: Content) -> str:
+def failed_rows_sql(
+    spark: "SparkSession", nth: int, query: str, table: str, content: Content
+) -> str:
     """SQL that counts what a query finds, where these tables have other rows than GOOD."""
     sql = query.format(batch=table)
     for name in views.names_in(f"{sql} {table}", TABLES):
@@ -46,12 +48,16 @@ def test_each_finds_what_it_is_for_and_nothing_else(spark: "SparkSession") -> No
     assert QUERIES.keys() == BAD.keys()
     scenes: list[tuple[str, str, Content]] = []
     for (table, name), planted in BAD.items():
-        with_planted = {of: [*GOOD[of], *rows] for of, rows in planted.items()}
+        with_planted = {
+            planted_table: [*GOOD[planted_table], *rows] for planted_table, rows in planted.items()
+        }
         scenes += [(table, name, {}), (table, name, with_planted)]
-    asked = (
-        found(spark, nth, QUERIES[table, name], table, content)
+    queries = (
+        failed_rows_sql(spark, nth, QUERIES[table, name], table, content)
         for nth, (table, name, content) in enumerate(scenes)
     )
-    counts = {row["nth"]: row["found"] for row in spark.sql(" UNION ALL ".join(asked)).collect()}
-    told = {scenes[nth][:2]: (counts[nth], counts[nth + 1] > 0) for nth in range(0, len(scenes), 2)}
-    assert told == dict.fromkeys(BAD, (0, True))
+    counts = {row["nth"]: row["found"] for row in spark.sql(" UNION ALL ".join(queries)).collect()}
+    results = {
+        scenes[nth][:2]: (counts[nth], counts[nth + 1] > 0) for nth in range(0, len(scenes), 2)
+    }
+    assert results == dict.fromkeys(BAD, (0, True))

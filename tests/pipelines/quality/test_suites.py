@@ -1,4 +1,4 @@
-"""What is expected of tables: the files of conf/expectations fit the tables' declarations."""
+"""Expectations of tables: the files of conf/expectations fit the declarations of tables."""
 
 import re
 from importlib import resources
@@ -19,13 +19,13 @@ SQL = "unexpected_rows_query"
 
 
 def named(table: str, check: str) -> Check:
-    return next(of for of in SUITES[table] if of.name == check)
+    return next(check_ for check_ in SUITES[table] if check_.name == check)
 
 
-def told_of(key: str) -> list[Any]:
-    """The written checks with this argument, as cases."""
-    of = ((name, check) for name, check in WRITTEN if key in check.kwargs)
-    return [pytest.param(name, check, id=f"{name} {check.name}") for name, check in of]
+def values_for(key: str) -> list[Any]:
+    """The checks of conf/expectations with this argument, as cases."""
+    checks = ((name, check) for name, check in WRITTEN if key in check.kwargs)
+    return [pytest.param(name, check, id=f"{name} {check.name}") for name, check in checks]
 
 
 def test_every_table_has_a_suite_and_every_file_a_table() -> None:
@@ -40,33 +40,33 @@ def test_every_table_has_a_suite_and_every_file_a_table() -> None:
 def test_names_are_unique_and_columns_are_the_table_s(table: str) -> None:
     checks = SUITES[table]
     assert len({check.name for check in checks}) == len(checks)
-    told = {
+    columns = {
         column for check in checks if check.column_name for column in check.column_name.split(", ")
     }
-    assert told <= set(TABLES[table].column_names)
+    assert columns <= set(TABLES[table].column_names)
     assert {check.severity for check in checks} <= {CRITICAL, WARNING}
 
 
 def test_every_outcome_that_is_counted_is_expected() -> None:
     comment = next(c.comment for c in PIPELINE_PROGRESS.columns if c.name == "outcome")
-    (known,) = (c for c in SUITES["pipeline_progress"] if c.name == "outcome_known")
-    assert set(known.kwargs["value_set"]) == set(re.findall(r"\w+", comment)) - {"or"}
+    (outcomes,) = (c for c in SUITES["pipeline_progress"] if c.name == "outcome_known")
+    assert set(outcomes.kwargs["value_set"]) == set(re.findall(r"\w+", comment)) - {"or"}
 
 
 @pytest.mark.parametrize(
     ("table", "check"),
-    told_of("value_set"),
+    values_for("value_set"),
 )
 def test_a_set_of_values_is_the_one_the_declaration_tells_of(table: str, check: Check) -> None:
     # One column may speak of the words of another.
     comments = " ".join(column.comment for column in TABLES[table].columns)
-    told = set(re.findall(r"[\w-]+", comments))
-    assert set(check.kwargs["value_set"]) - told - TABLES.keys() == set()
+    words = set(re.findall(r"[\w-]+", comments))
+    assert set(check.kwargs["value_set"]) - words - TABLES.keys() == set()
 
 
 @pytest.mark.parametrize(
     ("table", "check"),
-    told_of(SQL),
+    values_for(SQL),
 )
 def test_sql_looks_at_what_is_new_and_says_what_it_expects(table: str, check: Check) -> None:
     query = check.kwargs[SQL]

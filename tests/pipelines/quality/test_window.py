@@ -1,4 +1,4 @@
-"""What is new in a table since it was checked."""
+"""Which rows of a table are new since its last check."""
 
 from datetime import datetime, timedelta
 
@@ -23,7 +23,7 @@ def last(*, is_critical: bool = False, until: datetime | None = NOON) -> LastChe
     [
         pytest.param(None, None, id="the first check: all"),
         pytest.param(last(), NOON - HOUR, id="then what may have come late"),
-        pytest.param(last(is_critical=True), NOON - 5 * HOUR, id="what failed, until it is mended"),
+        pytest.param(last(is_critical=True), NOON - 5 * HOUR, id="what failed, until it is fixed"),
         pytest.param(last(until=None), None, id="nothing was there"),
     ],
 )

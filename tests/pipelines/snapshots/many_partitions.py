@@ -57,11 +57,11 @@ def by_wire(answer: made_cluster.MadeCluster) -> Any:
 
 def main() -> None:
     cluster = made()
-    asked = ClusterObserver(ClusterState(by_wire(cluster)), set)
+    observer = ClusterObserver(ClusterState(by_wire(cluster)), set)
     before, began = peak_mib(), time.process_time()
     rows = {}
     for table in sections.SNAPSHOT_TABLES:
-        rows[table.name] = asked.observed(table).rows.num_rows
+        rows[table.name] = observer.observed(table).rows.num_rows
     spent = time.process_time() - began
     print(json.dumps({"rows": rows, "grown_mib": peak_mib() - before, "cpu_s": spent}))  # noqa: T201
 

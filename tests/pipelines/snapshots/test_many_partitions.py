@@ -13,8 +13,8 @@ MOST_MIB = 200
 
 @pytest.mark.faults
 def test_all_of_it_is_taken_in_within_bounds() -> None:
-    said = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=True)
-    found = json.loads(said.stdout)
-    assert found["rows"]["replicas"] == found["rows"]["replica_sizes"] == 90_000
-    assert (found["rows"]["active_producers"], found["rows"]["configs"]) == (60_000, 10_000)
-    assert found["grown_mib"] < MOST_MIB
+    completed = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=True)
+    measured = json.loads(completed.stdout)
+    assert measured["rows"]["replicas"] == measured["rows"]["replica_sizes"] == 90_000
+    assert (measured["rows"]["active_producers"], measured["rows"]["configs"]) == (60_000, 10_000)
+    assert measured["grown_mib"] < MOST_MIB

@@ -1,4 +1,4 @@
-"""Answers of a cluster as rows of tables, and gaps where it gave none."""
+"""Answers of a cluster as rows of tables, and unanswered parts."""
 
 from collections import Counter
 from typing import Any
@@ -30,12 +30,14 @@ from ..kafka.fake_cluster import (
 Row = dict[str, Any]
 
 
-def seen(made: MadeCluster, table: str, *standing: str) -> tuple[list[Row], list[tuple[Any, ...]]]:
-    """Rows of a table, and its gaps as reason, of and columns."""
-    asked = ClusterObserver(ClusterState(made), lambda: set(standing))
-    found = asked.observed(TABLES[table])
-    gaps = [(gap.reason, dict(gap.identity), *gap.columns) for gap in found.unanswered]
-    return found.rows.to_pylist(), gaps
+def seen(
+    made: MadeCluster, table: str, *current_topics: str
+) -> tuple[list[Row], list[tuple[Any, ...]]]:
+    """Rows of a table, and its unanswered parts as reason, identity and columns."""
+    observer = ClusterObserver(ClusterState(made), lambda: set(current_topics))
+    observed = observer.observed(TABLES[table])
+    gaps = [(gap.reason, dict(gap.identity), *gap.columns) for gap in observed.unanswered]
+    return observed.rows.to_pylist(), gaps
 
 
 def picked(rows: list[Row], *names: str) -> list[tuple[Any, ...]]:
@@ -85,13 +87,13 @@ def test_a_topic_that_is_not_listed_any_more_went_or_is_refused() -> None:
     made = MadeCluster(
         topics={"a": 1, "hidden": 1}, refused={("DescribeTopicPartitions", "hidden"): code}
     )
-    told = ("TOPIC_AUTHORIZATION_FAILED", {"topic": "hidden"})
+    refusal = ("TOPIC_AUTHORIZATION_FAILED", {"topic": "hidden"})
     for table in ("topics", "replicas", "active_producers"):
         rows, gaps = seen(made, table, "a", "hidden", "deleted")
         assert {row["topic"] for row in rows} <= {"a"}
-        assert gaps == [told]
+        assert gaps == [refusal]
     _, gaps = seen(made, "configs", "hidden")
-    assert gaps == [(told[0], {"entity_type": "topic", "entity_name": "hidden"})]
+    assert gaps == [(refusal[0], {"entity_type": "topic", "entity_name": "hidden"})]
 
 
 CONFIGURED = {
@@ -125,7 +127,7 @@ def test_a_long_value_is_cut_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told", "gap"),
+    ("code", "answer", "gap"),
     [
         pytest.param(42, "refused: 42 Invalid", [], id="stock Kafka"),
         pytest.param(0, "accepted", [], id="a broker of KIP-936"),
@@ -133,17 +135,17 @@ def test_a_long_value_is_cut_and_counted() -> None:
             CLUSTER_AUTHORIZATION_FAILED,
             None,
             [("CLUSTER_AUTHORIZATION_FAILED", {"setting": "probe.producer_ids_rate"})],
-            id="a login that may not ask",
+            id="a login without the right",
         ),
     ],
 )
 def test_whether_the_cluster_takes_producer_ids_rate(
-    code: int, told: str | None, gap: list[Any]
+    code: int, answer: str | None, gap: list[Any]
 ) -> None:
     made = MadeCluster(refused={("AlterClientQuotas", "producer_ids_rate"): code})
     rows, gaps = seen(made, "settings")
     assert {row["setting"]: row["setting_value"] for row in rows} == (
-        {"probe.producer_ids_rate": told} if told else {}
+        {"probe.producer_ids_rate": answer} if answer else {}
     )
     assert gaps == gap
 
@@ -238,9 +240,9 @@ def test_transactional_ids_by_coordinator() -> None:
 
 def test_what_several_tables_need_is_asked_once() -> None:
     made = MadeCluster(topics={"a": 3})
-    asked = ClusterObserver(ClusterState(made), set)
+    observer = ClusterObserver(ClusterState(made), set)
     for table in sections.SNAPSHOT_TABLES:
-        asked.observed(table)
+        observer.observed(table)
     apis = Counter(api for api, _ in made.sent)
     assert apis["DescribeCluster"] == apis["DescribeTopicPartitions"] == 1
     assert apis["DescribeProducers"] == apis["ListTransactions"] == apis["DescribeLogDirs"] == 3
@@ -256,12 +258,12 @@ def test_what_is_hidden_in_facts_is_hidden_in_snapshots_too() -> None:
             ({"ip": "10.1.2.3"}, {"connection_creation_rate": 1.0}),
         ],
     )
-    asked = ClusterObserver(ClusterState(made), set, (), names)
-    quotas = asked.observed(CLIENT_QUOTAS).rows.to_pylist()
+    observer = ClusterObserver(ClusterState(made), set, (), names)
+    quotas = observer.observed(CLIENT_QUOTAS).rows.to_pylist()
     assert picked(quotas, "user", "client_id", "ip", "is_default_client_id") == [
         (None, names.pseudonym("client_id", "orders"), None, False),
         ("ann", None, None, True),
         (None, None, names.pseudonym("client_address", "10.1.2.3"), False),
     ]
-    (match,) = asked.observed(CONFIGS).rows.to_pylist()
+    (match,) = observer.observed(CONFIGS).rows.to_pylist()
     assert match["config_value"] == f"client_id={names.pseudonym('client_id', 'orders')}"

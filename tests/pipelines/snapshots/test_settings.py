@@ -1,4 +1,4 @@
-"""What of conf reaches views."""
+"""Which values of conf reach views."""
 
 import pytest
 
@@ -15,21 +15,21 @@ EXCLUDED = {
 LOGIN = {"sasl.username": "quotaflow", "sasl.password": "env:QF_UNSET"}
 
 
-def told(conf: config.Conf) -> dict[str, str]:
+def settings_of(conf: config.Conf) -> dict[str, str]:
     rows = list(settings.of_conf(conf))
-    found = {row["setting"]: row["setting_value"] for row in rows}
-    assert len(found) == len(rows)
-    return found
+    values = {row["setting"]: row["setting_value"] for row in rows}
+    assert len(values) == len(rows)
+    return values
 
 
 def test_conf_tells_whom_brokers_take_a_login_for_where_its_properties_do_not() -> None:
     for kafka in (config.KafkaSection(principal="User:CN=q"), config.KafkaSection(properties={})):
-        told_of = told(config.Conf(kafka=kafka)).get(settings.OWN_PRINCIPAL)
-        assert told_of == kafka.principal
+        principal = settings_of(config.Conf(kafka=kafka)).get(settings.OWN_PRINCIPAL)
+        assert principal == kafka.principal
 
 
 def test_each_key_is_told_once() -> None:
-    assert set(told(config.Conf())) == {*settings.KEYS, *EXCLUDED}
+    assert set(settings_of(config.Conf())) == {*settings.KEYS, *EXCLUDED}
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_each_key_is_told_once() -> None:
 def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) -> None:
     replication = config.ReplicationSection(cleanup_principals=listed, brokers={3: 5e6})
     kafka = config.KafkaSection(properties=LOGIN)
-    found = told(config.Conf(kafka=kafka, replication=replication))
-    assert {key: found[f"replication.cleanup.{key}"] for key in principals} == principals
-    assert found[settings.OWN_PRINCIPAL] == "User:quotaflow"
+    values = settings_of(config.Conf(kafka=kafka, replication=replication))
+    assert {key: values[f"replication.cleanup.{key}"] for key in principals} == principals
+    assert values[settings.OWN_PRINCIPAL] == "User:quotaflow"
     of_exclusion = {*EXCLUDED, "excluded.User:quotaflow"}
-    assert len(found) == len(settings.KEYS) + 2 + len(principals) + len(of_exclusion)
-    assert found["replication.brokers.3"] == "5000000.0"
-    assert "env:QF_UNSET" not in found.values()
+    assert len(values) == len(settings.KEYS) + 2 + len(principals) + len(of_exclusion)
+    assert values["replication.brokers.3"] == "5000000.0"
+    assert "env:QF_UNSET" not in values.values()
 
 
 @pytest.mark.parametrize(
@@ -75,5 +75,5 @@ def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) 
     ],
 )
 def test_whose_quotas_are_never_advised(conf: config.Conf, expected: dict[str, str]) -> None:
-    found = {key: value for key, value in told(conf).items() if key.startswith("excluded.")}
-    assert found == expected
+    values = {key: value for key, value in settings_of(conf).items() if key.startswith("excluded.")}
+    assert values == expected

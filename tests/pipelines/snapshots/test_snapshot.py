@@ -1,4 +1,4 @@
-"""Rows of what changed: nothing twice, tombstones for what went, and none for what is not told."""
+"""Rows of changes: nothing twice, removed rows, and none for unanswered parts."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -81,8 +81,8 @@ def taken_of(
     chosen: Sequence[Table],
     say: Callable[[str], None] = lambda _: None,
 ) -> int:
-    asked = ClusterObserver(ClusterState(made), partial(take.current_topics, taken))
-    return take.write(taken, asked, chosen, say)
+    observer = ClusterObserver(ClusterState(made), partial(take.current_topics, taken))
+    return take.write(taken, observer, chosen, say)
 
 
 def written(spark: SparkSession, warehouse: Warehouse, minute: int, resources: Resources) -> int:
@@ -124,9 +124,9 @@ def test_only_what_changed_is_written(spark: SparkSession, warehouse: Warehouse)
 
 
 def frame(spark: SparkSession, table: Table, rows: list[dict[str, Any]]) -> DataFrame:
-    told = {"cluster_id": "c1", "is_removed": False, table.time: NOON}
+    common = {"cluster_id": "c1", "is_removed": False, table.time: NOON}
     return spark.createDataFrame(
-        pa.Table.from_pylist([told | row for row in rows], schema=table.arrow)
+        pa.Table.from_pylist([common | row for row in rows], schema=table.arrow)
     )
 
 
@@ -142,8 +142,8 @@ SIZES = [
 @pytest.mark.parametrize(
     ("gaps", "removed"),
     [
-        pytest.param([], 8, id="all is told"),
-        pytest.param([UnansweredPart("X")], 0, id="nothing is told"),
+        pytest.param([], 8, id="all is answered"),
+        pytest.param([UnansweredPart("X")], 0, id="nothing is answered"),
         pytest.param([UnansweredPart("X", columns=("offset_lag",))], 8, id="but for a column"),
         pytest.param([UnansweredPart("X", {"broker_id": 1})], 4, id="one broker is silent"),
         pytest.param(
@@ -156,7 +156,7 @@ SIZES = [
                 UnansweredPart("X", {"topic": "a"}),
             ],
             2,
-            id="each of several, told twice or of the same rows",
+            id="each of several, named twice or of the same rows",
         ),
         pytest.param([UnansweredPart("X", {"broker_id": 9})], 8, id="one that has no rows"),
     ],
@@ -164,20 +164,20 @@ SIZES = [
 def test_what_is_not_told_stays(
     spark: SparkSession, gaps: list[UnansweredPart], removed: int
 ) -> None:
-    standing = frame(spark, REPLICA_SIZES, SIZES)
-    none = standing.limit(0)
-    found = changes(none, standing, REPLICA_SIZES, at(1), gaps).collect()
-    assert len(found) == removed
-    assert all(row.is_removed and row.size_bytes is None for row in found)
+    current = frame(spark, REPLICA_SIZES, SIZES)
+    none = current.limit(0)
+    rows = changes(none, current, REPLICA_SIZES, at(1), gaps).collect()
+    assert len(rows) == removed
+    assert all(row.is_removed and row.size_bytes is None for row in rows)
 
 
 @pytest.mark.spark
 def test_a_column_that_is_not_told_stays_as_it_stands(spark: SparkSession) -> None:
-    told = {"broker_id": 1, "port": 1, "is_controller": True}
-    standing = frame(spark, BROKERS, [told, told | {"broker_id": 2}])
-    seen = frame(spark, BROKERS, [told, told | {"broker_id": 2, "port": 9}, {"broker_id": 3}])
-    found = changes(seen.drop("is_controller"), standing, BROKERS, at(1)).collect()
-    assert sorted((row.broker_id, row.port, row.is_controller) for row in found) == [
+    broker = {"broker_id": 1, "port": 1, "is_controller": True}
+    current = frame(spark, BROKERS, [broker, broker | {"broker_id": 2}])
+    seen = frame(spark, BROKERS, [broker, broker | {"broker_id": 2, "port": 9}, {"broker_id": 3}])
+    rows = changes(seen.drop("is_controller"), current, BROKERS, at(1)).collect()
+    assert sorted((row.broker_id, row.port, row.is_controller) for row in rows) == [
         (2, 9, True),
         (3, None, None),
     ]
@@ -203,17 +203,17 @@ def test_a_refusal_costs_what_it_concerns_and_is_counted(
             ("ListTransactions", 2): LOADING,
         },
     )
-    said: list[str] = []
+    messages: list[str] = []
 
     def take_at(minute: int, made: MadeCluster) -> int:
-        return taken_of(snapshot(spark, warehouse, minute), made, CHOSEN, said.append)
+        return taken_of(snapshot(spark, warehouse, minute), made, CHOSEN, messages.append)
 
     assert take_at(0, whole) == 5
-    said.clear()
+    messages.clear()
     assert take_at(1, refusing) == 2
-    told = [line.split(": this login needs ") for line in said if "left out" in line]
-    assert [len(parts) - 1 for parts in told] == [1, 1, 0]
-    assert [parts[0] for parts in told] == [
+    left_out = [line.split(": this login needs ") for line in messages if "left out" in line]
+    assert [len(parts) - 1 for parts in left_out] == [1, 1, 0]
+    assert [parts[0] for parts in left_out] == [
         f"snapshot: 1 left out ({reason}) of {table}"
         for table, reason in (
             ("topics", "TOPIC_AUTHORIZATION_FAILED"),
@@ -221,14 +221,14 @@ def test_a_refusal_costs_what_it_concerns_and_is_counted(
             ("transactional_ids", "COORDINATOR_LOAD_IN_PROGRESS"),
         )
     ]
-    gone = [
+    removed = [
         {row.topic for row in warehouse.read(spark, "topics").where("is_removed").collect()},
         {
             row.transactional_id
             for row in warehouse.read(spark, "transactional_ids").where("is_removed").collect()
         },
     ]
-    assert gone == [{"a"}, {"t1"}]
+    assert removed == [{"a"}, {"t1"}]
     progress = warehouse.read(spark, "pipeline_progress").where("outcome = 'left_out'").collect()
     assert sorted((row.target, row.reason, row.row_count) for row in progress) == [
         ("client_quotas", "CLUSTER_AUTHORIZATION_FAILED", 1),
@@ -239,9 +239,9 @@ def test_a_refusal_costs_what_it_concerns_and_is_counted(
     came = warehouse.read(spark, "pipeline_progress").where(
         "outcome = 'in' AND target = 'client_quotas'"
     )
-    # A refusal tells nothing, and that there is none is told.
+    # A refusal is no answer; that there is none is an answer.
     assert sorted((row.batch_id, row.row_count) for row in came.collect()) == [(0, 1), (2, 0)]
-    with pytest.raises(KafkaError, match=r"told nothing .* \(CLUSTER_AUTHORIZATION_FAILED\)"):
+    with pytest.raises(KafkaError, match=r"answered nothing \(CLUSTER_AUTHORIZATION_FAILED\)"):
         taken_of(snapshot(spark, warehouse, 3), refusing, [CLIENT_QUOTAS])
 
 
@@ -258,8 +258,8 @@ def altered(minute: float, value: float | None, **others: Any) -> dict[str, Any]
     return row | {"principal": "User:admin", "body": body} | others
 
 
-Asked = tuple[float, float | None, dict[str, Any]]
-SET: dict[str, tuple[float | None, list[Asked], int | None]] = {
+SetterCase = tuple[float, float | None, dict[str, Any]]
+SET: dict[str, tuple[float | None, list[SetterCase], int | None]] = {
     "the last one set it": (5.5, [(1, 4, {}), (2, 5.5, {})], 2),
     "set otherwise since": (5.5, [(2, 5.5, {}), (3, 4, {})], None),
     "removed": (None, [(1, 5.5, {}), (2, None, {})], 2),
@@ -293,8 +293,8 @@ def test_who_set_a_quota_and_when(spark: SparkSession) -> None:
         user: (quota, None, None) if minute is None else (quota, at(minute), "User:admin")
         for user, (quota, _, minute) in SET.items()
     }
-    told = {r.user: (r.quota, r.set_at and r.set_at.astimezone(UTC), r.set_by) for r in rows}
-    assert told == expected
+    setters = {r.user: (r.quota, r.set_at and r.set_at.astimezone(UTC), r.set_by) for r in rows}
+    assert setters == expected
 
 
 ANSWER = {
@@ -372,8 +372,8 @@ def test_what_resources_give_a_client_beside_what_it_got(
     warehouse.ensure(spark, [TOPICS])
     assert written(spark, warehouse, 1, resources) == sum(map(len, resources.values()))
     for minute in (6, 7):
-        asked = ClusterObserver(ClusterState(configured(resources)), set)
-        seen = asked.observed(CLIENT_SUBSCRIPTIONS)
+        observer = ClusterObserver(ClusterState(configured(resources)), set)
+        seen = observer.observed(CLIENT_SUBSCRIPTIONS)
         client_subscriptions.replace(snapshot(spark, warehouse, minute), seen)
     rows = warehouse.read(spark, "client_subscriptions").collect()
     names = ("subscriptions", "predicted_metrics", "predicted_interval_ms", "state")
