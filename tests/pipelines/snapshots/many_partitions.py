@@ -14,13 +14,13 @@ from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import sections
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "kafka"))
 
-import made_cluster
+import fake_cluster
 
 TOPICS, PARTITIONS = 10_000, 3
-CONFIGS = [(f"config.{n}", str(n), made_cluster.BY_DEFAULT) for n in range(34)]
-OF_TOPIC = [*CONFIGS, ("retention.ms", "1", made_cluster.ON_TOPIC)]
+CONFIGS = [(f"config.{n}", str(n), fake_cluster.BY_DEFAULT) for n in range(34)]
+OF_TOPIC = [*CONFIGS, ("retention.ms", "1", fake_cluster.ON_TOPIC)]
 STATE = {
     "producer_epoch": 0,
     "last_sequence": 1,
@@ -34,17 +34,17 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
 
 
-def made() -> made_cluster.MadeCluster:
+def made() -> fake_cluster.MadeCluster:
     topics = {f"topic-of-some-length-{n:05}": PARTITIONS for n in range(TOPICS)}
     states = [STATE | {"producer_id": n} for n in range(2)]
-    return made_cluster.MadeCluster(
+    return fake_cluster.MadeCluster(
         topics=topics,
-        configs={(made_cluster.TOPIC, name): OF_TOPIC for name in topics},
+        configs={(fake_cluster.TOPIC, name): OF_TOPIC for name in topics},
         producers={(name, n): states for name in topics for n in range(PARTITIONS)},
     )
 
 
-def by_wire(answer: made_cluster.MadeCluster) -> Any:
+def by_wire(answer: fake_cluster.MadeCluster) -> Any:
     """Answers as they come from a socket, so that reading them is measured too."""
 
     def send(request: Any, broker_id: int | None) -> Any:
