@@ -46,14 +46,14 @@ def apply_plan(
     approved_plan: FrozenPlan | None,
     report: Report,
     stopped: Stopped = lambda: None,
-    passed: Report = lambda _: None,
+    on_step: Report = lambda _: None,
 ) -> tuple[Plan, list[Outcome]]:
     """Write a plan. Returns the plan and how each change ended.
 
     Raises FeedbackError if nothing may be written. A frozen plan is written whole or not at all: if
     a part of it no longer fits the cluster, nothing is written.
     """
-    with exclusive_section.acquired(conf, report, stopped, passed) as taken:
+    with exclusive_section.acquired(conf, report, stopped, on_step) as taken:
         now = datetime.now(UTC)
         plan = _plan(conf, taken.tables, approved_plan, now)
         _check_cluster(plan, taken.cluster_id)

@@ -91,7 +91,7 @@ def acquired(
     conf: Conf,
     report: Callable[[str], None],
     stopped: Callable[[], str | None] = lambda: None,
-    passed: Callable[[str], None] = lambda _: None,
+    on_step: Callable[[str], None] = lambda _: None,
 ) -> Iterator[ExclusiveSection]:
     """Enter the exclusive section, and end open records of earlier runs first.
 
@@ -121,7 +121,7 @@ def acquired(
                 stop_reason=lambda: (
                     stopped() or stop_file_reason(conf) or _stopped_by_lock(conf, since)
                 ),
-                on_step=passed,
+                on_step=on_step,
             )
             if apply.finish(for_cluster(ledger, cluster_id)):
                 tables = open_tables(conf)

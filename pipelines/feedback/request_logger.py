@@ -90,7 +90,7 @@ def switched_on(
     request: CaptureRequest,
     report: Callable[[str], None],
     stopped: Callable[[], str | None] = lambda: None,
-    passed: Callable[[str], None] = lambda _: None,
+    on_step: Callable[[str], None] = lambda _: None,
     *,
     on_start: Callable[[Switch], None] = lambda _: None,
 ) -> list[Outcome]:
@@ -99,7 +99,7 @@ def switched_on(
     `on_start` is called with the switch before the first write. After a later failure all of it may
     be on.
     """
-    with exclusive_section.acquired(conf, report, stopped, passed) as taken:
+    with exclusive_section.acquired(conf, report, stopped, on_step) as taken:
         apply, now = taken.apply, datetime.now(UTC)
         switch = _switch(conf, request, apply.configs, taken.ledger, now)
         on_start(switch)

@@ -44,13 +44,13 @@ def restore_configs(
     conf: Conf,
     report: Report,
     stopped: Callable[[], str | None] = lambda: None,
-    passed: Report = lambda _: None,
+    on_step: Report = lambda _: None,
     *,
     everything: bool = False,
     keys: Collection[Key] | None = None,
 ) -> tuple[RestorePlan, list[Outcome]]:
     """Restore what is due, or everything, or these `keys` alone. Returns how each change ended."""
-    with exclusive_section.acquired(conf, report, stopped, passed) as taken:
+    with exclusive_section.acquired(conf, report, stopped, on_step) as taken:
         apply = taken.apply
         ledger = taken.ledger if keys is None else taken.ledger.restricted_to(keys)
         everything = everything or keys is not None
@@ -60,7 +60,7 @@ def restore_configs(
         apply.journal.add(
             [_yielded(each, apply.run_id, n) for n, each in enumerate(restore.yielded)]
         )
-        passed("yielded")
+        on_step("yielded")
         return restore, apply.run(PLAN_ID, restore.changes) if restore.changes else []
 
 
