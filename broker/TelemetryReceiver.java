@@ -71,7 +71,7 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
         .define("queue.max.bytes", Type.LONG, 16L << 20, Range.atLeast(1), Importance.LOW,
             "Bytes of payload that may wait for the producer.");
     private static final Logger LOG = LoggerFactory.getLogger(TelemetryReceiver.class);
-    /** A combined node builds reporters twice; JMX shows the one that was asked for an exporter. */
+    /** A combined node builds reporters twice; JMX shows the one that made an exporter. */
     private static final AtomicReference<TelemetryReceiver> EXPORTING = new AtomicReference<>();
 
     private final Map<String, Object> producerConfig = new HashMap<>();

@@ -50,7 +50,7 @@ def play(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, .
     with runs.new_run(home) as folder:
         warehouse = folder / "warehouse"
         report = _fill(folder / "cluster", warehouse, seed, scale, say)
-        # Its passwords and data are of no use once the brokers are gone.
+        # Its passwords and data are of no use once the brokers have stopped.
         runs.remove(folder / "cluster")
         is_published = runs.publish(home, warehouse)
     runs.remove_older(home, folder)

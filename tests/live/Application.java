@@ -34,7 +34,7 @@ public final class Application {
     private static final Duration LEAVE = Duration.ofSeconds(5);
     private static final int PUSHES = 3;
     private static final AtomicLong read = new AtomicLong();
-    // What is registered is asked for its value once per push, and by nobody else.
+    // The value of a registered metric is read once per push, and by nobody else.
     private static final AtomicInteger produced = new AtomicInteger();
     private static final AtomicInteger consumed = new AtomicInteger();
 

@@ -29,8 +29,8 @@ import org.apache.kafka.common.telemetry.internals.TelemetryMetricNamingConventi
 /**
  * Every metric that Kafka's Java clients would push, one a line: name, kind, Kafka's description.
  *
- * <p>The clients are real, and have no cluster: what they register only on traffic is asked of the
- * same objects by reflection. Names and kinds are made by the code that pushes.
+ * <p>The clients are real, and have no cluster: what they register only on traffic is read from
+ * the same objects by reflection. Names and kinds are made by the code that pushes.
  */
 public final class ClientMetrics {
     private static final MetricNamingStrategy<MetricName> NAMES =

@@ -37,16 +37,16 @@ public final class ClientQuotas {
         }
     }
 
-    private static ArrayNode answer(JsonNode asked) throws IOException {
+    private static ArrayNode answer(JsonNode request) throws IOException {
         try (Metrics metrics = new Metrics()) {
             var manager = new ClientQuotaManager(
                 new ClientQuotaManagerConfig(), metrics, QuotaType.PRODUCE, Time.SYSTEM, "oracle");
             try {
-                for (JsonNode quota : asked.get("quotas")) {
+                for (JsonNode quota : request.get("quotas")) {
                     update(manager, quota);
                 }
                 ArrayNode answers = JSON.createArrayNode();
-                for (JsonNode client : asked.get("clients")) {
+                for (JsonNode client : request.get("clients")) {
                     String user = client.get("user").textValue();
                     String clientId = client.get("client_id").textValue();
                     var principal = new KafkaPrincipal(KafkaPrincipal.USER_TYPE, user);

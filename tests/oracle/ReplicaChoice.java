@@ -61,13 +61,13 @@ public final class ReplicaChoice {
         }
     }
 
-    private static Integer answer(JsonNode asked) throws Exception {
+    private static Integer answer(JsonNode request) throws Exception {
         var client = new ClientMetadata.DefaultClientMetadata(
-            asked.get("client_rack").textValue(), "", InetAddress.getLoopbackAddress(),
+            request.get("client_rack").textValue(), "", InetAddress.getLoopbackAddress(),
             KafkaPrincipal.ANONYMOUS, "CLIENT");
-        JsonNode replicas = asked.get("replicas");
+        JsonNode replicas = request.get("replicas");
         Option<Object> named = manager(replicas).findPreferredReadReplica(
-            Led.by(replicas), client, CONSUMER, asked.get("fetch_offset").longValue(), NOW_MS);
+            Led.by(replicas), client, CONSUMER, request.get("fetch_offset").longValue(), NOW_MS);
         return named.isEmpty() ? null : (Integer) named.get();
     }
 

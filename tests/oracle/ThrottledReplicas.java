@@ -37,20 +37,20 @@ public final class ThrottledReplicas {
         var cases = new BufferedReader(new InputStreamReader(System.in, "UTF-8"));
         for (String line = cases.readLine(); line != null; line = cases.readLine()) {
             ArrayNode answers = JSON.createArrayNode();
-            for (JsonNode asked : JSON.readTree(line)) {
-                answers.add(asked.has("operation") ? altered(asked) : named(asked));
+            for (JsonNode request : JSON.readTree(line)) {
+                answers.add(request.has("operation") ? altered(request) : named(request));
             }
             System.out.println(answers);
             System.out.flush();
         }
     }
 
-    private static ObjectNode named(JsonNode asked) {
-        String value = asked.get("value").textValue();
+    private static ObjectNode named(JsonNode request) {
+        String value = request.get("value").textValue();
         ObjectNode answer = JSON.createObjectNode();
         answer.put("is_valid", isValid(value));
         ArrayNode partitions = answer.putArray("partitions");
-        for (JsonNode broker : asked.get("brokers")) {
+        for (JsonNode broker : request.get("brokers")) {
             partitions.add(partitions(value, broker.intValue()));
         }
         return answer;
@@ -81,7 +81,7 @@ public final class ThrottledReplicas {
         }
     }
 
-    private static ObjectNode altered(JsonNode asked) {
+    private static ObjectNode altered(JsonNode request) {
         ConfigDef topics = new ConfigDef().define(
             KEY, ConfigDef.Type.LIST, "", ConfigDef.Importance.MEDIUM, "as LogConfig has it");
         var schema = new KafkaConfigSchema(
@@ -90,11 +90,11 @@ public final class ThrottledReplicas {
             .setFeatureControl(new FeatureControlManager.Builder().build())
             .setKafkaConfigSchema(schema)
             .build();
-        if (asked.get("value").isTextual()) {
-            manager.replay(record(asked.get("value").textValue()));
+        if (request.get("value").isTextual()) {
+            manager.replay(record(request.get("value").textValue()));
         }
-        OpType operation = OpType.valueOf(asked.get("operation").textValue());
-        String operand = asked.get("operand").textValue();
+        OpType operation = OpType.valueOf(request.get("operation").textValue());
+        String operand = request.get("operand").textValue();
         var change = Map.of(KEY, Map.entry(operation, operand));
         var result = manager.incrementalAlterConfig(TOPIC, change, true, false);
         result.records().forEach(r -> manager.replay((ConfigRecord) r.message()));
