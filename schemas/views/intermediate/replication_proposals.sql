@@ -33,9 +33,10 @@
 --   from throttled_replica_proposals: evidence_table, evidence_key
 --   since: since when the reason exists
 --   from throttled_replica_proposals: priority
---   blocked_reason: why a plan must not ask for it, as a code; null: a plan can. For rates: capacity_unknown,
---     floor_exceeds_capacity, rate_without_list, changed_recently, not_managed. For what is left over:
---     set_by_other, default_of_all_brokers. For lists that lack replicas: as throttled_replica_proposals
+--   blocked_reason: why a plan must not ask for it, as a code; null: a plan can. For rates:
+--     capacity_unknown, floor_exceeds_capacity, rate_without_list, changed_recently, not_managed. For
+--     what is left over: set_by_other, default_of_all_brokers. For lists that lack replicas: as in
+--     throttled_replica_proposals
 --   lease_s: how long the request holds unless it is renewed, in seconds; null: it has no end
 --   renew_only: true: a plan only renews what this pipeline set while the replicas are still moved,
 --     and changes nothing; false where a person must decide (replication.manage, a malformed list,
