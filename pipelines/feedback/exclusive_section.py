@@ -95,7 +95,7 @@ def acquired(
 ) -> Iterator[ExclusiveSection]:
     """Enter the exclusive section, and end open records of earlier runs first.
 
-    `stopped` says why nothing more may be written. `passed` is called after each step. Raises
+    `stopped` says why nothing more may be written. `on_step` is called after each step. Raises
     LockedError while another process writes, FeedbackError if nothing may be written.
     """
     from quotaflow.pipelines.spark import session  # noqa: PLC0415  needs pyspark

@@ -49,7 +49,7 @@ def checkpoint(folder: Path, version: int, *, is_started_with: bool = False) -> 
 
 def test_how_far_a_query_has_read_is_what_it_committed(tmp_path: Path) -> None:
     assert checkpoints.committed(tmp_path) is None
-    checkpoint(tmp_path, 7, begun_with=True)
+    checkpoint(tmp_path, 7, is_started_with=True)
     done = checkpoints.committed(tmp_path)
     assert done is not None
     assert done.delta == checkpoints.DeltaOffset("t", 7, is_whole=False)
