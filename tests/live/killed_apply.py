@@ -26,7 +26,7 @@ def main() -> None:
             output.note(f"killed after {step}")
             os.kill(os.getpid(), signal.SIGKILL)
 
-    apply_run.apply_plan(config.load(Path(sys.argv[1])), None, output.note, passed=passed)
+    apply_run.apply_plan(config.load(Path(sys.argv[1])), None, output.note, on_step=passed)
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def apply(
     conf: Conf, desired: list[DesiredConfig], passed: Callable[[str], None] = lambda _: None
 ) -> list[Outcome]:
     """Plan these rows on what was done before, and write it."""
-    with exclusive_section.acquired(conf, lambda _: None, passed=passed) as taken:
+    with exclusive_section.acquired(conf, lambda _: None, on_step=passed) as taken:
         seen = PlanPolicy(lease_s=3_600)
         connection = Connection.from_conf(conf)
         made = plan(desired, datetime.now(UTC), seen, connection, taken.ledger)

@@ -60,7 +60,7 @@ def test_a_capture_that_was_killed_is_given_back_by_restore(conf: Conf) -> None:
     switch = request_logger.read_switch(conf, [BROKER], 600, datetime.now(UTC))
     assert (switch.levels, len(switch.plan.changes)) == ({BROKER: "INFO"}, 1)
     with pytest.raises(CrashError):
-        request_logger.switched_on(conf, switch.request, lambda _: None, passed=passed)
+        request_logger.switched_on(conf, switch.request, lambda _: None, on_step=passed)
     assert level(conf) == "DEBUG"
     _, outcomes = restore_run.restore_configs(conf, lambda _: None, everything=True)
     assert [(o.step, o.change.value) for o in outcomes] == [(DONE, "INFO")]
