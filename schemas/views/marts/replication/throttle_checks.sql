@@ -183,10 +183,10 @@ all_found AS (
         set_by,
         set_by_client_id,
         replicas,
-        NULL AS malformed_entries,
-        NULL AS response_max_bytes,
-        NULL AS largest_response_max_bytes,
-        NULL AS bounded_by
+        CAST(NULL AS STRING) AS malformed_entries,
+        CAST(NULL AS BIGINT) AS response_max_bytes,
+        CAST(NULL AS BIGINT) AS largest_response_max_bytes,
+        CAST(NULL AS STRING) AS bounded_by
     FROM lists
     WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= left_over_s * 1000
     UNION ALL
@@ -202,10 +202,10 @@ all_found AS (
         set_by,
         set_by_client_id,
         replicas,
-        NULL AS malformed_entries,
-        NULL AS response_max_bytes,
-        NULL AS largest_response_max_bytes,
-        NULL AS bounded_by
+        CAST(NULL AS STRING) AS malformed_entries,
+        CAST(NULL AS BIGINT) AS response_max_bytes,
+        CAST(NULL AS BIGINT) AS largest_response_max_bytes,
+        CAST(NULL AS STRING) AS bounded_by
     FROM rates
     WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= left_over_s * 1000
     UNION ALL
@@ -221,7 +221,7 @@ all_found AS (
         CAST(NULL AS STRING) AS set_by,
         CAST(NULL AS STRING) AS set_by_client_id,
         brokers AS replicas,
-        NULL AS malformed_entries,
+        CAST(NULL AS STRING) AS malformed_entries,
         response_max_bytes,
         largest_response_max_bytes,
         bounded_by
