@@ -72,7 +72,7 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
     (
         "sql",
         "SELECT topic, side, broker_id, peer_broker_id, rate, peak_throttled_rate, "
-        "held_back_fetches, is_effective, is_biting, reason FROM replication_throttles "
+        "stalled_fetches, is_effective, is_biting, reason FROM replication_throttles "
         "WHERE topic = 'bulk' ORDER BY event_time, side, broker_id, peer_broker_id",
     ),
     (

@@ -171,13 +171,13 @@ def _slow_clients(row: Row) -> str:
     )
 
 
-def _left_over_rate(row: Row) -> str:
+def _stale_rate(row: Row) -> str:
     return "left over: no replica that it limits was moved or behind of late; set by " + _name(
         row, "subject", _NOBODY
     )
 
 
-def _left_over_list(row: Row) -> str:
+def _stale_list(row: Row) -> str:
     entries = (
         f"{_number(row, 'matching')} of {_number(row, 'total')} entries were named by "
         f"{_name(row, 'subject', 'this pipeline')}"
@@ -204,7 +204,7 @@ def _or_recommended(text: str) -> Words:
 
     def words(row: Row) -> str:
         is_rate = row["evidence_table"] == "replication_rate_advice"
-        if not is_rate or row["config_value"] is None or row["reason_code"] == "held":
+        if not is_rate or row["config_value"] is None or row["reason_code"] == "cooldown":
             return text
         value = f"{float(row['config_value']) / 1e6:.1f}"
         return f"{text}; {value} MB/s fit, by {reason(row)}"
@@ -214,7 +214,7 @@ def _or_recommended(text: str) -> Words:
 
 def _floor_exceeds_capacity(row: Row) -> str:
     learned = ", or set its capacity in conf: it is the most it ever carried so far"
-    more = learned if row["reason_detail"] == "learned" else ""
+    more = learned if row["reason_detail"] == "observed" else ""
     return (
         "what is written into its throttled replicas, or 1 MB/s, is more than what is left of its "
         f"capacity: move fewer at once{more}{_slow_clients(row)}"
@@ -277,12 +277,12 @@ _RATE_MEANINGS = {
     "headroom": "A rate from conf's share of what other traffic leaves of the capacity.",
     "floor": "Little is left: the rate is what is written, up to twice that if clients are well.",
     "step_bound": "A step on the way there: no step more than doubles or halves a rate.",
-    "kept": "The rate that is set is near enough.",
-    "held": "The rate was changed less than the cooldown ago.",
-    "clients_suffer": "Clients wait longer than usual: half the rate, or what is left.",
+    "unchanged": "The rate that is set is near enough.",
+    "cooldown": "The rate was changed less than the cooldown ago.",
+    "clients_degraded": "Clients wait longer than usual: half the rate, or what is left.",
     "capacity_unknown": "Conf has no capacity, and none was learned: there is no rate to advise.",
     "floor_exceeds_capacity": "What is written is more than what is left: no rate is right.",
-    "floor_exceeds_capacity_and_clients_suffer": "The same, and clients wait longer than usual.",
+    "floor_exceeds_capacity_and_clients_degraded": "The same, and clients wait longer than usual.",
 }
 
 REASONS = _by_code(
@@ -349,16 +349,16 @@ REASONS = _by_code(
         ),
         *(Wording(code, meaning, _OF_RATE, _rate) for code, meaning in _RATE_MEANINGS.items()),
         Wording(
-            "left_over_rate",
+            "stale_rate",
             "A rate of a throttle whose replicas are neither moved nor behind any more.",
             ("rate_bytes_per_s", "subject"),
-            _left_over_rate,
+            _stale_rate,
         ),
         Wording(
-            "left_over_list",
+            "stale_list",
             "A list of throttled replicas that are neither moved nor behind any more.",
             (*_WINDOWS, "subject"),
-            _left_over_list,
+            _stale_list,
         ),
         Wording(
             "moved_unlisted",

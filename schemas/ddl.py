@@ -1,6 +1,6 @@
 """Tables and views as CREATE text, and what a live table lacks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pyarrow.types import is_nested
 
@@ -73,6 +73,19 @@ def difference(table: Table, target: str, live: Mapping[str, str]) -> str | None
         if column.name not in live
     ]
     return f"ALTER TABLE {target} ADD COLUMNS ({', '.join(missing)})" if missing else None
+
+
+def renamed(target: str, renames: Iterable[tuple[str, str]], live: Iterable[str]) -> list[str]:
+    """UPDATE that copies renamed columns; nothing where the table has none of the old ones.
+
+    It changes only rows in which a new column is null and the old one is not.
+    """
+    pairs = [(old, new) for old, new in renames if old in live]
+    if not pairs:
+        return []
+    values = ", ".join(f"`{new}` = coalesce(`{new}`, `{old}`)" for old, new in pairs)
+    rows = " OR ".join(f"(`{new}` IS NULL AND `{old}` IS NOT NULL)" for old, new in pairs)
+    return [f"UPDATE {target} SET {values} WHERE {rows}"]
 
 
 def _layout(table: Table) -> str:

@@ -1,38 +1,119 @@
 """Versions of the tables' schema, and the steps from each to the next: forward only.
 
-Columns that a table lacks are added without a step. What else changes in a table that is there gets
-a new version and a step here; tests hold every released schema, with data, against that.
+A column that a live table lacks is added without a step. Any other change of a table needs a new
+version and a step here. Tests run every released schema, with data, through the steps.
+
+Delta renames no column of a table without column mapping, which not every reader understands. So a
+rename adds the new column and copies the values. The old column stays in the table. No release
+from then on declares, reads or writes it: new rows have null there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-SCHEMA_VERSION = 1
-"""Of the tables as they are declared. 1: released as 0.1.0."""
+SCHEMA_VERSION = 2
+"""Version of the tables as they are declared. 1: release 0.1.0. 2: columns, settings and values
+that were renamed."""
 SCHEMA_VERSION_PROPERTY = "quotaflow.schema_version"
-"""Property of a table that says which version it is of; without it, of the first."""
+"""Property of a table that has its version; a table without it is of the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """What a version changes in one table, beyond columns that are added.
 
-    `alter` is SQL that runs before columns are added, `fill` after; {target} is the table, and both
-    must bear to run twice. With `instead`, a command, a table with older rows is refused.
+    `alter` is SQL that runs before columns are added. `renames` has pairs of an old column and a
+    new one: the old values are copied where the new column is null. `fill` is SQL that runs last.
+    In SQL {target} is the table. Each part must have the same result when it runs twice. With
+    `instead`, a command, a table with older rows is refused.
     """
 
     version: int
     table: str
     alter: tuple[str, ...] = ()
+    renames: tuple[tuple[str, str], ...] = ()
     fill: tuple[str, ...] = ()
     instead: str | None = None
 
 
-STEPS: tuple[Step, ...] = ()
+def _replaced(column: str, values: Mapping[str, str]) -> str:
+    """UPDATE that replaces stored values of a text column."""
+    cases = " ".join(f"WHEN '{old}' THEN '{new}'" for old, new in values.items())
+    olds = ", ".join(f"'{old}'" for old in values)
+    return f"UPDATE {{target}} SET {column} = CASE {column} {cases} END WHERE {column} IN ({olds})"
+
+
+_SETTINGS = {
+    "plan.asked_for_s": "plan.violation_lookback_s",
+    "replication.left_over_s": "replication.stale_throttle_s",
+    "replication.most_step": "replication.max_step_factor",
+    "replication.hold_s": "replication.cooldown_s",
+    "replication.p99_rise": "replication.p99_rise_factor",
+}
+
+STEPS: tuple[Step, ...] = (
+    Step(
+        2,
+        "fetch_sessions",
+        renames=(("began_time", "start_time"), ("held", "cached_partitions")),
+    ),
+    Step(
+        2,
+        "replication_throttles",
+        renames=(
+            ("is_standing", "is_configured"),
+            ("in_isr_told_by", "in_isr_source"),
+            ("held_back_fetches", "stalled_fetches"),
+        ),
+        fill=(_replaced("reason", {"nothing_held_back": "no_stalled_fetches"}),),
+    ),
+    Step(
+        2,
+        "replication_traffic",
+        renames=(
+            ("held_back_fetches", "stalled_fetches"),
+            ("left_out_fetches", "omitted_fetches"),
+        ),
+    ),
+    Step(
+        2,
+        "metric_alert_events",
+        renames=(
+            ("ask_metrics", "subscribe_metrics"),
+            ("ask_interval_ms", "subscribe_interval_ms"),
+        ),
+        fill=(_replaced("state", {"standing": "still_open"}),),
+    ),
+    Step(
+        2,
+        "quota_usage",
+        renames=(
+            ("bucket_user", "quota_bucket_user"),
+            ("bucket_client_id", "quota_bucket_client_id"),
+            ("bucket_usage", "quota_bucket_usage"),
+        ),
+    ),
+    Step(2, "fetch_sizes", renames=(("most_starved_fetches", "max_starved_fetches"),)),
+    Step(
+        2,
+        "fetch_faults",
+        renames=(
+            ("held_by_leader", "answers_leader_has"),
+            ("named_replica", "preferred_read_replica"),
+        ),
+    ),
+    Step(2, "preferred_replicas", renames=(("named_replica", "preferred_read_replica"),)),
+    Step(2, "settings", fill=(_replaced("setting", _SETTINGS),)),
+)
 
 
 class SchemaVersionError(ValueError):
-    """A live table that this program cannot write to."""
+    """A live table whose version does not fit this program."""
+
+
+def version(properties: Mapping[str, str]) -> int:
+    """The schema version that a table's properties name."""
+    return int(properties.get(SCHEMA_VERSION_PROPERTY, "1"))
 
 
 def due(table: str, live_version: int, steps: Iterable[Step], newest: int) -> list[Step]:
@@ -45,11 +126,21 @@ def due(table: str, live_version: int, steps: Iterable[Step], newest: int) -> li
             f"{table} was written by a newer quotaflow: it is of schema version {live_version}, "
             f"and this one knows up to {newest}: upgrade quotaflow"
         )
-    found = [step for step in steps if step.table == table and step.version > live_version]
-    for step in found:
+    pending = [step for step in steps if step.table == table and step.version > live_version]
+    for step in pending:
         if step.instead:
             raise SchemaVersionError(
                 f"{table} is of schema version {live_version}, and its rows cannot be brought to "
                 f"{step.version}: {step.instead}"
             )
-    return sorted(found, key=lambda step: step.version)
+    return sorted(pending, key=lambda step: step.version)
+
+
+def check_readable(table: str, properties: Mapping[str, str]) -> None:
+    """Raise SchemaVersionError where a read would miss columns or values that a step renames."""
+    live = version(properties)
+    if due(table, live, STEPS, SCHEMA_VERSION):
+        raise SchemaVersionError(
+            f"{table} is of schema version {live}, and this quotaflow reads version "
+            f"{SCHEMA_VERSION}: bring the tables up to date with `quotaflow upkeep`"
+        )

@@ -136,7 +136,7 @@ class _Walk:
 
 def _restored(batch: pa.RecordBatch) -> list[FetchSession]:
     """The session of every row; that of a row of a line has no meaning."""
-    lists = batch.column("held")
+    lists = batch.column("cached_partitions")
     values = lists.flatten()
     numbers = ("fetch_offset", "partition_max_bytes", "end_offset")
     each = (integers(values.field(name), -1).tolist() for name in numbers)
@@ -144,7 +144,7 @@ def _restored(batch: pa.RecordBatch) -> list[FetchSession]:
     return [
         FetchSession.restored(began_us, last_us, next_epoch, kept if is_known else None)
         for began_us, last_us, next_epoch, kept, is_known in zip(
-            integers(batch.column("began_time"), 0).tolist(),
+            integers(batch.column("start_time"), 0).tolist(),
             integers(batch.column("event_time"), 0).tolist(),
             integers(batch.column("next_epoch"), 0).tolist(),
             cached,
@@ -176,12 +176,12 @@ def _sessions(left: list[_Left]) -> pa.RecordBatch:
         **dict(zip(_OF_KEY, zip(*(one.key for one in left), strict=True), strict=True)),
         **dict(zip(_OWNER, zip(*(one.owner for one in left), strict=True), strict=True)),
         "event_time": [one.last_us for one in sessions],
-        "began_time": [one.began_us for one in sessions],
+        "start_time": [one.began_us for one in sessions],
         "next_epoch": [one.next_epoch for one in sessions],
         "kind": [SESSION] * len(left),
     }
     given = {name: pa.array(values, FOLLOWED.field(name).type) for name, values in lists.items()}
-    return _batch(given | {"held": _cached_partitions(sessions)}, len(left))
+    return _batch(given | {"cached_partitions": _cached_partitions(sessions)}, len(left))
 
 
 def _cached_partitions(sessions: list[FetchSession]) -> pa.Array:

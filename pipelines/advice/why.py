@@ -33,7 +33,7 @@ _CLIENTS = (
 # another window: a burst across two windows fills neither.
 _LIMITS = (
     "SELECT * FROM (SELECT *, "
-    "row_number() OVER (PARTITION BY {who} ORDER BY bucket_usage / quota DESC NULLS LAST, "
+    "row_number() OVER (PARTITION BY {who} ORDER BY quota_bucket_usage / quota DESC NULLS LAST, "
     "usage DESC, event_time DESC, broker_id) AS fullest, "
     "sum(request_count) OVER (PARTITION BY {who}) AS all_requests, "
     "sum(throttled_requests) OVER (PARTITION BY {who}) AS all_throttled_requests, "
@@ -42,15 +42,15 @@ _LIMITS = (
     "throttle_time_ms DESC, event_time DESC, broker_id) AS mostly_throttled_by "
     "FROM quota_usage WHERE {of_cluster} AND {is_named} AND {in_range}) AS ranked "
     "WHERE fullest = 1 "
-    "ORDER BY all_throttle_time_ms DESC, bucket_usage / quota DESC NULLS LAST, "
+    "ORDER BY all_throttle_time_ms DESC, quota_bucket_usage / quota DESC NULLS LAST, "
     "usage DESC, principal, client_id, quota_type"
 ).replace("{who}", "principal, client_id, quota_type")
 _SHARERS = (
     "SELECT principal, client_id, usage FROM quota_usage "
     "WHERE {of_cluster} AND quota_type = {quota_type} AND event_time = {event_time} "
     "AND (broker_id IS NOT DISTINCT FROM {broker_id}) AND quota_level = {quota_level} "
-    "AND (bucket_user IS NOT DISTINCT FROM {bucket_user}) "
-    "AND (bucket_client_id IS NOT DISTINCT FROM {bucket_client_id}) "
+    "AND (quota_bucket_user IS NOT DISTINCT FROM {quota_bucket_user}) "
+    "AND (quota_bucket_client_id IS NOT DISTINCT FROM {quota_bucket_client_id}) "
     "ORDER BY usage DESC, principal, client_id"
 )
 _PRODUCER_IDS = (
@@ -151,8 +151,8 @@ def _unknown(reader: Reader, of_cluster: str, name: str, at: datetime | None) ->
 def _limited(reader: Reader, of_cluster: str, row: Row) -> ClientLimit:
     if row["quota"] is None:
         return ClientLimit(row, (), 0)
-    names = ("quota_type", "event_time", "broker_id", "quota_level", "bucket_user")
-    literals = {name: literal(row[name]) for name in (*names, "bucket_client_id")}
+    names = ("quota_type", "event_time", "broker_id", "quota_level", "quota_bucket_user")
+    literals = {name: literal(row[name]) for name in (*names, "quota_bucket_client_id")}
     sql = _SHARERS.format(of_cluster=of_cluster, **literals)
     sharers = reader.rows(sql)
     return ClientLimit(row, tuple(sharers[:_MAX_SHARERS]), max(len(sharers) - _MAX_SHARERS, 0))

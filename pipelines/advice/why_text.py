@@ -41,9 +41,9 @@ def quota_entity(row: Row) -> QuotaEntity:
     """The entity that the effective quota was set on."""
     of_user, of_client_id = LEVELS[row["quota_level"] - 1]
     return QuotaEntity(
-        user=row["bucket_user"] if of_user == NAMED else None,
+        user=row["quota_bucket_user"] if of_user == NAMED else None,
         is_default_user=of_user == DEFAULT,
-        client_id=row["bucket_client_id"] if of_client_id == NAMED else None,
+        client_id=row["quota_bucket_client_id"] if of_client_id == NAMED else None,
         is_default_client_id=of_client_id == DEFAULT,
     )
 
@@ -78,13 +78,13 @@ def _throttled(limited: ClientLimit) -> Iterator[str]:
 def _limit_text(limited: ClientLimit, connection: Connection) -> Iterator[str]:
     row = limited.usage
     unit, entity = _UNITS[row["quota_type"]], quota_entity(row)
-    share = row["bucket_usage"] / row["quota"]
+    share = row["quota_bucket_usage"] / row["quota"]
     about = "about " if row["is_estimated"] else ""
     where = "the controller" if row["broker_id"] is None else f"broker {row['broker_id']}"
     yield (
         f"{_client_text(row)}: {entity_text(entity)} may use {row['quota']:,.6g} {unit} of "
         f"{row['quota_type']} at each broker; at {row['event_time']:%H:%M:%S} UTC its bucket used "
-        f"{about}{row['bucket_usage']:,.6g} at {where} ({share:.0%})."
+        f"{about}{row['quota_bucket_usage']:,.6g} at {where} ({share:.0%})."
     )
     if row["enforcement"] == "callback":
         yield "The brokers have a client.quota.callback.class: this is not enforced by stock rules."
@@ -93,7 +93,7 @@ def _limit_text(limited: ClientLimit, connection: Connection) -> Iterator[str]:
         yield from _shared(limited)
     if holds:
         part = row["all_throttled_requests"] / max(row["all_requests"], 1)
-        quota = raised(row["quota"], row["bucket_usage"], part)
+        quota = raised(row["quota"], row["quota_bucket_usage"], part)
         command = quota_command(entity, row["quota_type"], quota, connection)
         yield (
             f"To let more through, send less at once, spread over more brokers (each has its own "

@@ -76,7 +76,7 @@ def _row(side: "SideDemand", advice: "MoveAdvice") -> dict[str, Any]:
         "other_bytes_per_s": round(side.other),
         "most_bytes_per_s": None if side.advised.rate is None else round(side.advised.rate),
         "reason": side.advised.reason,
-        "capacity": "learned" if side.broker_id in advice.estimated_brokers else "conf",
+        "capacity": "observed" if side.broker_id in advice.estimated_brokers else "conf",
     }
 
 

@@ -15,7 +15,7 @@ _LIMIT_NAMES = (
     "client_id",
     "quota_type",
     "usage",
-    "bucket_usage",
+    "quota_bucket_usage",
     "quota",
     "set_for",
     "broker_id",

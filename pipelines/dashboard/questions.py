@@ -109,15 +109,15 @@ LIMIT {_MAX_ROWS}
     Dataset(
         "headroom",
         f"""
-SELECT cluster_id, broker_id, quota_type, bucket_user, bucket_client_id, quota, peak_usage,
-    headroom, 100 * peak_share AS peak_percent, windows_over
+SELECT cluster_id, broker_id, quota_type, quota_bucket_user, quota_bucket_client_id, quota,
+    peak_usage, headroom, 100 * peak_share AS peak_percent, windows_over
 FROM quota_headroom
 ORDER BY peak_percent DESC
 LIMIT {_MAX_ROWS}
 """,
         (
-            "bucket_user",
-            "bucket_client_id",
+            "quota_bucket_user",
+            "quota_bucket_client_id",
             "broker_id",
             "quota_type",
             "quota",

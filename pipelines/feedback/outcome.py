@@ -22,7 +22,7 @@ OPEN = "open"
 """Not a step: it is unknown whether it was written, and the next run resolves it."""
 ACCEPTED = "accepted"
 """Not a step: brokers would accept it."""
-ALREADY_SET = "so_already"
+ALREADY_SET = "already_set"
 """Not a step: the config has the desired value already."""
 MAY_LAND_FOR = timedelta(minutes=2)
 """How long after its run a write without an answer may still be made: a broker retries a request

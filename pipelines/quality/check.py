@@ -73,7 +73,8 @@ class _Target:
 def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> CheckReport:
     """Check new rows of tables, store the results, and write pages of them.
 
-    Raises ConfigError for a name that is not a table, MissingToolError without great-expectations.
+    Raises ConfigError for a name that is not a table and for a table of another schema version,
+    MissingToolError without great-expectations.
     """
     chosen = _chosen(conf, request.names)
     folder = pages.folder(conf, request.folder)
@@ -122,6 +123,8 @@ def _targets(
     """The tables with new rows or, with `since`, with any rows since then."""
     spark, warehouse = results.spark, results.warehouse
     made = [TABLES[name] for name in chosen if warehouse.exists(spark, name)]
+    for table in made:
+        warehouse.check_readable(spark, table.name)
     lasts = {} if since else results.last()
     starts = {table: since or new_rows.since(lasts.get(table.name), max_lateness) for table in made}
     frames = {
@@ -141,6 +144,7 @@ def _register(spark: "SparkSession", warehouse: Warehouse, checks: Sequence[Chec
     sql = " ".join(str(check.kwargs.get(_SQL, "")) for check in checks)
     for name in views.names_in(sql, TABLES):
         if warehouse.exists(spark, name):
+            warehouse.check_readable(spark, name)
             rows = warehouse.read(spark, name)
         else:
             rows = frames.from_arrow(spark, TABLES[name].arrow.empty_table())

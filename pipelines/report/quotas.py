@@ -27,7 +27,7 @@ _HEADROOM = f"""
 SELECT *, count(*) OVER () AS of_all
 FROM quota_headroom
 WHERE cluster_id = {{cluster}}
-ORDER BY peak_share DESC, broker_id, quota_type, bucket_user, bucket_client_id
+ORDER BY peak_share DESC, broker_id, quota_type, quota_bucket_user, quota_bucket_client_id
 LIMIT {MAX_ROWS}
 """
 _THROTTLED = f"""
@@ -56,7 +56,7 @@ LIMIT {MAX_ROWS}
 
 
 def _bucket(row: Row) -> str:
-    user, client_id = row["bucket_user"], row["bucket_client_id"]
+    user, client_id = row["quota_bucket_user"], row["quota_bucket_client_id"]
     name = "all users" if user is None else texts.listed(user)
     return name if client_id is None else f"{name} as {texts.listed(client_id)}"
 

@@ -99,8 +99,8 @@ def _as_table(rows: "DataFrame", rules: Sequence[AlertRule]) -> "DataFrame":
             "first_breach": F.timestamp_millis("first_breach_ms"),
             "alert_id": F.lower(F.lpad(F.hex(identity), 16, "0")),
             "bound": _of_rule({rule.name: rule.rule().bound for rule in rules}, "double"),
-            "ask_metrics": _of_rule(metrics, "string"),
-            "ask_interval_ms": _of_rule(every_ms, "int"),
+            "subscribe_metrics": _of_rule(metrics, "string"),
+            "subscribe_interval_ms": _of_rule(every_ms, "int"),
         }
     ).select(METRIC_ALERT_EVENTS.column_names)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QuotaflowError, nearest
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ class Reader:
     def query(self, sql: str) -> "pa.RecordBatchReader":
         """The rows of one query over tables and views, batch by batch.
 
-        Raises QueryError, or NeverMadeError if the query names a table that does not exist yet.
+        Raises QueryError, NeverMadeError if the query names a table that does not exist yet, or
+        ConfigError for a table of another schema version.
         Reading a batch can still fail: do it within `engine_errors`.
         """
         import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
@@ -128,7 +130,9 @@ class Reader:
         builder = QueryBuilder()
         named_tables, needed_views = views.dependencies(sql)
         for name in filter(self.is_made, named_tables):
-            builder.register(name, self._table(name))
+            table = self._table(name)
+            _check_readable(name, table)
+            builder.register(name, table)
         created = [views.create_in_datafusion(views.load()[name]) for name in needed_views]
         try:
             with engine_errors(sql):
@@ -156,6 +160,13 @@ class Reader:
             with engine_errors(name):
                 self._opened[name] = DeltaTable(self.warehouse.folder(name))
         return self._opened[name]
+
+
+def _check_readable(name: str, table: Any) -> None:
+    try:
+        check_readable(name, table.metadata().configuration)
+    except SchemaVersionError as error:
+        raise ConfigError(str(error)) from None
 
 
 @contextmanager

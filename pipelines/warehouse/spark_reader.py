@@ -55,6 +55,7 @@ def register(
     named_tables, named_views = views.dependencies(sql)
     for name in named_tables:
         if name not in made and warehouse.exists(spark, name):
+            warehouse.check_readable(spark, name)
             warehouse.read(spark, name).createOrReplaceTempView(name)
             made.add(name)
     loaded = views.load()

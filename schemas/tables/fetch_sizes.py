@@ -68,7 +68,7 @@ FETCH_SIZES = Table(
         Column("first_partitions", INT, "different partitions that came first in those"),
         Column("starved_fetches", LONG, "of those, answers that left out what had data waiting"),
         Column("starved_partitions", INT, "partitions that were left out so"),
-        Column("most_starved_fetches", LONG, "how often the partition that was left out most was"),
+        Column("max_starved_fetches", LONG, "how often the partition that was left out most was"),
         Column(
             "fairness",
             DOUBLE,

@@ -99,10 +99,10 @@ FETCH_SESSIONS = Table(
         Column("principal", STRING, "authenticated principal of its newest fetch"),
         Column("client_id", STRING, "client.id of its newest fetch: untrusted text"),
         _REPLICA,
-        Column("began_time", TIMESTAMP, "when it began"),
+        Column("start_time", TIMESTAMP, "when it began"),
         Column("next_epoch", LONG, "epoch that its next fetch must name"),
         Column(
-            "held",
+            "cached_partitions",
             pa.list_(CACHED_PARTITION),
             "its partitions in the order the broker reads them next; end_offset: the high "
             "watermark last told (read committed: last stable offset), -1 none. "

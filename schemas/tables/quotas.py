@@ -64,11 +64,13 @@ QUOTA_USAGE = Table(
         ),
         Column("quota", DOUBLE, "limit in force, in the unit of usage; null: none is known"),
         Column("is_quota_changed", BOOLEAN, "another quota stood during a part of the window"),
-        Column("bucket_user", STRING, "user that shares the quota; null: all users"),
-        Column("bucket_client_id", STRING, "client id that shares the quota; null: all of them"),
-        Column("bucket_usage", DOUBLE, "usage of all clients that share the quota"),
-        Column("headroom", DOUBLE, "quota - bucket_usage; null: none is known"),
-        Column("is_over", BOOLEAN, "bucket_usage above the quota"),
+        Column("quota_bucket_user", STRING, "user that shares the quota; null: all users"),
+        Column(
+            "quota_bucket_client_id", STRING, "client id that shares the quota; null: all of them"
+        ),
+        Column("quota_bucket_usage", DOUBLE, "usage of all clients that share the quota"),
+        Column("headroom", DOUBLE, "quota - quota_bucket_usage; null: none is known"),
+        Column("is_over", BOOLEAN, "quota_bucket_usage above the quota"),
         Column(
             "enforcement",
             STRING,

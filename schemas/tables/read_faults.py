@@ -80,7 +80,7 @@ FETCH_FAULTS = Table(
         Column("answers", LONG, "answers with that fault"),
         Column("min_fetch_offset", LONG, "least offset asked for; null: no session tells it"),
         Column("max_fetch_offset", LONG, "greatest offset asked for"),
-        Column("named_replica", INT, "redirect_loop: the greatest broker id named"),
+        Column("preferred_read_replica", INT, "redirect_loop: the greatest broker id named"),
         Column(
             "leader_id", INT, "who led: it answered followers, or names replicas; else by snapshot"
         ),
@@ -89,7 +89,7 @@ FETCH_FAULTS = Table(
         Column("leader_log_start_offset", LONG, f"greatest log start of the leader {_BY_THEN}"),
         Column("leader_end_offset", LONG, f"greatest high watermark of the leader {_BY_THEN}"),
         Column(
-            "held_by_leader",
+            "answers_leader_has",
             LONG,
             "answers whose offset lies within what the leader told; null: not known of any",
         ),

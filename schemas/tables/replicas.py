@@ -37,7 +37,7 @@ PREFERRED_REPLICAS = Table(
         Column("fetches", LONG, "answers with records"),
         Column("bytes", LONG, "record bytes in them, as compressed by the producer"),
         Column("redirects", LONG, "answers that named a preferred replica, and hold no records"),
-        Column("named_replica", INT, "the last one named"),
+        Column("preferred_read_replica", INT, "the last one named"),
         Column("leader_id", INT, "broker that leads the partition"),
         Column("leader_rack", STRING, "broker.rack of the leader"),
         Column(

@@ -39,11 +39,11 @@ REPLICATION_TRAFFIC = Table(
             "does that",
         ),
         Column(
-            "held_back_fetches",
+            "stalled_fetches",
             LONG,
             "fetches that asked for it and brought nothing, though more was there, as told before",
         ),
-        Column("left_out_fetches", LONG, "fetches that took it out of their session (KIP-227)"),
+        Column("omitted_fetches", LONG, "fetches that took it out of their session (KIP-227)"),
     ),
     key=(
         "cluster_id",
@@ -125,14 +125,14 @@ REPLICATION_THROTTLES = Table(
         ),
         *_setter_columns("rate"),
         Column(
-            "is_standing",
+            "is_configured",
             BOOLEAN,
             "at the end of the minute the list, or where there is none the rate, still stood",
         ),
         Column("is_moving", BOOLEAN, "the partition was being moved (KIP-455)"),
         Column("in_isr", BOOLEAN, "the follower was in sync all minute; null: not known"),
         Column(
-            "in_isr_told_by",
+            "in_isr_source",
             STRING,
             "fetch_offset (it asked from below the high watermark), alter_partition, or snapshot",
         ),
@@ -141,7 +141,7 @@ REPLICATION_THROTTLES = Table(
         Column(
             "peak_throttled_rate", DOUBLE, "highest throttled_rate of the broker and side, or 0"
         ),
-        Column("held_back_fetches", LONG, "evidence: as in replication_traffic, by the side"),
+        Column("stalled_fetches", LONG, "evidence: as in replication_traffic, by the side"),
         Column(
             "is_effective",
             BOOLEAN,
@@ -153,8 +153,8 @@ REPLICATION_THROTTLES = Table(
             STRING,
             "why it does not bite: no_throttle, rate_without_list, list_without_rate, "
             "static_rate_ignored, broker_gone, not_leader, not_replicating, in_isr, "
-            "follower_caught_up, under_rate, nothing_held_back; or what nobody told: list_unknown, "
-            "rate_unknown, isr_unknown, lag_unknown",
+            "follower_caught_up, under_rate, no_stalled_fetches; or what is not known: "
+            "list_unknown, rate_unknown, isr_unknown, lag_unknown",
         ),
     ),
     key=(

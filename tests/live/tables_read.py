@@ -13,6 +13,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ..delta_tables import mark_version
 from . import raw_client
 
 # What a cluster is configured to do when somebody looks, and what was done about it.
@@ -40,6 +41,7 @@ def make_missing(conf: Conf) -> None:
         if not folder.is_dir():
             partition_by = list(table.partitioning) or None
             write_deltalake(folder, table.arrow.empty_table(), partition_by=partition_by)
+            mark_version(folder, table.name)
 
 
 def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
@@ -57,7 +59,7 @@ def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
         "quota_usage": "event_time, principal, client_id, quota_type, usage, request_count",
         "preferred_replicas": (
             "event_time, principal, client_id, client_rack, partition, broker_id, api_version, "
-            "fetches, bytes, redirects, named_replica"
+            "fetches, bytes, redirects, preferred_read_replica"
         ),
         "rack_traffic": "event_time, flow, broker_id, sum(requests), sum(bytes)",
         "replica_offsets": "event_time, broker_id, sum(answers), sum(follower_fetches)",

@@ -87,7 +87,7 @@ def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(
     assert capsys.readouterr().out.count("done       user feedback-") == 3
     assert operator.quotas() == [ADVISED] * 3
     assert operator.run("apply", plan_id, "--yes") == 0
-    assert capsys.readouterr().out.count("so_already") == 3
+    assert capsys.readouterr().out.count("already_set") == 3
     assert operator.run("plan") == 0
 
     assert operator.run("restore") == 0

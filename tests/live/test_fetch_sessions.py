@@ -58,7 +58,11 @@ def test_a_consumer_s_sessions_hold_its_assignment_in_the_broker_s_order(
         followed_rows = [row.asDict(recursive=True) for row in followed]
         kept = [row for row in followed_rows if row["kind"] == "session"]
         fetched += [row for row in followed_rows if row["kind"] == "fetch"]
-        cached = {one["partition"]: one["fetch_offset"] for row in kept for one in row["held"]}
+        cached = {
+            one["partition"]: one["fetch_offset"]
+            for row in kept
+            for one in row["cached_partitions"]
+        }
         assert cached == phase.positions
         since_ms = phase.ended_ms + 1
     rows.unpersist()
@@ -99,7 +103,8 @@ def test_followers_sessions_hold_what_they_replicate(filled: Path, run: Run) -> 
     followers = query(
         filled,
         "SELECT h['topic_id'] AS topic_id, h['partition'] AS n, broker_id, replica_id FROM ("
-        "SELECT *, unnest(held) AS h FROM fetch_sessions WHERE replica_id IS NOT NULL) "
+        "SELECT *, unnest(cached_partitions) AS h FROM fetch_sessions "
+        "WHERE replica_id IS NOT NULL) "
         "ORDER BY event_time",
     )
     replicas = query(filled, "SELECT topic_id, partition AS n, broker_id FROM current_replicas")

@@ -57,10 +57,10 @@ def test_what_is_left_over_is_found(conf: Conf, roles: Roles) -> None:
     rows = rows_of(conf, "SELECT * FROM throttle_checks WHERE finding LIKE 'left_over%'")
     findings = {(row["finding"], row["topic"], row["side"], row["broker_id"]) for row in rows}
     assert findings == {
-        ("left_over_list", LEFT, "leader", None),
-        ("left_over_list", LEFT, "follower", None),
-        ("left_over_rate", None, "leader", roles.home),
-        ("left_over_rate", None, "follower", roles.other),
+        ("stale_list", LEFT, "leader", None),
+        ("stale_list", LEFT, "follower", None),
+        ("stale_rate", None, "leader", roles.home),
+        ("stale_rate", None, "follower", roles.other),
     }
     assert {row["set_by"] for row in rows} == {"User:admin"}
     assert {row["rate"] for row in rows} == {None, float(RATE)}

@@ -19,7 +19,7 @@ def test_leaders_name_what_the_rule_names(filled: Path, client_id: str, rack: st
     assert {(row["client_rack"], row["topic"]) for row in rows} == {(rack, "orders")}
     in_rack = ord(rack[-1]) - ord("a") + 1
     named = {
-        (row["named_replica"], row["expected_replica"], row["recommended_replica"])
+        (row["preferred_read_replica"], row["expected_replica"], row["recommended_replica"])
         for row in rows
         if row["redirects"] > 0 and row["eligibility"] == "known"
     }
@@ -35,7 +35,9 @@ def test_a_java_consumer_s_own_gauge_tells_where_it_was_sent(filled: Path) -> No
     ):
         pushed[row["partition"]].add(row["value_int"])
     choices = query(filled, f"SELECT * FROM preferred_replicas {of_client}")
-    sent = {row["partition"]: {row["named_replica"]} for row in choices if row["redirects"] > 0}
+    sent = {
+        row["partition"]: {row["preferred_read_replica"]} for row in choices if row["redirects"] > 0
+    }
     assert pushed.keys() == {row["partition"] for row in choices}
     # It says -1 while it reads from the leader, as of each partition before its first answer.
     assert {

@@ -122,7 +122,7 @@ def usage_of(
 
 def bucket(row: dict[str, Any]) -> tuple[str, str, str]:
     """What a row's limit is counted on, as a broker tags it."""
-    return row["quota_type"], row["bucket_user"] or "", row["bucket_client_id"] or ""
+    return row["quota_type"], row["quota_bucket_user"] or "", row["quota_bucket_client_id"] or ""
 
 
 def logged_by_broker(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, str, str], float]:

@@ -101,7 +101,13 @@ def test_a_consumer_reads_in_its_rack_and_leaders_elsewhere_name_it(
         (SPREAD, partition, broker_id, 0) for partition in range(3)
     ]
     sent = [row for row in rows if row["redirects"] > 0]
-    names = ("partition", "broker_id", "named_replica", "expected_replica", "recommended_replica")
+    names = (
+        "partition",
+        "broker_id",
+        "preferred_read_replica",
+        "expected_replica",
+        "recommended_replica",
+    )
     assert picked(sent, *names) == [
         (partition, leader, *[broker_id] * 3)
         for partition, leader in leaders(scene).items()
@@ -142,7 +148,7 @@ def test_a_leader_that_moved_is_the_new_one_after_the_next_snapshot(scene: Scene
         (sent["event_time"], broker_id, other, "follower_in_rack") for broker_id in (home, other)
     ]
     assert read["bytes"] > sent["bytes"] == 0
-    assert (sent["named_replica"], sent["redirects"] > 0) == (home, True)
+    assert (sent["preferred_read_replica"], sent["redirects"] > 0) == (home, True)
 
 
 def test_a_follower_out_of_sync_is_named_to_nobody_and_lags_for_who_stays(scene: Scene) -> None:

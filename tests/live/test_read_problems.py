@@ -14,10 +14,10 @@ def faults(folder: Path, fault: str) -> dict[int, dict[str, Any]]:
     """Rows of a fault by broker, of all minutes together."""
     rows = query(
         folder,
-        "SELECT broker_id, sum(answers) AS answers, sum(held_by_leader) AS held, "
+        "SELECT broker_id, sum(answers) AS answers, sum(answers_leader_has) AS held, "
         "min(min_fetch_offset) AS least, max(max_fetch_offset) AS greatest, "
         "max(leader_id) AS leader_id, max(log_start_offset) AS log_start_offset, "
-        "max(named_replica) AS named_replica FROM fetch_faults "
+        "max(preferred_read_replica) AS preferred_read_replica FROM fetch_faults "
         f"WHERE client_id = '{CLIENT}' AND fault = '{fault}' GROUP BY broker_id",
     )
     return {row["broker_id"]: row for row in rows}
@@ -52,7 +52,7 @@ def test_what_is_not_committed_is_case_1(filled: Path, run: Run) -> None:
 def test_circles_are_seen(filled: Path, run: Run) -> None:
     reads = run.odd.reads
     loop = faults(filled, "redirect_loop")
-    assert {id_: (row["answers"], row["named_replica"]) for id_, row in loop.items()} == {
+    assert {id_: (row["answers"], row["preferred_read_replica"]) for id_, row in loop.items()} == {
         reads.leader: (AGAIN, reads.follower)
     }
     spin = faults(filled, "out_of_range_spin")

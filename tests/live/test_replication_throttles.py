@@ -47,7 +47,7 @@ def test_the_demos_move_is_listed_rated_and_effective(filled: Path, run: Run) ->
     for row in sides.values():
         assert (row["listed"], row["rate"]) == ("entry", float(move.throttle_bytes_per_s))
         assert row["rate_source"] == "dynamic_broker"
-        assert (row["in_isr"], row["in_isr_told_by"]) == (False, "fetch_offset")
+        assert (row["in_isr"], row["in_isr_source"]) == (False, "fetch_offset")
         assert (row["list_set_by"], row["list_set_by_client_id"]) == ("User:admin", TOOL)
         assert (row["rate_set_by"], row["rate_set_by_client_id"]) == ("User:admin", TOOL)
         assert row["is_moving"]

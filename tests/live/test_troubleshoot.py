@@ -26,6 +26,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import lease
 
+from ..delta_tables import mark_version
 from . import printed_command
 from .drive import logged
 
@@ -80,6 +81,7 @@ def command(cluster: LocalCluster, client_id: str, conf: Conf, login: list[str])
         partitions = list(table.partitioning) or None
         folder = Warehouse(conf.warehouse).folder(table.name)
         write_deltalake(folder, content, partition_by=partitions)
+        mark_version(folder, table.name)
     overrides = [*login, f"warehouse.path={conf.warehouse.folder}"]
     options = [word for pair in overrides for word in ("--set", pair)]
     words = [client_id, "--metrics", PRODUCER, "--interval", "1s", "--json", *options]

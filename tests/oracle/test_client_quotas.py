@@ -84,4 +84,7 @@ def test_a_client_is_held_by_the_quota_kafka_says(quota_manager, quotas, clients
         limit = effective(current, *client)
         assert (limit.quota if limit else UNLIMITED) == bound
         if limit:
-            assert (limit.bucket_user or "", limit.bucket_client_id or "") == (user, client_id)
+            assert (limit.quota_bucket_user or "", limit.quota_bucket_client_id or "") == (
+                user,
+                client_id,
+            )

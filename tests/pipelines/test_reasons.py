@@ -65,8 +65,8 @@ BURST_TEXT = (
     "again later"
 )
 ADVISED = {
-    **{code: f"{code}: {RATE_TEXT}" for code in ("headroom", "floor", "step_bound", "kept")},
-    **{code: f"{code}: {RATE_TEXT}" for code in ("held", "floor_exceeds_capacity")},
+    **{code: f"{code}: {RATE_TEXT}" for code in ("headroom", "floor", "step_bound", "unchanged")},
+    **{code: f"{code}: {RATE_TEXT}" for code in ("cooldown", "floor_exceeds_capacity")},
 }
 
 Case = tuple[Mapping[str, Any], str]
@@ -126,17 +126,17 @@ REASONS: dict[str, Case] = {
         "capacity_unknown: of a capacity that is not known other traffic takes 2.0, the throttled "
         "replicas are written at 1.5, and no rate is set",
     ),
-    "clients_suffer": (RATE | SLOW, f"clients_suffer: {RATE_TEXT}{SLOW_TEXT}"),
-    "floor_exceeds_capacity_and_clients_suffer": (
+    "clients_degraded": (RATE | SLOW, f"clients_degraded: {RATE_TEXT}{SLOW_TEXT}"),
+    "floor_exceeds_capacity_and_clients_degraded": (
         RATE | SLOW,
-        f"floor_exceeds_capacity_and_clients_suffer: {RATE_TEXT}{SLOW_TEXT}",
+        f"floor_exceeds_capacity_and_clients_degraded: {RATE_TEXT}{SLOW_TEXT}",
     ),
-    "left_over_rate": (
+    "stale_rate": (
         {"subject": None},
         "left over: no replica that it limits was moved or behind of late; set by somebody before "
         "the request log began",
     ),
-    "left_over_list": (
+    "stale_list": (
         {"matching": 1, "total": 3, "subject": "User:us"},
         "left over: no replica that it names was moved or behind of late; 1 of 3 entries were "
         "named by User:us",
@@ -154,7 +154,7 @@ BLOCKED: dict[str, Case] = {
         "no capacity in conf (replication), and no traffic it could be learned from",
     ),
     "floor_exceeds_capacity": (
-        SLOW | {"reason_detail": "learned"},
+        SLOW | {"reason_detail": "observed"},
         "what is written into its throttled replicas, or 1 MB/s, is more than what is left of its "
         "capacity: move fewer at once, or set its capacity in conf: it is the most it ever carried "
         f"so far{SLOW_TEXT}",

@@ -96,7 +96,7 @@ def test_series_and_rules_are_apart():
             id="a close of an earlier run: it begins again",
         ),
         pytest.param(
-            [carried(5_000, "standing"), reading(10_001, 11)],
+            [carried(5_000, "still_open"), reading(10_001, 11)],
             [(1, 10_000, "closed")],
             id="an alert of an earlier run goes stale",
         ),

@@ -100,9 +100,12 @@ def test_a_session_is_told_as_it_is_after_its_last_line():
         "next_epoch": 3,
         "client_id": "consumer-a",
     }
-    cached = [(one["topic_id"], one["fetch_offset"], one["end_offset"]) for one in session["held"]]
+    cached = [
+        (one["topic_id"], one["fetch_offset"], one["end_offset"])
+        for one in session["cached_partitions"]
+    ]
     assert cached == [("b", 10, 50), ("a", 3, 9), ("c", 7, -1)]
-    assert (session["event_time"] - session["began_time"]).total_seconds() == 2
+    assert (session["event_time"] - session["start_time"]).total_seconds() == 2
 
 
 def test_an_ended_session_is_told_no_more():
@@ -115,7 +118,7 @@ def test_an_ended_session_is_told_no_more():
 
 def test_a_lost_session_is_told_without_partitions_and_stays_lost():
     _, (session,) = followed(FIRST, row(2))
-    assert session["held"] is None
+    assert session["cached_partitions"] is None
     (fetch,), _ = followed(carried(session), row(3))
     assert fetch["session_state"] == "out_of_order"
 
@@ -221,7 +224,7 @@ def test_it_travels_to_workers():
 def test_its_shape_agrees_with_its_sql():
     assert FOLLOWED_SQL.startswith("`cluster_id` STRING, `event_time` TIMESTAMP")
     assert FOLLOWED_SQL.endswith(
-        "`next_epoch` BIGINT, `held` ARRAY<STRUCT<topic: STRING, "
+        "`next_epoch` BIGINT, `cached_partitions` ARRAY<STRUCT<topic: STRING, "
         "topic_id: STRING, partition: INT, fetch_offset: BIGINT, partition_max_bytes: BIGINT, "
         "end_offset: BIGINT>>, `kind` STRING"
     )

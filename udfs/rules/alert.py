@@ -8,10 +8,10 @@ _HOUR_MS = 3_600_000
 
 
 class AlertState(StrEnum):
-    """The state of an alert at an event: `standing` comes once an hour while it is open."""
+    """The state of an alert at an event: `still_open` comes once an hour while it is open."""
 
     OPENED = "opened"
-    STILL_OPEN = "standing"
+    STILL_OPEN = "still_open"
     CLOSED = "closed"
 
 

@@ -35,14 +35,14 @@ MAX_STEP_FACTOR = 2.0
 """A step at most doubles a quota: what a throttled client would send without it is unknown."""
 
 
-def raised(limit: float, bucket_usage: float, throttled_share: float) -> float:
+def raised(limit: float, quota_bucket_usage: float, throttled_share: float) -> float:
     """The next quota for a bucket throttled at `limit` (same unit), rounded up to two digits.
 
     `throttled_share`: the share of its requests that were throttled, 0 to 1. A bucket that is
     throttled most of the time could use any amount, so its quota is doubled. Otherwise it gets its
     usage plus a quarter.
     """
-    target = max(bucket_usage, limit) * (1 + HEADROOM)
+    target = max(quota_bucket_usage, limit) * (1 + HEADROOM)
     if throttled_share > 1 / 2:
         target = limit * MAX_STEP_FACTOR
     return _rounded_up(min(target, limit * MAX_STEP_FACTOR))

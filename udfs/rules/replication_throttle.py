@@ -24,7 +24,7 @@ NOT_REPLICATING = "not_replicating"
 IN_ISR = "in_isr"
 FOLLOWER_CAUGHT_UP = "follower_caught_up"
 UNDER_RATE = "under_rate"
-NO_STALLED_FETCHES = "nothing_held_back"
+NO_STALLED_FETCHES = "no_stalled_fetches"
 LIST_UNKNOWN, RATE_UNKNOWN, ISR_UNKNOWN, LAG_UNKNOWN = (
     "list_unknown",
     "rate_unknown",

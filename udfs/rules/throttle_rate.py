@@ -15,17 +15,17 @@ FLOOR = "floor"
 """Little is left: the rate at which throttled partitions do not fall behind. Or less was set."""
 STEP_BOUND = "step_bound"
 """On the way to the target: a step at most doubles or halves a rate."""
-KEPT = "kept"
+UNCHANGED = "unchanged"
 """So close to the current rate that a change is not worth it."""
-COOLING_DOWN = "held"
+COOLDOWN = "cooldown"
 """Changed so recently that the effect does not show yet."""
-CLIENTS_SUFFER = "clients_suffer"
+CLIENTS_DEGRADED = "clients_degraded"
 """Clients wait longer, or partitions are at min.insync.replicas: a lower rate."""
 CAPACITY_UNKNOWN = "capacity_unknown"
 """No capacity in conf, and none observed: no advice."""
 FLOOR_EXCEEDS_CAPACITY = "floor_exceeds_capacity"
 """The partitions need more than is left: no rate is right, and fewer must move at once."""
-OVERLOADED = "floor_exceeds_capacity_and_clients_suffer"
+OVERLOADED = "floor_exceeds_capacity_and_clients_degraded"
 """The same, and clients already suffer: it cannot wait."""
 
 
@@ -101,9 +101,9 @@ def _relief(target: float, floor: float, current: CurrentRate, bounds: RatePolic
     least = max(floor, current.rate / bounds.max_step_factor)
     lower = max(target, least) if target < current.rate else least
     return (
-        RateAdvice(lower, CLIENTS_SUFFER)
+        RateAdvice(lower, CLIENTS_DEGRADED)
         if lower < current.rate
-        else RateAdvice(current.rate, KEPT)
+        else RateAdvice(current.rate, UNCHANGED)
     )
 
 
@@ -113,8 +113,8 @@ def _step(
     assert advised.rate is not None
     now, target, reason = current.rate, advised.rate, advised.reason
     if current.rate_age_s < bounds.cooldown_s:
-        return RateAdvice(now, COOLING_DOWN)
+        return RateAdvice(now, COOLDOWN)
     if abs(target - now) < bounds.hysteresis * now:
-        return RateAdvice(now, KEPT)
+        return RateAdvice(now, UNCHANGED)
     bounded = min(max(target, now / bounds.max_step_factor, floor), now * bounds.max_step_factor)
     return RateAdvice(bounded, reason if bounded == target else STEP_BOUND)

@@ -45,8 +45,8 @@ def with_limits(windows: "DataFrame", client_quotas: "DataFrame") -> "DataFrame"
                 "is_quota_changed": F.coalesce(
                     F.col("changed") <= F.coalesce(level, none), F.lit(False)
                 ),
-                "bucket_user": F.when(level.isNull() | level.isin(_USER_LEVELS), _user()),
-                "bucket_client_id": F.when(
+                "quota_bucket_user": F.when(level.isNull() | level.isin(_USER_LEVELS), _user()),
+                "quota_bucket_client_id": F.when(
                     level.isNull() | level.isin(_CLIENT_ID_LEVELS), F.col("client_id")
                 ),
             }

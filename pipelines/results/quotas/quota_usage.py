@@ -64,8 +64,8 @@ def usage(inputs: RuleInputs, *, conf: QuotasSection) -> "DataFrame":
         .withColumns(
             {
                 "event_date": F.to_date("event_time"),
-                "headroom": F.col("quota") - F.col("bucket_usage"),
-                "is_over": F.coalesce(F.col("bucket_usage") > F.col("quota"), F.lit(False)),
+                "headroom": F.col("quota") - F.col("quota_bucket_usage"),
+                "is_over": F.coalesce(F.col("quota_bucket_usage") > F.col("quota"), F.lit(False)),
             }
         )
         .select(QUOTA_USAGE.column_names)
@@ -74,7 +74,13 @@ def usage(inputs: RuleInputs, *, conf: QuotasSection) -> "DataFrame":
 
 def _with_buckets(limited: "DataFrame", rate_period_s: int) -> "DataFrame":
     """Add what the clients that share a limit used, and how full that was at the worst of late."""
-    bucket = ["cluster_id", "broker_id", "quota_type", "bucket_user", "bucket_client_id"]
+    bucket = [
+        "cluster_id",
+        "broker_id",
+        "quota_type",
+        "quota_bucket_user",
+        "quota_bucket_client_id",
+    ]
     over = Window.partitionBy(*bucket).orderBy(F.unix_seconds("event_time"))
     now, before = (
         F.sum("amount").over(over.rangeBetween(shift_s, shift_s)) for shift_s in (0, -rate_period_s)
@@ -83,7 +89,7 @@ def _with_buckets(limited: "DataFrame", rate_period_s: int) -> "DataFrame":
     return limited.withColumns({"shared": now, "before": before}).withColumns(
         {
             "usage": _rate(F.col("amount"), rate_period_s),
-            "bucket_usage": _rate(F.col("shared"), rate_period_s),
+            "quota_bucket_usage": _rate(F.col("shared"), rate_period_s),
             "fullness": F.try_divide(_rate(fullest, rate_period_s), "quota"),
         }
     )

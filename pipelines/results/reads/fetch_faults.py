@@ -116,7 +116,7 @@ def _counted(suspects: "DataFrame") -> "DataFrame":
     of_answer = ("connection_id", "error_code", "is_named", "fetch_offset")
     return suspects.groupBy(*PARTITION, *_CLIENT, *_SOFTWARE, *of_answer).agg(
         F.count(F.lit(1)).alias("answers"),
-        F.max("named").alias("named_replica"),
+        F.max("named").alias("preferred_read_replica"),
         F.min("high").alias("high_watermark"),
         F.min("asked_from").alias("least_offset"),
         F.max("asked_from").alias("greatest_offset"),
@@ -172,12 +172,12 @@ def _summed(named: "DataFrame") -> "DataFrame":
             F.sum("answers").alias("answers"),
             F.min("least_offset").alias("min_fetch_offset"),
             F.max("greatest_offset").alias("max_fetch_offset"),
-            F.max("named_replica").alias("named_replica"),
+            F.max("preferred_read_replica").alias("preferred_read_replica"),
             *(F.max(name).alias(name) for name in ("leader_id", *_BOUNDS)),
             F.max("client_software_name").alias("client_software_name"),
             F.min("client_software_version").alias("client_software_version"),
             F.sum(F.when(F.col("is_held_by_leader").isNotNull(), answers_in_range)).alias(
-                "held_by_leader"
+                "answers_leader_has"
             ),
         )
         .withColumn("event_date", F.to_date("event_time"))

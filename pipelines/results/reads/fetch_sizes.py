@@ -67,7 +67,7 @@ def sizes(inputs: RuleInputs, *, conf: QuotasSection) -> "DataFrame":
     bounded = with_limiters(fetches, lookups["configs"], lookups["client_quotas"], refill_s)
     by_answer = _of_answers(bounded).alias("a")
     by_partition = _of_partitions(fetches, lookups["topics"]).alias("p")
-    counted = ("starved_partitions", "most_starved_fetches", "oversized_batches")
+    counted = ("starved_partitions", "max_starved_fetches", "oversized_batches")
     return (
         by_answer.join(by_partition, null_safe(_KEY, "a", "p"), "left")
         .select(
@@ -158,7 +158,7 @@ def _of_partitions(fetches: "DataFrame", topics: "DataFrame") -> "DataFrame":
         .groupBy(*_KEY)
         .agg(
             F.count_if(F.col("starved") > 0).cast("int").alias("starved_partitions"),
-            F.max("starved").alias("most_starved_fetches"),
+            F.max("starved").alias("max_starved_fetches"),
             F.try_divide(
                 square, F.count(F.lit(1)) * F.sum(F.col("size") * F.col("size").cast("double"))
             ).alias("fairness"),

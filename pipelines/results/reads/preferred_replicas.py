@@ -100,9 +100,9 @@ def _answers(facts: "DataFrame", topics: "DataFrame") -> "DataFrame":
         )
     )
     # Summed by what was told first: few rows are left whose topics are to be looked up.
-    named_replica = (F.col("named_last") % _BROKER_IDS).cast("int")
+    preferred_read_replica = (F.col("named_last") % _BROKER_IDS).cast("int")
     summed = _summed(_summed(each).transform(with_topic, topics))
-    return summed.withColumn("named_replica", named_replica)
+    return summed.withColumn("preferred_read_replica", preferred_read_replica)
 
 
 def _summed(answers: "DataFrame") -> "DataFrame":
@@ -115,7 +115,7 @@ def _summed(answers: "DataFrame") -> "DataFrame":
 
 def _by_partition(answers: "DataFrame") -> "DataFrame":
     """A row per partition and minute: its `readers`, and what each broker `told` of it."""
-    got = ("fetches", "bytes", "redirects", "named_replica", "high_watermark")
+    got = ("fetches", "bytes", "redirects", "preferred_read_replica", "high_watermark")
     is_reader = F.col("is_consumer") & ((F.col("fetches") > 0) | (F.col("redirects") > 0))
     reader = F.struct("broker_id", *_CLIENT, "api_version", *got)
     replica = F.struct("broker_id", "high_watermark")

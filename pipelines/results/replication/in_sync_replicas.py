@@ -21,7 +21,7 @@ BY_OFFSET, BY_LOG, BY_SNAPSHOT = "fetch_offset", "alter_partition", "snapshot"
 
 
 def with_in_isr(sides: "DataFrame", changes: "DataFrame", replicas: "DataFrame") -> "DataFrame":
-    """Add in_isr, null where not known, and in_isr_told_by, to sides of replications.
+    """Add in_isr, null where not known, and in_isr_source, to sides of replications.
 
     `changes` are rows of reassignment_changes, `replicas` those of snapshots.
     True is only what was in sync all minute. The newer of log and snapshot is believed.
@@ -44,7 +44,7 @@ def with_in_isr(sides: "DataFrame", changes: "DataFrame", replicas: "DataFrame")
             "in_isr": F.when(is_behind, F.lit(False))
             .when(is_newer, by_log)
             .when(seen.isNotNull(), by_snapshot),
-            "in_isr_told_by": F.when(is_behind, BY_OFFSET)
+            "in_isr_source": F.when(is_behind, BY_OFFSET)
             .when(is_newer, BY_LOG)
             .when(seen.isNotNull(), BY_SNAPSHOT),
         }

@@ -77,7 +77,7 @@ def by_second(facts: "DataFrame") -> "DataFrame":
         F.count_if(lag > 0).alias("behind_fetches"),
         F.count_if("is_empty").alias("empty_fetches"),
         F.max(F.when(F.col("is_empty"), F.col("fetch_offset"))).alias("empty_offset"),
-        F.sum("left_out").alias("left_out_fetches"),
+        F.sum("left_out").alias("omitted_fetches"),
     )
 
 

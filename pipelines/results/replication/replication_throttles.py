@@ -139,7 +139,7 @@ def _with_removed_brokers(throttled: "DataFrame", brokers: "DataFrame") -> "Data
 def _evidence() -> dict[str, Column]:
     lag, behind = F.col("offset_lag"), F.col("behind_fetches")
     is_leader = F.col("side") == LEADER
-    stalled = F.when(is_leader, F.col("held_back_fetches")).otherwise(F.col("left_out_fetches"))
+    stalled = F.when(is_leader, F.col("stalled_fetches")).otherwise(F.col("omitted_fetches"))
     return {
         "is_replicating": F.col("peer_broker_id").isNotNull(),
         "is_in_sync": F.col("in_isr"),
@@ -151,7 +151,7 @@ def _evidence() -> dict[str, Column]:
 def _kept() -> dict[str, Column]:
     return {
         "event_date": F.to_date("event_time"),
-        "held_back_fetches": F.col("held_back"),
+        "stalled_fetches": F.col("held_back"),
         "peak_throttled_rate": F.col("peak_rate"),
-        "is_standing": F.coalesce("is_list_standing", "is_rate_standing"),
+        "is_configured": F.coalesce("is_list_standing", "is_rate_standing"),
     }

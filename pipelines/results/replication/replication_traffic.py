@@ -20,7 +20,7 @@ _SUMS = (
     "leader_throttled_bytes",
     "follower_throttled_bytes",
     "behind_fetches",
-    "left_out_fetches",
+    "omitted_fetches",
 )
 
 # An empty answer where an earlier second's high watermark told of more: what comes to be there
@@ -73,7 +73,7 @@ def traffic(inputs: RuleInputs) -> "DataFrame":
             {
                 "event_date": F.to_date("event_time"),
                 "offset_lag": F.when(lag > 0, lag).when(lag <= 0, F.lit(0)),
-                "held_back_fetches": F.expr(_STALLED),
+                "stalled_fetches": F.expr(_STALLED),
             }
         )
         .select(REPLICATION_TRAFFIC.column_names)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MINUTE = ["cluster_id", "event_time"]
 _PARTITION = [*_MINUTE, "topic", "partition"]
 _PAIR = [*_PARTITION, "side", "broker_id", "peer_broker_id"]
-_SUMS = ("bytes", "behind_fetches", "held_back_fetches", "left_out_fetches")
+_SUMS = ("bytes", "behind_fetches", "stalled_fetches", "omitted_fetches")
 
 
 def pairs(traffic: "DataFrame") -> "DataFrame":

@@ -14,7 +14,7 @@ WITH recent AS (
     SELECT
         throttles.*,
         CASE
-            WHEN throttles.event_time = newest.event_time AND throttles.is_standing THEN 1 ELSE 0
+            WHEN throttles.event_time = newest.event_time AND throttles.is_configured THEN 1 ELSE 0
         END AS is_listed_now,
         CASE WHEN throttles.listed = 'wildcard' THEN -1 ELSE throttles.partition END AS of_partition,
         CASE WHEN throttles.listed = 'wildcard' THEN -1 ELSE throttles.broker_id END AS of_broker

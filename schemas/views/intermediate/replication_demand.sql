@@ -13,8 +13,8 @@
 --   replicas_behind: replications covered by a list that were out of sync in the last ten minutes
 --   capacity_bytes_per_s: capacity of the broker for all its traffic on this side, in bytes per second;
 --     null: not known
---   capacity_source: conf (its settings), learned (the most it carried in a minute of the last seven
---     days) or felt (the least it carried in a minute of the hour in which clients suffered, if that is
+--   capacity_source: conf (its settings), observed (the most it carried in a minute of the last seven
+--     days) or latency (the least it carried in a minute of the hour in which clients suffered, if that is
 --     less); null: not known
 --   other_bytes_per_s: traffic that no list covers, in bytes per second: the busiest of the last ten
 --     minutes, plus what replicas that are being added and leaders to be will add
@@ -52,13 +52,13 @@ sides AS (
         side,
         min(event_time) AS since,
         max(now) AS now,
-        max(CASE WHEN is_last = 1 AND is_standing AND listed <> 'unlisted' THEN 1 ELSE 0 END) = 1
+        max(CASE WHEN is_last = 1 AND is_configured AND listed <> 'unlisted' THEN 1 ELSE 0 END) = 1
             AS is_listed,
         max(CASE WHEN is_last = 1 AND is_moving THEN 1 ELSE 0 END) = 1 AS is_moving,
         max(
             CASE
                 WHEN is_last = 1
-                    AND (is_standing OR listed = 'unlisted')
+                    AND (is_configured OR listed = 'unlisted')
                     AND (is_moving OR NOT in_isr OR offset_lag > 0) THEN 1
                 ELSE 0
             END
@@ -102,7 +102,7 @@ rated AS (
         is_last = 1
         AND rate > 0
         AND rate_source IN ('dynamic_broker', 'dynamic_default')
-        AND (topic IS NOT NULL OR is_standing)
+        AND (topic IS NOT NULL OR is_configured)
     GROUP BY cluster_id, broker_id, side
 ),
 capacities AS (
@@ -227,9 +227,9 @@ SELECT
     CASE WHEN felt < coalesce(conf_capacity, learned) THEN felt ELSE coalesce(conf_capacity, learned) END
         AS capacity_bytes_per_s,
     CASE
-        WHEN felt < coalesce(conf_capacity, learned) THEN 'felt'
+        WHEN felt < coalesce(conf_capacity, learned) THEN 'latency'
         WHEN conf_capacity IS NOT NULL THEN 'conf'
-        WHEN learned IS NOT NULL THEN 'learned'
+        WHEN learned IS NOT NULL THEN 'observed'
     END AS capacity_source,
     other_now + added_bytes_per_s + led_bytes_per_s AS other_bytes_per_s,
     floor_bytes_per_s,

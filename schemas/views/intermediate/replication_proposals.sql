@@ -14,18 +14,18 @@
 --   config_value: value that is wanted, a rate in bytes per second or a list; null: the config is to be
 --     removed, or, if blocked_reason is set, no value is right
 --   prior_value: value now; null: not set on the entity itself
---   reason_code: a reason of replication_rate_advice, left_over_rate, left_over_list or moved_unlisted
+--   reason_code: a reason of replication_rate_advice, stale_rate, stale_list or moved_unlisted
 --   other_bytes_per_s: traffic of the broker beside what the throttle limits, in bytes per second;
 --     null: the reason is none of replication_rate_advice
 --   capacity_bytes_per_s: what the broker can carry, in bytes per second; null: not known, or as above
---   capacity_source: conf, learned or felt (see replication_demand); null: as capacity_bytes_per_s
+--   capacity_source: conf, observed or latency (see replication_demand); null: as capacity_bytes_per_s
 --   written_bytes_per_s: what is written into the throttled replicas, in bytes per second; null: not
 --     part of the reason
 --   rate_bytes_per_s: rate that is set now, in bytes per second; null: none, or not part of the reason
 --   set_by: principal that set the rate or named entries of the list; null: not known
 --   matching: replicas that the list does not name, for moved_unlisted; entries that this pipeline may
---     remove, for left_over_list; null for other reasons
---   total: entries of the list, for left_over_list; null for other reasons
+--     remove, for stale_list; null for other reasons
+--   total: entries of the list, for stale_list; null for other reasons
 --   from replication_rate_advice: produce_p99_ms, usual_produce_p99_ms, fetch_p99_ms,
 --     usual_fetch_p99_ms
 --   shrunk_partitions: partitions of the broker that came down to their min.insync.replicas of late;
@@ -70,7 +70,7 @@ old_rates AS (
             AND checks.side = sources.side
     LEFT JOIN cleaners
         ON checks.cluster_id = cleaners.cluster_id AND checks.set_by = cleaners.principal
-    WHERE checks.finding = 'left_over_rate'
+    WHERE checks.finding = 'stale_rate'
 ),
 old_entries AS (
     SELECT
@@ -82,7 +82,7 @@ old_entries AS (
         ON entries.cluster_id = checks.cluster_id
             AND entries.topic = checks.topic
             AND entries.side = checks.side
-            AND checks.finding = 'left_over_list'
+            AND checks.finding = 'stale_list'
     LEFT JOIN cleaners
         ON entries.cluster_id = cleaners.cluster_id AND entries.set_by = cleaners.principal
     LEFT JOIN throttled_replica_proposals AS grows
@@ -131,7 +131,7 @@ rates AS (
             WHEN advice.reason = 'capacity_unknown' THEN 'capacity_unknown'
             WHEN advice.reason LIKE 'floor_exceeds_capacity%' THEN 'floor_exceeds_capacity'
             WHEN NOT advice.is_listed THEN 'rate_without_list'
-            WHEN advice.reason = 'held' THEN 'changed_recently'
+            WHEN advice.reason = 'cooldown' THEN 'changed_recently'
             WHEN NOT advice.is_managed THEN 'not_managed'
         END AS blocked_reason
     FROM advised AS advice
@@ -139,7 +139,7 @@ rates AS (
         advice.is_used
         AND (advice.is_moving OR advice.rate IS NOT NULL)
         -- A rate that is right already is asked for as it stands, so that its lease goes on.
-        AND (advice.reason <> 'kept' OR advice.is_to_go_on)
+        AND (advice.reason <> 'unchanged' OR advice.is_to_go_on)
 )
 
 SELECT
@@ -168,7 +168,7 @@ SELECT
     'replication_rate_advice' AS evidence_table,
     concat('broker_id=', CAST(broker_id AS STRING), ' side=', side) AS evidence_key,
     since,
-    CASE WHEN reason = 'floor' OR reason LIKE '%clients_suffer' THEN 5 ELSE 25 END AS priority,
+    CASE WHEN reason = 'floor' OR reason LIKE '%clients_degraded' THEN 5 ELSE 25 END AS priority,
     blocked_reason,
     lease_s,
     blocked_reason IS NOT NULL AND is_to_go_on AS renew_only
@@ -181,7 +181,7 @@ SELECT
     concat(side, '.replication.throttled.rate') AS config_key,
     CAST(NULL AS STRING) AS config_value,
     CAST(CAST(rate AS DECIMAL(38, 0)) AS STRING) AS prior_value,
-    'left_over_rate' AS reason_code,
+    'stale_rate' AS reason_code,
     CAST(NULL AS DOUBLE) AS other_bytes_per_s,
     CAST(NULL AS DOUBLE) AS capacity_bytes_per_s,
     CAST(NULL AS STRING) AS capacity_source,
@@ -196,7 +196,7 @@ SELECT
     CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
     CAST(NULL AS BIGINT) AS shrunk_partitions,
     'throttle_checks' AS evidence_table,
-    concat('finding=left_over_rate side=', side, ' broker_id=', CAST(broker_id AS STRING))
+    concat('finding=stale_rate side=', side, ' broker_id=', CAST(broker_id AS STRING))
         AS evidence_key,
     coalesce(set_at, event_time) AS since,
     40 AS priority,
@@ -215,7 +215,7 @@ SELECT
     concat(side, '.replication.throttled.replicas') AS config_key,
     entries_of_others AS config_value,
     entries AS prior_value,
-    'left_over_list' AS reason_code,
+    'stale_list' AS reason_code,
     CAST(NULL AS DOUBLE) AS other_bytes_per_s,
     CAST(NULL AS DOUBLE) AS capacity_bytes_per_s,
     CAST(NULL AS STRING) AS capacity_source,
@@ -230,7 +230,7 @@ SELECT
     CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
     CAST(NULL AS BIGINT) AS shrunk_partitions,
     'throttle_checks' AS evidence_table,
-    concat('finding=left_over_list topic=', topic, ' side=', side)
+    concat('finding=stale_list topic=', topic, ' side=', side)
         AS evidence_key,
     coalesce(set_at, event_time) AS since,
     40 AS priority,

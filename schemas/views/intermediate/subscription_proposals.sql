@@ -23,8 +23,8 @@ WITH clients AS (
         alerts.cluster_id,
         rule,
         alerts.client_instance_id,
-        max(ask_metrics) AS ask_metrics,
-        max(ask_interval_ms) AS ask_interval_ms,
+        max(subscribe_metrics) AS subscribe_metrics,
+        max(subscribe_interval_ms) AS subscribe_interval_ms,
         min(opened_at) AS since,
         max(metric) AS metric,
         max(bound) AS bound,
@@ -38,7 +38,7 @@ WITH clients AS (
     LEFT JOIN push_sizes AS sizes
         ON alerts.cluster_id = sizes.cluster_id
             AND alerts.client_instance_id = sizes.client_instance_id
-    WHERE is_open AND ask_metrics IS NOT NULL
+    WHERE is_open AND subscribe_metrics IS NOT NULL
     GROUP BY alerts.cluster_id, rule, alerts.client_instance_id
 ),
 ordered AS (
@@ -53,13 +53,13 @@ SELECT
     cluster_id,
     rule,
     concat('quotaflow-alert-', rule) AS entity_name,
-    max(ask_metrics) AS metrics,
-    max(ask_interval_ms) AS interval_ms,
+    max(subscribe_metrics) AS metrics,
+    max(subscribe_interval_ms) AS interval_ms,
     array_sort(array_agg(client_instance_id)) AS client_instance_ids,
     max(clients) AS clients,
     max(clients) - count(*) AS omitted_clients,
-    count(*) * 1e3 / max(ask_interval_ms) AS pushes_per_s,
-    sum(avg_wire_bytes) * 1e3 / max(ask_interval_ms) AS wire_bytes_per_s,
+    count(*) * 1e3 / max(subscribe_interval_ms) AS pushes_per_s,
+    sum(avg_wire_bytes) * 1e3 / max(subscribe_interval_ms) AS wire_bytes_per_s,
     min(since) AS since,
     max(metric) AS metric,
     max(bound) AS bound,

@@ -36,7 +36,7 @@ WITH unnamed AS (
         AND throttles.broker_id IS NOT NULL
         AND throttles.listed = 'unlisted'
         AND throttles.is_moving
-        AND throttles.is_standing
+        AND throttles.is_configured
         AND throttles.rate > 0
         AND throttles.rate_source IN ('dynamic_broker', 'dynamic_default')
         AND unix_micros(throttles.event_time) > unix_micros(newest.event_time) - 3600000000

@@ -26,7 +26,7 @@ WITH entries AS (
             AND throttles.event_time = newest.event_time
     WHERE
         throttles.topic IS NOT NULL
-        AND throttles.is_standing
+        AND throttles.is_configured
         AND (
             throttles.listed = 'wildcard'
             OR (throttles.listed = 'entry' AND throttles.broker_id IS NOT NULL)

@@ -14,14 +14,14 @@ from quotaflow.udfs.rules.quota import ANY, DEFAULT, LEVELS, NAMED, QuotaEntity
 class EffectiveQuota:
     """A quota in force: its level (1 to 8), its value, and the bucket it is counted on.
 
-    All clients with the same `bucket_user` and `bucket_client_id` at a broker share the quota;
-    None means all users, or all client ids.
+    All clients with the same `quota_bucket_user` and `quota_bucket_client_id` at a broker share
+    the quota. None means all users, or all client ids.
     """
 
     level: int
     quota: float
-    bucket_user: str | None
-    bucket_client_id: str | None
+    quota_bucket_user: str | None
+    quota_bucket_client_id: str | None
 
 
 def effective(
@@ -46,7 +46,7 @@ def effective(
             return EffectiveQuota(
                 level,
                 quota,
-                bucket_user=None if of_user == ANY else user,
-                bucket_client_id=None if of_client_id == ANY else client_id,
+                quota_bucket_user=None if of_user == ANY else user,
+                quota_bucket_client_id=None if of_client_id == ANY else client_id,
             )
     return None

@@ -40,7 +40,9 @@ NOT, UNKNOWN, EFFECTIVE = (False, False), (None, None), (True, False)
             {"peak_rate": 800.0}, ThrottleState(*EFFECTIVE, "under_rate"), id="too little"
         ),
         pytest.param(
-            {"stalled_fetches": 0}, ThrottleState(*EFFECTIVE, "nothing_held_back"), id="no evidence"
+            {"stalled_fetches": 0},
+            ThrottleState(*EFFECTIVE, "no_stalled_fetches"),
+            id="no evidence",
         ),
         pytest.param(
             {"is_listed": False}, ThrottleState(*NOT, "rate_without_list"), id="a rate alone"

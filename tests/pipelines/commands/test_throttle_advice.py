@@ -142,7 +142,7 @@ def test_what_is_read_of_a_topic_no_snapshot_knew_counts(warehouse: Warehouse) -
 def test_without_conf_capacity_is_what_a_broker_ever_carried(advise: Advise) -> None:
     _, out, err = advise(CONTENT, [1, 2, 3], "--json", "--set", "replication.brokers.3=100000000")
     leader, follower = objects(out)
-    assert (leader["capacity"], follower["capacity"]) == ("learned", "conf")
+    assert (leader["capacity"], follower["capacity"]) == ("observed", "conf")
     assert leader["most_bytes_per_s"] == round(34.2 * MB)
     assert "Capacity of brokers 1 is what they carried at most" in err
 

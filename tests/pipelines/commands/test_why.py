@@ -33,8 +33,8 @@ def used(second: float, usage: float, limit: float | None = 20_000.0, **others: 
         "throttle_time_ms": 0.0,
         "quota_level": 3 if limit else None,
         "quota": limit,
-        "bucket_user": "dave" if limit else None,
-        "bucket_usage": usage,
+        "quota_bucket_user": "dave" if limit else None,
+        "quota_bucket_usage": usage,
         "enforcement": "stock",
     }
     return row | DAVE | others
@@ -92,11 +92,11 @@ def test_what_request_time_throttled_is_not_laid_on_the_bytes(why: Why) -> None:
 
 
 def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
-    shared = {"bucket_usage": 20_500.0, "quota_level": 6}
+    shared = {"quota_bucket_usage": 20_500.0, "quota_level": 6}
     rows = [
         throttled(0, 2_000.0, **shared),
         *(used(0, 1_000.0 + n, client_id=f"other-{n}", **shared) for n in range(7)),
-        used(0, 5.0, principal="User:bob", client_id="b", bucket_user="bob", quota_level=6),
+        used(0, 5.0, principal="User:bob", client_id="b", quota_bucket_user="bob", quota_level=6),
     ]
     _, out, _ = why({"quota_usage": rows}, "exports")
     assert "the default user may use 20,000 bytes/s" in out
@@ -184,7 +184,7 @@ def test_wrong_use_is_one_clear_error(
 def test_clusters_are_not_mixed(why: Why) -> None:
     rows = [
         used(0, 100.0, 1_000.0),
-        throttled(0, 50.0, limit=50.0, cluster_id="c2", bucket_usage=60.0),
+        throttled(0, 50.0, limit=50.0, cluster_id="c2", quota_bucket_usage=60.0),
         used(0, 10.0, 50.0, cluster_id="c2", principal="User:erin"),
     ]
     requests = [
@@ -207,7 +207,7 @@ def test_clusters_are_not_mixed(why: Why) -> None:
 
 
 def test_hostile_names_stay_text(why: Why) -> None:
-    rows = [throttled(0, 63_000.0, client_id=HOSTILE, bucket_user=HOSTILE)]
+    rows = [throttled(0, 63_000.0, client_id=HOSTILE, quota_bucket_user=HOSTILE)]
     code, out, _ = why({"quota_usage": rows}, "dave")
     assert code == 0
     assert "\u202e" not in out

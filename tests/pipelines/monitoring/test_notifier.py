@@ -134,7 +134,7 @@ def planned(second: float, plan_id: str) -> dict[str, Any]:
 
 def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Server) -> None:
     closed = alert(9, "closed", alert_id="a1", reason="cleared")
-    ongoing, ahead = alert(5, "standing"), alert(9_999, "closed", alert_id="a1")
+    ongoing, ahead = alert(5, "still_open"), alert(9_999, "closed", alert_id="a1")
     make_tables(
         Warehouse(conf.warehouse),
         {

@@ -64,7 +64,7 @@ def ids(**others: Any) -> Row:
 def used(**others: Any) -> Row:
     """The usage of a quota."""
     row = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date(), "usage": 5.0}
-    return row | {"bucket_usage": 9.0, "quota": 8.0, "is_over": True} | others
+    return row | {"quota_bucket_usage": 9.0, "quota": 8.0, "is_over": True} | others
 
 
 def throttled(**others: Any) -> Row:

@@ -52,8 +52,16 @@ NAMES = (
     "`quotaflow apply --yes`",
     "'; DROP TABLE requests; --",
 )
-_NAMED = {"client_id", "principal", "topic", "client_rack", "entity_name", "bucket_user", "rule"}
-_NAMED |= {"client_software_name", "client_software_version", "bucket_client_id", "unit"}
+_NAMED = {
+    "client_id",
+    "principal",
+    "topic",
+    "client_rack",
+    "entity_name",
+    "quota_bucket_user",
+    "rule",
+}
+_NAMED |= {"client_software_name", "client_software_version", "quota_bucket_client_id", "unit"}
 
 
 def hostile(row: Row, place: int) -> Row:

@@ -1,43 +1,61 @@
 """Tables of an older schema, with rows in them, and warehouses that releases wrote."""
 
 import importlib.util
+import json
 import tarfile
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas import migrations
+from quotaflow.schemas import ddl, migrations
 from quotaflow.schemas.migrations import SCHEMA_VERSION_PROPERTY, Step
 from quotaflow.schemas.table import LONG, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
 RELEASED = Path(__file__).parents[2] / "golden" / "released"
 OLD = Table(
     name="sizes",
     comment="Sizes, as a version that never was had them",
-    columns=(Column("event_time", TIMESTAMP, "when"), Column("size", LONG, "size in KiB")),
+    columns=(
+        Column("event_time", TIMESTAMP, "when"),
+        Column("size", LONG, "size in KiB"),
+        Column("unit", STRING, "unit"),
+    ),
     key=("event_time",),
     time="event_time",
 )
 NEW = Table(
     name="sizes",
     comment=OLD.comment,
-    columns=(*OLD.columns, Column("size_bytes", LONG, "size"), Column("unit", STRING, "unit")),
+    columns=(
+        *OLD.columns[:2],
+        Column("size_bytes", LONG, "size"),
+        Column("unit_name", STRING, "unit"),
+        Column("owner", STRING, "who owns it"),
+    ),
     key=OLD.key,
     time="event_time",
 )
+NOW = migrations.SCHEMA_VERSION
 STEPS = (
     Step(
-        2, "sizes", fill=("UPDATE {target} SET size_bytes = size * 1024 WHERE size_bytes IS NULL",)
+        NOW + 1,
+        "sizes",
+        renames=(("unit", "unit_name"),),
+        fill=("UPDATE {target} SET size_bytes = size * 1024 WHERE size_bytes IS NULL",),
     ),
-    Step(3, "sizes", alter=("ALTER TABLE {target} SET TBLPROPERTIES ('of' = 'three')",)),
-    Step(3, "gone", instead="quotaflow rebuild gone --from 30d"),
+    Step(NOW + 2, "sizes", alter=("ALTER TABLE {target} SET TBLPROPERTIES ('of' = 'three')",)),
+    Step(NOW + 2, "gone", instead="quotaflow rebuild gone --from 30d"),
 )
 
 
@@ -47,23 +65,85 @@ def test_steps_run_with_data_once_and_a_newer_table_is_refused(
 ) -> None:
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     warehouse.ensure(spark, [OLD])
-    rows = spark.createDataFrame(pa.Table.from_pylist([{"size": 1}, {"size": 4}], OLD.arrow))
+    rows = spark.createDataFrame(
+        pa.Table.from_pylist([{"size": 1, "unit": "KiB"}, {"size": 4}], OLD.arrow)
+    )
     warehouse.write(rows.write.format("delta").mode("append"), "sizes")
 
     monkeypatch.setattr(migrations, "STEPS", STEPS)
-    monkeypatch.setattr(migrations, "SCHEMA_VERSION", 3)
+    monkeypatch.setattr(migrations, "SCHEMA_VERSION", NOW + 2)
     warehouse.ensure(spark, [NEW])
-    stored = warehouse.read(spark, "sizes").orderBy("size").select("size", "size_bytes", "unit")
-    assert [tuple(row) for row in stored.collect()] == [(1, 1_024, None), (4, 4_096, None)]
+    names = ("size", "size_bytes", "unit", "unit_name", "owner")
+    migrated = warehouse.read(spark, "sizes").orderBy("size").select(*names)
+    assert [tuple(row) for row in migrated.collect()] == [
+        (1, 1_024, "KiB", "KiB", None),
+        (4, 4_096, None, None, None),
+    ]
     properties = warehouse.properties(spark, "sizes")
-    assert (properties[SCHEMA_VERSION_PROPERTY], properties["of"]) == ("3", "three")
+    assert (properties[SCHEMA_VERSION_PROPERTY], properties["of"]) == (str(NOW + 2), "three")
     commits = len(list((tmp_path / "sizes" / "_delta_log").glob("*.json")))
     warehouse.ensure(spark, [NEW])
     assert len(list((tmp_path / "sizes" / "_delta_log").glob("*.json"))) == commits
 
-    monkeypatch.setattr(migrations, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(migrations, "SCHEMA_VERSION", NOW + 1)
     with pytest.raises(ConfigError, match="sizes was written by a newer quotaflow"):
         warehouse.ensure(spark, [NEW])
+
+
+STORED = {
+    "replication_throttles": ("reason", "nothing_held_back", "no_stalled_fetches"),
+    "metric_alert_events": ("state", "standing", "still_open"),
+    "settings": ("setting", "replication.hold_s", "replication.cooldown_s"),
+}
+"""Column of a table whose stored values a step replaces, an old value and the new one."""
+VALUES = {
+    "STRING": "'a'",
+    "INT": "7",
+    "BIGINT": "8",
+    "BOOLEAN": "true",
+    "DOUBLE": "0.5D",
+    "TIMESTAMP": "timestamp_seconds(1)",
+}
+
+
+def released(table: str) -> dict[str, str]:
+    """Columns of a table of release 0.1.0, with their types."""
+    text = (RELEASED / "0.1.0.json").read_text(encoding="utf-8")
+    columns: dict[str, str] = json.loads(text)["tables"][table]["columns"]
+    return columns
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("step", migrations.STEPS, ids=lambda step: step.table)
+def test_a_step_copies_renamed_columns_and_replaces_stored_values(
+    spark: SparkSession, tmp_path: Path, step: Step
+) -> None:
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
+    table, target = TABLES[step.table], warehouse.target(step.table)
+    columns = released(step.table)
+    described = ", ".join(f"`{name}` {type_}" for name, type_ in columns.items())
+    spark.sql(f"CREATE TABLE {target} ({described}) USING delta")
+    values = {
+        old: VALUES.get(columns[old], f"from_json('[{{}}]', '{columns[old]}')")
+        for old, _ in step.renames
+    }
+    column, old_value, new_value = STORED.get(step.table, (None, None, None))
+    if column:
+        values[column] = f"'{old_value}'"
+    spark.sql(f"INSERT INTO {target} ({', '.join(values)}) VALUES ({', '.join(values.values())})")
+
+    warehouse.ensure(spark, [table])
+    frame = warehouse.read(spark, step.table)
+    row = frame.collect()[0]
+    for old, new in step.renames:
+        assert row[new] is not None
+        assert row[new] == row[old]
+    if column:
+        assert row[column] == new_value
+    assert set(table.column_names) <= set(frame.columns)
+    for sql in [*ddl.renamed(target, step.renames, columns), *step.fill]:
+        spark.sql(sql.format(target=target))
+    assert warehouse.read(spark, step.table).collect() == [row]
 
 
 def maker() -> ModuleType:
@@ -74,6 +154,18 @@ def maker() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def renamed_values(warehouse: Warehouse, place: int) -> dict[str, "Counter[str]"]:
+    """Values of the columns that steps rename, by the old names (place 0) or the new ones (1)."""
+    values = {}
+    for step in migrations.STEPS:
+        if step.renames:
+            names = [pair[place] for pair in step.renames]
+            table = DeltaTable(warehouse.folder(step.table)).to_pyarrow_table(columns=names)
+            rows = table.to_pylist()
+            values[step.table] = Counter(repr([row[name] for name in names]) for row in rows)
+    return values
 
 
 @pytest.mark.spark
@@ -97,6 +189,14 @@ def test_a_warehouse_and_its_checkpoints_of_a_release_go_on(
 
     def rows(table: str) -> int:
         return warehouse.read(spark, table).count()
+
+    old = {} if archive is None else renamed_values(warehouse, 0)
+    if archive is not None:
+        with pytest.raises(ConfigError, match=r"of schema version 1.*`quotaflow upkeep`"):
+            Reader(warehouse).rows("SELECT * FROM quota_headroom")
+        warehouse.ensure(spark, TABLES.values())
+        assert renamed_values(warehouse, 1) == old
+        assert Reader(warehouse).rows("SELECT quota_bucket_usage FROM quota_usage")
 
     filled = ["requests", "fetches", "client_metrics", "traffic", "producer_id_uses"]
     before = {name: rows(name) for name in filled}

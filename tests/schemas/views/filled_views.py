@@ -41,7 +41,11 @@ _BROKER_1 = {"node_id": 1, "node_kind": "broker"}
 _TOPIC = {"topic": HOSTILE, "attributes": {"topic": HOSTILE, "node.name": "n"}}
 _LIBRDKAFKA = {"client_software_name": "librdkafka", "client_instance_id": "i2", "client_id": None}
 
-_ASKED = {"ask_metrics": "org.apache.kafka.producer.", "ask_interval_ms": 10_000, "bound": 5e3}
+_ASKED = {
+    "subscribe_metrics": "org.apache.kafka.producer.",
+    "subscribe_interval_ms": 10_000,
+    "bound": 5e3,
+}
 
 _SEEN = {"cluster_id": "c1", "event_time": at(0), "is_removed": False}
 _LATER = {"event_time": at(60)}
@@ -60,7 +64,7 @@ TOPOLOGY: dict[str, list[Row]] = {
 }
 
 _HELD = {"throttled_requests": 2, "throttle_time_ms": 31.5, "throttled_by": "producer_byte_rate"}
-_FREE = {"quota": None, "headroom": None, "quota_level": None, "bucket_client_id": HOSTILE}
+_FREE = {"quota": None, "headroom": None, "quota_level": None, "quota_bucket_client_id": HOSTILE}
 
 _CHANGE = {"cluster_id": "c1", "event_time": at(0), "entity_type": "user", "entity_name": HOSTILE}
 _CHANGE |= {"config_key": "producer_byte_rate", "operation": "SET", "config_value": "1000"}
@@ -88,7 +92,7 @@ FILLED: dict[str, list[Row]] = {
         used(11, "consumer_byte_rate", 5e9, **_FREE),
         used(22, "request_percentage", 12.5, quota=50.0, headroom=37.5, is_estimated=True),
         used(22, "controller_mutation_rate", 1.0, broker_id=None),
-        used(0, "request_percentage", 8.0, principal="User:" + HOSTILE, bucket_user=HOSTILE),
+        used(0, "request_percentage", 8.0, principal="User:" + HOSTILE, quota_bucket_user=HOSTILE),
     ],
     "client_metrics": [
         delta(10, 0, 3, "producer.topic.byte.total", **_TOPIC),
@@ -143,7 +147,7 @@ FILLED: dict[str, list[Row]] = {
     ],
     "metric_alert_events": [
         alert(200, "opened"),
-        alert(3_600, "standing", peak_value=9_000.0),
+        alert(3_600, "still_open", peak_value=9_000.0),
         alert(3_700, "closed", reason="cleared"),
         alert(200, "opened", alert_id="b", client_instance_id="i3", **_ASKED),
         alert(0, "closed", alert_id="b", reason="stale", event_time=FAR_AHEAD),
@@ -200,8 +204,8 @@ FILLED: dict[str, list[Row]] = {
         stood(60, 3, 3, topic_id=None, topic=HOSTILE),
     ],
     "fetch_faults": [
-        fault(0, "offset_too_small", held_by_leader=1),
-        fault(65, "redirect_loop", 4, broker_id=1, named_replica=2, client_id=HOSTILE),
+        fault(0, "offset_too_small", answers_leader_has=1),
+        fault(65, "redirect_loop", 4, broker_id=1, preferred_read_replica=2, client_id=HOSTILE),
         fault(65, "not_leader_or_follower", 3, client_id=HOSTILE),
         fault(65, "out_of_range_spin", 9, topic=None, client_id="spins"),
         fault(65, "kafka_storage_error", topic_id=None, topic=HOSTILE, client_id="other"),

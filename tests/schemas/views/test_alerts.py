@@ -22,9 +22,9 @@ def at(second: float) -> datetime:
             [alert(200, "opened")], (True, at(200), None, None, 200_000, 7_000.0), id="opened"
         ),
         pytest.param(
-            [alert(200, "opened"), alert(3_600, "standing", peak_value=9_000.0)],
+            [alert(200, "opened"), alert(3_600, "still_open", peak_value=9_000.0)],
             (True, at(200), None, None, 3_600_000, 9_000.0),
-            id="standing",
+            id="still open",
         ),
         pytest.param(
             [alert(200, "opened"), alert(300, "closed", reason="cleared")],

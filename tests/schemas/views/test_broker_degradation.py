@@ -99,7 +99,7 @@ def test_while_clients_suffer_what_a_broker_carries_is_too_much(warehouse: Wareh
         rack_traffic=[sent(NOW - 60 * n, 1_000 + n) for n in range(5)],
         replication_traffic=[replicated(NOW - 60 * n, 1, 2, bytes=600, **held) for n in (0, 1, 3)],
     )[1, "leader"]
-    assert (found["capacity_bytes_per_s"], found["capacity_source"]) == (1_011.0, "felt")
+    assert (found["capacity_bytes_per_s"], found["capacity_source"]) == (1_011.0, "latency")
 
 
 IN_SYNC = {"topic_id": "t1", "topic": None}

@@ -7,6 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.migrations import STEPS
+from quotaflow.schemas.table import Column, Table
 from quotaflow.schemas.tables.catalog import TABLES
 
 from .view_tables import make_table
@@ -18,17 +20,32 @@ def reads(name: str) -> set[str]:
     return set(views.names_in(known[name].sql, known)) - {name}
 
 
+def old_columns(table: Table) -> tuple[Column, ...]:
+    """Columns that steps renamed: they stay in a table that was migrated."""
+    types = {column.name: column.type for column in table.columns}
+    return tuple(
+        Column(old, types[new], "old")
+        for step in STEPS
+        if step.table == table.name
+        for old, new in step.renames
+    )
+
+
 @pytest.mark.parametrize(
-    "order",
+    ("order", "has_old_columns"),
     [
-        pytest.param(1, id="tables with their columns as declared"),
+        pytest.param(1, False, id="tables with their columns as declared"),
         # Columns added later are last in a live table, and CREATE VIEW names columns by place.
-        pytest.param(-1, id="tables with their columns in another order"),
+        pytest.param(-1, False, id="tables with their columns in another order"),
+        pytest.param(1, True, id="tables that keep the columns of an older release"),
     ],
 )
-def test_a_head_describes_the_columns_of_its_view(warehouse: Warehouse, order: int) -> None:
+def test_a_head_describes_the_columns_of_its_view(
+    warehouse: Warehouse, order: int, has_old_columns: bool
+) -> None:
     for table in TABLES.values():
-        make_table(warehouse, replace(table, columns=table.columns[::order]), [])
+        columns = table.columns[::order] + (old_columns(table) if has_old_columns else ())
+        make_table(warehouse, replace(table, columns=columns), [])
     reader = Reader(warehouse)
     described = {
         name: [column.name for column in view.columns] for name, view in views.load().items()

@@ -10,7 +10,12 @@ from .view_tables import picked, rows
 def test_headroom_is_that_of_the_worst_window_of_the_last_hour(
     warehouse: Warehouse, fill: Fill
 ) -> None:
-    shared = {"client_id": "clicks", "bucket_usage": 1_500.0, "headroom": -500.0, "is_over": True}
+    shared = {
+        "client_id": "clicks",
+        "quota_bucket_usage": 1_500.0,
+        "headroom": -500.0,
+        "is_over": True,
+    }
     content = [
         used(-3_600, "producer_byte_rate", 9_000.0),
         used(-3_589, "producer_byte_rate", 100.0),

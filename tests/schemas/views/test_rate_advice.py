@@ -106,9 +106,9 @@ CAPACITIES: dict[str, tuple[list[Row], list[Row], tuple[Any, ...]]] = {
     "the most it ever sent": (
         [setting("replication.capacity_bytes_per_s", None)],
         [sent(NOW - 86_400, 900), sent(NOW, 100), sent(NOW, 50)],
-        (900.0, "learned"),
+        (900.0, "observed"),
     ),
-    "forgotten": ([], [sent(NOW - 8 * 86_400, 900), sent(NOW, 100)], (100.0, "learned")),
+    "forgotten": ([], [sent(NOW - 8 * 86_400, 900), sent(NOW, 100)], (100.0, "observed")),
     "what it took is apart": ([], [sent(NOW, 9, flow="produced")], (None, None)),
 }
 FLOORS: dict[str, tuple[list[Row], tuple[float, float]]] = {
@@ -131,7 +131,7 @@ FLOORS: dict[str, tuple[list[Row], tuple[float, float]]] = {
         (75.0, 70.0),
     ),
     "no longer listed": (
-        [throttled(NOW - 60), throttled(NOW, is_standing=False), *MOVES[1:]],
+        [throttled(NOW - 60), throttled(NOW, is_configured=False), *MOVES[1:]],
         (0.0, 70.0),
     ),
     "no list holds it": ([throttled(NOW, listed="unlisted"), *MOVES[1:]], (0.0, 70.0)),

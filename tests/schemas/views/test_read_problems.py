@@ -10,7 +10,7 @@ from .view_rows import HOSTILE, Row, at, choice, fault, lookup, stood
 from .view_tables import make_tables, picked, rows
 
 OLD_JAVA = {"client_software_version": "3.3.2"}
-LOOP = fault(0, "redirect_loop", 5, broker_id=1, named_replica=2)
+LOOP = fault(0, "redirect_loop", 5, broker_id=1, preferred_read_replica=2)
 
 
 def lagging(*lags: int | None, start: int = 0, **others: Any) -> list[Row]:
@@ -29,23 +29,23 @@ def read(warehouse: Warehouse, view: str, content: dict[str, list[Row]], *names:
     ("faults", "expected"),
     [
         pytest.param(
-            [fault(0, "offset_too_small", held_by_leader=1)],
+            [fault(0, "offset_too_small", answers_leader_has=1)],
             ("align_log_starts", 2),
             id="the leader holds what the follower deleted",
         ),
         pytest.param(
-            [fault(0, "offset_too_small", held_by_leader=0)],
+            [fault(0, "offset_too_small", answers_leader_has=0)],
             ("extend_retention", 2),
             id="deleted everywhere",
         ),
         pytest.param(
-            [fault(0, "offset_too_small", held_by_leader=None)],
+            [fault(0, "offset_too_small", answers_leader_has=None)],
             (None, None),
             id="nobody knows what the leader holds",
         ),
         pytest.param(
             [
-                fault(0, "offset_too_small", 9, held_by_leader=0),
+                fault(0, "offset_too_small", 9, answers_leader_has=0),
                 fault(0, "out_of_range_spin", 9, broker_id=3),
             ],
             ("update_client", 3),
@@ -97,7 +97,7 @@ COUNTS = {
     "resets": 10,
     "diverged_answers": 11,
     "lagging_minutes": 2,
-    "held_by_leader": 3,
+    "answers_leader_has": 3,
 }
 KINDS = (
     *("uncommitted_offset", "unavailable_offset", "offset_too_small", "offset_too_large"),
@@ -109,7 +109,7 @@ KINDS = (
 def test_a_client_has_one_row_for_a_topic_however_that_is_named(warehouse: Warehouse) -> None:
     content = {
         "fetch_faults": [
-            fault(0, kind, n, held_by_leader=3, topic=None if n % 2 else "orders")
+            fault(0, kind, n, answers_leader_has=3, topic=None if n % 2 else "orders")
             for n, kind in enumerate(KINDS, 1)
         ],
         "topics": [{"cluster_id": "c1", "topic_id": "t1", "topic": "orders"}],

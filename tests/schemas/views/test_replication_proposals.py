@@ -67,7 +67,7 @@ RATES: dict[str, tuple[Row, list[Row], tuple[Any, ...], str | None]] = {
 NOTHING: dict[str, Row] = {
     "nothing is moved or behind": IDLE,
     "no rate and no move": {"rate": None, "rate_source": "unset", "is_moving": False},
-    "taken away in the minute in which the move ended": {"is_standing": False},
+    "taken away in the minute in which the move ended": {"is_configured": False},
 }
 NEAR_ENOUGH: dict[str, tuple[list[Row], Row, list[tuple[str, str, None]]]] = {
     "so that its lease goes on": (MANAGED, {"rate": 85e6}, [("85000000", "85000000", None)]),
@@ -148,7 +148,7 @@ def test_a_capacity_that_is_only_learned_may_be_more(warehouse: Warehouse) -> No
     content = {"replication_throttles": [throttled(NOW)], "rack_traffic": [sent(NOW, 9)]}
     make_tables(warehouse, content | {"settings": MANAGED[1:]})
     (row,) = rows(warehouse, "SELECT * FROM replication_proposals")
-    assert (row["blocked_reason"], row["capacity_source"]) == ("floor_exceeds_capacity", "learned")
+    assert (row["blocked_reason"], row["capacity_source"]) == ("floor_exceeds_capacity", "observed")
 
 
 SLOW = [
@@ -172,7 +172,7 @@ def test_the_evidence_has_how_clients_suffer(warehouse: Warehouse) -> None:
     (row,) = rows(warehouse, "SELECT * FROM desired_configs")
     assert (row["config_value"], row["priority"]) == ("4000000", 5)
     assert picked([row], "reason_code", "bound", "unit", "reason_detail") == [
-        ("clients_suffer", 100e6, "bytes/s", "conf")
+        ("clients_degraded", 100e6, "bytes/s", "conf")
     ]
     assert {name: row[name] for name in SUFFERING} == SUFFERING
 
@@ -184,7 +184,7 @@ def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
     (row,) = rows(warehouse, "SELECT * FROM replication_proposals")
     assert (row["config_value"], row["priority"]) == (None, 5)
     assert picked([row], "reason_code", "blocked_reason", "capacity_bytes_per_s") == [
-        ("floor_exceeds_capacity_and_clients_suffer", "floor_exceeds_capacity", 9e5)
+        ("floor_exceeds_capacity_and_clients_degraded", "floor_exceeds_capacity", 9e5)
     ]
     assert {name: row[name] for name in SUFFERING} == SUFFERING
 

@@ -149,4 +149,4 @@ def test_a_list_of_all_is_taken_away_whole(warehouse: Warehouse) -> None:
     )
     assert told == [(HOSTILE, FOLLOWERS, None, "*", None)]
     names = ("reason_code", "matching", "total", "subject")
-    assert picked([row], *names) == [("left_over_list", 1, 1, "User:us")]
+    assert picked([row], *names) == [("stale_list", 1, 1, "User:us")]

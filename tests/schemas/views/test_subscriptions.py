@@ -10,7 +10,7 @@ from .view_rows import INSTANCE, LONG_AGO, alert, at, config, push
 from .view_tables import make_tables, picked, rows
 
 ID = "vl7CCx68Qw29SsxmLSK4Xg"
-ASK = {"ask_metrics": "a.,b.", "ask_interval_ms": 10_000, "bound": 5e3, "metric": "a.x"}
+ASK = {"subscribe_metrics": "a.,b.", "subscribe_interval_ms": 10_000, "bound": 5e3, "metric": "a.x"}
 NAME = "quotaflow-alert-slow"
 
 
@@ -78,7 +78,7 @@ def test_a_subscription_is_forecast_before_it_is_written(warehouse: Warehouse) -
 @pytest.mark.parametrize(
     ("event", "client"),
     [
-        pytest.param(opened(ask_metrics=None), live(), id="a rule that asks for nothing"),
+        pytest.param(opened(subscribe_metrics=None), live(), id="a rule that asks for nothing"),
         pytest.param(opened(client_instance_id=None), live(), id="a client without an instance"),
         pytest.param(opened(), live("another"), id="a client no broker knows"),
         pytest.param(opened(cluster_id="c2"), live(), id="another cluster's"),

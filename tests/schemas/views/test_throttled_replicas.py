@@ -58,7 +58,7 @@ def asks(warehouse: Warehouse, throttles: list[Row], **content: list[Row]) -> li
             [unlisted(NOW - 60), throttled(NOW)], [], id="by now it is named, or has come"
         ),
         pytest.param([unlisted(is_moving=False)], [], id="behind, and not moved"),
-        pytest.param([unlisted(is_standing=False)], [], id="the rate was taken away since"),
+        pytest.param([unlisted(is_configured=False)], [], id="the rate was taken away since"),
         pytest.param(
             [unlisted(listed=None, reason="list_unknown")], [], id="nobody told of its lists"
         ),

@@ -29,7 +29,7 @@ def found(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> l
     [
         pytest.param([throttled(60)], [], id="a move that is held back: nothing is wrong"),
         pytest.param(
-            [throttled(60, is_standing=False, reason="list_without_rate")],
+            [throttled(60, is_configured=False, reason="list_without_rate")],
             [],
             id="it was taken away in its last minute",
         ),
@@ -86,20 +86,20 @@ NOW = [replicated(3_600, 1, 2)]
         pytest.param(
             [throttled(3_600, **IDLE)],
             [],
-            [("left_over_list", 3_600.0, "User:admin"), ("left_over_rate", 3_600.0, "User:admin")],
+            [("stale_list", 3_600.0, "User:admin"), ("stale_rate", 3_600.0, "User:admin")],
             id="nothing moves any more",
         ),
         pytest.param(
             [throttled(3_600, **IDLE, **UNTOLD)],
             [],
-            [("left_over_list", None, None), ("left_over_rate", 3_600.0, "User:admin")],
+            [("stale_list", None, None), ("stale_rate", 3_600.0, "User:admin")],
             id="set before the log began",
         ),
         pytest.param([throttled(3_600, **IDLE), throttled(3_060)], [], [], id="it moved of late"),
         pytest.param(
             [throttled(3_600, **IDLE), throttled(3_060)],
             [setting("replication.stale_throttle_s", 300)],
-            [("left_over_list", 3_600.0, "User:admin"), ("left_over_rate", 3_600.0, "User:admin")],
+            [("stale_list", 3_600.0, "User:admin"), ("stale_rate", 3_600.0, "User:admin")],
             id="of late is less by conf",
         ),
         pytest.param(
@@ -122,7 +122,7 @@ NOW = [replicated(3_600, 1, 2)]
             [throttled(3_600, **RATE)],
             [],
             [
-                ("left_over_rate", 3_600.0, "User:admin"),
+                ("stale_rate", 3_600.0, "User:admin"),
                 ("rate_without_list", 3_600.0, "User:admin"),
             ],
             id="a rate with no list",

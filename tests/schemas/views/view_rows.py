@@ -197,7 +197,12 @@ def used(second: float, quota_type: str, usage: float, **others: Any) -> Row:
     """What a client used of a quota of its user, as `quota_usage` tells it."""
     row = {name: CLIENT[name] for name in ("cluster_id", "principal", "client_id", "broker_id")}
     row |= {"event_time": at(second), "event_date": at(second).date(), "quota_type": quota_type}
-    row |= {"usage": usage, "bucket_usage": usage, "bucket_user": "alice", "quota_level": 3}
+    row |= {
+        "usage": usage,
+        "quota_bucket_usage": usage,
+        "quota_bucket_user": "alice",
+        "quota_level": 3,
+    }
     row |= {"quota": 1_000.0, "headroom": 1_000.0 - usage, "is_over": usage > 1_000.0}
     row |= {"request_count": 10, "throttled_requests": 0, "throttle_time_ms": 0.0}
     return row | {"is_estimated": False, "enforcement": "stock"} | others
@@ -212,7 +217,7 @@ def fetched(second: float, fetches: int, size: int, **others: Any) -> Row:
     row |= {"max_response_bytes": size, "max_bytes": 2**20, "partition_max_bytes": 2**16}
     row |= {"min_bytes": 1, "max_wait_ms": 500, "partitions": 4, "bound_bytes": 2**18}
     row |= {"filled_fetches": 0, "first_partitions": 0, "starved_fetches": 0}
-    row |= {"starved_partitions": 0, "most_starved_fetches": 0, "oversized_batches": 0}
+    row |= {"starved_partitions": 0, "max_starved_fetches": 0, "oversized_batches": 0}
     return row | others
 
 
@@ -316,7 +321,7 @@ def replicated(second: float, leader_id: int, follower_id: int | None, **others:
     row |= {"leader_id": leader_id, "follower_id": follower_id, "topic_id": "t1"}
     row |= {"topic": "orders", "partition": 0, "fetches": 10, "bytes": 6_000}
     row |= {"leader_throttled_bytes": 0, "follower_throttled_bytes": 0, "behind_fetches": 0}
-    row |= {"held_back_fetches": 0, "left_out_fetches": 0}
+    row |= {"stalled_fetches": 0, "omitted_fetches": 0}
     return row | ({} if follower_id is None else {"offset_lag": 0}) | others
 
 
@@ -328,5 +333,5 @@ def throttled(second: float, **others: Any) -> Row:
     row |= {"peer_broker_id": 2, "listed": "entry", "rate": 2e6, "rate_source": "dynamic_broker"}
     setter = {"set_at": at(0), "set_by": "User:admin", "set_by_client_id": "tool"}
     row |= {f"{of}_{name}": value for of in ("list", "rate") for name, value in setter.items()}
-    row |= {"is_standing": True, "is_moving": True, "in_isr": False, "offset_lag": 5}
+    row |= {"is_configured": True, "is_moving": True, "in_isr": False, "offset_lag": 5}
     return row | {"bytes": 6_000, "is_effective": True, "is_biting": True} | others

@@ -18,6 +18,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...delta_tables import mark_version
 from .view_rows import Row
 
 
@@ -79,3 +80,4 @@ def make_table(warehouse: Warehouse, table: Table, content: list[Row]) -> None:
     partitions = list(table.partitioning) or None
     folder = warehouse.folder(table.name)
     write_deltalake(folder, arrow, partition_by=partitions, mode="overwrite")
+    mark_version(folder, table.name)

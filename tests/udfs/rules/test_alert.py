@@ -82,8 +82,8 @@ def events_of(rule, points):
             steady(6_000, *range(0, 2 * HOUR_S + 1, 600)),
             [
                 (600, "opened", None),
-                (3_600, "standing", None),
-                (7_200, "standing", None),
+                (3_600, "still_open", None),
+                (7_200, "still_open", None),
                 (7_800, "closed", "stale"),
             ],
             id="an event every hour",

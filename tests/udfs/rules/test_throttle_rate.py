@@ -36,12 +36,12 @@ def current(rate: float, rate_age_s: float = LONG_S) -> CurrentRate:
         pytest.param(
             demand(other=98, floor=3), current(5), None, "floor_exceeds_capacity", id="too much"
         ),
-        pytest.param(demand(), current(50), 50, "kept", id="8 % are not worth a change"),
+        pytest.param(demand(), current(50), 50, "unchanged", id="8 % are not worth a change"),
         pytest.param(demand(), current(40), 54, "headroom", id="a step that fits"),
         pytest.param(demand(), current(10), 20, "step_bound", id="twice at most"),
         pytest.param(demand(other=90), current(40), 20, "step_bound", id="half at least"),
         pytest.param(demand(other=90), current(12), 9, "headroom", id="down to what is left"),
-        pytest.param(demand(), current(20, 60), 20, "held", id="changed a minute ago"),
+        pytest.param(demand(), current(20, 60), 20, "cooldown", id="changed a minute ago"),
         pytest.param(
             demand(floor=30), current(20, 60), 54, "floor", id="no cooldown for what falls behind"
         ),
@@ -61,14 +61,14 @@ def test_each_decision(
 @pytest.mark.parametrize(
     ("rate", "floor", "expected"),
     [
-        pytest.param(40, 5, RateAdvice(20 * MB, "clients_suffer"), id="half"),
-        pytest.param(40, 30, RateAdvice(30 * MB, "clients_suffer"), id="not under the floor"),
-        pytest.param(5, 5, RateAdvice(5 * MB, "kept"), id="at the floor already"),
+        pytest.param(40, 5, RateAdvice(20 * MB, "clients_degraded"), id="half"),
+        pytest.param(40, 30, RateAdvice(30 * MB, "clients_degraded"), id="not under the floor"),
+        pytest.param(5, 5, RateAdvice(5 * MB, "unchanged"), id="at the floor already"),
         pytest.param(20, 30, RateAdvice(30 * MB, "floor"), id="what falls behind only keeps up"),
         pytest.param(
             40,
             70,
-            RateAdvice(None, "floor_exceeds_capacity_and_clients_suffer"),
+            RateAdvice(None, "floor_exceeds_capacity_and_clients_degraded"),
             id="more than is left: no rate helps, and both are said",
         ),
     ],
@@ -82,7 +82,7 @@ def test_clients_come_first_even_when_it_was_just_changed(
 
 def test_what_no_rate_helps_is_said_where_there_is_none_too() -> None:
     suffering = replace(demand(floor=70), are_clients_healthy=False)
-    assert advise(suffering, None, BOUNDS).reason == "floor_exceeds_capacity_and_clients_suffer"
+    assert advise(suffering, None, BOUNDS).reason == "floor_exceeds_capacity_and_clients_degraded"
 
 
 RATES = st.floats(0, 1e9)

@@ -3,8 +3,8 @@
 -- description: How near to its quota those who share a bucket came, in the newest hour of quota_usage
 --   of their cluster.
 -- columns:
---   from quota_usage: cluster_id, broker_id, quota_type, quota_level, bucket_user, bucket_client_id,
---     quota
+--   from quota_usage: cluster_id, broker_id, quota_type, quota_level, quota_bucket_user,
+--     quota_bucket_client_id, quota
 --   peak_usage: greatest usage of the bucket in a window, in the unit of quota
 --   headroom: least of quota - bucket usage over the windows, in the unit of quota
 --   peak_share: peak_usage / quota; 1 is the whole quota
@@ -24,12 +24,12 @@ SELECT
     broker_id,
     quota_type,
     quota_level,
-    bucket_user,
-    bucket_client_id,
+    quota_bucket_user,
+    quota_bucket_client_id,
     quota,
-    max(bucket_usage) AS peak_usage,
+    max(quota_bucket_usage) AS peak_usage,
     min(headroom) AS headroom,
-    max(bucket_usage) / quota AS peak_share,
+    max(quota_bucket_usage) / quota AS peak_share,
     count(DISTINCT event_time) AS windows,
     count(DISTINCT CASE WHEN is_over THEN event_time END) AS windows_over,
     count(DISTINCT client_id) AS client_ids,
@@ -42,7 +42,7 @@ GROUP BY
     broker_id,
     quota_type,
     quota_level,
-    bucket_user,
-    bucket_client_id,
+    quota_bucket_user,
+    quota_bucket_client_id,
     quota,
     enforcement

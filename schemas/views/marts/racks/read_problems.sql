@@ -21,7 +21,7 @@
 --   unavailable_answers: case 2: answers for an offset past the end of the follower that other replicas
 --     have
 --   too_small_answers: case 3: answers for an offset before the log start of the replica
---   held_by_leader: those of too_small_answers for an offset that the leader has
+--   answers_leader_has: those of too_small_answers for an offset that the leader has
 --   too_large_answers: case 4: answers for an offset past the end of the leader
 --   unknown_answers: answers for an offset out of range, where the case is not known
 --   redirect_loop_answers: answers that sent a connection to a replica for the third time or more
@@ -74,13 +74,13 @@ measured AS (
     UNION ALL
     SELECT
         cluster_id, principal, client_id, topic_name, broker_id, event_time,
-        CASE WHEN held_by_leader > 0 THEN 'held_by_leader' ELSE 'held_by_none' END,
-        CASE WHEN held_by_leader > 0 THEN held_by_leader ELSE answers END
+        CASE WHEN answers_leader_has > 0 THEN 'answers_leader_has' ELSE 'answers_none_has' END,
+        CASE WHEN answers_leader_has > 0 THEN answers_leader_has ELSE answers END
     FROM faults
-    WHERE fault = 'offset_too_small' AND held_by_leader IS NOT NULL
+    WHERE fault = 'offset_too_small' AND answers_leader_has IS NOT NULL
     UNION ALL
     SELECT
-        sent.cluster_id, sent.principal, sent.client_id, sent.topic_name, sent.named_replica,
+        sent.cluster_id, sent.principal, sent.client_id, sent.topic_name, sent.preferred_read_replica,
         sent.event_time, 'failed_redirect', came.answers + 0
     FROM faults AS sent
     INNER JOIN faults AS came
@@ -88,7 +88,7 @@ measured AS (
             AND sent.event_time = came.event_time
             AND sent.topic_name = came.topic_name
             AND sent.partition = came.partition
-            AND sent.named_replica = came.broker_id
+            AND sent.preferred_read_replica = came.broker_id
             AND (sent.principal IS NOT DISTINCT FROM came.principal)
             AND (sent.client_id IS NOT DISTINCT FROM came.client_id)
     WHERE
@@ -127,8 +127,8 @@ counted AS (
         sum(CASE WHEN measure = 'uncommitted_offset' THEN amount ELSE 0 END) AS uncommitted_answers,
         sum(CASE WHEN measure = 'unavailable_offset' THEN amount ELSE 0 END) AS unavailable_answers,
         sum(CASE WHEN measure = 'offset_too_small' THEN amount ELSE 0 END) AS too_small_answers,
-        sum(CASE WHEN measure = 'held_by_leader' THEN amount ELSE 0 END) AS held_by_leader,
-        sum(CASE WHEN measure = 'held_by_none' THEN amount ELSE 0 END) AS held_by_none,
+        sum(CASE WHEN measure = 'answers_leader_has' THEN amount ELSE 0 END) AS answers_leader_has,
+        sum(CASE WHEN measure = 'answers_none_has' THEN amount ELSE 0 END) AS answers_none_has,
         sum(CASE WHEN measure = 'offset_too_large' THEN amount ELSE 0 END) AS too_large_answers,
         sum(CASE WHEN measure = 'out_of_range_unknown' THEN amount ELSE 0 END) AS unknown_answers,
         sum(CASE WHEN measure = 'redirect_loop' THEN amount ELSE 0 END) AS redirect_loop_answers,
@@ -158,11 +158,11 @@ advised AS (
         software.client_software_name,
         software.client_software_version,
         CASE
-            WHEN counted.held_by_leader > 0 THEN 'align_log_starts'
+            WHEN counted.answers_leader_has > 0 THEN 'align_log_starts'
             WHEN counted.spin_answers > 0 THEN 'update_client'
             WHEN counted.redirect_loop_answers > 0 AND counted.failed_redirect_answers = 0
                 THEN 'update_client'
-            WHEN counted.held_by_none > 0 THEN 'extend_retention'
+            WHEN counted.answers_none_has > 0 THEN 'extend_retention'
             WHEN counted.too_large_answers > 0 THEN 'check_offsets'
             WHEN counted.lagging_minutes > 0
                 AND software.client_software_name = 'apache-kafka-java'
@@ -207,10 +207,10 @@ places AS (
             AND (advised.client_id IS NOT DISTINCT FROM measured.client_id)
             AND (advised.topic IS NOT DISTINCT FROM measured.topic)
     WHERE CASE advised.advice
-        WHEN 'align_log_starts' THEN measured.measure = 'held_by_leader'
+        WHEN 'align_log_starts' THEN measured.measure = 'answers_leader_has'
         WHEN 'update_client'
             THEN measured.measure IN ('out_of_range_spin', 'redirect_loop', 'lagging')
-        WHEN 'extend_retention' THEN measured.measure = 'held_by_none'
+        WHEN 'extend_retention' THEN measured.measure = 'answers_none_has'
         WHEN 'check_offsets' THEN measured.measure = 'offset_too_large'
         WHEN 'check_replication' THEN measured.measure IN (
             'unavailable_offset', 'uncommitted_offset', 'failed_redirect', 'lagging'
@@ -237,7 +237,7 @@ SELECT
     advised.uncommitted_answers,
     advised.unavailable_answers,
     advised.too_small_answers,
-    advised.held_by_leader,
+    advised.answers_leader_has,
     advised.too_large_answers,
     advised.unknown_answers,
     advised.redirect_loop_answers,

@@ -9,8 +9,8 @@
 --   recommended: rate to set, in bytes per second; null: none can be advised
 --   reason: headroom (conf's share of the free capacity), floor (what is written, up to max_step_factor
 --     times that if a lower rate was set and clients are well), step_bound (on the way to one of
---     these), kept, held (changed less than cooldown_s ago), clients_suffer; or why there is no rate:
---     capacity_unknown, floor_exceeds_capacity, floor_exceeds_capacity_and_clients_suffer
+--     these), unchanged, cooldown (changed less than cooldown_s ago), clients_degraded; or why there is
+--     no rate: capacity_unknown, floor_exceeds_capacity, floor_exceeds_capacity_and_clients_degraded
 --   from replication_demand: rate, rate_source, rate_set_at, rate_set_by, rate_set_by_client_id,
 --     rate_age_s, is_listed, is_moving, is_used, replicas_behind, capacity_bytes_per_s,
 --     capacity_source, other_bytes_per_s, floor_bytes_per_s, are_clients_healthy, produce_p99_ms,
@@ -45,13 +45,13 @@ decided AS (
         CASE
             WHEN capacity_bytes_per_s IS NULL THEN 'capacity_unknown'
             WHEN lowest > left_bytes_per_s AND are_clients_healthy THEN 'floor_exceeds_capacity'
-            WHEN lowest > left_bytes_per_s THEN 'floor_exceeds_capacity_and_clients_suffer'
+            WHEN lowest > left_bytes_per_s THEN 'floor_exceeds_capacity_and_clients_degraded'
             WHEN rate IS NULL THEN target_reason
             WHEN rate < lowest THEN 'floor'
-            WHEN NOT are_clients_healthy AND relief < rate THEN 'clients_suffer'
-            WHEN NOT are_clients_healthy THEN 'kept'
-            WHEN rate_age_s < cooldown_s THEN 'held'
-            WHEN abs(target - rate) < hysteresis * rate THEN 'kept'
+            WHEN NOT are_clients_healthy AND relief < rate THEN 'clients_degraded'
+            WHEN NOT are_clients_healthy THEN 'unchanged'
+            WHEN rate_age_s < cooldown_s THEN 'cooldown'
+            WHEN abs(target - rate) < hysteresis * rate THEN 'unchanged'
             WHEN step = target THEN target_reason
             ELSE 'step_bound'
         END AS reason
@@ -68,8 +68,8 @@ SELECT
         -- At the floor it would keep up and never come nearer.
         WHEN rate < lowest AND are_clients_healthy THEN least(target, lowest * max_step_factor)
         WHEN rate < lowest THEN lowest
-        WHEN reason IN ('kept', 'held') THEN rate
-        WHEN reason = 'clients_suffer' THEN relief
+        WHEN reason IN ('unchanged', 'cooldown') THEN rate
+        WHEN reason = 'clients_degraded' THEN relief
         ELSE step
     END AS recommended,
     reason,

@@ -6,7 +6,7 @@
 --   finding: list_without_rate, rate_without_list, static_rate_ignored (these do nothing); broker_gone,
 --     malformed_list (these name nobody); wildcard_list (covers ordinary catching up too);
 --     moved_unlisted (a replica is moved and no list covers it); rate_below_1_mb (too low for brokers
---     to measure well); response_too_large (see throttle_sizing); left_over_list, left_over_rate
+--     to measure well); response_too_large (see throttle_sizing); stale_list, stale_rate
 --     (nothing that the list, or any list, covers was moved or behind for conf's
 --     replication.stale_throttle_s, 600 by default)
 --   topic: topic of the list; null: the finding is not about one
@@ -42,7 +42,7 @@ recent AS (
         throttles.*,
         newest.event_time AS now,
         coalesce(conf.left_over_s, 600) AS left_over_s,
-        throttles.event_time = newest.event_time AND throttles.is_standing AS is_now,
+        throttles.event_time = newest.event_time AND throttles.is_configured AS is_now,
         CASE
             WHEN throttles.is_moving OR coalesce(NOT throttles.in_isr, false)
                 OR coalesce(throttles.offset_lag, 0) > 0 THEN 1
@@ -174,7 +174,7 @@ all_found AS (
     SELECT
         cluster_id,
         now,
-        'left_over_list' AS finding,
+        'stale_list' AS finding,
         topic,
         side,
         CAST(NULL AS INT) AS broker_id,
@@ -193,7 +193,7 @@ all_found AS (
     SELECT
         cluster_id,
         now,
-        'left_over_rate' AS finding,
+        'stale_rate' AS finding,
         CAST(NULL AS STRING) AS topic,
         side,
         broker_id,

@@ -35,7 +35,7 @@ rated AS (
     INNER JOIN newest ON throttles.cluster_id = newest.cluster_id
     WHERE throttles.side = 'leader'
         AND throttles.rate_source IN ('dynamic_broker', 'dynamic_default')
-        AND throttles.is_standing
+        AND throttles.is_configured
         AND throttles.event_time >= newest.event_time
     GROUP BY throttles.cluster_id
 ),

@@ -13,7 +13,7 @@
 --   duration_ms: time from first_breach to its end, in ms; while it is open, to its newest event
 --   from metric_alert_events: metric, bound, value, peak_value, unit, points, client_instance_id,
 --     principal, client_id, client_software_name, client_software_version, client_address, broker_id,
---     ask_metrics, ask_interval_ms, attributes, series_id
+--     subscribe_metrics, subscribe_interval_ms, attributes, series_id
 WITH ordered AS (
     SELECT
         *,
@@ -46,8 +46,8 @@ SELECT
     client_software_version,
     client_address,
     broker_id,
-    ask_metrics,
-    ask_interval_ms,
+    subscribe_metrics,
+    subscribe_interval_ms,
     attributes,
     series_id
 FROM ordered

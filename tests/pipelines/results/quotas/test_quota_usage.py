@@ -95,21 +95,21 @@ def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
         )
         row["quota_level"] = limit.level if limit else None
         row["quota"] = limit.quota if limit else None
-        row["bucket_user"] = limit.bucket_user if limit else user
-        row["bucket_client_id"] = limit.bucket_client_id if limit else client_id
+        row["quota_bucket_user"] = limit.quota_bucket_user if limit else user
+        row["quota_bucket_client_id"] = limit.quota_bucket_client_id if limit else client_id
         row["bucket"] = (
             time,
             cluster_id,
             broker,
             kind,
-            row["bucket_user"],
-            row["bucket_client_id"],
+            row["quota_bucket_user"],
+            row["quota_bucket_client_id"],
         )
         shared[row["bucket"]] += row["usage"]
     for row in rows.values():
-        row["bucket_usage"] = shared[row.pop("bucket")]
+        row["quota_bucket_usage"] = shared[row.pop("bucket")]
         if row["quota"] is not None:
-            row["headroom"] = row["quota"] - row["bucket_usage"]
+            row["headroom"] = row["quota"] - row["quota_bucket_usage"]
             row["is_over"] = row["headroom"] < 0
     return dict(rows)
 
@@ -341,7 +341,14 @@ def test_whoever_decides_on_quotas_is_told(of_case: dict[str, list[Row]]) -> Non
 
 @pytest.mark.spark
 def test_what_counts_against_client_quotas(of_case: dict[str, list[Row]]) -> None:
-    names = ("client_id", "usage", "bucket_user", "bucket_client_id", "quota", "is_over")
+    names = (
+        "client_id",
+        "usage",
+        "quota_bucket_user",
+        "quota_bucket_client_id",
+        "quota",
+        "is_over",
+    )
     assert picked(of_case["counted"], "producer_byte_rate", *names) == [
         ("", 0.0, "alice", "", None, False),
         ("orders", 100.0, "alice", "orders", None, False),

@@ -46,15 +46,19 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
         {
             (0, 2, "uncommitted_offset"): {"answers": 1, "min_fetch_offset": 91}
             | {"leader_id": 1, "log_start_offset": 20, "end_offset": 90, "topic": "orders"},
-            (0, 2, "unavailable_offset"): {"answers": 1, "held_by_leader": 1}
+            (0, 2, "unavailable_offset"): {"answers": 1, "answers_leader_has": 1}
             | {"leader_log_start_offset": 10, "leader_end_offset": 100},
-            (0, 2, "offset_too_small"): {"answers": 2, "held_by_leader": 1}
+            (0, 2, "offset_too_small"): {"answers": 2, "answers_leader_has": 1}
             | {"min_fetch_offset": 9, "max_fetch_offset": 15}
             | {"client_software_name": "a", "client_software_version": "1"},
-            (0, 2, "offset_too_large"): {"answers": 1, "held_by_leader": 0},
-            (0, 1, "offset_too_large"): {"answers": 1, "end_offset": 100, "named_replica": None},
+            (0, 2, "offset_too_large"): {"answers": 1, "answers_leader_has": 0},
+            (0, 1, "offset_too_large"): {
+                "answers": 1,
+                "end_offset": 100,
+                "preferred_read_replica": None,
+            },
             (0, 2, "out_of_range_unknown"): {"partition": 1, "min_fetch_offset": None}
-            | {"log_start_offset": None, "held_by_leader": None, "leader_id": None},
+            | {"log_start_offset": None, "answers_leader_has": None, "leader_id": None},
         },
     ),
     "by what was told in the minute before, not in the next": (
@@ -93,7 +97,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
         {"topics": THREE["topics"]},
         {
             (0, 2, "unavailable_offset"): {"end_offset": 93, "log_start_offset": 30},
-            (0, 2, "offset_too_small"): {"leader_log_start_offset": 10, "held_by_leader": 1},
+            (0, 2, "offset_too_small"): {"leader_log_start_offset": 10, "answers_leader_has": 1},
         },
     ),
     "errors by their names; followers' are nobody's": (
@@ -115,7 +119,11 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
         ],
         {},
         {
-            (0, 1, "redirect_loop"): {"answers": 7, "named_replica": 2, "min_fetch_offset": 50}
+            (0, 1, "redirect_loop"): {
+                "answers": 7,
+                "preferred_read_replica": 2,
+                "min_fetch_offset": 50,
+            }
             | {"client_id": "reader"},
             (0, 2, "out_of_range_unknown"): {"answers": 1},
         },

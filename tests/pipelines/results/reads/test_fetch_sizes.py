@@ -137,7 +137,7 @@ def test_partitions_that_are_left_out_show(spark: SparkSession) -> None:
     row = rows[1, None]
     assert (row["filled_fetches"], row["first_partitions"]) == (3, 2)
     assert (row["starved_fetches"], row["starved_partitions"]) == (2, 2)
-    assert row["most_starved_fetches"] == 2
+    assert row["max_starved_fetches"] == 2
     served = [10_010, 1, 5_001]
     assert row["fairness"] == pytest.approx(sum(served) ** 2 / 3 / sum(n * n for n in served))
     assert (row["bytes"], row["max_response_bytes"]) == (15_012, 5_001)

@@ -45,9 +45,15 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         ],
         THREE,
         {
-            (0, 1): {"fetches": 0, "bytes": 0, "redirects": 2, "named_replica": 2, "hw_lag": None}
+            (0, 1): {
+                "fetches": 0,
+                "bytes": 0,
+                "redirects": 2,
+                "preferred_read_replica": 2,
+                "hw_lag": None,
+            }
             | {"cross_rack_bytes": 0, "leader_rack": "az-a", "broker_rack": "az-a"},
-            (0, 2): {"fetches": 2, "bytes": 77, "redirects": 0, "named_replica": None}
+            (0, 2): {"fetches": 2, "bytes": 77, "redirects": 0, "preferred_read_replica": None}
             | {"cross_rack_bytes": 0, "avoidable_bytes": 0, "hw_lag": 20, "eligibility": "known"}
             | {"broker_rack": "az-b", "leader_id": 1, "api_version": 17}
             | {"eligible_replicas": [2]}

@@ -78,11 +78,11 @@ CASES: dict[str, Case] = {
         {
             (0, *LEADER): BY_ADMIN
             | {"listed": "entry", "rate": 1e6, "rate_source": "dynamic_broker"}
-            | {"is_moving": True, "in_isr": False, "in_isr_told_by": "fetch_offset"}
+            | {"is_moving": True, "in_isr": False, "in_isr_source": "fetch_offset"}
             | {"offset_lag": 70, "bytes": 8 * MIB, "peak_throttled_rate": 2.0 * MIB}
-            | {"held_back_fetches": 1, "is_effective": True, "is_biting": True, "reason": None}
-            | {"is_standing": False, "rate_set_by": "User:admin"},
-            (0, *FOLLOWER): {"held_back_fetches": 1, "is_biting": True, "is_standing": False},
+            | {"stalled_fetches": 1, "is_effective": True, "is_biting": True, "reason": None}
+            | {"is_configured": False, "rate_set_by": "User:admin"},
+            (0, *FOLLOWER): {"stalled_fetches": 1, "is_biting": True, "is_configured": False},
             **OTHER_SIDES,
         },
     ),
@@ -99,7 +99,7 @@ CASES: dict[str, Case] = {
         SEEN,
         {
             (0, *LEADER): {"is_effective": False, "reason": "list_without_rate"}
-            | {"rate_source": "unset", "is_standing": True},
+            | {"rate_source": "unset", "is_configured": True},
             (0, *FOLLOWER): {"reason": "list_without_rate"},
         },
     ),
@@ -114,7 +114,7 @@ CASES: dict[str, Case] = {
         {},
         {
             (0, *LEADER): {"listed": "wildcard", "reason": "in_isr", "in_isr": True}
-            | {"in_isr_told_by": "alter_partition", "is_moving": False, "offset_lag": 0},
+            | {"in_isr_source": "alter_partition", "is_moving": False, "offset_lag": 0},
             (0, *FOLLOWER): {"listed": "wildcard", "reason": "follower_caught_up"},
             **OTHER_SIDES,
         },
@@ -141,7 +141,7 @@ CASES: dict[str, Case] = {
                 "rate": 5e6,
                 "rate_source": "dynamic_default",
                 "reason": "rate_without_list",
-                "is_standing": True,
+                "is_configured": True,
             }
             for id_ in (1, 2)
         },
@@ -161,7 +161,7 @@ CASES: dict[str, Case] = {
         },
         {
             (0, *LEADER): {"reason": "static_rate_ignored", "rate": 9.0, "list_set_by": None}
-            | {"in_isr": True, "in_isr_told_by": "snapshot"},
+            | {"in_isr": True, "in_isr_source": "snapshot"},
         },
     ),
     "moved, and nobody told of lists": (
@@ -192,11 +192,11 @@ CASES: dict[str, Case] = {
         ],
         {},
         {
-            (0, *LEADER): {"is_standing": True, "is_biting": True},
-            (0, *FOLLOWER): {"is_standing": True},
-            (1, "orders", 0, "leader", 1, None): {"is_standing": False}
+            (0, *LEADER): {"is_configured": True, "is_biting": True},
+            (0, *FOLLOWER): {"is_configured": True},
+            (1, "orders", 0, "leader", 1, None): {"is_configured": False}
             | {"reason": "not_replicating"},
-            (1, "orders", 0, "follower", 2, None): {"is_standing": False},
+            (1, "orders", 0, "follower", 2, None): {"is_configured": False},
             **{
                 (minute, None, None, side, id_, None): {"reason": "rate_without_list"}
                 for side, ids in (("leader", (1, 2)), ("follower", (1, 2)))

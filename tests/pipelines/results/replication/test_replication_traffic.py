@@ -50,7 +50,7 @@ REQUESTS = [
 ]
 FETCHED = ("fetches", "bytes", "leader_throttled_bytes", "follower_throttled_bytes")
 OFFSETS = ("first_fetch_offset", "last_fetch_offset", "high_watermark", "offset_lag")
-STALLED = ("behind_fetches", "held_back_fetches", "left_out_fetches")
+STALLED = ("behind_fetches", "stalled_fetches", "omitted_fetches")
 EXPECTED = {
     (0, 1, 2, "id1", "orders", 0): (5, 11_100, 11_000, 10_000, 10, 90, 90, 0, 4, 0, 1),
     (0, 1, 3, "id1", "orders", 0): (1, 0, 0, 0, 10, 10, None, None, 0, 0, 0),
