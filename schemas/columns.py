@@ -26,7 +26,11 @@ SOURCE = (
 CLIENT = (
     Column("principal", STRING, "authenticated principal as Kafka prints it, e.g. User:alice"),
     Column("client_id", STRING, "client.id as the client gave it: untrusted text"),
-    Column("client_software_name", STRING, "client library (KIP-511), unknown before it said so"),
+    Column(
+        "client_software_name",
+        STRING,
+        "client library (KIP-511), unknown until the client sends it",
+    ),
     Column("client_software_version", STRING, "version of the client library (KIP-511)"),
     Column("client_address", STRING, "address the client connected from"),
     Column("client_port", INT, "port the client connected from"),
@@ -37,4 +41,4 @@ CLIENT = (
 
 def is_removed(what: str) -> Column:
     """The column that makes a row of a snapshot say that something went."""
-    return Column("is_removed", BOOLEAN, f"{what} is gone since the snapshot before")
+    return Column("is_removed", BOOLEAN, f"{what} was removed since the snapshot before")

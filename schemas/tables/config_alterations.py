@@ -52,10 +52,10 @@ CONFIG_ALTERATIONS = Table(
         Column(
             "error_message",
             STRING,
-            "message of its answer, at most 300 characters; null where it may tell a value that "
+            "message of its answer, at most 300 characters; null where it may show a value that "
             "is not shown",
         ),
-        Column("position", INT, "place in the request: of one config the later stands"),
+        Column("position", INT, "place in the request: the later of two for one config wins"),
         *SOURCE[:3],
     ),
     key=("cluster_id", "source_topic", "source_partition", "source_offset", "position"),

@@ -11,7 +11,7 @@ QUARANTINE = Table(
         Column("event_time", TIMESTAMP, "time of the Kafka record"),
         Column("target", STRING, "table the row was meant for"),
         Column("reason", STRING, "why it could not be read: a code"),
-        Column("detail", STRING, "what was seen, bounded"),
+        Column("detail", STRING, "the part that could not be read, bounded"),
         Column("size_bytes", LONG, "size of the record's value"),
         Column("head", BINARY, "the first 4 KiB of the value; null where it may hold credentials"),
         *SOURCE,
@@ -52,12 +52,14 @@ _PHASES = (
 QUERY_PROGRESS = Table(
     name="query_progress",
     comment=(
-        "One row per micro-batch of each query as Spark told it, and one where a query looked and "
+        "One row per micro-batch of each query, as Spark reports it, and one where a trigger "
         "found nothing new; written once a minute and at the end of a run"
     ),
     columns=(
         CLUSTER_ID,
-        Column("event_time", TIMESTAMP, "when the batch began, or nothing new was found"),
+        Column(
+            "event_time", TIMESTAMP, "start of the batch, or of the trigger that found nothing new"
+        ),
         Column("job", STRING, "job whose query it is"),
         Column("query_id", STRING, "id of the streaming query, from its checkpoint"),
         Column("run_id", STRING, "id of this start of the query"),
@@ -67,10 +69,10 @@ QUERY_PROGRESS = Table(
         Column("processed_rows_per_s", DOUBLE, "rows that came in, by the time the batch took"),
         Column("duration_ms", LONG, "time the whole batch took"),
         *(Column(name, LONG, f"of that, {what}") for name, what in _PHASES),
-        Column("behind_offsets", LONG, "Kafka: records not read yet when the batch began"),
-        Column("behind_files", LONG, "Delta: files not read yet; null where its source tells none"),
-        Column("behind_bytes", LONG, "Delta: bytes not read yet; null where its source tells none"),
-        Column("state_rows", LONG, "rows the query holds in its state; null: it has none"),
+        Column("behind_offsets", LONG, "Kafka: records not read yet at the start of the batch"),
+        Column("behind_files", LONG, "Delta: files not read yet; null: its source reports none"),
+        Column("behind_bytes", LONG, "Delta: bytes not read yet; null: its source reports none"),
+        Column("state_rows", LONG, "rows in the state of the query; null: it has no state"),
         Column("state_bytes", LONG, "memory its state takes"),
         Column("late_rows", LONG, "rows its state was given too late"),
     ),
@@ -118,12 +120,14 @@ PLANS = Table(
         _CHANGE_ID,
         *_ENTITY,
         *_OPERATION,
-        Column("desired_value", STRING, "what is wanted in the end; config_value may be a step"),
-        Column("lease_s", LONG, "how long it holds unless renewed, in s; null: for good"),
+        Column(
+            "desired_value", STRING, "desired value; config_value may be a step on the way to it"
+        ),
+        Column("lease_s", LONG, "length of the lease, in s; null: it has no end"),
         *_WHY,
-        Column("since", TIMESTAMP, "since when the reason has stood"),
+        Column("since", TIMESTAMP, "since when the reason exists"),
         Column("priority", INT, "lower is more urgent"),
-        Column("risk", STRING, "what it may do that nobody wants"),
+        Column("risk", STRING, "side effects that it may have"),
         Column("note", STRING, "what may refuse it, or what follows"),
         Column("command", STRING, "kafka-configs command line that does the same"),
         Column("planned_by", STRING, "user and host of the command that froze it"),
@@ -137,12 +141,14 @@ CONFIG_CHANGES = Table(
     name="config_changes",
     comment=(
         "One row per step of each config change this pipeline made: one before it was written, one "
-        "after. A change without an end is looked after by the next run"
+        "after. The next run resolves a change without an end"
     ),
     columns=(
         Column("event_time", TIMESTAMP, "when the step was taken"),
         Column("run_id", STRING, "the command that took it"),
-        Column("number", INT, "which step of that command; -1: a later run found the end"),
+        Column(
+            "number", INT, "number of the step in that command; -1: a later run recorded the end"
+        ),
         Column("plan_id", STRING, "plan the change is of"),
         _CHANGE_ID,
         Column("purpose", STRING, "apply, or restore: to give back what was written"),
@@ -150,8 +156,8 @@ CONFIG_CHANGES = Table(
             "step",
             STRING,
             "begun, and then one end: done (read back); undone (never written); refused (by the "
-            "broker); moved (no longer what it was planned on); yielded (somebody else changed it, "
-            "so it is theirs)",
+            "broker); moved (no longer what it was planned on); yielded (another program changed "
+            "it, so it is not ours)",
         ),
         *_ENTITY,
         *_OPERATION,
@@ -168,13 +174,13 @@ CONFIG_CHANGES = Table(
 FEEDBACK_LOCKS = Table(
     name="feedback_locks",
     comment=(
-        "One row per cluster that somebody writes configs to now, where tables are in a catalog: "
-        "one at a time"
+        "One row per cluster to which a run writes configs now, where tables are in a catalog: "
+        "one run at a time"
     ),
     columns=(
         CLUSTER_ID,
         Column("event_time", TIMESTAMP, "since when"),
-        Column("holder", STRING, "who: user, host and run"),
+        Column("holder", STRING, "user, host and run that hold the lock"),
         Column("until", TIMESTAMP, "when it ends at the latest"),
     ),
     key=("cluster_id",),

@@ -1,4 +1,4 @@
-"""`fetch_sizes`: how much fetches brought at once, and what kept them from more (KIP-74)."""
+"""`fetch_sizes`: how much fetches return at once, and what bounds it (KIP-74)."""
 
 import pyarrow as pa
 
@@ -11,14 +11,15 @@ LIMITERS = {
     "quota_window": "answers of exactly what consumer_byte_rate leaves: quota x the broker's "
     "windows but one",
     "partition_max_bytes": "answers in which a partition brought exactly its partition_max_bytes",
-    "first_batch": "answers whose first batch alone is more than a limit, and came all the same",
+    "first_batch": "answers whose first batch alone is more than a limit: it is returned whole",
     "drained": "other answers with records: nothing more to read, or a segment of the log ended",
     "wait_timeout": "empty answers: nothing came within max_wait_ms",
     "throttled": "empty answers of a throttled client",
     "redirected": "empty answers that name a preferred replica (KIP-392)",
     "error": "answers with an error, and no records",
 }
-"""What bounds an answer to a fetch. The broker cuts reads exactly at a limit, so equality tells."""
+"""What bounds an answer to a fetch. The broker cuts reads exactly at a limit, so equality
+shows which limit it was."""
 
 OVERSIZED = pa.struct(
     [
@@ -33,8 +34,8 @@ OVERSIZED = pa.struct(
 FETCH_SIZES = Table(
     name="fetch_sizes",
     comment=(
-        "How much fetches brought at once and what bounded it (KIP-74), one row per minute, client "
-        "or follower, and broker"
+        "How much fetches returned at once and what bounded it (KIP-74), one row per minute, "
+        "client or follower, and broker"
     ),
     columns=(
         CLUSTER_ID,
@@ -53,29 +54,33 @@ FETCH_SIZES = Table(
             "bytes; the last all that are more. Arrays of several rows add up",
         ),
         *(Column(f"{name}_fetches", LONG, what) for name, what in LIMITERS.items()),
-        Column("max_bytes", LONG, "greatest limit asked for on a whole answer"),
+        Column("max_bytes", LONG, "greatest limit requested for a whole answer"),
         Column("partition_max_bytes", LONG, "greatest limit on a partition that is known"),
-        Column("min_bytes", LONG, "greatest min_bytes asked for"),
-        Column("max_wait_ms", LONG, "longest max_wait_ms asked for"),
-        Column("partitions", INT, "most partitions asked for at once; null where not known"),
+        Column("min_bytes", LONG, "greatest min_bytes requested"),
+        Column("max_wait_ms", LONG, "longest max_wait_ms requested"),
+        Column("partitions", INT, "most partitions requested at once; null: not known"),
         Column(
             "bound_bytes",
             LONG,
-            "most that one answer may hold: max_bytes, or partition_max_bytes x partitions where "
+            "most bytes of one answer: max_bytes, or partition_max_bytes x partitions where "
             "those are known and that is less; a first batch comes whole all the same",
         ),
         Column("filled_fetches", LONG, "answers that reached max_bytes"),
         Column("first_partitions", INT, "different partitions that came first in those"),
-        Column("starved_fetches", LONG, "of those, answers that left out what had data waiting"),
-        Column("starved_partitions", INT, "partitions that were left out so"),
-        Column("max_starved_fetches", LONG, "how often the partition that was left out most was"),
+        Column("starved_fetches", LONG, "those of them without a partition that had data waiting"),
+        Column("starved_partitions", INT, "partitions that had data waiting and got none"),
+        Column(
+            "max_starved_fetches",
+            LONG,
+            "times that the partition with the most such answers got none",
+        ),
         Column(
             "fairness",
             DOUBLE,
-            "Jain's index of bytes over the partitions that brought some or were left out: 1 all "
-            "alike, 1/n one alone; null without any",
+            "Jain's index of bytes over the partitions that returned some or had data waiting: 1 "
+            "all alike, 1/n one alone; null without any",
         ),
-        Column("oversized_batches", LONG, "partitions that brought more than a limit"),
+        Column("oversized_batches", LONG, "partitions that returned more than a limit"),
         Column("largest_oversized", pa.list_(OVERSIZED), "up to ten of those, the largest first"),
     ),
     key=("cluster_id", "event_time", "broker_id", "principal", "client_id", "replica_id"),

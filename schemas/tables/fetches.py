@@ -1,4 +1,4 @@
-"""Tables about fetches: what each asked for and got, and the sessions behind them (KIP-227)."""
+"""Fetches: what each requested and returned, and their sessions (KIP-227)."""
 
 import pyarrow as pa
 
@@ -32,12 +32,12 @@ CACHED_PARTITION = pa.struct(
     ]
 )
 
-_SESSION = Column("session_id", LONG, "session it began or went on with (KIP-227), 0 none")
+_SESSION = Column("session_id", LONG, "session that it started or continued (KIP-227), 0 none")
 _REPLICA = Column("replica_id", INT, "node id of a follower; null for consumers")
 
 FETCHES = Table(
     name="fetches",
-    comment="One row per FETCH answered, with what its session says it asked for (KIP-227)",
+    comment="One row per FETCH answered, with the partitions that its session requests (KIP-227)",
     columns=(
         CLUSTER_ID,
         Column("event_time", TIMESTAMP, "when the broker completed the fetch, by its own clock"),
@@ -48,24 +48,28 @@ FETCHES = Table(
         Column("rack_id", STRING, "client.rack of the consumer (KIP-392)"),
         Column("connection_id", STRING, "Kafka's connection id: local-remote-processor-index"),
         _SESSION,
-        Column("session_epoch", LONG, "epoch of the request, 0 begins a session, -1 none"),
+        Column("session_epoch", LONG, "epoch of the request: 0 starts a session, -1 no session"),
         Column(
             "session_state",
             STRING,
-            "full: the request names all it wants; known: the rest is known from its session; "
-            "unknown: that began before the log did, or was idle too long; "
-            "out_of_order: an epoch is missing, or the line is told twice; "
+            "full: the request names all its partitions; known: its session has the rest; "
+            "unknown: the session is older than the log, or was idle too long; "
+            "out_of_order: an epoch is missing, or the line came twice; "
             "refused: by a top-level error",
         ),
-        Column("session_partitions", INT, "partitions asked for; null where that is not known"),
+        Column("session_partitions", INT, "partitions requested; null: not known"),
         Column("max_bytes", LONG, "limit on the whole response (KIP-74)"),
         Column("min_bytes", LONG, "least bytes to wait for"),
         Column("max_wait_ms", LONG, "longest wait for min_bytes"),
         Column("isolation_level", INT, "0 read uncommitted, 1 read committed"),
-        Column("total_time_ms", DOUBLE, "from receive to sent; the fetch began this much earlier"),
+        Column(
+            "total_time_ms",
+            DOUBLE,
+            "from receive to sent; the fetch started this much before event_time",
+        ),
         Column("local_time_ms", DOUBLE, "processing on the broker itself"),
         Column("remote_time_ms", DOUBLE, "waiting for min_bytes or max_wait_ms"),
-        Column("throttle_time_ms", DOUBLE, "throttle time told to the client"),
+        Column("throttle_time_ms", DOUBLE, "throttle time in the answer"),
         Column("error_code", INT, "top-level error code of the response"),
         Column("response_bytes", LONG, "bytes of records of all partitions answered"),
         Column(
@@ -73,13 +77,13 @@ FETCHES = Table(
             pa.list_(FETCHED_PARTITION),
             "partitions answered. asked_at: 0-based place in the order the broker read them; "
             "asked_at, fetch_offset and partition_max_bytes are null where not known. "
-            "follower_log_start_offset: that of the follower that asked, where its request told it",
+            "follower_log_start_offset: that of the follower, where its request has it",
         ),
         Column(
             "starved",
             pa.list_(STARVED_PARTITION),
             "partitions known to have had more to read, of which an answer that reached max_bytes "
-            "brought nothing; null where it is not known what was asked for",
+            "returned nothing; null: the requested partitions are not known",
         ),
         *SOURCE,
     ),
@@ -94,18 +98,18 @@ FETCH_SESSIONS = Table(
     columns=(
         CLUSTER_ID,
         Column("event_time", TIMESTAMP, "time of its newest fetch"),
-        Column("broker_id", INT, "node id of the broker that holds it"),
+        Column("broker_id", INT, "node id of the broker that caches it"),
         _SESSION,
         Column("principal", STRING, "authenticated principal of its newest fetch"),
         Column("client_id", STRING, "client.id of its newest fetch: untrusted text"),
         _REPLICA,
-        Column("start_time", TIMESTAMP, "when it began"),
+        Column("start_time", TIMESTAMP, "when it started"),
         Column("next_epoch", LONG, "epoch that its next fetch must name"),
         Column(
             "cached_partitions",
             pa.list_(CACHED_PARTITION),
             "its partitions in the order the broker reads them next; end_offset: the high "
-            "watermark last told (read committed: last stable offset), -1 none. "
+            "watermark of the last answer (read committed: last stable offset), -1 none. "
             "Null where an epoch was missed",
         ),
     ),

@@ -1,4 +1,4 @@
-"""Tables about producer ids (KIP-936): who was given which, and how many new ones came."""
+"""Tables about producer ids (KIP-936): which client got which, and how many are new."""
 
 from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, MINUTE, PRODUCER_ID
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
@@ -6,7 +6,7 @@ from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAM
 PRODUCER_ID_RATES = Table(
     name="producer_id_rates",
     comment=(
-        "New producer ids per principal, broker and second (KIP-936). Open loop: nobody was "
+        "New producer ids per principal, broker and second (KIP-936). Open loop: no client was "
         "throttled. Aligned time: the broker's own figures may differ by one sample"
     ),
     columns=(
@@ -27,9 +27,9 @@ PRODUCER_ID_RATES = Table(
             "kind",
             STRING,
             "allocation: ids handed out or used in transactions, by the second; activation: ids a "
-            "leader held for the first time, by the snapshot. Never to be added up",
+            "leader had for the first time, by the snapshot. Do not add the kinds up",
         ),
-        Column("sightings", LONG, "producer ids seen in this second, repeats included"),
+        Column("sightings", LONG, "producer ids used in this second, repeats included"),
         Column("new_ids", LONG, "ids the timed Bloom filter had not seen"),
         Column("new_ids_exact", LONG, "ids new by exact count, beside the filter's"),
         Column(
@@ -43,7 +43,7 @@ PRODUCER_ID_RATES = Table(
             DOUBLE,
             "token bucket: quota x windows x size at most; may be negative; null for activations",
         ),
-        Column("quota_per_s", DOUBLE, "producer_ids_rate this principal is held to, from conf"),
+        Column("quota_per_s", DOUBLE, "producer_ids_rate of this principal, from conf"),
         Column(
             "throttle_time_ms",
             LONG,
@@ -52,8 +52,8 @@ PRODUCER_ID_RATES = Table(
         Column(
             "throttle_time_avg_ms",
             DOUBLE,
-            "mean of the throttle times told over the windows ending here, one for each second "
-            "with new ids over the quota; 0 where none was told (the KIP's throttle-time)",
+            "mean of the throttle times of the windows ending here, one for each second "
+            "with new ids over the quota; 0: there were none (the KIP's throttle-time)",
         ),
         Column("is_violating", BOOLEAN, "tokens below zero; for activations, rate over quota"),
     ),

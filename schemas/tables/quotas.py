@@ -19,7 +19,7 @@ QUOTA_USAGE = Table(
             "broker_id",
             INT,
             "broker that charges: quotas are each broker's own. Mutations are charged by the "
-            "active controller; null where no snapshot told it",
+            "active controller; null: no snapshot has it",
         ),
         *CLIENT[:2],
         Column(
@@ -37,7 +37,7 @@ QUOTA_USAGE = Table(
         Column(
             "is_estimated",
             BOOLEAN,
-            "the broker charges more than usage tells: network threads beside IO threads; "
+            "the broker charges more than usage has: network threads beside IO threads; "
             "partitions of topics that no snapshot had counted, taken as one each; "
             "requests of an API that ingest samples",
         ),
@@ -47,8 +47,8 @@ QUOTA_USAGE = Table(
             "requests, each in one row: PRODUCE and FETCH under their bytes, changes of topics "
             "under mutations, all others under request_percentage",
         ),
-        Column("throttled_requests", LONG, "those of them that were throttled, by whatever quota"),
-        Column("throttle_time_ms", DOUBLE, "throttle time told to them"),
+        Column("throttled_requests", LONG, "those of them that were throttled, by any quota"),
+        Column("throttle_time_ms", DOUBLE, "throttle time in their answers, in ms"),
         Column(
             "throttled_by",
             STRING,
@@ -63,7 +63,9 @@ QUOTA_USAGE = Table(
             "id, 6 default user, 7 client id, 8 default client id; null: none is known",
         ),
         Column("quota", DOUBLE, "limit in force, in the unit of usage; null: none is known"),
-        Column("is_quota_changed", BOOLEAN, "another quota stood during a part of the window"),
+        Column(
+            "is_quota_changed", BOOLEAN, "another quota was in force during a part of the window"
+        ),
         Column("quota_bucket_user", STRING, "user that shares the quota; null: all users"),
         Column(
             "quota_bucket_client_id", STRING, "client id that shares the quota; null: all of them"

@@ -1,4 +1,4 @@
-"""Where replicas stand, and what goes wrong when consumers read from them (KIP-392)."""
+"""Offsets of replicas, and what goes wrong when consumers read from them (KIP-392)."""
 
 from quotaflow.schemas.columns import (
     CLIENT,
@@ -16,9 +16,9 @@ _PARTITION = ("cluster_id", "event_time", "topic_id", "topic", "partition")
 REPLICA_OFFSETS = Table(
     name="replica_offsets",
     comment=(
-        "Where each replica stood, one row per minute, partition and replica: as brokers told of "
-        "themselves in answers to FETCH, and as followers told when they fetched. Nothing is told "
-        "of a partition in which nothing changes (KIP-227)"
+        "Offsets of each replica, one row per minute, partition and replica: from the answers of "
+        "brokers to FETCH and from the fetches of followers. A partition in which nothing changes "
+        "has no row (KIP-227)"
     ),
     columns=(
         CLUSTER_ID,
@@ -27,12 +27,12 @@ REPLICA_OFFSETS = Table(
         TOPIC_ID,
         TOPIC,
         PARTITION,
-        Column("broker_id", INT, "broker that holds the replica"),
-        Column("answers", LONG, "answers in which it told of itself, to consumers and followers"),
+        Column("broker_id", INT, "broker of the replica"),
+        Column("answers", LONG, "answers with its offsets, to consumers and followers"),
         Column("answers_to_followers", LONG, "of those, to followers: it led the partition"),
         Column("follower_fetches", LONG, "answers it got as a follower of this partition"),
-        Column("min_log_start_offset", LONG, "least log start offset told, in either way"),
-        Column("max_log_start_offset", LONG, "greatest log start offset told, in either way"),
+        Column("min_log_start_offset", LONG, "least log start offset of answers and fetches"),
+        Column("max_log_start_offset", LONG, "greatest log start offset of answers and fetches"),
         Column("min_high_watermark", LONG, "least high watermark in its answers"),
         Column("max_high_watermark", LONG, "greatest high watermark in its answers"),
         Column(
@@ -47,15 +47,15 @@ REPLICA_OFFSETS = Table(
     partitioning=("event_date",),
 )
 
-_BY_THEN = "told in the minute and the one before it; null: none was, or a redirect_loop"
+_BY_THEN = "in the minute and the one before it; null: none, or a redirect_loop"
 
 FETCH_FAULTS = Table(
     name="fetch_faults",
     comment=(
         "What went wrong when consumers fetched (KIP-392, cases 1 to 4 of reading from followers), "
-        "one row per minute, consumer, broker, partition and fault. Out of range is told apart by "
-        "what replicas told in that minute and the one before, on the footing that nothing is "
-        "appended, committed and deleted again within those two; else it stays unknown"
+        "one row per minute, consumer, broker, partition and fault. The kinds of out of range "
+        "follow from the offsets of replicas in that minute and the one before, if nothing is "
+        "appended, committed and deleted again within those two; else the kind is unknown"
     ),
     columns=(
         CLUSTER_ID,
@@ -70,19 +70,21 @@ FETCH_FAULTS = Table(
             "fault",
             STRING,
             "uncommitted_offset (case 1: past the high watermark, answered empty); "
-            "unavailable_offset (case 2: past the end of this follower, others hold it); "
+            "unavailable_offset (case 2: past the end of this follower, other replicas have it); "
             "offset_too_small (case 3: before its log start); offset_too_large (case 4: past the "
             "end of the leader); out_of_range_unknown; another error by Kafka's name, as "
-            "not_leader_or_follower; redirect_loop (one connection was named a replica three times "
-            "or more); out_of_range_spin (one connection asked for an offset out of range three "
-            "times or more). What loops and spins count stands under its own fault as well",
+            "not_leader_or_follower; redirect_loop (one connection was sent to a replica three "
+            "times or more); out_of_range_spin (one connection requested an offset out of range "
+            "three times or more). Answers of loops and spins also count under their own fault",
         ),
         Column("answers", LONG, "answers with that fault"),
-        Column("min_fetch_offset", LONG, "least offset asked for; null: no session tells it"),
-        Column("max_fetch_offset", LONG, "greatest offset asked for"),
-        Column("preferred_read_replica", INT, "redirect_loop: the greatest broker id named"),
+        Column("min_fetch_offset", LONG, "least offset requested; null: no session has it"),
+        Column("max_fetch_offset", LONG, "greatest offset requested"),
         Column(
-            "leader_id", INT, "who led: it answered followers, or names replicas; else by snapshot"
+            "preferred_read_replica", INT, "redirect_loop: the greatest broker id that answers name"
+        ),
+        Column(
+            "leader_id", INT, "leader: it answers followers or names replicas; else by snapshot"
         ),
         Column("log_start_offset", LONG, f"greatest log start of this replica {_BY_THEN}"),
         Column("end_offset", LONG, f"greatest high watermark or log end of it {_BY_THEN}"),
@@ -91,7 +93,7 @@ FETCH_FAULTS = Table(
         Column(
             "answers_leader_has",
             LONG,
-            "answers whose offset lies within what the leader told; null: not known of any",
+            "answers for an offset that the leader has, by its offsets; null: not known of any",
         ),
         Column("client_software_name", STRING, "client library, one of those of the client"),
         Column("client_software_version", STRING, "its version, the least as text"),
@@ -121,16 +123,16 @@ OFFSET_LOOKUPS = Table(
         Column(
             "position",
             STRING,
-            "what was asked for: earliest, latest, max_timestamp, earliest_local, latest_tiered, "
+            "what was requested: earliest, latest, max_timestamp, earliest_local, latest_tiered, "
             "earliest_pending_upload, by_timestamp, unknown; epoch_end: OFFSET_FOR_LEADER_EPOCH",
         ),
         Column("error_code", INT, "error code of the partition's answer, 0 none; null: no answer"),
         Column("requests", LONG, "requests for it"),
-        Column("last_offset", LONG, "offset answered last; null: none was found"),
+        Column("last_offset", LONG, "offset of the last answer; null: none"),
         Column(
             "diverged_answers",
             LONG,
-            "epoch_end: answers that name another epoch than was asked for, or none: the log was "
+            "epoch_end: answers that name another epoch than the request, or none: the log was "
             "cut there (KIP-320); 0 for other positions",
         ),
     ),

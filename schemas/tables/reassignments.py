@@ -1,4 +1,4 @@
-"""Tables about replicas that move: who asked for it, who joined, and how far behind they are."""
+"""Replicas that move: who requested it, which joined, and how far behind they are."""
 
 from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, PARTITION, TOPIC, TOPIC_ID
 from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP, Column, Table
@@ -9,8 +9,8 @@ LAG_PERIOD_S = 10
 REASSIGNMENT_CHANGES = Table(
     name="reassignment_changes",
     comment=(
-        "What requests said of where replicas are to be (ALTER_PARTITION_REASSIGNMENTS) and which "
-        "are in sync (ALTER_PARTITION), one row per request, partition and replica named"
+        "Where requests place replicas (ALTER_PARTITION_REASSIGNMENTS) and which of them "
+        "are in sync (ALTER_PARTITION), one row per request, partition and replica"
     ),
     columns=(
         CLUSTER_ID,
@@ -21,13 +21,13 @@ REASSIGNMENT_CHANGES = Table(
             "change",
             STRING,
             "requested: the partition is to have this replica; cancelled: its move is to stop; "
-            "in_sync: the leader asks that this replica be in the ISR; capped: a request too long "
+            "in_sync: the leader requests this replica in the ISR; capped: a request too long "
             "to be read here",
         ),
         TOPIC_ID,
         TOPIC,
         PARTITION,
-        Column("replica_id", INT, "broker that is to hold a replica, or that is in sync"),
+        Column("replica_id", INT, "broker that is to have a replica, or that is in sync"),
         Column("place", INT, "of a requested replica: 0 the preferred leader; null else"),
         Column(
             "error_code",
@@ -65,12 +65,12 @@ REPLICA_LAG = Table(
         TOPIC_ID,
         TOPIC,
         PARTITION,
-        Column("fetches", LONG, "answers that told something of the partition"),
+        Column("fetches", LONG, "answers with the partition"),
         Column("bytes", LONG, "record bytes that came"),
         Column("first_offset", LONG, "log end offset of the follower at the first of them"),
         Column("last_offset", LONG, "log end offset of the follower at the last of them"),
         Column("last_time", TIMESTAMP, "time of the last of them"),
-        Column("high_watermark", LONG, "high watermark the leader told last"),
+        Column("high_watermark", LONG, "high watermark of the leader's last answer"),
         Column("lag", LONG, "high_watermark less last_offset: offsets left then"),
         Column("max_lag", LONG, "most offsets left at any of them"),
     ),

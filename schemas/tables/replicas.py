@@ -1,4 +1,4 @@
-"""`preferred_replicas`: whom consumers read from, and who is nearer (KIP-392)."""
+"""`preferred_replicas`: the replica each consumer reads from, and the nearest one (KIP-392)."""
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, Column, Table
 PREFERRED_REPLICAS = Table(
     name="preferred_replicas",
     comment=(
-        "Which broker each consumer read a partition from, which one it should have been told, and "
+        "Which broker each consumer read a partition from, which one the leader should name, and "
         "which one is nearest (KIP-392), one row per minute, consumer, partition and broker; of "
         "answers with records or with a preferred replica. Leaders, in-sync replicas, racks and "
         "configs are those of the last snapshot by then, of the first one for what was before it"
@@ -27,29 +27,29 @@ PREFERRED_REPLICAS = Table(
         MINUTE,
         *CLIENT[:2],
         Column("client_rack", STRING, "client.rack, or the rack conf's racks give its address"),
-        Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the consumer told none"),
+        Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the consumer sends none"),
         TOPIC_ID,
         TOPIC,
         PARTITION,
         Column("broker_id", INT, "broker that answered"),
         Column("broker_rack", STRING, "broker.rack of it"),
-        Column("api_version", INT, "least version of the FETCHes; under 11 they tell no rack"),
+        Column("api_version", INT, "least version of the FETCHes; below 11 they have no rack"),
         Column("fetches", LONG, "answers with records"),
         Column("bytes", LONG, "record bytes in them, as compressed by the producer"),
-        Column("redirects", LONG, "answers that named a preferred replica, and hold no records"),
-        Column("preferred_read_replica", INT, "the last one named"),
+        Column("redirects", LONG, "answers that name a preferred replica, and have no records"),
+        Column("preferred_read_replica", INT, "the last one that answers name"),
         Column("leader_id", INT, "broker that leads the partition"),
         Column("leader_rack", STRING, "broker.rack of the leader"),
         Column(
             "expected_replica",
             INT,
             "broker the leader should send the consumer to by its replica.selector.class and the "
-            "client.rack told, the leader itself included; null: not known, see eligibility",
+            "client.rack sent, the leader itself included; null: not known, see eligibility",
         ),
         Column(
             "expected_reason",
             STRING,
-            "why: no_selector, selector_unknown (a class of somebody's own), no_client_rack, "
+            "why: no_selector, selector_unknown (a custom class), no_client_rack, "
             "leader_in_rack, follower_in_rack, no_replica_in_rack or not_eligible_in_rack (those "
             "there are out of sync or offline); null: not known",
         ),
@@ -57,14 +57,14 @@ PREFERRED_REPLICAS = Table(
             "recommended_replica",
             INT,
             "broker to read from if the selector were Kafka's RackAwareReplicaSelector and the "
-            "consumer told client_rack",
+            "consumer sent client_rack",
         ),
         Column("recommended_reason", STRING, "why, in the words of expected_reason"),
         Column(
             "eligible_replicas",
             pa.list_(INT),
             "followers in client_rack that are in sync and online, of which Kafka names the one "
-            "that holds most; null unless recommended_reason is follower_in_rack",
+            "with the most records; null unless recommended_reason is follower_in_rack",
         ),
         Column(
             "cross_rack_bytes",
@@ -79,14 +79,14 @@ PREFERRED_REPLICAS = Table(
         Column(
             "hw_lag",
             LONG,
-            "highest high watermark the leader told anybody in the minute, less the highest this "
-            "broker told this consumer; null: it is the leader, or the leader told none",
+            "highest high watermark in the leader's answers of the minute, less the highest that "
+            "this broker sent this consumer; null: it is the leader, or the leader sent none",
         ),
         Column(
             "eligibility",
             STRING,
             "known; offsets_unknown: several replicas of the rack are in sync, and which of them "
-            "holds most is in no log; or what no snapshot had told by then: replicas_unknown, "
+            "has most is in no log; or what no snapshot has by then: replicas_unknown, "
             "leader_unknown, selector_unseen, racks_unknown",
         ),
         Column(
@@ -132,7 +132,7 @@ RACK_TRAFFIC = Table(
             "rack of the other side: a consumer's client.rack, the broker.rack of a follower, else "
             "the rack conf's racks give the client's address; null: not known",
         ),
-        Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the client told none"),
+        Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the client sends none"),
         Column("broker_id", INT, "broker that took or gave the records"),
         Column("broker_rack", STRING, "broker.rack of it"),
         Column("requests", LONG, "requests with records"),

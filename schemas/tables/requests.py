@@ -47,12 +47,12 @@ REQUESTS = Table(
         Column("connection_id", STRING, "Kafka's connection id: local-remote-processor-index"),
         Column("error_code", INT, "top-level error code of the response, where the API has one"),
         Column(
-            "total_time_ms", DOUBLE, "from receive to sent; the request began this much earlier"
+            "total_time_ms", DOUBLE, "from receive to sent; the request started this much earlier"
         ),
         Column("request_queue_time_ms", DOUBLE, "waiting for an IO thread"),
         Column("local_time_ms", DOUBLE, "processing on the broker itself"),
         Column("remote_time_ms", DOUBLE, "waiting for others: replication, long poll"),
-        Column("throttle_time_ms", DOUBLE, "throttle time told to the client"),
+        Column("throttle_time_ms", DOUBLE, "throttle time in the answer"),
         Column("response_queue_time_ms", DOUBLE, "waiting for a network thread"),
         Column("send_time_ms", DOUBLE, "writing the response to the socket"),
         Column("max_bytes", LONG, "FETCH: limit on the whole response (KIP-74)"),
@@ -60,7 +60,7 @@ REQUESTS = Table(
         Column("max_wait_ms", LONG, "FETCH: longest wait for min_bytes"),
         Column("isolation_level", INT, "FETCH: 0 read uncommitted, 1 read committed"),
         Column("acks", INT, "PRODUCE: -1 all in-sync replicas, 0 none, 1 leader"),
-        Column("session_id", LONG, "FETCH: session named in the request (KIP-227), 0 none"),
+        Column("session_id", LONG, "FETCH: session of the request (KIP-227), 0 none"),
         Column("session_epoch", LONG, "FETCH: session epoch, 0 begins one, -1 ends it"),
         Column("response_session_id", LONG, "FETCH: session the broker answered with"),
         Column("rack_id", STRING, "FETCH: client.rack of the consumer (KIP-392)"),

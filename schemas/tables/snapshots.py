@@ -1,7 +1,7 @@
-"""Tables of what a cluster says of its clients and configs when it is asked.
+"""Snapshots of a cluster's clients and configs, by the Admin API.
 
-All but `client_subscriptions` hold changes: a row stands until the next one of its identity, which
-is its key without event_time, and a row with `is_removed` says that it went.
+All tables but `client_subscriptions` have changes. A row is current until the next one of its
+identity, which is its key without event_time. A row with `is_removed` ends it.
 """
 
 import pyarrow as pa
@@ -20,8 +20,8 @@ from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAM
 CONFIGS = Table(
     name="configs",
     comment=(
-        "One row per change of a config, when a snapshot saw it. The newest row of a key stands "
-        "(view current_configs)"
+        "One row per change of a config, when a snapshot saw it. The newest row of a key is "
+        "current (view current_configs)"
     ),
     columns=(
         CLUSTER_ID,
@@ -30,7 +30,7 @@ CONFIGS = Table(
             "entity_type",
             STRING,
             "what it is a config of: client-metrics; topic (only what is set on the topic itself); "
-            "broker (all it has, whatever the source)",
+            "broker (all it has, of any source)",
         ),
         Column("entity_name", STRING, "name of the entity; a broker's node id"),
         Column("config_key", STRING, "name of the config"),
@@ -107,7 +107,7 @@ ACTIVE_PRODUCERS = Table(
     columns=(
         CLUSTER_ID,
         SNAPSHOT_TIME,
-        Column("broker_id", INT, "leader that was asked"),
+        Column("broker_id", INT, "leader that answered"),
         TOPIC,
         PARTITION,
         PRODUCER_ID,
@@ -147,7 +147,7 @@ TRANSACTIONAL_IDS = Table(
 CLIENT_SUBSCRIPTIONS = Table(
     name="client_subscriptions",
     comment=(
-        "One row per client instance that asked for its subscription within a day of the last "
+        "One row per client instance that requested its subscription within a day of the last "
         "snapshot: what the configured client-metrics resources give it, beside what it got"
     ),
     columns=(
@@ -164,7 +164,7 @@ CLIENT_SUBSCRIPTIONS = Table(
         Column(
             "state",
             STRING,
-            "as_predicted; pending: answered before the resources changed, and not asked since; "
+            "as_predicted; pending: answered before the resources changed, and not since; "
             "differs: a broker decided otherwise",
         ),
     ),
@@ -176,7 +176,7 @@ CLIENT_SUBSCRIPTIONS = Table(
 SETTINGS = Table(
     name="settings",
     comment=(
-        "One row per change of a value of conf that views compute with, when a snapshot found it "
+        "One row per change of a value of conf that views compute with, when a snapshot saw it "
         "(view current_settings)"
     ),
     columns=(

@@ -1,4 +1,4 @@
-"""Tables of what clients pushed, and were asked to push (KIP-714)."""
+"""What clients push, and what their subscriptions request (KIP-714)."""
 
 import pyarrow as pa
 
@@ -26,13 +26,13 @@ _ERROR_CODE = Column(
     "error_code", INT, "error the broker answered; null where the route cannot know"
 )
 _SUBSCRIPTION_ID = Column(
-    "subscription_id", INT, "id of the metrics set and interval asked of this instance"
+    "subscription_id", INT, "id of the metrics and interval of this instance's subscription"
 )
-_PUSH_INTERVAL = Column("push_interval_ms", INT, "interval the client is asked to push at")
+_PUSH_INTERVAL = Column("push_interval_ms", INT, "push interval of the subscription")
 
 TELEMETRY_PUSHES = Table(
     name="telemetry_pushes",
-    comment="One row per PushTelemetry (KIP-714) with its payload as it came",
+    comment="One row per PushTelemetry (KIP-714) with its payload, not decoded",
     columns=(
         CLUSTER_ID,
         *_CONTACT,
@@ -40,10 +40,10 @@ TELEMETRY_PUSHES = Table(
         Column("accepted", BOOLEAN, "the broker took the push"),
         _ERROR_CODE,
         Column("terminating", BOOLEAN, "last push of this client instance"),
-        Column("compression", STRING, "codec the client named: none gzip snappy lz4 zstd, or id N"),
+        Column("compression", STRING, "codec of the payload: none gzip snappy lz4 zstd, or id N"),
         _SUBSCRIPTION_ID,
         _PUSH_INTERVAL,
-        Column("wire_bytes", LONG, "payload size as it came"),
+        Column("wire_bytes", LONG, "payload size on the wire"),
         Column("decoded_bytes", LONG, "payload size decompressed; null where unreadable"),
         Column(
             "payload_sha256", STRING, "of the decompressed payload: the same push on two routes"
@@ -52,7 +52,7 @@ TELEMETRY_PUSHES = Table(
             "unreadable_reason", STRING, "why the payload could not be decoded; null when it can"
         ),
         Column("route", STRING, "request_log, receiver or otlp"),
-        Column("payload", BINARY, "the payload as it came, compressed or not"),
+        Column("payload", BINARY, "the payload, not decompressed"),
         *SOURCE,
     ),
     key=("cluster_id", "source_topic", "source_partition", "source_offset"),
@@ -77,8 +77,10 @@ TELEMETRY_SUBSCRIPTIONS = Table(
         Column("accepted_compression", pa.list_(STRING), "codecs the broker takes, best first"),
         _PUSH_INTERVAL,
         Column("telemetry_max_bytes", INT, "largest payload the broker takes"),
-        Column("delta_temporality", BOOLEAN, "sums are asked for as deltas"),
-        Column("requested_metrics", pa.list_(STRING), "metric prefixes asked for; * is all"),
+        Column("delta_temporality", BOOLEAN, "the subscription requests sums as deltas"),
+        Column(
+            "requested_metrics", pa.list_(STRING), "metric prefixes of the subscription; * is all"
+        ),
         *SOURCE,
     ),
     key=("cluster_id", "source_topic", "source_partition", "source_offset"),
@@ -109,7 +111,7 @@ POINT = (
     Column("unit", STRING, "unit as sent, else as the catalogue knows it"),
     Column("in_catalogue", BOOLEAN, "the name is one that `quotaflow metrics` lists"),
     Column("temporality", STRING, "delta or cumulative, of sums and histograms"),
-    Column("is_monotonic", BOOLEAN, "the sum never falls, says the client"),
+    Column("is_monotonic", BOOLEAN, "the sum never falls, by the client's word"),
     Column("flags", INT, "OTLP flags; bit 1 is no recorded value"),
     Column("histogram_count", LONG, "histograms and summaries: number of observations"),
     Column("histogram_sum", DOUBLE, "histograms and summaries: sum of observations"),
@@ -146,7 +148,7 @@ CLIENT_METRICS = Table(
         Column("listener", STRING, "listener the push came in on"),
         Column("broker_id", INT, "broker that took the push"),
         Column("accepted", BOOLEAN, "the broker took the push"),
-        Column("topic", STRING, "topic attribute, as the client named it"),
+        Column("topic", STRING, "topic attribute, as the client sent it"),
         Column("partition", INT, "partition attribute"),
         Column("node_id", INT, "broker id of node_id or node.id"),
         Column("node_kind", STRING, "what node_id names: broker, bootstrap or coordinator"),
@@ -171,7 +173,7 @@ METRIC_ALERT_EVENTS = Table(
     name="metric_alert_events",
     comment=(
         "One row per event of an alert on client metrics (KIP-714): a reading past the bound of a "
-        "rule of conf for longer than its hold time, by the client's clock"
+        "rule of conf for longer than its for_s, by the client's clock"
     ),
     columns=(
         CLUSTER_ID,
@@ -179,7 +181,7 @@ METRIC_ALERT_EVENTS = Table(
         Column(
             "event_time",
             TIMESTAMP,
-            "when it happened, by the client's clock; a stale close is told ahead of its time, "
+            "when it happened, by the client's clock; a stale close is written ahead of its time, "
             "and taken back by a reading that comes before it",
         ),
         Column("alert_id", STRING, "hash of cluster, rule, series and first_breach"),
@@ -192,9 +194,11 @@ METRIC_ALERT_EVENTS = Table(
         Column("peak_value", DOUBLE, "worst reading since first_breach"),
         Column("points", LONG, "readings since first_breach"),
         Column(
-            "subscribe_metrics", STRING, "prefixes the rule asks for while it is open; null: none"
+            "subscribe_metrics",
+            STRING,
+            "prefixes that the rule subscribes to while open; null: none",
         ),
-        Column("subscribe_interval_ms", INT, "how often, in ms"),
+        Column("subscribe_interval_ms", INT, "push interval of that subscription, in ms"),
         Column("series_id", LONG, "series of client_metrics"),
         Column("metric", STRING, "metric name as sent"),
         Column("unit", STRING, "unit as sent, else as the catalogue knows it"),

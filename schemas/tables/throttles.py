@@ -1,4 +1,4 @@
-"""Replication throttles (KIP-73): what was replicated, and what was held back."""
+"""Replication throttles (KIP-73): replicated bytes, and which throttles limit them."""
 
 from quotaflow.schemas.columns import CLUSTER_ID, EVENT_DATE, MINUTE, PARTITION, TOPIC, TOPIC_ID
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
@@ -18,19 +18,21 @@ REPLICATION_TRAFFIC = Table(
         Column("leader_id", INT, "broker that was read from, or written to"),
         Column("follower_id", INT, "broker that read; null: bytes that clients produced"),
         TOPIC_ID,
-        Column("topic", STRING, "name of the topic; null where nobody had told it by then"),
+        Column("topic", STRING, "name of the topic; null: not known by then"),
         PARTITION,
-        Column("fetches", LONG, "fetches that named it or were answered with it; or PRODUCEs"),
+        Column("fetches", LONG, "fetches whose request or answer has it; or PRODUCEs"),
         Column("bytes", LONG, "record bytes, as compressed by the producer (PartitionBytesInRate)"),
-        Column("leader_throttled_bytes", LONG, "those of them the leader's list held (KIP-73)"),
-        Column("follower_throttled_bytes", LONG, "those of them the follower's list held"),
-        Column("first_fetch_offset", LONG, "least offset it asked for"),
-        Column("last_fetch_offset", LONG, "greatest offset it asked for: its log end by then"),
-        Column("high_watermark", LONG, "highest high watermark it was told"),
+        Column(
+            "leader_throttled_bytes", LONG, "those of them that the leader's list covers (KIP-73)"
+        ),
+        Column("follower_throttled_bytes", LONG, "those of them that the follower's list covers"),
+        Column("first_fetch_offset", LONG, "least offset it requested"),
+        Column("last_fetch_offset", LONG, "greatest offset it requested: its log end by then"),
+        Column("high_watermark", LONG, "highest high watermark in its answers"),
         Column(
             "offset_lag",
             LONG,
-            "high_watermark less last_fetch_offset, not under 0; null: one of them was not told",
+            "high_watermark less last_fetch_offset, at least 0; null: one of them is not known",
         ),
         Column(
             "behind_fetches",
@@ -41,9 +43,9 @@ REPLICATION_TRAFFIC = Table(
         Column(
             "stalled_fetches",
             LONG,
-            "fetches that asked for it and brought nothing, though more was there, as told before",
+            "fetches that requested it and returned nothing, though an earlier answer shows more",
         ),
-        Column("omitted_fetches", LONG, "fetches that took it out of their session (KIP-227)"),
+        Column("omitted_fetches", LONG, "fetches that removed it from their session (KIP-227)"),
     ),
     key=(
         "cluster_id",
@@ -62,7 +64,7 @@ REPLICATION_RATES = Table(
     name="replication_rates",
     comment=(
         "LeaderReplicationThrottledRate and FollowerReplicationThrottledRate of a broker (KIP-73), "
-        "one row per second in which it moved bytes that a list holds, in sync or not"
+        "one row per second in which it moved bytes that a list covers, in sync or not"
     ),
     columns=(
         CLUSTER_ID,
@@ -89,9 +91,7 @@ REPLICATION_RATES = Table(
 
 def _setter_columns(what: str) -> tuple[Column, ...]:
     return (
-        Column(
-            f"{what}_set_at", TIMESTAMP, f"when the {what} was set; null: the log does not tell"
-        ),
+        Column(f"{what}_set_at", TIMESTAMP, f"when the {what} was set; null: not in the log"),
         Column(f"{what}_set_by", STRING, "principal that did so"),
         Column(f"{what}_set_by_client_id", STRING, "its client.id: untrusted text"),
     )
@@ -100,9 +100,9 @@ def _setter_columns(what: str) -> tuple[Column, ...]:
 REPLICATION_THROTTLES = Table(
     name="replication_throttles",
     comment=(
-        "Whether a replication throttle (KIP-73) holds back, and why not: one row per minute and "
+        "Whether a replication throttle (KIP-73) limits, and why not: one row per minute and "
         "side of the replication of each partition that is listed or being moved, and one without "
-        "a topic for a rate that stands where no list names the broker"
+        "a topic for a rate that is set where no list names the broker"
     ),
     columns=(
         CLUSTER_ID,
@@ -112,29 +112,34 @@ REPLICATION_THROTTLES = Table(
         PARTITION,
         _SIDE,
         Column("broker_id", INT, "broker that is listed, or whose rate it is"),
-        Column("peer_broker_id", INT, "broker at the other side; null: none seen in the minute"),
+        Column("peer_broker_id", INT, "broker at the other side; null: none in the minute"),
         Column("listed", STRING, "entry, wildcard (the list is *), or unlisted"),
         Column("list_malformed", STRING, "entries of the list that mean nothing, if there are"),
         *_setter_columns("list"),
-        Column("rate", DOUBLE, "bytes per second that stood in the minute; null: none is known"),
+        Column(
+            "rate",
+            DOUBLE,
+            "rate that was set in the minute, in bytes per second; null: none is known",
+        ),
         Column(
             "rate_source",
             STRING,
             "dynamic_broker, dynamic_default, static (which has no effect), or unset; null: not "
-            "known: set before the log began, if at all, and no snapshot was taken",
+            "known: it is older than the log, if it is set, and there is no snapshot",
         ),
         *_setter_columns("rate"),
         Column(
             "is_configured",
             BOOLEAN,
-            "at the end of the minute the list, or where there is none the rate, still stood",
+            "the list, or without one the rate, was set at the end of the minute",
         ),
         Column("is_moving", BOOLEAN, "the partition was being moved (KIP-455)"),
         Column("in_isr", BOOLEAN, "the follower was in sync all minute; null: not known"),
         Column(
             "in_isr_source",
             STRING,
-            "fetch_offset (it asked from below the high watermark), alter_partition, or snapshot",
+            "source of in_isr: fetch_offset (it requested an offset below the high watermark), "
+            "alter_partition, or snapshot",
         ),
         Column("offset_lag", LONG, "how many offsets the follower was behind; null: not known"),
         Column("bytes", LONG, "record bytes replicated between the two"),
@@ -145,9 +150,9 @@ REPLICATION_THROTTLES = Table(
         Column(
             "is_effective",
             BOOLEAN,
-            "would hold back as soon as the rate is reached; null: not known, see reason",
+            "would limit as soon as the rate is reached; null: not known, see reason",
         ),
-        Column("is_biting", BOOLEAN, "the rate is reached and fetches are held back"),
+        Column("is_biting", BOOLEAN, "the rate is reached and fetches stall"),
         Column(
             "reason",
             STRING,

@@ -1,7 +1,7 @@
-"""Tables of what a cluster is made of, when it is asked: brokers, topics and replicas.
+"""Snapshots of a cluster's brokers, topics and replicas.
 
-A row stands until the next one of its identity, which is its key without event_time; a row with
-`is_removed` says that it went.
+A row is current until the next one of its identity, which is its key without event_time. A row
+with `is_removed` ends it.
 """
 
 from quotaflow.schemas.columns import (
@@ -21,7 +21,7 @@ BROKERS = Table(
         CLUSTER_ID,
         SNAPSHOT_TIME,
         Column("broker_id", INT, "node id of the broker"),
-        Column("host", STRING, "host of the listener that was asked"),
+        Column("host", STRING, "host of the listener that answered"),
         Column("port", INT, "port of that listener"),
         Column("rack", STRING, "broker.rack; null where it has none"),
         Column(

@@ -17,9 +17,9 @@ TRAFFIC = Table(
         Column("principal", STRING, "principal, as Kafka prints it"),
         Column("client_id", STRING, "client.id as the client gave it: untrusted text"),
         Column("direction", STRING, "produced or consumed"),
-        Column("topic", STRING, "topic, where the request named it"),
-        Column("topic_id", STRING, "id of the topic, where the request named that instead"),
-        Column("client_rack", STRING, "client.rack of a consumer that told it (KIP-392)"),
+        Column("topic", STRING, "topic, where the request has its name"),
+        Column("topic_id", STRING, "id of the topic, where the request has that instead"),
+        Column("client_rack", STRING, "client.rack of a consumer that sends it (KIP-392)"),
         Column("bytes", LONG, "record bytes, as compressed by the producer"),
     ),
     key=(
@@ -40,7 +40,7 @@ TRAFFIC = Table(
 TOPIC_NAMES = Table(
     name="topic_names",
     comment=(
-        "Which topic ids brokers told clients for which topics, one row per minute and id (view "
+        "Which topic ids brokers sent clients for which topics, one row per minute and id (view "
         "topic_ids): METADATA and CREATE_TOPICS name topics by both, also those that came and went "
         "between two snapshots"
     ),
@@ -53,7 +53,7 @@ TOPIC_NAMES = Table(
         Column(
             "requests",
             LONG,
-            "requests that told it; where topic_id is null those whose topics are not known, since "
+            "requests that have it; where topic_id is null those whose topics are not known, since "
             "their body was capped",
         ),
     ),

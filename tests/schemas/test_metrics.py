@@ -40,9 +40,11 @@ def sources(golden):
 
 def test_the_catalogue_is_what_the_sources_have(sources):
     of_source = {(LIBRDKAFKA if "rdkafka" in r["source"] else JAVA, r["name"]) for r in sources}
-    known = {(client, metric.name) for metric in METRICS.values() for client in metric.clients}
-    assert sorted(of_source - known) == [], "in a source, and not in the catalogue"
-    assert sorted(known - of_source) == [], "in the catalogue, and in no source"
+    in_catalogue = {
+        (client, metric.name) for metric in METRICS.values() for client in metric.clients
+    }
+    assert sorted(of_source - in_catalogue) == [], "in a source, and not in the catalogue"
+    assert sorted(in_catalogue - of_source) == [], "in the catalogue, and in no source"
 
 
 def test_kinds_are_those_of_the_sources(sources):

@@ -72,16 +72,16 @@ def test_steps_lead_from_a_version_to_the_newest(
 
 
 @pytest.mark.parametrize(
-    ("table", "version", "said"),
+    ("table", "version", "message"),
     [
         pytest.param("a", 4, "newer quotaflow.*version 4.*up to 3.*upgrade quotaflow", id="newer"),
         pytest.param("b", 2, "b is of schema version 2.*quotaflow rebuild b", id="no way on"),
     ],
 )
 def test_what_cannot_be_brought_up_to_date_is_refused_by_name(
-    table: str, version: int, said: str
+    table: str, version: int, message: str
 ) -> None:
-    with pytest.raises(SchemaVersionError, match=said):
+    with pytest.raises(SchemaVersionError, match=message):
         migrations.due(table, version, STEPS, 3)
 
 

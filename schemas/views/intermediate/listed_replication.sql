@@ -6,7 +6,7 @@
 -- columns:
 --   from replication_throttles: cluster_id, broker_id, side, topic, partition
 --   follower_id: follower that reads from the broker; null on the follower's side, which takes each
---     write once whoever leads
+--     write once, from any leader
 --   from partition_write_rates: written_bytes_per_s
 --   is_behind: the follower was out of sync at some time in the ten minutes
 --   is_added: the follower was out of sync while a move adds it
@@ -16,8 +16,8 @@ WITH recent AS (
         CASE
             WHEN throttles.event_time = newest.event_time AND throttles.is_configured THEN 1 ELSE 0
         END AS is_listed_now,
-        CASE WHEN throttles.listed = 'wildcard' THEN -1 ELSE throttles.partition END AS of_partition,
-        CASE WHEN throttles.listed = 'wildcard' THEN -1 ELSE throttles.broker_id END AS of_broker
+        CASE WHEN throttles.listed = 'wildcard' THEN -1 ELSE throttles.partition END AS entry_partition,
+        CASE WHEN throttles.listed = 'wildcard' THEN -1 ELSE throttles.broker_id END AS entry_broker
     FROM replication_throttles AS throttles
     INNER JOIN replication_time AS newest ON throttles.cluster_id = newest.cluster_id
     WHERE
@@ -29,8 +29,8 @@ entries AS (
     SELECT
         *,
         max(is_listed_now) OVER (
-            PARTITION BY cluster_id, topic, side, of_partition, of_broker
-        ) AS stands
+            PARTITION BY cluster_id, topic, side, entry_partition, entry_broker
+        ) AS is_in_list
     FROM recent
 ),
 pairs AS (
@@ -40,12 +40,12 @@ pairs AS (
         side,
         topic,
         partition,
-        -- Whom a follower reads from may change, and it still takes what is written but once.
+        -- The leader may change, but a follower takes each write only once.
         CASE WHEN side = 'leader' THEN peer_broker_id END AS follower_id,
         max(CASE WHEN NOT in_isr THEN 1 ELSE 0 END) = 1 AS is_behind,
         max(CASE WHEN is_moving AND NOT in_isr THEN 1 ELSE 0 END) = 1 AS is_added
     FROM entries
-    WHERE stands = 1 AND peer_broker_id IS NOT NULL
+    WHERE is_in_list = 1 AND peer_broker_id IS NOT NULL
     GROUP BY
         cluster_id,
         broker_id,

@@ -9,20 +9,20 @@
 --     busiest of the last ten minutes
 WITH produced AS (
     SELECT
-        told.cluster_id,
-        coalesce(told.topic, topic_ids.topic) AS topic,
-        told.partition,
-        told.event_time,
-        sum(told.bytes) AS bytes
-    FROM replication_traffic AS told
-    INNER JOIN replication_time AS newest ON told.cluster_id = newest.cluster_id
+        writes.cluster_id,
+        coalesce(writes.topic, topic_ids.topic) AS topic,
+        writes.partition,
+        writes.event_time,
+        sum(writes.bytes) AS bytes
+    FROM replication_traffic AS writes
+    INNER JOIN replication_time AS newest ON writes.cluster_id = newest.cluster_id
     LEFT JOIN topic_ids
-        ON told.cluster_id = topic_ids.cluster_id AND told.topic_id = topic_ids.topic_id
+        ON writes.cluster_id = topic_ids.cluster_id AND writes.topic_id = topic_ids.topic_id
     WHERE
-        told.follower_id IS NULL
-        AND unix_micros(told.event_time) > unix_micros(newest.event_time) - 600000000
+        writes.follower_id IS NULL
+        AND unix_micros(writes.event_time) > unix_micros(newest.event_time) - 600000000
     GROUP BY
-        told.cluster_id, coalesce(told.topic, topic_ids.topic), told.partition, told.event_time
+        writes.cluster_id, coalesce(writes.topic, topic_ids.topic), writes.partition, writes.event_time
 )
 
 SELECT cluster_id, topic, partition, max(bytes) / 60e0 AS written_bytes_per_s

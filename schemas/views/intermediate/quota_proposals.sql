@@ -1,5 +1,5 @@
 -- kind: intermediate
--- grain: one row per user and kind of client quota that conf lets a plan ask for
+-- grain: one row per user and kind of client quota that conf lets a plan set
 -- description: The advice of quota_advice for the users in conf's quotas.advised_users (* is all),
 --   where the quota in force is the user's own or there is none, because a new quota of the user would
 --   replace those of its client ids. Advice keep and wait are included so that the lease of a quota
@@ -33,7 +33,7 @@ WHERE
     coalesce(advice.quota_level, 3) = 3
     AND (
         allowed.users = '*'
-        -- One name a line: a certificate's holds commas.
+        -- One name per line: the name of a certificate has commas.
         OR (
             position(chr(10) IN advice.user) = 0
             AND position(

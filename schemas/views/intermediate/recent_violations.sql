@@ -18,8 +18,8 @@ WITH newest AS (
     WHERE job <> 'snapshot'
     GROUP BY cluster_id
 ),
-asked AS (
-    SELECT cluster_id, CAST(setting_value AS DOUBLE) AS asked_for_s
+lookback AS (
+    SELECT cluster_id, CAST(setting_value AS DOUBLE) AS lookback_s
     FROM current_settings
     WHERE setting = 'plan.violation_lookback_s'
 ),
@@ -27,14 +27,14 @@ violating AS (
     SELECT rates.*
     FROM producer_id_rates AS rates
     LEFT JOIN newest ON rates.cluster_id = newest.cluster_id
-    LEFT JOIN asked ON rates.cluster_id = asked.cluster_id
+    LEFT JOIN lookback ON rates.cluster_id = lookback.cluster_id
     WHERE
         rates.is_violating
         AND rates.kind = 'allocation'
         AND rates.principal LIKE 'User:%'
         AND coalesce(
             unix_millis(newest.event_time) - unix_millis(rates.event_time)
-            < coalesce(asked.asked_for_s, 3600e0) * 1e3,
+            < coalesce(lookback.lookback_s, 3600e0) * 1e3,
             true
         )
 ),

@@ -14,8 +14,8 @@
 --   capacity_bytes_per_s: capacity of the broker for all its traffic on this side, in bytes per second;
 --     null: not known
 --   capacity_source: conf (its settings), observed (the most it carried in a minute of the last seven
---     days) or latency (the least it carried in a minute of the hour in which clients suffered, if that is
---     less); null: not known
+--     days) or latency (the least it carried in a minute of the hour in which its clients were
+--     degraded, if that is less); null: not known
 --   other_bytes_per_s: traffic that no list covers, in bytes per second: the busiest of the last ten
 --     minutes, plus what replicas that are being added and leaders to be will add
 --   floor_bytes_per_s: what is written into the listed partitions, in bytes per second, for a leader
@@ -25,9 +25,9 @@
 --   rate_set_at: when the rate was set; null: not known
 --   rate_set_by: principal that set it; null: not known
 --   rate_set_by_client_id: its client.id: untrusted text; null: not known
---   rate_age_s: age of the rate at the end of event_time, in seconds; null: it was set before the log
---     began
---   are_clients_healthy: no client suffered in the last three minutes since the rate was set
+--   rate_age_s: age of the rate at the end of event_time, in seconds; null: it is older than
+--     the log
+--   are_clients_healthy: no minute of the last three since the rate was set is degraded
 --     (broker_degradation)
 --   produce_p99_ms: greatest p99 of PRODUCE in those minutes, in ms; null: none
 --   usual_produce_p99_ms: usual p99 of PRODUCE, in ms; null: none
@@ -110,7 +110,7 @@ capacities AS (
         carried.cluster_id,
         carried.broker_id,
         carried.side,
-        max(carried.bytes) / 60e0 AS learned,
+        max(carried.bytes) / 60e0 AS observed,
         max(
             CASE
                 WHEN unix_micros(carried.event_time) > unix_micros(newest.event_time) - 600000000
@@ -119,41 +119,41 @@ capacities AS (
         ) / 60e0 AS other,
         min(
             CASE
-                WHEN strain.is_degraded
+                WHEN degradation.is_degraded
                     AND carried.bytes > carried.other_bytes
                     AND carried.event_time < newest.event_time THEN carried.bytes
             END
-        ) / 60e0 AS felt
+        ) / 60e0 AS degraded_bytes_per_s
     FROM broker_minutes AS carried
     INNER JOIN replication_time AS newest ON carried.cluster_id = newest.cluster_id
-    LEFT JOIN broker_degradation AS strain
-        ON carried.cluster_id = strain.cluster_id
-            AND carried.broker_id = strain.broker_id
-            AND carried.event_time = strain.event_time
+    LEFT JOIN broker_degradation AS degradation
+        ON carried.cluster_id = degradation.cluster_id
+            AND carried.broker_id = degradation.broker_id
+            AND carried.event_time = degradation.event_time
     WHERE unix_micros(carried.event_time) > unix_micros(newest.event_time) - 604800000000
     GROUP BY carried.cluster_id, carried.broker_id, carried.side
 ),
-strained AS (
+recent_latency AS (
     SELECT
         sides.cluster_id,
         sides.broker_id,
         sides.side,
-        max(CASE WHEN strain.is_degraded THEN 1 ELSE 0 END) AS suffers,
-        max(strain.produce_p99_ms) AS produce_p99_ms,
-        max(strain.usual_produce_p99_ms) AS usual_produce_p99_ms,
-        max(strain.fetch_p99_ms) AS fetch_p99_ms,
-        max(strain.usual_fetch_p99_ms) AS usual_fetch_p99_ms,
-        max(strain.shrunk_partitions) AS shrunk_partitions
+        max(CASE WHEN degradation.is_degraded THEN 1 ELSE 0 END) AS is_any_degraded,
+        max(degradation.produce_p99_ms) AS produce_p99_ms,
+        max(degradation.usual_produce_p99_ms) AS usual_produce_p99_ms,
+        max(degradation.fetch_p99_ms) AS fetch_p99_ms,
+        max(degradation.usual_fetch_p99_ms) AS usual_fetch_p99_ms,
+        max(degradation.shrunk_partitions) AS shrunk_partitions
     FROM sides
     LEFT JOIN rated
         ON sides.cluster_id = rated.cluster_id
             AND sides.broker_id = rated.broker_id
             AND sides.side = rated.side
-    INNER JOIN broker_degradation AS strain
-        ON sides.cluster_id = strain.cluster_id
-            AND sides.broker_id = strain.broker_id
-            AND unix_micros(strain.event_time) > unix_micros(sides.now) - 180000000
-            AND (rated.rate_set_at IS NULL OR strain.event_time >= rated.rate_set_at)
+    INNER JOIN broker_degradation AS degradation
+        ON sides.cluster_id = degradation.cluster_id
+            AND sides.broker_id = degradation.broker_id
+            AND unix_micros(degradation.event_time) > unix_micros(sides.now) - 180000000
+            AND (rated.rate_set_at IS NULL OR degradation.event_time >= rated.rate_set_at)
     GROUP BY sides.cluster_id, sides.broker_id, sides.side
 ),
 own AS (
@@ -161,12 +161,12 @@ own AS (
     FROM current_settings
     WHERE setting LIKE 'replication.brokers.%'
 ),
-known AS (
+inputs AS (
     SELECT
         sides.*,
         coalesce(own.capacity, bounds.capacity_bytes_per_s) AS conf_capacity,
-        capacities.learned,
-        capacities.felt,
+        capacities.observed,
+        capacities.degraded_bytes_per_s,
         coalesce(capacities.other, 0e0) AS other_now,
         coalesce(floors.floor_bytes_per_s, 0e0) AS floor_bytes_per_s,
         coalesce(floors.added_bytes_per_s, 0e0) AS added_bytes_per_s,
@@ -177,12 +177,12 @@ known AS (
         rated.rate_set_at,
         rated.rate_set_by,
         rated.rate_set_by_client_id,
-        strained.produce_p99_ms,
-        strained.usual_produce_p99_ms,
-        strained.fetch_p99_ms,
-        strained.usual_fetch_p99_ms,
-        coalesce(strained.shrunk_partitions, 0) AS shrunk_partitions,
-        coalesce(strained.suffers, 0) = 0 AS are_clients_healthy,
+        recent_latency.produce_p99_ms,
+        recent_latency.usual_produce_p99_ms,
+        recent_latency.fetch_p99_ms,
+        recent_latency.usual_fetch_p99_ms,
+        coalesce(recent_latency.shrunk_partitions, 0) AS shrunk_partitions,
+        coalesce(recent_latency.is_any_degraded, 0) = 0 AS are_clients_healthy,
         bounds.share,
         bounds.hysteresis,
         bounds.max_step_factor,
@@ -208,10 +208,10 @@ known AS (
         ON sides.cluster_id = rated.cluster_id
             AND sides.broker_id = rated.broker_id
             AND sides.side = rated.side
-    LEFT JOIN strained
-        ON sides.cluster_id = strained.cluster_id
-            AND sides.broker_id = strained.broker_id
-            AND sides.side = strained.side
+    LEFT JOIN recent_latency
+        ON sides.cluster_id = recent_latency.cluster_id
+            AND sides.broker_id = recent_latency.broker_id
+            AND sides.side = recent_latency.side
 )
 
 SELECT
@@ -224,12 +224,15 @@ SELECT
     is_moving,
     is_used,
     replicas_behind,
-    CASE WHEN felt < coalesce(conf_capacity, learned) THEN felt ELSE coalesce(conf_capacity, learned) END
+    CASE
+        WHEN degraded_bytes_per_s < coalesce(conf_capacity, observed) THEN degraded_bytes_per_s
+        ELSE coalesce(conf_capacity, observed)
+    END
         AS capacity_bytes_per_s,
     CASE
-        WHEN felt < coalesce(conf_capacity, learned) THEN 'latency'
+        WHEN degraded_bytes_per_s < coalesce(conf_capacity, observed) THEN 'latency'
         WHEN conf_capacity IS NOT NULL THEN 'conf'
-        WHEN learned IS NOT NULL THEN 'observed'
+        WHEN observed IS NOT NULL THEN 'observed'
     END AS capacity_source,
     other_now + added_bytes_per_s + led_bytes_per_s AS other_bytes_per_s,
     floor_bytes_per_s,
@@ -249,4 +252,4 @@ SELECT
     hysteresis,
     max_step_factor,
     cooldown_s
-FROM known
+FROM inputs

@@ -11,11 +11,11 @@
 --   hysteresis: a rate changes only if the new one differs by more than this part of it, 0 to 1
 --   max_step_factor: a rate grows or shrinks at most by this factor at once
 --   cooldown_s: a rate stays at least this long, in seconds
---   produce_p99_ms: p99 of PRODUCE above which clients suffer, in ms
---   fetch_p99_ms: p99 of consumer FETCH without its wait above which clients suffer, in ms
---   p99_rise_factor: clients suffer only if the p99 is above this many times the usual one
---   lease_s: how long a rate holds unless renewed, in seconds
-WITH told AS (
+--   produce_p99_ms: p99 of PRODUCE above which a minute can be slow, in ms
+--   fetch_p99_ms: the same for consumer FETCH without its wait, in ms
+--   p99_rise_factor: a minute is slow only if its p99 is above this many times the usual one
+--   lease_s: length of the lease of a rate, in seconds
+WITH stored AS (
     SELECT cluster_id, setting AS name, coalesce(setting_value, '') AS value
     FROM current_settings
     WHERE setting LIKE 'replication.%'
@@ -50,5 +50,5 @@ SELECT
         AS p99_rise_factor,
     coalesce(max(CASE WHEN name = 'replication.lease_s' THEN CAST(value AS BIGINT) END), 3600)
         AS lease_s
-FROM told
+FROM stored
 GROUP BY cluster_id

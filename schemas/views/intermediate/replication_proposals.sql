@@ -1,17 +1,17 @@
 -- kind: intermediate
 -- grain: one row per config of a replication throttle that should change
 -- description: Which configs of replication throttles to change (KIP-73): rates, by
---   replication_rate_advice, while replicas are moved or behind; rates and lists that are left over, by
---   throttle_checks; and lists that lack moved replicas, by throttled_replica_proposals. A plan asks for
---   rates only if conf's replication.manage allows it. Of what is left over it asks only for what this
---   pipeline's own login or one of replication.cleanup_principals set, entry by entry where a list
+--   replication_rate_advice, while replicas are moved or behind; stale rates and lists, by
+--   throttle_checks; and lists without moved replicas, by throttled_replica_proposals. A plan can set
+--   rates only if conf's replication.manage allows it. Of stale ones it can remove only what
+--   this pipeline's own login or one of replication.cleanup_principals set, entry by entry where a list
 --   also has entries of others. docs/reasons.md words reason_code and blocked_reason.
 -- columns:
 --   from throttled_replica_proposals: cluster_id
 --   entity_type: broker or topic
 --   entity_name: node id of the broker, or name of the topic
 --   config_key: config of a rate or of a list of throttled replicas
---   config_value: value that is wanted, a rate in bytes per second or a list; null: the config is to be
+--   config_value: desired value, a rate in bytes per second or a list; null: the config is to be
 --     removed, or, if blocked_reason is set, no value is right
 --   prior_value: value now; null: not set on the entity itself
 --   reason_code: a reason of replication_rate_advice, stale_rate, stale_list or moved_unlisted
@@ -33,11 +33,11 @@
 --   from throttled_replica_proposals: evidence_table, evidence_key
 --   since: since when the reason exists
 --   from throttled_replica_proposals: priority
---   blocked_reason: why a plan must not ask for it, as a code; null: a plan can. For rates:
+--   blocked_reason: why a plan must not set it, as a code; null: a plan can. For rates:
 --     capacity_unknown, floor_exceeds_capacity, rate_without_list, changed_recently, not_managed. For
---     what is left over: set_by_other, default_of_all_brokers. For lists that lack replicas: as in
+--     stale ones: set_by_other, default_of_all_brokers. For lists without moved replicas: as in
 --     throttled_replica_proposals
---   lease_s: how long the request holds unless it is renewed, in seconds; null: it has no end
+--   lease_s: length of the lease, in seconds; null: it has no end
 --   renew_only: true: a plan only renews what this pipeline set while the replicas are still moved,
 --     and changes nothing; false where a person must decide (replication.manage, a malformed list,
 --     settings of others) and for a rate that no list uses
@@ -138,7 +138,7 @@ rates AS (
     WHERE
         advice.is_used
         AND (advice.is_moving OR advice.rate IS NOT NULL)
-        -- A rate that is right already is asked for as it stands, so that its lease goes on.
+        -- A rate that is right already is proposed unchanged, so that its lease is renewed.
         AND (advice.reason <> 'unchanged' OR advice.is_to_go_on)
 )
 

@@ -9,5 +9,5 @@ FROM (
     SELECT cluster_id, event_time FROM replication_traffic
     UNION ALL
     SELECT cluster_id, event_time FROM replication_throttles
-) AS seen
+) AS minutes
 GROUP BY cluster_id

@@ -1,14 +1,14 @@
 -- kind: intermediate
 -- grain: one row per rule of conf with open alerts whose clients are still active
--- description: The client-metrics resource that asks exactly these clients for more metrics while their
---   alerts are open (KIP-714). If there are more clients than the value of one config can name, the
---   clients with the newest alerts are left out.
+-- description: The client-metrics resource that requests more metrics from exactly these clients while
+--   their alerts are open (KIP-714). If there are more clients than the value of one config can name,
+--   the clients with the newest alerts are left out.
 -- columns:
 --   from metric_alerts: cluster_id, rule
 --   entity_name: name of the client-metrics resource
---   metrics: prefixes to ask for
---   interval_ms: push interval to ask for, in ms
---   client_instance_ids: client instances to ask, sorted, at most 1000
+--   metrics: prefixes to request
+--   interval_ms: push interval to request, in ms
+--   client_instance_ids: client instances that match, sorted, at most 1000
 --   clients: client instances with open alerts of the rule
 --   omitted_clients: those of them that the resource cannot name
 --   pushes_per_s: pushes per second that the resource would cause

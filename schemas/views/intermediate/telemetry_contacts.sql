@@ -1,8 +1,8 @@
 -- kind: intermediate
 -- grain: one row per push and per answer to GetTelemetrySubscriptions of a client instance
--- description: The contacts of each client instance with the push interval that it was asked for at
---   that time. Each span between contacts counts by the answer in force: not at all if no metrics were
---   asked for; if only the pushes at its ends name an interval, the longer one counts. Of pushes in the
+-- description: The contacts of each client instance with the push interval of its subscription at
+--   that time. Each time between contacts counts by the answer in force: not at all if it names no
+--   metrics; if only the pushes at its ends name an interval, the longer one counts. Of pushes in the
 --   same millisecond the accepted one counts as the first.
 -- columns:
 --   from unique_pushes: cluster_id, client_instance_id
@@ -60,7 +60,7 @@ WITH contacts AS (
     FROM telemetry_subscriptions
     WHERE client_instance_id IS NOT NULL
 ),
-told AS (
+timed AS (
     SELECT
         *,
         coalesce(
@@ -86,7 +86,7 @@ told AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     )
 ),
-spans AS (
+elapsed AS (
     SELECT
         *,
         CASE
@@ -97,7 +97,7 @@ spans AS (
                     lag(interval_ms) OVER series, CASE WHEN is_push = 1 THEN interval_ms END
                 )
         END AS intervals
-    FROM told
+    FROM timed
     WINDOW series AS (
         PARTITION BY cluster_id, client_instance_id
         ORDER BY event_time, is_push, coalesce(error_code, 0)
@@ -124,7 +124,7 @@ SELECT
     previous_push,
     -- Rounded, for parts of an interval may add up to a little less than a whole one.
     coalesce(round(sum(intervals) OVER since_push, 3), 0e0) AS elapsed_intervals
-FROM spans
+FROM elapsed
 WINDOW since_push AS (
     PARTITION BY cluster_id, client_instance_id, previous_push
     ORDER BY event_time, is_push, coalesce(error_code, 0)

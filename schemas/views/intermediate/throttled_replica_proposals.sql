@@ -1,6 +1,6 @@
 -- kind: intermediate
 -- grain: one row per list of throttled replicas that should name more replicas
--- description: Lists of topics that lack replicas which are being moved while a rate for them is set,
+-- description: Lists of topics without replicas that are being moved while a rate for them is set,
 --   so that the move is not limited (KIP-73; see throttle_checks, moved_unlisted). Entries that a list
 --   already has stay.
 -- columns:
@@ -8,21 +8,21 @@
 --   entity_type: topic
 --   entity_name: name of the topic
 --   config_key: leader.replication.throttled.replicas or follower.replication.throttled.replicas
---   config_value: the whole list that is wanted: entries partition:broker, comma-separated
+--   config_value: the whole desired list: entries partition:broker, comma-separated
 --   prior_value: the list now; null: there is none
 --   reason_code: moved_unlisted
 --   replicas: replicas that are moved and that the list does not name
 --   rate_bytes_per_s: least rate that is set for a broker of these replicas, in bytes per second
---   written_bytes_per_s: what is written into all that the list would name then, in bytes per second, at
---     the broker where that is not below the rate; null: it is below the rate everywhere
+--   written_bytes_per_s: what is written into all that the list would name then, in bytes per second,
+--     at the broker where that is not below the rate; null: it is below the rate everywhere
 --   evidence_table: table or view that shows it
 --   evidence_key: which of its rows
 --   since: since when replicas are moved without the list, at most the last hour
 --   priority: lower is more urgent
---   blocked_reason: why a plan must not ask for it: malformed_list (the list has entries that name no
+--   blocked_reason: why a plan must not set it: malformed_list (the list has entries that name no
 --     replica), rate_not_above_writes (the rate is not above written_bytes_per_s, so the move would
 --     never end) or not_managed (conf's replication.manage is false); null: a plan can
---   lease_s: how long the request holds unless it is renewed, in seconds
+--   lease_s: length of the lease, in seconds
 --   renew_only: true: a plan only renews what this pipeline set for the same evidence, and changes
 --     nothing
 WITH unnamed AS (
@@ -56,7 +56,7 @@ missing AS (
     GROUP BY cluster_id, topic, side, partition, broker_id
     HAVING sum(is_last) > 0
 ),
-held AS (
+listed AS (
     SELECT cluster_id, broker_id, side, sum(written_bytes_per_s) AS bytes_per_s
     FROM listed_replication
     GROUP BY cluster_id, broker_id, side
@@ -77,12 +77,12 @@ more AS (
 rated AS (
     SELECT
         missing.*,
-        coalesce(held.bytes_per_s, 0e0) + coalesce(more.bytes_per_s, 0e0) AS floor_bytes_per_s
+        coalesce(listed.bytes_per_s, 0e0) + coalesce(more.bytes_per_s, 0e0) AS floor_bytes_per_s
     FROM missing
-    LEFT JOIN held
-        ON missing.cluster_id = held.cluster_id
-            AND missing.broker_id = held.broker_id
-            AND missing.side = held.side
+    LEFT JOIN listed
+        ON missing.cluster_id = listed.cluster_id
+            AND missing.broker_id = listed.broker_id
+            AND missing.side = listed.side
     LEFT JOIN more
         ON missing.cluster_id = more.cluster_id
             AND missing.broker_id = more.broker_id
@@ -117,10 +117,10 @@ entries AS (
         topic,
         side,
         concat(CAST(partition AS STRING), ':', CAST(broker_id AS STRING)) AS entry,
-        false AS is_there
+        false AS is_listed
     FROM missing
     UNION ALL
-    SELECT cluster_id, topic, side, entry, true AS is_there
+    SELECT cluster_id, topic, side, entry, true AS is_listed
     FROM throttled_replica_setters
 ),
 lists AS (
@@ -128,10 +128,10 @@ lists AS (
         cluster_id,
         topic,
         side,
-        array_join(array_sort(array_agg(entry)), ',') AS wanted,
+        array_join(array_sort(array_agg(entry)), ',') AS desired_list,
         -- DataFusion gathers nulls too, and joins none.
-        nullif(array_join(array_sort(array_agg(CASE WHEN is_there THEN entry END)), ','), '')
-            AS standing,
+        nullif(array_join(array_sort(array_agg(CASE WHEN is_listed THEN entry END)), ','), '')
+            AS current_list,
         max(CASE WHEN entry = '*' THEN 1 ELSE 0 END) = 1 AS is_of_all
     FROM entries
     GROUP BY cluster_id, topic, side
@@ -142,8 +142,8 @@ SELECT
     'topic' AS entity_type,
     lists.topic AS entity_name,
     concat(lists.side, '.replication.throttled.replicas') AS config_key,
-    lists.wanted AS config_value,
-    lists.standing AS prior_value,
+    lists.desired_list AS config_value,
+    lists.current_list AS prior_value,
     'moved_unlisted' AS reason_code,
     short.replicas,
     short.rate AS rate_bytes_per_s,
@@ -157,7 +157,7 @@ SELECT
         WHEN short.floor_bytes_per_s IS NOT NULL THEN 'rate_not_above_writes'
         WHEN NOT bounds.is_managed THEN 'not_managed'
     END AS blocked_reason,
-    -- A move may take days; once it is over, what it leaves is asked to be removed.
+    -- A move may take days. Once it is over, the stale entries are proposed for removal.
     CAST(604800 AS BIGINT) AS lease_s,
     coalesce(
         bounds.is_managed AND NOT coalesce(broken.is_malformed, false)

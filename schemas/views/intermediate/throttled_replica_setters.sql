@@ -77,7 +77,7 @@ since_reset AS (
         ) AS reset_time
     FROM changed
 ),
-named AS (
+setters AS (
     SELECT
         *,
         row_number() OVER (
@@ -93,13 +93,13 @@ SELECT
     entries.topic,
     entries.side,
     entries.entry,
-    named.event_time AS set_at,
-    named.principal AS set_by,
-    named.client_id AS set_by_client_id
+    setters.event_time AS set_at,
+    setters.principal AS set_by,
+    setters.client_id AS set_by_client_id
 FROM entries
-LEFT JOIN named
-    ON entries.cluster_id = named.cluster_id
-        AND entries.topic = named.topic
-        AND entries.side = named.side
-        AND entries.entry = named.entry
-        AND named.nth = 1
+LEFT JOIN setters
+    ON entries.cluster_id = setters.cluster_id
+        AND entries.topic = setters.topic
+        AND entries.side = setters.side
+        AND entries.entry = setters.entry
+        AND setters.nth = 1

@@ -15,7 +15,7 @@
 WITH unique_points AS (
     SELECT
         *,
-        coalesce(accepted, TRUE) OR temporality = 'cumulative' AS stands,
+        coalesce(accepted, TRUE) OR temporality = 'cumulative' AS is_counted,
         row_number() OVER (
             PARTITION BY cluster_id, series_id, event_time
             ORDER BY accepted DESC NULLS LAST, start_time, value DESC, payload_sha256
@@ -23,10 +23,10 @@ WITH unique_points AS (
     FROM client_metrics
     WHERE kind = 'sum' AND temporality IN ('delta', 'cumulative') AND abs(value) < 1e300
 ),
-spans AS (
+covered AS (
     SELECT
         *,
-        max(CASE WHEN stands THEN event_time END) OVER (
+        max(CASE WHEN is_counted THEN event_time END) OVER (
             PARTITION BY cluster_id, series_id ORDER BY event_time
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS covered_until,
@@ -59,9 +59,9 @@ SELECT
     node_kind,
     group_id,
     attributes,
-    NOT stands AS is_recovered
-FROM spans
-WHERE stands
+    NOT is_counted AS is_recovered
+FROM covered
+WHERE is_counted
     OR (
         start_time IS NOT NULL
         AND coalesce(covered_until <= start_time, TRUE)

@@ -7,7 +7,7 @@
 --   from topics: cluster_id, topic_id, topic
 --   first_seen: earliest snapshot that changed the topic, or minute of an answer that names the id
 --   last_seen: latest snapshot that changed the topic, or minute of an answer that names the id
-WITH told AS (
+WITH names AS (
     SELECT cluster_id, topic_id, topic, event_time FROM topics
     UNION ALL
     SELECT cluster_id, topic_id, topic, event_time FROM topic_names
@@ -19,6 +19,6 @@ SELECT
     max(topic) AS topic,
     min(event_time) AS first_seen,
     max(event_time) AS last_seen
-FROM told
+FROM names
 WHERE topic_id IS NOT NULL
 GROUP BY cluster_id, topic_id

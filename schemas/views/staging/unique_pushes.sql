@@ -7,7 +7,7 @@
 --   from telemetry_pushes: cluster_id, event_time, broker_id, client_instance_id, principal, client_id,
 --     client_software_name, client_software_version, client_address, client_port, listener,
 --     security_protocol, connection_id, accepted, error_code, terminating, compression, subscription_id
---   push_interval_ms: interval the client is asked to push at, by any of the routes of the push
+--   push_interval_ms: push interval of the subscription, by any of the routes of the push
 --   from telemetry_pushes: wire_bytes, decoded_bytes, payload_sha256, unreadable_reason, route
 WITH counted AS (
     SELECT

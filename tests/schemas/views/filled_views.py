@@ -28,10 +28,10 @@ from .view_rows import (
     push,
     quota,
     reassigned,
+    replica_minute,
     replicated,
     request,
     setting,
-    stood,
     throttled,
     use,
     used,
@@ -41,7 +41,7 @@ _BROKER_1 = {"node_id": 1, "node_kind": "broker"}
 _TOPIC = {"topic": HOSTILE, "attributes": {"topic": HOSTILE, "node.name": "n"}}
 _LIBRDKAFKA = {"client_software_name": "librdkafka", "client_instance_id": "i2", "client_id": None}
 
-_ASKED = {
+_SUBSCRIBED = {
     "subscribe_metrics": "org.apache.kafka.producer.",
     "subscribe_interval_ms": 10_000,
     "bound": 5e3,
@@ -63,7 +63,7 @@ TOPOLOGY: dict[str, list[Row]] = {
     ],
 }
 
-_HELD = {"throttled_requests": 2, "throttle_time_ms": 31.5, "throttled_by": "producer_byte_rate"}
+_LIMITED = {"throttled_requests": 2, "throttle_time_ms": 31.5, "throttled_by": "producer_byte_rate"}
 _FREE = {"quota": None, "headroom": None, "quota_level": None, "quota_bucket_client_id": HOSTILE}
 
 _CHANGE = {"cluster_id": "c1", "event_time": at(0), "entity_type": "user", "entity_name": HOSTILE}
@@ -88,7 +88,7 @@ FILLED: dict[str, list[Row]] = {
     ],
     "quota_usage": [
         used(0, "producer_byte_rate", 900.0),
-        used(11, "producer_byte_rate", 1_100.0, **_HELD),
+        used(11, "producer_byte_rate", 1_100.0, **_LIMITED),
         used(11, "consumer_byte_rate", 5e9, **_FREE),
         used(22, "request_percentage", 12.5, quota=50.0, headroom=37.5, is_estimated=True),
         used(22, "controller_mutation_rate", 1.0, broker_id=None),
@@ -149,7 +149,7 @@ FILLED: dict[str, list[Row]] = {
         alert(200, "opened"),
         alert(3_600, "still_open", peak_value=9_000.0),
         alert(3_700, "closed", reason="cleared"),
-        alert(200, "opened", alert_id="b", client_instance_id="i3", **_ASKED),
+        alert(200, "opened", alert_id="b", client_instance_id="i3", **_SUBSCRIBED),
         alert(0, "closed", alert_id="b", reason="stale", event_time=FAR_AHEAD),
     ],
     "configs": [
@@ -199,9 +199,9 @@ FILLED: dict[str, list[Row]] = {
         *(choice(60 * n, 2**6, broker_id=2, hw_lag=10 * n, avoidable_bytes=0) for n in range(2, 7)),
     ],
     "replica_offsets": [
-        *(stood(60 * n, 1, 3, answers_to_followers=9) for n in range(15)),
-        *(stood(60 * n, 2, 7, follower_fetches=9) for n in range(15)),
-        stood(60, 3, 3, topic_id=None, topic=HOSTILE),
+        *(replica_minute(60 * n, 1, 3, answers_to_followers=9) for n in range(15)),
+        *(replica_minute(60 * n, 2, 7, follower_fetches=9) for n in range(15)),
+        replica_minute(60, 3, 3, topic_id=None, topic=HOSTILE),
     ],
     "fetch_faults": [
         fault(0, "offset_too_small", answers_leader_has=1),

@@ -38,12 +38,12 @@ def demand(warehouse: Warehouse, **content: list[Row]) -> BySide:
 
 def demands(folder: Path, cases: Mapping[str, dict[str, list[Row]]]) -> dict[str, BySide]:
     """The same of each case, by one query."""
-    content = {case: {"replication_throttles": MOVES} | told for case, told in cases.items()}
-    found = by_case(folder, content, DEMAND)
-    return {case: _by_side(of) for case, of in found.items()}
+    content = {case: {"replication_throttles": MOVES} | sides for case, sides in cases.items()}
+    actual = by_case(folder, content, DEMAND)
+    return {case: _by_side(answers) for case, answers in actual.items()}
 
 
-def _by_side(found: list[Row]) -> BySide:
-    told = {(row["broker_id"], row["side"]): row for row in found}
-    assert len(told) == len(found)
-    return told
+def _by_side(actual: list[Row]) -> BySide:
+    sides = {(row["broker_id"], row["side"]): row for row in actual}
+    assert len(sides) == len(actual)
+    return sides

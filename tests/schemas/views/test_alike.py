@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-ASKED_BY_PLANS = (
+QUERIES_OF_PLANS = (
     plan_inputs.NEWEST_INPUTS.format("true"),
     plan_inputs.ENTITY_COUNTS.format("cluster_id = 'c1'"),
     other_writers.WRITERS,
@@ -94,7 +94,7 @@ def test_every_view_answers_alike_in_spark(warehouse: Warehouse, spark: "SparkSe
         pair = lines(without), lines(within.to_reader())
         if pair[0] != pair[1]:
             different[name] = pair
-    for sql in ASKED_BY_PLANS:
+    for sql in QUERIES_OF_PLANS:
         within = spark.sql(sql).toArrow()
         assert lines(reader.query(sql)) == lines(within.to_reader()), sql
     assert different == {}

@@ -42,37 +42,37 @@ PROGRESS = {
 
 def test_a_replayed_batch_is_one_and_has_what_became_of_its_rows(warehouse: Warehouse) -> None:
     make_tables(warehouse, PROGRESS)
-    found = rows(warehouse, "SELECT * FROM batches WHERE job = 'facts' ORDER BY batch_id")
-    assert picked(found, "batch_id", "run_id", "rows_in") == [
+    actual = rows(warehouse, "SELECT * FROM batches WHERE job = 'facts' ORDER BY batch_id")
+    assert picked(actual, "batch_id", "run_id", "rows_in") == [
         (0, "replayed", 10),
         (1, "r1", 10),
         (2, "r1", 10),
     ]
-    assert picked(found, "rows_out", "rows_left_out", "rows_quarantined", "rows_late") == [
+    assert picked(actual, "rows_out", "rows_left_out", "rows_quarantined", "rows_late") == [
         (8, 2, 1, 0),
         (None, None, None, None),
         (0, 0, 0, 4),
     ]
-    assert picked(found, "rows_failed") == [(0,), (None,), (6,)]
-    assert picked(found, "newest_event_age_s") == [(9 + 2 + 4,), (None,), (12,)]
+    assert picked(actual, "rows_failed") == [(0,), (None,), (6,)]
+    assert picked(actual, "newest_event_age_s") == [(9 + 2 + 4,), (None,), (12,)]
 
 
 def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_work(
     warehouse: Warehouse,
 ) -> None:
     make_tables(warehouse, PROGRESS)
-    found = rows(warehouse, "SELECT * FROM job_health ORDER BY job")
-    assert picked(found, "job", "last_trigger", "last_batch", "newest_event_time") == [
+    actual = rows(warehouse, "SELECT * FROM job_health ORDER BY job")
+    assert picked(actual, "job", "last_trigger", "last_batch", "newest_event_time") == [
         ("facts", at(4_060), at(4_000), at(3_990)),
         ("never counted", at(30), at(30), None),
         ("results", at(20), at(20), at(5)),
         ("snapshot", at(70), None, at(70)),
         ("upgraded", at(25), at(25), at(7)),
     ]
-    facts = found[0]
+    facts = actual[0]
     assert picked([facts], "batch_id", "behind_offsets", "batches", "rows_in") == [(2, 0, 1, 10)]
     assert picked([facts], "rows_late", "rows_quarantined") == [(4, 0)]
-    assert picked(found, "cluster_id", "behind_bytes", "batches") == [
+    assert picked(actual, "cluster_id", "behind_bytes", "batches") == [
         ("c1", None, 1),
         ("unknown", None, 1),
         ("c1", 6, 2),
@@ -82,13 +82,15 @@ def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_wor
 
 
 def test_batches_of_one_query_may_be_of_several_clusters(warehouse: Warehouse) -> None:
-    told = [batch(n, n, cluster_id=of) for n, of in enumerate(("c1", "c2", "c1"))]
-    counts = [counted(-n, n, "out", 1, cluster_id=of) for n, of in enumerate(("c1", "c2", "c1"))]
-    make_tables(warehouse, {"query_progress": told, "pipeline_progress": counts})
-    found = rows(warehouse, "SELECT * FROM batches ORDER BY batch_id")
-    assert picked(found, "cluster_id") == [("c1",), ("c2",), ("c1",)]
-    found = rows(warehouse, "SELECT * FROM job_health ORDER BY cluster_id")
-    assert picked(found, "cluster_id", "batches", "newest_event_time") == [
+    reported = [batch(n, n, cluster_id=cluster) for n, cluster in enumerate(("c1", "c2", "c1"))]
+    counts = [
+        counted(-n, n, "out", 1, cluster_id=cluster) for n, cluster in enumerate(("c1", "c2", "c1"))
+    ]
+    make_tables(warehouse, {"query_progress": reported, "pipeline_progress": counts})
+    actual = rows(warehouse, "SELECT * FROM batches ORDER BY batch_id")
+    assert picked(actual, "cluster_id") == [("c1",), ("c2",), ("c1",)]
+    actual = rows(warehouse, "SELECT * FROM job_health ORDER BY cluster_id")
+    assert picked(actual, "cluster_id", "batches", "newest_event_time") == [
         ("c1", 2, at(0)),
         ("c2", 1, at(-1)),
     ]

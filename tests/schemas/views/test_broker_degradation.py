@@ -64,7 +64,7 @@ BORNE: dict[str, tuple[list[Row], bool]] = {
 
 @pytest.fixture(scope="module")
 def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BySide]:
-    cases = {case: {"requests": asked_for} for case, (asked_for, _) in ANSWERED.items()}
+    cases = {case: {"requests": served} for case, (served, _) in ANSWERED.items()}
     cases |= {
         case: {"requests": SLOW, "settings": settings} for case, (settings, _) in BORNE.items()
     }
@@ -84,22 +84,24 @@ def test_conf_says_what_clients_bear(demanded: dict[str, BySide], case: str) -> 
 def test_what_clients_bore_before_the_rate_was_changed_says_nothing_of_it(
     warehouse: Warehouse,
 ) -> None:
-    found = demand(
+    actual = demand(
         warehouse, requests=SLOW, replication_throttles=[throttled(NOW, rate_set_at=at(NOW + 1))]
     )
-    assert found[1, "leader"]["are_clients_healthy"]
+    assert actual[1, "leader"]["are_clients_healthy"]
 
 
 def test_while_clients_suffer_what_a_broker_carries_is_too_much(warehouse: Warehouse) -> None:
-    held = {"leader_throttled_bytes": 600}
-    found = demand(
+    limited = {"leader_throttled_bytes": 600}
+    actual = demand(
         warehouse,
         settings=[CAPACITY],
         requests=SLOW,
         rack_traffic=[sent(NOW - 60 * n, 1_000 + n) for n in range(5)],
-        replication_traffic=[replicated(NOW - 60 * n, 1, 2, bytes=600, **held) for n in (0, 1, 3)],
+        replication_traffic=[
+            replicated(NOW - 60 * n, 1, 2, bytes=600, **limited) for n in (0, 1, 3)
+        ],
     )[1, "leader"]
-    assert (found["capacity_bytes_per_s"], found["capacity_source"]) == (1_011.0, "latency")
+    assert (actual["capacity_bytes_per_s"], actual["capacity_source"]) == (1_011.0, "latency")
 
 
 IN_SYNC = {"topic_id": "t1", "topic": None}
@@ -126,12 +128,12 @@ def test_partitions_at_their_least_in_sync_replicas(
         "config_key": "min.insync.replicas",
         "config_value": least,
     }
-    told = [
+    shrinks = [
         reassigned(second, "in_sync", n, **IN_SYNC)
         for second, count in changes
         for n in range(1, count + 1)
     ]
-    found = demand(
+    actual = demand(
         warehouse,
         replicas=[replica | {"broker_id": n} for n in (1, 2, 3)],
         topics=[
@@ -142,9 +144,9 @@ def test_partitions_at_their_least_in_sync_replicas(
             least_of,
             least_of | {"entity_type": "broker", "entity_name": "1"} | {"config_value": "3"},
         ],
-        reassignment_changes=told,
+        reassignment_changes=shrinks,
     )
-    assert [row["are_clients_healthy"] for row in found.values()] == [is_well, is_well]
+    assert [row["are_clients_healthy"] for row in actual.values()] == [is_well, is_well]
 
 
 NAMED = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}

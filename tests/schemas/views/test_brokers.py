@@ -152,8 +152,9 @@ def test_telemetry_cost(
     warehouse: Warehouse, fill: Fill, pushes: list[Row], expected: list[Row]
 ) -> None:
     fill("telemetry_pushes", pushes)
-    found = rows(warehouse, "SELECT * FROM telemetry_cost ORDER BY hour, broker_id, compression")
+    actual = rows(warehouse, "SELECT * FROM telemetry_cost ORDER BY hour, broker_id, compression")
     kept = [
-        {name: row[name] for name in wanted} for row, wanted in zip(found, expected, strict=True)
+        {name: row[name] for name in expected_row}
+        for row, expected_row in zip(actual, expected, strict=True)
     ]
     assert kept == expected

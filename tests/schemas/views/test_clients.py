@@ -17,7 +17,7 @@ def latency(second: float, stat: str, value: float, kind: str = "producer", **ot
 
 
 @pytest.fixture
-def asked(warehouse: Warehouse, fill: Fill) -> Any:
+def answer_of(warehouse: Warehouse, fill: Fill) -> Any:
     """Fills both tables and asks one view."""
 
     def answer(view: str, points: list[Row], requests: list[Row]) -> list[Row]:
@@ -92,13 +92,13 @@ LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_avg_ms", "network_a
     ],
 )
 def test_latency(
-    asked: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
+    answer_of: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
 ) -> None:
-    assert picked(asked("client_latency", points, requests), *LATENCY) == expected
+    assert picked(answer_of("client_latency", points, requests), *LATENCY) == expected
 
 
-def test_latency_tells_nodes_kinds_and_instances_apart(asked: Any) -> None:
-    found = asked(
+def test_latency_tells_nodes_kinds_and_instances_apart(answer_of: Any) -> None:
+    actual = answer_of(
         "client_latency",
         [
             latency(5, "avg", 8),
@@ -108,7 +108,7 @@ def test_latency_tells_nodes_kinds_and_instances_apart(asked: Any) -> None:
         [request(5, "PRODUCE"), request(6, "PRODUCE")],
     )
     names = ("api", "broker_id", "client_instance_id", "latency_avg_ms", "broker_requests")
-    assert picked(found, *names) == [
+    assert picked(actual, *names) == [
         ("FETCH", 2, "i1", 7, None),
         ("PRODUCE", 1, "i1", 8, 2),
         ("PRODUCE", 1, "i2", 9, 2),
@@ -154,10 +154,10 @@ def throttle(second: float, value: float, **others: Any) -> Row:
     ],
 )
 def test_throttle(
-    asked: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
+    answer_of: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
 ) -> None:
-    found = asked("client_throttle", points, requests)
+    actual = answer_of("client_throttle", points, requests)
     of_broker = ("broker_throttle_time_ms", "broker_throttled_requests", "broker_requests")
     names = ("client_instance_id", "api", "throttle_time_max_ms", *of_broker)
-    assert picked(found, *names) == expected
-    assert {row["principal"] for row in found} <= {"User:alice"}
+    assert picked(actual, *names) == expected
+    assert {row["principal"] for row in actual} <= {"User:alice"}

@@ -28,7 +28,7 @@ def last(second: float, operation: str, value: str | None, **others: Any) -> Row
 
 
 @pytest.mark.parametrize(
-    ("alterations", "told"),
+    ("alterations", "writer"),
     [
         pytest.param(
             [altered(1, RATE, "5"), altered(2, RATE, "6")], last(2, "SET", "6"), id="the later"
@@ -94,11 +94,11 @@ def last(second: float, operation: str, value: str | None, **others: Any) -> Row
     ],
 )
 def test_the_last_alteration_of_a_config(
-    warehouse: Warehouse, alterations: list[Row], told: Row
+    warehouse: Warehouse, alterations: list[Row], writer: Row
 ) -> None:
     make_tables(warehouse, {"config_alterations": alterations, "settings": OURS})
     (row,) = rows(warehouse, "SELECT * FROM config_writers")
-    assert {name: row[name] for name in told} == told
+    assert {name: row[name] for name in writer} == writer
 
 
 def test_entities_of_quotas_are_told_apart(warehouse: Warehouse) -> None:
@@ -133,8 +133,8 @@ def test_entities_of_quotas_are_told_apart(warehouse: Warehouse) -> None:
 
 def managers(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> list[Any]:
     make_tables(warehouse, {"settings": OURS} | content)
-    found = rows(warehouse, "SELECT * FROM other_config_managers ORDER BY first_seen, kind")
-    return picked(found, "kind", *names)
+    actual = rows(warehouse, "SELECT * FROM other_config_managers ORDER BY first_seen, kind")
+    return picked(actual, "kind", *names)
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def managers(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -
 def test_a_program_is_told_by_its_names(
     warehouse: Warehouse, principal: str, client_id: str | None, kind: str
 ) -> None:
-    who = {"principal": principal, "client_id": client_id}
-    content = {"config_alterations": [altered(1, RATE, "5", **who)]}
+    program = {"principal": principal, "client_id": client_id}
+    content = {"config_alterations": [altered(1, RATE, "5", **program)]}
     assert managers(warehouse, content, "principal", "client_id") == [(kind, principal, client_id)]
 
 
@@ -202,13 +202,13 @@ def test_traces_of_programs_that_a_snapshot_found(warehouse: Warehouse) -> None:
         | {"is_removed": False}
         for n, name in enumerate(names)
     ]
-    gone = topics[1] | {"event_time": at(60), "is_removed": True}
+    removed = topics[1] | {"event_time": at(60), "is_removed": True}
     callback = {"entity_type": "broker", "config_value": "com.x.Callback"}
     configs = [
-        config(n, "client.quota.callback.class", None, entity_name=name, is_removed=False, **of)
-        for n, name, of in ((70, "1", callback), (71, "2", callback), (72, "3", {}))
+        config(n, "client.quota.callback.class", None, entity_name=name, is_removed=False, **extra)
+        for n, name, extra in ((70, "1", callback), (71, "2", callback), (72, "3", {}))
     ]
-    content = {"topics": [*topics, gone], "configs": configs}
+    content = {"topics": [*topics, removed], "configs": configs}
     columns = (
         "evidence_code",
         "evidence",

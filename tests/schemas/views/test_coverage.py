@@ -12,7 +12,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from ...delta_tables import NOON, Fill
 
 DAY_S = 86_400
-WHO = {
+OWNER = {
     "cluster_id": "c1",
     "client_instance_id": "i1",
     "principal": "User:alice",
@@ -30,7 +30,7 @@ def at(second: float) -> datetime:
 
 def push(second: float, **others: Any) -> dict[str, Any]:
     row = {
-        **WHO,
+        **OWNER,
         "event_time": at(second),
         "accepted": True,
         "error_code": 0,
@@ -48,22 +48,22 @@ def rejected(second: float, error_code: int, **others: Any) -> dict[str, Any]:
     return push(second, accepted=False, error_code=error_code, **others)
 
 
-def asked(second: float, interval_s: int = 10, **others: Any) -> dict[str, Any]:
+def requested(second: float, interval_s: int = 10, **others: Any) -> dict[str, Any]:
     answer = {"error_code": 0, "push_interval_ms": interval_s * 1_000, "requested_metrics": ["*"]}
-    return {**WHO, "event_time": at(second), **answer} | others
+    return {**OWNER, "event_time": at(second), **answer} | others
 
 
 def another(second: float) -> dict[str, Any]:
     """Another client's contact: time goes on."""
-    return asked(second, client_instance_id="other")
+    return requested(second, client_instance_id="other")
 
 
-def asked_for_nothing(second: float) -> dict[str, Any]:
+def requested_nothing(second: float) -> dict[str, Any]:
     """No subscription matches the client: it is to ask again in five minutes, and not to push."""
-    return asked(second, interval_s=300, requested_metrics=[])
+    return requested(second, interval_s=300, requested_metrics=[])
 
 
-def told(second: float, interval_s: int) -> dict[str, Any]:
+def answered(second: float, interval_s: int) -> dict[str, Any]:
     """A push as the receiver tells it, with the interval the broker knew then."""
     interval_ms = interval_s * 1_000
     return push(second, route="receiver", error_code=None, push_interval_ms=interval_ms)
@@ -106,133 +106,139 @@ def covered(warehouse: Warehouse, fill: Fill) -> Any:
     [
         pytest.param(
             [push(10), push(20.4), push(31)],
-            [asked(0)],
+            [requested(0)],
             {"state": "active", "accepted_pushes": 3, "missing_pushes": 0, "missing_share": 0.0},
             id="each push a little late",
         ),
         pytest.param(
             [push(10), push(40)],
-            [asked(0)],
+            [requested(0)],
             {"expected_pushes": 4, "missing_pushes": 2, "missing_share": 0.5},
             id="two pushes that never came",
         ),
         pytest.param(
             [push(10)],
-            [asked(0), another(40)],
+            [requested(0), another(40)],
             {"state": "vanished", "expected_pushes": 4, "missing_pushes": 3},
             id="silent since",
         ),
         pytest.param(
             [push(10), push(12, terminating=True)],
-            [asked(0), another(500)],
+            [requested(0), another(500)],
             {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 0},
             id="took its leave",
         ),
         pytest.param(
             [push(10), push(45, terminating=True)],
-            [asked(0), another(500)],
+            [requested(0), another(500)],
             {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 3},
             id="silent before it took its leave",
         ),
         pytest.param(
             [push(10), rejected(20, 87)],
-            [asked(0), another(500)],
+            [requested(0), another(500)],
             {"state": "cut_off", "rejected_pushes": 1, "missing_pushes": 0},
             id="told to stop",
         ),
         pytest.param(
             [push(10), rejected(20, 87), push(30)],
-            [asked(0), another(40)],
+            [requested(0), another(40)],
             {"state": "active", "rejected_pushes": 1, "missing_pushes": 1},
             id="went on all the same",
         ),
         pytest.param(
             [rejected(20, 89)],
-            [asked(0), another(30)],
+            [requested(0), another(30)],
             {"state": "active", "expected_pushes": 0, "missing_share": None},
             id="only throttled so far",
         ),
         pytest.param(
             [],
-            [asked(0), another(500)],
+            [requested(0), another(500)],
             {"state": "never_pushed", "subscription_requests": 1, "missing_pushes": 0},
             id="asked and never heard of again",
         ),
         pytest.param(
             [push(10), push(20), push(50), push(80)],
-            [asked(0), asked(21, interval_s=30), another(90)],
+            [requested(0), requested(21, interval_s=30), another(90)],
             {"state": "active", "push_interval_ms": 30_000, "missing_pushes": 0},
             id="another interval on the way",
         ),
         pytest.param(
             [push(300), push(600), rejected(900, 117), push(910), push(920), push(930)],
-            [asked(0, interval_s=300), asked(900)],
+            [requested(0, interval_s=300), requested(900)],
             {"push_interval_ms": 10_000, "expected_pushes": 6, "missing_pushes": 1},
             id="a shorter interval: only the push that was rejected is missing",
         ),
         pytest.param(
             [push(10), push(511)],
-            [asked(0), asked(211, interval_s=300)],
+            [requested(0), requested(211, interval_s=300)],
             {"push_interval_ms": 300_000, "missing_pushes": 20},
             id="silent before a longer interval",
         ),
         pytest.param(
             [push(10), push(45, terminating=True)],
-            [asked(0), asked(40, interval_s=300)],
+            [requested(0), requested(40, interval_s=300)],
             {"state": "terminated", "missing_pushes": 3},
             id="silent before a longer interval, and took its leave in it",
         ),
         pytest.param(
             [push(80), push(90), rejected(100, 117), push(3710), push(3720)],
-            [asked(0), *(asked_for_nothing(s) for s in range(100, 3700, 300)), asked(3700)],
+            [requested(0), *(requested_nothing(s) for s in range(100, 3700, 300)), requested(3700)],
             {"state": "active", "accepted_pushes": 4, "missing_pushes": 1},
             id="asked for nothing for an hour",
         ),
         pytest.param(
             [push(10)],
-            [asked(0), asked_for_nothing(20), another(7200)],
+            [requested(0), requested_nothing(20), another(7200)],
             {"state": "vanished", "missing_pushes": 0},
             id="asked for nothing, and silent since",
         ),
         pytest.param(
             [push(10)],
-            [asked(0), asked(3600), another(7200)],
+            [requested(0), requested(3600), another(7200)],
             {"state": "vanished", "missing_pushes": 719},
             id="silent since, though it asked once more",
         ),
         pytest.param(
             [push(10)],
-            [asked(s) for s in (0, *range(11, 71))],
+            [requested(s) for s in (0, *range(11, 71))],
             {"state": "active", "missing_pushes": 6},
             id="asks and asks, and pushes no more",
         ),
         pytest.param(
             [push(10), push(10.1, route="receiver", payload_sha256="sha10"), push(20)],
-            [asked(0)],
+            [requested(0)],
             {"accepted_pushes": 2, "missing_pushes": 0},
             id="a push by two ways",
         ),
         pytest.param(
             [push(10, payload_sha256="e"), push(20, payload_sha256="e")],
-            [asked(0)],
+            [requested(0)],
             {"accepted_pushes": 2, "missing_pushes": 0},
             id="two empty pushes",
         ),
         pytest.param(
-            [told(10, 10), told(20, 10), told(40, 10)],
+            [answered(10, 10), answered(20, 10), answered(40, 10)],
             [],
             {"accepted_pushes": 3, "missing_pushes": 1, "push_interval_ms": 10_000},
             id="by the receiver alone",
         ),
         pytest.param(
-            [told(300, 300), told(600, 300), told(910, 10), told(920, 10), told(1220, 300)],
+            [
+                answered(300, 300),
+                answered(600, 300),
+                answered(910, 10),
+                answered(920, 10),
+                answered(1220, 300),
+            ],
             [],
             {"accepted_pushes": 5, "missing_pushes": 0, "push_interval_ms": 300_000},
             id="by the receiver alone, which does not tell when another interval began",
         ),
         pytest.param(
             [push(10), push(20, broker_id=3)],
-            [asked(0, broker_id=2)],
+            [requested(0, broker_id=2)],
             {"broker_ids": [1, 2, 3], "first_push": at(10), "last_push": at(20)},
             id="several brokers",
         ),
@@ -284,7 +290,7 @@ def test_nothing_is_said_of_pushes_that_upkeep_may_have_removed(
     removals: list[dict[str, Any]],
     states: list[str],
 ) -> None:
-    rows = covered(pushes, [*(asked(day * DAY_S) for day in days), another(0)], removals)
+    rows = covered(pushes, [*(requested(day * DAY_S) for day in days), another(0)], removals)
     assert [row["state"] for row in rows] == states
 
 
@@ -313,17 +319,17 @@ def point(second: float, start: float, **others: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("accepted_span", "recovered"),
+    ("accepted_range", "recovered"),
     [
         pytest.param((30, 20), 1, id="the next point begins where the lost one ended"),
         pytest.param((30, 10), 0, id="the next point holds the lost one too"),
     ],
 )
 def test_a_rejected_delta_is_recovered_where_no_accepted_one_holds_it(
-    warehouse: Warehouse, fill: Fill, accepted_span: tuple[float, float], recovered: int
+    warehouse: Warehouse, fill: Fill, accepted_range: tuple[float, float], recovered: int
 ) -> None:
     fill("telemetry_pushes", [push(10), rejected(20, 89), push(30)])
-    second, start = accepted_span
+    second, start = accepted_range
     fill("client_metrics", [point(10, 0), point(20, 10, accepted=False), point(second, start)])
     (row,) = Reader(warehouse).query("SELECT * FROM telemetry_rejections").read_all().to_pylist()
     assert (row["error_code"], row["pushes"], row["delta_points"]) == (89, 1, 1)
@@ -341,7 +347,7 @@ def test_of_pushes_in_one_millisecond_the_accepted_one_is_the_first(
     warehouse: Warehouse, fill: Fill
 ) -> None:
     fill("telemetry_pushes", [rejected(10, 89, payload_sha256="b"), push(10)])
-    fill("telemetry_subscriptions", [asked(0)])
+    fill("telemetry_subscriptions", [requested(0)])
     sql = "SELECT error_code, previous_push FROM telemetry_contacts WHERE is_push = 1 ORDER BY 1"
     rows = Reader(warehouse).query(sql).read_all().to_pylist()
     assert [tuple(row.values()) for row in rows] == [(0, None), (89, at(10))]

@@ -16,8 +16,8 @@ from .view_tables import make_table
 
 def reads(name: str) -> set[str]:
     """Views that a view reads."""
-    known = views.load()
-    return set(views.names_in(known[name].sql, known)) - {name}
+    loaded = views.load()
+    return set(views.names_in(loaded[name].sql, loaded)) - {name}
 
 
 def old_columns(table: Table) -> tuple[Column, ...]:
@@ -54,12 +54,12 @@ def test_a_head_describes_the_columns_of_its_view(
 
 
 def test_a_staging_view_reads_tables_and_staging_views_only() -> None:
-    known = views.load()
-    staging = {name for name, view in known.items() if view.kind == "staging"}
+    loaded = views.load()
+    staging = {name for name, view in loaded.items() if view.kind == "staging"}
     assert {name: reads(name) - staging for name in staging} == {name: set() for name in staging}
 
 
 def test_an_intermediate_view_is_read_by_another_one() -> None:
-    known = views.load()
-    read = set().union(*(reads(name) for name in known))
-    assert {name for name, view in known.items() if view.kind == "intermediate"} <= read
+    loaded = views.load()
+    read = set().union(*(reads(name) for name in loaded))
+    assert {name for name, view in loaded.items() if view.kind == "intermediate"} <= read

@@ -3,7 +3,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from .view_rows import INSTANCE, at, gauge, push
 from .view_tables import make_tables, picked, rows
 
-ASKED = {**INSTANCE, "event_time": at(0), "error_code": 0, "push_interval_ms": 10_000}
+REQUEST = {**INSTANCE, "event_time": at(0), "error_code": 0, "push_interval_ms": 10_000}
 OTHER = {"client_instance_id": "i2", "client_id": "billing"}
 
 
@@ -14,23 +14,26 @@ def test_who_is_behind_an_instance_and_how_it_ended(warehouse: Warehouse) -> Non
     pushed.append(gauge(10, "admin.client.connection.count", 1.0, **OTHER))
     pushed.append(gauge(10, "stream.client.state", 2.0, **OTHER, application_id="shop"))
     contacts = [push(10), push(14, broker_id=2, terminating=True)]
-    asked = [ASKED, ASKED | OTHER | {"event_time": at(12)}]
+    requests = [REQUEST, REQUEST | OTHER | {"event_time": at(12)}]
     make_tables(
         warehouse,
         {
             "client_metrics": pushed,
             "telemetry_pushes": contacts,
-            "telemetry_subscriptions": asked,
+            "telemetry_subscriptions": requests,
         },
     )
-    found = rows(warehouse, "SELECT * FROM client_instances ORDER BY client_instance_id")
+    actual = rows(warehouse, "SELECT * FROM client_instances ORDER BY client_instance_id")
     names = ("client_instance_id", "client_id", "group_id", "client_rack", "transactional_id")
-    assert picked(found, *names) == [
+    assert picked(actual, *names) == [
         ("i1", "orders", "g", "az-a", None),
         ("i2", "billing", None, None, None),
     ]
-    assert picked(found, "client_kind", "application_id") == [("consumer", None), ("admin", "shop")]
-    assert picked(found, "first_seen", "last_seen", "ended", "broker_ids") == [
+    assert picked(actual, "client_kind", "application_id") == [
+        ("consumer", None),
+        ("admin", "shop"),
+    ]
+    assert picked(actual, "first_seen", "last_seen", "ended", "broker_ids") == [
         (at(0), at(14), "terminated", [1, 2]),
         (at(12), at(12), None, [1]),
     ]

@@ -18,11 +18,11 @@ NAMED: dict[str, list[Row]] = {"topics": [TOPIC], "configs": [LEAST]}
 
 def in_sync(second: float, *replicas: int) -> list[Row]:
     """What the leader of partition 0 of orders asked to be in sync."""
-    of = {"topic_id": "t1", "topic": None}
-    return [reassigned(second, "in_sync", n, **of) for n in replicas]
+    entity = {"topic_id": "t1", "topic": None}
+    return [reassigned(second, "in_sync", n, **entity) for n in replicas]
 
 
-def asked(second: float, *replicas: int) -> list[Row]:
+def requested(second: float, *replicas: int) -> list[Row]:
     return [reassigned(second, "requested", n, place=i) for i, n in enumerate(replicas)]
 
 
@@ -33,9 +33,9 @@ def seen(second: float, *replicas: int, **others: bool) -> list[Row]:
 
 
 HERE = in_sync(DAY_AGO, 1, 2, 3)
-MOVED = [*HERE, *asked(DAY_AGO + 300, 4, 5, 6), *in_sync(DAY_AGO + 500, 4, 5, 6)]
+MOVED = [*HERE, *requested(DAY_AGO + 300, 4, 5, 6), *in_sync(DAY_AGO + 500, 4, 5, 6)]
 # The leader asks for all, whereupon its controller takes away those that are no longer to be.
-JUST_MOVED = [*HERE, *asked(NOW - 300, 4, 5, 6), *in_sync(NOW - 200, 1, 2, 3, 4, 5, 6)]
+JUST_MOVED = [*HERE, *requested(NOW - 300, 4, 5, 6), *in_sync(NOW - 200, 1, 2, 3, 4, 5, 6)]
 SEEN = seen(DAY_AGO, 1, 2, 3)
 AT_OLD, AT_NEW = in_sync(NOW - 50, 1, 2), in_sync(NOW - 50, 4, 5)
 OF_BROKERS: dict[str, tuple[list[Row], list[Row], set[int]]] = {
@@ -54,13 +54,13 @@ OF_BROKERS: dict[str, tuple[list[Row], list[Row], set[int]]] = {
         {4, 5, 6},
     ),
     "it moves, and is not there yet": (
-        [*HERE, *asked(NOW - 300, 3, 4), *AT_OLD[:1]],
+        [*HERE, *requested(NOW - 300, 3, 4), *AT_OLD[:1]],
         SEEN,
         {1, 2, 3, 4},
     ),
-    "a move asked for later": ([*HERE, *AT_OLD, *asked(NOW - 10, 3, 4, 5)], [], {1, 2, 3}),
+    "a move asked for later": ([*HERE, *AT_OLD, *requested(NOW - 10, 3, 4, 5)], [], {1, 2, 3}),
     "its move was called off": (
-        [*HERE, *asked(NOW - 300, 4, 5, 6), reassigned(NOW - 200, "cancelled", None), *AT_OLD],
+        [*HERE, *requested(NOW - 300, 4, 5, 6), reassigned(NOW - 200, "cancelled", None), *AT_OLD],
         [],
         {1, 2, 3},
     ),
@@ -98,10 +98,10 @@ def last_shrinks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[int
         case: NAMED | {"reassignment_changes": changes, "replicas": replicas}
         for case, (changes, replicas, _) in OF_BROKERS.items()
     }
-    found = by_case(tmp_path_factory.mktemp("shrinks"), cases, "SELECT * FROM min_isr_shrinks")
+    actual = by_case(tmp_path_factory.mktemp("shrinks"), cases, "SELECT * FROM min_isr_shrinks")
     return {
-        case: [row["broker_id"] for row in told if row["event_time"] == at(NOW - 50)]
-        for case, told in found.items()
+        case: [row["broker_id"] for row in shrinks if row["event_time"] == at(NOW - 50)]
+        for case, shrinks in actual.items()
     }
 
 
@@ -114,17 +114,17 @@ def test_whose_clients_suffer_as_a_partition_shrinks(
 
 def test_clients_of_a_broker_suffer_no_more_from_what_moved_away(warehouse: Warehouse) -> None:
     minutes = [NOW - 60 * n for n in range(5)]
-    of = {"topic": "other", "topic_id": "t9", "bytes": 600, "leader_throttled_bytes": 600}
-    found = demand(
+    entity = {"topic": "other", "topic_id": "t9", "bytes": 600, "leader_throttled_bytes": 600}
+    actual = demand(
         warehouse,
         **NAMED,
         reassignment_changes=[*MOVED, *in_sync(NOW - 50, 4, 5)],
         replication_throttles=[throttled(NOW, topic="other", broker_id=1, peer_broker_id=2)],
         settings=[CAPACITY],
         rack_traffic=[sent(minute, 1_000_000) for minute in minutes],
-        replication_traffic=[replicated(minute, 1, 2, **of) for minute in minutes],
+        replication_traffic=[replicated(minute, 1, 2, **entity) for minute in minutes],
     )[1, "leader"]
-    assert (found["are_clients_healthy"], found["capacity_source"]) == (True, "conf")
+    assert (actual["are_clients_healthy"], actual["capacity_source"]) == (True, "conf")
 
 
 def test_a_partition_that_shrinks_again_and_again_is_one(warehouse: Warehouse) -> None:
@@ -134,5 +134,5 @@ def test_a_partition_that_shrinks_again_and_again_is_one(warehouse: Warehouse) -
     other = {"topics": [TOPIC, TOPIC | {"topic_id": "t2", "topic": "payments"}]}
     other |= {"configs": [LEAST, LEAST | {"entity_name": "payments"}]}
     demand(warehouse, **other, reassignment_changes=[*flaps, *others])
-    told = rows(warehouse, "SELECT broker_id, shrunk_partitions FROM broker_degradation")
-    assert sorted(picked(told, "broker_id", "shrunk_partitions")) == [(n, 3) for n in (1, 2, 3)]
+    shrinks = rows(warehouse, "SELECT broker_id, shrunk_partitions FROM broker_degradation")
+    assert sorted(picked(shrinks, "broker_id", "shrunk_partitions")) == [(n, 3) for n in (1, 2, 3)]

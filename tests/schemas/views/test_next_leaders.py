@@ -12,8 +12,8 @@ from .view_tables import make_tables, picked, rows
 
 MINUTE_BYTES = 60
 TO_2 = [reassigned(0, "requested", node, place=place) for place, node in enumerate((2, 1, 3))]
-TOLD = {"cluster_id": "c1", "event_date": at(0).date(), "event_time": at(0), "requests": 1}
-TOLD |= {"topic_id": "t1", "topic": "orders"}
+TOPIC_NAME = {"cluster_id": "c1", "event_date": at(0).date(), "event_time": at(0), "requests": 1}
+TOPIC_NAME |= {"topic_id": "t1", "topic": "orders"}
 LED_BY_2 = throttled(NOW, partition=1, broker_id=2, peer_broker_id=3)
 
 
@@ -44,7 +44,7 @@ def read(second: float, size: int, **others: Any) -> Row:
         pytest.param(
             {
                 "reassignment_changes": TO_2,
-                "topic_names": [TOLD],
+                "topic_names": [TOPIC_NAME],
                 "preferred_replicas": [read(NOW, 100, topic=None)],
             },
             [(2, 0, 1, 100.0, 0.0)],
@@ -84,19 +84,19 @@ def test_who_leads_next_and_what_that_means(
     warehouse: Warehouse, content: dict[str, list[Row]], expected: list[tuple[Any, ...]]
 ) -> None:
     make_tables(warehouse, {"replication_throttles": MOVES} | content)
-    found = rows(warehouse, "SELECT * FROM next_leaders")
+    actual = rows(warehouse, "SELECT * FROM next_leaders")
     names = ("broker_id", "partition", "leader_id", "read_bytes_per_s", "replicated_bytes_per_s")
-    assert picked(found, *names) == expected
+    assert picked(actual, *names) == expected
 
 
 def test_a_throttle_of_its_leaves_room_for_that(warehouse: Warehouse) -> None:
-    found = demand(
+    actual = demand(
         warehouse,
         replication_throttles=[*MOVES, LED_BY_2],
         reassignment_changes=TO_2,
         replication_traffic=[produced(NOW, 70), produced(NOW, 5, partition=1)],
         preferred_replicas=[read(NOW, 100)],
     )
-    other = {key: row["other_bytes_per_s"] for key, row in found.items()}
+    other = {key: row["other_bytes_per_s"] for key, row in actual.items()}
     # What replicas that are being added will take counts beside, at both of their ends.
     assert other == {(1, "leader"): 70.0, (2, "follower"): 70.0, (2, "leader"): 5.0 + 100.0 + 140.0}

@@ -33,8 +33,12 @@ def one(warehouse: Warehouse, view: str) -> Row:
 
 
 def test_a_gauge_in_the_second_shape(warehouse: Warehouse, fill: Fill) -> None:
-    said = {"attributes": {"node_id": "node-1"}, "resource": {"service.name": "o'b\\"}, "flags": 0}
-    fill("client_metrics", [gauge(1.000001, "x.avg", 2.5, unit="ms", scope_name="s", **said)])
+    values = {
+        "attributes": {"node_id": "node-1"},
+        "resource": {"service.name": "o'b\\"},
+        "flags": 0,
+    }
+    fill("client_metrics", [gauge(1.000001, "x.avg", 2.5, unit="ms", scope_name="s", **values)])
     row = one(warehouse, "otel_metrics")
     assert list(row) == V2_ONLY + SHARED
     assert row.pop("record_id").startswith("01795262401000001-")
@@ -161,12 +165,12 @@ def test_ids_stay_the_same_tell_points_apart_and_sort_by_time(
     ]
     query = "SELECT record_id, time FROM otel_metrics ORDER BY record_id"
     fill("client_metrics", points)
-    found = rows(warehouse, query)
-    assert len({row["record_id"] for row in found}) == len(points)
-    assert [row["time"] for row in found] == sorted(row["time"] for row in found)
+    actual = rows(warehouse, query)
+    assert len({row["record_id"] for row in actual}) == len(points)
+    assert [row["time"] for row in actual] == sorted(row["time"] for row in actual)
     fill("client_metrics", points)
     assert {row["record_id"] for row in rows(warehouse, query)} == {
-        row["record_id"] for row in found
+        row["record_id"] for row in actual
     }
 
 

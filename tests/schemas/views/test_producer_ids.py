@@ -33,13 +33,15 @@ def lives(
     made = []
     for n in range(count):
         number, second = first_id + n, n * apart_s
-        who = {"client_id": client_id.replace("*", str(number)), "client_address": address}
-        who["client_pattern"] = client_id
+        owner = {"client_id": client_id.replace("*", str(number)), "client_address": address}
+        owner["client_pattern"] = client_id
         tx = transactional_id and transactional_id.replace("*", str(number))
-        made.append(use(second, number, transactional_id=tx, last_seen=at(second + used_s), **who))
+        made.append(
+            use(second, number, transactional_id=tx, last_seen=at(second + used_s), **owner)
+        )
         if produce_requests:
             work = {"requests": produce_requests, "produce_requests": produce_requests}
-            made.append(use(second, None, **who, **work))
+            made.append(use(second, None, **owner, **work))
     return made
 
 
@@ -139,16 +141,16 @@ def test_bursts_of_a_principal_are_told_apart(warehouse: Warehouse) -> None:
         for row in lives(12, 0.1, 0)
     ]
     make_tables(warehouse, uses(lives(20, 0.2), late))
-    found = rows(warehouse, "SELECT * FROM producer_id_bursts ORDER BY started_at")
-    assert picked(found, "cause", "ids") == [("producer_per_batch", 20), ("unknown", 12)]
+    actual = rows(warehouse, "SELECT * FROM producer_id_bursts ORDER BY started_at")
+    assert picked(actual, "cause", "ids") == [("producer_per_batch", 20), ("unknown", 12)]
 
 
 def test_the_source_of_a_burst_is_named_among_others(warehouse: Warehouse) -> None:
     others = lives(3, 1.0, client_id="calm-*", address="10.0.0.2", first_id=800)
     make_tables(warehouse, uses(lives(20, 0.2), others))
     (burst,) = rows(warehouse, "SELECT * FROM producer_id_bursts")
-    told = ("cause", "source", "source_ids", "sources", "median_gap_ms", "requests_per_id")
-    assert picked([burst], *told) == [("producer_per_batch", "app at 10.0.0.1", 20, 2, 200.0, 1.0)]
+    names = ("cause", "source", "source_ids", "sources", "median_gap_ms", "requests_per_id")
+    assert picked([burst], *names) == [("producer_per_batch", "app at 10.0.0.1", 20, 2, 200.0, 1.0)]
     assert burst["source_clients"] == 1
 
 
@@ -166,13 +168,13 @@ def test_an_id_belongs_to_whom_it_was_given_to_last(warehouse: Warehouse) -> Non
         )
         | {"active_producers": [active(60, 3)]},
     )
-    found = rows(warehouse, "SELECT * FROM producer_ids ORDER BY producer_id")
-    assert picked(found, "producer_id", "principal", "is_owner_known") == [
+    actual = rows(warehouse, "SELECT * FROM producer_ids ORDER BY producer_id")
+    assert picked(actual, "producer_id", "principal", "is_owner_known") == [
         (1, "User:bob", True),
         (2, "User:alice", True),
         (3, None, False),
     ]
-    assert picked(found, "first_seen", "last_seen")[0] == (at(0), at(20))
+    assert picked(actual, "first_seen", "last_seen")[0] == (at(0), at(20))
     (first, *_) = rows(warehouse, "SELECT * FROM producer_id_allocations ORDER BY producer_id")
     assert (first["principal"], first["last_used_at"]) == ("User:alice", at(20))
 
@@ -181,7 +183,7 @@ EXPIRES = config(0, "producer.id.expiration.ms", "600000", entity_type="broker",
 
 
 @pytest.mark.parametrize(
-    ("held", "state", "leaders", "partitions"),
+    ("active_rows", "state", "leaders", "partitions"),
     [
         pytest.param([], "allocated", None, None, id="no leader ever held it"),
         pytest.param([active(400, 1, wrote_s=390)], "active", [1], ["t-0"], id="it wrote lately"),
@@ -212,30 +214,31 @@ EXPIRES = config(0, "producer.id.expiration.ms", "600000", entity_type="broker",
     ],
 )
 def test_the_state_of_an_id_is_that_of_the_last_snapshot(
-    held: list[Row],
+    active_rows: list[Row],
     state: str,
     leaders: list[int] | None,
     partitions: list[str] | None,
     warehouse: Warehouse,
 ) -> None:
-    content = uses([use(0, 1)]) | {"active_producers": [*held, active(400, 99)]}
+    content = uses([use(0, 1)]) | {"active_producers": [*active_rows, active(400, 99)]}
     make_tables(warehouse, content | {"configs": [EXPIRES]})
-    (found,) = rows(warehouse, "SELECT * FROM producer_ids WHERE producer_id = 1")
-    assert (found["state"], found["expiration_ms"]) == (state, 600_000)
-    assert (found["leaders"], found["partitions"]) == (leaders, partitions)
+    (actual,) = rows(warehouse, "SELECT * FROM producer_ids WHERE producer_id = 1")
+    assert (actual["state"], actual["expiration_ms"]) == (state, 600_000)
+    assert (actual["leaders"], actual["partitions"]) == (leaders, partitions)
 
 
 def test_a_snapshot_that_found_nothing_new_tells_too(warehouse: Warehouse) -> None:
     taken = counted(900, 0, "in", 2, job="snapshot", target="active_producers")
     of_others = counted(9_000, 1, "in", 2, job="snapshot", target="topics")
     refused = counted(950, 0, "left_out", 2, job="snapshot", target="active_producers")
-    held = [active(100, 7, wrote_s=90), active(400, 7, wrote_s=390)]
+    active_rows = [active(100, 7, wrote_s=90), active(400, 7, wrote_s=390)]
     make_tables(
-        warehouse, {"active_producers": held, "pipeline_progress": [taken, of_others, refused]}
+        warehouse,
+        {"active_producers": active_rows, "pipeline_progress": [taken, of_others, refused]},
     )
-    (found,) = rows(warehouse, "SELECT * FROM producer_ids")
-    assert (found["state"], found["snapshot_time"]) == ("idle", at(900))
-    assert (found["first_seen"], found["last_seen"]) == (at(100), at(390))
+    (actual,) = rows(warehouse, "SELECT * FROM producer_ids")
+    assert (actual["state"], actual["snapshot_time"]) == ("idle", at(900))
+    assert (actual["first_seen"], actual["last_seen"]) == (at(100), at(390))
 
 
 def rate(second: float, rate_per_s: float, **others: object) -> Row:
@@ -255,8 +258,8 @@ def test_the_recommended_rate_holds_the_ordinary_work(warehouse: Warehouse) -> N
     content = {"producer_id_rates": ordinary + burst + on_another}
     make_tables(warehouse, content | uses(lives(20, 0.2)))
     (advice,) = rows(warehouse, "SELECT * FROM producer_id_advice")
-    told = ("cause", "is_accused", "p99_rate_per_s", "peak_rate_per_s", "recommended_rate_per_s")
-    assert picked([advice], *told) == [("producer_per_batch", True, 0.1, 0.5, 0.5)]
+    names = ("cause", "is_accused", "p99_rate_per_s", "peak_rate_per_s", "recommended_rate_per_s")
+    assert picked([advice], *names) == [("producer_per_batch", True, 0.1, 0.5, 0.5)]
     assert picked([advice], "recommended_by", "ids", "source_ids") == [("peak", 20, 20)]
     assert (advice["new_ids"], advice["max_rate_per_s"], advice["other_sources"]) == (231, 4.0, 0)
 
@@ -273,8 +276,8 @@ def test_who_never_burst_is_accused_of_nothing(warehouse: Warehouse) -> None:
     content = {"producer_id_rates": [rate(n, 0.2) for n in range(30)]}
     make_tables(warehouse, content)
     (advice,) = rows(warehouse, "SELECT * FROM producer_id_advice")
-    told = ("cause", "is_accused", "bursts", "other_sources", "recommended_rate_per_s")
-    assert picked([advice], *told) == [(None, False, 0, None, 0.24)]
+    names = ("cause", "is_accused", "bursts", "other_sources", "recommended_rate_per_s")
+    assert picked([advice], *names) == [(None, False, 0, None, 0.24)]
 
 
 def test_a_deploy_is_not_planned_against(warehouse: Warehouse) -> None:
@@ -286,13 +289,13 @@ def test_a_deploy_is_not_planned_against(warehouse: Warehouse) -> None:
     ]
     deploy = [row | BOB for row in fleet(30, 1, 0.0)]
     make_tables(warehouse, {"producer_id_rates": rates} | uses(lives(20, 0.2), deploy))
-    found = rows(warehouse, "SELECT * FROM desired_configs ORDER BY entity_name, config_key")
-    assert picked(found, "entity_name", "config_key", "config_value") == [
+    actual = rows(warehouse, "SELECT * FROM desired_configs ORDER BY entity_name, config_key")
+    assert picked(actual, "entity_name", "config_key", "config_value") == [
         ("alice", "producer_ids_rate", "1.5"),
         ("x", "producer_ids_rate", "1.5"),
     ]
     names = ("reason_code", "reason_detail", "subject")
-    assert picked(found[:1], *names) == [
+    assert picked(actual[:1], *names) == [
         ("producer_ids_over_quota", "producer_per_batch", "app at 10.0.0.1")
     ]
 
@@ -313,10 +316,10 @@ def test_only_what_caused_a_violation_speaks_of_it(
     before = [earlier(row) for row in ever]
     content = {"producer_id_rates": [rate(0, 4.0, is_violating=True, throttle_time_ms=9_000)]}
     make_tables(warehouse, content | uses(now, before))
-    found = rows(warehouse, "SELECT * FROM recent_violations")
-    assert [row["cause"] for row in found] == causes
-    asked = rows(warehouse, "SELECT * FROM desired_configs")
-    assert len(asked) == len(causes)
+    actual = rows(warehouse, "SELECT * FROM recent_violations")
+    assert [row["cause"] for row in actual] == causes
+    desired = rows(warehouse, "SELECT * FROM desired_configs")
+    assert len(desired) == len(causes)
 
 
 def earlier(row: Row) -> Row:
@@ -327,30 +330,32 @@ def earlier(row: Row) -> Row:
 
 
 def test_heap_is_forecast_from_what_comes_and_how_long_it_stays(warehouse: Warehouse) -> None:
-    held = [active(0, n) for n in range(10)] + [active(100, 1_000 + n) for n in range(500)]
-    held += [active(100, 5, topic="u"), active(100, 9, is_removed=True)]
-    make_tables(warehouse, {"active_producers": held} | uses([use(0, 5)]))
+    active_rows = [active(0, n) for n in range(10)] + [active(100, 1_000 + n) for n in range(500)]
+    active_rows += [active(100, 5, topic="u"), active(100, 9, is_removed=True)]
+    make_tables(warehouse, {"active_producers": active_rows} | uses([use(0, 5)]))
     (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")
-    told = ("entries", "ids", "ids_of_unknown_owner", "entries_per_s", "heap_bytes")
-    assert picked([heap], *told) == [(510, 509, 508, 5.01, 216_240)]
+    names = ("entries", "ids", "ids_of_unknown_owner", "entries_per_s", "heap_bytes")
+    assert picked([heap], *names) == [(510, 509, 508, 5.01, 216_240)]
     assert heap["forecast_entries"] == 432_864
     assert heap["recommended_expiration_ms"] == int(64 * 1024 * 1024 / (5.01 * 424) * 1_000)
     assert (heap["bytes_per_entry"], heap["expiration_ms"]) == (424, 86_400_000)
 
 
 def test_ids_that_another_broker_leads_now_are_not_new(warehouse: Warehouse) -> None:
-    held = [active(0, n) for n in range(10)] + [active(100, n, is_removed=True) for n in range(10)]
-    held += [active(100, n, broker_id=2) for n in range(10)]
-    make_tables(warehouse, {"active_producers": held})
+    active_rows = [active(0, n) for n in range(10)] + [
+        active(100, n, is_removed=True) for n in range(10)
+    ]
+    active_rows += [active(100, n, broker_id=2) for n in range(10)]
+    make_tables(warehouse, {"active_producers": active_rows})
     heaps = rows(warehouse, "SELECT * FROM producer_id_heap ORDER BY broker_id")
-    told = ("broker_id", "entries", "entries_per_s", "forecast_entries")
-    assert picked(heaps, *told) == [(2, 10, 0.0, 10)]
+    names = ("broker_id", "entries", "entries_per_s", "forecast_entries")
+    assert picked(heaps, *names) == [(2, 10, 0.0, 10)]
 
 
 def test_snapshots_that_found_nothing_new_took_time_all_the_same(warehouse: Warehouse) -> None:
-    held = [active(0, 1), *(active(60, n) for n in range(2, 302))]
+    active_rows = [active(0, 1), *(active(60, n) for n in range(2, 302))]
     quiet = counted(6_000, 0, "in", 301, job="snapshot", target="active_producers")
-    make_tables(warehouse, {"active_producers": held, "pipeline_progress": [quiet]})
+    make_tables(warehouse, {"active_producers": active_rows, "pipeline_progress": [quiet]})
     (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")
     assert picked([heap], "entries_per_s", "snapshot_time") == [(0.05, at(6_000))]
 

@@ -29,12 +29,12 @@ def used(second: float, usage: float, **others: Any) -> Row:
     return row | others
 
 
-def held(second: float, usage: float, limit: float, **others: Any) -> Row:
+def limited(second: float, usage: float, limit: float, **others: Any) -> Row:
     return used(second, usage, **({"quota_level": 3, "quota": limit} | others))
 
 
 def throttled(second: float, usage: float, limit: float, **others: Any) -> Row:
-    return held(second, usage, limit, throttled_requests=3, **others)
+    return limited(second, usage, limit, throttled_requests=3, **others)
 
 
 def in_windows(count: int, *made: Row) -> list[Row]:
@@ -51,7 +51,7 @@ DEFAULT_ID = OWN | {"quota_level": 2}
 
 
 @pytest.fixture
-def told(fill: Fill) -> Fill:
+def filled(fill: Fill) -> Fill:
     """Fills the tables the views read; those not named are empty."""
     for name in ("quota_usage", "settings", *ALTERED_BY, "fetch_sizes"):
         fill(name, [])
@@ -77,7 +77,7 @@ def told(fill: Fill) -> Fill:
             id="clients of a user add up at a broker, and the busiest broker counts",
         ),
         pytest.param(
-            [held(0, 30.0, 100.0)], [("alice", "keep", 100.0, 1, 0, 0)], id="room enough: kept"
+            [limited(0, 30.0, 100.0)], [("alice", "keep", 100.0, 1, 0, 0)], id="room enough: kept"
         ),
         pytest.param(
             [throttled(n, 99.0, 100.0) for n in range(4)],
@@ -97,42 +97,42 @@ def told(fill: Fill) -> Fill:
         pytest.param(
             in_windows(
                 4,
-                held(0, 9.0, 10.0, quota_type="request_percentage"),
+                limited(0, 9.0, 10.0, quota_type="request_percentage"),
                 used(0, 0.0, throttled_requests=3, throttled_by="request_percentage"),
             ),
             [("alice", "raise", 12.5, 4, 4, 0)],
             id="what it held back of what it produced counts for the quota of request time",
         ),
         pytest.param(
-            [throttled(0, 99.0, 100.0), *(held(n, 50.0, 100.0) for n in range(1, 20))],
+            [throttled(0, 99.0, 100.0), *(limited(n, 50.0, 100.0) for n in range(1, 20))],
             [("alice", "keep", 100.0, 20, 1, 0)],
             id="throttled now and then: kept",
         ),
         pytest.param(
             [
                 *(throttled(n, 99.0, 100.0) for n in range(40)),
-                *(held(n, 99.0, 125.0) for n in range(40, 50)),
+                *(limited(n, 99.0, 125.0) for n in range(40, 50)),
             ],
             [("alice", "keep", 125.0, 50, 0, 0)],
             id="what an earlier quota throttled tells nothing of the one in force",
         ),
         pytest.param(
-            [held(0, 99.0, 100.0), throttled(1, 99.0, 125.0)],
+            [limited(0, 99.0, 100.0), throttled(1, 99.0, 125.0)],
             [("alice", "keep", 125.0, 2, 1, 0)],
             id="one window of a new quota says little",
         ),
         pytest.param(
-            [held(0, 50.0, 100.0), used(11, 50.0)],
+            [limited(0, 50.0, 100.0), used(11, 50.0)],
             [("alice", "set", 63.0, 2, 0, 0)],
             id="the quota of the newest window is the one in force; bytes are whole",
         ),
         pytest.param(
-            in_windows(4, throttled(0, 99.0, 100.0, **OWN), held(0, 200.0, 500.0)),
+            in_windows(4, throttled(0, 99.0, 100.0, **OWN), limited(0, 200.0, 500.0)),
             [("alice", "keep", 500.0, 4, 0, 0)],
             id="what a quota of one of its client ids held back counts for that quota alone",
         ),
         pytest.param(
-            in_windows(4, held(0, 800.0, 1_000.0, **OWN), throttled(0, 500.0, 500.0)),
+            in_windows(4, limited(0, 800.0, 1_000.0, **OWN), throttled(0, 500.0, 500.0)),
             [("alice", "raise", 625.0, 4, 4, 0)],
             id="neither its limit nor its use counts",
         ),
@@ -140,9 +140,9 @@ def told(fill: Fill) -> Fill:
             in_windows(
                 4,
                 throttled(0, 99.0, 100.0, **OWN, throttled_by="request_percentage"),
-                held(0, 9.0, 10.0, **OWN, quota_type="request_percentage"),
-                held(0, 2.0, 10.0, quota_type="request_percentage"),
-                held(0, 50.0, 100.0),
+                limited(0, 9.0, 10.0, **OWN, quota_type="request_percentage"),
+                limited(0, 2.0, 10.0, quota_type="request_percentage"),
+                limited(0, 50.0, 100.0),
             ),
             [("alice", "keep", 100.0, 4, 0, 0), ("alice", "keep", 10.0, 4, 0, 0)],
             id="nor what it held back of another kind",
@@ -160,16 +160,16 @@ def told(fill: Fill) -> Fill:
     ],
 )
 def test_quota_advice(
-    warehouse: Warehouse, told: Fill, windows: list[Row], expected: list[tuple[Any, ...]]
+    warehouse: Warehouse, filled: Fill, windows: list[Row], expected: list[tuple[Any, ...]]
 ) -> None:
-    told("quota_usage", windows)
-    found = rows(warehouse, "SELECT * FROM quota_advice ORDER BY quota_type")
-    assert picked(found, *ADVICE) == expected
+    filled("quota_usage", windows)
+    actual = rows(warehouse, "SELECT * FROM quota_advice ORDER BY quota_type")
+    assert picked(actual, *ADVICE) == expected
 
 
-def test_percentile_and_headroom_are_those_of_conf(warehouse: Warehouse, told: Fill) -> None:
-    told("settings", [setting("quotas.percentile", 0.5), setting("quotas.headroom", 1.0)])
-    told("quota_usage", [used(n, 10.0 * n, quota_type="request_percentage") for n in range(1, 5)])
+def test_percentile_and_headroom_are_those_of_conf(warehouse: Warehouse, filled: Fill) -> None:
+    filled("settings", [setting("quotas.percentile", 0.5), setting("quotas.headroom", 1.0)])
+    filled("quota_usage", [used(n, 10.0 * n, quota_type="request_percentage") for n in range(1, 5)])
     (row,) = rows(warehouse, "SELECT * FROM quota_advice")
     assert (row["percentile_usage"], row["recommended"], row["over_windows"]) == (20.0, 40.0, 0)
 
@@ -178,7 +178,7 @@ CERTIFIED = {"principal": "User:CN=a,O=b"}
 
 
 @pytest.mark.parametrize(
-    ("advised", "others", "asked"),
+    ("advised", "others", "proposed"),
     [
         pytest.param("", {}, [], id="nobody is named"),
         pytest.param("bob\nalice", {}, ["alice"], id="named"),
@@ -194,16 +194,16 @@ CERTIFIED = {"principal": "User:CN=a,O=b"}
     ],
 )
 def test_only_what_conf_names_is_asked_for(
-    warehouse: Warehouse, told: Fill, advised: str, others: Row, asked: list[str]
+    warehouse: Warehouse, filled: Fill, advised: str, others: Row, proposed: list[str]
 ) -> None:
-    told("settings", [setting("quotas.advised_users", advised)])
-    told("quota_usage", [used(0, 100.0, **others)])
-    found = rows(warehouse, "SELECT * FROM quota_proposals")
-    assert [row["entity_name"] for row in found] == asked
+    filled("settings", [setting("quotas.advised_users", advised)])
+    filled("quota_usage", [used(0, 100.0, **others)])
+    actual = rows(warehouse, "SELECT * FROM quota_proposals")
+    assert [row["entity_name"] for row in actual] == proposed
 
 
 @pytest.mark.parametrize(
-    ("windows", "asked"),
+    ("windows", "proposed"),
     [
         pytest.param(
             [used(0, 9.0, broker_id=2, quota_level=7, quota=10.0), used(0, 100.0, client_id="b")],
@@ -216,22 +216,22 @@ def test_only_what_conf_names_is_asked_for(
             id="or had one in an earlier window",
         ),
         pytest.param(
-            [used(0, 9.0, quota_level=7, quota=10.0), held(11, 100.0, 200.0)],
+            [used(0, 9.0, quota_level=7, quota=10.0), limited(11, 100.0, 200.0)],
             ["alice"],
             id="its own took the place of that",
         ),
         pytest.param(
-            [held(0, 100.0, 200.0), used(11, 100.0)], ["alice"], id="its own was taken off"
+            [limited(0, 100.0, 200.0), used(11, 100.0)], ["alice"], id="its own was taken off"
         ),
     ],
 )
 def test_no_quota_of_client_ids_is_replaced(
-    warehouse: Warehouse, told: Fill, windows: list[Row], asked: list[str]
+    warehouse: Warehouse, filled: Fill, windows: list[Row], proposed: list[str]
 ) -> None:
-    told("settings", [setting("quotas.advised_users", "*")])
-    told("quota_usage", windows)
-    found = rows(warehouse, "SELECT * FROM quota_proposals")
-    assert [row["entity_name"] for row in found] == asked
+    filled("settings", [setting("quotas.advised_users", "*")])
+    filled("quota_usage", windows)
+    actual = rows(warehouse, "SELECT * FROM quota_proposals")
+    assert [row["entity_name"] for row in actual] == proposed
 
 
 EXCLUSIONS: dict[str, tuple[dict[str, list[Row]], list[str]]] = {
@@ -271,7 +271,7 @@ UNLIMITED = float(2**63 - 1)
 
 
 @pytest.mark.parametrize(
-    ("standing", "windows", "asked"),
+    ("current", "windows", "proposed"),
     [
         pytest.param(None, [], [("125", None, False)], id="none is set: asked for"),
         pytest.param(
@@ -280,32 +280,32 @@ UNLIMITED = float(2**63 - 1)
             [("125", "100", False)],
             id="raised a day after it was set",
         ),
-        pytest.param(125.0, [held(99, 9.0, 125.0)], [("125", "125", True)], id="goes on"),
+        pytest.param(125.0, [limited(99, 9.0, 125.0)], [("125", "125", True)], id="goes on"),
         pytest.param(
             100.0,
             [throttled(n, 99.0, 100.0) for n in (98, 99)],
             [("100", "100", True)],
             id="a second earlier it waits, and goes on",
         ),
-        pytest.param(None, [held(99, 9.0, 125.0)], [], id="was taken off since"),
+        pytest.param(None, [limited(99, 9.0, 125.0)], [], id="was taken off since"),
         pytest.param(
             UNLIMITED,
-            [held(99, 9.0, UNLIMITED)],
+            [limited(99, 9.0, UNLIMITED)],
             [("9223372036854775808", "9223372036854775808", True)],
             id="unlimited",
         ),
     ],
 )
 def test_a_quota_that_fits_is_asked_for_as_it_stands(
-    warehouse: Warehouse, standing: float | None, windows: list[Row], asked: list[tuple[Any, ...]]
+    warehouse: Warehouse, current: float | None, windows: list[Row], proposed: list[tuple[Any, ...]]
 ) -> None:
     content = {
         "settings": [setting("quotas.advised_users", "alice")],
         "quota_usage": [*(used(n, 100.0) for n in range(10)), *windows],
-        "client_quotas": [quota(-86_300, "producer_byte_rate", standing, user="alice")]
-        if standing
+        "client_quotas": [quota(-86_300, "producer_byte_rate", current, user="alice")]
+        if current
         else [],
     }
     make_tables(warehouse, content)
-    found = rows(warehouse, "SELECT * FROM desired_configs")
-    assert picked(found, "config_value", "prior_value", "renew_only") == asked
+    actual = rows(warehouse, "SELECT * FROM desired_configs")
+    assert picked(actual, "config_value", "prior_value", "renew_only") == proposed

@@ -50,22 +50,22 @@ class Loop:
         self.quotas = [quota(-3 * 86_400, KEY, FIRST, user="alice")]
 
     @property
-    def standing(self) -> float:
+    def current(self) -> float:
         return float(self.configs.configs[ALICE][KEY])
 
     def cycle(self, now: datetime, *, has_plan: bool) -> None:
         """Ten minutes of traffic, what the job plan and an operator do, and a snapshot."""
         for nth in range(10):
             second = (now - SETTLED - NOON) / timedelta(seconds=1) - 55 * (9 - nth)
-            held = {"quota": self.standing, "throttled_requests": 3, "client_id": "orders"}
-            self.windows.append(used(second, KEY, self.standing, **held))
+            throttled_use = {"quota": self.current, "throttled_requests": 3, "client_id": "orders"}
+            self.windows.append(used(second, KEY, self.current, **throttled_use))
         clock = Clock(now)
         self._give_back(clock)
         if has_plan:
             self._raise(clock)
-        if self.standing != self.quotas[-1]["quota"]:
+        if self.current != self.quotas[-1]["quota"]:
             second = (now + SETTLED - NOON) / timedelta(seconds=1)
-            self.quotas.append(quota(second, KEY, self.standing, user="alice"))
+            self.quotas.append(quota(second, KEY, self.current, user="alice"))
 
     def _give_back(self, clock: Clock) -> None:
         owned = restore_plan.expired(self.journal.ledger, clock.now)
@@ -74,13 +74,13 @@ class Loop:
         applying(self.configs, self.journal, f"back {clock.now}", clock).run("", back.changes)
 
     def _raise(self, clock: Clock) -> None:
-        before = self.standing
+        before = self.current
         inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), clock.now)
         made = plan(
             self._desired(), clock.now, PlanPolicy(inputs_at=inputs), PLAIN, self.journal.ledger
         )
         applying(self.configs, self.journal, f"raise {clock.now}", clock).run("p", made.changes)
-        if self.standing > before:
+        if self.current > before:
             self.raises.append(clock.now)
 
     def _desired(self) -> list[DesiredConfig]:
@@ -92,9 +92,11 @@ class Loop:
         ):
             make_table(self.warehouse, table, content)
         # What desired_configs makes of these rows, which takes 20 times as long to plan.
-        return [self._asked(row) for row in rows(self.warehouse, "SELECT * FROM quota_proposals")]
+        return [
+            self._proposal(row) for row in rows(self.warehouse, "SELECT * FROM quota_proposals")
+        ]
 
-    def _asked(self, row: Row) -> DesiredConfig:
+    def _proposal(self, row: Row) -> DesiredConfig:
         is_raise = row["advice"] == "raise"
         value = row["recommended"] if is_raise else self.quotas[-1]["quota"]
         of_row = (row["cluster_id"], "user", row["entity_name"], row["config_key"])
@@ -126,7 +128,7 @@ def test_a_quota_is_raised_once_a_day(
     for nth in range(12):
         loop.cycle(NOON + nth * EVERY, has_plan=has_plan(nth * EVERY))
     assert loop.raises == [pytest.approx(NOON, abs=timedelta(seconds=1))]
-    assert loop.standing == quota_at_end
+    assert loop.current == quota_at_end
 
 
 DAY = 86_400

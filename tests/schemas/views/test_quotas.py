@@ -27,9 +27,9 @@ def test_headroom_is_that_of_the_worst_window_of_the_last_hour(
         used(-9_000, "producer_byte_rate", 10.0, cluster_id="c2", enforcement="callback"),
     ]
     fill("quota_usage", content)
-    found = rows(warehouse, "SELECT * FROM quota_headroom ORDER BY cluster_id, broker_id")
+    actual = rows(warehouse, "SELECT * FROM quota_headroom ORDER BY cluster_id, broker_id")
     names = ("broker_id", "peak_usage", "headroom", "peak_share", "windows", "windows_over")
-    assert picked(found, *names, "client_ids", "enforcement") == [
+    assert picked(actual, *names, "client_ids", "enforcement") == [
         (1, 1_500.0, -500.0, 1.5, 2, 1, 2, "stock"),
         (2, 400.0, 600.0, 0.4, 1, 0, 1, "stock"),
         (1, 10.0, 990.0, 0.01, 1, 0, 1, "callback"),
@@ -39,16 +39,18 @@ def test_headroom_is_that_of_the_worst_window_of_the_last_hour(
 def test_throttled_time_is_summed_by_the_quota_that_did_it(
     warehouse: Warehouse, fill: Fill
 ) -> None:
-    held = {"throttled_requests": 2, "throttle_time_ms": 30.0}
+    limited = {"throttled_requests": 2, "throttle_time_ms": 30.0}
     content = [
-        used(0, "producer_byte_rate", 1.0, throttled_by="producer_byte_rate", **held),
-        used(11, "producer_byte_rate", 1.0, throttled_by="request_percentage", **held),
-        used(22, "producer_byte_rate", 1.0, broker_id=2, throttled_by="request_percentage", **held),
-        used(3_600, "producer_byte_rate", 1.0, **held),
+        used(0, "producer_byte_rate", 1.0, throttled_by="producer_byte_rate", **limited),
+        used(11, "producer_byte_rate", 1.0, throttled_by="request_percentage", **limited),
+        used(
+            22, "producer_byte_rate", 1.0, broker_id=2, throttled_by="request_percentage", **limited
+        ),
+        used(3_600, "producer_byte_rate", 1.0, **limited),
         used(33, "producer_byte_rate", 1.0),
     ]
     fill("quota_usage", content)
-    found = rows(warehouse, "SELECT * FROM throttled_clients ORDER BY hour, throttled_by")
+    actual = rows(warehouse, "SELECT * FROM throttled_clients ORDER BY hour, throttled_by")
     names = (
         "throttled_by",
         "throttled_requests",
@@ -56,7 +58,7 @@ def test_throttled_time_is_summed_by_the_quota_that_did_it(
         "throttle_time_ms",
         "broker_count",
     )
-    assert picked(found, *names) == [
+    assert picked(actual, *names) == [
         ("producer_byte_rate", 2, 10, 30.0, 1),
         ("request_percentage", 4, 20, 60.0, 2),
         (None, 2, 10, 30.0, 1),

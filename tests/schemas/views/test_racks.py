@@ -12,7 +12,9 @@ from .view_tables import make_tables, picked, rows
 GIB = 2**30
 
 
-def asked(warehouse: Warehouse, content: dict[str, list[Row]], sql: str, *names: str) -> list[Any]:
+def answer_of(
+    warehouse: Warehouse, content: dict[str, list[Row]], sql: str, *names: str
+) -> list[Any]:
     make_tables(warehouse, content)
     return picked(rows(warehouse, sql), *names)
 
@@ -34,7 +36,7 @@ def test_an_hour_of_two_racks_has_its_bytes_and_what_they_cost(warehouse: Wareho
     }
     sql = "SELECT * FROM rack_traffic_by_hour ORDER BY hour, flow, bytes"
     names = ("flow", "bytes", "cross_rack_bytes", "avoidable_bytes", "cross_rack_cost")
-    assert asked(warehouse, content, sql, *names, "avoidable_cost", "currency") == [
+    assert answer_of(warehouse, content, sql, *names, "avoidable_cost", "currency") == [
         ("consumed", 5, None, None, None, None, "EUR"),
         ("consumed", 3 * GIB, 3 * GIB, GIB, 1.5, 0.5, "EUR"),
         ("replicated", GIB, GIB, None, 0.5, None, "EUR"),
@@ -44,24 +46,24 @@ def test_an_hour_of_two_racks_has_its_bytes_and_what_they_cost(warehouse: Wareho
 
 NEAR = {"broker_id": 2, "broker_rack": "az-b", "cross_rack_bytes": 0}
 INFERRED = {"is_rack_inferred": True}
-SAID = gauge(0, "consumer.x", 1.0, client_rack="az-b")
+PUSHED = gauge(0, "consumer.x", 1.0, client_rack="az-b")
 
 
 @pytest.mark.parametrize(
-    ("read", "said", "expected"),
+    ("read", "pushed", "expected"),
     [
         pytest.param(
             [choice(0, 9, **NEAR)], [], (None, "az-b", None, "az-b", "followed"), id="near"
         ),
         pytest.param(
             [choice(0, 9), choice(0, 8, **NEAR)],
-            [SAID],
+            [PUSHED],
             ("az-b", "az-b", None, "az-a", "elsewhere"),
             id="told, and read across",
         ),
         pytest.param(
             [choice(0, 9, **INFERRED)],
-            [SAID],
+            [PUSHED],
             ("az-b", None, "az-b", "az-a", "ignored"),
             id="configured, and not told",
         ),
@@ -80,8 +82,8 @@ SAID = gauge(0, "consumer.x", 1.0, client_rack="az-b")
     ],
 )
 def test_configured_against_effective_racks(
-    warehouse: Warehouse, read: list[Row], said: list[Row], expected: tuple[Any, ...]
+    warehouse: Warehouse, read: list[Row], pushed: list[Row], expected: tuple[Any, ...]
 ) -> None:
-    content = {"preferred_replicas": read, "client_metrics": said}
+    content = {"preferred_replicas": read, "client_metrics": pushed}
     names = ("configured_rack", "declared_rack", "inferred_rack", "read_rack", "verdict")
-    assert asked(warehouse, content, "SELECT * FROM client_racks", *names) == [expected]
+    assert answer_of(warehouse, content, "SELECT * FROM client_racks", *names) == [expected]

@@ -19,7 +19,7 @@ from .view_tables import make_tables, picked, rows
 
 MB = 1e6
 LONG_S = 10_000.0
-HELD = {"leader_throttled_bytes": 6_000, "follower_throttled_bytes": 6_000}
+LIMITED = {"leader_throttled_bytes": 6_000, "follower_throttled_bytes": 6_000}
 EVERY = [
     throttled(NOW, listed="wildcard"),
     throttled(NOW - 60, listed="wildcard", partition=1),
@@ -51,18 +51,18 @@ def made_up(dice: random.Random) -> tuple[Demand, CurrentRate | None, RatePolicy
         [RatePolicy(), RatePolicy(1.0, 0.0, 1.5, 60.0), RatePolicy(0.5, 0.5, 10.0, 1.0)]
     )
     stands = rates[3] > 0 and dice.random() < 0.9
-    standing = CurrentRate(rates[3], rate_age_s) if stands else None
-    return Demand(capacity, rates[1], rates[2] / 4, dice.random() < 0.7), standing, bounds
+    current = CurrentRate(rates[3], rate_age_s) if stands else None
+    return Demand(capacity, rates[1], rates[2] / 4, dice.random() < 0.7), current, bounds
 
 
-def asked(n: int, demand: Demand, standing: CurrentRate | None, bounds: RatePolicy) -> Row:
+def demand_row(n: int, demand: Demand, current: CurrentRate | None, bounds: RatePolicy) -> Row:
     """The case as a row of replication_demand; what was set long ago was set at no known time."""
     row: Row = {"broker_id": n, "capacity_bytes_per_s": demand.capacity}
     row |= {"other_bytes_per_s": demand.other, "floor_bytes_per_s": demand.floor}
-    row |= {"rate": standing.rate if standing else None, "rate_age_s": None}
+    row |= {"rate": current.rate if current else None, "rate_age_s": None}
     row |= {"are_clients_healthy": demand.are_clients_healthy}
-    if standing and standing.rate_age_s < LONG_S:
-        row["rate_age_s"] = standing.rate_age_s
+    if current and current.rate_age_s < LONG_S:
+        row["rate_age_s"] = current.rate_age_s
     row |= {"share": bounds.share, "hysteresis": bounds.hysteresis}
     return row | {"max_step_factor": bounds.max_step_factor, "cooldown_s": bounds.cooldown_s}
 
@@ -72,21 +72,21 @@ def test_sql_says_what_the_rule_says(warehouse: Warehouse) -> None:
     cases = [(*case, RatePolicy()) for case in TRUTH] + [made_up(dice) for _ in range(5_000)]
     make_tables(warehouse, {})
     content = pa.Table.from_pylist(
-        [asked(n, *case) for n, case in enumerate(cases)], schema=demand_schema(warehouse)
+        [demand_row(n, *case) for n, case in enumerate(cases)], schema=demand_schema(warehouse)
     )
     folder = warehouse.folder("demand_of_test")
     write_deltalake(folder, content)
     builder = QueryBuilder().register("replication_demand", DeltaTable(folder))
     query = views.load()["replication_rate_advice"].sql
-    found = pa.RecordBatchReader.from_stream(builder.execute(query)).read_all().to_pylist()
-    told = Counter[str]()
-    for row in found:
+    actual = pa.RecordBatchReader.from_stream(builder.execute(query)).read_all().to_pylist()
+    reasons = Counter[str]()
+    for row in actual:
         expected = advise(*cases[row["broker_id"]])
         assert (row["recommended"], row["reason"]) == (expected.rate, expected.reason), row
-        told[row["reason"]] += 1
-    assert len(found) == len(cases)
-    assert len(told) == 9
-    assert min(told.values()) > 50
+        reasons[row["reason"]] += 1
+    assert len(actual) == len(cases)
+    assert len(reasons) == 9
+    assert min(reasons.values()) > 50
 
 
 def demand_schema(warehouse: Warehouse) -> pa.Schema:
@@ -144,7 +144,7 @@ WRITTEN = [
     *(produced(NOW - 60, 70), produced(NOW, 30), produced(NOW - 600, 900)),
     *(produced(NOW, 5, partition=1), produced(NOW, 3, topic=None, topic_id="t9")),
 ]
-STANDING: dict[str, tuple[list[Row], tuple[Any, ...]]] = {
+CURRENT_RATES: dict[str, tuple[list[Row], tuple[Any, ...]]] = {
     "set long ago": ([throttled(NOW)], (2e6, 3_660.0, "User:admin")),
     "set before the log began": (
         [throttled(NOW, rate_set_at=None, rate_set_by=None)],
@@ -169,31 +169,31 @@ def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BySide]:
         for case, (throttles, _) in FLOORS.items()
     }
     cases |= {
-        case: {"replication_throttles": throttles} for case, (throttles, _) in STANDING.items()
+        case: {"replication_throttles": throttles} for case, (throttles, _) in CURRENT_RATES.items()
     }
     return demands(tmp_path_factory.mktemp("demand"), cases)
 
 
 @pytest.mark.parametrize("case", CAPACITIES)
 def test_what_a_broker_can_carry(demanded: dict[str, BySide], case: str) -> None:
-    found = demanded[case][1, "leader"]
-    assert (found["capacity_bytes_per_s"], found["capacity_source"]) == CAPACITIES[case][-1]
+    actual = demanded[case][1, "leader"]
+    assert (actual["capacity_bytes_per_s"], actual["capacity_source"]) == CAPACITIES[case][-1]
 
 
 def test_other_traffic_is_that_of_the_busiest_of_ten_minutes_and_after_the_move(
     warehouse: Warehouse,
 ) -> None:
-    found = demand(
+    actual = demand(
         warehouse,
         rack_traffic=[sent(NOW - 600, 9_000), sent(NOW - 540, 300), sent(NOW, 200)],
         replication_traffic=[
             produced(NOW, 10),
-            replicated(NOW, 1, 2, bytes=60_000, **HELD),
+            replicated(NOW, 1, 2, bytes=60_000, **LIMITED),
             replicated(NOW, 1, 3, bytes=6_000),
         ],
     )
-    assert found[1, "leader"]["other_bytes_per_s"] == (200 + 900 + 100) + 10
-    assert found[2, "follower"]["other_bytes_per_s"] == 900 + 10
+    assert actual[1, "leader"]["other_bytes_per_s"] == (200 + 900 + 100) + 10
+    assert actual[2, "follower"]["other_bytes_per_s"] == 900 + 10
 
 
 @pytest.mark.parametrize("case", FLOORS)
@@ -205,14 +205,14 @@ def test_the_least_that_must_pass(demanded: dict[str, BySide], case: str) -> Non
 def test_a_topic_that_is_named_by_id_alone_is_written_too(warehouse: Warehouse) -> None:
     name = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
     traffic = [produced(NOW, 70, topic=None)]
-    found = demand(warehouse, replication_traffic=traffic, topics=[name | {"is_removed": False}])
-    assert found[1, "leader"]["floor_bytes_per_s"] == 70.0
+    actual = demand(warehouse, replication_traffic=traffic, topics=[name | {"is_removed": False}])
+    assert actual[1, "leader"]["floor_bytes_per_s"] == 70.0
 
 
-@pytest.mark.parametrize("case", STANDING)
+@pytest.mark.parametrize("case", CURRENT_RATES)
 def test_the_rate_that_stands(demanded: dict[str, BySide], case: str) -> None:
-    (found,) = demanded[case].values()
-    assert (found["rate"], found["rate_age_s"], found["rate_set_by"]) == STANDING[case][-1]
+    (actual,) = demanded[case].values()
+    assert (actual["rate"], actual["rate_age_s"], actual["rate_set_by"]) == CURRENT_RATES[case][-1]
 
 
 def test_only_brokers_of_the_last_hour_with_a_list_or_a_move_are_told(warehouse: Warehouse) -> None:
@@ -226,5 +226,5 @@ def test_only_brokers_of_the_last_hour_with_a_list_or_a_move_are_told(warehouse:
         throttled(NOW, broker_id=1, cluster_id="c2"),
     ]
     make_tables(warehouse, {"replication_throttles": throttles})
-    found = rows(warehouse, "SELECT * FROM replication_demand ORDER BY cluster_id, broker_id")
-    assert picked(found, "cluster_id", "broker_id") == [("c1", 1), ("c1", 2), ("c2", 1)]
+    actual = rows(warehouse, "SELECT * FROM replication_demand ORDER BY cluster_id, broker_id")
+    assert picked(actual, "cluster_id", "broker_id") == [("c1", 1), ("c1", 2), ("c2", 1)]

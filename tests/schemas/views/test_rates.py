@@ -41,5 +41,5 @@ def test_rates(
     warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
 ) -> None:
     fill("client_metrics", points)
-    found = picked(rows(warehouse, RATES), "elapsed_ms", "rate_per_s")
-    assert [tuple(pytest.approx(number) for number in pair) for pair in expected] == found
+    actual = picked(rows(warehouse, RATES), "elapsed_ms", "rate_per_s")
+    assert [tuple(pytest.approx(number) for number in pair) for pair in expected] == actual

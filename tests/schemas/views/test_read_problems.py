@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .view_rows import HOSTILE, Row, at, choice, fault, lookup, stood
+from .view_rows import HOSTILE, Row, at, choice, fault, lookup, replica_minute
 from .view_tables import make_tables, picked, rows
 
 OLD_JAVA = {"client_software_version": "3.3.2"}
@@ -120,8 +120,8 @@ def test_a_client_has_one_row_for_a_topic_however_that_is_named(warehouse: Wareh
         ],
         "preferred_replicas": lagging(1, 2, 3, 4, 5),
     }
-    (found,) = read(warehouse, "read_problems", content, *COUNTS)
-    assert found == tuple(COUNTS.values())
+    (actual,) = read(warehouse, "read_problems", content, *COUNTS)
+    assert actual == tuple(COUNTS.values())
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_who_stays_on_a_follower_that_lags_ever_more(
 
 
 @pytest.mark.parametrize(
-    ("asked_s", "others", "expected"),
+    ("lookup_s", "others", "expected"),
     [
         pytest.param(0, {}, [("offset_too_small", 5, 3)], id="in the same minute"),
         pytest.param(60, {}, [("offset_too_small", 5, 3)], id="in the next minute"),
@@ -184,11 +184,11 @@ def test_who_stays_on_a_follower_that_lags_ever_more(
     ],
 )
 def test_a_reset_follows_what_was_out_of_range(
-    warehouse: Warehouse, asked_s: float, others: Row, expected: list[Any]
+    warehouse: Warehouse, lookup_s: float, others: Row, expected: list[Any]
 ) -> None:
     content = {
         "fetch_faults": [fault(0, "offset_too_small")],
-        "offset_lookups": [lookup(asked_s, "earliest", 3) | others],
+        "offset_lookups": [lookup(lookup_s, "earliest", 3) | others],
     }
     names = ("fault", "refused_offset", "reset_offset")
     assert read(warehouse, "offset_resets", content, *names) == expected
@@ -198,31 +198,48 @@ STARTS = ("broker_id", "other_broker_id", "missing_offsets", "since", "readers")
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("offsets", "expected"),
     [
-        pytest.param([stood(0, 1, 7), stood(600, 2, 3)], [(1, 2, 4, at(0), 1)], id="ten minutes"),
-        pytest.param([stood(0, 1, 7), stood(540, 2, 3)], [], id="nine minutes"),
-        pytest.param([stood(0, 1, 7), stood(600, 2, 7)], [], id="it came after"),
-        pytest.param([stood(600, 1, 7), stood(0, 2, 3)], [], id="untold since"),
         pytest.param(
-            [stood(0, 1, 7), stood(300, 1, 9), stood(600, 2, 3), stood(700, 1, 12)],
+            [replica_minute(0, 1, 7), replica_minute(600, 2, 3)],
+            [(1, 2, 4, at(0), 1)],
+            id="ten minutes",
+        ),
+        pytest.param([replica_minute(0, 1, 7), replica_minute(540, 2, 3)], [], id="nine minutes"),
+        pytest.param([replica_minute(0, 1, 7), replica_minute(600, 2, 7)], [], id="it came after"),
+        pytest.param([replica_minute(600, 1, 7), replica_minute(0, 2, 3)], [], id="untold since"),
+        pytest.param(
+            [
+                replica_minute(0, 1, 7),
+                replica_minute(300, 1, 9),
+                replica_minute(600, 2, 3),
+                replica_minute(700, 1, 12),
+            ],
             [(1, 2, 9, at(0), 1)],
             id="the newest starts, since the first difference",
         ),
         pytest.param(
-            [stood(0, 1, 7), stood(600, 2, 3), stood(600, 3, 5)],
+            [replica_minute(0, 1, 7), replica_minute(600, 2, 3), replica_minute(600, 3, 5)],
             [(1, 2, 4, at(0), 1)],
             id="against the one that starts first",
         ),
-        pytest.param([stood(0, 1, 7), stood(600, 2, 3, partition=1)], [], id="of two partitions"),
-        pytest.param([stood(0, 1, 7), stood(600, 2, 3), stood(90_000, 5, 1)], [], id="long ago"),
+        pytest.param(
+            [replica_minute(0, 1, 7), replica_minute(600, 2, 3, partition=1)],
+            [],
+            id="of two partitions",
+        ),
+        pytest.param(
+            [replica_minute(0, 1, 7), replica_minute(600, 2, 3), replica_minute(90_000, 5, 1)],
+            [],
+            id="long ago",
+        ),
     ],
 )
 def test_log_starts_that_stay_apart(
-    warehouse: Warehouse, told: list[Row], expected: list[Any]
+    warehouse: Warehouse, offsets: list[Row], expected: list[Any]
 ) -> None:
     content = {
-        "replica_offsets": told,
+        "replica_offsets": offsets,
         "preferred_replicas": [choice(0, 8), choice(60, 8), choice(0, 8, broker_id=9)],
     }
     assert read(warehouse, "log_start_divergence", content, *STARTS) == expected

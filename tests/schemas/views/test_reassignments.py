@@ -16,24 +16,25 @@ NAMED = {"cluster_id": "c1", "event_time": at(-600), "topic_id": "t1", "topic": 
 NAMES = [NAMED | {"is_removed": False}]
 
 
-def found(warehouse: Warehouse, content: dict[str, list[Row]]) -> dict[int, Row]:
+def moves_of(warehouse: Warehouse, content: dict[str, list[Row]]) -> dict[int, Row]:
     """Rows of `reassignments` by replica, where topics are named by a snapshot."""
     make_tables(warehouse, {"topics": NAMES} | content)
-    told = rows(warehouse, "SELECT * FROM reassignments")
-    assert len({row["replica_id"] for row in told}) == len(told)
-    return {row["replica_id"]: row for row in told}
+    moves = rows(warehouse, "SELECT * FROM reassignments")
+    assert len({row["replica_id"] for row in moves}) == len(moves)
+    return {row["replica_id"]: row for row in moves}
 
 
-def falling(spans: int, left: int, per_span: int, **others: Any) -> list[Row]:
+def falling(intervals: int, left: int, per_interval: int, **others: Any) -> list[Row]:
     """Ten seconds after ten seconds, so many offsets nearer, of a hundred bytes each."""
     return [
-        behind(10 * n, 3, left - per_span * n, 1_000 + per_span * n, 100 * per_span) | others
-        for n in range(spans)
+        behind(10 * n, 3, left - per_interval * n, 1_000 + per_interval * n, 100 * per_interval)
+        | others
+        for n in range(intervals)
     ]
 
 
 REQUESTED = [reassigned(0, "requested", n, place=n - 2) for n in (2, 3)]
-HELD = {"cluster_id": "c1", "event_time": at(-60), "topic_id": "t1", "topic": "orders"} | {
+REPLICA = {"cluster_id": "c1", "event_time": at(-60), "topic_id": "t1", "topic": "orders"} | {
     "partition": 0,
     "is_removed": False,
     "is_in_sync": True,
@@ -43,11 +44,11 @@ HELD = {"cluster_id": "c1", "event_time": at(-60), "topic_id": "t1", "topic": "o
 
 
 def test_a_move_tells_what_is_left_and_how_long_it_takes(warehouse: Warehouse) -> None:
-    row = found(
+    row = moves_of(
         warehouse,
         {
             "reassignment_changes": REQUESTED,
-            "replicas": [HELD | {"broker_id": 2}],
+            "replicas": [REPLICA | {"broker_id": 2}],
             "replica_lag": falling(6, 10_000, 1_000),
         },
     )
@@ -65,7 +66,7 @@ def test_a_move_tells_what_is_left_and_how_long_it_takes(warehouse: Warehouse) -
 def test_what_an_uneven_pace_is_worth_is_told(warehouse: Warehouse) -> None:
     left = [10_000, 9_500, 7_800, 7_200, 5_600, 5_000]
     lag = [behind(10 * n, 3, lag, 11_000 - lag, 50_000) for n, lag in enumerate(left)]
-    row = found(warehouse, {"reassignment_changes": REQUESTED, "replica_lag": lag})[3]
+    row = moves_of(warehouse, {"reassignment_changes": REQUESTED, "replica_lag": lag})[3]
     assert row["eta_s"] == pytest.approx(47.5, rel=0.1)
     steps = [500, 1_700, 600, 1_600, 600]
     error = 2 * stdev(steps) * sqrt(5 * (5 / 5 + 1))
@@ -115,7 +116,7 @@ def test_what_an_uneven_pace_is_worth_is_told(warehouse: Warehouse) -> None:
     ],
 )
 def test_how_a_move_goes(warehouse: Warehouse, content: dict[str, list[Row]], state: str) -> None:
-    assert found(warehouse, content | {"reassignment_changes": REQUESTED})[3]["state"] == state
+    assert moves_of(warehouse, content | {"reassignment_changes": REQUESTED})[3]["state"] == state
 
 
 SLOW_THEN_FAST = [*falling(7, 200, -160), *falling(12, 1_900, 100)[7:]]
@@ -153,7 +154,7 @@ def test_the_pace_is_that_since_its_throttle_was_altered(
     warehouse: Warehouse, change: Row, expected: tuple[Any, ...]
 ) -> None:
     content = {"reassignment_changes": REQUESTED, "replica_lag": SLOW_THEN_FAST}
-    row = found(warehouse, content | {"config_alterations": [change]})[3]
+    row = moves_of(warehouse, content | {"config_alterations": [change]})[3]
     assert (row["state"], row["eta_s"] and round(row["eta_s"])) == expected
     assert row["offsets_left"] == SLOW_THEN_FAST[-1]["lag"]
 
@@ -191,11 +192,11 @@ def test_how_a_move_ends(warehouse: Warehouse, later: list[Row], state: str) -> 
         "reassignment_changes": [*REQUESTED, *later],
         "replica_lag": falling(3, 900, 100),
     }
-    assert found(warehouse, content)[3]["state"] == state
+    assert moves_of(warehouse, content)[3]["state"] == state
 
 
 def test_the_last_request_counts(warehouse: Warehouse) -> None:
-    told = found(
+    moves = moves_of(
         warehouse,
         {
             "reassignment_changes": [
@@ -206,7 +207,7 @@ def test_the_last_request_counts(warehouse: Warehouse) -> None:
             ]
         },
     )
-    assert set(told) == {4}
+    assert set(moves) == {4}
 
 
 def test_the_log_alone_is_enough(warehouse: Warehouse) -> None:
@@ -217,8 +218,8 @@ def test_the_log_alone_is_enough(warehouse: Warehouse) -> None:
         "reassignment_changes": REQUESTED,
         "replica_lag": falling(6, 10_000, 1_000),
     }
-    told = found(warehouse, content)
-    assert (told[2]["state"], told[3]["state"]) == ("stuck", "moving")
+    moves = moves_of(warehouse, content)
+    assert (moves[2]["state"], moves[3]["state"]) == ("stuck", "moving")
 
 
 def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went(
@@ -229,16 +230,16 @@ def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went(
     lags = [*falling(2, 10_000, 1_000), behind(20, 3, 4_000, 7_000, 500_000)]
     content = {"reassignment_changes": [*REQUESTED, joined], "replica_lag": [before, *lags]}
     make_tables(warehouse, {"topics": NAMES} | content)
-    told = rows(warehouse, "SELECT * FROM move_progress ORDER BY event_time")
+    moves = rows(warehouse, "SELECT * FROM move_progress ORDER BY event_time")
     names = ("replica_id", "offsets_left", "bytes_per_s", "eta_s", "took_s")
-    assert picked(told, *names) == [
+    assert picked(moves, *names) == [
         (3, 10_000, None, None, 30),
         (3, 9_000, 10_000, 90, 20),
         (3, 4_000, 50_000, 8, 10),
     ]
     per_offset = (100_000 + 100_000 + 500_000) * (2 / 3) / 6_000
-    assert told[-1]["bytes_left"] == pytest.approx(4_000 * per_offset)
-    assert {row["requested_by"] for row in told} == {"User:admin"}
+    assert moves[-1]["bytes_left"] == pytest.approx(4_000 * per_offset)
+    assert {row["requested_by"] for row in moves} == {"User:admin"}
 
 
 @pytest.mark.parametrize(
@@ -254,10 +255,10 @@ def test_what_it_falls_behind_once_it_joined_is_no_part_of_its_move(
     changes = [*REQUESTED, reassigned(39, "in_sync", 3, **PARTITION)]
     lags = [*falling(3, 3_000, 1_000), *later]
     make_tables(warehouse, {"topics": NAMES, "reassignment_changes": changes, "replica_lag": lags})
-    told = rows(warehouse, "SELECT * FROM move_progress ORDER BY event_time")
-    assert picked(told, "offsets_left", "eta_s", "took_s") == [
+    moves = rows(warehouse, "SELECT * FROM move_progress ORDER BY event_time")
+    assert picked(moves, "offsets_left", "eta_s", "took_s") == [
         (3_000, None, 30),
         (2_000, 20, 20),
         (1_000, 10, 10),
     ]
-    assert [row["bytes_left"] for row in told] == pytest.approx([300_000, 200_000, 100_000])
+    assert [row["bytes_left"] for row in moves] == pytest.approx([300_000, 200_000, 100_000])

@@ -134,8 +134,8 @@ def test_a_leader_is_better_where_most_is_read_from_it(
 ) -> None:
     content = {"preferred_replicas": read}
     names = ("advice", "client_rack", "topic", "partition", "broker_id", "saved_bytes_per_hour")
-    told = advised(warehouse, content, *names)
-    assert [row[1:] for row in told if row[0] == "move_leader"] == expected
+    answers = advised(warehouse, content, *names)
+    assert [row[1:] for row in answers if row[0] == "move_leader"] == expected
 
 
 def test_topics_are_named_by_whoever_told(warehouse: Warehouse) -> None:
@@ -165,7 +165,7 @@ def loads(warehouse: Warehouse, read: list[Row]) -> dict[int, Row]:
 
 def test_load_is_told_as_it_is_as_recommended_and_as_spread(warehouse: Warehouse) -> None:
     both = {"recommended_replica": 3, "eligible_replicas": [2, 3]}
-    told = loads(
+    answers = loads(
         warehouse,
         [
             choice(0, 80, **both),
@@ -173,14 +173,14 @@ def test_load_is_told_as_it_is_as_recommended_and_as_spread(warehouse: Warehouse
             choice(59 * 60, 7, client_id="x", recommended_replica=None, eligible_replicas=None),
         ],
     )
-    as_it_is = {id_: tuple(row[name] for name in LOAD[1:]) for id_, row in told.items()}
+    as_it_is = {id_: tuple(row[name] for name in LOAD[1:]) for id_, row in answers.items()}
     assert as_it_is == {
         1: ("az-a", 87, 0, 7, 60),
         2: ("az-b", 20, 20, 0, 0),
         3: ("az-b", 0, 0, 0, 0),
         4: ("az-c", 0, 0, 0, 0),
     }
-    what_if = {id_: tuple(row[name] for name in WHAT_IF[1:]) for id_, row in told.items()}
+    what_if = {id_: tuple(row[name] for name in WHAT_IF[1:]) for id_, row in answers.items()}
     assert what_if == {
         1: (7, 1, 7, 1),
         2: (0, 0, 50, 1),
@@ -190,5 +190,9 @@ def test_load_is_told_as_it_is_as_recommended_and_as_spread(warehouse: Warehouse
 
 
 def test_load_counts_a_broker_that_is_gone(warehouse: Warehouse) -> None:
-    told = loads(warehouse, [choice(59 * 60, 8, broker_id=9), choice(0, 8)])
-    assert (told[9]["rack"], told[9]["bytes"], told[2]["recommended_bytes"]) == (None, 8, 16)
+    answers = loads(warehouse, [choice(59 * 60, 8, broker_id=9), choice(0, 8)])
+    assert (answers[9]["rack"], answers[9]["bytes"], answers[2]["recommended_bytes"]) == (
+        None,
+        8,
+        16,
+    )

@@ -83,11 +83,11 @@ JUST_SET: Row = {"rate_set_at": at(NOW - 300), "list_set_at": at(NOW - 300)}
 
 
 @pytest.fixture(scope="module")
-def asks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def proposals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
     cases = {case: (throttle, conf) for case, (throttle, conf, _, _) in RATES.items()}
     cases |= UNKNOWN
     cases |= {case: (JUST_SET | throttle, MANAGED) for case, throttle in NOTHING.items()}
-    cases |= {case: (JUST_SET | of, conf) for case, (conf, of, _) in NEAR_ENOUGH.items()}
+    cases |= {case: (JUST_SET | other, conf) for case, (conf, other, _) in NEAR_ENOUGH.items()}
     content = {
         case: {"replication_throttles": [throttled(NOW, **throttle)], "settings": conf}
         for case, (throttle, conf) in cases.items()
@@ -97,9 +97,9 @@ def asks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize("case", RATES)
-def test_which_rate_is_asked_for(asks: dict[str, list[Row]], case: str) -> None:
+def test_which_rate_is_asked_for(proposals: dict[str, list[Row]], case: str) -> None:
     *_, expected, blocked_reason = RATES[case]
-    row = asks[case][0]
+    row = proposals[case][0]
     assert picked([row], "entity_type", "entity_name", "config_key") == [
         ("broker", "1", LEADER_RATE)
     ]
@@ -124,24 +124,24 @@ def test_which_rate_is_asked_for(asks: dict[str, list[Row]], case: str) -> None:
     ],
 )
 def test_what_stands_goes_on_while_no_better_rate_is_known(
-    asks: dict[str, list[Row]], case: str, goes_on: bool
+    proposals: dict[str, list[Row]], case: str, goes_on: bool
 ) -> None:
-    assert asks[case][0]["renew_only"] is goes_on
+    assert proposals[case][0]["renew_only"] is goes_on
 
 
 @pytest.mark.parametrize("case", NOTHING)
 def test_nothing_is_asked_for_where_nothing_need_change(
-    asks: dict[str, list[Row]], case: str
+    proposals: dict[str, list[Row]], case: str
 ) -> None:
-    assert asks[case] == []
+    assert proposals[case] == []
 
 
 @pytest.mark.parametrize("case", NEAR_ENOUGH)
 def test_a_rate_near_enough_is_asked_for_as_it_stands(
-    asks: dict[str, list[Row]], case: str
+    proposals: dict[str, list[Row]], case: str
 ) -> None:
-    asked = NEAR_ENOUGH[case][-1]
-    assert picked(asks[case], "config_value", "prior_value", "blocked_reason") == asked
+    expected = NEAR_ENOUGH[case][-1]
+    assert picked(proposals[case], "config_value", "prior_value", "blocked_reason") == expected
 
 
 def test_a_capacity_that_is_only_learned_may_be_more(warehouse: Warehouse) -> None:
@@ -178,8 +178,8 @@ def test_the_evidence_has_how_clients_suffer(warehouse: Warehouse) -> None:
 
 
 def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
-    of = [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]]
-    content = {"replication_throttles": [throttled(NOW)], "settings": of}
+    other = [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]]
+    content = {"replication_throttles": [throttled(NOW)], "settings": other}
     make_tables(warehouse, content | {"requests": SLOW})
     (row,) = rows(warehouse, "SELECT * FROM replication_proposals")
     assert (row["config_value"], row["priority"]) == (None, 5)
@@ -200,11 +200,11 @@ def test_a_rate_has_its_evidence_and_no_more(asks: dict[str, list[Row]]) -> None
 def test_without_a_snapshot_bounds_are_those_of_no_conf(warehouse: Warehouse, fill: Fill) -> None:
     make_tables(warehouse, {"replication_throttles": [throttled(NOW)]})
     replication = ReplicationSection(manage=True, lease_s=60, capacity_bytes_per_s=5e6)
-    found = rows(warehouse, "SELECT * FROM replication_policy")
+    actual = rows(warehouse, "SELECT * FROM replication_policy")
     for second, conf in enumerate([Conf(), Conf(replication=replication)]):
         seen = {"cluster_id": "c1", "event_time": at(second), "is_removed": False}
         fill("settings", [seen | row for row in settings.of_conf(conf)])
-        found += rows(warehouse, "SELECT * FROM replication_policy")
-    assert found[0] == found[1]
+        actual += rows(warehouse, "SELECT * FROM replication_policy")
+    assert actual[0] == actual[1]
     names = ("is_managed", "lease_s", "capacity_bytes_per_s")
-    assert picked(found[1:], *names) == [(False, 3_600, None), (True, 60, 5e6)]
+    assert picked(actual[1:], *names) == [(False, 3_600, None), (True, 60, 5e6)]

@@ -11,14 +11,14 @@ TOPIC = SEEN | {"topic_id": "t1", "topic": "orders", "partition_count": 1}
 
 def test_a_quota_holds_from_when_it_was_set_where_that_is_known(warehouse: Warehouse) -> None:
     key = "producer_byte_rate"
-    found = [
+    actual = [
         quota(0, key, 1.0, user="alice"),
         quota(60, key, 2.0, user="alice", set_at=at(45), set_by="User:admin"),
         quota(120, key, None, user="alice", set_at=at(100), set_by="User:admin"),
         quota(180, key, 3.0, user="alice"),
         quota(0, key, 9.0, is_default_user=True),
     ]
-    make_tables(warehouse, {"client_quotas": found})
+    make_tables(warehouse, {"client_quotas": actual})
     names = ("user", "quota", "set_by", "valid_from", "valid_to")
     history = rows(warehouse, "SELECT * FROM client_quota_history ORDER BY user, valid_from")
     assert picked(history, *names) == [
@@ -35,13 +35,13 @@ def test_a_quota_holds_from_when_it_was_set_where_that_is_known(warehouse: Wareh
 
 
 def test_a_topic_made_again_is_another(warehouse: Warehouse) -> None:
-    found = [
+    actual = [
         TOPIC | {"event_time": at(0)},
         TOPIC | {"event_time": at(60), "partition_count": 3},
         TOPIC | {"event_time": at(120), "is_removed": True},
         TOPIC | {"event_time": at(120), "topic_id": "t2"},
     ]
-    make_tables(warehouse, {"topics": found})
+    make_tables(warehouse, {"topics": actual})
     history = rows(warehouse, "SELECT * FROM topic_history ORDER BY valid_from")
     assert picked(history, "topic_id", "partition_count", "valid_from", "valid_to") == [
         ("t1", 1, at(0), at(60)),
@@ -61,8 +61,8 @@ def test_a_replica_and_a_broker_as_of_a_time(warehouse: Warehouse) -> None:
     }
     make_tables(warehouse, content)
     moment = "TIMESTAMP '2026-11-21T12:00:45Z'"
-    stood = f"valid_from <= {moment} AND (valid_to IS NULL OR valid_to > {moment})"
-    as_of = f"SELECT * FROM {{}} WHERE {stood}"
+    in_force = f"valid_from <= {moment} AND (valid_to IS NULL OR valid_to > {moment})"
+    as_of = f"SELECT * FROM {{}} WHERE {in_force}"
     assert picked(rows(warehouse, as_of.format("replica_history")), "is_leader") == [(True,)]
     assert rows(warehouse, as_of.format("broker_history")) == []
     assert picked(rows(warehouse, "SELECT * FROM current_replicas"), "is_leader") == [(False,)]

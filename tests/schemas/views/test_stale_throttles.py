@@ -14,7 +14,7 @@ LEADER_RATE = "leader.replication.throttled.rate"
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
 OURS = setting("replication.cleanup.User:us", "own")
 IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": False}
-BY_US: Row = {f"{of}_set_by": "User:us" for of in ("list", "rate")}
+BY_US: Row = {f"{kind}_set_by": "User:us" for kind in ("list", "rate")}
 
 
 def left_over(second: float = NOW, **others: Any) -> Row:
@@ -104,7 +104,7 @@ LISTS: dict[str, tuple[list[Row], str | None, str | None]] = {
 
 
 @pytest.fixture(scope="module")
-def asks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def proposals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
     cases = {
         case: {"replication_throttles": [left_over(**ALONE | throttle)], "settings": settings}
         for case, (throttle, settings, _) in RATES.items()
@@ -121,17 +121,17 @@ def asks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize("case", RATES)
-def test_a_rate_that_is_left_over(asks: dict[str, list[Row]], case: str) -> None:
-    (row,) = asks[case]
-    told = (row["entity_name"], row["config_key"], row["config_value"], row["prior_value"])
-    assert told == ("1", LEADER_RATE, None, "2000000")
+def test_a_rate_that_is_left_over(proposals: dict[str, list[Row]], case: str) -> None:
+    (row,) = proposals[case]
+    config = (row["entity_name"], row["config_key"], row["config_value"], row["prior_value"])
+    assert config == ("1", LEADER_RATE, None, "2000000")
     assert row["blocked_reason"] == RATES[case][-1]
     assert row["lease_s"] is None
 
 
 @pytest.mark.parametrize("case", LISTS)
-def test_a_list_that_is_left_over(asks: dict[str, list[Row]], case: str) -> None:
-    (row,) = asks[case]
+def test_a_list_that_is_left_over(proposals: dict[str, list[Row]], case: str) -> None:
+    (row,) = proposals[case]
     assert picked([row], "entity_type", "entity_name", "config_key", "prior_value") == [
         ("topic", "orders", LEADERS, "0:1,1:1")
     ]
@@ -144,9 +144,9 @@ def test_a_list_of_all_is_taken_away_whole(warehouse: Warehouse) -> None:
     content = {"replication_throttles": [every], "settings": [OURS], "config_alterations": [change]}
     make_tables(warehouse, content)
     (row,) = rows(warehouse, "SELECT * FROM desired_configs")
-    told = picked(
+    config = picked(
         [row], "entity_name", "config_key", "config_value", "prior_value", "blocked_reason"
     )
-    assert told == [(HOSTILE, FOLLOWERS, None, "*", None)]
+    assert config == [(HOSTILE, FOLLOWERS, None, "*", None)]
     names = ("reason_code", "matching", "total", "subject")
     assert picked([row], *names) == [("stale_list", 1, 1, "User:us")]

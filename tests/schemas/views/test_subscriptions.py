@@ -31,18 +31,18 @@ def desired(warehouse: Warehouse, **content: list[dict[str, Any]]) -> list[dict[
 
 
 def test_an_open_alert_asks_its_client_for_more(warehouse: Warehouse) -> None:
-    found = desired(warehouse, metric_alert_events=[opened()], telemetry_subscriptions=[live()])
-    assert picked(found, "entity_type", "entity_name", "config_key", "config_value") == [
+    actual = desired(warehouse, metric_alert_events=[opened()], telemetry_subscriptions=[live()])
+    assert picked(actual, "entity_type", "entity_name", "config_key", "config_value") == [
         ("client-metrics", NAME, "interval.ms", "10000"),
         ("client-metrics", NAME, "match", f"client_instance_id={ID}"),
         ("client-metrics", NAME, "metrics", "a.,b."),
     ]
-    assert {row["prior_value"] for row in found} == {None}
-    assert {row["since"] for row in found} == {opened()["event_time"]}
+    assert {row["prior_value"] for row in actual} == {None}
+    assert {row["since"] for row in actual} == {opened()["event_time"]}
 
 
 def test_alerts_of_one_rule_share_one_subscription(warehouse: Warehouse) -> None:
-    found = desired(
+    actual = desired(
         warehouse,
         metric_alert_events=[
             opened("b", unit="ms"),
@@ -51,10 +51,10 @@ def test_alerts_of_one_rule_share_one_subscription(warehouse: Warehouse) -> None
         ],
         telemetry_subscriptions=[live("a"), live("b")],
     )
-    assert found[1]["config_value"] == "client_instance_id=a|b"
+    assert actual[1]["config_value"] == "client_instance_id=a|b"
     names = ("reason_code", "reason_detail", "matching", "subject", "bound", "unit")
-    assert picked(found[1:2], *names) == [("alert_open", "slow", 2, "a.x", 5e3, "ms")]
-    assert picked(found[1:2], "pushes_per_s", "wire_bytes_per_s") == [(0.2, None)]
+    assert picked(actual[1:2], *names) == [("alert_open", "slow", 2, "a.x", 5e3, "ms")]
+    assert picked(actual[1:2], "pushes_per_s", "wire_bytes_per_s") == [(0.2, None)]
 
 
 def test_a_subscription_is_forecast_before_it_is_written(warehouse: Warehouse) -> None:
@@ -65,8 +65,13 @@ def test_a_subscription_is_forecast_before_it_is_written(warehouse: Warehouse) -
             "metric_alert_events": [opened("a"), opened("b")],
             "telemetry_subscriptions": [live("a"), live("b")],
             "telemetry_pushes": [
-                push(number, client_instance_id=of, wire_bytes=size, payload_sha256=f"{of}{size}")
-                for of, of_client in sizes.items()
+                push(
+                    number,
+                    client_instance_id=client,
+                    wire_bytes=size,
+                    payload_sha256=f"{client}{size}",
+                )
+                for client, of_client in sizes.items()
                 for number, size in enumerate(of_client)
             ],
         },
@@ -94,22 +99,22 @@ def test_nothing_is_asked_of(
 
 
 def test_the_end_of_the_alerts_takes_the_subscription_back(warehouse: Warehouse) -> None:
-    standing = [config(0, key, value, entity_name=NAME) for key, value in (("metrics", "a."),)]
+    existing = [config(0, key, value, entity_name=NAME) for key, value in (("metrics", "a."),)]
     lease = "quotaflow-troubleshoot-x-until-9"
     others = [config(0, "metrics", "b.", entity_name=name) for name in ("theirs", lease)]
-    found = desired(warehouse, configs=standing + others)
+    actual = desired(warehouse, configs=existing + others)
     names = ("entity_name", "config_key", "config_value", "prior_value")
-    assert picked(found, *names) == [(NAME, "metrics", None, "a."), (lease, "metrics", None, "b.")]
+    assert picked(actual, *names) == [(NAME, "metrics", None, "a."), (lease, "metrics", None, "b.")]
 
 
 def test_what_stands_already_is_the_prior_value(warehouse: Warehouse) -> None:
-    found = desired(
+    actual = desired(
         warehouse,
         metric_alert_events=[opened()],
         telemetry_subscriptions=[live()],
         configs=[config(0, "interval.ms", "10000", entity_name=NAME)],
     )
-    assert picked(found, "config_key", "prior_value") == [
+    assert picked(actual, "config_key", "prior_value") == [
         ("interval.ms", "10000"),
         ("match", None),
         ("metrics", None),
@@ -149,13 +154,13 @@ def test_a_subscription_and_whom_it_matches(warehouse: Warehouse) -> None:
         config(0, "metrics", "*", entity_name="nobody"),
     ]
     make_tables(warehouse, {"client_subscriptions": clients, "configs": configs})
-    found = rows(warehouse, "SELECT * FROM metric_subscriptions ORDER BY subscription")
+    actual = rows(warehouse, "SELECT * FROM metric_subscriptions ORDER BY subscription")
     names = ("subscription", "metrics", "interval_ms", "effective_interval_ms", "match")
-    assert picked(found, *names) == [
+    assert picked(actual, *names) == [
         ("all", "a.", 900_000, 300_000, "client_id=o.*"),
         ("nobody", "*", None, None, None),
     ]
-    counted = picked(found, "matched_clients", "pending", "mispredicted_clients")
+    counted = picked(actual, "matched_clients", "pending", "mispredicted_clients")
     assert counted == [(2, 0, 1), (0, 0, 0)]
 
 

@@ -29,7 +29,7 @@ def reading(partition: int, **others: Any) -> Row:
     return unlisted(partition=partition, **follower | others)
 
 
-def asks(warehouse: Warehouse, throttles: list[Row], **content: list[Row]) -> list[Row]:
+def proposals(warehouse: Warehouse, throttles: list[Row], **content: list[Row]) -> list[Row]:
     make_tables(warehouse, {"settings": [MANAGED]} | content | {"replication_throttles": throttles})
     return rows(
         warehouse, "SELECT * FROM throttled_replica_proposals ORDER BY entity_name, config_key"
@@ -70,22 +70,22 @@ def asks(warehouse: Warehouse, throttles: list[Row], **content: list[Row]) -> li
 def test_what_a_list_is_to_name(
     warehouse: Warehouse, throttles: list[Row], expected: list[tuple[Any, ...]]
 ) -> None:
-    found = asks(warehouse, throttles)
-    assert picked(found, "config_key", "config_value", "prior_value") == expected
-    assert {row["blocked_reason"] for row in found} <= {None}
+    actual = proposals(warehouse, throttles)
+    assert picked(actual, "config_key", "config_value", "prior_value") == expected
+    assert {row["blocked_reason"] for row in actual} <= {None}
 
 
 def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
     about = {"topic": HOSTILE}
     throttles = [unlisted(NOW - 600, **about), unlisted(**about), unlisted(partition=2, **about)]
-    (row,) = asks(warehouse, throttles)
+    (row,) = proposals(warehouse, throttles)
     assert row["since"] == throttles[0]["event_time"]
     assert (row["priority"], row["lease_s"], row["entity_name"]) == (25, 604_800, HOSTILE)
     names = ("reason_code", "replicas", "rate_bytes_per_s", "written_bytes_per_s")
     assert picked([row], *names) == [("moved_unlisted", 2, 2e6, None)]
     assert row["evidence_key"] == f"finding=moved_unlisted topic={HOSTILE} side=leader"
-    found = rows(warehouse, "SELECT * FROM throttle_checks WHERE finding = 'moved_unlisted'")
-    assert picked(found, "topic", "side", "replicas") == [(HOSTILE, "leader", 2)]
+    actual = rows(warehouse, "SELECT * FROM throttle_checks WHERE finding = 'moved_unlisted'")
+    assert picked(actual, "topic", "side", "replicas") == [(HOSTILE, "leader", 2)]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_is_blocked_and_why(
     content: dict[str, list[Row]],
     blocked_reason: str | None,
 ) -> None:
-    (row,) = asks(warehouse, throttles, **content)
+    (row,) = proposals(warehouse, throttles, **content)
     assert row["blocked_reason"] == blocked_reason
     assert row["config_value"].endswith(("1:1", "1:2"))
     assert row["renew_only"] is (blocked_reason == "rate_not_above_writes")
@@ -147,7 +147,7 @@ def test_a_list_that_is_to_grow_is_not_left_over(
 ) -> None:
     old = throttled(NOW, list_set_by="User:us", **IDLE)
     change = altered(1, LEADERS, "0:1", principal="User:us")
-    told = {"settings": [MANAGED, BY_US], "config_alterations": [change]}
-    make_tables(warehouse, told | {"replication_throttles": [old, *more]})
+    tables = {"settings": [MANAGED, BY_US], "config_alterations": [change]}
+    make_tables(warehouse, tables | {"replication_throttles": [old, *more]})
     (row,) = rows(warehouse, "SELECT * FROM desired_configs WHERE entity_type = 'topic'")
     assert (row["config_value"], row["prior_value"]) == expected

@@ -15,10 +15,10 @@ IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": F
 RATE: Row = IDLE | {"topic": None, "partition": None, "peer_broker_id": None, "in_isr": None}
 RATE |= {"listed": "unlisted", "reason": "rate_without_list", "offset_lag": None}
 RATE |= {"list_set_at": None, "list_set_by": None}
-UNTOLD: Row = {"list_set_at": None, "list_set_by": None}
+UNKNOWN_SETTER: Row = {"list_set_at": None, "list_set_by": None}
 
 
-def found(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> list[Any]:
+def actual(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> list[Any]:
     make_tables(warehouse, content)
     sql = "SELECT * FROM throttle_checks ORDER BY finding, topic, side, broker_id"
     return picked(rows(warehouse, sql), "finding", *names)
@@ -74,7 +74,7 @@ def test_what_is_wrong_with_a_throttle(
     warehouse: Warehouse, throttles: list[Row], expected: list[Any]
 ) -> None:
     names = ("topic", "broker_id", "replicas")
-    assert found(warehouse, {"replication_throttles": throttles}, *names) == expected
+    assert actual(warehouse, {"replication_throttles": throttles}, *names) == expected
 
 
 NOW = [replicated(3_600, 1, 2)]
@@ -90,7 +90,7 @@ NOW = [replicated(3_600, 1, 2)]
             id="nothing moves any more",
         ),
         pytest.param(
-            [throttled(3_600, **IDLE, **UNTOLD)],
+            [throttled(3_600, **IDLE, **UNKNOWN_SETTER)],
             [],
             [("stale_list", None, None), ("stale_rate", 3_600.0, "User:admin")],
             id="set before the log began",
@@ -133,7 +133,7 @@ def test_what_is_left_over(
     warehouse: Warehouse, throttles: list[Row], settings: list[Row], expected: list[Any]
 ) -> None:
     content = {"replication_throttles": throttles, "settings": settings}
-    got = found(warehouse, content | {"replication_traffic": NOW}, "age_s", "set_by")
+    got = actual(warehouse, content | {"replication_traffic": NOW}, "age_s", "set_by")
     assert got == expected
 
 
@@ -281,11 +281,11 @@ def test_who_did_what_and_in_which_order(warehouse: Warehouse) -> None:
 
 
 def test_load_of_pairs_of_brokers_and_what_the_kip_measures(warehouse: Warehouse) -> None:
-    held = {"leader_throttled_bytes": 6_000, "behind_fetches": 3, "offset_lag": 5}
+    limited = {"leader_throttled_bytes": 6_000, "behind_fetches": 3, "offset_lag": 5}
     rate = {"cluster_id": "c1", "event_date": at(0).date(), "broker_id": 1, "bytes": 600}
     content = {
         "replication_traffic": [
-            replicated(0, 1, 2, **held),
+            replicated(0, 1, 2, **limited),
             replicated(0, 1, 2, partition=1, bytes=600),
             replicated(60, 1, 2),
             replicated(0, 2, 1, bytes=60),

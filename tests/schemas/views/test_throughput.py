@@ -79,9 +79,9 @@ def test_throughput(
     warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
 ) -> None:
     fill("client_metrics", points)
-    found = rows(warehouse, "SELECT * FROM client_throughput ORDER BY minute")
+    actual = rows(warehouse, "SELECT * FROM client_throughput ORDER BY minute")
     names = ("records_sent", "bytes_sent", "records_consumed", "bytes_consumed", "elapsed_ms")
-    assert picked(found, *names) == expected
+    assert picked(actual, *names) == expected
 
 
 def test_versions_in_use(warehouse: Warehouse, fill: Fill) -> None:
@@ -101,8 +101,8 @@ def test_versions_in_use(warehouse: Warehouse, fill: Fill) -> None:
     )
     instances = ["i1", "i2", "i1"]
     fill("telemetry_subscriptions", [{**CLIENT, "client_instance_id": i} for i in instances])
-    found = rows(warehouse, "SELECT * FROM client_versions ORDER BY client_software_name")
-    java, librdkafka, unknown = found
+    actual = rows(warehouse, "SELECT * FROM client_versions ORDER BY client_software_name")
+    java, librdkafka, unknown = actual
     assert java == {
         "cluster_id": "c1",
         "client_software_name": "apache-kafka-java",

@@ -107,8 +107,8 @@ def test_totals(
     warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
 ) -> None:
     fill("client_metrics", points)
-    found = rows(warehouse, TOTALS)
-    assert [(row["increase"], row["total"], flags(row)) for row in found] == expected
+    actual = rows(warehouse, TOTALS)
+    assert [(row["increase"], row["total"], flags(row)) for row in actual] == expected
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,9 @@ def test_a_restarted_client_and_other_clusters_are_series_of_their_own(
             gauge(50, "producer.record.send.rate", 1.0),
         ],
     )
-    found = rows(warehouse, "SELECT * FROM metric_totals ORDER BY cluster_id, event_time")
+    actual = rows(warehouse, "SELECT * FROM metric_totals ORDER BY cluster_id, event_time")
     names = ("cluster_id", "client_instance_id", "total", "is_gap")
-    assert picked(found, *names) == [
+    assert picked(actual, *names) == [
         ("c1", "i1", 3, False),
         ("c1", "i2", 4, False),
         ("c1", "i2", 9, False),
@@ -184,8 +184,8 @@ def test_a_restarted_client_and_other_clusters_are_series_of_their_own(
 
 def test_a_gap_says_how_long_it_is(warehouse: Warehouse, fill: Fill) -> None:
     fill("client_metrics", [delta(10, 0, 3), delta(30, 20.0005, 4), delta(40, 30, 1)])
-    found = rows(warehouse, TOTALS)
-    assert picked(found, "gap_ms", "last_event_time") == [
+    actual = rows(warehouse, TOTALS)
+    assert picked(actual, "gap_ms", "last_event_time") == [
         (None, None),
         (10_000.5, at(10)),
         (None, at(30)),
@@ -214,15 +214,15 @@ def test_deltas_and_cumulative_values_of_one_client_agree(
     points, value, start, cluster = list[Row](), 0, 0, f"c{next(_NUMBERS)}"
     for second, increase in enumerate(increases):
         value, start = (increase, second) if second in restarts else (value + increase, start)
-        told = {"cluster_id": cluster}
-        points.append(delta(second + 1, second, increase, series_id=1, **told))
-        points.append(cumulative(second + 1, start, value, series_id=2, **told))
+        owner = {"cluster_id": cluster}
+        points.append(delta(second + 1, second, increase, series_id=1, **owner))
+        points.append(cumulative(second + 1, start, value, series_id=2, **owner))
     shuffled.shuffle(points)
     fill("client_metrics", points)
     sums = "SELECT sum(increase) AS increase, max(total) AS total FROM metric_totals"
-    found = rows(
+    actual = rows(
         warehouse,
         f"{sums} WHERE cluster_id = '{cluster}' GROUP BY series_id ORDER BY series_id",
     )
     expected = [sum(increases), sum(increases[1:])]
-    assert picked(found, "increase", "total") == [(total, total) for total in expected]
+    assert picked(actual, "increase", "total") == [(total, total) for total in expected]

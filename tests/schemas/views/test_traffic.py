@@ -26,7 +26,7 @@ def read(second: float, size: int, rack: str | None, **others: Any) -> Row:
 
 
 @pytest.fixture
-def told(fill: Fill) -> Fill:
+def filled(fill: Fill) -> Fill:
     """Fills any of the tables the views read; those not named are empty."""
     for name in ("traffic", "brokers", "topics", "topic_names", "settings"):
         fill(name, [])
@@ -56,21 +56,21 @@ HOUR = ("bytes", "cross_rack_bytes", "unknown_rack_bytes", "cross_rack_share")
     ],
 )
 def test_bytes_that_cross_racks(
-    warehouse: Warehouse, told: Fill, traffic: list[Row], expected: tuple[Any, ...]
+    warehouse: Warehouse, filled: Fill, traffic: list[Row], expected: tuple[Any, ...]
 ) -> None:
-    told("brokers", [broker(0, 1, "a"), broker(3_700, 1, "b"), broker(0, 2, "b")])
-    told("traffic", traffic)
+    filled("brokers", [broker(0, 1, "a"), broker(3_700, 1, "b"), broker(0, 2, "b")])
+    filled("traffic", traffic)
     assert picked(rows(warehouse, "SELECT * FROM traffic_by_hour"), *HOUR) == [expected]
 
 
 def test_topics_are_named_by_whoever_told_and_unnamed_ones_kept_apart(
-    warehouse: Warehouse, told: Fill
+    warehouse: Warehouse, filled: Fill
 ) -> None:
     named = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
-    told("topics", [named | {"is_removed": False}, named | {"is_removed": True}])
+    filled("topics", [named | {"is_removed": False}, named | {"is_removed": True}])
     day = {"event_date": at(0).date()}
-    told("topic_names", [named | day | {"topic_id": "t4"}, named | day | {"topic_id": None}])
-    told(
+    filled("topic_names", [named | day | {"topic_id": "t4"}, named | day | {"topic_id": None}])
+    filled(
         "traffic",
         [
             moved(1, 1),
@@ -93,10 +93,10 @@ def test_topics_are_named_by_whoever_told_and_unnamed_ones_kept_apart(
 
 
 def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top(
-    warehouse: Warehouse, told: Fill
+    warehouse: Warehouse, filled: Fill
 ) -> None:
-    told("brokers", [broker(0, 1, "a")])
-    told(
+    filled("brokers", [broker(0, 1, "a")])
+    filled(
         "settings",
         [
             setting("prices.produced_per_gib", 5.0),
@@ -106,7 +106,7 @@ def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top(
             setting("prices.currency", "EUR"),
         ],
     )
-    told("traffic", [moved(1, GIB), read(1, GIB // 2, "b"), read(2, GIB, "a")])
+    filled("traffic", [moved(1, GIB), read(1, GIB // 2, "b"), read(2, GIB, "a")])
     query = "SELECT * FROM traffic_by_hour ORDER BY direction"
     assert picked(rows(warehouse, query), "direction", "cost", "currency") == [
         ("consumed", 7.0, "EUR"),
@@ -114,8 +114,8 @@ def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top(
     ]
 
 
-def test_top_talkers_are_ranked_by_day(warehouse: Warehouse, told: Fill) -> None:
-    told(
+def test_top_talkers_are_ranked_by_day(warehouse: Warehouse, filled: Fill) -> None:
+    filled(
         "traffic",
         [
             moved(1, 10),
@@ -139,8 +139,11 @@ def test_prices_and_racks_of_conf_are_settings() -> None:
     prices = ["prices.currency=EUR", "prices.cross_rack_per_gib=0.02"]
     conf = config.load(overrides=[*prices, "racks.10.1.0.0/16=az-b"])
     assert conf.racks == {"10.1.0.0/16": "az-b"}
-    said = {row["setting"]: row["setting_value"] for row in settings.of_conf(conf)}
-    assert said["prices.currency"] == "EUR"
-    assert said["racks.10.1.0.0/16"] == "az-b"
-    assert said["quotas.advised_users"] == ""
-    assert (said["prices.cross_rack_per_gib"], said["prices.produced_per_gib"]) == ("0.02", "0.0")
+    stored = {row["setting"]: row["setting_value"] for row in settings.of_conf(conf)}
+    assert stored["prices.currency"] == "EUR"
+    assert stored["racks.10.1.0.0/16"] == "az-b"
+    assert stored["quotas.advised_users"] == ""
+    assert (stored["prices.cross_rack_per_gib"], stored["prices.produced_per_gib"]) == (
+        "0.02",
+        "0.0",
+    )

@@ -29,18 +29,20 @@ def point(metric: str, minute: int = 0, **others: Any) -> dict[str, Any]:
     return row | others
 
 
-KNOWN = "org.apache.kafka.producer.connection.count"
+STANDARD = "org.apache.kafka.producer.connection.count"
 
 POINTS = [
-    point(KNOWN, attributes=[("node_id", "node-1"), ("processor_node_id", "n"), ("x_host", "h")]),
+    point(
+        STANDARD, attributes=[("node_id", "node-1"), ("processor_node_id", "n"), ("x_host", "h")]
+    ),
     point(OWN),
     point(OWN, 7, attributes=[("shop", "b")]),
     point(OWN, 3, client_software_version="4.0.1"),
     point(OWN, 3, client_software_name=None, client_software_version=None),
     point("org.apache.kafkaesque.total"),
     point("com.example.total", attributes=None, resource=None),
-    point(KNOWN, 1, resource=[("host.name", "web-7"), ("k8s.pod.name", "web-7-x")]),
-    point(KNOWN, 2, attributes=[("Host-Name", "web-7")], resource=[("a", "b"), ("ip", None)]),
+    point(STANDARD, 1, resource=[("host.name", "web-7"), ("k8s.pod.name", "web-7-x")]),
+    point(STANDARD, 2, attributes=[("Host-Name", "web-7")], resource=[("a", "b"), ("ip", None)]),
 ]
 
 

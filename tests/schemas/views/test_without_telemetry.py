@@ -43,8 +43,8 @@ def test_a_client_that_never_asked(
     fill("requests", [request(1, "PRODUCE", **client), request(2, "METADATA", **client)])
     fill("telemetry_subscriptions", [])
     fill("telemetry_pushes", [])
-    found = Reader(warehouse).query("SELECT * FROM clients_without_telemetry").read_all()
-    (row,) = found.to_pylist()
+    actual = Reader(warehouse).query("SELECT * FROM clients_without_telemetry").read_all()
+    (row,) = actual.to_pylist()
     assert (row["reason"], row["requests"]) == (reason, 1)
     assert {name: row[name] for name in client} == client
 
@@ -59,5 +59,5 @@ def test_who_asked_is_not_among_them(
     fill("requests", [request(1, "FETCH", **client), request(1, "FETCH", replica_id=2)])
     fill("telemetry_subscriptions", [{**INSTANCE, "event_time": at(1), "error_code": 0, **client}])
     fill("telemetry_pushes", [])
-    found = Reader(warehouse).query("SELECT * FROM clients_without_telemetry").read_all()
-    assert found.num_rows == 0
+    actual = Reader(warehouse).query("SELECT * FROM clients_without_telemetry").read_all()
+    assert actual.num_rows == 0

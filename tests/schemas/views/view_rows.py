@@ -53,8 +53,8 @@ def delta(
 ) -> Row:
     """A sum as Kafka's clients send it: what came since its start."""
     row = gauge(second, metric, value, **others)
-    span = {"start_time": None if start is None else at(start)}
-    return row | span | {"kind": "sum", "temporality": "delta", "is_monotonic": True} | others
+    time_range = {"start_time": None if start is None else at(start)}
+    return row | time_range | {"kind": "sum", "temporality": "delta", "is_monotonic": True} | others
 
 
 def cumulative(second: float, start: float | None, value: float, **others: Any) -> Row:
@@ -64,8 +64,11 @@ def cumulative(second: float, start: float | None, value: float, **others: Any) 
 
 def hash_of(metric: str, **others: Any) -> int:
     """A series_id as far as a test needs one."""
-    told = (metric, *(str(others.get(name)) for name in ("client_instance_id", "topic", "node_id")))
-    return sum(ord(letter) * 31**i for i, letter in enumerate("/".join(told))) % 2**62
+    parts = (
+        metric,
+        *(str(others.get(name)) for name in ("client_instance_id", "topic", "node_id")),
+    )
+    return sum(ord(letter) * 31**i for i, letter in enumerate("/".join(parts))) % 2**62
 
 
 def request(second: float, api: str, **others: Any) -> Row:
@@ -112,9 +115,9 @@ def alert(second: float, state: str, **others: Any) -> Row:
 def fresh(now: datetime) -> list[Row]:
     """Rows of pipeline_progress by which all is of now that a plan stands on, but for telemetry."""
     row = {"cluster_id": "c1", "event_time": now, "outcome": "in", "row_count": 1}
-    of = [("ingest_request_log", None), ("request_results", None)]
-    of += [("snapshot", "configs"), ("snapshot", "client_quotas")]
-    return [row | {"job": job, "target": target} for job, target in of]
+    source = [("ingest_request_log", None), ("request_results", None)]
+    source += [("snapshot", "configs"), ("snapshot", "client_quotas")]
+    return [row | {"job": job, "target": target} for job, target in source]
 
 
 def batch(second: float, batch_id: int | None, job: str = "facts", **others: Any) -> Row:
@@ -274,7 +277,7 @@ def fault(second: float, kind: str, answers: int = 1, **others: Any) -> Row:
     return row | {"min_fetch_offset": 5, "max_fetch_offset": 5} | others
 
 
-def stood(second: float, broker_id: int, log_start_offset: int, **others: Any) -> Row:
+def replica_minute(second: float, broker_id: int, log_start_offset: int, **others: Any) -> Row:
     """A minute of replica_offsets: where a replica's log began, and its high watermark."""
     minute = at(second // 60 * 60)
     row = {"cluster_id": "c1", "event_time": minute, "event_date": minute.date()}
@@ -332,6 +335,8 @@ def throttled(second: float, **others: Any) -> Row:
     row |= {"topic": "orders", "partition": 0, "side": "leader", "broker_id": 1}
     row |= {"peer_broker_id": 2, "listed": "entry", "rate": 2e6, "rate_source": "dynamic_broker"}
     setter = {"set_at": at(0), "set_by": "User:admin", "set_by_client_id": "tool"}
-    row |= {f"{of}_{name}": value for of in ("list", "rate") for name, value in setter.items()}
+    row |= {
+        f"{source}_{name}": value for source in ("list", "rate") for name, value in setter.items()
+    }
     row |= {"is_configured": True, "is_moving": True, "in_isr": False, "offset_lag": 5}
     return row | {"bytes": 6_000, "is_effective": True, "is_biting": True} | others

@@ -28,9 +28,9 @@ def rows(warehouse: Warehouse, sql: str) -> list[Row]:
         return [dict(row) for row in Reader(warehouse).query(sql).read_all().to_pylist()]
 
 
-def picked(found: list[Row], *names: str) -> list[tuple[Any, ...]]:
+def picked(actual: list[Row], *names: str) -> list[tuple[Any, ...]]:
     """Some columns of each row."""
-    return [tuple(row[name] for name in names) for row in found]
+    return [tuple(row[name] for name in names) for row in actual]
 
 
 def by_case(
@@ -42,22 +42,22 @@ def by_case(
     """
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     content = defaultdict[str, list[Row]](list)
-    for case, told in cases.items():
-        for table, lines in told.items():
+    for case, given in cases.items():
+        for table, lines in given.items():
             content[table] += [row | {"cluster_id": case} for row in lines]
     make_tables(warehouse, content)
-    found: dict[str, list[Row]] = {case: [] for case in cases}
+    actual: dict[str, list[Row]] = {case: [] for case in cases}
     for row in rows(warehouse, sql):
-        found[row["cluster_id"]].append(row)
-    return found
+        actual[row["cluster_id"]].append(row)
+    return actual
 
 
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows."""
     assert content.keys() <= TABLES.keys()
     shutil.copytree(_empty_tables(), warehouse.conf.folder, dirs_exist_ok=True)
-    for name, told in content.items():
-        make_table(warehouse, TABLES[name], told)
+    for name, given in content.items():
+        make_table(warehouse, TABLES[name], given)
 
 
 @cache

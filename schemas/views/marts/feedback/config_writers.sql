@@ -2,7 +2,7 @@
 -- grain: one row per dynamic config or client quota that a request altered
 -- description: Who altered each config last, by the request log: the last alteration that a broker
 --   accepted. Entities have the names of config_alterations. The log does not show what was set before
---   it began, through a broker that ships no log, by a request whose answer was lost, or in a file.
+--   it started, through a broker that ships no log, by a request whose answer was lost, or in a file.
 -- columns:
 --   from config_alterations: cluster_id, entity_type, entity_name, entity_client_id
 --   config_key: name of the config or quota
@@ -20,7 +20,7 @@ WITH taken AS (
     FROM config_alterations
     WHERE error_code = 0 AND entity_type IS NOT NULL
 ),
-named AS (
+named_keys AS (
     SELECT DISTINCT
         cluster_id,
         entity_type,
@@ -32,33 +32,33 @@ named AS (
 ),
 altered AS (
     SELECT
-        named.config_key AS altered_key,
+        named_keys.config_key AS altered_key,
         taken.*,
         row_number() OVER (
-            PARTITION BY named.cluster_id, named.entity_type, named.entity_name,
-                named.entity_client_id, named.config_key
+            PARTITION BY named_keys.cluster_id, named_keys.entity_type, named_keys.entity_name,
+                named_keys.entity_client_id, named_keys.config_key
             ORDER BY taken.event_time DESC, taken.source_partition DESC, taken.source_offset DESC,
                 taken.position DESC
         ) AS nth_last,
         lead(taken.broker_id) OVER (
-            PARTITION BY named.cluster_id, named.entity_type, named.entity_name,
-                named.entity_client_id, named.config_key
+            PARTITION BY named_keys.cluster_id, named_keys.entity_type, named_keys.entity_name,
+                named_keys.entity_client_id, named_keys.config_key
             ORDER BY taken.event_time DESC, taken.source_partition DESC, taken.source_offset DESC,
                 taken.position DESC
         ) AS prior_broker_id,
         lead(taken.event_time) OVER (
-            PARTITION BY named.cluster_id, named.entity_type, named.entity_name,
-                named.entity_client_id, named.config_key
+            PARTITION BY named_keys.cluster_id, named_keys.entity_type, named_keys.entity_name,
+                named_keys.entity_client_id, named_keys.config_key
             ORDER BY taken.event_time DESC, taken.source_partition DESC, taken.source_offset DESC,
                 taken.position DESC
         ) AS prior_time
-    FROM named
+    FROM named_keys
     INNER JOIN taken
-        ON named.cluster_id = taken.cluster_id
-            AND named.entity_type = taken.entity_type
-            AND named.entity_name = taken.entity_name
-            AND (named.entity_client_id IS NOT DISTINCT FROM taken.entity_client_id)
-            AND coalesce(taken.config_key, named.config_key) = named.config_key
+        ON named_keys.cluster_id = taken.cluster_id
+            AND named_keys.entity_type = taken.entity_type
+            AND named_keys.entity_name = taken.entity_name
+            AND (named_keys.entity_client_id IS NOT DISTINCT FROM taken.entity_client_id)
+            AND coalesce(taken.config_key, named_keys.config_key) = named_keys.config_key
 ),
 own AS (
     SELECT cluster_id, setting_value AS principal

@@ -1,6 +1,6 @@
 -- kind: mart
--- grain: one row per dynamic config that the results ask to change or to keep
--- description: What a plan can ask for: the value, the reason, and the rows that show it. The newest
+-- grain: one row per dynamic config that the results propose to change or to keep
+-- description: What a plan can set: the value, the reason, and the rows that show it. The newest
 --   rows can still change, so plan waits until they settle. A principal that only deployed many clients
 --   at once is left alone.
 -- columns:
@@ -8,7 +8,7 @@
 --   entity_type: user, broker, topic or client-metrics
 --   entity_name: name of the user, topic or client-metrics resource, or node id of the broker
 --   config_key: name of the dynamic config or client quota
---   config_value: value that is wanted; null: the config is to be removed, or, if blocked_reason is
+--   config_value: desired value; null: the config is to be removed, or, if blocked_reason is
 --     set, no value is right
 --   prior_value: value in the last snapshot, null: not set; if it equals config_value, nothing is left
 --     to do
@@ -55,26 +55,26 @@ WITH violating AS (
         ) AS nth_of_second
     FROM recent_violations
 ),
-spans AS (
+counted AS (
     SELECT
         *,
         sum(CASE nth_of_second WHEN 1 THEN 1 ELSE 0 END) OVER (PARTITION BY cluster_id, principal)
             AS seconds
     FROM violating
 ),
-asked AS (
+subscriptions AS (
     SELECT
-        asks.*,
+        proposed.*,
         keys.config_key,
         CASE keys.config_key
-            WHEN 'metrics' THEN asks.metrics
-            WHEN 'interval.ms' THEN CAST(asks.interval_ms AS STRING)
-            ELSE concat('client_instance_id=', array_join(asks.client_instance_ids, '|'))
+            WHEN 'metrics' THEN proposed.metrics
+            WHEN 'interval.ms' THEN CAST(proposed.interval_ms AS STRING)
+            ELSE concat('client_instance_id=', array_join(proposed.client_instance_ids, '|'))
         END AS config_value
-    FROM subscription_proposals AS asks
+    FROM subscription_proposals AS proposed
     CROSS JOIN (VALUES ('metrics'), ('interval.ms'), ('match')) AS keys (config_key)
 ),
-standing AS (
+existing AS (
     SELECT * FROM current_configs WHERE entity_type = 'client-metrics'
 ),
 own_quotas AS (
@@ -116,48 +116,48 @@ proposals AS (
         since,
         10 AS priority,
         false AS renew_only
-    FROM spans
+    FROM counted
     WHERE worst = 1
     UNION ALL
     SELECT
-        asked.cluster_id,
+        subscriptions.cluster_id,
         'client-metrics' AS entity_type,
-        asked.entity_name,
-        asked.config_key,
-        asked.config_value,
-        standing.config_value AS prior_value,
+        subscriptions.entity_name,
+        subscriptions.config_key,
+        subscriptions.config_value,
+        existing.config_value AS prior_value,
         'alert_open' AS reason_code,
         CAST(NULL AS DOUBLE) AS observed,
-        asked.bound,
-        asked.unit,
-        asked.clients AS matching,
+        subscriptions.bound,
+        subscriptions.unit,
+        subscriptions.clients AS matching,
         CAST(NULL AS BIGINT) AS total,
-        asked.rule AS reason_detail,
-        asked.metric AS subject,
+        subscriptions.rule AS reason_detail,
+        subscriptions.metric AS subject,
         CAST(NULL AS INT) AS broker_id,
         CAST(NULL AS BIGINT) AS throttle_time_ms,
-        asked.pushes_per_s,
-        asked.wire_bytes_per_s,
+        subscriptions.pushes_per_s,
+        subscriptions.wire_bytes_per_s,
         'metric_alerts' AS evidence_table,
         concat('rule=', rule, ' is_open') AS evidence_key,
         since,
         20 AS priority,
         false AS renew_only
-    FROM asked
-    LEFT JOIN standing
-        ON asked.cluster_id = standing.cluster_id
-            AND asked.entity_name = standing.entity_name
-            AND asked.config_key = standing.config_key
+    FROM subscriptions
+    LEFT JOIN existing
+        ON subscriptions.cluster_id = existing.cluster_id
+            AND subscriptions.entity_name = existing.entity_name
+            AND subscriptions.config_key = existing.config_key
     UNION ALL
     SELECT
-        standing.cluster_id,
+        existing.cluster_id,
         'client-metrics' AS entity_type,
-        standing.entity_name,
-        standing.config_key,
+        existing.entity_name,
+        existing.config_key,
         CAST(NULL AS STRING) AS config_value,
-        standing.config_value AS prior_value,
+        existing.config_value AS prior_value,
         CASE
-            WHEN standing.entity_name LIKE 'quotaflow-alert-%' THEN 'alerts_closed'
+            WHEN existing.entity_name LIKE 'quotaflow-alert-%' THEN 'alerts_closed'
             ELSE 'troubleshoot_ended'
         END AS reason_code,
         CAST(NULL AS DOUBLE) AS observed,
@@ -172,39 +172,39 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS pushes_per_s,
         CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
         'current_configs' AS evidence_table,
-        concat('entity_name=', standing.entity_name) AS evidence_key,
-        standing.valid_from AS since,
+        concat('entity_name=', existing.entity_name) AS evidence_key,
+        existing.valid_from AS since,
         20 AS priority,
         false AS renew_only
-    FROM standing
-    LEFT JOIN subscription_proposals AS asks
-        ON standing.cluster_id = asks.cluster_id AND standing.entity_name = asks.entity_name
-    WHERE asks.entity_name IS NULL AND (
-        standing.entity_name LIKE 'quotaflow-alert-%'
-        OR standing.entity_name LIKE 'quotaflow-troubleshoot-%-until-%'
+    FROM existing
+    LEFT JOIN subscription_proposals AS proposed
+        ON existing.cluster_id = proposed.cluster_id AND existing.entity_name = proposed.entity_name
+    WHERE proposed.entity_name IS NULL AND (
+        existing.entity_name LIKE 'quotaflow-alert-%'
+        OR existing.entity_name LIKE 'quotaflow-troubleshoot-%-until-%'
     )
     UNION ALL
     SELECT
-        asks.cluster_id,
+        proposed.cluster_id,
         'user' AS entity_type,
-        asks.entity_name,
-        asks.config_key,
+        proposed.entity_name,
+        proposed.config_key,
         CASE
-            WHEN asks.advice IN ('keep', 'wait') THEN own_quotas.config_value
-            WHEN asks.config_key LIKE '%byte_rate'
-                THEN CAST(CAST(asks.recommended AS DECIMAL(38, 0)) AS STRING)
-            ELSE CAST(asks.recommended AS STRING)
+            WHEN proposed.advice IN ('keep', 'wait') THEN own_quotas.config_value
+            WHEN proposed.config_key LIKE '%byte_rate'
+                THEN CAST(CAST(proposed.recommended AS DECIMAL(38, 0)) AS STRING)
+            ELSE CAST(proposed.recommended AS STRING)
         END AS config_value,
         own_quotas.config_value AS prior_value,
-        CASE asks.advice
+        CASE proposed.advice
             WHEN 'set' THEN 'no_quota'
             WHEN 'raise' THEN 'quota_throttles'
             WHEN 'keep' THEN 'quota_fits'
             WHEN 'wait' THEN 'quota_altered_today'
         END AS reason_code,
-        asks.percentile_usage AS observed,
-        asks.quota AS bound,
-        CASE asks.config_key WHEN 'request_percentage' THEN '% of a thread' ELSE 'bytes/s' END
+        proposed.percentile_usage AS observed,
+        proposed.quota AS bound,
+        CASE proposed.config_key WHEN 'request_percentage' THEN '% of a thread' ELSE 'bytes/s' END
             AS unit,
         asks.throttled_windows AS matching,
         asks.windows_in_force AS total,
@@ -215,17 +215,17 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS pushes_per_s,
         CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
         'quota_advice' AS evidence_table,
-        concat('user=', asks.entity_name, ' quota_type=', asks.config_key) AS evidence_key,
-        asks.since,
+        concat('user=', proposed.entity_name, ' quota_type=', proposed.config_key) AS evidence_key,
+        proposed.since,
         30 AS priority,
-        asks.advice IN ('keep', 'wait') AS renew_only
-    FROM quota_proposals AS asks
+        proposed.advice IN ('keep', 'wait') AS renew_only
+    FROM quota_proposals AS proposed
     LEFT JOIN own_quotas
-        ON asks.cluster_id = own_quotas.cluster_id
-            AND asks.entity_name = own_quotas.entity_name
-            AND asks.config_key = own_quotas.config_key
+        ON proposed.cluster_id = own_quotas.cluster_id
+            AND proposed.entity_name = own_quotas.entity_name
+            AND proposed.config_key = own_quotas.config_key
     -- Only a quota that the user itself has can be renewed.
-    WHERE asks.advice IN ('set', 'raise') OR own_quotas.entity_name IS NOT NULL
+    WHERE proposed.advice IN ('set', 'raise') OR own_quotas.entity_name IS NOT NULL
 )
 
 SELECT

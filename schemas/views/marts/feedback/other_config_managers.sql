@@ -5,7 +5,7 @@
 --   replicas. Refused alterations are left out. The kind relies on names that a program can choose
 --   freely: Cruise Control, Jikkou and JulieOps are admin_client unless their client id or principal
 --   names them, and autothrottle is other. The view does not show programs that use this pipeline's own
---   login, programs that were idle since the log began, or configs that applications set when they
+--   login, programs that were idle since the log started, or configs that applications set when they
 --   create topics. A request that was too large to store counts as one alteration.
 -- columns:
 --   from config_alterations: cluster_id
@@ -22,7 +22,8 @@
 --     that it made) or quota_callback (the class that brokers call)
 --   evidence: APIs, name of the topic, or name of the class, at most 200 characters
 --   first_seen: first alteration, or first snapshot with the trace
---   last_seen: last alteration, or when the trace was gone; null: the last snapshot still has the trace
+--   last_seen: last alteration, or when the trace was removed; null: the last snapshot still has the
+--     trace
 WITH own AS (
     SELECT cluster_id, setting_value AS principal
     FROM current_settings

@@ -18,12 +18,12 @@
 --   newest_event_time: time of the newest event in the batch
 --   newest_event_age_s: age of that event when the batch ended, in seconds
 WITH clusters AS (
-    -- The first release told of batches read from tables as of a cluster unknown.
+    -- The first release wrote batches that read tables with the cluster unknown.
     SELECT query_id, max(nullif(cluster_id, 'unknown')) AS cluster_id
     FROM pipeline_progress
     GROUP BY query_id
 ),
-told AS (
+reported AS (
     SELECT
         *,
         row_number() OVER (PARTITION BY query_id, batch_id ORDER BY event_time DESC) AS nth
@@ -59,38 +59,39 @@ counted AS (
 )
 
 SELECT
-    coalesce(nullif(told.cluster_id, 'unknown'), clusters.cluster_id, told.cluster_id) AS cluster_id,
-    told.event_time,
-    told.job,
-    told.query_id,
-    told.run_id,
-    told.batch_id,
-    told.input_rows AS rows_in,
+    coalesce(nullif(reported.cluster_id, 'unknown'), clusters.cluster_id, reported.cluster_id)
+        AS cluster_id,
+    reported.event_time,
+    reported.job,
+    reported.query_id,
+    reported.run_id,
+    reported.batch_id,
+    reported.input_rows AS rows_in,
     counted.rows_out,
     counted.rows_left_out,
     counted.rows_quarantined,
     counted.rows_late,
     counted.rows_failed,
-    told.input_rows_per_s,
-    told.processed_rows_per_s,
-    told.duration_ms,
-    told.latest_offset_ms,
-    told.get_batch_ms,
-    told.query_planning_ms,
-    told.wal_commit_ms,
-    told.add_batch_ms,
-    told.commit_offsets_ms,
-    told.behind_offsets,
-    told.behind_files,
-    told.behind_bytes,
-    told.state_rows,
-    told.state_bytes,
+    reported.input_rows_per_s,
+    reported.processed_rows_per_s,
+    reported.duration_ms,
+    reported.latest_offset_ms,
+    reported.get_batch_ms,
+    reported.query_planning_ms,
+    reported.wal_commit_ms,
+    reported.add_batch_ms,
+    reported.commit_offsets_ms,
+    reported.behind_offsets,
+    reported.behind_files,
+    reported.behind_bytes,
+    reported.state_rows,
+    reported.state_bytes,
     counted.newest_event_time,
     (
-        unix_millis(told.event_time) + coalesce(told.duration_ms, 0)
+        unix_millis(reported.event_time) + coalesce(reported.duration_ms, 0)
         - unix_millis(counted.newest_event_time)
     ) / 1e3 AS newest_event_age_s
-FROM told
-LEFT JOIN clusters ON told.query_id = clusters.query_id
-LEFT JOIN counted ON told.query_id = counted.query_id AND told.batch_id = counted.batch_id
-WHERE told.nth = 1
+FROM reported
+LEFT JOIN clusters ON reported.query_id = clusters.query_id
+LEFT JOIN counted ON reported.query_id = counted.query_id AND reported.batch_id = counted.batch_id
+WHERE reported.nth = 1

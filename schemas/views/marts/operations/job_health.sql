@@ -4,8 +4,8 @@
 --   and what became of its rows in its last hour of work.
 -- columns:
 --   from batches: cluster_id, job
---   last_trigger: when it last looked for new data
---   last_batch: when its last micro-batch with data began
+--   last_trigger: when it last checked its source for new data
+--   last_batch: start of its last micro-batch with data
 --   from batches: query_id, batch_id, duration_ms, processed_rows_per_s, behind_offsets, behind_files,
 --     behind_bytes, state_rows, state_bytes
 --   newest_event_time: time of the newest event that it ever read
@@ -17,27 +17,28 @@
 --   rows_late: rows that came too late, in that hour
 --   rows_failed: rows whose rule failed, in that hour
 WITH clusters AS (
-    -- The first release told of batches read from tables as of a cluster unknown.
+    -- The first release wrote batches that read tables with the cluster unknown.
     SELECT query_id, max(nullif(cluster_id, 'unknown')) AS cluster_id
     FROM pipeline_progress
     GROUP BY query_id
 ),
-told AS (
+reported AS (
     SELECT
-        coalesce(nullif(told.cluster_id, 'unknown'), clusters.cluster_id, told.cluster_id) AS cluster_id,
-        told.job,
-        told.event_time,
-        told.batch_id
-    FROM query_progress AS told
-    LEFT JOIN clusters ON told.query_id = clusters.query_id
+        coalesce(nullif(reported.cluster_id, 'unknown'), clusters.cluster_id, reported.cluster_id)
+            AS cluster_id,
+        reported.job,
+        reported.event_time,
+        reported.batch_id
+    FROM query_progress AS reported
+    LEFT JOIN clusters ON reported.query_id = clusters.query_id
 ),
-looks AS (
+triggers AS (
     SELECT
         cluster_id,
         job,
         max(event_time) AS last_trigger,
         max(CASE WHEN batch_id IS NOT NULL THEN event_time END) AS last_batch
-    FROM told
+    FROM reported
     GROUP BY cluster_id, job
 ),
 newest AS (
@@ -49,7 +50,8 @@ newest AS (
 ),
 counted AS (
     SELECT
-        coalesce(nullif(counts.cluster_id, 'unknown'), clusters.cluster_id, counts.cluster_id) AS cluster_id,
+        coalesce(nullif(counts.cluster_id, 'unknown'), clusters.cluster_id, counts.cluster_id)
+            AS cluster_id,
         counts.job,
         counts.event_time
     FROM pipeline_progress AS counts
@@ -72,16 +74,16 @@ hours AS (
         sum(worked.rows_late) AS rows_late,
         sum(worked.rows_failed) AS rows_failed
     FROM batches AS worked
-    INNER JOIN looks ON worked.cluster_id = looks.cluster_id AND worked.job = looks.job
-    WHERE unix_millis(looks.last_batch) - unix_millis(worked.event_time) < 3600000
+    INNER JOIN triggers ON worked.cluster_id = triggers.cluster_id AND worked.job = triggers.job
+    WHERE unix_millis(triggers.last_batch) - unix_millis(worked.event_time) < 3600000
     GROUP BY worked.cluster_id, worked.job
 )
 
 SELECT
-    coalesce(looks.cluster_id, events.cluster_id) AS cluster_id,
-    coalesce(looks.job, events.job) AS job,
-    coalesce(looks.last_trigger, events.newest_event_time) AS last_trigger,
-    looks.last_batch,
+    coalesce(triggers.cluster_id, events.cluster_id) AS cluster_id,
+    coalesce(triggers.job, events.job) AS job,
+    coalesce(triggers.last_trigger, events.newest_event_time) AS last_trigger,
+    triggers.last_batch,
     newest.query_id,
     newest.batch_id,
     newest.duration_ms,
@@ -99,7 +101,8 @@ SELECT
     hours.rows_quarantined,
     hours.rows_late,
     hours.rows_failed
-FROM looks
-FULL OUTER JOIN events ON looks.cluster_id = events.cluster_id AND looks.job = events.job
-LEFT JOIN newest ON looks.cluster_id = newest.cluster_id AND looks.job = newest.job AND newest.nth = 1
-LEFT JOIN hours ON looks.cluster_id = hours.cluster_id AND looks.job = hours.job
+FROM triggers
+FULL OUTER JOIN events ON triggers.cluster_id = events.cluster_id AND triggers.job = events.job
+LEFT JOIN newest
+    ON triggers.cluster_id = newest.cluster_id AND triggers.job = newest.job AND newest.nth = 1
+LEFT JOIN hours ON triggers.cluster_id = hours.cluster_id AND triggers.job = hours.job

@@ -17,7 +17,7 @@
 --   new_ids: new producer ids in all
 --   max_rate_per_s: greatest rate of new ids on a broker, per second
 --   max_throttle_time_ms: longest throttle time that its quota would give, in ms
---   quota_per_s: producer_ids_rate that conf holds it to now, new ids per second
+--   quota_per_s: its producer_ids_rate in conf now, in new ids per second
 --   p99_rate_per_s: 99th percentile of the rate in its ordinary seconds, per second, on the broker
 --     where it is highest; null: there are none
 --   peak_rate_per_s: greatest rate in its ordinary seconds, per second; null: there are none

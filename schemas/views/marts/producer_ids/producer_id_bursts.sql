@@ -33,7 +33,7 @@ WITH thresholds AS (
         250 AS least_restart_ms,      -- no process restarts faster
         3 AS least_ids_per_client,    -- the same client id comes again
         30 AS least_ids_of_new_names, -- or each has a name of its own, and there are many
-        8e-1 AS least_new_share,       -- of ids with a transactional.id nobody used before
+        8e-1 AS least_new_share,       -- of ids with a transactional.id not used before
         5e-1 AS least_left_share,      -- of ids not named again after the next ones came
         5e-1 AS least_requests,        -- PRODUCE requests per id: under it, it died first
         3 AS most_batch_requests,     -- up to it, a producer per batch

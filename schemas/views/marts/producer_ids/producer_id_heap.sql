@@ -29,7 +29,7 @@ WITH sizes AS (
 newest AS (
     SELECT
         *,
-        -- Of any broker: a new leader held them all along, as a follower.
+        -- Of any broker: a new leader had them before, as a follower.
         row_number() OVER (
             PARTITION BY cluster_id, topic, partition, producer_id
             ORDER BY event_time DESC, is_removed

@@ -48,14 +48,14 @@ newest AS (
             PARTITION BY cluster_id, broker_id, topic, partition, producer_id
             ORDER BY event_time DESC
         ) AS nth,
-        min(event_time) OVER (PARTITION BY cluster_id, producer_id) AS held_since
+        min(event_time) OVER (PARTITION BY cluster_id, producer_id) AS active_since
     FROM active_producers
 ),
-held AS (
+active AS (
     SELECT
         cluster_id,
         producer_id,
-        min(held_since) AS first_held_at,
+        min(active_since) AS first_active_at,
         max(last_timestamp) AS last_write_at,
         array_sort(array_agg(DISTINCT broker_id) FILTER (WHERE NOT is_removed)) AS leaders,
         array_sort(
@@ -75,10 +75,10 @@ expirations AS (
     WHERE entity_type = 'broker' AND config_key = 'producer.id.expiration.ms'
     GROUP BY cluster_id
 ),
-known AS (
+ids AS (
     SELECT
-        coalesce(owners.cluster_id, held.cluster_id) AS cluster_id,
-        coalesce(owners.producer_id, held.producer_id) AS producer_id,
+        coalesce(owners.cluster_id, active.cluster_id) AS cluster_id,
+        coalesce(owners.producer_id, active.producer_id) AS producer_id,
         principal,
         client_id,
         client_address,
@@ -86,7 +86,7 @@ known AS (
         client_software_version,
         transactional_id,
         owners.producer_id IS NOT NULL AS is_owner_known,
-        coalesce(first_seen_at, first_held_at) AS first_seen,
+        coalesce(first_seen_at, first_active_at) AS first_seen,
         CASE
             WHEN last_write_at > last_seen_at OR last_seen_at IS NULL THEN last_write_at
             ELSE last_seen_at
@@ -96,19 +96,19 @@ known AS (
         partitions,
         coalesce(partition_count, 0) AS partition_count,
         coalesce(open_transactions, 0) AS open_transactions,
-        first_held_at IS NOT NULL AS was_held
+        first_active_at IS NOT NULL AS was_active
     FROM owners
-    FULL OUTER JOIN held
-        ON owners.cluster_id = held.cluster_id AND owners.producer_id = held.producer_id
+    FULL OUTER JOIN active
+        ON owners.cluster_id = active.cluster_id AND owners.producer_id = active.producer_id
 )
 
 SELECT
-    known.cluster_id,
-    known.producer_id,
+    ids.cluster_id,
+    ids.producer_id,
     CASE
         WHEN unix_millis(snapshot_time) - unix_millis(last_seen) >= coalesce(expiration_ms, 86400000)
             AND open_transactions = 0 THEN 'expired'
-        WHEN partition_count = 0 AND was_held THEN 'expired'
+        WHEN partition_count = 0 AND was_active THEN 'expired'
         WHEN partition_count = 0 THEN 'allocated'
         WHEN unix_millis(snapshot_time) - unix_millis(last_write_at) <= 300000 THEN 'active'
         ELSE 'idle'
@@ -129,6 +129,6 @@ SELECT
     open_transactions,
     snapshot_time,
     coalesce(expiration_ms, 86400000) AS expiration_ms
-FROM known
-LEFT JOIN producer_snapshots AS snapshots ON known.cluster_id = snapshots.cluster_id
-LEFT JOIN expirations ON known.cluster_id = expirations.cluster_id
+FROM ids
+LEFT JOIN producer_snapshots AS snapshots ON ids.cluster_id = snapshots.cluster_id
+LEFT JOIN expirations ON ids.cluster_id = expirations.cluster_id

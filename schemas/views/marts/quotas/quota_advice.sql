@@ -60,7 +60,7 @@ excluded AS (
     WHERE replica_id IS NOT NULL AND principal IS NOT NULL
 ),
 alterations AS (
-    -- Begun too: of a write without an end nobody knows yet whether it was made.
+    -- Also open records: whether such a write was made is not known yet.
     SELECT
         cluster_id,
         entity_name AS user,
@@ -222,7 +222,7 @@ users AS (
             END
         ) AS throttled_windows,
         max(CASE WHEN ranked.age = 1 THEN ranked.quota END) AS quota,
-        -- A user's own holds for all its client ids; any other, for those that it holds.
+        -- A quota of the user is for all its client ids, any other one for those of its level.
         CASE
             WHEN max(CASE WHEN ranked.age = 1 THEN ranked.quota_level END) = 3 THEN 3
             ELSE max(ranked.quota_level)
@@ -243,7 +243,7 @@ advised AS (
         altered.altered_at,
         CASE
             WHEN users.quota IS NULL THEN 'set'
-            -- Of fewer than ten windows one says little: the first of a quota just raised.
+            -- Fewer than ten windows say little: they may be the first after a raise.
             WHEN
                 users.throttled_windows <= 1
                 OR users.throttled_windows * 10 <= users.windows_in_force
@@ -269,13 +269,13 @@ recommended AS (
             WHEN percentile_usage < quota THEN quota * (1 + headroom)
             WHEN percentile_usage * (1 + headroom) > quota * 2 THEN quota * 2
             ELSE percentile_usage * (1 + headroom)
-        END AS wanted
+        END AS needed
     FROM advised
 ),
 rounded AS (
     SELECT
         *,
-        CASE WHEN quota_type LIKE '%byte_rate' THEN ceil(wanted) ELSE ceil(wanted * 1e2) / 1e2 END
+        CASE WHEN quota_type LIKE '%byte_rate' THEN ceil(needed) ELSE ceil(needed * 1e2) / 1e2 END
             AS recommended
     FROM recommended
 )

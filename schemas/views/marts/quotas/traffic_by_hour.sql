@@ -30,7 +30,7 @@ WITH racks AS (
         END AS valid_from
     FROM broker_history
 ),
-known AS (
+with_racks AS (
     SELECT
         traffic.cluster_id,
         date_trunc('HOUR', traffic.event_time) AS hour,
@@ -65,7 +65,7 @@ hours AS (
         sum(bytes) AS bytes,
         sum(cross_rack_bytes) AS cross_rack_bytes,
         sum(unknown_rack_bytes) AS unknown_rack_bytes
-    FROM known
+    FROM with_racks
     GROUP BY
         cluster_id,
         hour,

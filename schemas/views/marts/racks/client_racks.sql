@@ -21,19 +21,19 @@ WITH newest AS (
 ),
 by_rack AS (
     SELECT
-        found.cluster_id,
-        found.principal,
-        found.client_id,
-        found.broker_rack,
-        max(CASE WHEN NOT found.is_rack_inferred THEN found.client_rack END) AS declared_rack,
-        max(CASE WHEN found.is_rack_inferred THEN found.client_rack END) AS inferred_rack,
-        sum(found.bytes) AS bytes,
-        sum(found.cross_rack_bytes) AS cross_rack_bytes,
-        sum(CASE WHEN found.cross_rack_bytes IS NULL THEN found.bytes ELSE 0 END) AS unknown_bytes
-    FROM preferred_replicas AS found
-    INNER JOIN newest ON found.cluster_id = newest.cluster_id
-    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
-    GROUP BY found.cluster_id, found.principal, found.client_id, found.broker_rack
+        reads.cluster_id,
+        reads.principal,
+        reads.client_id,
+        reads.broker_rack,
+        max(CASE WHEN NOT reads.is_rack_inferred THEN reads.client_rack END) AS declared_rack,
+        max(CASE WHEN reads.is_rack_inferred THEN reads.client_rack END) AS inferred_rack,
+        sum(reads.bytes) AS bytes,
+        sum(reads.cross_rack_bytes) AS cross_rack_bytes,
+        sum(CASE WHEN reads.cross_rack_bytes IS NULL THEN reads.bytes ELSE 0 END) AS unknown_bytes
+    FROM preferred_replicas AS reads
+    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
+    WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
+    GROUP BY reads.cluster_id, reads.principal, reads.client_id, reads.broker_rack
 ),
 ranked AS (
     SELECT

@@ -22,24 +22,24 @@ WITH newest AS (
 ),
 minutes AS (
     SELECT
-        found.cluster_id,
-        found.event_time,
-        found.principal,
-        found.client_id,
-        found.topic_id,
-        coalesce(found.topic, topic_ids.topic, found.topic_id) AS topic,
-        found.partition,
-        found.broker_id,
-        max(found.leader_id) AS leader_id,
-        max(found.hw_lag) AS hw_lag
-    FROM preferred_replicas AS found
-    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+        reads.cluster_id,
+        reads.event_time,
+        reads.principal,
+        reads.client_id,
+        reads.topic_id,
+        coalesce(reads.topic, topic_ids.topic, reads.topic_id) AS topic,
+        reads.partition,
+        reads.broker_id,
+        max(reads.leader_id) AS leader_id,
+        max(reads.hw_lag) AS hw_lag
+    FROM preferred_replicas AS reads
+    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
     LEFT JOIN topic_ids
-        ON found.cluster_id = topic_ids.cluster_id AND found.topic_id = topic_ids.topic_id
+        ON reads.cluster_id = topic_ids.cluster_id AND reads.topic_id = topic_ids.topic_id
     WHERE
-        unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
-        AND found.hw_lag IS NOT NULL
-        AND found.fetches > 0
+        unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
+        AND reads.hw_lag IS NOT NULL
+        AND reads.fetches > 0
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
 ),
 steps AS (

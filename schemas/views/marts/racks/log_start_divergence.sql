@@ -14,7 +14,7 @@
 --   other_broker_id: broker of the replica that begins earliest
 --   other_log_start_offset: newest known log start offset of that replica
 --   missing_offsets: log_start_offset - other_log_start_offset: offsets that only the other replica has
---   since: first minute in which this replica began past other_log_start_offset
+--   since: first minute in which this replica started past other_log_start_offset
 --   last_reported_at: newest minute in which the other replica reported its log start
 --   readers: consumers that read the partition from this replica in the last day
 --   read_bytes: record bytes they read from it
@@ -26,33 +26,33 @@ WITH newest AS (
 ),
 starts AS (
     SELECT
-        told.cluster_id,
-        coalesce(told.topic_id, told.topic) AS named,
-        coalesce(told.topic, topic_ids.topic, told.topic_id) AS topic,
-        told.partition,
-        told.broker_id,
-        told.event_time,
-        told.max_log_start_offset AS log_start_offset,
+        offsets.cluster_id,
+        coalesce(offsets.topic_id, offsets.topic) AS topic_key,
+        coalesce(offsets.topic, topic_ids.topic, offsets.topic_id) AS topic,
+        offsets.partition,
+        offsets.broker_id,
+        offsets.event_time,
+        offsets.max_log_start_offset AS log_start_offset,
         row_number() OVER (
             PARTITION BY
-                told.cluster_id,
-                coalesce(told.topic_id, told.topic),
-                told.partition,
-                told.broker_id
-            ORDER BY told.event_time DESC
+                offsets.cluster_id,
+                coalesce(offsets.topic_id, offsets.topic),
+                offsets.partition,
+                offsets.broker_id
+            ORDER BY offsets.event_time DESC
         ) AS age
-    FROM replica_offsets AS told
-    INNER JOIN newest ON told.cluster_id = newest.cluster_id
+    FROM replica_offsets AS offsets
+    INNER JOIN newest ON offsets.cluster_id = newest.cluster_id
     LEFT JOIN topic_ids
-        ON told.cluster_id = topic_ids.cluster_id AND told.topic_id = topic_ids.topic_id
+        ON offsets.cluster_id = topic_ids.cluster_id AND offsets.topic_id = topic_ids.topic_id
     WHERE
-        told.max_log_start_offset IS NOT NULL
-        AND unix_millis(told.event_time) > unix_millis(newest.event_time) - 86400000
+        offsets.max_log_start_offset IS NOT NULL
+        AND unix_millis(offsets.event_time) > unix_millis(newest.event_time) - 86400000
 ),
 pairs AS (
     SELECT
         later.cluster_id,
-        later.named,
+        later.topic_key,
         later.partition,
         later.broker_id,
         other.broker_id AS other_broker_id,
@@ -62,20 +62,20 @@ pairs AS (
     FROM starts AS later
     INNER JOIN starts AS other
         ON later.cluster_id = other.cluster_id
-            AND later.named = other.named
+            AND later.topic_key = other.topic_key
             AND later.partition = other.partition
     WHERE
         other.age = 1
         AND later.broker_id <> other.broker_id
         AND later.log_start_offset > other.log_start_offset
     GROUP BY
-        later.cluster_id, later.named, later.partition, later.broker_id, other.broker_id
+        later.cluster_id, later.topic_key, later.partition, later.broker_id, other.broker_id
 ),
 lasting AS (
     SELECT
         *,
         row_number() OVER (
-            PARTITION BY cluster_id, named, partition, broker_id
+            PARTITION BY cluster_id, topic_key, partition, broker_id
             ORDER BY other_log_start_offset, other_broker_id
         ) AS nth
     FROM pairs
@@ -83,27 +83,27 @@ lasting AS (
 ),
 consumers AS (
     SELECT
-        found.cluster_id,
-        coalesce(found.topic_id, found.topic) AS named,
-        found.partition,
-        found.principal,
-        found.client_id,
-        found.broker_id,
-        sum(found.bytes) AS bytes
-    FROM preferred_replicas AS found
-    INNER JOIN newest ON found.cluster_id = newest.cluster_id
-    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+        reads.cluster_id,
+        coalesce(reads.topic_id, reads.topic) AS topic_key,
+        reads.partition,
+        reads.principal,
+        reads.client_id,
+        reads.broker_id,
+        sum(reads.bytes) AS bytes
+    FROM preferred_replicas AS reads
+    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
+    WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
     GROUP BY 1, 2, 3, 4, 5, 6
 ),
 readers AS (
-    SELECT cluster_id, named, partition, broker_id, count(*) AS readers, sum(bytes) AS bytes
+    SELECT cluster_id, topic_key, partition, broker_id, count(*) AS readers, sum(bytes) AS bytes
     FROM consumers
-    GROUP BY cluster_id, named, partition, broker_id
+    GROUP BY cluster_id, topic_key, partition, broker_id
 ),
 partition_readers AS (
-    SELECT cluster_id, named, partition, count(*) AS readers
-    FROM (SELECT DISTINCT cluster_id, named, partition, principal, client_id FROM consumers) AS one
-    GROUP BY cluster_id, named, partition
+    SELECT cluster_id, topic_key, partition, count(*) AS readers
+    FROM (SELECT DISTINCT cluster_id, topic_key, partition, principal, client_id FROM consumers) AS one
+    GROUP BY cluster_id, topic_key, partition
 )
 
 SELECT
@@ -123,17 +123,17 @@ SELECT
 FROM lasting
 INNER JOIN starts AS latest
     ON lasting.cluster_id = latest.cluster_id
-        AND lasting.named = latest.named
+        AND lasting.topic_key = latest.topic_key
         AND lasting.partition = latest.partition
         AND lasting.broker_id = latest.broker_id
         AND latest.age = 1
 LEFT JOIN readers
     ON lasting.cluster_id = readers.cluster_id
-        AND lasting.named = readers.named
+        AND lasting.topic_key = readers.topic_key
         AND lasting.partition = readers.partition
         AND lasting.broker_id = readers.broker_id
 LEFT JOIN partition_readers
     ON lasting.cluster_id = partition_readers.cluster_id
-        AND lasting.named = partition_readers.named
+        AND lasting.topic_key = partition_readers.topic_key
         AND lasting.partition = partition_readers.partition
 WHERE lasting.nth = 1

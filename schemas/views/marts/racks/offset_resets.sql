@@ -12,53 +12,53 @@
 --   reset_offset: offset that the lookup returned
 WITH refused AS (
     SELECT
-        found.cluster_id,
-        found.event_time,
-        found.principal,
-        found.client_id,
-        coalesce(found.topic, topic_ids.topic) AS topic,
-        found.partition,
-        found.fault,
-        found.max_fetch_offset
-    FROM fetch_faults AS found
+        event.cluster_id,
+        event.event_time,
+        event.principal,
+        event.client_id,
+        coalesce(event.topic, topic_ids.topic) AS topic,
+        event.partition,
+        event.fault,
+        event.max_fetch_offset
+    FROM fetch_faults AS event
     LEFT JOIN topic_ids
-        ON found.cluster_id = topic_ids.cluster_id AND found.topic_id = topic_ids.topic_id
-    WHERE found.fault IN (
+        ON event.cluster_id = topic_ids.cluster_id AND event.topic_id = topic_ids.topic_id
+    WHERE event.fault IN (
         'unavailable_offset', 'offset_too_small', 'offset_too_large', 'out_of_range_unknown'
     )
 )
 
 SELECT
-    found.cluster_id,
-    found.event_time,
-    found.principal,
-    found.client_id,
-    found.topic,
-    found.partition,
-    found.broker_id,
-    found.position,
+    event.cluster_id,
+    event.event_time,
+    event.principal,
+    event.client_id,
+    event.topic,
+    event.partition,
+    event.broker_id,
+    event.position,
     max(refused.fault) AS fault,
-    max(found.requests) AS requests,
+    max(event.requests) AS requests,
     max(refused.max_fetch_offset) AS refused_offset,
-    max(found.last_offset) AS reset_offset
-FROM offset_lookups AS found
+    max(event.last_offset) AS reset_offset
+FROM offset_lookups AS event
 INNER JOIN refused
-    ON found.cluster_id = refused.cluster_id
-        AND found.topic = refused.topic
-        AND found.partition = refused.partition
-        AND (found.principal IS NOT DISTINCT FROM refused.principal)
-        AND (found.client_id IS NOT DISTINCT FROM refused.client_id)
+    ON event.cluster_id = refused.cluster_id
+        AND event.topic = refused.topic
+        AND event.partition = refused.partition
+        AND (event.principal IS NOT DISTINCT FROM refused.principal)
+        AND (event.client_id IS NOT DISTINCT FROM refused.client_id)
 WHERE
-    found.position IN ('earliest', 'latest')
-    AND found.error_code = 0
-    AND found.replica_id IS NULL
-    AND unix_millis(found.event_time) - unix_millis(refused.event_time) BETWEEN 0 AND 60000
+    event.position IN ('earliest', 'latest')
+    AND event.error_code = 0
+    AND event.replica_id IS NULL
+    AND unix_millis(event.event_time) - unix_millis(refused.event_time) BETWEEN 0 AND 60000
 GROUP BY
-    found.cluster_id,
-    found.event_time,
-    found.principal,
-    found.client_id,
-    found.topic,
-    found.partition,
-    found.broker_id,
-    found.position
+    event.cluster_id,
+    event.event_time,
+    event.principal,
+    event.client_id,
+    event.topic,
+    event.partition,
+    event.broker_id,
+    event.position

@@ -27,13 +27,13 @@ WITH newest AS (
 ),
 read AS (
     SELECT
-        found.*,
-        coalesce(found.recommended_replica, found.broker_id) AS nearest
-    FROM preferred_replicas AS found
-    INNER JOIN newest ON found.cluster_id = newest.cluster_id
-    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+        reads.*,
+        coalesce(reads.recommended_replica, reads.broker_id) AS nearest
+    FROM preferred_replicas AS reads
+    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
+    WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
 ),
-spans AS (
+time_ranges AS (
     SELECT cluster_id, min(event_time) AS since, max(event_time) AS until
     FROM read
     GROUP BY cluster_id
@@ -49,69 +49,69 @@ shared AS (
             AND array_contains(read.eligible_replicas, brokers.broker_id)
 ),
 served AS (
-    SELECT cluster_id, broker_id, 'read' AS what, CAST(bytes AS DOUBLE) AS bytes
+    SELECT cluster_id, broker_id, 'read' AS measure, CAST(bytes AS DOUBLE) AS bytes
     FROM read
     UNION ALL
-    SELECT cluster_id, broker_id, 'follower' AS what, CAST(bytes AS DOUBLE) AS bytes
+    SELECT cluster_id, broker_id, 'follower' AS measure, CAST(bytes AS DOUBLE) AS bytes
     FROM read
     WHERE broker_id <> leader_id
     UNION ALL
-    SELECT cluster_id, broker_id, 'unknown' AS what, CAST(bytes AS DOUBLE) AS bytes
+    SELECT cluster_id, broker_id, 'unknown' AS measure, CAST(bytes AS DOUBLE) AS bytes
     FROM read
     WHERE recommended_replica IS NULL
     UNION ALL
-    SELECT cluster_id, nearest AS broker_id, 'recommended' AS what, CAST(bytes AS DOUBLE) AS bytes
+    SELECT cluster_id, nearest AS broker_id, 'recommended' AS measure, CAST(bytes AS DOUBLE) AS bytes
     FROM read
     UNION ALL
-    SELECT cluster_id, nearest AS broker_id, 'spread' AS what, CAST(bytes AS DOUBLE) AS bytes
+    SELECT cluster_id, nearest AS broker_id, 'spread' AS measure, CAST(bytes AS DOUBLE) AS bytes
     FROM read
     WHERE eligible_replicas IS NULL
     UNION ALL
-    SELECT cluster_id, broker_id, 'spread' AS what, bytes
+    SELECT cluster_id, broker_id, 'spread' AS measure, bytes
     FROM shared
     UNION ALL
     SELECT
         moved.cluster_id,
         moved.broker_id,
-        'replicated' AS what,
+        'replicated' AS measure,
         CAST(moved.bytes AS DOUBLE) AS bytes
     FROM rack_traffic AS moved
-    INNER JOIN spans
-        ON moved.cluster_id = spans.cluster_id
-            AND moved.event_time >= spans.since
-            AND moved.event_time <= spans.until
+    INNER JOIN time_ranges
+        ON moved.cluster_id = time_ranges.cluster_id
+            AND moved.event_time >= time_ranges.since
+            AND moved.event_time <= time_ranges.until
     WHERE moved.flow = 'replicated'
     UNION ALL
-    SELECT brokers.cluster_id, brokers.broker_id, 'nothing' AS what, CAST(0 AS DOUBLE) AS bytes
+    SELECT brokers.cluster_id, brokers.broker_id, 'nothing' AS measure, CAST(0 AS DOUBLE) AS bytes
     FROM current_brokers AS brokers
-    INNER JOIN spans ON brokers.cluster_id = spans.cluster_id
+    INNER JOIN time_ranges ON brokers.cluster_id = time_ranges.cluster_id
 ),
 of_brokers AS (
     SELECT
         served.cluster_id,
         served.broker_id,
-        max(known.rack) AS rack,
-        sum(CASE WHEN served.what = 'read' THEN served.bytes ELSE 0e0 END) AS bytes,
-        sum(CASE WHEN served.what = 'follower' THEN served.bytes ELSE 0e0 END) AS follower_bytes,
-        sum(CASE WHEN served.what = 'unknown' THEN served.bytes ELSE 0e0 END) AS unknown_bytes,
-        sum(CASE WHEN served.what = 'replicated' THEN served.bytes ELSE 0e0 END)
+        max(brokers_now.rack) AS rack,
+        sum(CASE WHEN served.measure = 'read' THEN served.bytes ELSE 0e0 END) AS bytes,
+        sum(CASE WHEN served.measure = 'follower' THEN served.bytes ELSE 0e0 END) AS follower_bytes,
+        sum(CASE WHEN served.measure = 'unknown' THEN served.bytes ELSE 0e0 END) AS unknown_bytes,
+        sum(CASE WHEN served.measure = 'replicated' THEN served.bytes ELSE 0e0 END)
             AS replicated_bytes,
-        sum(CASE WHEN served.what = 'recommended' THEN served.bytes ELSE 0e0 END)
+        sum(CASE WHEN served.measure = 'recommended' THEN served.bytes ELSE 0e0 END)
             AS recommended_bytes,
-        sum(CASE WHEN served.what = 'spread' THEN served.bytes ELSE 0e0 END) AS spread_bytes
+        sum(CASE WHEN served.measure = 'spread' THEN served.bytes ELSE 0e0 END) AS spread_bytes
     FROM served
-    LEFT JOIN current_brokers AS known
-        ON served.cluster_id = known.cluster_id AND served.broker_id = known.broker_id
+    LEFT JOIN current_brokers AS brokers_now
+        ON served.cluster_id = brokers_now.cluster_id AND served.broker_id = brokers_now.broker_id
     GROUP BY served.cluster_id, served.broker_id
 ),
 hourly AS (
     SELECT
         of_brokers.*,
-        (unix_millis(spans.until) - unix_millis(spans.since) + 60000) / 36e5 AS hours,
-        spans.since,
-        spans.until
+        (unix_millis(time_ranges.until) - unix_millis(time_ranges.since) + 60000) / 36e5 AS hours,
+        time_ranges.since,
+        time_ranges.until
     FROM of_brokers
-    INNER JOIN spans ON of_brokers.cluster_id = spans.cluster_id
+    INNER JOIN time_ranges ON of_brokers.cluster_id = time_ranges.cluster_id
 )
 
 SELECT

@@ -8,12 +8,12 @@
 --   client_software_name: client library; null: no fetch fault shows it
 --   client_software_version: its version, the least as text; null: no fetch fault shows it
 --   advice: the first that fits: align_log_starts (the leader has what a follower deleted),
---     update_client (it asks for a refused offset again and again, returns to the leader instead of
+--     update_client (it requests a refused offset again and again, returns to the leader instead of
 --     going where it is sent, or is a Java client before 3.4, which stays on a lagging follower:
 --     KAFKA-14379), extend_retention (it reads too late: the leader deleted the records too),
 --     check_offsets (past the end of the leader: offsets of another topic, or lost records),
---     check_replication (broker_id lags) or refresh_metadata (the broker it asks no longer leads);
---     null: the rest heals by itself
+--     check_replication (broker_id lags) or refresh_metadata (the broker it fetches from no longer
+--     leads); null: the rest heals by itself
 --   broker_id: broker where most of what the advice is about happened; null: no advice
 --   first_seen: first minute with a problem
 --   last_seen: last minute with a problem
@@ -26,7 +26,7 @@
 --   unknown_answers: answers for an offset out of range, where the case is not known
 --   redirect_loop_answers: answers that sent a connection to a replica for the third time or more
 --   failed_redirect_answers: errors of a replica that a client was sent to in such a loop
---   spin_answers: answers to a connection that asked for a refused offset for the third time or more
+--   spin_answers: answers to a connection that requested a refused offset for the third time or more
 --   stale_metadata_answers: errors of a broker that does not lead the partition or not know the topic
 --     any more
 --   other_error_answers: answers with another error
@@ -41,30 +41,30 @@ WITH newest AS (
         SELECT cluster_id, event_time FROM fetch_faults
         UNION ALL
         SELECT cluster_id, event_time FROM offset_lookups
-    ) AS seen
+    ) AS times
     GROUP BY cluster_id
 ),
 faults AS (
     SELECT
-        found.*,
-        coalesce(found.topic, topic_ids.topic, found.topic_id) AS topic_name,
+        event.*,
+        coalesce(event.topic, topic_ids.topic, event.topic_id) AS topic_name,
         CASE
-            WHEN found.fault IN (
+            WHEN event.fault IN (
                 'not_leader_or_follower', 'replica_not_available', 'leader_not_available',
                 'fenced_leader_epoch', 'unknown_leader_epoch', 'unknown_topic_or_partition',
                 'unknown_topic_id', 'inconsistent_topic_id'
             ) THEN 'stale_metadata'
-            WHEN found.fault NOT IN (
+            WHEN event.fault NOT IN (
                 'uncommitted_offset', 'unavailable_offset', 'offset_too_small', 'offset_too_large',
                 'out_of_range_unknown', 'redirect_loop', 'out_of_range_spin'
             ) THEN 'other_error'
-            ELSE found.fault
+            ELSE event.fault
         END AS measure
-    FROM fetch_faults AS found
-    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+    FROM fetch_faults AS event
+    INNER JOIN newest ON event.cluster_id = newest.cluster_id
     LEFT JOIN topic_ids
-        ON found.cluster_id = topic_ids.cluster_id AND found.topic_id = topic_ids.topic_id
-    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+        ON event.cluster_id = topic_ids.cluster_id AND event.topic_id = topic_ids.topic_id
+    WHERE unix_millis(event.event_time) > unix_millis(newest.event_time) - 86400000
 ),
 measured AS (
     SELECT
@@ -96,21 +96,21 @@ measured AS (
         AND came.fault NOT IN ('redirect_loop', 'out_of_range_spin', 'uncommitted_offset')
     UNION ALL
     SELECT
-        found.cluster_id, found.principal, found.client_id, found.topic, found.broker_id,
-        found.event_time, 'reset', found.requests + 0
-    FROM offset_resets AS found
-    INNER JOIN newest ON found.cluster_id = newest.cluster_id
-    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+        event.cluster_id, event.principal, event.client_id, event.topic, event.broker_id,
+        event.event_time, 'reset', event.requests + 0
+    FROM offset_resets AS event
+    INNER JOIN newest ON event.cluster_id = newest.cluster_id
+    WHERE unix_millis(event.event_time) > unix_millis(newest.event_time) - 86400000
     UNION ALL
     SELECT
-        found.cluster_id, found.principal, found.client_id, found.topic, found.broker_id, found.event_time,
-        'diverged', found.diverged_answers + 0
-    FROM offset_lookups AS found
-    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+        event.cluster_id, event.principal, event.client_id, event.topic, event.broker_id,
+        event.event_time, 'diverged', event.diverged_answers + 0
+    FROM offset_lookups AS event
+    INNER JOIN newest ON event.cluster_id = newest.cluster_id
     WHERE
-        found.diverged_answers > 0
-        AND found.replica_id IS NULL
-        AND unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+        event.diverged_answers > 0
+        AND event.replica_id IS NULL
+        AND unix_millis(event.event_time) > unix_millis(newest.event_time) - 86400000
     UNION ALL
     SELECT
         cluster_id, principal, client_id, topic, broker_id, last_seen, 'lagging', lagging_minutes + 0

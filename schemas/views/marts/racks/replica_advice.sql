@@ -35,19 +35,19 @@ WITH newest AS (
 ),
 read AS (
     SELECT
-        found.*,
-        coalesce(found.topic, topic_ids.topic, found.topic_id) AS topic_name,
+        reads.*,
+        coalesce(reads.topic, topic_ids.topic, reads.topic_id) AS topic_name,
         row_number() OVER (
-            PARTITION BY found.cluster_id, found.topic_id, found.partition
-            ORDER BY found.event_time DESC, coalesce(found.leader_id, -1) DESC
+            PARTITION BY reads.cluster_id, reads.topic_id, reads.partition
+            ORDER BY reads.event_time DESC, coalesce(reads.leader_id, -1) DESC
         ) AS age
-    FROM preferred_replicas AS found
-    INNER JOIN newest ON found.cluster_id = newest.cluster_id
+    FROM preferred_replicas AS reads
+    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
     LEFT JOIN topic_ids
-        ON found.cluster_id = topic_ids.cluster_id AND found.topic_id = topic_ids.topic_id
-    WHERE unix_millis(found.event_time) > unix_millis(newest.event_time) - 86400000
+        ON reads.cluster_id = topic_ids.cluster_id AND reads.topic_id = topic_ids.topic_id
+    WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
 ),
-spans AS (
+time_ranges AS (
     SELECT cluster_id, min(event_time) AS since, max(event_time) AS until
     FROM read
     GROUP BY cluster_id
@@ -166,10 +166,10 @@ produced AS (
         coalesce(traffic.topic, topic_ids.topic, traffic.topic_id) AS topic,
         sum(traffic.bytes) AS bytes
     FROM traffic
-    INNER JOIN spans
-        ON traffic.cluster_id = spans.cluster_id
-            AND traffic.event_time >= spans.since
-            AND traffic.event_time <= spans.until
+    INNER JOIN time_ranges
+        ON traffic.cluster_id = time_ranges.cluster_id
+            AND traffic.event_time >= time_ranges.since
+            AND traffic.event_time <= time_ranges.until
     LEFT JOIN topic_ids
         ON traffic.cluster_id = topic_ids.cluster_id AND traffic.topic_id = topic_ids.topic_id
     WHERE traffic.direction = 'produced'
@@ -178,13 +178,13 @@ produced AS (
 hourly AS (
     SELECT
         steps.*,
-        spans.since,
-        spans.until,
-        (unix_millis(spans.until) - unix_millis(spans.since) + 60000) / 36e5 AS hours,
+        time_ranges.since,
+        time_ranges.until,
+        (unix_millis(time_ranges.until) - unix_millis(time_ranges.since) + 60000) / 36e5 AS hours,
         CASE WHEN steps.advice = 'place_replica' THEN coalesce(produced.bytes, 0) END
             AS replica_bytes
     FROM steps
-    INNER JOIN spans ON steps.cluster_id = spans.cluster_id
+    INNER JOIN time_ranges ON steps.cluster_id = time_ranges.cluster_id
     LEFT JOIN produced
         ON steps.cluster_id = produced.cluster_id AND steps.topic = produced.topic
 )

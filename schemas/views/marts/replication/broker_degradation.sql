@@ -1,7 +1,7 @@
 -- kind: mart
 -- grain: one row per minute and broker, in the last hour with replication
--- description: Whether the clients of a broker suffer, which means that a replication throttle is too
---   high. A minute with 20 or more requests is slow if its p99 is above conf's limit
+-- description: Whether the clients of a broker are degraded, which means that a replication throttle is
+--   too high. A minute with 20 or more requests is slow if its p99 is above conf's limit
 --   (replication.produce_p99_ms, replication.fetch_p99_ms) and above replication.p99_rise_factor times
 --   the usual p99. The p99 of PRODUCE is the whole time from receive to sent; that of a consumer's
 --   FETCH leaves out the wait for records.
@@ -20,22 +20,22 @@
 --   is_degraded: a partition shrank, or this minute and the one before it are slow
 WITH waited AS (
     SELECT
-        asked.cluster_id,
-        date_trunc('minute', asked.event_time) AS minute,
-        asked.broker_id,
-        asked.api,
+        served.cluster_id,
+        date_trunc('minute', served.event_time) AS minute,
+        served.broker_id,
+        served.api,
         CASE
-            WHEN asked.api = 'FETCH' THEN asked.total_time_ms - coalesce(asked.remote_time_ms, 0e0)
-            ELSE asked.total_time_ms
+            WHEN served.api = 'FETCH' THEN served.total_time_ms - coalesce(served.remote_time_ms, 0e0)
+            ELSE served.total_time_ms
         END AS waited_ms
-    FROM requests AS asked
-    INNER JOIN replication_time AS newest ON asked.cluster_id = newest.cluster_id
+    FROM requests AS served
+    INNER JOIN replication_time AS newest ON served.cluster_id = newest.cluster_id
     WHERE
-        asked.api IN ('PRODUCE', 'FETCH')
-        AND asked.replica_id IS NULL
-        AND asked.total_time_ms IS NOT NULL
-        AND unix_micros(asked.event_time) > unix_micros(newest.event_time) - 3600000000
-        AND unix_micros(asked.event_time) < unix_micros(newest.event_time) + 60000000
+        served.api IN ('PRODUCE', 'FETCH')
+        AND served.replica_id IS NULL
+        AND served.total_time_ms IS NOT NULL
+        AND unix_micros(served.event_time) > unix_micros(newest.event_time) - 3600000000
+        AND unix_micros(served.event_time) < unix_micros(newest.event_time) + 60000000
 ),
 ranked AS (
     SELECT
@@ -109,7 +109,7 @@ shrunk AS (
     INNER JOIN replication_time AS newest ON shrinks.cluster_id = newest.cluster_id
     WHERE unix_micros(shrinks.event_time) > unix_micros(newest.event_time) - 3600000000
 ),
-strain AS (
+signs AS (
     SELECT
         cluster_id,
         minute,
@@ -123,7 +123,7 @@ strain AS (
             WHEN is_slow AND was_slow AND unix_micros(minute) - unix_micros(before) = 60000000
                 THEN 1
             ELSE 0
-        END AS suffers
+        END AS is_any_degraded
     FROM followed
     UNION ALL
     SELECT
@@ -135,7 +135,7 @@ strain AS (
         CAST(NULL AS DOUBLE) AS fetch_p99_ms,
         CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
         count(*) AS shrunk_partitions,
-        1 AS suffers
+        1 AS is_any_degraded
     FROM shrunk
     GROUP BY cluster_id, minute, broker_id
 )
@@ -149,6 +149,6 @@ SELECT
     max(fetch_p99_ms) AS fetch_p99_ms,
     max(usual_fetch_p99_ms) AS usual_fetch_p99_ms,
     max(shrunk_partitions) AS shrunk_partitions,
-    max(suffers) = 1 AS is_degraded
-FROM strain
+    max(is_any_degraded) = 1 AS is_degraded
+FROM signs
 GROUP BY cluster_id, minute, broker_id

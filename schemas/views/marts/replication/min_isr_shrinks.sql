@@ -1,7 +1,7 @@
 -- kind: mart
 -- grain: one row per shrink of an ISR to min.insync.replicas or below, and broker with a replica of the
 --   partition
--- description: When a leader asked for fewer in-sync replicas (ALTER_PARTITION) than before and than
+-- description: When a leader requested fewer in-sync replicas (ALTER_PARTITION) than before and than
 --   the partition should have, and no more than min.insync.replicas. The number before comes from
 --   earlier requests and the last snapshot; without one the view shows no shrink. A broker counts if it
 --   was in sync before or after, or had a replica by the snapshots of that time or by the last move
@@ -18,7 +18,7 @@
 --   replicas: replicas that the partition should have: by the last move requested, or else by the last
 --     snapshot, or else in_sync_before
 --   min_in_sync: min.insync.replicas of the topic, or else of the brokers, or else Kafka's default of 1
-WITH told AS (
+WITH leader_reports AS (
     SELECT
         cluster_id,
         topic_id,
@@ -28,7 +28,7 @@ WITH told AS (
     FROM reassignment_changes
     WHERE change = 'in_sync' AND error_code IN (0, 108)
 ),
-asked AS (
+moves AS (
     SELECT
         changes.cluster_id,
         coalesce(changes.topic_id, topic_ids.topic_id) AS topic_id,
@@ -41,21 +41,21 @@ asked AS (
         ON changes.cluster_id = topic_ids.cluster_id AND changes.topic = topic_ids.topic
     WHERE changes.change IN ('requested', 'cancelled') AND changes.error_code = 0
 ),
-wanted AS (
+targets AS (
     SELECT
         cluster_id, topic_id, partition, event_time, count(*) AS replicas, array_agg(node) AS nodes
-    FROM asked
+    FROM moves
     WHERE node IS NOT NULL
     GROUP BY cluster_id, topic_id, partition, event_time
 ),
-held AS (
+replicas_seen AS (
     SELECT
         cluster_id,
         topic_id,
         partition,
         broker_id + 0 AS node,
-        min(valid_from) AS held_from,
-        CASE WHEN count(valid_to) = count(*) THEN max(valid_to) END AS held_to
+        min(valid_from) AS seen_from,
+        CASE WHEN count(valid_to) = count(*) THEN max(valid_to) END AS seen_to
     FROM replica_history
     GROUP BY cluster_id, topic_id, partition, broker_id
 ),
@@ -65,10 +65,10 @@ states AS (
         topic_id,
         partition,
         event_time,
-        'leader' AS told_by,
+        'leader' AS source,
         count(DISTINCT node) AS in_sync,
         array_agg(DISTINCT node) AS nodes
-    FROM told
+    FROM leader_reports
     GROUP BY cluster_id, topic_id, partition, event_time
     UNION ALL
     SELECT
@@ -76,7 +76,7 @@ states AS (
         topic_id,
         partition,
         max(valid_from) AS event_time,
-        'snapshot' AS told_by,
+        'snapshot' AS source,
         count(CASE WHEN is_in_sync THEN 1 END) AS in_sync,
         array_agg(CASE WHEN is_in_sync THEN broker_id + 0 END) AS nodes
     FROM current_replicas
@@ -87,30 +87,30 @@ states AS (
         topic_id,
         partition,
         event_time,
-        'move' AS told_by,
+        'move' AS source,
         count(node) AS in_sync,
         array_agg(node) AS nodes
-    FROM asked
+    FROM moves
     GROUP BY cluster_id, topic_id, partition, event_time
 ),
 in_order AS (
     SELECT
         *,
         lag(in_sync) OVER (
-            PARTITION BY cluster_id, topic_id, partition, told_by = 'move' ORDER BY event_time
+            PARTITION BY cluster_id, topic_id, partition, source = 'move' ORDER BY event_time
         ) AS in_sync_before,
         lag(nodes) OVER (
-            PARTITION BY cluster_id, topic_id, partition, told_by = 'move' ORDER BY event_time
+            PARTITION BY cluster_id, topic_id, partition, source = 'move' ORDER BY event_time
         ) AS nodes_before,
-        max(CASE WHEN told_by = 'move' THEN event_time END) OVER (
+        max(CASE WHEN source = 'move' THEN event_time END) OVER (
             PARTITION BY cluster_id, topic_id, partition ORDER BY event_time
-        ) AS asked_time,
-        max(CASE WHEN told_by = 'snapshot' THEN event_time END) OVER (
+        ) AS move_time,
+        max(CASE WHEN source = 'snapshot' THEN event_time END) OVER (
             PARTITION BY cluster_id, topic_id, partition ORDER BY event_time
         ) AS seen_time
     FROM states
 ),
-least_of AS (
+min_isr AS (
     SELECT
         cluster_id,
         entity_type,
@@ -130,45 +130,45 @@ shrunk AS (
     SELECT
         in_order.*,
         names.topic,
-        wanted.nodes AS wanted,
-        wanted.event_time AS wanted_time,
-        coalesce(wanted.replicas, assigned.replicas, in_order.in_sync_before) AS replicas,
+        targets.nodes AS targets,
+        targets.event_time AS target_time,
+        coalesce(targets.replicas, assigned.replicas, in_order.in_sync_before) AS replicas,
         coalesce(of_topic.min_in_sync, of_brokers.min_in_sync, 1) AS min_in_sync
     FROM in_order
-    LEFT JOIN wanted
-        ON in_order.cluster_id = wanted.cluster_id
-            AND in_order.topic_id = wanted.topic_id
-            AND in_order.partition = wanted.partition
-            AND in_order.asked_time = wanted.event_time
+    LEFT JOIN targets
+        ON in_order.cluster_id = targets.cluster_id
+            AND in_order.topic_id = targets.topic_id
+            AND in_order.partition = targets.partition
+            AND in_order.move_time = targets.event_time
     LEFT JOIN assigned
         ON in_order.cluster_id = assigned.cluster_id
             AND in_order.topic_id = assigned.topic_id
             AND in_order.partition = assigned.partition
     LEFT JOIN topic_ids AS names
         ON in_order.cluster_id = names.cluster_id AND in_order.topic_id = names.topic_id
-    LEFT JOIN least_of AS of_topic
+    LEFT JOIN min_isr AS of_topic
         ON in_order.cluster_id = of_topic.cluster_id
             AND names.topic = of_topic.topic
             AND of_topic.entity_type = 'topic'
-    LEFT JOIN least_of AS of_brokers
+    LEFT JOIN min_isr AS of_brokers
         ON in_order.cluster_id = of_brokers.cluster_id AND of_brokers.entity_type = 'broker'
     WHERE
         -- When it came to what a snapshot saw is not known: a snapshot comes later.
-        in_order.told_by = 'leader'
+        in_order.source = 'leader'
         AND in_order.in_sync < in_order.in_sync_before
         AND in_order.in_sync
-            < coalesce(wanted.replicas, assigned.replicas, in_order.in_sync_before)
+            < coalesce(targets.replicas, assigned.replicas, in_order.in_sync_before)
         AND in_order.in_sync <= coalesce(of_topic.min_in_sync, of_brokers.min_in_sync, 1)
 ),
-named AS (
+candidates AS (
     SELECT cluster_id, topic_id, partition, node
-    FROM told
+    FROM leader_reports
     UNION
     SELECT cluster_id, topic_id, partition, node
-    FROM asked
+    FROM moves
     UNION
     SELECT cluster_id, topic_id, partition, node
-    FROM held
+    FROM replicas_seen
 )
 
 SELECT
@@ -177,40 +177,40 @@ SELECT
     shrunk.topic_id,
     shrunk.topic,
     shrunk.partition,
-    named.node AS broker_id,
+    candidates.node AS broker_id,
     shrunk.in_sync_before,
     shrunk.in_sync,
     shrunk.replicas,
     shrunk.min_in_sync
 FROM shrunk
-INNER JOIN named
-    ON shrunk.cluster_id = named.cluster_id
-        AND shrunk.topic_id = named.topic_id
-        AND shrunk.partition = named.partition
-LEFT JOIN held
-    ON named.cluster_id = held.cluster_id
-        AND named.topic_id = held.topic_id
-        AND named.partition = held.partition
-        AND named.node = held.node
+INNER JOIN candidates
+    ON shrunk.cluster_id = candidates.cluster_id
+        AND shrunk.topic_id = candidates.topic_id
+        AND shrunk.partition = candidates.partition
+LEFT JOIN replicas_seen
+    ON candidates.cluster_id = replicas_seen.cluster_id
+        AND candidates.topic_id = replicas_seen.topic_id
+        AND candidates.partition = replicas_seen.partition
+        AND candidates.node = replicas_seen.node
 WHERE
-    array_contains(shrunk.nodes, named.node)
-    -- Once all that a move names are in sync, controllers take the others away. No leader tells it.
+    array_contains(shrunk.nodes, candidates.node)
+    -- Once all replicas of a move are in sync, the controller removes the others. No leader reports it.
     OR (
-        array_contains(shrunk.nodes_before, named.node)
-        AND coalesce(cardinality(array_except(shrunk.wanted, shrunk.nodes_before)) > 0, true)
+        array_contains(shrunk.nodes_before, candidates.node)
+        AND coalesce(cardinality(array_except(shrunk.targets, shrunk.nodes_before)) > 0, true)
     )
-    -- A request tells what it has until a snapshot of later does.
+    -- A request has the replicas until a later snapshot has them.
     OR (
-        array_contains(shrunk.wanted, named.node)
-        AND (shrunk.seen_time IS NULL OR shrunk.seen_time < shrunk.wanted_time)
+        array_contains(shrunk.targets, candidates.node)
+        AND (shrunk.seen_time IS NULL OR shrunk.seen_time < shrunk.target_time)
     )
-    -- What no snapshot saw arrive since a move was asked for may have left by it.
+    -- A replica that no snapshot saw arrive since the request of a move may have left by it.
     OR (
-        held.held_from <= shrunk.event_time
-        AND (held.held_to IS NULL OR held.held_to > shrunk.event_time)
+        replicas_seen.seen_from <= shrunk.event_time
+        AND (replicas_seen.seen_to IS NULL OR replicas_seen.seen_to > shrunk.event_time)
         AND (
-            shrunk.wanted IS NULL
-            OR array_contains(shrunk.wanted, named.node)
-            OR held.held_from > shrunk.wanted_time
+            shrunk.targets IS NULL
+            OR array_contains(shrunk.targets, candidates.node)
+            OR replicas_seen.seen_from > shrunk.target_time
         )
     )

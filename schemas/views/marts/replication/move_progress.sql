@@ -13,7 +13,7 @@
 --   eta_s: time until the replica is in sync at the pace since the row before, in seconds; null: it
 --     came no nearer
 --   took_s: time until it was really in sync, in seconds; null: it is not yet
-WITH spans AS (
+WITH intervals AS (
     SELECT
         moves.cluster_id,
         moves.topic,
@@ -54,16 +54,16 @@ WITH spans AS (
 ),
 steps AS (
     SELECT
-        spans.*,
-        former.offsets_left - spans.offsets_left AS offsets_nearer,
-        (unix_micros(spans.last_time) - unix_micros(former.last_time)) / 1e6 AS seconds
-    FROM spans
-    LEFT JOIN spans AS former
-        ON spans.cluster_id = former.cluster_id
-            AND spans.topic = former.topic
-            AND spans.partition = former.partition
-            AND spans.replica_id = former.replica_id
-            AND spans.nth = former.nth + 1
+        intervals.*,
+        former.offsets_left - intervals.offsets_left AS offsets_nearer,
+        (unix_micros(intervals.last_time) - unix_micros(former.last_time)) / 1e6 AS seconds
+    FROM intervals
+    LEFT JOIN intervals AS former
+        ON intervals.cluster_id = former.cluster_id
+            AND intervals.topic = former.topic
+            AND intervals.partition = former.partition
+            AND intervals.replica_id = former.replica_id
+            AND intervals.nth = former.nth + 1
 )
 
 SELECT

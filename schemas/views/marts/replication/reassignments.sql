@@ -8,13 +8,13 @@
 --   topic: name of the topic; its id if no name is known
 --   from reassignment_changes: partition, replica_id
 --   leader_id: leader that the replica fetched from last; null: it was not seen behind
---   state: done (the leader asked for it to be in sync), in_place (it was in sync before), cancelled,
+--   state: done (the leader requested it in the ISR), in_place (it was in sync before), cancelled,
 --     moving, never_converges (it fetches, and what is left does not shrink because writes are faster),
 --     stuck (no fetch for 33 s or more) or waiting (requested, nothing seen yet)
 --   requested_time: when the reassignment was requested
 --   requested_by: principal that requested it
 --   requested_by_client_id: its client.id: untrusted text
---   joined_time: when the leader asked for it to be in sync; null: not yet
+--   joined_time: when the leader requested it in the ISR; null: not yet
 --   offsets_left: offsets that it was behind the high watermark at its last fetch; null: not known
 --   bytes_left: offsets_left times the mean size of the records that came, in bytes; null: not known
 --   bytes_per_s: record bytes that came, per second; null: not known
@@ -25,7 +25,7 @@
 --   eta_error_s: by how much eta_s can be wrong, in seconds: twice the standard error that follows from
 --     how the steps differ; null: not known
 --   last_fetch_time: time of its last fetch while behind; null: none was seen
-WITH named AS (
+WITH by_topic AS (
     SELECT
         changes.cluster_id,
         changes.event_time,
@@ -41,46 +41,46 @@ WITH named AS (
         ON changes.cluster_id = topic_ids.cluster_id AND changes.topic_id = topic_ids.topic_id
     WHERE changes.error_code IN (0, 108)
 ),
-asked AS (
+requested AS (
     SELECT
         *,
         dense_rank() OVER (
             PARTITION BY cluster_id, topic, partition ORDER BY event_time DESC
         ) AS nth
-    FROM named
+    FROM by_topic
     WHERE change = 'requested'
 ),
 ends AS (
     SELECT
-        asked.cluster_id,
-        asked.topic,
-        asked.partition,
-        asked.replica_id,
+        requested.cluster_id,
+        requested.topic,
+        requested.partition,
+        requested.replica_id,
         min(CASE WHEN later.change = 'cancelled' THEN later.event_time END) AS cancelled_time,
         min(CASE WHEN later.change = 'in_sync' THEN later.event_time END) AS joined_time
-    FROM asked
-    INNER JOIN named AS later
-        ON asked.cluster_id = later.cluster_id
-            AND asked.topic = later.topic
-            AND asked.partition = later.partition
-            AND later.event_time >= asked.event_time
-            AND (later.change = 'cancelled' OR asked.replica_id = later.replica_id)
-    WHERE asked.nth = 1
-    GROUP BY asked.cluster_id, asked.topic, asked.partition, asked.replica_id
+    FROM requested
+    INNER JOIN by_topic AS later
+        ON requested.cluster_id = later.cluster_id
+            AND requested.topic = later.topic
+            AND requested.partition = later.partition
+            AND later.event_time >= requested.event_time
+            AND (later.change = 'cancelled' OR requested.replica_id = later.replica_id)
+    WHERE requested.nth = 1
+    GROUP BY requested.cluster_id, requested.topic, requested.partition, requested.replica_id
 ),
 was_there AS (
-    SELECT DISTINCT asked.cluster_id, asked.topic, asked.partition, asked.replica_id
-    FROM asked
-    INNER JOIN replica_history AS known
-        ON asked.cluster_id = known.cluster_id
-            AND asked.topic = known.topic
-            AND asked.partition = known.partition
-            AND asked.replica_id = known.broker_id
-            AND known.valid_from <= asked.event_time
+    SELECT DISTINCT requested.cluster_id, requested.topic, requested.partition, requested.replica_id
+    FROM requested
+    INNER JOIN replica_history AS history
+        ON requested.cluster_id = history.cluster_id
+            AND requested.topic = history.topic
+            AND requested.partition = history.partition
+            AND requested.replica_id = history.broker_id
+            AND history.valid_from <= requested.event_time
     WHERE
-        asked.nth = 1
-        AND known.is_in_sync
-        AND (known.valid_to IS NULL OR known.valid_to > asked.event_time)
+        requested.nth = 1
+        AND history.is_in_sync
+        AND (history.valid_to IS NULL OR history.valid_to > requested.event_time)
 ),
 clocks AS (
     SELECT cluster_id, max(event_time) AS newest
@@ -90,17 +90,17 @@ clocks AS (
         SELECT cluster_id, last_time AS event_time FROM replica_lag
         UNION ALL
         SELECT cluster_id, event_time FROM reassignment_changes
-    ) AS seen
+    ) AS times
     GROUP BY cluster_id
 ),
 behind AS (
     SELECT
-        asked.cluster_id,
-        asked.topic,
-        asked.partition,
-        asked.replica_id,
+        requested.cluster_id,
+        requested.topic,
+        requested.partition,
+        requested.replica_id,
         late.broker_id,
-        late.event_time AS began,
+        late.event_time AS started_at,
         late.fetches,
         late.bytes,
         late.first_offset,
@@ -109,18 +109,19 @@ behind AS (
         late.lag,
         late.last_time,
         max(late.last_time) OVER (
-            PARTITION BY asked.cluster_id, asked.topic, asked.partition, asked.replica_id
+            PARTITION BY
+                requested.cluster_id, requested.topic, requested.partition, requested.replica_id
         ) AS newest
-    FROM asked
+    FROM requested
     INNER JOIN topic_ids
-        ON asked.cluster_id = topic_ids.cluster_id AND asked.topic = topic_ids.topic
+        ON requested.cluster_id = topic_ids.cluster_id AND requested.topic = topic_ids.topic
     INNER JOIN replica_lag AS late
         ON topic_ids.cluster_id = late.cluster_id
             AND topic_ids.topic_id = late.topic_id
-            AND asked.partition = late.partition
-            AND asked.replica_id = late.replica_id
-            AND late.last_time >= asked.event_time
-    WHERE asked.nth = 1
+            AND requested.partition = late.partition
+            AND requested.replica_id = late.replica_id
+            AND late.last_time >= requested.event_time
+    WHERE requested.nth = 1
 ),
 altered AS (
     SELECT
@@ -149,7 +150,7 @@ recent AS (
         -- Brokers measure over eleven seconds, so what was before a throttle changed is felt as long.
         CASE
             WHEN altered.altered_time IS NULL
-                OR unix_micros(behind.began) >= unix_micros(altered.altered_time) + 11000000
+                OR unix_micros(behind.started_at) >= unix_micros(altered.altered_time) + 11000000
                 THEN CAST(behind.lag AS DOUBLE)
         END AS steady_lag
     FROM behind
@@ -177,7 +178,7 @@ paces AS (
         max(CASE WHEN at_s = 0 THEN broker_id END) AS leader_id,
         max(CASE WHEN at_s = 0 THEN lag END) AS offsets_left,
         max(newest) AS newest,
-        count(steady_lag) AS spans,
+        count(steady_lag) AS points,
         sum(bytes) AS bytes,
         sum(fetches) AS fetches,
         max(last_offset) - min(first_offset) AS offsets,
@@ -192,12 +193,12 @@ paces AS (
 ),
 moves AS (
     SELECT
-        asked.*,
+        requested.*,
         was_there.replica_id IS NOT NULL AS was_in_sync,
         ends.joined_time,
         ends.cancelled_time,
         paces.leader_id,
-        paces.spans,
+        paces.points,
         paces.offsets_left,
         -- What the last answer brought shows in no offset yet.
         paces.bytes * (1e0 - 1e0 / paces.fetches) / nullif(paces.offsets, 0) AS bytes_per_offset,
@@ -211,26 +212,26 @@ moves AS (
                     * paces.offsets_left / paces.mean_step / paces.steps)
         END AS error_offsets,
         paces.newest AS last_fetch_time,
-        coalesce(paces.newest, asked.event_time) AS last_news,
+        coalesce(paces.newest, requested.event_time) AS last_contact,
         clocks.newest AS now
-    FROM asked
+    FROM requested
     LEFT JOIN ends
-        ON asked.cluster_id = ends.cluster_id
-            AND asked.topic = ends.topic
-            AND asked.partition = ends.partition
-            AND asked.replica_id = ends.replica_id
+        ON requested.cluster_id = ends.cluster_id
+            AND requested.topic = ends.topic
+            AND requested.partition = ends.partition
+            AND requested.replica_id = ends.replica_id
     LEFT JOIN was_there
-        ON asked.cluster_id = was_there.cluster_id
-            AND asked.topic = was_there.topic
-            AND asked.partition = was_there.partition
-            AND asked.replica_id = was_there.replica_id
+        ON requested.cluster_id = was_there.cluster_id
+            AND requested.topic = was_there.topic
+            AND requested.partition = was_there.partition
+            AND requested.replica_id = was_there.replica_id
     LEFT JOIN paces
-        ON asked.cluster_id = paces.cluster_id
-            AND asked.topic = paces.topic
-            AND asked.partition = paces.partition
-            AND asked.replica_id = paces.replica_id
-    INNER JOIN clocks ON asked.cluster_id = clocks.cluster_id
-    WHERE asked.nth = 1
+        ON requested.cluster_id = paces.cluster_id
+            AND requested.topic = paces.topic
+            AND requested.partition = paces.partition
+            AND requested.replica_id = paces.replica_id
+    INNER JOIN clocks ON requested.cluster_id = clocks.cluster_id
+    WHERE requested.nth = 1
 ),
 states AS (
     SELECT
@@ -239,9 +240,9 @@ states AS (
             WHEN was_in_sync THEN 'in_place'
             WHEN joined_time IS NOT NULL THEN 'done'
             WHEN cancelled_time IS NOT NULL THEN 'cancelled'
-            WHEN unix_micros(now) - unix_micros(last_news) > 33000000 THEN 'stuck'
+            WHEN unix_micros(now) - unix_micros(last_contact) > 33000000 THEN 'stuck'
             WHEN last_fetch_time IS NULL THEN 'waiting'
-            WHEN spans >= 4 AND lag_per_s >= 0 THEN 'never_converges'
+            WHEN points >= 4 AND lag_per_s >= 0 THEN 'never_converges'
             ELSE 'moving'
         END AS state
     FROM moves

@@ -34,7 +34,7 @@ aimed AS (
 stepped AS (
     SELECT
         *,
-        -- Where what is left says how much less, no less than that: it need not come back up.
+        -- If the free capacity says how much less, no less than that, so that it need not rise again.
         CASE WHEN target < rate THEN greatest(target, step_down) ELSE step_down END AS relief,
         least(greatest(target, step_down), rate * max_step_factor) AS step
     FROM aimed

@@ -4,7 +4,7 @@
 -- columns:
 --   from replication_throttles: cluster_id
 --   finding: list_without_rate, rate_without_list, static_rate_ignored (these do nothing); broker_gone,
---     malformed_list (these name nobody); wildcard_list (covers ordinary catching up too);
+--     malformed_list (these name no replica); wildcard_list (covers ordinary catching up too);
 --     moved_unlisted (a replica is moved and no list covers it); rate_below_1_mb (too low for brokers
 --     to measure well); response_too_large (see throttle_sizing); stale_list, stale_rate
 --     (nothing that the list, or any list, covers was moved or behind for conf's
@@ -14,7 +14,7 @@
 --   broker_id: broker that the finding is about; null: it is not about one
 --   rate: rate that is set, in bytes per second; null: none
 --   set_at: when the list was set, or the rate where the finding is about the rate; null: before the
---     request log began
+--     request log started
 --   age_s: time since set_at, in seconds; null: set_at is not known
 --   set_by: principal that set it; null: not known
 --   set_by_client_id: its client.id: untrusted text; null: not known
@@ -28,11 +28,11 @@ WITH newest AS (
         SELECT cluster_id, event_time FROM replication_traffic
         UNION ALL
         SELECT cluster_id, event_time FROM replication_throttles
-    ) AS seen
+    ) AS minutes
     GROUP BY cluster_id
 ),
 conf AS (
-    SELECT cluster_id, max(CAST(setting_value AS BIGINT)) AS left_over_s
+    SELECT cluster_id, max(CAST(setting_value AS BIGINT)) AS stale_after_s
     FROM current_settings
     WHERE setting = 'replication.stale_throttle_s'
     GROUP BY cluster_id
@@ -41,7 +41,7 @@ recent AS (
     SELECT
         throttles.*,
         newest.event_time AS now,
-        coalesce(conf.left_over_s, 600) AS left_over_s,
+        coalesce(conf.stale_after_s, 600) AS stale_after_s,
         throttles.event_time = newest.event_time AND throttles.is_configured AS is_now,
         CASE
             WHEN throttles.is_moving OR coalesce(NOT throttles.in_isr, false)
@@ -52,7 +52,7 @@ recent AS (
     INNER JOIN newest ON throttles.cluster_id = newest.cluster_id
     LEFT JOIN conf ON throttles.cluster_id = conf.cluster_id
     WHERE unix_millis(throttles.event_time)
-        >= unix_millis(newest.event_time) - coalesce(conf.left_over_s, 600) * 1000
+        >= unix_millis(newest.event_time) - coalesce(conf.stale_after_s, 600) * 1000
 ),
 used AS (
     SELECT
@@ -98,7 +98,7 @@ set_up AS (
     FROM recent
     WHERE event_time = now AND is_moving AND topic IS NOT NULL AND listed = 'unlisted'
 ),
-found AS (
+findings AS (
     SELECT
         cluster_id,
         now,
@@ -123,7 +123,7 @@ lists AS (
         now,
         topic,
         side,
-        max(left_over_s) AS left_over_s,
+        max(stale_after_s) AS stale_after_s,
         max(list_set_at) AS set_at,
         max(list_set_by) AS set_by,
         max(list_set_by_client_id) AS set_by_client_id,
@@ -139,7 +139,7 @@ rates AS (
         recent.now,
         recent.side,
         recent.broker_id,
-        max(recent.left_over_s) AS left_over_s,
+        max(recent.stale_after_s) AS stale_after_s,
         max(recent.rate) AS rate,
         max(recent.rate_set_at) AS set_at,
         max(recent.rate_set_by) AS set_by,
@@ -151,7 +151,7 @@ rates AS (
         AND recent.rate_source IN ('dynamic_broker', 'dynamic_default')
     GROUP BY recent.cluster_id, recent.now, recent.side, recent.broker_id
 ),
-all_found AS (
+all_findings AS (
     SELECT
         cluster_id,
         now,
@@ -168,7 +168,7 @@ all_found AS (
         CAST(NULL AS BIGINT) AS response_max_bytes,
         CAST(NULL AS BIGINT) AS largest_response_max_bytes,
         CAST(NULL AS STRING) AS bounded_by
-    FROM found
+    FROM findings
     GROUP BY cluster_id, now, finding, topic, side, broker_id
     UNION ALL
     SELECT
@@ -188,7 +188,7 @@ all_found AS (
         CAST(NULL AS BIGINT) AS largest_response_max_bytes,
         CAST(NULL AS STRING) AS bounded_by
     FROM lists
-    WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= left_over_s * 1000
+    WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= stale_after_s * 1000
     UNION ALL
     SELECT
         cluster_id,
@@ -207,7 +207,7 @@ all_found AS (
         CAST(NULL AS BIGINT) AS largest_response_max_bytes,
         CAST(NULL AS STRING) AS bounded_by
     FROM rates
-    WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= left_over_s * 1000
+    WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= stale_after_s * 1000
     UNION ALL
     SELECT
         cluster_id,
@@ -246,4 +246,4 @@ SELECT
     largest_response_max_bytes,
     bounded_by,
     now AS event_time
-FROM all_found
+FROM all_findings

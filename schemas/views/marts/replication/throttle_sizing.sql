@@ -47,7 +47,7 @@ moved AS (
 snapshots AS (
     SELECT cluster_id, count(*) AS brokers FROM current_brokers GROUP BY cluster_id
 ),
-there AS (
+existing AS (
     SELECT cluster_id, broker_id + 0 AS broker_id FROM current_brokers
     UNION ALL
     SELECT moved.cluster_id, moved.broker_id
@@ -60,7 +60,7 @@ there AS (
 ),
 counted AS (
     SELECT cluster_id, count(DISTINCT broker_id) AS brokers
-    FROM there
+    FROM existing
     WHERE broker_id IS NOT NULL
     GROUP BY cluster_id
 ),

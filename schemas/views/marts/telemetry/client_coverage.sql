@@ -1,11 +1,11 @@
 -- kind: mart
 -- grain: one row per client instance
--- description: Which pushes each client instance was asked for (KIP-714), and which came. A push is
---   missing if the next one comes later than 1.5 intervals: the view counts whole intervals without a
---   push, each as long as the client was asked for at that time, up to as_of or the end of the client.
---   Times when no metrics were asked for do not count. Pushes that upkeep deleted do not count as
---   missing: an instance not seen since then is left out, and an older one can be vanished but not
---   never_pushed.
+-- description: Which pushes the subscription of each client instance requests (KIP-714), and which
+--   came. A push is missing if the next one comes later than 1.5 intervals: the view counts whole
+--   intervals without a push, each as long as the subscription named at that time, up to as_of or the
+--   end of the client. Times without metrics in the subscription do not count. Pushes that upkeep
+--   deleted do not count as missing: an instance not seen since then is left out, and an older one can
+--   be vanished but not never_pushed.
 -- columns:
 --   from telemetry_contacts: cluster_id, client_instance_id
 --   principal: authenticated principal at its last contact, e.g. User:alice
@@ -13,14 +13,14 @@
 --   client_software_name: client library (KIP-511) at its last contact
 --   client_software_version: version of the client library at its last contact
 --   client_address: address it connected from at its last contact
---   broker_ids: brokers it pushed to or asked, sorted
+--   broker_ids: brokers that it pushed to or requested from, sorted
 --   first_seen: first push or subscription request
 --   last_seen: last push or subscription request
 --   state: terminated (sent its last push), cut_off (a broker answered 35 UNSUPPORTED_VERSION, 42
 --     INVALID_REQUEST or 87 INVALID_RECORD, after which clients stop), vanished (silent for more than
---     1.5 intervals), never_pushed (asked for its subscription, then silent for as long), or active
+--     1.5 intervals), never_pushed (requested its subscription, then silent for as long), or active
 --   subscription_requests: subscription requests (GetTelemetrySubscriptions)
---   push_interval_ms: interval it was asked to push at last, in ms
+--   push_interval_ms: push interval of its last subscription, in ms
 --   accepted_pushes: pushes that a broker accepted
 --   rejected_pushes: pushes that a broker rejected
 --   expected_pushes: accepted_pushes + missing_pushes
@@ -32,13 +32,13 @@
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS as_of FROM telemetry_contacts GROUP BY cluster_id
 ),
-kept AS (
+retained AS (
     SELECT cluster_id, max(event_time) AS kept_since
     FROM pipeline_progress
     WHERE target = 'telemetry_pushes' AND outcome = 'removed'
     GROUP BY cluster_id
 ),
-spans AS (
+gaps AS (
     SELECT
         *,
         CASE
@@ -62,7 +62,7 @@ instances AS (
         max(CASE WHEN from_end = 1 THEN client_software_version END) AS client_software_version,
         max(CASE WHEN from_end = 1 THEN client_address END) AS client_address,
         max(CASE WHEN from_end = 1 THEN interval_ms END) AS push_interval_ms,
-        max(CASE WHEN from_end = 1 AND is_subscribed THEN interval_ms END) AS wanted_interval_ms,
+        max(CASE WHEN from_end = 1 AND is_subscribed THEN interval_ms END) AS subscribed_interval_ms,
         max(CASE WHEN from_end = 1 AND (is_push = 0 OR NOT accepted) THEN elapsed_intervals END)
             AS elapsed_intervals,
         array_sort(array_agg(DISTINCT broker_id)) AS broker_ids,
@@ -76,7 +76,7 @@ instances AS (
         sum(CASE WHEN is_push = 1 AND accepted THEN 1 ELSE 0 END) AS accepted_pushes,
         sum(CASE WHEN is_push = 1 AND NOT accepted THEN 1 ELSE 0 END) AS rejected_pushes,
         sum(missing_before) AS missing_within
-    FROM spans
+    FROM gaps
     GROUP BY cluster_id, client_instance_id
 ),
 ended AS (
@@ -90,7 +90,7 @@ ended AS (
         unix_millis(as_of) - unix_millis(last_seen) AS silent_ms
     FROM instances
     INNER JOIN newest ON instances.cluster_id = newest.cluster_id
-    LEFT JOIN kept ON instances.cluster_id = kept.cluster_id
+    LEFT JOIN retained ON instances.cluster_id = retained.cluster_id
     WHERE kept_since IS NULL OR last_seen >= kept_since
 ),
 silent AS (
@@ -98,7 +98,7 @@ silent AS (
         *,
         round(
             coalesce(elapsed_intervals, 0e0)
-            + coalesce(CAST(silent_ms AS DOUBLE) / wanted_interval_ms, 0e0), 3
+            + coalesce(CAST(silent_ms AS DOUBLE) / subscribed_interval_ms, 0e0), 3
         ) AS due_at_end
     FROM ended
 ),

@@ -13,7 +13,7 @@
 --   from client_coverage: broker_ids, first_seen, last_seen
 --   ended: how it ended: terminated, cut_off, vanished or never_pushed (see client_coverage); null
 --     while it is active
-WITH named AS (
+WITH owners AS (
     SELECT
         cluster_id,
         client_instance_id,
@@ -55,6 +55,6 @@ SELECT
     last_seen,
     CASE WHEN state <> 'active' THEN state END AS ended
 FROM client_coverage AS coverage
-LEFT JOIN named
-    ON coverage.cluster_id = named.cluster_id
-        AND coverage.client_instance_id = named.client_instance_id
+LEFT JOIN owners
+    ON coverage.cluster_id = owners.cluster_id
+        AND coverage.client_instance_id = owners.client_instance_id

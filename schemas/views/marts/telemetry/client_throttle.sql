@@ -16,7 +16,7 @@
 --   broker_throttled_requests: those of them that were throttled
 --   broker_throttle_time_ms: sum of their throttle times, in ms
 --   broker_throttle_time_max_ms: longest of their throttle times, in ms
-WITH told AS (
+WITH measured AS (
     SELECT
         cluster_id,
         date_trunc('minute', event_time) AS minute,
@@ -51,24 +51,24 @@ throttled AS (
     GROUP BY 1, 2, 3, 4, 5
 )
 SELECT
-    coalesce(told.cluster_id, throttled.cluster_id) AS cluster_id,
-    coalesce(told.minute, throttled.minute) AS minute,
+    coalesce(measured.cluster_id, throttled.cluster_id) AS cluster_id,
+    coalesce(measured.minute, throttled.minute) AS minute,
     client_instance_id,
-    coalesce(told.principal, throttled.principal) AS principal,
-    coalesce(told.client_id, throttled.client_id) AS client_id,
+    coalesce(measured.principal, throttled.principal) AS principal,
+    coalesce(measured.client_id, throttled.client_id) AS client_id,
     client_software_name,
     client_software_version,
-    coalesce(told.api, throttled.api) AS api,
+    coalesce(measured.api, throttled.api) AS api,
     throttle_time_max_ms,
     broker_requests,
     broker_throttled_requests,
     broker_throttle_time_ms,
     broker_throttle_time_max_ms
-FROM told
+FROM measured
 FULL OUTER JOIN throttled
-    ON told.cluster_id = throttled.cluster_id
-    AND told.minute = throttled.minute
-    AND told.principal = throttled.principal
-    AND told.client_id = throttled.client_id
-    AND told.api = throttled.api
-WHERE told.minute IS NOT NULL OR broker_throttled_requests > 0
+    ON measured.cluster_id = throttled.cluster_id
+    AND measured.minute = throttled.minute
+    AND measured.principal = throttled.principal
+    AND measured.client_id = throttled.client_id
+    AND measured.api = throttled.api
+WHERE measured.minute IS NOT NULL OR broker_throttled_requests > 0

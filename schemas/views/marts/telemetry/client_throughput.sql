@@ -49,7 +49,7 @@ series AS (
         max(unix_micros(event_time)) - min(unix_micros(span_start))
         - sum(unix_micros(event_time) - unix_micros(span_start)) AS lost
     FROM increases
-    -- Consumers tell each count per topic again.
+    -- Consumers also push each count per topic.
     WHERE counter = 'bytes_sent' OR (counter IS NOT NULL AND topic IS NULL)
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, series_id
 )

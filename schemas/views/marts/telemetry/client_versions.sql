@@ -13,7 +13,7 @@
 --   request_count: number of requests
 --   first_seen: first request
 --   last_seen: last request
---   telemetry_instances: client instances that asked for a telemetry subscription (KIP-714); 0: the
+--   telemetry_instances: client instances that requested a subscription (KIP-714); 0: the
 --     library is too old, or telemetry is switched off
 WITH instances AS (
     SELECT
@@ -24,7 +24,7 @@ WITH instances AS (
     FROM telemetry_subscriptions
     GROUP BY 1, 2, 3
 ),
-seen AS (
+software AS (
     SELECT
         cluster_id,
         coalesce(client_software_name, 'unknown') AS client_software_name,
@@ -41,10 +41,10 @@ seen AS (
     GROUP BY 1, 2, 3
 )
 SELECT
-    seen.*,
+    software.*,
     coalesce(telemetry_instances, 0) AS telemetry_instances
-FROM seen
+FROM software
 LEFT JOIN instances
-    ON seen.cluster_id = instances.cluster_id
-    AND seen.client_software_name = instances.client_software_name
-    AND seen.client_software_version = instances.client_software_version
+    ON software.cluster_id = instances.cluster_id
+    AND software.client_software_name = instances.client_software_name
+    AND software.client_software_version = instances.client_software_version

@@ -1,5 +1,5 @@
 -- kind: mart
--- grain: one row per client that produced or fetched and never asked for a telemetry subscription
+-- grain: one row per client that produced or fetched and never requested a telemetry subscription
 -- description: Which clients push no metrics (KIP-714), and why.
 -- columns:
 --   from requests: cluster_id, principal, client_id, client_software_name, client_software_version
@@ -43,7 +43,7 @@ able AS (
         + TRY_CAST(split_part(library_version, '.', 2) AS INT) AS version
     FROM clients
 ),
-asked AS (
+subscribed AS (
     SELECT DISTINCT cluster_id, principal, client_id, client_software_name, client_software_version
     FROM telemetry_contacts
 )
@@ -62,10 +62,10 @@ SELECT
     first_seen,
     last_seen
 FROM able
-LEFT JOIN asked
-    ON able.cluster_id = asked.cluster_id
-    AND coalesce(able.principal, '') = coalesce(asked.principal, '')
-    AND coalesce(able.client_id, '') = coalesce(asked.client_id, '')
-    AND coalesce(able.client_software_name, '') = coalesce(asked.client_software_name, '')
-    AND coalesce(able.client_software_version, '') = coalesce(asked.client_software_version, '')
-WHERE asked.cluster_id IS NULL
+LEFT JOIN subscribed
+    ON able.cluster_id = subscribed.cluster_id
+    AND coalesce(able.principal, '') = coalesce(subscribed.principal, '')
+    AND coalesce(able.client_id, '') = coalesce(subscribed.client_id, '')
+    AND coalesce(able.client_software_name, '') = coalesce(subscribed.client_software_name, '')
+    AND coalesce(able.client_software_version, '') = coalesce(subscribed.client_software_version, '')
+WHERE subscribed.cluster_id IS NULL

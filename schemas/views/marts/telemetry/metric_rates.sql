@@ -10,7 +10,7 @@
 --   rate_per_s: increase per second, in unit per second; null: elapsed_ms is not known, 0 or negative
 --     (the client's clock went back)
 --   from metric_totals: is_gap, is_overlap, is_reset, is_negative, is_recovered
-WITH spans AS (
+WITH timed AS (
     SELECT
         *,
         CASE temporality
@@ -46,4 +46,4 @@ SELECT
     is_reset,
     is_negative,
     is_recovered
-FROM spans
+FROM timed

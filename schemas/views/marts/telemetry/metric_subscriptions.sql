@@ -1,18 +1,18 @@
 -- kind: mart
 -- grain: one row per configured client-metrics resource
 -- description: The client-metrics subscriptions of the cluster (KIP-714) and how many clients each
---   matches, of those that asked within a day of the last snapshot.
+--   matches, of those that requested a subscription within a day of the last snapshot.
 -- columns:
 --   from current_configs: cluster_id
 --   subscription: name of the client-metrics resource
---   metrics: prefixes of the metrics it asks for, comma-separated, as configured; null: not set
+--   metrics: prefixes of the metrics it requests, comma-separated, as configured; null: not set
 --   interval_ms: its push interval as configured, in ms; null: not set
 --   effective_interval_ms: the most that its interval can be in effect, in ms: Kafka takes the least
 --     interval of all matching resources and its default of 300000
 --   match: selectors of the clients it applies to, as configured; null: not set
 --   valid_from: time of the snapshot that saw its newest config first
---   matched_clients: client instances that it matches; 0: nobody
---   pending: those that were answered before the resources changed and have not asked since
+--   matched_clients: client instances that it matches; 0: none
+--   pending: those that were answered before the resources changed and sent no request since
 --   mispredicted_clients: those that a broker answered with another subscription than predicted
 WITH resources AS (
     SELECT

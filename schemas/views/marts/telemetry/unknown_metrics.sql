@@ -46,7 +46,7 @@ keyed AS (
         concat(',', concat_ws(',', attribute_keys, resource_keys), ',') AS sent_keys
     FROM sent
 ),
-found AS (
+unknown_names AS (
     SELECT
         cluster_id,
         client_software_name,
@@ -81,5 +81,5 @@ SELECT
     sum(points) AS points,
     min(first_seen) AS first_seen,
     max(last_seen) AS last_seen
-FROM found
+FROM unknown_names
 GROUP BY cluster_id, client_software_name, client_software_version, kind, name
