@@ -122,8 +122,8 @@ NOW = [replicated(3_600, 1, 2)]
             [throttled(3_600, **RATE)],
             [],
             [
-                ("stale_rate", 3_600.0, "User:admin"),
                 ("rate_without_list", 3_600.0, "User:admin"),
+                ("stale_rate", 3_600.0, "User:admin"),
             ],
             id="a rate with no list",
         ),
