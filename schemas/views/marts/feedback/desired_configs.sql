@@ -206,8 +206,8 @@ proposals AS (
         proposed.quota AS bound,
         CASE proposed.config_key WHEN 'request_percentage' THEN '% of a thread' ELSE 'bytes/s' END
             AS unit,
-        asks.throttled_windows AS matching,
-        asks.windows_in_force AS total,
+        proposed.throttled_windows AS matching,
+        proposed.windows_in_force AS total,
         CAST(NULL AS STRING) AS reason_detail,
         CAST(NULL AS STRING) AS subject,
         CAST(NULL AS INT) AS broker_id,
