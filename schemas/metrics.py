@@ -1,7 +1,7 @@
 """The KIP-714 catalogue: what clients push, in which unit, and which client pushes it.
 
 Neither the Java client nor librdkafka sends units, so they come from here. metrics.csv has one line
-per family: groups and quantities, and what is told of each (`rate`, `total`, `avg`, `max`, `min`;
+per family: groups and quantities, and the statistics of each (`rate`, `total`, `avg`, `max`, `min`;
 `-` stands for the bare quantity, `sum` for one that Kafka sends as a sum). The list is open:
 applications (KIP-1076) push names of their own through the same channel, and Java puts
 org.apache.kafka before them too. Units are UCUM, as OTLP asks for: By, ms, ns, s, 1 for counts and
@@ -62,7 +62,7 @@ class Metric:
 
 def _family(row: dict[str, str]) -> Iterator[Metric]:
     by_client = {JAVA: row["java"].split(), LIBRDKAFKA: row["librdkafka"].split()}
-    stats = dict.fromkeys(stat for told in by_client.values() for stat in told)
+    stats = dict.fromkeys(stat for names in by_client.values() for stat in names)
     for group in row["groups"].split():
         for quantity in row["quantities"].split():
             for stat in stats:
@@ -70,7 +70,7 @@ def _family(row: dict[str, str]) -> Iterator[Metric]:
                     name=PREFIX + f"{group}.{quantity}" + ("" if stat in _BARE else f".{stat}"),
                     unit=row["unit"] + _PER_STAT.get(stat, ""),
                     kind="sum" if stat in _SUMS else "gauge",
-                    clients=tuple(client for client, told in by_client.items() if stat in told),
+                    clients=tuple(client for client, names in by_client.items() if stat in names),
                     kip=row["kip"] or None,
                     meaning=row["meaning"] + _STAT_MEANINGS.get(stat, ""),
                 )

@@ -19,7 +19,7 @@ from quotaflow.pipelines.feedback import (
 from quotaflow.pipelines.feedback.change import RENEW, Change, Plan
 from quotaflow.pipelines.feedback.change_writer import Configs, preview
 from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
-from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, Ledger
+from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, Ledger
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, ALREADY_SET, Outcome
 from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter
 from quotaflow.pipelines.warehouse import views
@@ -38,7 +38,7 @@ def dry_run(
     with exclusive_section.open_cluster(conf) as (cluster_id, configs):
         _check_cluster(plan, cluster_id)
         seen = [outcome for group in _groups(plan) for outcome in preview(configs, group)]
-        return plan, [replace(o, step=ACCEPTED) if o.step == BEGUN else o for o in seen]
+        return plan, [replace(o, step=ACCEPTED) if o.step == STARTED else o for o in seen]
 
 
 def apply_plan(
@@ -130,7 +130,7 @@ def still_fitting(
     plan = approved_plan.plan
     seen = [outcome for group in _groups(plan) for outcome in preview(configs, group)]
     moved = [_unless_altered(each, altered) for each in seen]
-    moved = [outcome for outcome in moved if outcome.step not in {BEGUN, ALREADY_SET}]
+    moved = [outcome for outcome in moved if outcome.step not in {STARTED, ALREADY_SET}]
     if moved:
         first = moved[0]
         raise FeedbackError(
@@ -145,7 +145,7 @@ def still_fitting(
         for change in plan.changes
         if change.operation.name == RENEW and change.change_id in used_up
     }
-    if any(o.step == BEGUN and o.change.change_id in used_up - renewed for o in seen):
+    if any(o.step == STARTED and o.change.change_id in used_up - renewed for o in seen):
         raise FeedbackError(
             f"plan {plan.plan_id} was applied before, and what it wrote was given back: plan anew"
         )
@@ -157,7 +157,7 @@ def still_fitting(
 def _unless_altered(outcome: Outcome, altered: Mapping[Key, LaterWriter]) -> Outcome:
     """MOVED if somebody else altered the config, even back to the value that was planned on."""
     setter = altered.get(outcome.change.desired.key)
-    if setter is None or outcome.step != BEGUN:
+    if setter is None or outcome.step != STARTED:
         return outcome
     return replace(outcome, step=MOVED, detail=f"{setter.writer} altered it since it was planned")
 

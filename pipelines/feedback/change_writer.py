@@ -14,7 +14,15 @@ from typing import Protocol
 
 from quotaflow.pipelines.feedback.change import RENEW, Change, expires_at
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, REFUSED, UNDONE, Ledger, Record
+from quotaflow.pipelines.feedback.ledger import (
+    DONE,
+    MOVED,
+    REFUSED,
+    STARTED,
+    UNDONE,
+    Ledger,
+    Record,
+)
 from quotaflow.pipelines.feedback.outcome import (
     ALREADY_SET,
     OPEN,
@@ -89,7 +97,7 @@ class ChangeWriter:
         self.journal.add(
             [
                 *(records.record(o.change, o.step, o.detail) for o in outcomes if o.step in _KEPT),
-                *(records.record(change, BEGUN) for part in writable for change in part),
+                *(records.record(change, STARTED) for part in writable for change in part),
             ]
         )
         self.on_step("begun")
@@ -168,13 +176,15 @@ def preview(configs: Configs, group: Sequence[Change]) -> list[Outcome]:
     try:
         actual = configs.read(group[0].entity)
         seen = [previewed(change, actual) for change in group]
-        writable = [o.change for o in seen if o.step == BEGUN and o.change.operation.name != RENEW]
+        writable = [
+            o.change for o in seen if o.step == STARTED and o.change.operation.name != RENEW
+        ]
         refusal = configs.refusal(writable) if writable else None
     except UnansweredError as error:
         return [Outcome(c, UNDONE, _unreached(error)) for c in group]
     if refusal is None:
         return seen
-    return [Outcome(o.change, REFUSED, refusal) if o.step == BEGUN else o for o in seen]
+    return [Outcome(o.change, REFUSED, refusal) if o.step == STARTED else o for o in seen]
 
 
 def _unreached(error: UnansweredError) -> str:
@@ -186,11 +196,11 @@ _KEPT = (REFUSED, MOVED)
 
 def _parted(seen: Sequence[Outcome]) -> tuple[list[Outcome], list[Change]]:
     """Outcomes that are final, and the changes to write. One entity is written whole or not."""
-    if all(o.step in {BEGUN, ALREADY_SET} for o in seen):
+    if all(o.step in {STARTED, ALREADY_SET} for o in seen):
         ended = [o for o in seen if o.step == ALREADY_SET]
-        return ended, [o.change for o in seen if o.step == BEGUN]
-    why = next(o.detail for o in seen if o.step not in {BEGUN, ALREADY_SET})
-    return [Outcome(o.change, UNDONE, why) if o.step == BEGUN else o for o in seen], []
+        return ended, [o.change for o in seen if o.step == STARTED]
+    why = next(o.detail for o in seen if o.step not in {STARTED, ALREADY_SET})
+    return [Outcome(o.change, UNDONE, why) if o.step == STARTED else o for o in seen], []
 
 
 def _end(outcome: Outcome) -> tuple[str, str | None]:

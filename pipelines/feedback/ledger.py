@@ -19,7 +19,7 @@ from quotaflow.pipelines.feedback.change import (
 )
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 
-BEGUN, DONE = "begun", "done"
+STARTED, DONE = "begun", "done"
 UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
 """Steps that end a change. DONE: it was read back. UNDONE: it was never written. REFUSED: a broker
 refused it. MOVED: the config no longer had the value that was planned on. YIELDED: somebody else
@@ -119,7 +119,7 @@ class Ledger:
         started: dict[tuple[str, str], Record] = {}
         in_order = sorted(records, key=lambda r: (r.event_time, r.run_id, r.number))
         for record in in_order:
-            if record.step == BEGUN:
+            if record.step == STARTED:
                 earlier = [(begin, baselines[write]) for write, begin in started.items()]
                 baselines[record.write] = _baseline(record, owned.get(record.key), earlier)
                 started[record.write] = record
@@ -128,8 +128,8 @@ class Ledger:
             if record.step == DONE and record.operation != RENEW:
                 last[record.key] = record
             _update_owned(owned, record, baselines)
-        ended = {r.write for r in in_order if r.step != BEGUN}
-        still = tuple(r for r in in_order if r.step == BEGUN and r.write not in ended)
+        ended = {r.write for r in in_order if r.step != STARTED}
+        still = tuple(r for r in in_order if r.step == STARTED and r.write not in ended)
         done = {(r.plan_id, r.change_id): r.event_time for r in in_order if r.step == DONE}
         ran = {r.run_id: r.event_time for r in in_order}
         newest = in_order[-1].event_time if in_order else None

@@ -15,7 +15,7 @@ from quotaflow.pipelines.feedback.change import (
     is_same_value,
     list_entries,
 )
-from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, UNDONE, Record
+from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, UNDONE, Record
 from quotaflow.schemas.configs import BROKER_LOGGER
 
 OPEN = "open"
@@ -49,11 +49,11 @@ def previewed(change: Change, actual: Mapping[str, str]) -> Outcome:
         if now == "*":
             return Outcome(change, MOVED, "it is * now: all replicas")
         if change.operation.name == APPEND and not has:
-            return Outcome(change, BEGUN)
+            return Outcome(change, STARTED)
         if change.operation.name == SUBTRACT and has == set(list_entries(change.operation.operand)):
-            return Outcome(change, BEGUN)
+            return Outcome(change, STARTED)
     elif is_same_value(key, now, prior):
-        return Outcome(change, BEGUN)
+        return Outcome(change, STARTED)
     if is_made(change, actual):
         return Outcome(change, ALREADY_SET)
     return Outcome(change, MOVED, f"it is {_shown(now)} now, and was planned on {_shown(prior)}")

@@ -43,7 +43,7 @@ def plain(value: Any) -> Any:
     return list(map(plain, value)) if isinstance(value, list) else value
 
 
-def told(page: str) -> list[tuple[str, str]]:
+def documented(page: str) -> list[tuple[str, str]]:
     """The rows of a page's tables of keys: each key with its default as JSON."""
     tables = re.findall(r"^\| key \| default \| .*\n\|[- |]+\n((?:\|.*\n)+)", page, re.M)
     rows = [re.findall(r"^\| `([^`]+)` \| (.+?) \| .+ \|$", table, re.M) for table in tables]
@@ -56,7 +56,7 @@ def default(cell: str) -> str:
 
 
 def test_every_key_is_there_with_its_default() -> None:
-    assert told(PAGE.read_text(encoding="utf-8")) == list(keys(Conf))
+    assert documented(PAGE.read_text(encoding="utf-8")) == list(keys(Conf))
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_an_error_that_the_page_shows_is_the_one_that_is_said(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_key_that_a_page_names_is_one(page: Path) -> None:
-    known = dict(keys(Conf))
+    defaults = dict(keys(Conf))
     sections = set(Conf.model_fields) - (set() if page == PAGE else SHARED)
     named = re.findall(rf"`({'|'.join(sections)})\.([\w.\[\]]+)[`=]", page.read_text("utf-8"))
-    maps = {key for key, value in known.items() if value.startswith("{")}
+    maps = {key for key, value in defaults.items() if value.startswith("{")}
     wrong = [
         path
         for section, name in named
-        if (path := f"{section}.{name}") not in known
+        if (path := f"{section}.{name}") not in defaults
         and not any(path.startswith(f"{key}.") for key in maps)
     ]
     assert wrong == []

@@ -13,7 +13,7 @@ from quotaflow.pipelines import __main__ as cli
 
 from ..documented_commands import PAGES, ROOT, in_blocks, in_text, words
 
-ALL = sorted({(page.name, told) for page in PAGES for told in (*in_blocks(page), *in_text(page))})
+ALL = sorted({(page.name, line) for page in PAGES for line in (*in_blocks(page), *in_text(page))})
 
 
 @pytest.fixture(scope="module")
@@ -25,46 +25,46 @@ def app() -> typer.core.TyperGroup:
     return group
 
 
-@pytest.mark.parametrize(("page", "told"), ALL)
-def test_a_command_of_a_page_is_one(app: typer.core.TyperGroup, page: str, told: str) -> None:
-    name, *rest = words(told)
+@pytest.mark.parametrize(("page", "line"), ALL)
+def test_a_command_of_a_page_is_one(app: typer.core.TyperGroup, page: str, line: str) -> None:
+    name, *rest = words(line)
     command = app.commands.get(name)
     assert command, f"{page}: no command {name}"
-    known = {option for parameter in command.params for option in parameter.opts}
+    options = {option for parameter in command.params for option in parameter.opts}
     used = {word.split("=")[0] for word in rest if re.fullmatch(r"--?[a-z][a-z-]*(=.*)?", word)}
-    assert used <= known | {"--help", "-h"}, f"{page}: {told}"
+    assert used <= options | {"--help", "-h"}, f"{page}: {line}"
 
 
 def test_every_command_is_told(app: typer.core.TyperGroup) -> None:
-    assert {words(told)[0] for _, told in ALL} >= set(app.commands) - {"demo"}
+    assert {words(line)[0] for _, line in ALL} >= set(app.commands) - {"demo"}
 
 
-def test_commands_that_have_json_alone_are_told(app: typer.core.TyperGroup) -> None:
+def test_commands_that_have_json_alone_are_named(app: typer.core.TyperGroup) -> None:
     options = {
         name: {option for parameter in command.params for option in parameter.opts}
         for name, command in app.commands.items()
     }
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    told = re.search(r"there are `--json` and `--csv`;(.*?)have `--json` alone", page, re.S)
-    assert told
-    assert set(re.findall(r"`(.+?)`", told[1])) == {
-        name for name, known in options.items() if "--json" in known and "--csv" not in known
+    match = re.search(r"there are `--json` and `--csv`;(.*?)have `--json` alone", page, re.S)
+    assert match
+    assert set(re.findall(r"`(.+?)`", match[1])) == {
+        name for name, names in options.items() if "--json" in names and "--csv" not in names
     }
 
 
 @pytest.fixture(scope="module")
 def project() -> dict[str, Any]:
-    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return found
+    table: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return table
 
 
 def test_the_wheel_that_is_told_is_the_one_that_is_built(project: dict[str, Any]) -> None:
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    (told,) = re.findall(r"pip install 'dist/(\S+?)\[([\w,]+)\]'", page)
-    assert told[0] == f"{project['name']}-{project['version']}-py3-none-any.whl"
+    (wheel,) = re.findall(r"pip install 'dist/(\S+?)\[([\w,]+)\]'", page)
+    assert wheel[0] == f"{project['name']}-{project['version']}-py3-none-any.whl"
     extras = re.findall(r"^\| `(\w+)` \| ", page[page.index("| extra |") :], re.M)
     assert set(extras) == project["optional-dependencies"].keys() - {"dev"}
-    assert set(told[1].split(",")) <= set(extras)
+    assert set(wheel[1].split(",")) <= set(extras)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

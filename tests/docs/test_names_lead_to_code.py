@@ -105,8 +105,8 @@ def expanded(path: str) -> list[str]:
 def folders_described() -> set[str]:
     """Folders in the first column of a table whose second column is not empty."""
     rows = re.findall(r"^\| (`[^|]*`) \| ([^|]*\w[^|]*) \|$", ARCHITECTURE, re.M)
-    spans = [span for first, _ in rows for span in re.findall(r"`([^`]*)`", first)]
-    return {path for span in spans for path in expanded(span)}
+    quoted = [text for first, _ in rows for text in re.findall(r"`([^`]*)`", first)]
+    return {path for text in quoted for path in expanded(text)}
 
 
 def test_architecture_says_what_each_folder_does() -> None:
@@ -122,7 +122,7 @@ def test_architecture_is_short() -> None:
 def paths_in(page: str) -> set[str]:
     """What a page names as a path: in backticks, with a folder of ours or the ending of code."""
     prose = re.sub(r"(?s)```.*?```", "", page)
-    words = [word for span in re.findall(r"`([^`\n]+)`", prose) for word in span.split()]
+    words = [word for text in re.findall(r"`([^`\n]+)`", prose) for word in text.split()]
     folder, rest = "|".join(map(re.escape, FOLDERS)), r"[\w./{},<>*-]"
     is_path = re.compile(rf"({folder})/{rest}*|{rest}+\.(py|sql|md)")
     return {path for word in words if is_path.fullmatch(path := word.partition("::")[0])}
@@ -140,7 +140,7 @@ def exists(path: str) -> bool:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_paths_that_a_page_names_exist(name: str) -> None:
-    named = {path for span in paths_in(PAGES[name]) - NOT_OURS for path in expanded(span)}
+    named = {path for text in paths_in(PAGES[name]) - NOT_OURS for path in expanded(text)}
     assert sorted(path for path in named if not exists(path)) == []
 
 
@@ -189,7 +189,7 @@ def test_glossary_defines_each_word_once() -> None:
 def test_each_word_of_the_glossary_leads_to_code() -> None:
     names = {*TABLES, *views.load(), *Conf.model_fields}
     for words, *_, where in GLOSSARY:
-        spans = re.findall(r"`([^`]*)`", where)
-        assert spans or words.strip() in HEADS, f"{words} leads nowhere"
-        unknown = [s for s in spans if s.partition(".")[0] not in names and not exists(s)]
+        quoted = re.findall(r"`([^`]*)`", where)
+        assert quoted or words.strip() in HEADS, f"{words} leads nowhere"
+        unknown = [s for s in quoted if s.partition(".")[0] not in names and not exists(s)]
         assert unknown == []

@@ -53,10 +53,10 @@ def test_a_query_of_a_page_runs_empty_and_filled(
 @pytest.mark.parametrize("page", DOCS)
 def test_a_page_asks_only_what_is_there(page: str) -> None:
     text = DOCS[page]
-    asked = set(re.findall(r"^FROM (\w+)", text, re.M))
-    known = re.findall(r"^```(?:sql|yaml|\nquotaflow )", text, re.M)
-    assert len(known) == text.count("```") / 2
-    assert asked <= views.load().keys() | TABLES.keys()
+    sources = set(re.findall(r"^FROM (\w+)", text, re.M))
+    blocks = re.findall(r"^```(?:sql|yaml|\nquotaflow )", text, re.M)
+    assert len(blocks) == text.count("```") / 2
+    assert sources <= views.load().keys() | TABLES.keys()
 
 
 @pytest.mark.parametrize("text", blocks("yaml"))

@@ -18,7 +18,7 @@ from quotaflow.pipelines.feedback import exclusive_section
 from quotaflow.pipelines.feedback.change import SET, Change, Operation
 from quotaflow.pipelines.feedback.change_writer import preview
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.outcome import BEGUN
+from quotaflow.pipelines.feedback.outcome import STARTED
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.kafka import admin, client_metrics, rights, tail
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError, sender
@@ -115,7 +115,7 @@ def written(login: Login, entity: ConfigEntity, key: str, value: str) -> None:
     owner = ConfigEntity(login.cluster.cluster_id, entity.entity_type, entity.entity_name)
     with exclusive_section.open_cluster(login.conf) as (_, configs):
         (previewed,) = preview(configs, [_change(owner, key, value)])
-        if previewed.step != BEGUN:
+        if previewed.step != STARTED:
             raise UnansweredError(str(previewed.detail))
         refusal = configs.write([_change(owner, key, value)])
         refusal = refusal or configs.write([_change(owner, key, None)])

@@ -54,7 +54,7 @@ def _not_set() -> Column:
 def _not_there() -> Column:
     is_away = F.col("has_other_leader") & (F.col("side") == rule.LEADER)
     return (
-        F.when(F.col("is_broker_gone"), rule.BROKER_GONE)
+        F.when(F.col("is_broker_gone"), rule.BROKER_REMOVED)
         .when(F.col("is_replicating"), None)
         .when(is_away, rule.NOT_LEADER)
         .otherwise(rule.NOT_REPLICATING)

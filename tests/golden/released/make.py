@@ -50,7 +50,7 @@ def schema() -> dict[str, Any]:
 def request(number: int, **others: Any) -> dict[str, Any]:
     """One line of the request log, a minute after the one before."""
     time = NOON + timedelta(minutes=number)
-    of = {"topic": "orders", "partition": 0, "bytes": 1_000, "error_code": 0}
+    partition = {"topic": "orders", "partition": 0, "bytes": 1_000, "error_code": 0}
     return {
         "cluster_id": "released",
         "event_time": time,
@@ -60,7 +60,7 @@ def request(number: int, **others: Any) -> dict[str, Any]:
         "principal": "User:alice",
         "client_id": "alice",
         "error_code": 0,
-        "partitions": [of | {"in_request": True, "in_response": True}],
+        "partitions": [partition | {"in_request": True, "in_response": True}],
         "source_topic": "broker_request_logs",
         "source_partition": 0,
         "source_offset": number,
@@ -69,8 +69,8 @@ def request(number: int, **others: Any) -> dict[str, Any]:
 
 def fetch(number: int) -> dict[str, Any]:
     """A FETCH that begins a session."""
-    asked = {"session_id": 0, "session_epoch": 0, "response_session_id": 7 + number}
-    return request(number, api="FETCH", principal="User:bob", client_id="bob", **asked)
+    session = {"session_id": 0, "session_epoch": 0, "response_session_id": 7 + number}
+    return request(number, api="FETCH", principal="User:bob", client_id="bob", **session)
 
 
 def push(number: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ What ReplicaManager.shouldLeaderThrottle and ReplicaFetcherThread.shouldFollower
 from dataclasses import dataclass
 
 from quotaflow.udfs.rules.replication_throttle import (
-    BROKER_GONE,
+    BROKER_REMOVED,
     DYNAMIC_BROKER,
     DYNAMIC_DEFAULT,
     FOLLOWER_CAUGHT_UP,
@@ -92,7 +92,7 @@ def _why_not_set(side: ReplicationSide) -> str | None:
 
 def _why_not_there(side: ReplicationSide) -> str | None:
     if side.is_broker_removed:
-        return BROKER_GONE
+        return BROKER_REMOVED
     if side.is_replicating:
         return None
     return NOT_LEADER if side.side == LEADER and side.has_other_leader else NOT_REPLICATING

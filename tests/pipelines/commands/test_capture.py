@@ -19,7 +19,7 @@ from quotaflow.pipelines.feedback import exclusive_section, journal
 from quotaflow.pipelines.feedback.change import Change
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, YIELDED, Record
+from quotaflow.pipelines.feedback.ledger import DONE, STARTED, YIELDED, Record
 from quotaflow.pipelines.kafka import admin, tail
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.terminal import output
@@ -191,12 +191,12 @@ def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command
     assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
     steps = [(r.entity.entity_name, r.step, r.config_value) for r in run.journal.records]
     assert steps == [
-        ("1", BEGUN, "DEBUG"),
-        ("3", BEGUN, "DEBUG"),
+        ("1", STARTED, "DEBUG"),
+        ("3", STARTED, "DEBUG"),
         ("1", DONE, "DEBUG"),
         ("3", DONE, "DEBUG"),
-        ("1", BEGUN, "INFO"),
-        ("3", BEGUN, "WARN"),
+        ("1", STARTED, "INFO"),
+        ("3", STARTED, "WARN"),
         ("1", DONE, "INFO"),
         ("3", DONE, "WARN"),
     ]

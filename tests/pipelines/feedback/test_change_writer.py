@@ -14,7 +14,7 @@ from quotaflow.pipelines.feedback.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.ledger import BEGUN, DONE, MOVED, REFUSED, UNDONE, YIELDED
+from quotaflow.pipelines.feedback.ledger import DONE, MOVED, REFUSED, STARTED, UNDONE, YIELDED
 from quotaflow.pipelines.feedback.outcome import ALREADY_SET, OPEN
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
@@ -47,7 +47,7 @@ def test_a_change_is_recorded_before_and_after_it_is_written() -> None:
     (outcome,) = applying(configs, journal).run("p1", changes(desired()))
     assert (outcome.step, configs.configs[MALLORY]) == (DONE, {KEY: "1000"})
     assert [(r.step, r.operation, r.operand, r.prior_value) for r in journal.records] == [
-        (BEGUN, "SET", "1000", None),
+        (STARTED, "SET", "1000", None),
         (DONE, "SET", "1000", None),
     ]
     (owned,) = journal.ledger.owned.values()
@@ -158,7 +158,7 @@ def test_what_somebody_else_wrote_since_the_first_look_stays_theirs() -> None:
     ledger = journal.ledger
     assert (ledger.owned, ledger.last_writes, ledger.open_records) == ({}, {}, ())
     assert [(r.step, r.detail) for r in journal.records] == [
-        (BEGUN, None),
+        (STARTED, None),
         (UNDONE, "it was so before it was written"),
     ]
     assert applying(configs, journal, "r2").finish(ledger) == []

@@ -11,7 +11,7 @@ from quotaflow.pipelines.feedback.change import APPEND
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.ledger import BEGUN, Ledger, Record
+from quotaflow.pipelines.feedback.ledger import STARTED, Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -140,7 +140,7 @@ def test_a_begun_record_of_an_unknown_key_stops_nobody(scene: Scene) -> None:
     topic = ConfigEntity("c1", "topic", "t")
     for value in ("1", "2"):
         record = forged(topic, "retention.ms", value, "3")
-        scene.journal.add([replace(record, step=BEGUN, run_id=value)])
+        scene.journal.add([replace(record, step=STARTED, run_id=value)])
     leased(scene, forged(MALLORY, KEY, "1000", None))
     scene.done()
     assert scene.configs.configs == {MALLORY: {}}

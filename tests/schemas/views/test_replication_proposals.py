@@ -189,12 +189,12 @@ def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:
     assert {name: row[name] for name in SUFFERING} == SUFFERING
 
 
-def test_a_rate_has_its_evidence_and_no_more(asks: dict[str, list[Row]]) -> None:
+def test_a_rate_has_its_evidence_and_no_more(proposals: dict[str, list[Row]]) -> None:
     names = ("reason_code", "other_bytes_per_s", "capacity_bytes_per_s", "capacity_source")
     numbers = ("written_bytes_per_s", "rate_bytes_per_s", "set_by", "matching", "total")
-    assert picked(asks["unasked for"], *names) == [("step_bound", 0.0, 100e6, "conf")]
-    assert picked(asks["unasked for"], *numbers) == [(0.0, 2e6, "User:admin", None, None)]
-    assert asks["unasked for"][0]["shrunk_partitions"] is None
+    assert picked(proposals["unasked for"], *names) == [("step_bound", 0.0, 100e6, "conf")]
+    assert picked(proposals["unasked for"], *numbers) == [(0.0, 2e6, "User:admin", None, None)]
+    assert proposals["unasked for"][0]["shrunk_partitions"] is None
 
 
 def test_without_a_snapshot_bounds_are_those_of_no_conf(warehouse: Warehouse, fill: Fill) -> None:

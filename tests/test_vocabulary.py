@@ -1,0 +1,110 @@
+"""The retired words of docs/glossary.md are in no identifier, in code, tests or columns."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.warehouse import views
+from quotaflow.schemas.tables.catalog import TABLES
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = (".ci", "broker", "conf", "demo", "pipelines", "schemas", "udfs", "tests", "bench")
+FILES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in FOLDERS
+    for path in (ROOT / folder).rglob("*.py")
+)
+_ROW = re.compile(r"^\| ([a-z_, ]+) \| (any part|whole name) \|", re.M)
+
+
+@cache
+def retired() -> tuple[frozenset[str], frozenset[str]]:
+    """Words that no part of a name is, and words that no whole name is."""
+    page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    _, _, section = page.partition("## Retired words")
+    rows = [(row[1].split(", "), row[2]) for row in _ROW.finditer(section)]
+    parts = {word for words, where in rows if where == "any part" for word in words}
+    wholes = {word for words, where in rows if where == "whole name" for word in words}
+    return frozenset(parts), frozenset(wholes)
+
+
+def retired_word(name: str) -> str | None:
+    """The retired word in a name in snake case or camel case; None where it has none."""
+    parts, wholes = retired()
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip("_")).lower()
+    if snake in wholes:
+        return snake
+    return next((part for part in snake.split("_") if part in parts), None)
+
+
+def identifiers(source: str) -> Iterator[tuple[int, str]]:
+    """Line and name of whatever a module names; names of tests are sentences and are left out."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.FunctionDef(name=name) if name.startswith("test_"):
+                pass
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.arg(arg=name)
+                | ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store(), value=ast.Name(id="self"))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+                | ast.ExceptHandler(name=str(name))
+            ):
+                yield node.lineno, name
+            case ast.alias(asname=str(name)):
+                yield node.lineno, name
+
+
+def problems(source: str) -> list[str]:
+    """One text for each identifier with a retired word."""
+    return [
+        f"line {line}: {name} ({word})"
+        for line, name in identifiers(source)
+        if (word := retired_word(name))
+    ]
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_no_identifier_has_a_retired_word(path: str) -> None:
+    *folders, file = Path(path).parts
+    assert [name for name in (*folders, Path(file).stem) if retired_word(name)] == []
+    assert problems((ROOT / path).read_text(encoding="utf-8")) == []
+
+
+def test_no_column_has_a_retired_word() -> None:
+    columns = {f"{table.name}.{name}" for table in TABLES.values() for name in table.column_names}
+    columns |= {
+        f"{view.name}.{each.name}" for view in views.load().values() for each in view.columns
+    }
+    assert {name for name in columns if retired_word(name.partition(".")[2])} == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param("told_rack = 1", ["line 1: told_rack (told)"], id="a part"),
+        pytest.param("def f(of): pass", ["line 1: of (of)"], id="a whole name"),
+        pytest.param("as_of = not_found = 1", [], id="a part of another name"),
+        pytest.param("class Keeper: pass", ["line 1: Keeper (keeper)"], id="a class"),
+        pytest.param(
+            "class ResultKeeper: pass", ["line 1: ResultKeeper (keeper)"], id="camel case"
+        ),
+        pytest.param("def held(): pass", ["line 1: held (held)"], id="a function"),
+        pytest.param("def test_it_is_told(): pass", [], id="a test's sentence"),
+        pytest.param("import a as news", ["line 1: news (news)"], id="an alias"),
+        pytest.param(
+            "class C:\n  def f(self):\n    self.asked = 1", ["line 3: asked (asked)"], id="on self"
+        ),
+        pytest.param("print(told.asked)", [], id="what others name"),
+    ],
+)
+def test_a_planted_word_is_found(source: str, expected: list[str]) -> None:
+    assert problems(source) == expected
