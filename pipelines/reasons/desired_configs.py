@@ -1,103 +1,50 @@
-"""Words the codes of views: a code and the columns that are its evidence make one sentence.
+"""The codes of desired_configs: why a config should change, and what blocks a row."""
 
-Views have no sentences. Whatever shows a code to people (plan, report and other commands) words it
-here, so that each sentence exists once. docs/reasons.md lists the codes with their evidence.
+from quotaflow.pipelines.reasons.wording import (
+    Row,
+    Wording,
+    Words,
+    by_code,
+    cut,
+    fixed,
+    name,
+    number,
+    worded,
+)
 
-Pure. Evidence has names that clients chose: they are cut, and what does not print is escaped. A
-code of another version, which has no words here, is shown as it is.
-"""
-
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
-
-from quotaflow.pipelines.terminal.values import visible
-
-MAX_NAME_CHARS = 100
-"""Longer names in a sentence are cut."""
-
-_UNKNOWN = "?"
 _NOBODY = "somebody before the request log began"
-
-Row = Mapping[str, Any]
-"""A row of the view that has the code."""
-Words = Callable[[Row], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """What one code means, which columns of its row are the evidence, and how they are worded."""
-
-    code: str
-    meaning: str
-    evidence: tuple[str, ...]
-    words: Words
 
 
 def reason(row: Row) -> str:
     """Why a row of desired_configs asks for its value."""
-    return _worded(REASONS, row["reason_code"], row)
+    return worded(REASONS, row["reason_code"], row)
 
 
 def blocked_reason(row: Row) -> str | None:
     """Why a row of desired_configs must not be planned; None where it can be."""
     code = row["blocked_reason"]
-    return None if code is None else _worded(BLOCKED_REASONS, code, row)
-
-
-def burst(row: Row) -> str:
-    """The numbers that show the cause of a burst: a row of producer_id_bursts or _advice."""
-    return _worded(BURSTS, row["cause"], row)
-
-
-def recommendation(row: Row) -> str:
-    """Which number of a row of producer_id_advice its recommended rate comes from."""
-    return _worded(RECOMMENDATIONS, row["recommended_by"], row)
-
-
-def trace(row: Row) -> str:
-    """What shows that another program manages the cluster: a row of other_config_managers."""
-    return _worded(TRACES, row["evidence_code"], row)
-
-
-def _worded(wordings: Mapping[str, Wording], code: str, row: Row) -> str:
-    wording = wordings.get(code)
-    return _cut(code) if wording is None else wording.words(row)
-
-
-def _cut(text: object) -> str:
-    shown = visible(str(text)[:MAX_NAME_CHARS])
-    return shown if len(shown) <= MAX_NAME_CHARS else shown[: MAX_NAME_CHARS - 1] + "…"
-
-
-def _name(row: Row, column: str, unknown: str = _UNKNOWN) -> str:
-    return unknown if row[column] is None else _cut(row[column])
-
-
-def _number(row: Row, column: str, decimals: int = 0, scale: float = 1) -> str:
-    return _UNKNOWN if row[column] is None else f"{row[column] / scale:.{decimals}f}"
+    return None if code is None else worded(BLOCKED_REASONS, code, row)
 
 
 def _megabytes(row: Row, column: str) -> str:
-    return _number(row, column, 1, 1e6)
+    return number(row, column, 1, 1e6)
 
 
 def _unit(row: Row) -> str:
-    return "" if row["unit"] is None else f" {_cut(row['unit'])}"
+    return "" if row["unit"] is None else f" {cut(row['unit'])}"
 
 
 def _producer_ids_over_quota(row: Row) -> str:
     cause = (
         ""
         if row["reason_detail"] is None
-        else (f"; cause: {_name(row, 'reason_detail')}, by {_name(row, 'subject')}")
+        else (f"; cause: {name(row, 'reason_detail')}, by {name(row, 'subject')}")
     )
     return (
-        f"User:{_name(row, 'entity_name')} took new producer ids at {_number(row, 'observed', 3)} "
-        f"per second on broker {_number(row, 'broker_id')}, its quota is "
-        f"{_number(row, 'bound', 3)}: over it for {_number(row, 'matching')} s, at worst by a "
-        f"throttle of {_number(row, 'throttle_time_ms')} ms{cause}"
+        f"User:{name(row, 'entity_name')} took new producer ids at {number(row, 'observed', 3)} "
+        f"per second on broker {number(row, 'broker_id')}, its quota is "
+        f"{number(row, 'bound', 3)}: over it for {number(row, 'matching')} s, at worst by a "
+        f"throttle of {number(row, 'throttle_time_ms')} ms{cause}"
     )
 
 
@@ -105,22 +52,22 @@ def _alert_open(row: Row) -> str:
     size = (
         "an unknown number of"
         if row["wire_bytes_per_s"] is None
-        else (_number(row, "wire_bytes_per_s"))
+        else (number(row, "wire_bytes_per_s"))
     )
     return (
-        f"alert {_name(row, 'reason_detail')} is open for {_number(row, 'matching')} clients: "
-        f"{_name(row, 'subject')} is past {_number(row, 'bound', 1)}{_unit(row)}; asks them, and "
-        f"only them, for more: about {_number(row, 'pushes_per_s', 1)} pushes and {size} bytes "
+        f"alert {name(row, 'reason_detail')} is open for {number(row, 'matching')} clients: "
+        f"{name(row, 'subject')} is past {number(row, 'bound', 1)}{_unit(row)}; asks them, and "
+        f"only them, for more: about {number(row, 'pushes_per_s', 1)} pushes and {size} bytes "
         "per second"
     )
 
 
 def _windows(row: Row) -> str:
-    return f"throttled in {_number(row, 'matching')} of {_number(row, 'total')} windows"
+    return f"throttled in {number(row, 'matching')} of {number(row, 'total')} windows"
 
 
 def _usage(row: Row) -> str:
-    return f"what it used most of the time is {_number(row, 'observed', 1)}{_unit(row)}"
+    return f"what it used most of the time is {number(row, 'observed', 1)}{_unit(row)}"
 
 
 def _quota_throttles(row: Row) -> str:
@@ -143,14 +90,13 @@ def _rate(row: Row) -> str:
     capacity = (
         "a capacity that is not known"
         if row["bound"] is None
-        else (f"{_megabytes(row, 'bound')} MB/s ({_name(row, 'reason_detail')})")
+        else (f"{_megabytes(row, 'bound')} MB/s ({name(row, 'reason_detail')})")
     )
     current = (
         "no rate is set"
         if row["rate_bytes_per_s"] is None
         else (
-            f"{_megabytes(row, 'rate_bytes_per_s')} MB/s are set by "
-            f"{_name(row, 'subject', _NOBODY)}"
+            f"{_megabytes(row, 'rate_bytes_per_s')} MB/s are set by {name(row, 'subject', _NOBODY)}"
         )
     )
     return (
@@ -164,39 +110,35 @@ def _slow_clients(row: Row) -> str:
     if row["shrunk_partitions"] is None:
         return ""
     return (
-        f"; clients suffer: p99 of PRODUCE {_number(row, 'produce_p99_ms')} ms, usually "
-        f"{_number(row, 'usual_produce_p99_ms')}, of FETCH {_number(row, 'fetch_p99_ms')} ms, "
-        f"usually {_number(row, 'usual_fetch_p99_ms')}, partitions down to their "
-        f"min.insync.replicas {_number(row, 'shrunk_partitions')}"
+        f"; clients suffer: p99 of PRODUCE {number(row, 'produce_p99_ms')} ms, usually "
+        f"{number(row, 'usual_produce_p99_ms')}, of FETCH {number(row, 'fetch_p99_ms')} ms, "
+        f"usually {number(row, 'usual_fetch_p99_ms')}, partitions down to their "
+        f"min.insync.replicas {number(row, 'shrunk_partitions')}"
     )
 
 
 def _stale_rate(row: Row) -> str:
-    return "left over: no replica that it limits was moved or behind of late; set by " + _name(
+    return "left over: no replica that it limits was moved or behind of late; set by " + name(
         row, "subject", _NOBODY
     )
 
 
 def _stale_list(row: Row) -> str:
     entries = (
-        f"{_number(row, 'matching')} of {_number(row, 'total')} entries were named by "
-        f"{_name(row, 'subject', 'this pipeline')}"
+        f"{number(row, 'matching')} of {number(row, 'total')} entries were named by "
+        f"{name(row, 'subject', 'this pipeline')}"
         if row["matching"]
-        else f"this pipeline named none of its {_number(row, 'total')} entries"
+        else f"this pipeline named none of its {number(row, 'total')} entries"
     )
     return f"left over: no replica that it names was moved or behind of late; {entries}"
 
 
 def _moved_unlisted(row: Row) -> str:
     return (
-        f"replicas that are moved and that it does not name: {_number(row, 'matching')}; they "
+        f"replicas that are moved and that it does not name: {number(row, 'matching')}; they "
         "take what they can get, though a rate of "
         f"{_megabytes(row, 'rate_bytes_per_s')} MB/s is set"
     )
-
-
-def _fixed(text: str) -> Words:
-    return lambda _: text
 
 
 def _or_recommended(text: str) -> Words:
@@ -231,32 +173,14 @@ def _rate_not_above_writes(row: Row) -> str:
 
 def _set_by_other(row: Row) -> str:
     return (
-        f"left over, but set by {_name(row, 'subject', _NOBODY)}, who is not in "
+        f"left over, but set by {name(row, 'subject', _NOBODY)}, who is not in "
         "replication.cleanup_principals of conf"
     )
 
 
-def _burst(row: Row) -> str:
-    seconds = (row["ended_at"] - row["started_at"]) / timedelta(seconds=1)
-    return (
-        f"{_number(row, 'ids')} new ids of {_number(row, 'clients')} clients on "
-        f"{_number(row, 'hosts')} hosts in {seconds:.1f} s; {_number(row, 'source_ids')} by "
-        f"{_name(row, 'source')} under {_number(row, 'source_clients')} client ids, "
-        f"{_number(row, 'median_gap_ms')} ms apart, {_number(row, 'requests_per_id', 1)} PRODUCE "
-        f"requests each, {_number(row, 'new_transactional_ids')} for new transactional ids, "
-        f"{_number(row, 'abandoned_ids')} not named again later"
-    )
-
-
-def _trace_of(kind: str) -> Words:
-    return lambda row: f"{kind}{_name(row, 'evidence')}"
-
-
-def _by_code(wordings: Iterable[Wording]) -> Mapping[str, Wording]:
-    return {wording.code: wording for wording in wordings}
-
-
 _WINDOWS = ("matching", "total")
+
+
 _CLIENTS_SUFFER = (
     "produce_p99_ms",
     "usual_produce_p99_ms",
@@ -264,6 +188,8 @@ _CLIENTS_SUFFER = (
     "usual_fetch_p99_ms",
     "shrunk_partitions",
 )
+
+
 _OF_RATE = (
     "observed",
     "bound",
@@ -273,6 +199,8 @@ _OF_RATE = (
     "subject",
     *_CLIENTS_SUFFER,
 )
+
+
 _RATE_MEANINGS = {
     "headroom": "A rate from conf's share of what other traffic leaves of the capacity.",
     "floor": "Little is left: the rate is what is written, up to twice that if clients are well.",
@@ -285,7 +213,8 @@ _RATE_MEANINGS = {
     "floor_exceeds_capacity_and_clients_degraded": "The same, and clients wait longer than usual.",
 }
 
-REASONS = _by_code(
+
+REASONS = by_code(
     (
         Wording(
             "producer_ids_over_quota",
@@ -320,13 +249,13 @@ REASONS = _by_code(
             "alerts_closed",
             "No alert of a subscription is open any more.",
             (),
-            _fixed("no alert that asked for it is open any more: takes it back"),
+            fixed("no alert that asked for it is open any more: takes it back"),
         ),
         Wording(
             "troubleshoot_ended",
             "A temporary subscription of troubleshoot was not deleted.",
             (),
-            _fixed("quotaflow troubleshoot left it behind: takes it back after its lease"),
+            fixed("quotaflow troubleshoot left it behind: takes it back after its lease"),
         ),
         Wording(
             "quota_throttles",
@@ -370,13 +299,14 @@ REASONS = _by_code(
 )
 """Codes of desired_configs.reason_code."""
 
-BLOCKED_REASONS = _by_code(
+
+BLOCKED_REASONS = by_code(
     (
         Wording(
             "capacity_unknown",
             "Conf has no capacity of the broker, and none was learned.",
             (),
-            _fixed("no capacity in conf (replication), and no traffic it could be learned from"),
+            fixed("no capacity in conf (replication), and no traffic it could be learned from"),
         ),
         Wording(
             "floor_exceeds_capacity",
@@ -394,7 +324,7 @@ BLOCKED_REASONS = _by_code(
             "changed_recently",
             "The rate was changed less than the cooldown ago.",
             (),
-            _fixed("its rate was changed so short a time ago that nobody sees yet what that did"),
+            fixed("its rate was changed so short a time ago that nobody sees yet what that did"),
         ),
         Wording(
             "not_managed",
@@ -406,7 +336,7 @@ BLOCKED_REASONS = _by_code(
             "malformed_list",
             "The list has entries that name no replica.",
             (),
-            _fixed("its list has entries that mean nothing: set it anew by hand"),
+            fixed("its list has entries that mean nothing: set it anew by hand"),
         ),
         Wording(
             "rate_not_above_writes",
@@ -424,76 +354,8 @@ BLOCKED_REASONS = _by_code(
             "default_of_all_brokers",
             "Left over, and set as the default of all brokers.",
             (),
-            _fixed("left over as the default of all brokers, which no plan touches"),
+            fixed("left over as the default of all brokers, which no plan touches"),
         ),
     )
 )
 """Codes of desired_configs.blocked_reason."""
-
-_BURST = (
-    "ids",
-    "clients",
-    "hosts",
-    "started_at",
-    "ended_at",
-    "source_ids",
-    "source",
-    "source_clients",
-    "median_gap_ms",
-    "requests_per_id",
-    "new_transactional_ids",
-    "abandoned_ids",
-)
-BURSTS = _by_code(
-    Wording(code, meaning, _BURST, _burst)
-    for code, meaning in (
-        ("transactional_id_churn", "New transactional.ids come again and again."),
-        ("producer_per_batch", "A new producer is made for every few requests."),
-        ("restart_loop", "One client after another ends early, or works and ends."),
-        ("deploy_burst", "Many clients start, and each takes one or two ids."),
-        ("unknown", "The numbers fit no other cause."),
-    )
-)
-"""Codes of producer_id_bursts.cause and producer_id_advice.cause."""
-
-RECOMMENDATIONS = _by_code(
-    (
-        Wording(
-            "quota_of_conf",
-            "There are no ordinary seconds: it is quota_per_s.",
-            (),
-            _fixed("conf: no second outside accused bursts"),
-        ),
-        Wording(
-            "p99",
-            "It is 1.2 x p99_rate_per_s.",
-            (),
-            _fixed("99th percentile of ordinary seconds and a fifth"),
-        ),
-        Wording("peak", "It is peak_rate_per_s.", (), _fixed("peak of ordinary seconds")),
-    )
-)
-"""Codes of producer_id_advice.recommended_by."""
-
-TRACES = _by_code(
-    (
-        Wording("requests", "APIs that it used.", ("evidence",), _trace_of("")),
-        Wording("topic", "A topic that it made.", ("evidence",), _trace_of("topic ")),
-        Wording(
-            "quota_callback",
-            "The client.quota.callback.class of a broker.",
-            ("evidence",),
-            _trace_of("client.quota.callback.class = "),
-        ),
-    )
-)
-"""Codes of other_config_managers.evidence_code."""
-
-WORDINGS = {
-    ("desired_configs", "reason_code"): REASONS,
-    ("desired_configs", "blocked_reason"): BLOCKED_REASONS,
-    ("producer_id_bursts", "cause"): BURSTS,
-    ("producer_id_advice", "recommended_by"): RECOMMENDATIONS,
-    ("other_config_managers", "evidence_code"): TRACES,
-}
-"""View and column of each code."""

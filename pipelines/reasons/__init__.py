@@ -1,0 +1,48 @@
+"""Words the codes of views: a code and the columns that are its evidence make one sentence.
+
+Views have no sentences. Whatever shows a code to people (plan, report and other commands) words it
+here, so that each sentence exists once. docs/reasons.md lists the codes with their evidence.
+
+Pure. Evidence has names that clients chose: they are cut, and what does not print is escaped. A
+code of another version, which has no words here, is shown as it is.
+"""
+
+from quotaflow.pipelines.reasons.desired_configs import (
+    BLOCKED_REASONS,
+    REASONS,
+    blocked_reason,
+    reason,
+)
+from quotaflow.pipelines.reasons.other_config_managers import TRACES, trace
+from quotaflow.pipelines.reasons.producer_id_bursts import (
+    BURSTS,
+    RECOMMENDATIONS,
+    burst,
+    recommendation,
+)
+from quotaflow.pipelines.reasons.wording import MAX_NAME_CHARS, Wording
+
+__all__ = [
+    "BLOCKED_REASONS",
+    "BURSTS",
+    "MAX_NAME_CHARS",
+    "REASONS",
+    "RECOMMENDATIONS",
+    "TRACES",
+    "WORDINGS",
+    "Wording",
+    "blocked_reason",
+    "burst",
+    "reason",
+    "recommendation",
+    "trace",
+]
+
+WORDINGS = {
+    ("desired_configs", "reason_code"): REASONS,
+    ("desired_configs", "blocked_reason"): BLOCKED_REASONS,
+    ("producer_id_bursts", "cause"): BURSTS,
+    ("producer_id_advice", "recommended_by"): RECOMMENDATIONS,
+    ("other_config_managers", "evidence_code"): TRACES,
+}
+"""View and column of each code."""

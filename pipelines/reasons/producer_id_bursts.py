@@ -1,0 +1,84 @@
+"""The codes of producer_id_bursts and producer_id_advice: causes of bursts, bases of a rate."""
+
+from datetime import timedelta
+
+from quotaflow.pipelines.reasons.wording import (
+    Row,
+    Wording,
+    by_code,
+    fixed,
+    name,
+    number,
+    worded,
+)
+
+
+def burst(row: Row) -> str:
+    """The numbers that show the cause of a burst: a row of producer_id_bursts or _advice."""
+    return worded(BURSTS, row["cause"], row)
+
+
+def recommendation(row: Row) -> str:
+    """Which number of a row of producer_id_advice its recommended rate comes from."""
+    return worded(RECOMMENDATIONS, row["recommended_by"], row)
+
+
+def _burst(row: Row) -> str:
+    seconds = (row["ended_at"] - row["started_at"]) / timedelta(seconds=1)
+    return (
+        f"{number(row, 'ids')} new ids of {number(row, 'clients')} clients on "
+        f"{number(row, 'hosts')} hosts in {seconds:.1f} s; {number(row, 'source_ids')} by "
+        f"{name(row, 'source')} under {number(row, 'source_clients')} client ids, "
+        f"{number(row, 'median_gap_ms')} ms apart, {number(row, 'requests_per_id', 1)} PRODUCE "
+        f"requests each, {number(row, 'new_transactional_ids')} for new transactional ids, "
+        f"{number(row, 'abandoned_ids')} not named again later"
+    )
+
+
+_BURST = (
+    "ids",
+    "clients",
+    "hosts",
+    "started_at",
+    "ended_at",
+    "source_ids",
+    "source",
+    "source_clients",
+    "median_gap_ms",
+    "requests_per_id",
+    "new_transactional_ids",
+    "abandoned_ids",
+)
+
+
+BURSTS = by_code(
+    Wording(code, meaning, _BURST, _burst)
+    for code, meaning in (
+        ("transactional_id_churn", "New transactional.ids come again and again."),
+        ("producer_per_batch", "A new producer is made for every few requests."),
+        ("restart_loop", "One client after another ends early, or works and ends."),
+        ("deploy_burst", "Many clients start, and each takes one or two ids."),
+        ("unknown", "The numbers fit no other cause."),
+    )
+)
+"""Codes of producer_id_bursts.cause and producer_id_advice.cause."""
+
+
+RECOMMENDATIONS = by_code(
+    (
+        Wording(
+            "quota_of_conf",
+            "There are no ordinary seconds: it is quota_per_s.",
+            (),
+            fixed("conf: no second outside accused bursts"),
+        ),
+        Wording(
+            "p99",
+            "It is 1.2 x p99_rate_per_s.",
+            (),
+            fixed("99th percentile of ordinary seconds and a fifth"),
+        ),
+        Wording("peak", "It is peak_rate_per_s.", (), fixed("peak of ordinary seconds")),
+    )
+)
+"""Codes of producer_id_advice.recommended_by."""

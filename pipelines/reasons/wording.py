@@ -1,0 +1,56 @@
+"""How a code and its evidence become a sentence: names are cut and escaped."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from quotaflow.pipelines.terminal.values import visible
+
+MAX_NAME_CHARS = 100
+"""Longer names in a sentence are cut."""
+
+
+UNKNOWN = "?"
+
+
+Row = Mapping[str, Any]
+"""A row of the view that has the code."""
+
+
+Words = Callable[[Row], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What one code means, which columns of its row are the evidence, and how they are worded."""
+
+    code: str
+    meaning: str
+    evidence: tuple[str, ...]
+    words: Words
+
+
+def worded(wordings: Mapping[str, Wording], code: str, row: Row) -> str:
+    wording = wordings.get(code)
+    return cut(code) if wording is None else wording.words(row)
+
+
+def cut(text: object) -> str:
+    shown = visible(str(text)[:MAX_NAME_CHARS])
+    return shown if len(shown) <= MAX_NAME_CHARS else shown[: MAX_NAME_CHARS - 1] + "…"
+
+
+def name(row: Row, column: str, unknown: str = UNKNOWN) -> str:
+    return unknown if row[column] is None else cut(row[column])
+
+
+def number(row: Row, column: str, decimals: int = 0, scale: float = 1) -> str:
+    return UNKNOWN if row[column] is None else f"{row[column] / scale:.{decimals}f}"
+
+
+def fixed(text: str) -> Words:
+    return lambda _: text
+
+
+def by_code(wordings: Iterable[Wording]) -> Mapping[str, Wording]:
+    return {wording.code: wording for wording in wordings}
