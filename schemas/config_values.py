@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NumberValue:
-    """A number over `over` and at most `most`; `whole` ones are written without a fraction."""
+    """A number above `above` and at most `max`; `whole` ones are written without a fraction."""
 
     unit: str
     above: float

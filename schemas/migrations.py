@@ -103,7 +103,15 @@ STEPS: tuple[Step, ...] = (
         ),
     ),
     Step(2, "preferred_replicas", renames=(("named_replica", "preferred_read_replica"),)),
-    Step(2, "settings", fill=(_replaced("setting", _SETTINGS),)),
+    Step(
+        2,
+        "settings",
+        fill=(
+            _replaced("setting", _SETTINGS),
+            "UPDATE {target} SET setting = concat('replication.cleanup.', substr(setting, 22)) "
+            "WHERE setting LIKE 'replication.clean~_up.%' ESCAPE '~'",
+        ),
+    ),
 )
 
 

@@ -174,7 +174,7 @@ def _missed(restore_plan: "RestorePlan") -> str | None:
         )
     if restore_plan.refused:
         problems.append(
-            f"{_configs(len(restore_plan.refused))} refused: conf does not allow these values"
+            f"{_configs(len(restore_plan.refused))} refused: a guard does not allow these values"
         )
     return "; ".join(problems) or None
 

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 FOR_S = range(10, 86_401)
 _TICK_S = 5.0
-_NOT_RESTORED: tuple[type[Exception], ...] = (FeedbackError, KafkaError, OSError)
+_NOT_RESTORED: tuple[type[Exception], ...] = (
+    ConfigError,
+    FeedbackError,
+    KafkaError,
+    OSError,
+)
 
 Period = Annotated[str, typer.Option("--for", metavar="10m", help="How long the logs are on.")]
 Brokers = Annotated[

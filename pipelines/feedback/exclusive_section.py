@@ -28,12 +28,15 @@ from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse, user
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
+from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.schemas.tables.snapshots import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STOP_FILE = "STOP"
 _CLOCK_SLACK = timedelta(minutes=1)
+_READ_TABLES = (SETTINGS, QUOTA_USAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,8 @@ def acquired(
     with warehouse.lock(), open_cluster(conf) as (cluster_id, configs):
         spark = session.get(session.short_lived(conf.spark), report)
         warehouse.ensure(spark, [CONFIG_CHANGES, PLANS])
+        # A restore reads these, and must work on tables that an upgrade has not migrated yet.
+        warehouse.ensure(spark, [t for t in _READ_TABLES if warehouse.exists(spark, t.name)])
         rows, run_id, since = RowAppender(spark, warehouse), uuid.uuid4().hex, datetime.now(UTC)
         with _only(conf, rows, cluster_id, run_id, since):
             # Only now, under the lock: an earlier reading could lack another run's records.

@@ -28,7 +28,7 @@ from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.ledger import Ledger, OwnedConfig
 from quotaflow.pipelines.feedback.preflight import Preflight
-from quotaflow.schemas.configs import CLIENT_METRICS
+from quotaflow.schemas.configs import CLIENT_METRICS, MATCH
 
 Key = tuple[ConfigEntity, str]
 Actual = Mapping[ConfigEntity, Mapping[str, str]]
@@ -148,13 +148,15 @@ def writable(
     return {key: config for key, config in owned.items() if whys[key] is None}, refused
 
 
-def permitted(unchecked: RestorePlan, bounds: PlanPolicy, connection: Connection) -> RestorePlan:
+def permitted(
+    unchecked: RestorePlan, actual: Actual, bounds: PlanPolicy, connection: Connection
+) -> RestorePlan:
     """Refuse the changes that do not pass the guards of a plan, each with the reason.
 
     A client-metrics resource is restored whole or not at all.
     """
     whys = {c.desired.key: guards.return_problem(c.written, bounds) for c in unchecked.changes}
-    whole = {
+    whole = _unmatched(unchecked.changes, actual) | {
         key[0]: why for key, why in whys.items() if why and key[0].entity_type == CLIENT_METRICS
     }
     changes: list[Change] = []
@@ -171,6 +173,20 @@ def permitted(unchecked: RestorePlan, bounds: PlanPolicy, connection: Connection
         changes=tuple(_with_commands(changes, connection)),
         refused=(*unchecked.refused, *refused),
     )
+
+
+def _unmatched(changes: Iterable[Change], actual: Actual) -> dict[ConfigEntity, str]:
+    """The client-metrics resources that would keep configs and lose their `match`, and why not."""
+    after: dict[ConfigEntity, dict[str, str | None]] = {}
+    for change in changes:
+        if change.entity.entity_type == CLIENT_METRICS:
+            resource = after.setdefault(change.entity, dict(actual.get(change.entity, {})))
+            resource[change.desired.config_key] = change.written.config_value
+    return {
+        entity: "without its match the resource would subscribe every client"
+        for entity, resource in after.items()
+        if any(value is not None for value in resource.values()) and not resource.get(MATCH.key)
+    }
 
 
 def stepwise(restore: RestorePlan, bounds: PlanPolicy) -> RestorePlan:

@@ -57,8 +57,9 @@ def restore_configs(
         restore = plan_restore(
             conf, taken.tables, ledger, apply.configs, datetime.now(UTC), everything=everything
         )
+        now = apply.clock()
         apply.journal.add(
-            [_yielded(each, apply.run_id, n) for n, each in enumerate(restore.yielded)]
+            [_yielded(each, apply.run_id, n, now) for n, each in enumerate(restore.yielded)]
         )
         on_step("yielded")
         return restore, apply.run(PLAN_ID, restore.changes) if restore.changes else []
@@ -91,11 +92,11 @@ def plan_restore(
     connection = Connection.from_conf(conf)
     restore = restore_plan.plan_restore(owned, actual, by, connection)
     restore = replace(restore, refused=unknown)
-    restore = restore_plan.permitted(restore, plan_policy.from_conf(conf), connection)
-    restore = _without_harmful(tables, restore, actual)
-    if everything or not restore.changes:
-        return restore
-    return restore_plan.stepwise(restore, plan_policy.for_restore(conf, tables))
+    restore = restore_plan.permitted(restore, actual, plan_policy.from_conf(conf), connection)
+    if not everything and restore.changes:
+        restore = restore_plan.stepwise(restore, plan_policy.for_restore(conf, tables))
+    # Last, because it checks each resource as if those before it in this order were written.
+    return _without_harmful(tables, restore, actual)
 
 
 def _without_harmful(
@@ -126,11 +127,11 @@ def later_writers(
     return other_writers.later_writers(tables, since, own, named)
 
 
-def _yielded(each: YieldedConfig, run_id: str, number: int) -> Record:
+def _yielded(each: YieldedConfig, run_id: str, number: int, now: datetime) -> Record:
     record = each.owned.record
     return replace(
         record,
-        event_time=datetime.now(UTC),
+        event_time=now,
         run_id=run_id,
         number=number,
         step=YIELDED,

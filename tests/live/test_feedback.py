@@ -22,7 +22,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
 from quotaflow.pipelines.feedback import exclusive_section, restore_run
-from quotaflow.pipelines.feedback.change import SET, Change, Operation
+from quotaflow.pipelines.feedback.change import DELETE, SET, Change, Operation
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
@@ -168,10 +168,10 @@ def test_every_kind_of_entity_is_written_read_back_and_given_back(
     }
 
 
-def test_the_default_of_all_users_can_be_written_and_given_back(
+def test_a_record_about_the_default_of_all_users_changes_nothing(
     cluster: LocalCluster, conf: Conf
 ) -> None:
-    # No plan of today's results proposes one.
+    """No plan proposes a default, so such a record is not ours, whoever wrote it."""
     default = ConfigEntity(cluster.cluster_id, "user", None)
     (row,) = rows(cluster.cluster_id, default, {BYTES: "900000000"})
     change = Change(row, row.config_value, Operation(SET, row.config_value), "", "", 3_600)
@@ -179,8 +179,18 @@ def test_the_default_of_all_users_can_be_written_and_given_back(
         (outcome,) = taken.apply.run("p", [change])
     with current(conf) as read:
         assert (outcome.step, read(default)) == (DONE, {BYTES: "900000000"})
-        give_back(conf)
-        assert read(default) == {}
+        restore, _ = restore_run.restore_configs(conf, lambda _: None, everything=True)
+        assert [refused.key[1] for refused in restore.refused] == [BYTES]
+        assert "the default of all users" in restore.refused[0].why
+        assert read(default) == {BYTES: "900000000"}
+    # The operator removes it by hand, and the next restore forgets the record.
+    removal = replace(change, operation=Operation(DELETE, None))
+    with exclusive_section.open_cluster(conf) as (_, configs):
+        assert configs.write([removal]) is None
+    restore, _ = restore_run.restore_configs(conf, lambda _: None, everything=True)
+    assert [each.owned.record.config_key for each in restore.yielded] == [BYTES]
+    with exclusive_section.acquired(conf, lambda _: None) as taken:
+        assert taken.ledger.owned == {}
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,8 @@ def fill(conf: config.Conf, first: int) -> None:
 def main() -> None:
     """Write both files of this release."""
     here, name = Path(__file__).parent, version("quotaflow")
+    if (here / f"{name}.json").exists():
+        raise SystemExit(f"{name} was released already: raise the version in pyproject.toml")
     (here / f"{name}.json").write_text(json.dumps(schema(), indent=1) + "\n", encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         fill(config.load(overrides=[f"warehouse.path={folder}/warehouse"]), 0)

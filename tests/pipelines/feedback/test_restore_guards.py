@@ -33,6 +33,7 @@ BROKER = ConfigEntity("c1", "broker", "1")
 RESOURCE = ConfigEntity("c1", "client-metrics", "r")
 PLAIN = Connection("b:9092")
 LONG_MAX = "9223372036854775807"
+MATCH = f"client_instance_id={'a' * 22}"
 
 
 @pytest.fixture
@@ -184,12 +185,43 @@ def test_a_client_metrics_resource_comes_back_whole_or_not_at_all(scene: Scene) 
     assert scene.configs.configs[RESOURCE] == before
 
 
+@pytest.mark.parametrize(
+    "records",
+    [
+        pytest.param([forged(RESOURCE, "match", MATCH, None)], id="its match alone"),
+        pytest.param(
+            [forged(RESOURCE, "match", MATCH, None), forged(RESOURCE, "metrics", "org.a.", "*")],
+            id="its match, and other metrics",
+        ),
+    ],
+)
+def test_a_client_metrics_resource_does_not_lose_its_match(
+    scene: Scene, records: list[Record]
+) -> None:
+    """Without it the resource would subscribe every client."""
+    before = {"metrics": "org.a.", "interval.ms": "60000", "match": MATCH}
+    scene.configs.configs[RESOURCE] = dict(before)
+    for record in records:
+        leased(scene, record)
+    restore = scene.done()
+    assert all("would subscribe every client" in refused.why for refused in restore.refused)
+    assert {refused.key[1] for refused in restore.refused} == {r.config_key for r in records}
+    assert scene.configs.configs[RESOURCE] == before
+
+
+def test_a_client_metrics_resource_that_is_ours_goes_with_its_match(scene: Scene) -> None:
+    for key, value in (("metrics", "org.a."), ("match", MATCH)):
+        leased(scene, forged(RESOURCE, key, value, None))
+    assert scene.done().refused == ()
+    assert scene.configs.configs[RESOURCE] == {}
+
+
 def test_entries_of_others_that_stay_in_a_list_are_not_judged() -> None:
     topic = ConfigEntity("c1", "topic", "t")
     record = forged(topic, LIST, "0:1,odd", "odd")
     ledger = Ledger.from_records([replace(record, operation=APPEND, operand="0:1")])
     restore = restore_plan.plan_restore(ledger.owned, {topic: {LIST: "0:1,odd"}}, {}, PLAIN)
-    assert restore_plan.permitted(restore, PlanPolicy(), PLAIN) == restore
+    assert restore_plan.permitted(restore, {}, PlanPolicy(), PLAIN) == restore
     assert [change.operation.operand for change in restore.changes] == ["0:1"]
 
 
@@ -204,7 +236,7 @@ def test_the_command_counts_what_is_refused_and_says_what_to_do_by_hand(
         assert "--entity-name mallory --delete-config producer_byte_rate" in out
         assert "refused: user admin in cluster c1: request_percentage: 500 -> 0.01: excluded" in err
         assert "--entity-name admin --add-config request_percentage=0.01" in err
-        assert "1 config refused: conf does not allow these values" in err
+        assert "1 config refused: a guard does not allow these values" in err
 
 
 def test_a_lease_that_an_operator_ended_by_hand_is_told_no_longer(scene: Scene) -> None:

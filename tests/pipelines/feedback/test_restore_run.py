@@ -178,6 +178,16 @@ def test_of_two_resources_the_last_that_keeps_a_client_alive_stays(scene: Scene)
     assert {blocked.desired.entity_name for blocked in restore.blocked} == {"b"}
 
 
+def test_harm_is_checked_in_the_order_of_the_writes(scene: Scene) -> None:
+    """A restore in steps writes the oldest lease first, whatever its name is."""
+    scene.apply(*subscription("b"))
+    scene.apply(*subscription("a"))
+    seen(scene, OLD)
+    restore = scene.done(everything=False)
+    assert {name for name, *_ in shown_changes(restore)} == {"b"}
+    assert {blocked.desired.entity_name for blocked in restore.blocked} == {"a"}
+
+
 def test_where_nobody_is_known_to_live_a_resource_goes(scene: Scene) -> None:
     """Missing tables show no client, and must not keep a lease from ending."""
     scene.apply(*subscription())

@@ -140,6 +140,12 @@ def test_a_step_copies_renamed_columns_and_replaces_stored_values(
         assert row[new] == row[old]
     if column:
         assert row[column] == new_value
+    if step.table == "settings":
+        spark.sql(f"INSERT INTO {target} (setting) VALUES ('replication.clean_up.User:a.b_c')")
+        spark.sql(step.fill[-1].format(target=target))
+        (renamed,) = warehouse.read(spark, step.table).where("setting LIKE '%User:%'").collect()
+        assert renamed["setting"] == "replication.cleanup.User:a.b_c"
+        spark.sql(f"DELETE FROM {target} WHERE setting LIKE '%User:%'")
     assert set(table.column_names) <= set(frame.columns)
     for sql in [*ddl.renamed(target, step.renames, columns), *step.fill]:
         spark.sql(sql.format(target=target))
