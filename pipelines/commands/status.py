@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _WATCH_S = 5
 _COLUMNS = [
-    *("job", "looked", "batch", "took", "rows_per_s", "behind", "newest_event", "rows_1h"),
+    *("job", "triggered", "batch", "took", "rows_per_s", "behind", "newest_event", "rows_1h"),
     *("late_1h", "quarantined_1h", "state"),
 ]
 
@@ -88,7 +88,7 @@ def _summary(report: "HealthReport") -> Iterator[str]:
     """The lines below the table of jobs."""
     yield ""
     yield f"writes now      {report.lock_holder or 'nobody'}"
-    yield f"configs held    {report.owned_configs}, {report.overdue_configs} overdue"
+    yield f"configs owned   {report.owned_configs}, {report.overdue_configs} overdue"
     yield f"alerts open     {report.open_alerts}"
     yield f"plan waiting    {_plan(report)}"
     yield f"checks failing  {_checks(report)}"
@@ -115,7 +115,7 @@ def _checks(report: "HealthReport") -> str:
 def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
     return {
         "job": job.job,
-        "looked": _ago(job.last_trigger, now),
+        "triggered": _ago(job.last_trigger, now),
         "batch": job.batch_id,
         "took": f"{job.duration_ms / 1_000:.1f} s" if job.duration_ms else None,
         "rows_per_s": job.rows_per_s,

@@ -102,7 +102,7 @@ def _feedback(conf: Conf, tables: Tables, now: datetime) -> Iterator[Finding]:
         yield Finding("stop file", WARNING, stopped, "remove it to apply and restore again")
     ledger = journal.read_ledger(tables)
     over = restore_plan.expired(ledger, now - _LATE)
-    seen = f"{len(ledger.owned)} configs held, {len(over)} past their lease"
+    seen = f"{len(ledger.owned)} configs owned, {len(over)} past their lease"
     if ledger.open_records:
         seen += f", {len(ledger.open_records)} changes without a known end"
     is_well = not over and not ledger.open_records

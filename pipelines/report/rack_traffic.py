@@ -93,7 +93,7 @@ _CROSSING = (
     text("principal", "principal"),
     text("client", "client_id"),
     text("verdict", "verdict"),
-    text("told rack", "declared_rack"),
+    text("declared rack", "declared_rack"),
     text("read in", "read_rack"),
     number("crossed", "cross_rack_bytes", texts.size),
 )
