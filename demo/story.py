@@ -67,7 +67,7 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             "kafka": config.KafkaSection(properties=properties, cluster_id=cluster.cluster_id),
             "warehouse": config.WarehouseSection(path=str(warehouse)),
             "alerts": _ALERTS,
-            # The quota of dave is too small for his exports: the plan raises it.
+            # The quota of dave is too small for his exports; a raise is due a day after it was set.
             "quotas": QuotasSection(advised_users=["dave"]),
             # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},
