@@ -113,15 +113,8 @@ def restore(
     from quotaflow.pipelines.feedback import apply_run, restore_run  # noqa: PLC0415
 
     if not yes:
-        restore_plan = restore_run.preview(settings, datetime.now(UTC), everything=everything)
-        _restored(restore_plan, [], as_json=as_json)
-        missed = _missed(restore_plan)
-        if missed is not None:
-            raise FeedbackError(f"{missed}: nothing was written")
-        if restore_plan.changes or restore_plan.yielded:
-            output.note("Nothing was written: --yes restores it.")
-            _note_steps(restore_plan)
-            raise typer.Exit(plan.CHANGES_WAITING)
+        preview = restore_run.preview(settings, datetime.now(UTC), everything=everything)
+        _show_preview(preview, as_json=as_json)
         return
     with interrupts.noted() as is_over:
         restore_plan, outcomes = restore_run.restore_configs(
@@ -131,6 +124,17 @@ def restore(
         _note_steps(restore_plan)
         problems = [_recorded(apply_run.failure_summary(outcomes)), _missed(restore_plan)]
         _exit("; ".join(filter(None, problems)) or None, is_over())
+
+
+def _show_preview(preview: "RestorePlan", *, as_json: bool) -> None:
+    _restored(preview, [], as_json=as_json)
+    missed = _missed(preview)
+    if missed is not None:
+        raise FeedbackError(f"{missed}: nothing was written")
+    if preview.changes or preview.yielded:
+        output.note("Nothing was written: --yes restores it.")
+        _note_steps(preview)
+        raise typer.Exit(plan.CHANGES_WAITING)
 
 
 def _show(made: "Plan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
