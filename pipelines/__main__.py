@@ -158,7 +158,7 @@ def _done(commands: typer.Typer, arguments: list[str]) -> int:
 def main() -> None:
     """The console script, and the entry point of tasks on Databricks."""
     for stream in (sys.stdout, sys.stderr):
-        # Names are any text, and rows go to files, whatever the locale is. In a notebook the
+        # Names are any text, and rows go to files under any locale. In a notebook the
         # streams have another type, and are UTF-8.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

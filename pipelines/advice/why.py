@@ -128,7 +128,7 @@ def _newest(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> 
     newest: datetime | None = reader.rows(sql)[0]["newest"]
     if newest is None:
         raise UnknownClientError(_unknown(reader, of_cluster, name, at))
-    # Include the window that starts then, whatever length conf gives windows.
+    # Include the window that starts then, for any length of windows.
     return min(at, newest + timedelta(minutes=1)) if at else newest + timedelta(minutes=1)
 
 

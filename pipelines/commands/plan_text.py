@@ -161,7 +161,7 @@ def restore_lines(restore_plan: RestorePlan) -> Iterator[str]:
     ):
         yield "nothing can be restored"
     else:
-        yield "nothing to restore: no lease is over (--all restores leases in force)"
+        yield "nothing to restore: no lease is over (--all restores leases that are not over)"
 
 
 def left_alone_lines(restore_plan: RestorePlan) -> Iterator[str]:

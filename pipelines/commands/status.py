@@ -59,7 +59,7 @@ def status(
 
 
 def _watch(settings: "Conf") -> None:
-    """Redraw in place. Names are shown as text, whatever they contain."""
+    """Redraw in place. Names are shown as text with any content."""
     from rich.live import Live  # noqa: PLC0415  only here
 
     from quotaflow.pipelines.monitoring import health  # noqa: PLC0415  imports pyarrow

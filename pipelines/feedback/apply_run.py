@@ -83,12 +83,12 @@ def _plan(conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: dat
     if now - frozen_at > timedelta(seconds=conf.plan.max_plan_age_s):
         raise FeedbackError(
             f"plan {plan.plan_id} was frozen at {frozen_at:%Y-%m-%d %H:%M:%S} UTC, "
-            f"and plan.max_plan_age_s is {conf.plan.max_plan_age_s}: plan anew"
+            f"and plan.max_plan_age_s is {conf.plan.max_plan_age_s}: plan again"
         )
     evidence = {change.desired.evidence_table for change in plan.changes}
     for name in sorted(evidence - TABLES.keys() - views.load().keys()):
         raise FeedbackError(
-            f"plan {plan.plan_id} rests on {name}, which this release does not have: plan anew"
+            f"plan {plan.plan_id} rests on {name}, which this release does not have: plan again"
         )
     for name, why in sorted(evidence_checks.failed_checks(conf, tables, evidence).items()):
         raise FeedbackError(f"plan {plan.plan_id}: of {name}, {why}")
@@ -136,7 +136,7 @@ def still_fitting(
         raise FeedbackError(
             f"{first.change.entity}: {first.change.desired.config_key}: {first.detail}; and so "
             f"nothing of plan {plan.plan_id} was written ({len(moved)} of {len(seen)} changes no "
-            "longer fit): plan anew"
+            "longer fit): plan again"
         )
     used_up = frozen_plans.done_since(ledger, plan, approved_plan.frozen_at)
     # A renewal cannot be seen in the cluster, and needs no second time.
@@ -147,7 +147,7 @@ def still_fitting(
     }
     if any(o.step == STARTED and o.change.change_id in used_up - renewed for o in seen):
         raise FeedbackError(
-            f"plan {plan.plan_id} was applied before, and what it wrote was given back: plan anew"
+            f"plan {plan.plan_id} was applied before, and what it wrote was given back: plan again"
         )
     left = [change for change in plan.changes if change.change_id not in renewed]
     ended = [change for change in plan.changes if change.change_id in renewed]

@@ -82,5 +82,5 @@ def load(tables: Tables, plan_id: str) -> FrozenPlan:
         raise ConfigError(f"no plan {plan_id} was frozen{near}: quotaflow plan --save does")
     plan = Plan(plan_rows.changes(rows), ())
     if plan.plan_id != plan_id:
-        raise ConfigError(f"plan {plan_id} was altered since it was frozen: plan anew")
+        raise ConfigError(f"plan {plan_id} was altered since it was frozen: plan again")
     return FrozenPlan(plan, rows[0]["event_time"].astimezone(UTC))

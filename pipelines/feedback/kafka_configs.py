@@ -1,4 +1,4 @@
-"""Changes as kafka-configs command lines, safe to paste whatever the name of the entity is."""
+"""Changes as kafka-configs command lines, safe to paste for any name of the entity."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Keeps result tables equal to pure functions of their facts, whatever the batch boundaries.
+"""Keeps result tables equal to pure functions of their facts, for any batch boundaries.
 
 A micro-batch of facts affects time buckets. The facts of these buckets, and of the lookback before
 them, are read again from the fact table. The rule computes the rows, which replace those in the

@@ -217,7 +217,7 @@ JOBS: dict[str, Job] = {
         ),
         result_job(
             "active_producer_results",
-            "what follows from snapshots of producers: when leaders first held ids (KIP-936)",
+            "what follows from snapshots of producers: when leaders first had ids (KIP-936)",
             _active_producer_results,
         ),
         result_job(

@@ -1,6 +1,6 @@
 """Words the codes of views: a code and the columns that are its evidence make one sentence.
 
-Views have no sentences. Whatever shows a code to people (plan, report and other commands) words it
+Views have no sentences. Code that shows it to people (plan, report and other commands) words it
 here, so that each sentence exists once. docs/reasons.md lists the codes with their evidence.
 
 Pure. Evidence has names that clients chose: they are cut, and what does not print is escaped. A

@@ -336,7 +336,7 @@ BLOCKED_REASONS = by_code(
             "malformed_list",
             "The list has entries that name no replica.",
             (),
-            fixed("its list has entries that mean nothing: set it anew by hand"),
+            fixed("its list has entries that mean nothing: set it again by hand"),
         ),
         Wording(
             "rate_not_above_writes",

@@ -84,9 +84,7 @@ def _charts(scope: Scope) -> tuple[Chart, ...]:
 def _unknown(cluster: Row, clients: Row) -> Sequence[str]:
     sentences = []
     if not cluster["brokers"]:
-        sentences.append(
-            "No snapshot told of brokers and topics yet: `quotaflow snapshot` takes one."
-        )
+        sentences.append("No snapshot has brokers and topics yet: `quotaflow snapshot` takes one.")
     if not clients["principals"]:
         sentences.append(
             "No client's traffic is known of this time: `quotaflow run --once` reads it."

@@ -127,7 +127,7 @@ _DONE = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Throttles in force, moves, and the steps of both."""
+    """Current throttles, moves, and the steps of both."""
     checks, moves, steps = (scope.rows(sql) for sql in (_CHECKS, _MOVES, _TIMELINE))
     rates = _rates(scope)
     if not checks and not moves and not steps and not rates:

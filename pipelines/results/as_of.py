@@ -1,4 +1,4 @@
-"""Values in force at a time, looked up in rows of changes, such as those of snapshots."""
+"""Values at a time, looked up in rows of changes, such as those of snapshots."""
 
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ def with_minute(facts: "DataFrame") -> "DataFrame":
 
 
 def in_force(at: str) -> Column:
-    """The value in force just before the time in column `at`; null if none is known."""
+    """The value just before the time in column `at`; null if none is known."""
     by_then = F.filter(F.col(HISTORY), lambda change: change["since"] < F.col(at))
     return F.try_element_at(by_then, F.lit(-1))["value"]
 

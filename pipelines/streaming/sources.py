@@ -71,7 +71,7 @@ def read_topic_between(
 
 
 def with_sane_time(records: "DataFrame") -> "DataFrame":
-    """Bound record timestamps to the years 1970 to 2100, whatever the producer set.
+    """Bound record timestamps to the years 1970 to 2100, for any value of the producer.
 
     Microseconds in place of milliseconds are years that Python's datetime does not have.
     """

@@ -1,4 +1,4 @@
-"""Cells of Arrow batches as plain values: valid JSON whatever a client sent, and safe text."""
+"""Cells of Arrow batches as plain values: valid JSON for any input of a client, and safe text."""
 
 import base64
 import json

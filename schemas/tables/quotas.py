@@ -62,10 +62,8 @@ QUOTA_USAGE = Table(
             "client id, 3 user, 4 default user and client id, 5 default user and default client "
             "id, 6 default user, 7 client id, 8 default client id; null: none is known",
         ),
-        Column("quota", DOUBLE, "limit in force, in the unit of usage; null: none is known"),
-        Column(
-            "is_quota_changed", BOOLEAN, "another quota was in force during a part of the window"
-        ),
+        Column("quota", DOUBLE, "limit that applies, in the unit of usage; null: none is known"),
+        Column("is_quota_changed", BOOLEAN, "another quota applied during a part of the window"),
         Column("quota_bucket_user", STRING, "user that shares the quota; null: all users"),
         Column(
             "quota_bucket_client_id", STRING, "client id that shares the quota; null: all of them"

@@ -60,7 +60,7 @@ class Throttled:
 
 @contextmanager
 def played(cluster: LocalCluster, conf: Conf) -> Iterator[Roles]:
-    """All acts; the brokers' log is in LOG, and the throttle is in force until the block ends."""
+    """All acts; the brokers' log is in LOG, and the throttle stays until the block ends."""
     cluster.create_topics([LOG], 1, 1)
     roles = Roles.of_cluster(cluster)
     acts = Acts(cluster, conf, first_minutes_ago=MINUTES_LATER + 4)

@@ -180,7 +180,7 @@ def move_leader(scene: Scene, readers: Readers) -> None:
 def fall_behind(scene: Scene, readers: Readers) -> None:
     """Stop a follower until it is out of sync; its throttle then holds it there.
 
-    A broker shows a throttle before it obeys: the rate is in force once it shows what was
+    A broker shows a throttle before it obeys: the rate applies once it shows what was
     changed after it, as it takes changes in order. So its throttle is set before the leader moves.
     """
     with scene.cluster.admin() as admin:

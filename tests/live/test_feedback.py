@@ -171,7 +171,7 @@ def test_every_kind_of_entity_is_written_read_back_and_given_back(
 def test_a_record_about_the_default_of_all_users_changes_nothing(
     cluster: LocalCluster, conf: Conf
 ) -> None:
-    """No plan proposes a default, so such a record is not ours, whoever wrote it."""
+    """No plan proposes a default, so such a record is not ours."""
     default = ConfigEntity(cluster.cluster_id, "user", None)
     (row,) = rows(cluster.cluster_id, default, {BYTES: "900000000"})
     change = Change(row, row.config_value, Operation(SET, row.config_value), "", "", 3_600)

@@ -172,7 +172,7 @@ BLOCKED: dict[str, Case] = {
         FITS,
         f"replication.manage of conf is false; 4.0 MB/s fit, by headroom: {RATE_TEXT}",
     ),
-    "malformed_list": ({}, "its list has entries that mean nothing: set it anew by hand"),
+    "malformed_list": ({}, "its list has entries that mean nothing: set it again by hand"),
     "rate_not_above_writes": (
         {"written_bytes_per_s": 2e6},
         "the rate that is set is no more than what is written into all replicas it would limit "

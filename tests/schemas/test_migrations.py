@@ -32,7 +32,7 @@ def test_a_released_table_needs_no_more_than_columns_or_has_a_step(release: str,
     }
     renamed = dict(pair for step in steps for pair in step.renames)
     assert renamed.keys() <= live.keys(), "a step renames a column that no release had"
-    assert not renamed.keys() & set(table.column_names), "an old name is declared anew"
+    assert not renamed.keys() & set(table.column_names), "an old name is declared again"
     for old, new in renamed.items():
         live[new] = live.pop(old)
     ddl.difference(table, name, live)

@@ -31,7 +31,7 @@ class Limits:
     """How large one payload can become; over a bound it is unreadable, or is cut.
 
     The ratio counts only above `ratio_floor_bytes`: a small, repetitive payload (an idle consumer
-    of a thousand partitions reaches 100) is no bomb, whatever its ratio. Real telemetry stays
+    of a thousand partitions reaches 100) is no bomb at any ratio. Real telemetry stays
     below 30; zeros reach 30,000 with zstd and 1,030 with gzip.
 
     `points` bounds what one payload becomes: data points with their exemplars and quantiles, and

@@ -62,7 +62,7 @@ class TimedBloomFilter:
     gives the same answer, and an id seen more often than every half window counts once.
 
     Time never goes back: a late time is compared with the filters that exist, and a late sighting
-    is put into the newest of them. Memory is two filters, whatever the number of ids.
+    is put into the newest of them. Memory is two filters for any number of ids.
     """
 
     __slots__ = ("_begin_ms", "_newest", "_previous", "_rotation_ms", "_shape", "_window_ms")

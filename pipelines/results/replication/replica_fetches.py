@@ -1,6 +1,6 @@
 """Bytes that followers read from leaders, and that clients produced, by partition and second.
 
-The lists in force in a second give the bytes that a throttle counts (KIP-73). The second is that of
+The lists of a second give the bytes that a throttle counts (KIP-73). The second is that of
 the leader's clock: a follower writes no line of its own.
 """
 

@@ -57,7 +57,7 @@ def result() -> Result:
 
 
 def is_relevant() -> Column:
-    """Whether a request tells any of the results that this one reads."""
+    """Whether a request is relevant to any result that this one reads."""
     return replica_fetches.is_relevant() | F.col("api").isin(*_RELEVANT_APIS)
 
 

@@ -1,4 +1,4 @@
-"""The rates of replication throttles in force at brokers, and the source of each (KIP-73)."""
+"""The rates of replication throttles at brokers, and the source of each (KIP-73)."""
 
 from typing import TYPE_CHECKING
 

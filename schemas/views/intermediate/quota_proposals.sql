@@ -1,7 +1,7 @@
 -- kind: intermediate
 -- grain: one row per user and kind of client quota that conf lets a plan set
 -- description: The advice of quota_advice for the users in conf's quotas.advised_users (* is all),
---   where the quota in force is the user's own or there is none, because a new quota of the user would
+--   where the current quota is the user's own or there is none, because a new quota of the user would
 --   replace those of its client ids. Advice keep and wait are included so that the lease of a quota
 --   that this pipeline set goes on.
 -- columns:

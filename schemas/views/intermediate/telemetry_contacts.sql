@@ -1,7 +1,7 @@
 -- kind: intermediate
 -- grain: one row per push and per answer to GetTelemetrySubscriptions of a client instance
 -- description: The contacts of each client instance with the push interval of its subscription at
---   that time. Each time between contacts counts by the answer in force: not at all if it names no
+--   that time. Each time between contacts counts by the current answer: not at all if it names no
 --   metrics; if only the pushes at its ends name an interval, the longer one counts. Of pushes in the
 --   same millisecond the accepted one counts as the first.
 -- columns:
@@ -13,8 +13,8 @@
 --   accepted: the broker took the push, or answered without an error
 --   from unique_pushes: error_code, terminating, subscription_id
 --   push_interval_ms: interval that this contact names, in ms; null: none
---   interval_ms: interval in force at this contact, in ms; null: none was ever named
---   is_subscribed: the subscription in force at this contact names metrics
+--   interval_ms: interval at this contact, in ms; null: none was ever named
+--   is_subscribed: the subscription at this contact names metrics
 --   previous_push: time of the accepted push before; null: none
 --   elapsed_intervals: push intervals that passed since previous_push while a subscription named
 --     metrics; 0 without one

@@ -1,12 +1,12 @@
 -- kind: staging
 -- grain: one row per client quota and period in which its value did not change
--- description: The client quotas in force over time. A value counts from the time the request log saw
+-- description: The client quotas over time. A value counts from the time the request log saw
 --   it set, or else from the first snapshot that saw it. A part of the entity with a null name is its
 --   default if the flag beside it is true, and otherwise is not in the entity.
 -- columns:
 --   from client_quotas: cluster_id, user, is_default_user, client_id, is_default_client_id, ip,
 --     is_default_ip, config_key
---   quota: limit in force: bytes per second, percent of a thread, mutations or connections per second,
+--   quota: limit that applies: bytes per second, percent of a thread, mutations or connections per second,
 --     as config_key says
 --   set_by: principal that set this value; null: the request log does not show it
 --   valid_from: when the value was set by the request log, or else time of the snapshot that saw it

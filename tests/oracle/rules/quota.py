@@ -1,4 +1,4 @@
-"""Reference for `pipelines/results/quotas/quota_limits.py`: the quota in force for a client.
+"""Reference for `pipelines/results/quotas/quota_limits.py`: the effective quota of a client.
 
 Kafka's ClientQuotaManager (KIP-13, KIP-55). Each kind of quota (producer_byte_rate and so on) is
 resolved on its own: pass quotas of one kind.
@@ -12,7 +12,7 @@ from quotaflow.udfs.rules.quota import ANY, DEFAULT, LEVELS, NAMED, QuotaEntity
 
 @dataclass(frozen=True, slots=True)
 class EffectiveQuota:
-    """A quota in force: its level (1 to 8), its value, and the bucket it is counted on.
+    """An effective quota: its level (1 to 8), its value, and the bucket it is counted on.
 
     All clients with the same `quota_bucket_user` and `quota_bucket_client_id` at a broker share
     the quota. None means all users, or all client ids.
@@ -27,7 +27,7 @@ class EffectiveQuota:
 def effective(
     quotas: Mapping[QuotaEntity, float], user: str, client_id: str
 ) -> EffectiveQuota | None:
-    """The quota in force for a client, by its user name and client id; None: unlimited.
+    """The effective quota of a client, by its user name and client id; None: unlimited.
 
     A client without a client id ("") has only quotas of users: to Kafka an empty name is none.
     """

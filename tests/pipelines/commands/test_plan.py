@@ -75,7 +75,7 @@ def test_json_is_one_object_a_change_and_the_same_again(
 def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    """Nor in a warehouse of a release that planned one, while its lease is in force."""
+    """Nor in a warehouse of a release that planned one, before its lease is over."""
     of_late = datetime.now(UTC) - HALF_AN_HOUR
     used = {"cluster_id": "c1", "broker_id": 1, "principal": "User:mallory", "usage": 8.23}
     used |= {"event_time": of_late, "event_date": of_late.date(), "client_id": "m"}

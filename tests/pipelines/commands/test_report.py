@@ -86,4 +86,4 @@ def test_the_cluster_that_conf_pins_may_be_unknown_yet(
     places = [f"warehouse.path={warehouse.conf.path}", "kafka.cluster_id=c1"]
     command = ["report", "--out", str(out), "--set", places[0], "--set", places[1]]
     assert execute(command) == 0, capsys.readouterr().err
-    assert "No job told of a cluster yet" in out.read_text(encoding="utf-8")
+    assert "No job has rows of a cluster yet" in out.read_text(encoding="utf-8")

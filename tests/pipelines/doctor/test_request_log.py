@@ -44,14 +44,14 @@ def record(content: Any, **others: Any) -> Record:
         pytest.param(
             record(BODY, key=b"2"),
             SampledLine("bare", "2", None, is_whole=True),
-            id="bare, its key tells",
+            id="bare, identified by its key",
         ),
         pytest.param(
             record(BODY, headers=(("broker_id", b"3"),), key=b"x"),
             SampledLine("bare", "3", None, is_whole=True),
             id="bare, a header tells",
         ),
-        pytest.param(record(BODY), SampledLine("bare", is_whole=True), id="bare, nothing tells"),
+        pytest.param(record(BODY), SampledLine("bare", is_whole=True), id="bare, no key"),
         pytest.param(
             record(f"[2026] DEBUG Completed request:{json.dumps(BODY)} (kafka.request.logger)"),
             SampledLine("stock prefix", is_whole=True),

@@ -1,4 +1,4 @@
-"""restore writes nothing that a plan may not write, whatever the table config_changes has."""
+"""restore writes nothing that a plan may not write, for any content of config_changes."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -97,7 +97,7 @@ def test_a_plan_that_an_earlier_release_froze_on_a_removed_view_is_not_applied(
     approved_plan = FrozenPlan(planned([desired(**PROXY), desired("eve")]), NOON)
     with pytest.raises(FeedbackError, match="on producer_id_proxies, which this release does not"):
         apply_run.dry_run(scene.conf, scene.tables, approved_plan, NOON)
-    with pytest.raises(FeedbackError, match="plan anew"):
+    with pytest.raises(FeedbackError, match="plan again"):
         apply_run.apply_plan(
             scene.conf, replace(approved_plan, frozen_at=datetime.now(UTC)), lambda _: None
         )
@@ -179,7 +179,7 @@ def test_of_two_resources_the_last_that_keeps_a_client_alive_stays(scene: Scene)
 
 
 def test_harm_is_checked_in_the_order_of_the_writes(scene: Scene) -> None:
-    """A restore in steps writes the oldest lease first, whatever its name is."""
+    """A restore in steps writes the oldest lease first, under any name."""
     scene.apply(*subscription("b"))
     scene.apply(*subscription("a"))
     seen(scene, OLD)

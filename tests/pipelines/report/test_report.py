@@ -61,7 +61,7 @@ def test_a_cluster_without_rows_is_told_what_would_bring_some(filled: Warehouse)
         assert not section.charts, "no empty chart"
         assert not section.alarms
     read = Page(page(empty, scope(filled, "")))
-    assert "No job told of a cluster yet" in read.text
+    assert "No job has rows of a cluster yet" in read.text
     assert "Nothing that is known." in read.text
 
 

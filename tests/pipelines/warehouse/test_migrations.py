@@ -212,4 +212,4 @@ def test_a_warehouse_and_its_checkpoints_of_a_release_go_on(
     progress = warehouse.read(spark, PIPELINE_PROGRESS.name)
     for job in made.JOBS:
         of_job = progress.where(f"job = '{job}'").select("query_id").distinct()
-        assert of_job.count() <= 1, f"{job} began anew"
+        assert of_job.count() <= 1, f"{job} started again"

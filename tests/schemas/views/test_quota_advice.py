@@ -14,7 +14,7 @@ ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over
 
 
 def used(second: float, usage: float, **others: Any) -> Row:
-    """A window of bytes that alice produced at a broker, held by no quota."""
+    """A window of bytes that alice produced at a broker, limited by no quota."""
     row = {
         "cluster_id": "c1",
         "event_date": at(second).date(),
@@ -101,7 +101,7 @@ def filled(fill: Fill) -> Fill:
                 used(0, 0.0, throttled_requests=3, throttled_by="request_percentage"),
             ),
             [("alice", "raise", 12.5, 4, 4, 0)],
-            id="what it held back of what it produced counts for the quota of request time",
+            id="what it throttled of what it produced counts for the quota of request time",
         ),
         pytest.param(
             [throttled(0, 99.0, 100.0), *(limited(n, 50.0, 100.0) for n in range(1, 20))],
@@ -114,7 +114,7 @@ def filled(fill: Fill) -> Fill:
                 *(limited(n, 99.0, 125.0) for n in range(40, 50)),
             ],
             [("alice", "keep", 125.0, 50, 0, 0)],
-            id="what an earlier quota throttled tells nothing of the one in force",
+            id="what an earlier quota throttled shows nothing of the current one",
         ),
         pytest.param(
             [limited(0, 99.0, 100.0), throttled(1, 99.0, 125.0)],
@@ -124,12 +124,12 @@ def filled(fill: Fill) -> Fill:
         pytest.param(
             [limited(0, 50.0, 100.0), used(11, 50.0)],
             [("alice", "set", 63.0, 2, 0, 0)],
-            id="the quota of the newest window is the one in force; bytes are whole",
+            id="the quota of the newest window is the current one; bytes are whole",
         ),
         pytest.param(
             in_windows(4, throttled(0, 99.0, 100.0, **OWN), limited(0, 200.0, 500.0)),
             [("alice", "keep", 500.0, 4, 0, 0)],
-            id="what a quota of one of its client ids held back counts for that quota alone",
+            id="what a quota of one of its client ids throttled counts for that quota alone",
         ),
         pytest.param(
             in_windows(4, limited(0, 800.0, 1_000.0, **OWN), throttled(0, 500.0, 500.0)),
@@ -145,7 +145,7 @@ def filled(fill: Fill) -> Fill:
                 limited(0, 50.0, 100.0),
             ),
             [("alice", "keep", 100.0, 4, 0, 0), ("alice", "keep", 10.0, 4, 0, 0)],
-            id="nor what it held back of another kind",
+            id="nor what it throttled of another kind",
         ),
         pytest.param(
             in_windows(4, throttled(0, 99.0, 100.0, **DEFAULT_ID), used(0, 0.0)),

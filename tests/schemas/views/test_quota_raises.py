@@ -181,7 +181,7 @@ ALTERATIONS: dict[str, tuple[str, Row | None, str]] = {
         quota(60, KEY, 100.0, user="alice"),
         "wait",
     ),
-    "a snapshot found it, and the log tells when it was set": (
+    "a snapshot found it, and the log shows when it was set": (
         "client_quotas",
         quota(60, KEY, 100.0, user="alice", set_at=at(-60)),
         "raise",

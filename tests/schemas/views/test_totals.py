@@ -79,7 +79,7 @@ def flags(row: Row) -> str:
         pytest.param(
             [cumulative(10, 0, 30), cumulative(20, 0, 5), cumulative(30, 0, 7)],
             [(0, 0, ""), (5, 5, "reset"), (2, 7, "")],
-            id="a cumulative value that fell began anew",
+            id="a cumulative value that fell started again",
         ),
         pytest.param(
             [cumulative(10, 0, 30), cumulative(20, 15, 35)],

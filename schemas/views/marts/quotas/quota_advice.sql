@@ -13,15 +13,15 @@
 --   quota_type: producer_byte_rate, consumer_byte_rate or request_percentage
 --   advice: set (no quota of users limits it; one of client ids alone, level 7 or 8, can), raise, wait
 --     (a raise is due 24 h after altered_at), or keep
---   recommended: quota to set, in bytes per second or percent of one thread; for keep the quota in
---     force
---   quota: quota of users in force now, in the same unit; null: none
+--   recommended: quota to set, in bytes per second or percent of one thread; for keep the current
+--     quota
+--   quota: current quota of users, in the same unit; null: none
 --   from quota_usage: quota_level
 --   percentile_usage: conf's percentile of its usage in the windows of a broker, at the broker where
 --     that is greatest, in the same unit
 --   peak_usage: its greatest usage in a window of a broker, in the same unit
 --   windows: windows with usage, counted per broker
---   windows_in_force: those of them in which the quota of now was in force
+--   windows_in_force: those of them in which the current quota applied
 --   throttled_windows: those of windows_in_force in which this kind of quota throttled requests
 --   over_windows: windows with more usage than recommended
 --   altered_at: when the quota of the user was last altered, by anybody and in either direction, as

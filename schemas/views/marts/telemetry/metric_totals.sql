@@ -15,7 +15,7 @@
 --   is_gap: start_time is more than 1 ms after the point before: points are missing between them
 --   gap_ms: length of that gap, in ms; null without one
 --   is_overlap: a delta whose start_time is before the point before
---   is_reset: a cumulative series started anew: its start_time changed, or a monotonic value fell
+--   is_reset: a cumulative series restarted: its start_time changed, or a monotonic value fell
 --   is_negative: increase is below 0
 --   from sum_points: is_recovered
 WITH ordered AS (
