@@ -17,7 +17,7 @@ from quotaflow.pipelines.config.results import (
     ResultsSection,
 )
 from quotaflow.pipelines.config.runtime import SparkSection, WarehouseSection, expanded, home
-from quotaflow.pipelines.config.secrets import Secrets
+from quotaflow.pipelines.config.secrets import SecretsSection
 from quotaflow.pipelines.config.upkeep import HealthSection, QualitySection, UpkeepSection
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "QuotasSection",
     "ReplicationSection",
     "ResultsSection",
-    "Secrets",
+    "SecretsSection",
     "SparkSection",
     "UpkeepSection",
     "WarehouseSection",

@@ -30,7 +30,7 @@ from quotaflow.pipelines.config.results import (
 )
 from quotaflow.pipelines.config.runtime import SparkSection, WarehouseSection
 from quotaflow.pipelines.config.secrets import (
-    Secrets,
+    SecretsSection,
     in_scope,
 )
 from quotaflow.pipelines.config.upkeep import HealthSection, QualitySection, UpkeepSection
@@ -98,7 +98,7 @@ class Conf(Section):
     """Everything a job needs to know, with the defaults of each section."""
 
     kafka: KafkaSection = KafkaSection()
-    secrets: Secrets = Secrets()
+    secrets: SecretsSection = SecretsSection()
     warehouse: WarehouseSection = WarehouseSection()
     ingest: IngestSection = IngestSection()
     payloads: PayloadsSection = PayloadsSection()

@@ -146,7 +146,7 @@ def _databricks_secret(key: str, reference: str) -> str:
     return str(dbutils.secrets.get(scope, name))
 
 
-class Secrets(Section):
+class SecretsSection(Section):
     """Secrets on Databricks: `scope` is the default of references without one (secret:key)."""
 
     scope: (
