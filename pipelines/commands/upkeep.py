@@ -129,7 +129,7 @@ def backfill(
     from quotaflow.pipelines.jobs import selection  # noqa: PLC0415
     from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415
     from quotaflow.pipelines.maintenance import backfill as backfilling  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines.streaming.time_ranges import TimeRange  # noqa: PLC0415
+    from quotaflow.pipelines.warehouse.time_ranges import TimeRange  # noqa: PLC0415
 
     names = list(backfilling.jobs(settings))
     if job in JOBS:

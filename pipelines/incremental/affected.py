@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.incremental.result_state import ResultState
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.streaming.time_ranges import TimeRange
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.caching import caching
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
-from quotaflow.pipelines.streaming.time_ranges import TimeRange, any_of, within_any
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, within_any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.streaming.time_ranges import TimeRange, merged
+from quotaflow.pipelines.engine.computation import Carry, Computation
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 from quotaflow.schemas.table import Table
+from quotaflow.udfs.engine.rule import Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -18,12 +20,13 @@ class LookupTable:
 
     `valid_from` is SQL for the time from which a new row changes results; None if a new row changes
     nothing that is computed already. With `reaches_back` the first rows ever are valid for all time
-    before them too.
+    before them too. With `within_ranges` the rule reads only rows of the time that it computes.
     """
 
     table: Table
     valid_from: str | None = "event_time"
     reaches_back: bool = False
+    within_ranges: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +65,47 @@ class Result:
     facts: Table
     bucket_s: int
     lookback_s: int
-    prepare: "Callable[[DataFrame], DataFrame]"
-    compute: "Callable[[RuleInputs], DataFrame]"
+    prepare: "Callable[[DataFrame], DataFrame] | None" = None
+    compute: "Callable[[RuleInputs], DataFrame] | None" = None
     is_relevant: "Callable[[], Column] | None" = None
+    rule: Rule | None = None
+    relevant: str = "true"
     carry_s: int = 0
     carry_key: tuple[str, ...] = ()
     warm_up_s: int = 0
     runs_forward: bool = False
     lookups: tuple[LookupTable, ...] = ()
     lookahead_s: int = 0
+    split_by: tuple[str, ...] = ()
     scope: str = "true"
+
+    def computation(
+        self, ranges: Iterable[TimeRange], max_lateness_s: int | None = None
+    ) -> Computation:
+        """The rule over these time ranges; with `max_lateness_s` without later facts."""
+        is_recorded = "record_time" in self.facts.column_names
+        carry = Carry(
+            self.carry_key,
+            timedelta(seconds=self.carry_s),
+            timedelta(seconds=self.warm_up_s),
+            self.split_by,
+            self.scope,
+        )
+        return Computation(
+            rule=self.rule,
+            table=self.table.name,
+            facts=self.facts.name,
+            ranges=tuple(ranges),
+            lookback=timedelta(seconds=self.warm_up_s + self.lookback_s),
+            bucket=timedelta(seconds=self.bucket_s),
+            lookups={lookup.table.name: lookup.within_ranges for lookup in self.lookups},
+            relevant=self.relevant,
+            max_lateness=timedelta(seconds=max_lateness_s)
+            if is_recorded and max_lateness_s is not None
+            else None,
+            carry=carry if self.carry_s else None,
+            reads_all_facts=self.facts in {lookup.table for lookup in self.lookups},
+        )
 
     def relevant_facts(self, facts: "DataFrame") -> "DataFrame":
         """The facts that the rule reads, with the columns that it reads."""

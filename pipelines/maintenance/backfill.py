@@ -23,7 +23,7 @@ from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import checkpoints, identity, sources
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.streaming.time_ranges import TimeRange, sliced
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, sliced
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming.sinks import Batch, Count
-from quotaflow.pipelines.streaming.time_ranges import TimeRange, sliced
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, sliced
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS

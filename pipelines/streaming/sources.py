@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf, KafkaSection, secrets
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.streaming.time_ranges import TimeRange
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import events
 

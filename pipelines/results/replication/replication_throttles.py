@@ -17,7 +17,7 @@ from quotaflow.pipelines.results.replication.replication_traffic import BUCKET_S
 from quotaflow.pipelines.results.replication.throttle_rates import with_rate
 from quotaflow.pipelines.results.replication.throttle_reasons import with_state
 from quotaflow.pipelines.results.replication.throttled_sides import pairs, sides
-from quotaflow.pipelines.streaming.time_ranges import TimeRange, within_any
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, within_any
 from quotaflow.schemas.tables.reassignments import REASSIGNMENT_CHANGES
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.throttles import (

@@ -23,7 +23,7 @@ from quotaflow.pipelines.facts.ingest import PushIngest, RequestLogIngest
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming import sinks, sources
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.streaming.time_ranges import TimeRange
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 

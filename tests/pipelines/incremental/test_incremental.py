@@ -22,7 +22,7 @@ from quotaflow.pipelines.incremental.result import Result, RuleInputs
 from quotaflow.pipelines.results import metric_alert_events
 from quotaflow.pipelines.results.producer_ids import producer_id_rates, producer_id_uses
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.streaming.time_ranges import EVER, TimeRange, sliced, within_any
+from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange, sliced, within_any
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import DATE, LONG, TIMESTAMP, Column, Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS

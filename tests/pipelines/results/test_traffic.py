@@ -3,13 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
-import pytest
-from pyspark.sql import SparkSession
-
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import traffic
-from quotaflow.schemas.tables.requests import REQUESTS
+
+from ...rule_rows import compute
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -46,14 +42,11 @@ EXPECTED = [
 ]
 
 
-@pytest.mark.spark
-def test_bytes_that_moved(spark: SparkSession) -> None:
-    content = pa.Table.from_pylist(REQUEST_ROWS, schema=REQUESTS.arrow)
-    seen = traffic.result().relevant_facts(spark.createDataFrame(content))
-    rows = traffic.traffic(RuleInputs(seen)).collect()
+def test_bytes_that_moved() -> None:
+    rows = compute(traffic.result(), requests=REQUEST_ROWS)
     got = [
         (
-            (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),
+            (row["event_time"] - NOON) // timedelta(minutes=1),
             row["client_id"],
             row["direction"],
             row["topic_id"] or row["topic"],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.incremental.affected import AffectedBuckets
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.streaming.time_ranges import TimeRange, merged, sliced
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged, sliced
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from quotaflow.schemas.tables.requests import REQUESTS
 

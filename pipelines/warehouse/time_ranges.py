@@ -21,6 +21,11 @@ class TimeRange:
         low = f"{time} >= timestamp'{_utc(self.start)}'"
         return low if self.end is None else f"({low} AND {time} < timestamp'{_utc(self.end)}')"
 
+    def duckdb_condition(self, time: str) -> str:
+        """As `condition`, for DuckDB: there `time` is a TIMESTAMP without a zone, in UTC."""
+        low = f"{time} >= {_naive(self.start)}"
+        return low if self.end is None else f"({low} AND {time} < {_naive(self.end)})"
+
     def date_condition(self, date: str) -> str:
         """SQL that is true for the dates of the time range; it prunes partitions of a result."""
         low = f"{date} >= date'{self.start.date()}'"
@@ -88,3 +93,7 @@ def _end(time_range: TimeRange) -> datetime:
 
 def _utc(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%fZ")
+
+
+def _naive(time: datetime) -> str:
+    return f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}'"

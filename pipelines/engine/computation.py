@@ -1,0 +1,87 @@
+"""One result to compute: its rule, what it reads, and for which times."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, timedelta
+
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of
+from quotaflow.udfs.engine.database import Selection
+from quotaflow.udfs.engine.rule import Rule
+
+CARRIED = "carried_rows"
+"""The relation with the last row of each key before the time that is computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """What a sequential rule continues from: the last row of each `key` within `reach` of a time.
+
+    That time is `warm_up` before the rows that are computed; the rule has it as `$since`.
+    `split_by` are columns of facts and of results: rows that differ in one are independent.
+    `scope` is true for the rows of this result in its table.
+    """
+
+    key: tuple[str, ...]
+    reach: timedelta
+    warm_up: timedelta
+    split_by: tuple[str, ...]
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """One rule over time ranges of its facts; its rows are those of `table`.
+
+    `lookback` is how far before a row its rule reads facts, and `bucket` the period at whose starts
+    the time can be split. `lookups` are tables by name: whether only rows within the ranges are
+    read. `relevant` is SQL for the facts that the rule reads. With `max_lateness` later facts are
+    left out. With `carry` the rule is sequential. With `reads_all_facts` the relation has all facts
+    ever, which the rule looks up.
+    """
+
+    rule: Rule
+    table: str
+    facts: str
+    ranges: tuple[TimeRange, ...]
+    lookback: timedelta
+    bucket: timedelta
+    lookups: Mapping[str, bool]
+    relevant: str = "true"
+    max_lateness: timedelta | None = None
+    carry: Carry | None = None
+    reads_all_facts: bool = False
+
+    def rule_over(self, ranges: tuple[TimeRange, ...]) -> Rule:
+        """The rule for these ranges, which a sequential one computes from `$since` on."""
+        if self.carry is None:
+            return self.rule
+        since = (ranges[0].start - self.carry.warm_up).astimezone(UTC).replace(tzinfo=None)
+        return replace(self.rule, parameters={**self.rule.parameters, "since": since})
+
+    def where(self, ranges: tuple[TimeRange, ...]) -> str:
+        """SQL for the rows of the result in these ranges."""
+        return any_of(time_range.duckdb_condition(self.rule.time) for time_range in ranges)
+
+    def selections(self, ranges: tuple[TimeRange, ...]) -> dict[str, Selection]:
+        """What the rule reads of each relation for these ranges."""
+        read = tuple(TimeRange(r.start - self.lookback, r.end) for r in ranges)
+        within = any_of(r.duckdb_condition("event_time") for r in read)
+        selected = {
+            name: Selection(within if is_within else "true")
+            for name, is_within in self.lookups.items()
+        }
+        if not self.reads_all_facts:
+            conditions = [f"({within})", f"({self.relevant})", self._in_time()]
+            selected[self.facts] = Selection(" AND ".join(conditions))
+        if self.carry is not None:
+            since = ranges[0].start - self.carry.warm_up
+            before = TimeRange(since - self.carry.reach, since)
+            condition = f"({self.carry.scope}) AND {before.duckdb_condition('event_time')}"
+            selected[CARRIED] = Selection(condition, last_of=self.carry.key)
+        return selected
+
+    def _in_time(self) -> str:
+        if self.max_lateness is None:
+            return "true"
+        microseconds = self.max_lateness // timedelta(microseconds=1)
+        return f"NOT (epoch_us(record_time) - epoch_us(event_time) > {microseconds})"

@@ -1,0 +1,28 @@
+"""Rules in this process, without Spark: over the tables of a folder, or over rows of tests."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from quotaflow.pipelines.engine.computation import Computation
+from quotaflow.pipelines.engine.relations import FolderRelations
+from quotaflow.udfs.engine.database import opened
+from quotaflow.udfs.engine.rule import Relation
+
+
+def compute(computation: Computation, folder: Path) -> pa.Table:
+    """The rows of a computation over the tables of a folder."""
+    return compute_over(computation, FolderRelations(folder).of(computation, computation.ranges))
+
+
+def compute_over(computation: Computation, relations: Mapping[str, Relation]) -> pa.Table:
+    """The rows of a computation over these relations."""
+    ranges = computation.ranges
+    with opened(relations) as database:
+        rows = database.compute(
+            computation.rule_over(ranges),
+            computation.selections(ranges),
+            computation.where(ranges),
+        )
+        return pa.Table.from_batches(rows, computation.rule.schema)

@@ -1,0 +1,89 @@
+"""The SQL texts of results, and the shared views and macros that each text reads."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib.resources import files
+
+import pyarrow as pa
+
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine.rule import Rule, Walk
+
+_RESULTS = "quotaflow.pipelines.results"
+_SHARED = "shared"
+_COMMENT_OR_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
+
+
+def rule(
+    table: Table,
+    path: str,
+    *,
+    parameters: Mapping[str, object] | None = None,
+    rows: Mapping[str, pa.Table] | None = None,
+    walks: tuple[Walk, ...] = (),
+) -> Rule:
+    """The rule that fills a table, by the path of its text below pipelines/results.
+
+    `parameters` are values of conf, and `rows` relations of conf.
+    """
+    sql = read(path)
+    texts = [sql, *(walk.sql for walk in walks)]
+    return Rule(
+        name=path.rpartition("/")[2].removesuffix(".sql"),
+        sql=sql,
+        schema=table.arrow,
+        time=table.time,
+        macros=_macros(),
+        views=_views_of(texts),
+        walks=walks,
+        rows=rows or {},
+        parameters=parameters or {},
+    )
+
+
+@cache
+def read(path: str) -> str:
+    """One text below pipelines/results."""
+    return files(_RESULTS).joinpath(path).read_text(encoding="utf-8")
+
+
+def words(sql: str) -> set[str]:
+    """The names in a text, without those in comments and in strings."""
+    return set(re.findall(r"\w+", _COMMENT_OR_TEXT.sub(" ", sql)))
+
+
+def tables_of(rule: Rule) -> list[str]:
+    """The tables that a rule reads by name, facts included."""
+    texts = [rule.sql, *rule.views.values(), *(walk.sql for walk in rule.walks)]
+    named = set[str]().union(*map(words, texts))
+    return [name for name in TABLES if name in named]
+
+
+@cache
+def shared_views() -> Mapping[str, str]:
+    """Every view of results/shared by name, each after the views that it reads."""
+    folder = files(_RESULTS).joinpath(_SHARED)
+    texts = {
+        file.name.removesuffix(".sql"): file.read_text(encoding="utf-8")
+        for file in folder.iterdir()
+        if file.name.endswith(".sql") and file.name != "macros.sql"
+    }
+    reads = {name: (words(sql) & set(texts)) - {name} for name, sql in texts.items()}
+    return {name: texts[name] for name in TopologicalSorter(reads).static_order()}
+
+
+def _views_of(texts: list[str]) -> dict[str, str]:
+    views = shared_views()
+    needed = set[str]().union(*map(words, texts))
+    for name in reversed(views):
+        if name in needed:
+            needed |= words(views[name])
+    return {name: sql for name, sql in views.items() if name in needed}
+
+
+@cache
+def _macros() -> str:
+    return read(f"{_SHARED}/macros.sql")

@@ -1,0 +1,80 @@
+"""Data files of one version of a Delta table, from its log: for readers that are not Delta's."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+
+from quotaflow.pipelines.errors import ConfigError
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+# With these the files alone do not say which rows, or which columns, a table has.
+_NOT_IN_FILES = {"deletionVectors", "columnMapping", "variantType", "typeWidening"}
+# Spark cuts the bounds of times to milliseconds.
+_PRECISION = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file: its rows, and bounds of their times if the writer recorded them."""
+
+    path: str
+    rows: int | None
+    first: datetime | None
+    last: datetime | None
+
+    def may_have(self, start: datetime | None, end: datetime | None) -> bool:
+        """Whether the file may have rows from `start` up to, not including, `end`."""
+        if self.first is None or self.last is None:
+            return True
+        return (end is None or self.first < end) and (start is None or self.last >= start)
+
+
+def of_version(table: "DeltaTable", folder: Path, time: str) -> list[DataFile]:
+    """The files of the version that `table` has loaded.
+
+    Raises ConfigError for a table with deletion vectors or column mapping, whose files alone would
+    be read wrong.
+    """
+    _check_features(table, folder)
+    actions: Any = pa.table(table.get_add_actions(flatten=True))
+    names = set(actions.column_names)
+
+    def column(name: str) -> list[Any]:
+        return actions[name].to_pylist() if name in names else [None] * actions.num_rows
+
+    return [
+        DataFile(_absolute(folder, path), rows, first, None if last is None else last + _PRECISION)
+        for path, rows, first, last in zip(
+            column("path"),
+            column("num_records"),
+            column(f"min.{time}"),
+            column(f"max.{time}"),
+            strict=True,
+        )
+    ]
+
+
+def _absolute(folder: Path, path: str) -> str:
+    """The path of a file. The log has it URL-encoded, and absolute for a file of another table."""
+    if urlsplit(path).scheme not in ("", "file"):
+        raise ConfigError(f"{folder} has a file outside of it, which cannot be read: {path[:200]}")
+    return str(folder / unquote(urlsplit(path).path))
+
+
+def _check_features(table: "DeltaTable", folder: Path) -> None:
+    protocol = table.protocol()
+    used = _NOT_IN_FILES & set(protocol.reader_features or ())
+    mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mode != "none":
+        used.add("columnMapping")
+    if used:
+        raise ConfigError(
+            f"{folder} has the Delta feature {min(used)}, which quotaflow cannot read without "
+            "Spark: drop it with ALTER TABLE ... DROP FEATURE, or restore the table"
+        )

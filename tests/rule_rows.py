@@ -1,0 +1,40 @@
+"""Rules over rows of a test, without a JVM."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from quotaflow.pipelines.engine import local
+from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
+from quotaflow.schemas.tables.catalog import TABLES
+
+Rows = list[dict[str, Any]]
+
+
+def compute(
+    result: Result,
+    ranges: Iterable[TimeRange] = (EVER,),
+    *,
+    max_lateness_s: int | None = None,
+    carried_rows: Rows | None = None,
+    **rows: Rows,
+) -> Rows:
+    """The rows of a result, from rows of the tables that it reads, by their names.
+
+    Tables not given are empty, and columns not given are null. `carried_rows` are rows that the
+    table of a sequential result has already.
+    """
+    names = {result.facts.name, *(lookup.table.name for lookup in result.lookups)}
+    unread = set(rows) - names
+    assert not unread, f"{result.table.name} does not read {unread}"
+    relations = {
+        name: pa.Table.from_pylist(rows.get(name, []), schema=TABLES[name].arrow) for name in names
+    }
+    if result.carry_s:
+        relations["carried_rows"] = pa.Table.from_pylist(
+            carried_rows or [], schema=result.table.arrow
+        )
+    computed = local.compute_over(result.computation(ranges, max_lateness_s), relations)
+    return computed.to_pylist()

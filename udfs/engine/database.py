@@ -1,0 +1,160 @@
+"""DuckDB as rules see it: relations by name, times as TIMESTAMP in UTC, bounded memory."""
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+import duckdb
+import pyarrow as pa
+
+from quotaflow.udfs.engine.rule import Relation, Rule, Walk
+
+DEFAULT_MEMORY_MB = 512
+_BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a rule reads of a relation: SQL for its rows, and the relation made of these.
+
+    `last_of`: only the last row of each of these columns' values, by event_time.
+    """
+
+    where: str = "true"
+    last_of: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Database:
+    """A DuckDB database of one task. Rules run in it one after the other."""
+
+    connection: duckdb.DuckDBPyConnection
+    relations: Mapping[str, Relation]
+    _macros: set[str] = field(default_factory=set)
+    _views: dict[str, str] = field(default_factory=dict)
+
+    def compute(
+        self, rule: Rule, selections: Mapping[str, Selection], where: str = "true"
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a rule for which `where` is true, in batches of the rule's schema.
+
+        The rule sees the relations named in `selections`. Raises duckdb.Error, and pa.ArrowInvalid
+        for a value that the declared type cannot have.
+        """
+        self._add_macros(rule.macros)
+        for name, selection in selections.items():
+            self._add_view(name, self._selected(name, selection))
+        for name, rows in rule.rows.items():
+            self._register(name, rows)
+        for name, sql in rule.views.items():
+            self._add_view(name, sql)
+        for walk in rule.walks:
+            self._run(walk, rule.parameters)
+        columns = ", ".join(f'"{name}"' for name in rule.schema.names)
+        sql = f"SELECT {columns} FROM (\n{rule.sql}\n) WHERE {where}"
+        yield from _cast(self._read(sql, rule.parameters), rule.schema)
+
+    def _run(self, walk: Walk, parameters: Mapping[str, object]) -> None:
+        rows = walk.function(iter(self._read(walk.sql, parameters)))
+        self._register(walk.name, pa.Table.from_batches(rows, walk.schema))
+
+    def _read(self, sql: str, parameters: Mapping[str, object]) -> pa.RecordBatchReader:
+        used = {name: value for name, value in parameters.items() if _names(sql, name)}
+        return self.connection.sql(sql, params=used).to_arrow_reader(_BATCH_ROWS)
+
+    def _add_macros(self, macros: str) -> None:
+        if macros and macros not in self._macros:
+            self.connection.execute(macros)
+            self._macros.add(macros)
+
+    def _add_view(self, name: str, sql: str) -> None:
+        if self._views.get(name) != sql:
+            self.connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {sql}')
+            self._views[name] = sql
+
+    def _register(self, name: str, rows: pa.Table) -> None:
+        """A table in memory as a relation. A registered name hides a view of the same name."""
+        self.connection.register(f"rows of {name}", rows)
+        self._views.pop(name, None)
+        self._add_view(name, _plain_times(f'"rows of {name}"', rows.schema))
+
+    def _selected(self, name: str, selection: Selection) -> str:
+        sql = f"{self._source(name)} WHERE {selection.where}"
+        if not selection.last_of:
+            return sql
+        key = ", ".join(f'"{column}"' for column in selection.last_of)
+        return f"{sql} QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY event_time DESC) = 1"
+
+    def _source(self, name: str) -> str:
+        relation = self.relations[name]
+        if isinstance(relation, pa.Table):
+            self.connection.register(f"rows of {name}", relation)
+            return _plain_times(f'"rows of {name}"', relation.schema)
+        empty = f"columns of {name}"
+        self.connection.register(empty, relation.schema.empty_table())
+        if not relation.paths:
+            return _plain_times(f'"{empty}"', relation.schema)
+        dates = "hive_partitioning = true, hive_types = {'event_date': DATE}"
+        hive = dates if relation.is_dated else "hive_partitioning = false"
+        paths = ", ".join(f"'{path.replace(chr(39), chr(39) * 2)}'" for path in relation.paths)
+        read = f"SELECT * FROM read_parquet([{paths}], union_by_name = true, {hive})"
+        # The empty relation gives columns that the files lack.
+        both = f'(SELECT * FROM "{empty}" UNION ALL BY NAME {read})'
+        return _plain_times(both, relation.schema)
+
+
+def _plain_times(source: str, schema: pa.Schema) -> str:
+    """SELECT of the schema's columns, with times as TIMESTAMP.
+
+    Files of Spark and of delta-rs have two types of times. A CAST would go by the session's zone,
+    and takes six times as long.
+    """
+    columns = ", ".join(
+        f'make_timestamp(epoch_us("{field.name}")) AS "{field.name}"'
+        if pa.types.is_timestamp(field.type)
+        else f'"{field.name}"'
+        for field in schema
+    )
+    # Nested, so that conditions on times see TIMESTAMP and not what the files have.
+    return f"SELECT * FROM (SELECT {columns} FROM {source})"
+
+
+def _names(sql: str, parameter: str) -> bool:
+    return re.search(rf"\${parameter}\b", sql) is not None
+
+
+def _cast(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Batches in declared types. A sum is a HUGEINT: one that is too large fails here."""
+    for batch in batches:
+        rows = pa.Table.from_batches([batch]).cast(schema)
+        yield from rows.combine_chunks().to_batches()
+
+
+@contextmanager
+def opened(
+    relations: Mapping[str, Relation], memory_mb: int = DEFAULT_MEMORY_MB, threads: int = 1
+) -> Iterator[Database]:
+    """A database over these relations. What exceeds its memory goes to a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="quotaflow-") as scratch:
+        settings = {
+            "threads": threads,
+            "memory_limit": f"{memory_mb}MiB",
+            "temp_directory": scratch,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+        with duckdb.connect(config=settings) as connection:
+            # By statement: as a setting of connect it fails, because icu is not loaded yet.
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET parquet_metadata_cache = true")
+            connection.execute(_macros())
+            yield Database(connection, relations)
+
+
+@cache
+def _macros() -> str:
+    return files("quotaflow.udfs.engine").joinpath("macros.sql").read_text(encoding="utf-8")
