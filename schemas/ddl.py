@@ -30,17 +30,21 @@ def quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def create(table: Table, target: str) -> str:
-    """CREATE TABLE IF NOT EXISTS for `target`, a table name or delta.`/path`."""
+def create(table: Table, target: str, *, is_clustered: bool = True) -> str:
+    """CREATE TABLE IF NOT EXISTS for `target`, a table name or delta.`/path`.
+
+    In a folder no table is clustered, because delta-rs writes there and cannot keep clustering.
+    """
     columns = ",\n".join(
         f"  `{column.name}` {sql_type(column.type)} COMMENT {quoted(column.comment)}"
         for column in table.columns
     )
     stated = _PROPERTIES | {"delta.dataSkippingStatsColumns": ",".join(_lookup_key(table))}
     properties = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in stated.items())
+    layout = _layout(table, is_clustered=is_clustered)
     return (
         f"CREATE TABLE IF NOT EXISTS {target} (\n{columns}\n)\nUSING delta\n"
-        f"COMMENT {quoted(table.comment)}\n{_layout(table)}TBLPROPERTIES ({properties})"
+        f"COMMENT {quoted(table.comment)}\n{layout}TBLPROPERTIES ({properties})"
     )
 
 
@@ -88,10 +92,11 @@ def renamed(target: str, renames: Iterable[tuple[str, str]], live: Iterable[str]
     return [f"UPDATE {target} SET {values} WHERE {rows}"]
 
 
-def _layout(table: Table) -> str:
+def _layout(table: Table, *, is_clustered: bool) -> str:
     if table.partitioning:
         return f"PARTITIONED BY ({', '.join(table.partitioning)})\n"
-    return f"CLUSTER BY ({', '.join(table.clustering)})\n" if table.clustering else ""
+    is_clustered = is_clustered and bool(table.clustering)
+    return f"CLUSTER BY ({', '.join(table.clustering)})\n" if is_clustered else ""
 
 
 def _lookup_key(table: Table) -> list[str]:

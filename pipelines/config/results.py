@@ -39,11 +39,16 @@ Racks = Annotated[dict[str, Annotated[str, Field(min_length=1)]], AfterValidator
 
 
 class ResultsSection(Section):
-    """How late facts may be and still correct a result, and when a result is final for a plan."""
+    """How late facts may be and still correct a result, and when a result is final for a plan.
+
+    `task_memory_mb` is the memory of the SQL engine in one task, in MiB; what exceeds it goes to a
+    temporary folder. Serverless compute gives a Python task 1 GiB in all.
+    """
 
     max_lateness_s: Positive = 3_600
     settle_s: Positive = 30
     max_bytes_per_trigger: Positive = 512 * 1024 * 1024
+    task_memory_mb: Annotated[int, Field(ge=128)] = 512
 
 
 # Tokens are integer thousandths: a lower rate is 0, and with a higher one sums overflow.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_duckdb
 from quotaflow.udfs.engine.database import Selection
 from quotaflow.udfs.engine.rule import Rule
 
@@ -26,6 +26,19 @@ class Carry:
     warm_up: timedelta
     split_by: tuple[str, ...]
     scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """One of `parts` parts of the keys of a sequential rule."""
+
+    number: int
+    parts: int
+
+    def condition(self, split_by: tuple[str, ...]) -> str:
+        """SQL of DuckDB for the rows of these keys. Its hash is the same within one version."""
+        columns = ", ".join(f'"{name}"' for name in split_by)
+        return f"hash({columns}) % {self.parts} = {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +73,27 @@ class Computation:
 
     def where(self, ranges: tuple[TimeRange, ...]) -> str:
         """SQL for the rows of the result in these ranges."""
-        return any_of(time_range.duckdb_condition(self.rule.time) for time_range in ranges)
+        return any_of(time_range.condition(self.rule.time, in_duckdb) for time_range in ranges)
 
-    def selections(self, ranges: tuple[TimeRange, ...]) -> dict[str, Selection]:
-        """What the rule reads of each relation for these ranges."""
+    def selections(
+        self, ranges: tuple[TimeRange, ...], keys: KeyPart | None = None
+    ) -> dict[str, Selection]:
+        """What the rule reads of each relation for these ranges, and for these keys."""
+        of_keys = keys.condition(self.carry.split_by) if keys and self.carry else "true"
         read = tuple(TimeRange(r.start - self.lookback, r.end) for r in ranges)
-        within = any_of(r.duckdb_condition("event_time") for r in read)
+        within = any_of(r.condition("event_time", in_duckdb) for r in read)
         selected = {
             name: Selection(within if is_within else "true")
             for name, is_within in self.lookups.items()
         }
         if not self.reads_all_facts:
-            conditions = [f"({within})", f"({self.relevant})", self._in_time()]
+            conditions = [f"({within})", f"({self.relevant})", self._in_time(), of_keys]
             selected[self.facts] = Selection(" AND ".join(conditions))
         if self.carry is not None:
             since = ranges[0].start - self.carry.warm_up
             before = TimeRange(since - self.carry.reach, since)
-            condition = f"({self.carry.scope}) AND {before.duckdb_condition('event_time')}"
+            condition = f"({self.carry.scope}) AND {before.condition('event_time', in_duckdb)}"
+            condition = f"{condition} AND {of_keys}"
             selected[CARRIED] = Selection(condition, last_of=self.carry.key)
         return selected
 

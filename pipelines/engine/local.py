@@ -7,13 +7,15 @@ import pyarrow as pa
 
 from quotaflow.pipelines.engine.computation import Computation
 from quotaflow.pipelines.engine.relations import FolderRelations
+from quotaflow.pipelines.engine.schedule import Part
 from quotaflow.udfs.engine.database import opened
 from quotaflow.udfs.engine.rule import Relation
 
 
 def compute(computation: Computation, folder: Path) -> pa.Table:
     """The rows of a computation over the tables of a folder."""
-    return compute_over(computation, FolderRelations(folder).of(computation, computation.ranges))
+    part = Part(computation, computation.ranges)
+    return compute_over(computation, FolderRelations(folder).of([part]))
 
 
 def compute_over(computation: Computation, relations: Mapping[str, Relation]) -> pa.Table:

@@ -1,53 +1,39 @@
-"""The relations that computations read, from the tables of a folder."""
+"""The relations that tasks read: the files of tables in a folder."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from quotaflow.pipelines.engine.computation import CARRIED, Computation
+from quotaflow.pipelines.engine.computation import CARRIED
+from quotaflow.pipelines.engine.schedule import Part
 from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.delta_files import DataFile
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.rule import Files, Relation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FolderRelations:
-    """Tables of a folder, each in the version it has when a computation first names it."""
+    """Tables of a folder, each in the version that it has when it is first read here."""
 
     folder: Path
     _files: dict[str, list[DataFile]] = field(default_factory=dict)
 
     def files(self, name: str) -> list[DataFile]:
-        """The files of a table; none if it does not exist."""
+        """The files of a table; none if it does not exist. Raises ConfigError as `of_version`."""
         if name not in self._files:
             self._files[name] = self._listed(name)
         return self._files[name]
 
-    def of(self, computation: Computation, ranges: Iterable[TimeRange]) -> Mapping[str, Relation]:
-        """The relations that a computation reads for these ranges."""
-        ranges = tuple(ranges)
-        start = ranges[0].start - computation.lookback
-        relations = {
-            name: self._relation(name, start if is_within else None, ranges[-1].end)
-            for name, is_within in computation.lookups.items()
-        }
-        if not computation.reads_all_facts:
-            relations[computation.facts] = self._relation(computation.facts, start, ranges[-1].end)
-        if computation.carry is not None:
-            since = start - computation.carry.reach
-            relations[CARRIED] = self._relation(computation.table, since, ranges[0].start)
-        return relations
-
-    def _relation(self, name: str, start: datetime | None, end: datetime | None) -> Files:
-        table = TABLES[name]
-        # Without a start the whole table is looked up: rows of later times may matter too.
-        paths = [
-            file.path for file in self.files(name) if start is None or file.may_have(start, end)
-        ]
-        return Files(tuple(sorted(paths)), table.arrow, is_dated=bool(table.partitioning))
+    def of(self, parts: Iterable[Part]) -> Mapping[str, Relation]:
+        """The relations that one task reads for these parts."""
+        paths: dict[str, tuple[str, set[str]]] = {}
+        for part in parts:
+            for relation, table, start, end in reads(part):
+                _, found = paths.setdefault(relation, (table, set()))
+                found.update(file.path for file in self.files(table) if file.may_have(start, end))
+        return {relation: _files(table, found) for relation, (table, found) in paths.items()}
 
     def _listed(self, name: str) -> list[DataFile]:
         from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
@@ -56,3 +42,25 @@ class FolderRelations:
         if not (folder / "_delta_log").is_dir():
             return []
         return delta_files.of_version(DeltaTable(folder), folder, TABLES[name].time)
+
+
+_Read = tuple[str, str, datetime | None, datetime | None]
+
+
+def reads(part: Part) -> Iterable[_Read]:
+    """Each relation of a part with its table, and the time of which rows are read."""
+    computation = part.computation
+    first, end = part.ranges[0].start, part.ranges[-1].end
+    start = first - computation.lookback
+    for name, is_within in computation.lookups.items():
+        yield (name, name, start, end) if is_within else (name, name, None, None)
+    if not computation.reads_all_facts:
+        yield computation.facts, computation.facts, start, end
+    if computation.carry is not None:
+        since = first - computation.carry.warm_up
+        yield CARRIED, computation.table, since - computation.carry.reach, since
+
+
+def _files(name: str, paths: set[str]) -> Files:
+    table = TABLES[name]
+    return Files(tuple(sorted(paths)), table.arrow, is_dated=bool(table.partitioning))

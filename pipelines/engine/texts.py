@@ -57,9 +57,13 @@ def words(sql: str) -> set[str]:
 
 def tables_of(rule: Rule) -> list[str]:
     """The tables that a rule reads by name, facts included."""
-    texts = [rule.sql, *rule.views.values(), *(walk.sql for walk in rule.walks)]
-    named = set[str]().union(*map(words, texts))
+    named = set[str]().union(*map(words, texts_of(rule)))
     return [name for name in TABLES if name in named]
+
+
+def texts_of(rule: Rule) -> list[str]:
+    """All SQL of a rule."""
+    return [rule.sql, *rule.views.values(), *(walk.sql for walk in rule.walks)]
 
 
 @cache

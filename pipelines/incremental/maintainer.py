@@ -9,31 +9,36 @@ split into batches does not matter.
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.engine.engine import Engine, RuleError
+from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.incremental.affected import (
-    LookupChanges,
+    AffectedBuckets,
+    Arrival,
     affected_buckets,
     arrivals,
     by_result,
-    is_late,
 )
-from quotaflow.pipelines.incremental.result import Result, RuleInputs
+from quotaflow.pipelines.incremental.lookup_changes import LookupChanges
+from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.incremental.result_state import ResultState
 from quotaflow.pipelines.spark import failures
-from quotaflow.pipelines.spark.caching import caching
-from quotaflow.pipelines.spark.spark_errors import spark_errors
-from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, within_any
+from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse import row_writer
+from quotaflow.pipelines.warehouse.row_writer import Replaced
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _REASON_CHARS = 300
 
@@ -60,109 +65,149 @@ class ResultMaintainer:
         """As `write`, without new facts: lookups may have new rows, or a rule failed."""
         self._update({}, batch, spark)
 
-    def _update(self, arrived: "dict[str, list[Row]]", batch: Batch, spark: "SparkSession") -> None:
+    def _update(
+        self, arrived: Mapping[str, list[Arrival]], batch: Batch, spark: "SparkSession"
+    ) -> None:
         checkpoint = batch.warehouse.checkpoint(batch.job)
         previous = result_state.load(checkpoint)
-        states, counts, errors = dict(previous), list[Count](), list[Exception]()
-        latest: list[tuple[datetime, str]] = []
-        lookup_changes = LookupChanges(spark, batch)
-        failed = set[str]()
+        relations = FolderRelations(batch.warehouse.conf.folder.resolve())
+        lookup_changes = LookupChanges(spark, batch, relations)
+        update = _Update({}, dict(previous), [], [])
+        needed = dict[str, list[TimeRange]]()
         for result in self.results:
             name = result.table.name
             affected = affected_buckets(
                 result, arrived.get(name, []), lookup_changes, previous.get(name, ResultState())
             )
-            time_ranges = lookup_changes.computable(
+            update.affected[name] = affected
+            needed[name] = lookup_changes.computable(
                 result, result.time_ranges(affected.rows_by_bucket, affected.since)
             )
-            latest.extend([affected.latest] if affected.latest else [])
-            counts.append(Count("in", affected.rows, name))
-            counts.append(Count("late", affected.late, name, "past_max_lateness"))
-            counts.append(Count("late", affected.rows_before(time_ranges), name, "past_retention"))
-            try:
-                rows = self._replace(result, spark, time_ranges, batch) if time_ranges else {}
-            except spark_errors() as error:
-                errors.append(error)
-                states[name] = _dirty(
-                    affected.state, time_ranges[0].start, failures.one_line(error)
-                )
-                failed.add(name)
-                counts.append(Count("failed", affected.rows, name, type(error).__name__))
-                continue
-            missed = failed & {context.table.name for context in result.lookups}
-            if time_ranges and missed:
-                reason = f"it looks up {min(missed)}, which failed"
-                states[name] = _dirty(affected.state, time_ranges[0].start, reason)
-                failed.add(name)
-            else:
-                states[name] = replace(affected.state, dirty_since=None, failure=None)
-            counts.append(Count("out", sum(rows.values()), name))
-        if len(errors) == len(self.results):
-            raise errors[0]
-        result_state.save(checkpoint, states)
-        if latest:
+            update.count_arrived(name, affected, needed[name])
+        computed = self._compute(needed, batch, spark)
+        for result in self.results:
+            name = result.table.name
+            update.finish(result, needed[name], computed.get(name, Outcome()))
+        if len(update.errors) == len(self.results):
+            raise update.errors[0]
+        result_state.save(checkpoint, update.states)
+        if latest := [each.latest for each in update.affected.values() if each.latest]:
             time, cluster_id = max(latest)
-            batch.report(spark, counts, cluster_id, time)
+            batch.report(spark, update.counts, cluster_id, time)
 
     def rebuild(
         self, batch: Batch, spark: "SparkSession", time_range: TimeRange
     ) -> Counter[str | None]:
-        """Compute a time range again with late facts; returns the number of rows by cluster."""
+        """Compute a time range again with late facts; returns the number of rows by cluster.
+
+        Raises RuleError.
+        """
         rows = Counter[str | None]()
-        for result in self.results:
-            rows.update(self._replace(result, spark, [time_range], batch, late=True))
+        needed = {result.table.name: [time_range] for result in self.results}
+        for outcome in self._compute(needed, batch, spark, with_late_facts=True).values():
+            if outcome.error:
+                raise outcome.error
+            rows.update(outcome.rows)
         return rows
 
-    def _replace(
+    def _compute(
         self,
-        result: Result,
-        spark: "SparkSession",
-        time_ranges: list[TimeRange],
+        needed: Mapping[str, list[TimeRange]],
         batch: Batch,
+        spark: "SparkSession",
         *,
-        late: bool = False,
-    ) -> dict[str | None, int]:
-        table = result.table
-        since = time_ranges[0].start - timedelta(seconds=result.warm_up_s)
-        lookback = timedelta(seconds=result.warm_up_s + result.lookback_s)
-        read = [
-            TimeRange(time_range.start - lookback, time_range.end) for time_range in time_ranges
+        with_late_facts: bool = False,
+    ) -> dict[str, "Outcome"]:
+        """Compute and replace the rows of the needed ranges; what came of it, by result."""
+        lateness_s = None if with_late_facts else self.conf.results.max_lateness_s
+        engine = Engine(spark, batch.warehouse, self.conf.results.task_memory_mb)
+        outcomes: dict[str, Outcome] = {}
+        for level in levels(self.results):
+            due = {r.table.name: r for r in level if needed[r.table.name]}
+            computations = [
+                result.computation(needed[name], lateness_s) for name, result in due.items()
+            ]
+            for computed in engine.run(computations) if computations else ():
+                outcome = outcomes.setdefault(computed.computation.table, Outcome())
+                if computed.error:
+                    outcome.error = computed.error
+                    continue
+                result = due[computed.computation.table]
+                replaced = Replaced(computed.ranges, result.scope)
+                row_writer.replace(spark, batch.warehouse, result.table, computed.rows, replaced)
+                outcome.add(computed.rows)
+        return outcomes
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of computing one result: its rows by cluster, or an error."""
+
+    rows: Counter[str | None] = field(default_factory=Counter)
+    error: RuleError | None = None
+
+    def add(self, rows: pa.Table) -> None:
+        """Count rows by their cluster; under None in a table without clusters."""
+        if "cluster_id" not in rows.column_names:
+            self.rows[None] += rows.num_rows
+            return
+        for each in rows["cluster_id"].value_counts().to_pylist():
+            self.rows[each["values"]] += each["counts"]
+
+
+@dataclass(slots=True)
+class _Update:
+    """What one batch does to all results: their states, their counts, and their errors."""
+
+    affected: dict[str, AffectedBuckets]
+    states: dict[str, ResultState]
+    counts: list[Count]
+    errors: list[RuleError]
+    failed: set[str] = field(default_factory=set)
+
+    def count_arrived(self, name: str, affected: AffectedBuckets, needed: list[TimeRange]) -> None:
+        self.counts += [
+            Count("in", affected.rows, name),
+            Count("late", affected.late, name, "past_max_lateness"),
+            Count("late", affected.rows_before(needed), name, "past_retention"),
         ]
-        facts = batch.warehouse.read(spark, result.facts.name).where(within_any(read, "event_time"))
-        if not late:
-            facts = facts.where(~is_late(facts, self.conf.results.max_lateness_s))
-        names = [context.table.name for context in result.lookups]
-        place = any_of(
-            f"({time_range.date_condition('event_date')} AND {time_range.condition(table.time)})"
-            for time_range in time_ranges
-        )
-        with caching() as cache:
-            inputs = RuleInputs(
-                facts=result.relevant_facts(facts),
-                carried_rows=_carried(result, since, batch, spark),
-                since=since,
-                lookups={name: batch.warehouse.read(spark, name) for name in names},
-                cached=cache,
-            )
-            rows = result.compute(inputs).where(within_any(time_ranges, table.time))
-            kept = cache(rows)
-            batch.recompute(kept, table, f"({result.scope}) AND ({place})")
-            return rows_by_cluster(kept)
+
+    def finish(self, result: Result, needed: list[TimeRange], outcome: Outcome) -> None:
+        name = result.table.name
+        state = self.affected[name].state
+        if outcome.error:
+            self.errors.append(outcome.error)
+            self.failed.add(name)
+            reason = failures.one_line(outcome.error)
+            self.states[name] = _dirty(state, needed[0].start, reason)
+            rows = self.affected[name].rows
+            self.counts.append(Count("failed", rows, name, type(outcome.error).__name__))
+            return
+        missed = self.failed & {lookup.table.name for lookup in result.lookups}
+        if needed and missed:
+            reason = f"it looks up {min(missed)}, which failed"
+            self.states[name] = _dirty(state, needed[0].start, reason)
+            self.failed.add(name)
+        else:
+            self.states[name] = replace(state, dirty_since=None, failure=None)
+        self.counts.append(Count("out", outcome.rows.total(), name))
 
 
-def _carried(
-    result: Result, since: datetime, batch: Batch, spark: "SparkSession"
-) -> "DataFrame | None":
-    if not result.carry_s:
-        return None
-    table = result.table
-    before = TimeRange(since - timedelta(seconds=result.carry_s), since)
-    dates, times = before.date_condition("event_date"), within_any([before], table.time)
-    rows = batch.warehouse.read(spark, table.name).where(
-        f"({result.scope}) AND {dates} AND {times}"
-    )
-    last = F.max_by(F.struct(*table.column_names), table.time).alias("last")
-    return rows.groupBy(*result.carry_key).agg(last).select("last.*")
+def levels(results: Sequence[Result]) -> list[list[Result]]:
+    """Results in groups: each looks up only tables of other jobs and of the groups before it."""
+    by_name = {result.table.name: result for result in results}
+    reads = {
+        name: {lookup.table.name for lookup in result.lookups} & set(by_name) - {name}
+        for name, result in by_name.items()
+    }
+    sorter = TopologicalSorter(reads)
+    sorter.prepare()
+    groups = []
+    while sorter.is_active():
+        ready = set(sorter.get_ready())
+        groups.append([result for result in results if result.table.name in ready])
+        sorter.done(*ready)
+    return groups
 
 
 def _dirty(state: ResultState, since: datetime, reason: str) -> ResultState:

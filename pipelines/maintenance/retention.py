@@ -18,7 +18,6 @@ from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.jobs import backlog
 from quotaflow.pipelines.jobs.backlog import Backlog
 from quotaflow.pipelines.snapshots import changes
-from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.table import Table
@@ -133,7 +132,7 @@ def _report(spark: "SparkSession", batch: Batch, old: Old) -> None:
         if n
     ]
     records = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
-    batch.append(frames.from_arrow(spark, records), PIPELINE_PROGRESS)
+    batch.append_rows(spark, records, PIPELINE_PROGRESS)
 
 
 def _newest_of_queries(progress: "DataFrame") -> str:

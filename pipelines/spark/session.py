@@ -52,7 +52,12 @@ _WITHOUT_UI = {
 
 _TIME_ZONE = "spark.sql.session.timeZone"
 _ROWS_AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_EVERYWHERE = {_TIME_ZONE: "UTC", _ROWS_AT_ONCE: "1000"}
+_EVERYWHERE = {
+    _TIME_ZONE: "UTC",
+    _ROWS_AT_ONCE: "1000",
+    # INT96, the default, has no bounds in Parquet, and its nanoseconds are another type elsewhere.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
 _ON_THIS_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _PYTHON, _PY_FILES = "spark.pyspark.python", "spark.submit.pyFiles"
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.streaming.checkpoints import drop_unnamed, newest_batch, query_id
+from quotaflow.pipelines.warehouse import row_writer
+from quotaflow.pipelines.warehouse.row_writer import AppId
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
@@ -55,13 +56,10 @@ class Batch:
         writer = self._writer(frame, table).mode("overwrite").option("replaceWhere", where)
         self.warehouse.write(writer, table.name)
 
-    def recompute(self, frame: "DataFrame", table: Table, where: str) -> None:
-        """As `replace`, but a replayed batch writes again.
-
-        For rows computed from tables alone: the tables may have more rows by then.
-        """
-        rows = frame.select(table.column_names).write.format("delta").mode("overwrite")
-        self.warehouse.write(rows.option("replaceWhere", where), table.name)
+    def append_rows(self, spark: "SparkSession", rows: pa.Table, table: Table) -> None:
+        """As `append`, for rows that the driver has."""
+        app = AppId(self.query_id + self.part, self.batch_id, self._name)
+        row_writer.append(spark, self.warehouse, table, rows, app)
 
     def appended(self, spark: "SparkSession", table: Table) -> int | None:
         """How many rows this batch appended to a table before its replay; None if it did not."""
@@ -101,7 +99,7 @@ class Batch:
         }
         rows = [fixed | count.row() for count in counts if count.rows or count.is_nothing_there]
         table = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
-        self.append(frames.from_arrow(spark, table), PIPELINE_PROGRESS)
+        self.append_rows(spark, table, PIPELINE_PROGRESS)
 
 
 @dataclass(frozen=True, slots=True)

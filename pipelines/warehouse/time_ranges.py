@@ -1,12 +1,31 @@
 """Time ranges that a batch of facts affects, and SQL conditions for their rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 # More separate time ranges than this are joined: computing too much is right, only slower.
 _MAX_RANGES = 32
+
+
+Literal = Callable[[datetime], str]
+"""Writes a time as a literal of one SQL dialect."""
+
+
+def in_spark(time: datetime) -> str:
+    """A TIMESTAMP literal of Spark."""
+    return f"timestamp'{_utc(time)}'"
+
+
+def in_duckdb(time: datetime) -> str:
+    """A literal of DuckDB: a TIMESTAMP without a zone, in UTC."""
+    return f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}'"
+
+
+def in_delta(time: datetime) -> str:
+    """A literal in a predicate of delta-rs, which compares text with a time as a time."""
+    return f"'{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,15 +35,17 @@ class TimeRange:
     start: datetime
     end: datetime | None = None
 
-    def condition(self, time: str) -> str:
-        """SQL that is true for rows of the time range."""
-        low = f"{time} >= timestamp'{_utc(self.start)}'"
-        return low if self.end is None else f"({low} AND {time} < timestamp'{_utc(self.end)}')"
+    def condition(self, time: str, literal: Literal = in_spark) -> str:
+        """SQL that is true for rows of the time range, by default Spark's."""
+        low = f"{time} >= {literal(self.start)}"
+        return low if self.end is None else f"({low} AND {time} < {literal(self.end)})"
 
-    def duckdb_condition(self, time: str) -> str:
-        """As `condition`, for DuckDB: there `time` is a TIMESTAMP without a zone, in UTC."""
-        low = f"{time} >= {_naive(self.start)}"
-        return low if self.end is None else f"({low} AND {time} < {_naive(self.end)})"
+    def overlap(self, other: "TimeRange") -> "TimeRange | None":
+        """The time that is in both ranges; None if there is none."""
+        start, end = max(self.start, other.start), min(_end(self), _end(other))
+        if start >= end:
+            return None
+        return TimeRange(start, None if self.end is None and other.end is None else end)
 
     def date_condition(self, date: str) -> str:
         """SQL that is true for the dates of the time range; it prunes partitions of a result."""
@@ -73,7 +94,7 @@ def within_any(time_ranges: Sequence[TimeRange], time: str) -> str:
     rest of the condition selects.
     """
     first = min(time_range.start for time_range in time_ranges)
-    starts = f"exists(array(timestamp'{_utc(first)}'), start -> {time} >= start)"
+    starts = f"exists(array({in_spark(first)}), start -> {time} >= start)"
     return f"({any_of(time_range.condition(time) for time_range in time_ranges)}) AND {starts}"
 
 
@@ -93,7 +114,3 @@ def _end(time_range: TimeRange) -> datetime:
 
 def _utc(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%fZ")
-
-
-def _naive(time: datetime) -> str:
-    return f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}'"

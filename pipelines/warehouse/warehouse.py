@@ -14,12 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+import pyarrow as pa
+
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, LockedError
+from quotaflow.pipelines.warehouse import clustering
 from quotaflow.schemas import ddl, migrations
-from quotaflow.schemas.table import Table
+from quotaflow.schemas.table import Table, sql_type
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 _LOCK = ".lock"
@@ -64,16 +68,19 @@ class Warehouse:
 
     def _ensure(self, spark: "SparkSession", table: Table) -> None:
         target = self.target(table.name)
+        in_folder = not self.conf.catalog_schema
         if not self.exists(spark, table.name):
-            spark.sql(ddl.create(table, target))
+            spark.sql(ddl.create(table, target, is_clustered=not in_folder))
             return
+        if in_folder:
+            self._remove_clustering(spark, table.name)
         properties = self.properties(spark, table.name)
         version = migrations.version(properties)
         newest = migrations.SCHEMA_VERSION
         try:
             steps = migrations.due(table.name, version, migrations.STEPS, newest)
             self._run(spark, target, [sql for step in steps for sql in step.alter])
-            live = {f.name: f.dataType.simpleString() for f in self.read(spark, table.name).schema}
+            live = self._column_types(spark, table)
             change = ddl.difference(table, target, live)
         except (ddl.IncompatibleTableError, migrations.SchemaVersionError) as error:
             raise ConfigError(str(error)) from None
@@ -84,6 +91,26 @@ class Warehouse:
             self._run(spark, target, [*copied, *step.fill])
         if version < newest:
             self.set_property(spark, table.name, migrations.SCHEMA_VERSION_PROPERTY, str(newest))
+
+    def _remove_clustering(self, spark: "SparkSession", table: str) -> None:
+        if clustering.is_clustered(self._opened(table)):
+            clustering.remove(spark, self.target(table), self.folder(table))
+
+    def _opened(self, table: str) -> "DeltaTable":
+        """The newest version of a folder's table, read without Spark: that takes milliseconds."""
+        from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
+
+        return DeltaTable(self.folder(table))
+
+    def _column_types(self, spark: "SparkSession", table: Table) -> dict[str, str]:
+        """The types of the live table's columns that are declared or old, as Spark names them."""
+        if self.conf.catalog_schema:
+            columns = self.read(spark, table.name).schema
+            return {column.name: column.dataType.simpleString() for column in columns}
+        declared = {column.name for column in table.columns}
+        live = pa.schema(self._opened(table.name).schema())
+        # A column that is not declared may have a type that no table of ours has.
+        return {f.name: sql_type(f.type) if f.name in declared else str(f.type) for f in live}
 
     def check_readable(self, spark: "SparkSession", table: str) -> None:
         """Raise ConfigError for a live table that a step has yet to bring up to date."""
@@ -109,6 +136,8 @@ class Warehouse:
 
     def properties(self, spark: "SparkSession", table: str) -> dict[str, str]:
         """The properties of an existing table."""
+        if not self.conf.catalog_schema:
+            return dict(self._opened(table).metadata().configuration)
         rows = spark.sql(f"SHOW TBLPROPERTIES {self.target(table)}").collect()
         return {row["key"]: row["value"] for row in rows}
 

@@ -58,6 +58,12 @@ class Database:
         sql = f"SELECT {columns} FROM (\n{rule.sql}\n) WHERE {where}"
         yield from _cast(self._read(sql, rule.parameters), rule.schema)
 
+    def query(self, sql: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The rows of one query over all relations, in batches of these types."""
+        for name in self.relations:
+            self._add_view(name, self._source(name))
+        yield from _cast(self._read(sql, {}), schema)
+
     def _run(self, walk: Walk, parameters: Mapping[str, object]) -> None:
         rows = walk.function(iter(self._read(walk.sql, parameters)))
         self._register(walk.name, pa.Table.from_batches(rows, walk.schema))

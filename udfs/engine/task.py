@@ -41,10 +41,13 @@ class Task:
     pieces: Sequence[Piece]
 
 
-def over_files(
+def over_relations(
     tasks: Sequence[Task], memory_mb: int = DEFAULT_MEMORY_MB
 ) -> Callable[[Batches], Batches]:
-    """A function for mapInArrow: numbers of tasks in, OUTPUT out. The tasks read files."""
+    """A function for mapInArrow: numbers of tasks in, OUTPUT out.
+
+    The tasks have all their relations.
+    """
 
     def run(batches: Batches) -> Batches:
         # To the end first: Spark kills a worker that leaves input unread, which costs 1.5 s a task.

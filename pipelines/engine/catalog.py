@@ -1,0 +1,136 @@
+"""Tasks over the tables of a catalog, which only Spark may read.
+
+Facts reach the tasks as Arrow batches, with the columns that the texts name: one scan for all
+results. Lookup tables are small and go to the tasks with their function.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from quotaflow.pipelines.engine import texts
+from quotaflow.pipelines.engine.computation import CARRIED
+from quotaflow.pipelines.engine.folder import OUTPUT_SQL, pieces
+from quotaflow.pipelines.engine.relations import reads
+from quotaflow.pipelines.engine.schedule import Part, Span
+from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, within_any
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import INT, TIMESTAMP
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine import task
+from quotaflow.udfs.engine.rule import Relation
+from quotaflow.udfs.engine.task import SPAN, Task
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PERIOD = timedelta(minutes=1)
+_SPANS = pa.schema([("span", INT), ("span_start", TIMESTAMP), ("span_end", TIMESTAMP)])
+_FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+class CatalogTasks:
+    """Tasks that get their facts from Spark's scan of a table."""
+
+    def __init__(self, spark: "SparkSession", warehouse: Warehouse, memory_mb: int) -> None:
+        self.spark = spark
+        self.warehouse = warehouse
+        self.memory_mb = memory_mb
+        self._whole: dict[tuple[str, ...], pa.Table] = {}
+
+    def files(self, facts: str, ranges: Sequence[TimeRange]) -> Sequence[DataFile]:
+        """The facts of the ranges by minute."""
+        minute_us = _PERIOD // timedelta(microseconds=1)
+        minute = F.floor(F.unix_micros("event_time") / F.lit(minute_us)).alias("minute")
+        rows = self.warehouse.read(self.spark, facts).where(within_any(ranges, "event_time"))
+        counted = rows.groupBy(minute).count().toArrow().to_pylist()
+        starts = (datetime.fromtimestamp(0, UTC) + row["minute"] * _PERIOD for row in counted)
+        return [
+            DataFile("", row["count"], start, start + _PERIOD)
+            for row, start in zip(counted, starts, strict=True)
+        ]
+
+    def run(self, spans: Sequence[Span]) -> pa.Table:
+        """Compute spans, one task each; rows as `task.OUTPUT`."""
+        facts = spans[0].parts[0].computation.facts
+        named = _named(spans)
+        columns = [name for name in TABLES[facts].column_names if name in named]
+        schema = pa.schema([TABLES[facts].arrow.field(name) for name in columns])
+        tasks = [Task(self._lookups(span, named), pieces(span)) for span in spans]
+        if all(part.computation.reads_all_facts for span in spans for part in span.parts):
+            numbers = self.spark.range(0, len(tasks), 1, len(tasks))
+            return numbers.mapInArrow(
+                task.over_relations(tasks, self.memory_mb), OUTPUT_SQL
+            ).toArrow()
+        function = task.over_rows(tasks, facts, schema, self.memory_mb)
+        rows = self._facts(spans, facts, columns)
+        return rows.mapInArrow(function, OUTPUT_SQL).toArrow()
+
+    def _facts(self, spans: Sequence[Span], facts: str, columns: list[str]) -> "DataFrame":
+        """Facts with the number of each span that reads them; a span in one partition."""
+        read = [_time_of(span) for span in spans]
+        rows = self.warehouse.read(self.spark, facts).where(within_any(read, "event_time"))
+        rows = rows.select(*columns)
+        if len(spans) == 1:
+            return rows.coalesce(1).withColumn(SPAN, F.lit(0))
+        bounds = [
+            {"span": number, "span_start": each.start, "span_end": each.end or _FOREVER}
+            for number, each in enumerate(read)
+        ]
+        numbers = frames.from_arrow(self.spark, pa.Table.from_pylist(bounds, schema=_SPANS))
+        is_in = F.col("event_time").between(F.col("span_start"), F.col("span_end"))
+        # A join, because literal times in the generated Java would be compiled in each batch.
+        spread = rows.join(F.broadcast(numbers), is_in)
+        return spread.select(*columns, SPAN).repartition(len(spans), SPAN)
+
+    def _lookups(self, span: Span, named: set[str]) -> dict[str, Relation]:
+        relations: dict[str, Relation] = {}
+        for part in span.parts:
+            for relation, table, start, end in reads(part):
+                if relation != part.computation.facts or part.computation.reads_all_facts:
+                    columns = named if relation != CARRIED else set(TABLES[table].column_names)
+                    relations[relation] = self._rows(table, start, end, columns)
+        return relations
+
+    def _rows(
+        self, name: str, start: datetime | None, end: datetime | None, named: set[str]
+    ) -> pa.Table:
+        key = (name, str(start), str(end))
+        if key not in self._whole:
+            table = TABLES[name]
+            rows = self.warehouse.read(self.spark, name)
+            if start is not None:
+                rows = rows.where(within_any([TimeRange(start, end)], table.time))
+            columns = [column for column in table.column_names if column in named]
+            schema = pa.schema([table.arrow.field(column) for column in columns])
+            self._whole[key] = rows.select(*columns).toArrow().cast(schema)
+        return self._whole[key]
+
+
+def _named(spans: Sequence[Span]) -> set[str]:
+    """All names in the texts and conditions of the parts, columns among them."""
+    named = {"event_time", "record_time", "event_date"}
+    for span in spans:
+        for part in span.parts:
+            named |= texts.words(part.computation.relevant)
+            named.update(part.computation.carry.split_by if part.computation.carry else ())
+            for sql in texts.texts_of(part.computation.rule):
+                named |= texts.words(sql)
+    return named
+
+
+def _time_of(span: Span) -> TimeRange:
+    """The time of the facts that a span reads."""
+    starts = [_start(part) for part in span.parts]
+    ends = [part.ranges[-1].end for part in span.parts]
+    is_open = any(end is None for end in ends)
+    return TimeRange(min(starts), None if is_open else max(end for end in ends if end))
+
+
+def _start(part: Part) -> datetime:
+    return part.ranges[0].start - part.computation.lookback

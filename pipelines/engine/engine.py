@@ -1,0 +1,136 @@
+"""Runs computations on the same facts together, in Spark's tasks.
+
+In a folder, tasks read the tables' files. In a catalog only Spark may read tables: there tasks get
+the facts as Arrow batches, and the lookup tables with their function.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from quotaflow.pipelines.engine.catalog import CatalogTasks
+from quotaflow.pipelines.engine.computation import Computation
+from quotaflow.pipelines.engine.folder import FolderTasks
+from quotaflow.pipelines.engine.schedule import (
+    ROWS_PER_TASK,
+    ROWS_PER_WAVE,
+    Span,
+    spans,
+    waves,
+)
+from quotaflow.pipelines.errors import QuotaflowError
+from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TRIES = 3
+_FILES_GONE = ("No files found that match", "No such file or directory")
+_MESSAGE_CHARS = 1_000
+
+
+class RuleError(QuotaflowError):
+    """A rule that failed in a task, with the engine's message."""
+
+
+class FilesGoneError(Exception):
+    """A file was removed between its naming and its reading, as vacuum does."""
+
+
+class Tasks(Protocol):
+    """How tasks read tables in one kind of warehouse."""
+
+    def files(self, facts: str, ranges: Sequence[TimeRange]) -> Sequence[DataFile]:
+        """The facts by file or by period: how many there are, and when."""
+        ...
+
+    def run(self, spans: Sequence[Span]) -> pa.Table:
+        """Compute spans, one task each; rows as `task.OUTPUT`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """Rows of one computation for some of its ranges, or the error that replaces them."""
+
+    computation: Computation
+    ranges: tuple[TimeRange, ...]
+    rows: pa.Table
+    error: RuleError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Computes results in the tasks of a Spark session, with at most `memory_mb` each."""
+
+    spark: "SparkSession"
+    warehouse: Warehouse
+    memory_mb: int
+    rows_per_task: int = ROWS_PER_TASK
+    rows_per_wave: int = ROWS_PER_WAVE
+
+    def run(self, computations: Sequence[Computation]) -> Iterator[Computed]:
+        """Compute rules on the same facts; each wave of time is yielded when it is computed.
+
+        A rule that fails in one wave is not computed in the next ones.
+        """
+        tasks = self._tasks()
+        ranges = merged(time_range for each in computations for time_range in each.ranges)
+        files = tasks.files(computations[0].facts, ranges)
+        failed = set[str]()
+        for wave in waves(spans(computations, files, self.rows_per_task), self.rows_per_wave):
+            for computed in self._computed(wave, tasks):
+                if computed.computation.rule.name not in failed:
+                    yield computed
+                if computed.error:
+                    failed.add(computed.computation.rule.name)
+
+    def _computed(self, wave: list[Span], tasks: Tasks) -> list[Computed]:
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return _by_computation(wave, tasks.run(wave))
+            except FilesGoneError:
+                if not tries_left:
+                    raise
+                tasks = self._tasks()
+        raise AssertionError("the last try returns or raises")
+
+    def _tasks(self) -> Tasks:
+        if self.warehouse.conf.catalog_schema:
+            return CatalogTasks(self.spark, self.warehouse, self.memory_mb)
+        return FolderTasks(self.spark, self.warehouse.conf.folder.resolve(), self.memory_mb)
+
+
+def _by_computation(wave: Sequence[Span], output: pa.Table) -> list[Computed]:
+    streams: dict[str, list[pa.Table]] = {}
+    errors: dict[str, RuleError] = {}
+    for row in output.to_pylist():
+        if row["error"] is None:
+            streams.setdefault(row["rule"], []).append(pa.ipc.open_stream(row["rows"]).read_all())
+        else:
+            errors.setdefault(row["rule"], _error(row))
+    parts: dict[str, tuple[Computation, list[TimeRange]]] = {}
+    for span in wave:
+        for part in span.parts:
+            _, ranges = parts.setdefault(part.computation.rule.name, (part.computation, []))
+            ranges.extend(part.ranges)
+    return [
+        Computed(
+            computation,
+            tuple(merged(ranges)),
+            pa.concat_tables([computation.rule.schema.empty_table(), *streams.get(name, [])]),
+            errors.get(name),
+        )
+        for name, (computation, ranges) in parts.items()
+    ]
+
+
+def _error(row: dict[str, str]) -> RuleError:
+    if row["error_type"] == "IOException" and any(text in row["error"] for text in _FILES_GONE):
+        raise FilesGoneError(row["error"])
+    message = " ".join(row["error"].split())[:_MESSAGE_CHARS]
+    return RuleError(f"{row['error_type']}: {message}")

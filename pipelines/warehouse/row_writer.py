@@ -1,0 +1,158 @@
+"""Writes Arrow rows into tables: by delta-rs in a folder, by Spark in a catalog.
+
+delta-rs replaces rows in milliseconds where Spark takes a second, so it writes what the driver
+holds as Arrow. It does not skip a batch that it has written: that is checked here. It takes only
+times in microseconds and UTC, because from others it makes a table that Spark cannot read.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.warehouse import clustering, delta_files
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_delta, in_spark
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import Table
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyspark.sql import SparkSession
+
+_LOCKS: dict[str, threading.Lock] = {}
+_LOCKS_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The rows of a table that a write replaces: those of time ranges within a scope (SQL)."""
+
+    ranges: Sequence[TimeRange]
+    scope: str = "true"
+
+
+@dataclass(frozen=True, slots=True)
+class AppId:
+    """The name under which a query's batch appends to a table at most once."""
+
+    name: str
+    version: int
+    metadata: str
+
+
+def replace(
+    spark: "SparkSession", warehouse: Warehouse, table: Table, rows: pa.Table, old: Replaced
+) -> None:
+    """Replace old rows by these, which are all within the ranges and the scope."""
+    rows = _checked(rows, table)
+    live = _live(warehouse, table)
+    if live is None:
+        where = any_of(_dated(each, table, spark_sql=True) for each in old.ranges)
+        writer = frames.from_arrow(spark, rows).write.format("delta").mode("overwrite")
+        where = f"({old.scope}) AND ({where})"
+        warehouse.write(writer.option("replaceWhere", where), table.name)
+        return
+    with _one_writer(table.name):
+        _replace_by_delta_rs(live, warehouse.folder(table.name), table, rows, old)
+
+
+def append(
+    spark: "SparkSession", warehouse: Warehouse, table: Table, rows: pa.Table, app: AppId
+) -> None:
+    """Append rows; at most once per name and version of `app`."""
+    rows = _checked(rows, table)
+    live = _live(warehouse, table)
+    if live is None:
+        writer = frames.from_arrow(spark, rows).write.format("delta").mode("append")
+        writer = writer.option("txnAppId", app.name).option("txnVersion", app.version)
+        warehouse.write(writer.option("userMetadata", app.metadata), table.name)
+        return
+    with _one_writer(table.name):
+        _append_by_delta_rs(live, rows, app)
+
+
+def _live(warehouse: Warehouse, table: Table) -> "DeltaTable | None":
+    """The table, if delta-rs writes it: in a folder, without features that it does not know.
+
+    Who writes is a property of the table: Spark and delta-rs would overwrite each other's commits
+    if two queries of one process wrote one table by both.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
+
+    if warehouse.conf.catalog_schema:
+        return None
+    live = DeltaTable(warehouse.folder(table.name))
+    return live if clustering.is_plain(live) else None
+
+
+@contextmanager
+def _one_writer(table: str) -> Iterator[None]:
+    """Be the only writer of a table in this process, whose queries run in threads."""
+    with _LOCKS_LOCK:
+        lock = _LOCKS.setdefault(table, threading.Lock())
+    with lock:
+        yield
+
+
+def _replace_by_delta_rs(
+    live: "DeltaTable", folder: Path, table: Table, rows: pa.Table, old: Replaced
+) -> None:
+    from deltalake import write_deltalake  # noqa: PLC0415  --help need not wait for it
+
+    live.update_incremental()
+    files = delta_files.of_version(live, folder, table.time)
+    may_have_old = any(file.may_have(r.start, r.end) for file in files for r in old.ranges)
+    if not rows.num_rows and not may_have_old:
+        return
+    where = any_of(_dated(each, table, spark_sql=False) for each in old.ranges)
+    predicate = f"({old.scope}) AND ({where})"
+    write_deltalake(live, _as_stored(rows, live), mode="overwrite", predicate=predicate)
+
+
+def _append_by_delta_rs(live: "DeltaTable", rows: pa.Table, app: AppId) -> None:
+    from deltalake import (  # noqa: PLC0415  --help need not wait for it
+        CommitProperties,
+        Transaction,
+        write_deltalake,
+    )
+
+    live.update_incremental()
+    # Every writer has the warehouse's lock, so nobody commits this version in between.
+    written = live.transaction_version(app.name)
+    if written is not None and written >= app.version:
+        return
+    properties = CommitProperties(
+        custom_metadata={"userMetadata": app.metadata},
+        app_transactions=[Transaction(app.name, app.version)],
+    )
+    write_deltalake(live, _as_stored(rows, live), mode="append", commit_properties=properties)
+
+
+def _dated(time_range: TimeRange, table: Table, *, spark_sql: bool) -> str:
+    """SQL for a time range, with the dates of a partitioned table so that files are skipped."""
+    times = time_range.condition(table.time, in_spark if spark_sql else in_delta)
+    if "event_date" not in table.partitioning:
+        return times
+    return f"({time_range.date_condition('event_date')} AND {times})"
+
+
+def _checked(rows: pa.Table, table: Table) -> pa.Table:
+    """The rows in the table's declared columns and types. A row without its time has no place."""
+    rows = rows.select(table.column_names).cast(table.arrow)
+    if rows[table.time].null_count:
+        raise ValueError(f"{table.name}: {rows[table.time].null_count} rows have no {table.time}")
+    return rows
+
+
+def _as_stored(rows: pa.Table, live: "DeltaTable") -> pa.Table:
+    """The rows with the columns of the live table: one that was renamed since is null."""
+    stored = pa.schema(live.schema())
+    for field in stored:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows.select(stored.names)
