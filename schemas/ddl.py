@@ -30,22 +30,23 @@ def quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def create(table: Table, target: str, *, is_clustered: bool = True) -> str:
-    """CREATE TABLE IF NOT EXISTS for `target`, a table name or delta.`/path`.
-
-    In a folder no table is clustered, because delta-rs writes there and cannot keep clustering.
-    """
+def create(table: Table, target: str) -> str:
+    """CREATE TABLE IF NOT EXISTS for `target`, a table name or delta.`/path`."""
     columns = ",\n".join(
         f"  `{column.name}` {sql_type(column.type)} COMMENT {quoted(column.comment)}"
         for column in table.columns
     )
-    stated = _PROPERTIES | {"delta.dataSkippingStatsColumns": ",".join(_lookup_key(table))}
-    properties = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in stated.items())
-    layout = _layout(table, is_clustered=is_clustered)
+    stated = properties(table)
+    listed = ", ".join(f"{quoted(key)} = {quoted(value)}" for key, value in stated.items())
     return (
         f"CREATE TABLE IF NOT EXISTS {target} (\n{columns}\n)\nUSING delta\n"
-        f"COMMENT {quoted(table.comment)}\n{layout}TBLPROPERTIES ({properties})"
+        f"COMMENT {quoted(table.comment)}\n{_layout(table)}TBLPROPERTIES ({listed})"
     )
+
+
+def properties(table: Table) -> dict[str, str]:
+    """The properties of a new table."""
+    return _PROPERTIES | {"delta.dataSkippingStatsColumns": ",".join(_lookup_key(table))}
 
 
 def create_view(view: View) -> str:
@@ -92,11 +93,10 @@ def renamed(target: str, renames: Iterable[tuple[str, str]], live: Iterable[str]
     return [f"UPDATE {target} SET {values} WHERE {rows}"]
 
 
-def _layout(table: Table, *, is_clustered: bool) -> str:
+def _layout(table: Table) -> str:
     if table.partitioning:
         return f"PARTITIONED BY ({', '.join(table.partitioning)})\n"
-    is_clustered = is_clustered and bool(table.clustering)
-    return f"CLUSTER BY ({', '.join(table.clustering)})\n" if is_clustered else ""
+    return f"CLUSTER BY ({', '.join(table.clustering)})\n" if table.clustering else ""
 
 
 def _lookup_key(table: Table) -> list[str]:

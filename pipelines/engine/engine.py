@@ -4,7 +4,7 @@ In a folder, tasks read the tables' files. In a catalog only Spark may read tabl
 the facts as Arrow batches, and the lookup tables with their function.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -65,11 +65,9 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Computes results in the tasks of a Spark session, with at most `memory_mb` each."""
+    """Computes results in tasks. `open_tasks` opens the newest version of each table."""
 
-    spark: "SparkSession"
-    warehouse: Warehouse
-    memory_mb: int
+    open_tasks: Callable[[], Tasks]
     rows_per_task: int = ROWS_PER_TASK
     rows_per_wave: int = ROWS_PER_WAVE
 
@@ -78,7 +76,7 @@ class Engine:
 
         A rule that fails in one wave is not computed in the next ones.
         """
-        tasks = self._tasks()
+        tasks = self.open_tasks()
         ranges = merged(time_range for each in computations for time_range in each.ranges)
         files = tasks.files(computations[0].facts, ranges)
         failed = set[str]()
@@ -96,13 +94,15 @@ class Engine:
             except FilesGoneError:
                 if not tries_left:
                     raise
-                tasks = self._tasks()
+                tasks = self.open_tasks()
         raise AssertionError("the last try returns or raises")
 
-    def _tasks(self) -> Tasks:
-        if self.warehouse.conf.catalog_schema:
-            return CatalogTasks(self.spark, self.warehouse, self.memory_mb)
-        return FolderTasks(self.spark, self.warehouse.conf.folder.resolve(), self.memory_mb)
+
+def spark_engine(spark: "SparkSession", warehouse: Warehouse, memory_mb: int) -> Engine:
+    """An engine in the tasks of a Spark session, each with at most `memory_mb` for its SQL."""
+    if warehouse.conf.catalog_schema:
+        return Engine(lambda: CatalogTasks(spark, warehouse, memory_mb))
+    return Engine(lambda: FolderTasks(spark, warehouse.conf.folder.resolve(), memory_mb))
 
 
 def _by_computation(wave: Sequence[Span], output: pa.Table) -> list[Computed]:

@@ -30,11 +30,7 @@ class FolderTasks:
 
     def files(self, facts: str, ranges: Sequence[TimeRange]) -> Sequence[DataFile]:
         """The files of the facts with rows of the ranges."""
-        return [
-            file
-            for file in self.relations.files(facts)
-            if any(file.may_have(each.start, each.end) for each in ranges)
-        ]
+        return self.relations.within(facts, ranges)
 
     def run(self, spans: Sequence[Span]) -> pa.Table:
         """Compute spans, one task each; rows as `task.OUTPUT`."""

@@ -1,15 +1,36 @@
 """Rules in this process, without Spark: over the tables of a folder, or over rows of tests."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from quotaflow.pipelines.engine.computation import Computation
+from quotaflow.pipelines.engine.folder import pieces
 from quotaflow.pipelines.engine.relations import FolderRelations
-from quotaflow.pipelines.engine.schedule import Part
+from quotaflow.pipelines.engine.schedule import Part, Span
+from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.udfs.engine.database import opened
 from quotaflow.udfs.engine.rule import Relation
+from quotaflow.udfs.engine.task import OUTPUT, Task, over_relations
+
+
+class LocalTasks:
+    """Tasks over the tables of a folder that run in this process, one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.relations = FolderRelations(folder)
+
+    def files(self, facts: str, ranges: Sequence[TimeRange]) -> Sequence[DataFile]:
+        """The files of the facts with rows of the ranges."""
+        return self.relations.within(facts, ranges)
+
+    def run(self, spans: Sequence[Span]) -> pa.Table:
+        """Compute spans; rows as `task.OUTPUT`."""
+        tasks = [Task(self.relations.of(span.parts), pieces(span)) for span in spans]
+        numbers = pa.record_batch({"id": list(range(len(tasks)))})
+        return pa.Table.from_batches(over_relations(tasks)(iter([numbers])), OUTPUT)
 
 
 def compute(computation: Computation, folder: Path) -> pa.Table:

@@ -9,6 +9,7 @@ from quotaflow.pipelines.engine.computation import CARRIED
 from quotaflow.pipelines.engine.schedule import Part
 from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.rule import Files, Relation
 
@@ -25,6 +26,15 @@ class FolderRelations:
         if name not in self._files:
             self._files[name] = self._listed(name)
         return self._files[name]
+
+    def within(self, name: str, ranges: Iterable[TimeRange]) -> list[DataFile]:
+        """The files of a table that may have rows of these ranges."""
+        ranges = tuple(ranges)
+        return [
+            file
+            for file in self.files(name)
+            if any(file.may_have(each.start, each.end) for each in ranges)
+        ]
 
     def of(self, parts: Iterable[Part]) -> Mapping[str, Relation]:
         """The relations that one task reads for these parts."""

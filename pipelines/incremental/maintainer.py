@@ -9,7 +9,7 @@ split into batches does not matter.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from graphlib import TopologicalSorter
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.engine.engine import Engine, RuleError
+from quotaflow.pipelines.engine.engine import Engine, RuleError, spark_engine
 from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.incremental.affected import (
@@ -36,6 +36,7 @@ from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,7 @@ class ResultMaintainer:
 
     results: tuple[Result, ...]
     conf: Conf
+    open_engine: "Callable[[SparkSession, Warehouse, int], Engine]" = spark_engine
 
     def arrivals(self, facts: "DataFrame") -> "DataFrame":
         """The buckets that new facts affect in each result: the input of `write`."""
@@ -120,7 +122,7 @@ class ResultMaintainer:
     ) -> dict[str, "Outcome"]:
         """Compute and replace the rows of the needed ranges; what came of it, by result."""
         lateness_s = None if with_late_facts else self.conf.results.max_lateness_s
-        engine = Engine(spark, batch.warehouse, self.conf.results.task_memory_mb)
+        engine = self.open_engine(spark, batch.warehouse, self.conf.results.task_memory_mb)
         outcomes: dict[str, Outcome] = {}
         for level in levels(self.results):
             due = {r.table.name: r for r in level if needed[r.table.name]}

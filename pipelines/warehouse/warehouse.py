@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, LockedError
-from quotaflow.pipelines.warehouse import clustering
+from quotaflow.pipelines.warehouse import clustering, folder_tables
 from quotaflow.schemas import ddl, migrations
 from quotaflow.schemas.table import Table, sql_type
 
@@ -70,7 +70,10 @@ class Warehouse:
         target = self.target(table.name)
         in_folder = not self.conf.catalog_schema
         if not self.exists(spark, table.name):
-            spark.sql(ddl.create(table, target, is_clustered=not in_folder))
+            if in_folder:
+                folder_tables.create(self.folder(table.name), table)
+            else:
+                spark.sql(ddl.create(table, target))
             return
         if in_folder:
             self._remove_clustering(spark, table.name)
@@ -152,6 +155,9 @@ class Warehouse:
 
     def set_property(self, spark: "SparkSession", table: str, key: str, value: str) -> None:
         """Set a property of an existing table."""
+        if not self.conf.catalog_schema:
+            folder_tables.set_property(self.folder(table), key, value)
+            return
         pair = f"{ddl.quoted(key)} = {ddl.quoted(value)}"
         spark.sql(f"ALTER TABLE {self.target(table)} SET TBLPROPERTIES ({pair})")
 

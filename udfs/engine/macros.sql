@@ -1,13 +1,16 @@
 -- What every rule may use. Times are TIMESTAMP in UTC. Differences between DuckDB and what the
 -- tables mean (null, casts, text to numbers) are settled here, and nowhere else.
 
+-- x / y, rounded down: // alone rounds negative numbers up.
+CREATE MACRO floor_div(x, y) AS (x - (x % y + y) % y) // y;
+
 -- The start of the aligned period of `s` seconds that contains a time.
 CREATE MACRO floored(t, s) AS
-    make_timestamp(epoch_us(t) // (s * 1_000_000::BIGINT) * (s * 1_000_000::BIGINT));
+    make_timestamp(floor_div(epoch_us(t), s * 1_000_000::BIGINT) * (s * 1_000_000::BIGINT));
 
 -- Seconds and milliseconds since 1970, rounded down.
-CREATE MACRO epoch_seconds(t) AS epoch_us(t) // 1_000_000::BIGINT;
-CREATE MACRO epoch_millis(t) AS epoch_us(t) // 1_000::BIGINT;
+CREATE MACRO epoch_seconds(t) AS floor_div(epoch_us(t), 1_000_000::BIGINT);
+CREATE MACRO epoch_millis(t) AS floor_div(epoch_us(t), 1_000::BIGINT);
 CREATE MACRO from_seconds(s) AS make_timestamp(s * 1_000_000::BIGINT);
 CREATE MACRO from_millis(ms) AS make_timestamp(ms * 1_000::BIGINT);
 

@@ -1,0 +1,115 @@
+"""How computations are split: every time once, in about equal parts."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.pipelines.engine.computation import Carry, Computation
+from quotaflow.pipelines.engine.schedule import Span, spans, waves
+from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
+from quotaflow.udfs.engine.rule import Rule
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def at(minutes: float) -> datetime:
+    return NOON + minutes * MINUTE
+
+
+def computation(
+    name: str, ranges: list[tuple[float, float | None]], bucket_s: int = 60, carry: bool = False
+) -> Computation:
+    return Computation(
+        rule=Rule(name, "SELECT 1", pa.schema([("event_time", pa.timestamp("us", tz="UTC"))])),
+        table=name,
+        facts="requests",
+        ranges=tuple(
+            TimeRange(at(start), None if end is None else at(end)) for start, end in ranges
+        ),
+        lookback=MINUTE,
+        bucket=timedelta(seconds=bucket_s),
+        lookups={},
+        carry=Carry(("key",), MINUTE, MINUTE, ("key",), "true") if carry else None,
+    )
+
+
+def file(start: float, end: float, rows: int | None) -> DataFile:
+    return DataFile(f"{start}.parquet", rows, at(start), at(end))
+
+
+def covered(split: list[Span], name: str) -> list[TimeRange]:
+    return merged(
+        time_range
+        for span in split
+        for part in span.parts
+        if part.computation.rule.name == name
+        for time_range in part.ranges
+    )
+
+
+def test_few_facts_are_one_task() -> None:
+    both = [computation("a", [(0, 5)]), computation("b", [(2, None)], carry=True)]
+    (span,) = spans(both, [file(0, 5, 999)], rows_per_task=1_000)
+    assert [part.computation.rule.name for part in span.parts] == ["a", "b"]
+    assert span.facts == 999
+
+
+def test_a_skewed_minute_is_not_split_below_a_bucket() -> None:
+    split = spans([computation("a", [(0, 60)])], [file(30, 30.1, 10_000)], rows_per_task=100)
+    assert covered(split, "a") == [TimeRange(at(0), at(60))]
+    assert len(split) <= 3
+
+
+def test_files_without_bounds_or_counts_do_not_stop_the_split() -> None:
+    files = [DataFile("x", None, None, None), file(0, 10, 5_000), file(0, 10, None)]
+    assert len(spans([computation("a", [(0, 10)])], files, rows_per_task=1_000)) == 5
+
+
+def test_a_sequential_rule_is_split_by_its_keys() -> None:
+    split = spans([computation("a", [(0, None)], carry=True)], [file(0, 60, 400)], 100)
+    keys = [part.keys for span in split for part in span.parts]
+    assert [(key.number, key.parts) for key in keys if key] == [(n, 4) for n in range(4)]
+    assert {span.parts[0].ranges for span in split} == {(TimeRange(at(0)),)}
+
+
+def test_parts_of_the_keys_stay_in_one_wave() -> None:
+    both = [computation("a", [(0, 60)]), computation("b", [(0, None)], carry=True)]
+    split = spans(both, [file(0, 60, 4_000)], 1_000)
+    grouped = list(waves(split, rows_per_wave=2_000))
+    assert [span for wave in grouped for span in wave] == split
+    with_keys = [any(part.keys for span in wave for part in span.parts) for wave in grouped]
+    assert with_keys.count(True) == 1
+
+
+RANGES = st.lists(st.tuples(st.integers(0, 600), st.integers(1, 90)), min_size=1, max_size=6).map(
+    lambda pairs: [(float(start), float(start + length)) for start, length in pairs]
+)
+FILES = st.lists(
+    st.tuples(st.integers(-20, 700), st.integers(0, 120), st.integers(0, 3_000)), max_size=12
+).map(lambda rows: [file(start, start + length, n) for start, length, n in rows])
+
+
+@pytest.mark.parametrize("bucket_s", [1, 11, 60, 3_600])
+@given(ranges=RANGES, files=FILES, rows_per_task=st.integers(1, 5_000))
+def test_spans_have_every_time_of_a_range_once(
+    bucket_s: int, ranges: list[tuple[float, float]], files: list[DataFile], rows_per_task: int
+) -> None:
+    whole = computation("a", list(ranges), bucket_s)
+    whole = replace(whole, ranges=tuple(merged(whole.ranges)))
+    split = spans([whole], files, rows_per_task)
+    pieces = [time_range for span in split for part in span.parts for time_range in part.ranges]
+    in_order = sorted(pieces, key=lambda piece: piece.start)
+    assert merged(pieces) == list(whole.ranges)
+    for earlier, later in pairwise(in_order):
+        assert earlier.end is not None
+        assert earlier.end <= later.start
+    edges = {whole_range.start for whole_range in whole.ranges}
+    for piece in pieces:
+        assert piece.start in edges or (piece.start.timestamp() % bucket_s == 0)
