@@ -1,9 +1,11 @@
 """The time buckets of each result that new facts, or new rows of lookup tables, make wrong."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from quotaflow.pipelines.engine import texts
 from quotaflow.pipelines.incremental.lookup_changes import LookupChanges
@@ -12,6 +14,7 @@ from quotaflow.pipelines.incremental.result_state import ResultState
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.table import sql_type
 from quotaflow.udfs.engine.arrivals import ARRIVALS, Interest, count_arrivals
+from quotaflow.udfs.engine.rule import Batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,18 +63,25 @@ def arrivals(
     This is a part of the stream's own plan. Otherwise Spark reads all columns of a micro-batch
     again for each use.
     """
+    columns, count = counting(results, facts.columns, max_lateness_s)
+    return facts.select(*columns).mapInArrow(count, _ARRIVALS_SQL)
+
+
+def counting(
+    results: Iterable[Result], columns: Sequence[str], max_lateness_s: int | None
+) -> tuple[list[str], Callable[[Batches], Batches]]:
+    """Which of the facts' columns say what they affect, and the function that counts them."""
     interests = [Interest(each.table.name, each.relevant, each.bucket_s) for each in results]
     named = {"cluster_id", "event_time", "record_time"}
     named |= set[str]().union(*(texts.words(each.relevant) for each in interests))
-    lateness_s = max_lateness_s if "record_time" in facts.columns else None
-    columns = [name for name in facts.columns if name in named]
-    return facts.select(*columns).mapInArrow(count_arrivals(interests, lateness_s), _ARRIVALS_SQL)
+    lateness_s = max_lateness_s if "record_time" in columns else None
+    return [name for name in columns if name in named], count_arrivals(interests, lateness_s)
 
 
-def by_result(arrived: "DataFrame") -> dict[str, list[Arrival]]:
+def by_result(arrived: pa.Table) -> dict[str, list[Arrival]]:
     """New facts counted by bucket, for each result by its name."""
     arrivals_of: dict[str, list[Arrival]] = {}
-    for row in arrived.toArrow().cast(ARRIVALS).to_pylist():
+    for row in arrived.cast(ARRIVALS).to_pylist():
         arrivals_of.setdefault(row.pop("result"), []).append(Arrival(**row))
     return arrivals_of
 

@@ -61,15 +61,16 @@ class ResultMaintainer:
 
         A result whose rule fails is recorded as not up to date. If all rules fail, the batch fails.
         """
-        self._update(by_result(arrived), batch, arrived.sparkSession)
+        self.update(by_result(arrived.toArrow()), batch, arrived.sparkSession)
 
     def refresh(self, spark: "SparkSession", batch: Batch) -> None:
         """As `write`, without new facts: lookups may have new rows, or a rule failed."""
-        self._update({}, batch, spark)
+        self.update({}, batch, spark)
 
-    def _update(
+    def update(
         self, arrived: Mapping[str, list[Arrival]], batch: Batch, spark: "SparkSession"
     ) -> None:
+        """Recompute and replace what these arrivals, and new rows of lookup tables, affect."""
         checkpoint = batch.warehouse.checkpoint(batch.job)
         previous = result_state.load(checkpoint)
         relations = FolderRelations(batch.warehouse.conf.folder.resolve())

@@ -1,4 +1,4 @@
-"""What new facts mean to results, and how little of them is read to know it."""
+"""What new facts affect, and how little of them is read to know it."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -6,46 +6,40 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import fetches
-from quotaflow.pipelines.incremental.affected import arrivals, by_result
-from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
+from quotaflow.pipelines.incremental.affected import Arrival, by_result, counting
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.table import Table
+from quotaflow.schemas.table import STRING, TIMESTAMP, Table
 from quotaflow.schemas.tables.fetches import FETCHES
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.traffic import TRAFFIC
-
-pytestmark = pytest.mark.spark
+from quotaflow.udfs.engine.arrivals import ARRIVALS
+from quotaflow.udfs.engine.rule import Rule
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LATENESS_S = 3_600
 FEW = {"cluster_id", "event_time", "record_time"}
 
 
-def result(table: Table, bucket_s: int, concerns: Callable[[], Column] | None = None) -> Result:
-    return Result(
-        table=table,
-        facts=REQUESTS,
-        bucket_s=bucket_s,
-        lookback_s=0,
-        prepare=lambda facts: facts,
-        compute=lambda inputs: inputs.facts,
-        is_relevant=concerns,
-    )
+def result(table: Table, bucket_s: int, relevant: str = "true") -> Result:
+    rule = Rule(table.name, "SELECT 1", table.arrow)
+    return Result(table, REQUESTS, bucket_s, 0, rule=rule, relevant=relevant)
 
 
-def is_produce() -> Column:
-    return F.col("api") == "PRODUCE"
+RESULTS = (result(TRAFFIC, 60, "api = 'PRODUCE'"), result(QUOTA_USAGE, 11))
 
 
-RESULTS = (result(TRAFFIC, 60, is_produce), result(QUOTA_USAGE, 11))
+def arrived(results: tuple[Result, ...], facts: pa.Table) -> dict[str, list[Arrival]]:
+    columns, count = counting(results, facts.column_names, LATENESS_S)
+    # Two batches, of which each worker counts its own.
+    batches = facts.select(columns).to_batches(max_chunksize=2)
+    return by_result(pa.Table.from_batches(count(iter(batches)), ARRIVALS))
 
 
 def request(at_s: float | None, api: str | None, delay_s: int = 0) -> dict[str, Any]:
@@ -58,7 +52,7 @@ def request(at_s: float | None, api: str | None, delay_s: int = 0) -> dict[str, 
     }
 
 
-def test_a_fact_touches_the_bucket_it_is_in_of_each_result_it_concerns(spark: SparkSession) -> None:
+def test_a_fact_affects_its_bucket_of_each_result_that_reads_it() -> None:
     facts = [
         request(0, "PRODUCE"),
         request(59.9, "PRODUCE", LATENESS_S),
@@ -67,16 +61,12 @@ def test_a_fact_touches_the_bucket_it_is_in_of_each_result_it_concerns(spark: Sp
         request(2, "PRODUCE", LATENESS_S + 1),
         request(None, "PRODUCE"),
     ]
-    frame = spark.createDataFrame(pa.Table.from_pylist(facts, schema=REQUESTS.arrow))
-    rows = by_result(arrivals(RESULTS, frame, LATENESS_S))
+    rows = arrived(RESULTS, pa.Table.from_pylist(facts, schema=REQUESTS.arrow))
 
     def arrivals_of(name: str) -> list[tuple[Any, ...]]:
         at_s = lambda time: time and (time.astimezone(UTC) - NOON).total_seconds()  # noqa: E731
-        arrived = [
-            (at_s(row["bucket"]), row["rows"], row["is_late"], at_s(row["latest"]))
-            for row in rows[name]
-        ]
-        return sorted(arrived, key=str)
+        counts = [(at_s(row.bucket), row.rows, row.is_late, at_s(row.latest)) for row in rows[name]]
+        return sorted(counts, key=str)
 
     assert arrivals_of("traffic") == [(0.0, 2, False, 59.9), (None, 1, True, 2.0)]
     # Buckets are cut from 1970 on: noon of that day is 5 s into one of 11 s.
@@ -91,10 +81,11 @@ def test_a_fact_touches_the_bucket_it_is_in_of_each_result_it_concerns(spark: Sp
     )
 
 
-def test_facts_that_no_record_told_are_never_late(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([("c", NOON)], "cluster_id STRING, event_time TIMESTAMP")
-    (row,) = by_result(arrivals(RESULTS[1:], frame, LATENESS_S))["quota_usage"]
-    assert (row["is_late"], row["rows"]) == (False, 1)
+def test_facts_without_a_record_are_never_late() -> None:
+    schema = pa.schema([("cluster_id", STRING), ("event_time", TIMESTAMP)])
+    facts = pa.Table.from_pylist([{"cluster_id": "c", "event_time": NOON}], schema=schema)
+    (arrival,) = arrived(RESULTS[1:], facts)["quota_usage"]
+    assert (arrival.is_late, arrival.rows) == (False, 1)
 
 
 def read(frame: DataFrame) -> dict[str, str]:
@@ -115,37 +106,24 @@ def stored(spark: SparkSession, warehouse: Warehouse) -> Callable[[Table], DataF
 
 
 @pytest.mark.parametrize(
-    ("job", "table", "others", "of_partitions"),
+    ("job", "table", "others"),
     [
         (
             "request_results",
             REQUESTS,
             {"api", "error_code", "principal", "producer_id", "replica_id", "partitions"},
-            {"bytes"},
         ),
-        (
-            "fetch_results",
-            FETCHES,
-            {"replica_id", "partitions"},
-            {"partition", "error_code", "fetch_offset", "high_watermark"},
-        ),
+        ("fetch_results", FETCHES, {"replica_id", "partitions"}),
     ],
 )
-def test_what_came_is_known_from_few_columns(
-    stored: Callable[[Table], DataFrame],
-    job: str,
-    table: Table,
-    others: set[str],
-    of_partitions: set[str],
-) -> None:
+def test_few_columns_say_what_new_facts_affect(job: str, table: Table, others: set[str]) -> None:
     results = JOBS[job].results
     assert results
-    columns = read(ResultMaintainer(results(Conf()), Conf()).arrivals(stored(table)))
-    assert columns.keys() == FEW | others
-    fields = columns["partitions"].removeprefix("array<struct<").removesuffix(">>").split(",")
-    assert {field.partition(":")[0] for field in fields} == of_partitions
+    columns, _ = counting(results(Conf()), table.column_names, LATENESS_S)
+    assert set(columns) == FEW | others
 
 
+@pytest.mark.spark
 def test_of_requests_a_walk_over_sessions_reads_no_body(
     stored: Callable[[Table], DataFrame],
 ) -> None:

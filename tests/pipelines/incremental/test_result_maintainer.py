@@ -1,5 +1,6 @@
 """Several results on the same facts: one that fails, and what they look up."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -7,28 +8,45 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from deltalake import DeltaTable
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.engine.engine import RuleError
 from quotaflow.pipelines.incremental import result_state
-from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
-from quotaflow.pipelines.incremental.result import LookupTable, Result, RuleInputs
-from quotaflow.pipelines.results.as_of import with_since
-from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.incremental.maintainer import levels
+from quotaflow.pipelines.incremental.result import LookupTable, Result
 from quotaflow.schemas.table import DATE, LONG, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.snapshots import CONFIGS
+from quotaflow.udfs.engine.rule import Rule
+
+from .maintained import Maintained
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CONFIG_AT_MINUTE = """
+WITH minutes AS (
+    SELECT floored(event_time, 60) AS event_time, count(*) AS requests FROM requests GROUP BY ALL
+),
+seen AS (
+    SELECT if($reaches_back, since_of(event_time, min(event_time) OVER ()), event_time) AS since,
+        config_value
+    FROM configs
+)
+SELECT
+    CAST(m.event_time AS DATE) AS event_date, m.event_time, m.requests,
+    max_by(config_value, since) AS config
+FROM minutes m LEFT JOIN seen ON since <= m.event_time
+GROUP BY ALL
+"""
+BROKEN = "SELECT event_date, event_time, requests, error('no such rule') AS config FROM ({})"
 
 
 def result_table(name: str) -> Table:
     return Table(
         name=name,
-        comment="Requests per minute, and the config that stands",
+        comment="Requests per minute, and the config that is valid",
         columns=(
             Column("event_date", DATE, "UTC date"),
             Column("event_time", TIMESTAMP, "minute"),
@@ -41,189 +59,172 @@ def result_table(name: str) -> Table:
     )
 
 
-def result(name: str, broken: list[bool] | None = None, *, reaches_back: bool = False) -> Result:
-    def compute(inputs: RuleInputs) -> DataFrame:
-        if broken and broken[0]:
-            return inputs.facts.select(F.raise_error(F.lit("no such rule")).alias("event_time"))
-        minute = F.date_trunc("minute", "event_time")
-        counts = inputs.facts.groupBy(minute.alias("minute")).agg(F.count("*").alias("requests"))
-        seen = inputs.lookups["configs"]
-        if reaches_back:
-            seen = with_since(seen).withColumn("event_time", F.col("since"))
-        configs = seen.select("event_time", "config_value")
-        joined = counts.join(configs, F.col("event_time") <= F.col("minute"), "left")
-        newest = F.max_by("config_value", "event_time").alias("config")
-        rows = (
-            joined.groupBy("minute", "requests")
-            .agg(newest)
-            .withColumn("event_time", F.col("minute"))
-        )
-        return rows.withColumn("event_date", F.to_date("minute"))
-
+def result(name: str, *, is_broken: bool = False, reaches_back: bool = False) -> Result:
+    table = result_table(name)
+    sql = BROKEN.format(CONFIG_AT_MINUTE) if is_broken else CONFIG_AT_MINUTE
     return Result(
-        table=result_table(name),
+        table=table,
+        rule=Rule(name, sql, table.arrow, parameters={"reaches_back": reaches_back}),
         facts=REQUESTS,
         bucket_s=60,
         lookback_s=0,
-        prepare=lambda requests: requests.select("cluster_id", "event_time"),
-        compute=compute,
         lookups=(LookupTable(CONFIGS, reaches_back=reaches_back),),
     )
+
+
+def minute(number: int) -> datetime:
+    return NOON + timedelta(minutes=number)
 
 
 class Query:
     """A query of results over a warehouse of its own."""
 
-    def __init__(self, spark: SparkSession, folder: Path, *results: Result) -> None:
-        self.spark = spark
-        self.results = results
+    def __init__(self, folder: Path, *results: Result) -> None:
+        self.under = Maintained.make(folder, *results, conf=config.Conf())
         self.batches = 0
-        self.warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
-        made = [r.table for r in results]
-        self.warehouse.ensure(spark, [REQUESTS, CONFIGS, PIPELINE_PROGRESS, *made])
 
-    def put(self, table: Table, *rows: dict[str, Any]) -> DataFrame:
-        content = pa.Table.from_pylist([{"cluster_id": "c"} | row for row in rows], table.arrow)
-        frame = self.spark.createDataFrame(content)
-        self.warehouse.write(frame.write.format("delta").mode("append"), table.name)
-        return frame
+    def replace_rules(self, *results: Result) -> None:
+        """Go on with other rules for the same tables."""
+        self.under = replace(self.under, results=results)
 
     def requests_at(self, *minutes: int) -> None:
-        times = [NOON + timedelta(minutes=minute) for minute in minutes]
-        self._batch(self.put(REQUESTS, *({"event_time": t, "record_time": t} for t in times)))
+        rows = [{"cluster_id": "c", "event_time": minute(n)} for n in minutes]
+        self._batch(self.under.arrive([row | {"record_time": row["event_time"]} for row in rows]))
 
     def again(self, *minutes: int) -> None:
         """A batch of requests that are in the table already."""
-        times = [NOON + timedelta(minutes=minute) for minute in minutes]
-        requests = self.warehouse.read(self.spark, REQUESTS.name)
-        self._batch(requests.where(F.col("event_time").isin(times)))
+        rows = [{"cluster_id": "c", "event_time": minute(n)} for n in minutes]
+        recorded = [row | {"record_time": row["event_time"]} for row in rows]
+        self._batch(pa.Table.from_pylist(recorded, schema=REQUESTS.arrow))
 
-    def _batch(self, frame: DataFrame) -> None:
-        maintainer = ResultMaintainer(self.results, config.Conf())
-        batch = Batch(self.warehouse, "job", "query", self.batches)
-        maintainer.write(maintainer.arrivals(frame), batch)
+    def _batch(self, facts: pa.Table) -> None:
+        self.under.keep(facts, self.batches)
         self.batches += 1
 
+    def set_config(self, number: int, value: str) -> None:
+        row = {"cluster_id": "c", "event_time": minute(number), "config_value": value}
+        self.under.append(CONFIGS, [row | {"is_removed": False}])
+
     def refresh(self) -> None:
-        batch = Batch(self.warehouse, "job", "query", 1_000, "/refresh")
-        ResultMaintainer(self.results, config.Conf()).refresh(self.spark, batch)
+        self.under.refresh(1_000)
 
     def rows(self, name: str) -> list[tuple[int, int, str | None]]:
-        frame = self.warehouse.read(self.spark, name).orderBy("event_time")
-        minute = (F.unix_seconds("event_time") - int(NOON.timestamp())) / 60
-        return [tuple(r) for r in frame.select(minute.cast("int"), "requests", "config").collect()]
+        start = NOON.replace(tzinfo=None)
+        rows = sorted(self.under.table(name), key=lambda row: row[1])
+        return [((row[1] - start) // timedelta(minutes=1), row[2], row[3]) for row in rows]
+
+    def files(self, name: str) -> set[str]:
+        return set(DeltaTable(self.under.warehouse.folder(name)).file_uris())
 
     def state_lines(self) -> list[str]:
-        return result_state.not_up_to_date(self.warehouse.checkpoint("job"))
+        return result_state.not_up_to_date(self.under.warehouse.checkpoint("job"))
 
     def counts(self, outcome: str) -> list[tuple[Any, ...]]:
-        rows = self.warehouse.read(self.spark, PIPELINE_PROGRESS.name)
-        of_outcome = rows.where(F.col("outcome") == outcome).orderBy("batch_id", "target")
-        return [tuple(r) for r in of_outcome.select("batch_id", "target", "row_count").collect()]
+        names = PIPELINE_PROGRESS.column_names
+        rows = [dict(zip(names, r, strict=True)) for r in self.under.table("pipeline_progress")]
+        counted = [row for row in rows if row["outcome"] == outcome]
+        return sorted((row["batch_id"], row["target"], row["row_count"]) for row in counted)
 
 
-@pytest.mark.spark
-def test_a_result_that_fails_is_told_and_made_good_while_the_others_go_on(
-    spark: SparkSession, tmp_path: Path
+@pytest.fixture
+def query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Query]:
+    def make(*results: Result) -> Query:
+        for each in results:
+            monkeypatch.setitem(TABLES, each.table.name, each.table)
+        return Query(tmp_path, *results)
+
+    return make
+
+
+def test_a_result_that_fails_is_reported_and_computed_again_while_the_others_go_on(
+    query: Callable[..., Query],
 ) -> None:
-    broken = [True]
-    query = Query(spark, tmp_path, result("good"), result("bad", broken))
-    query.requests_at(0, 5)
-    assert query.rows("good") == [(0, 1, None), (5, 1, None)]
-    assert query.rows("bad") == []
-    (line,) = query.state_lines()
+    under = query(result("good"), result("bad", is_broken=True))
+    under.requests_at(0, 5)
+    assert under.rows("good") == [(0, 1, None), (5, 1, None)]
+    assert under.rows("bad") == []
+    (line,) = under.state_lines()
     assert line.startswith("bad is not up to date since 2026-11-21 12:00:00 UTC")
-    assert query.counts("failed") == [(0, "bad", 2)]
+    assert "no such rule" in line
+    assert under.counts("failed") == [(0, "bad", 2)]
 
-    broken[0] = False
-    query.requests_at(9)
-    assert query.rows("bad") == query.rows("good") == [(0, 1, None), (5, 1, None), (9, 1, None)]
-    assert query.state_lines() == []
+    under.replace_rules(result("good"), result("bad"))
+    under.requests_at(9)
+    assert under.rows("bad") == under.rows("good") == [(0, 1, None), (5, 1, None), (9, 1, None)]
+    assert under.state_lines() == []
 
 
-@pytest.mark.spark
-def test_what_a_rule_looks_up_touches_all_since_it_holds(
-    spark: SparkSession, tmp_path: Path
+def test_a_new_row_of_a_lookup_table_affects_all_rows_since_it_is_valid(
+    query: Callable[..., Query],
 ) -> None:
-    query = Query(spark, tmp_path, result("good"))
-    query.requests_at(0, 5, 7)
-    query.put(
-        CONFIGS,
-        {"event_time": NOON + timedelta(minutes=4), "config_value": "x", "is_removed": False},
-    )
-    assert query.rows("good")[1:] == [(5, 1, None), (7, 1, None)]
-    query.requests_at(1)
-    assert query.rows("good") == [(0, 1, None), (1, 1, None), (5, 1, "x"), (7, 1, "x")]
-    version = query.warehouse.read(spark, "good").inputFiles()
-    query.put(
-        CONFIGS,
-        {"event_time": NOON + timedelta(minutes=6), "config_value": "y", "is_removed": False},
-    )
-    query.refresh()
-    assert query.rows("good")[2:] == [(5, 1, "x"), (7, 1, "y")]
-    query.requests_at(2)
-    unchanged = set(version) & set(query.warehouse.read(spark, "good").inputFiles())
-    assert unchanged, "what was seen once touches nothing again"
+    under = query(result("good"))
+    under.requests_at(0, 5, 7)
+    under.set_config(4, "x")
+    assert under.rows("good")[1:] == [(5, 1, None), (7, 1, None)]
+    under.requests_at(1)
+    assert under.rows("good") == [(0, 1, None), (1, 1, None), (5, 1, "x"), (7, 1, "x")]
+    under.set_config(6, "y")
+    under.refresh()
+    assert under.rows("good")[2:] == [(5, 1, "x"), (7, 1, "y")]
+    before = under.files("good")
+    under.refresh()
+    assert under.files("good") == before, "a lookup row that was seen affects nothing again"
 
 
-@pytest.mark.spark
-def test_what_was_seen_first_may_reach_back_to_all_before_it(
-    spark: SparkSession, tmp_path: Path
+def test_the_first_rows_of_a_lookup_table_may_be_valid_for_all_time_before(
+    query: Callable[..., Query],
 ) -> None:
-    query = Query(spark, tmp_path, result("good", reaches_back=True))
-    query.requests_at(0, 5)
-    first, later = (
-        {"event_time": NOON + timedelta(minutes=minute), "config_value": value, "is_removed": False}
-        for minute, value in ((4, "x"), (5, "y"))
-    )
-    query.put(CONFIGS, first)
-    query.refresh()
-    assert query.rows("good") == [(0, 1, "x"), (5, 1, "x")]
-    query.put(CONFIGS, later)
-    query.requests_at(7)
-    assert query.rows("good") == [(0, 1, "x"), (5, 1, "y"), (7, 1, "y")]
+    under = query(result("good", reaches_back=True))
+    under.requests_at(0, 5)
+    under.set_config(4, "x")
+    under.refresh()
+    assert under.rows("good") == [(0, 1, "x"), (5, 1, "x")]
+    under.set_config(5, "y")
+    under.requests_at(7)
+    assert under.rows("good") == [(0, 1, "x"), (5, 1, "y"), (7, 1, "y")]
 
 
-@pytest.mark.spark
-def test_a_replay_takes_what_came_to_be_known_since(spark: SparkSession, tmp_path: Path) -> None:
-    query = Query(spark, tmp_path, result("good", reaches_back=True))
-    query.requests_at(0)
-    checkpoint = query.warehouse.checkpoint("job")
+def test_a_replay_reads_lookup_rows_that_came_since(query: Callable[..., Query]) -> None:
+    under = query(result("good", reaches_back=True))
+    under.requests_at(0)
+    checkpoint = under.under.warehouse.checkpoint("job")
     remembered = result_state.load(checkpoint)
-    query.requests_at(5)
-    query.put(
-        CONFIGS,
-        {"event_time": NOON + timedelta(minutes=4), "config_value": "x", "is_removed": False},
-    )
+    under.requests_at(5)
+    under.set_config(4, "x")
     # Killed when it had replaced rows, before it remembered anything.
     result_state.save(checkpoint, remembered)
-    query.batches = 1
-    query.again(5)
-    assert query.rows("good") == [(0, 1, "x"), (5, 1, "x")]
+    under.batches = 1
+    under.again(5)
+    assert under.rows("good") == [(0, 1, "x"), (5, 1, "x")]
 
 
-@pytest.mark.spark
-def test_what_looks_up_a_result_that_failed_is_made_good_with_it(
-    spark: SparkSession, tmp_path: Path
+def looking_up(other: Result) -> Result:
+    reader = result("reader")
+    return replace(reader, lookups=(*reader.lookups, LookupTable(other.table, valid_from=None)))
+
+
+def test_a_result_that_looks_up_a_failed_one_is_computed_again_with_it(
+    query: Callable[..., Query],
 ) -> None:
-    broken = [True]
-    bad, other = result("bad", broken), result("other")
-    reader = replace(
-        result("reader"), lookups=(*bad.lookups, LookupTable(bad.table, valid_from=None))
-    )
-    query = Query(spark, tmp_path, bad, reader, other)
-    query.requests_at(0)
-    assert [line.split(" ")[0] for line in query.state_lines()] == ["bad", "reader"]
-    assert "it looks up bad, which failed" in query.state_lines()[1]
-    version = query.warehouse.read(spark, "reader").inputFiles()
-    broken[0] = False
-    query.requests_at(9)
-    assert query.state_lines() == []
-    assert not set(version) & set(query.warehouse.read(spark, "reader").inputFiles())
+    bad, good = result("bad", is_broken=True), result("bad")
+    under = query(bad, looking_up(bad), result("other"))
+    under.requests_at(0)
+    assert [line.split(" ")[0] for line in under.state_lines()] == ["bad", "reader"]
+    assert "it looks up bad, which failed" in under.state_lines()[1]
+    before = under.files("reader")
+    under.replace_rules(good, looking_up(good), result("other"))
+    under.requests_at(9)
+    assert under.state_lines() == []
+    assert not before & under.files("reader")
 
 
-@pytest.mark.spark
-def test_a_batch_fails_when_every_rule_does(spark: SparkSession, tmp_path: Path) -> None:
-    query = Query(spark, tmp_path, result("bad", [True]))
-    with pytest.raises(Exception, match="no such rule"):
-        query.requests_at(0)
+def test_a_result_is_computed_after_those_it_looks_up() -> None:
+    first, other = result("bad"), result("other")
+    reader = looking_up(first)
+    names = [[each.table.name for each in level] for level in levels([reader, first, other])]
+    assert names == [["bad", "other"], ["reader"]]
+
+
+def test_a_batch_fails_when_every_rule_does(query: Callable[..., Query]) -> None:
+    with pytest.raises(RuleError, match="no such rule"):
+        query(result("bad", is_broken=True)).requests_at(0)

@@ -1,6 +1,7 @@
-"""Time ranges that a batch of facts affects, without Spark."""
+"""Time ranges that a batch of facts affects."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -8,12 +9,14 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines.incremental.affected import AffectedBuckets
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged, sliced
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged, sliced, within_any
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.udfs.engine.rule import Rule
 
 START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
 
@@ -21,7 +24,8 @@ START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
 def result(carry_s: int = 0) -> Result:
     """Buckets of 10 s, and a rule that remembers 30 s."""
     facts, table = REQUESTS, PRODUCER_ID_RATES
-    return Result(table, facts, 10, 30, lambda f: f, lambda inputs: inputs.facts, carry_s=carry_s)
+    rule = Rule(table.name, "SELECT 1", table.arrow)
+    return Result(table, facts, 10, 30, rule=rule, carry_s=carry_s)
 
 
 def at(seconds: float) -> datetime:
@@ -167,3 +171,44 @@ def test_facts_before_all_that_is_computed_are_counted() -> None:
     assert affected.rows_before([TimeRange(at(10), at(20)), TimeRange(at(20))]) == 3
     assert affected.rows_before([]) == 12
     assert AffectedBuckets().rows_before([]) == 0
+
+
+@contextmanager
+def compiling(spark: SparkSession) -> Iterator[None]:
+    """Spark as it is for jobs: tests do without Java of stages."""
+    compiled = {"wholeStage": "true", "factoryMode": "CODEGEN_ONLY"}
+    settings = {f"spark.sql.codegen.{key}": value for key, value in compiled.items()}
+    before = {key: spark.conf.get(key) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, str(value))
+
+
+@pytest.mark.spark
+def test_the_times_of_a_batch_are_no_part_of_the_java_of_its_stages(spark: SparkSession) -> None:
+    seconds = spark.range(int(at(0).timestamp()), int(at(60).timestamp()))
+    facts = seconds.selectExpr("timestamp_seconds(id) AS event_time", "id % 7 AS size")
+
+    def rows_where(where: str) -> DataFrame:
+        return facts.where(where).selectExpr("size + 1 AS more", "event_time")
+
+    def java(where: str) -> set[str]:
+        with compiling(spark):
+            stages = rows_where(where)._jdf.queryExecution().debug().codegenToSeq()  # type: ignore[attr-defined]
+            return {stages.apply(stage)._2() for stage in range(stages.size())}
+
+    batches = [
+        [TimeRange(at(0), at(10)), TimeRange(at(30), at(40))],
+        [TimeRange(at(20), at(30)), TimeRange(at(50))],
+    ]
+    one, other = (within_any(time_ranges, "event_time") for time_ranges in batches)
+    assert java(one) == java(other) != set()
+    assert java(batches[0][0].condition("event_time")) != java(
+        batches[1][0].condition("event_time")
+    )
+    for time_ranges, where in zip(batches, (one, other), strict=True):
+        assert rows_where(where).count() == 20, time_ranges
