@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.engine import texts
 from quotaflow.pipelines.engine.computation import CARRIED
 from quotaflow.pipelines.engine.folder import OUTPUT_SQL, pieces
-from quotaflow.pipelines.engine.relations import reads
-from quotaflow.pipelines.engine.schedule import Part, Span
+from quotaflow.pipelines.engine.relations import named_in, reads, time_read
+from quotaflow.pipelines.engine.schedule import Span
 from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, within_any
@@ -58,7 +57,7 @@ class CatalogTasks:
     def run(self, spans: Sequence[Span]) -> pa.Table:
         """Compute spans, one task each; rows as `task.OUTPUT`."""
         facts = spans[0].parts[0].computation.facts
-        named = _named(spans)
+        named = set[str]().union(*(named_in(span.parts) for span in spans))
         columns = [name for name in TABLES[facts].column_names if name in named]
         schema = pa.schema([TABLES[facts].arrow.field(name) for name in columns])
         tasks = [Task(self._lookups(span, named), pieces(span)) for span in spans]
@@ -73,7 +72,7 @@ class CatalogTasks:
 
     def _facts(self, spans: Sequence[Span], facts: str, columns: list[str]) -> "DataFrame":
         """Facts with the number of each span that reads them; a span in one partition."""
-        read = [_time_of(span) for span in spans]
+        read = [time_read(span.parts) for span in spans]
         rows = self.warehouse.read(self.spark, facts).where(within_any(read, "event_time"))
         rows = rows.select(*columns)
         if len(spans) == 1:
@@ -110,27 +109,3 @@ class CatalogTasks:
             schema = pa.schema([table.arrow.field(column) for column in columns])
             self._whole[key] = rows.select(*columns).toArrow().cast(schema)
         return self._whole[key]
-
-
-def _named(spans: Sequence[Span]) -> set[str]:
-    """All names in the texts and conditions of the parts, columns among them."""
-    named = {"event_time", "record_time", "event_date"}
-    for span in spans:
-        for part in span.parts:
-            named |= texts.words(part.computation.relevant)
-            named.update(part.computation.carry.split_by if part.computation.carry else ())
-            for sql in texts.texts_of(part.computation.rule):
-                named |= texts.words(sql)
-    return named
-
-
-def _time_of(span: Span) -> TimeRange:
-    """The time of the facts that a span reads."""
-    starts = [_start(part) for part in span.parts]
-    ends = [part.ranges[-1].end for part in span.parts]
-    is_open = any(end is None for end in ends)
-    return TimeRange(min(starts), None if is_open else max(end for end in ends if end))
-
-
-def _start(part: Part) -> datetime:
-    return part.ranges[0].start - part.computation.lookback

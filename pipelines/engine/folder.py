@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine.relations import FolderRelations
+from quotaflow.pipelines.engine.relations import FolderRelations, named_in, time_read
 from quotaflow.pipelines.engine.schedule import Part, Span
 from quotaflow.pipelines.warehouse.delta_files import DataFile
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, in_duckdb
 from quotaflow.schemas.table import sql_type
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine import task
-from quotaflow.udfs.engine.task import OUTPUT, Piece, Task
+from quotaflow.udfs.engine.task import OUTPUT, Kept, Piece, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,9 +35,24 @@ class FolderTasks:
 
     def run(self, spans: Sequence[Span]) -> pa.Table:
         """Compute spans, one task each; rows as `task.OUTPUT`."""
-        tasks = [Task(self.relations.of(span.parts), pieces(span)) for span in spans]
+        tasks = [folder_task(span, self.relations) for span in spans]
         numbers = self.spark.range(0, len(tasks), 1, len(tasks))
         return numbers.mapInArrow(task.over_relations(tasks, self.memory_mb), OUTPUT_SQL).toArrow()
+
+
+def folder_task(span: Span, relations: FolderRelations) -> Task:
+    """The task of a span: its pieces, and the files that they read."""
+    return Task(relations.of(span.parts), pieces(span), _kept(span))
+
+
+def _kept(span: Span) -> Kept | None:
+    """The facts that the parts of a span share; None if only one part reads them."""
+    parts = [part for part in span.parts if not part.computation.reads_all_facts]
+    if len(parts) <= 1:
+        return None
+    facts, named = parts[0].computation.facts, named_in(parts)
+    columns = tuple(name for name in TABLES[facts].column_names if name in named)
+    return Kept(facts, columns, time_read(parts).condition("event_time", in_duckdb))
 
 
 def pieces(span: Span) -> list[Piece]:

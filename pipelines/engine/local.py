@@ -6,14 +6,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from quotaflow.pipelines.engine.computation import Computation
-from quotaflow.pipelines.engine.folder import pieces
+from quotaflow.pipelines.engine.folder import folder_task
 from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.engine.schedule import Part, Span
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.udfs.engine.database import opened
 from quotaflow.udfs.engine.rule import Relation
-from quotaflow.udfs.engine.task import OUTPUT, Task, over_relations
+from quotaflow.udfs.engine.task import OUTPUT, over_relations
 
 
 class LocalTasks:
@@ -28,7 +28,7 @@ class LocalTasks:
 
     def run(self, spans: Sequence[Span]) -> pa.Table:
         """Compute spans; rows as `task.OUTPUT`."""
-        tasks = [Task(self.relations.of(span.parts), pieces(span)) for span in spans]
+        tasks = [folder_task(span, self.relations) for span in spans]
         numbers = pa.record_batch({"id": list(range(len(tasks)))})
         return pa.Table.from_batches(over_relations(tasks)(iter([numbers])), OUTPUT)
 

@@ -1,10 +1,11 @@
 """The relations that tasks read: the files of tables in a folder."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from quotaflow.pipelines.engine import texts
 from quotaflow.pipelines.engine.computation import CARRIED
 from quotaflow.pipelines.engine.schedule import Part
 from quotaflow.pipelines.warehouse import delta_files
@@ -74,3 +75,22 @@ def reads(part: Part) -> Iterable[_Read]:
 def _files(name: str, paths: set[str]) -> Files:
     table = TABLES[name]
     return Files(tuple(sorted(paths)), table.arrow, is_dated=bool(table.partitioning))
+
+
+def named_in(parts: Iterable[Part]) -> set[str]:
+    """All names in the texts and conditions of the parts, columns among them."""
+    named = {"event_time", "record_time", "event_date"}
+    for part in parts:
+        named |= texts.words(part.computation.relevant)
+        named.update(part.computation.carry.split_by if part.computation.carry else ())
+        for sql in texts.texts_of(part.computation.rule):
+            named |= texts.words(sql)
+    return named
+
+
+def time_read(parts: Sequence[Part]) -> TimeRange:
+    """The time of the facts that parts read."""
+    starts = [part.ranges[0].start - part.computation.lookback for part in parts]
+    ends = [part.ranges[-1].end for part in parts]
+    is_open = any(end is None for end in ends)
+    return TimeRange(min(starts), None if is_open else max(end for end in ends if end))

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,6 +35,7 @@ class Database:
     connection: duckdb.DuckDBPyConnection
     relations: Mapping[str, Relation]
     _macros: set[str] = field(default_factory=set)
+    _kept: set[str] = field(default_factory=set)
     _views: dict[str, str] = field(default_factory=dict)
 
     def compute(
@@ -57,6 +58,16 @@ class Database:
         columns = ", ".join(f'"{name}"' for name in rule.schema.names)
         sql = f"SELECT {columns} FROM (\n{rule.sql}\n) WHERE {where}"
         yield from _cast(self._read(sql, rule.parameters), rule.schema)
+
+    def keep(self, name: str, columns: Sequence[str], where: str) -> None:
+        """Read these rows and columns of a relation once; the relation has no others from then on.
+
+        Rows that exceed the memory go to the temporary folder.
+        """
+        listed = ", ".join(f'"{column}"' for column in columns)
+        sql = f"SELECT {listed} FROM ({self._source(name)}) WHERE {where}"
+        self.connection.execute(f'CREATE TEMP TABLE "kept {name}" AS {sql}')
+        self._kept.add(name)
 
     def query(self, sql: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The rows of one query over all relations, in batches of these types."""
@@ -97,6 +108,8 @@ class Database:
 
     def _source(self, name: str) -> str:
         relation = self.relations[name]
+        if name in self._kept:
+            return f'SELECT * FROM "kept {name}"'
         if isinstance(relation, pa.Table):
             self.connection.register(f"rows of {name}", relation)
             return _plain_times(f'"rows of {name}"', relation.schema)

@@ -34,11 +34,24 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Facts that several pieces read: their columns, and SQL for their rows.
+
+    A task reads them from files once, because that costs more than to compute a result.
+    """
+
+    relation: str
+    columns: tuple[str, ...]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """The pieces of one span, which share relations."""
 
     relations: Mapping[str, Relation]
     pieces: Sequence[Piece]
+    kept: Kept | None = None
 
 
 def over_relations(
@@ -93,6 +106,8 @@ def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 def _run(number: int, task: Task, memory_mb: int) -> Batches:
     with opened(task.relations, memory_mb, _cores()) as database:
+        if task.kept is not None:
+            database.keep(task.kept.relation, task.kept.columns, task.kept.where)
         for piece in task.pieces:
             yield from _piece(number, piece, database)
 
