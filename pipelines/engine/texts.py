@@ -62,8 +62,10 @@ def tables_of(rule: Rule) -> list[str]:
 
 
 def texts_of(rule: Rule) -> list[str]:
-    """All SQL of a rule."""
-    return [rule.sql, *rule.views.values(), *(walk.sql for walk in rule.walks)]
+    """All SQL of a rule, with the shared macros that it names."""
+    sql = [rule.sql, *rule.views.values(), *(walk.sql for walk in rule.walks)]
+    named = set[str]().union(*map(words, sql))
+    return [*sql, *(text for name, text in _texts_of_macros().items() if name in named)]
 
 
 @cache
@@ -86,6 +88,12 @@ def _views_of(texts: list[str]) -> dict[str, str]:
         if name in needed:
             needed |= words(views[name])
     return {name: sql for name, sql in views.items() if name in needed}
+
+
+@cache
+def _texts_of_macros() -> Mapping[str, str]:
+    _, *parts = re.split(r"^CREATE MACRO (\w+)", _macros(), flags=re.M)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 @cache

@@ -1,6 +1,6 @@
 """Why a consumer should read from which replica (KIP-392): the reasons, by name.
 
-`pipelines/results/reads/replica_choice.py` decides.
+`pipelines/results/shared/macros.sql` decides.
 """
 
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"

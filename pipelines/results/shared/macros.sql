@@ -2,3 +2,131 @@
 
 -- The name by which quotas know a principal: what follows its type.
 CREATE MACRO user_of(principal) AS substring(principal, instr(principal, ':') + 1);
+
+-- Macros of relations: FROM with_topics(rows, topics). Rows with cluster_id and minute_end look up
+-- what snapshots found before minute_end.
+
+-- Rows of snapshots with `since`: from when each is valid.
+CREATE MACRO with_since(changes) AS TABLE
+    SELECT c.*, since_of(c.event_time, f.first_snapshot) AS since
+    FROM query_table(changes) c
+    JOIN (
+        SELECT cluster_id, min(event_time) AS first_snapshot
+        FROM query_table(changes)
+        GROUP BY cluster_id
+    ) f USING (cluster_id);
+
+-- Rows with the id of a topic where they have only its name, and the name where they have only the
+-- id. A name has no id after its topic is removed. An id keeps its name.
+CREATE MACRO with_topics(rows, topics) AS TABLE
+    WITH changes AS (
+        FROM with_since(topics)
+    ),
+    ids AS (
+        SELECT cluster_id, topic, since, max(topic_id) FILTER (NOT is_removed) AS known_id
+        FROM changes
+        GROUP BY ALL
+    ),
+    names AS (
+        SELECT cluster_id, topic_id, since, max(topic) AS known_name
+        FROM changes
+        WHERE NOT is_removed
+        GROUP BY ALL
+    ),
+    with_ids AS (
+        SELECT r.* REPLACE (coalesce(r.topic_id, i.known_id) AS topic_id)
+        FROM query_table(rows) r
+        ASOF LEFT JOIN ids i
+            ON i.cluster_id = r.cluster_id AND i.topic = r.topic AND r.minute_end > i.since
+    )
+    SELECT r.* REPLACE (coalesce(r.topic, n.known_name) AS topic)
+    FROM with_ids r
+    ASOF LEFT JOIN names n
+        ON n.cluster_id = r.cluster_id AND n.topic_id = r.topic_id AND r.minute_end > n.since;
+
+-- Replicas of partitions (cluster_id, topic_id, partition) at minute_end: a row per replica that is
+-- assigned. leader_id is that of the partition: of several replicas marked as its leader the one
+-- that was assigned first. `snapshot_time` is that of the snapshot that found this state. It is
+-- later than the minute only before the first snapshot.
+CREATE MACRO replicas_at(partitions, replicas) AS TABLE
+    WITH minutes AS (
+        SELECT DISTINCT cluster_id, topic_id, "partition", minute_end FROM query_table(partitions)
+    ),
+    -- A row: a state of a replica. Of two states at one time the one that sorts last counts.
+    states AS (
+        SELECT cluster_id, topic_id, "partition", broker_id, since, max({
+            is_leader: coalesce(is_leader, false), is_in_sync: coalesce(is_in_sync, false),
+            is_offline: coalesce(is_offline, false), is_removed: coalesce(is_removed, false),
+            snapshot_time: event_time}) AS state
+        FROM with_since(replicas)
+        SEMI JOIN minutes USING (cluster_id, topic_id, "partition")
+        GROUP BY ALL
+    ),
+    assigned AS (
+        SELECT cluster_id, topic_id, "partition", broker_id, min(since) AS assigned_since
+        FROM states
+        GROUP BY ALL
+    ),
+    current AS (
+        SELECT m.*, a.broker_id, a.assigned_since, unnest(s.state)
+        FROM minutes m
+        JOIN assigned a USING (cluster_id, topic_id, "partition")
+        ASOF JOIN states s
+            ON s.cluster_id = m.cluster_id AND s.topic_id = m.topic_id
+            AND s."partition" = m."partition" AND s.broker_id = a.broker_id
+            AND m.minute_end > s.since
+    )
+    SELECT
+        * EXCLUDE (is_removed),
+        arg_min(broker_id, {assigned_since: assigned_since, broker_id: broker_id})
+            FILTER (is_leader)
+            OVER (PARTITION BY cluster_id, topic_id, "partition", minute_end) AS leader_id
+    FROM current
+    WHERE NOT is_removed;
+
+-- An address as hex digits that compare as addresses do: 8 of IPv4, 32 of IPv6. Java prints all
+-- eight groups of an IPv6 address, without leading zeros, and its zone.
+CREATE MACRO address_digits(address) AS
+    CASE WHEN regexp_full_match(address, '\d{1,3}(\.\d{1,3}){3}')
+        THEN array_to_string(
+            [printf('%02x', CAST(byte AS INT)) FOR byte IN string_split(address, '.')], '')
+        ELSE lower(array_to_string(
+            [lpad(part, 4, '0') FOR part IN string_split(split_part(address, '%', 1), ':')], ''))
+    END;
+
+-- The rack of each client_address of these rows that a network of conf contains. Of several
+-- networks the narrowest counts, which has the least place.
+CREATE MACRO address_racks(rows, racks) AS TABLE
+    SELECT a.client_address, arg_min(r.rack, r.place) AS rack
+    FROM (
+        SELECT client_address, address_digits(client_address) AS digits
+        FROM (SELECT DISTINCT client_address FROM query_table(rows))
+    ) a
+    JOIN query_table(racks) r
+        ON r.length = length(a.digits) AND a.digits BETWEEN r.first AND r.last
+    GROUP BY a.client_address;
+
+-- Which replica a consumer in a rack should read from, and why, if `selector` is the leader's
+-- replica.selector.class (KIP-392). `replicas` are structs of broker_id, rack, is_rack_known,
+-- is_leader, is_in_sync and is_offline. A snapshot has no log ends, so each follower that is in
+-- sync counts as one that has the offset. Of these the greatest broker id is chosen.
+CREATE MACRO in_rack(replicas, rack) AS
+    list_filter(replicas, lambda r: NOT r.is_leader AND r.rack = rack);
+CREATE MACRO eligible_in(replicas, rack) AS
+    [r.broker_id FOR r IN in_rack(replicas, rack) IF r.is_in_sync AND NOT r.is_offline];
+-- The reason, in the words of udfs/rules/replica.py; null: not known. To Kafka an empty class, or
+-- rack, is none.
+CREATE MACRO choice_reason(leader, replicas, selector, rack) AS CASE
+    WHEN leader IS NULL THEN NULL
+    WHEN coalesce(selector, '') = '' THEN 'no_selector'
+    WHEN selector <> 'org.apache.kafka.common.replica.RackAwareReplicaSelector'
+        THEN 'selector_unknown'
+    WHEN coalesce(rack, '') = '' THEN 'no_client_rack'
+    WHEN NOT list_bool_and([r.is_rack_known FOR r IN replicas]) THEN NULL
+    WHEN leader.rack = rack AND NOT leader.is_offline THEN 'leader_in_rack'
+    WHEN len(eligible_in(replicas, rack)) > 0 THEN 'follower_in_rack'
+    WHEN len(in_rack(replicas, rack)) > 0 THEN 'not_eligible_in_rack'
+    ELSE 'no_replica_in_rack' END;
+CREATE MACRO chosen_replica(reason, leader, replicas, rack) AS CASE
+    WHEN reason = 'follower_in_rack' THEN list_max(eligible_in(replicas, rack))
+    WHEN reason <> 'selector_unknown' THEN leader.broker_id END;

@@ -1,4 +1,4 @@
-"""Reference for `pipelines/results/reads/replica_choice.py`: the replica to read from (KIP-392).
+"""Reference for `pipelines/results/shared/macros.sql`: the replica to read from (KIP-392).
 
 What the leader's ReplicaManager.findPreferredReadReplica lets take part, and what Kafka's
 RackAwareReplicaSelector picks from it.

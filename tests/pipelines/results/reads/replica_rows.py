@@ -1,26 +1,32 @@
-"""Fetches as the job writes them, and what snapshots saw, by hand."""
+"""Rows of fetches and of snapshots, by hand."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.incremental.result import Result, RuleInputs
-from quotaflow.pipelines.results.reads import preferred_replicas
+from quotaflow.pipelines.incremental.result import Result
+
+from ....rule_rows import compute
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 Row = dict[str, Any]
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 BEFORE = -600
-CONTEXT = [context.table.name for context in preferred_replicas.result({}).lookups]
 RACKS = {"10.2.0.0/16": "az-b"}
 
 
 def at(second: float) -> datetime:
     """A time that many seconds after noon."""
     return NOON + timedelta(seconds=second)
+
+
+def minute(row: Row) -> int:
+    """How many minutes after noon a row of a result is."""
+    return (row["event_time"] - NOON) // timedelta(minutes=1)
 
 
 def answered(size: int | None, **others: Any) -> Row:
@@ -60,35 +66,19 @@ def selector(value: str | None, second: float = BEFORE) -> Row:
     return row | {"config_key": "replica.selector.class"}
 
 
-def frame(spark: SparkSession, schema: pa.Schema, rows: list[Row]) -> DataFrame:
+def frame(spark: "SparkSession", schema: pa.Schema, rows: list[Row]) -> "DataFrame":
     """Rows as a table of that schema."""
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
 
 
-def rows_by_case(
-    spark: SparkSession,
-    result: Result,
-    cases: Mapping[str, tuple[list[Row], Mapping[str, list[Row]], object]],
-) -> dict[str, list[Row]]:
-    """Rows of each case, a cluster of its own, all computed in one frame; no key comes twice.
+def of_cluster(rows: Mapping[str, list[Row]]) -> dict[str, list[Row]]:
+    """Rows of tables, all of cluster c."""
+    return {name: [row | {"cluster_id": "c"} for row in given] for name, given in rows.items()}
 
-    A case is its fetches, what snapshots saw by the names of tables, and what is expected of it.
-    """
-    facts, context = list[Row](), defaultdict[str, list[Row]](list)
-    for case, (fetches, snapshots, _) in cases.items():
-        facts += [row | {"cluster_id": case} for row in fetches]
-        for name, rows in snapshots.items():
-            context[name] += [row | {"cluster_id": case} for row in rows]
-    lookup_tables = [one.table for one in result.lookups]
-    inputs = RuleInputs(
-        result.relevant_facts(frame(spark, result.facts.arrow, facts)),
-        lookups={one.name: frame(spark, one.arrow, context[one.name]) for one in lookup_tables},
-    )
-    computed = result.compute(inputs)
-    assert computed.columns == result.table.column_names
-    of_case = defaultdict[str, list[Row]](list)
-    for row in computed.collect():
-        of_case[row["cluster_id"]].append(row.asDict())
-    keys = [tuple(row[n] for n in result.table.key) for rows in of_case.values() for row in rows]
+
+def computed(result: Result, **rows: list[Row]) -> list[Row]:
+    """The rows of a result over rows of one cluster; no key comes twice."""
+    got = compute(result, **of_cluster(rows))
+    keys = [tuple(row[name] for name in result.table.key) for row in got]
     assert len(set(keys)) == len(keys)
-    return of_case
+    return got

@@ -1,18 +1,15 @@
-"""What went wrong when consumers fetched: each case is a cluster of one frame."""
-
-from datetime import UTC, timedelta
+"""What went wrong when consumers fetched."""
 
 import pytest
-from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.results.reads import fetch_faults
+from quotaflow.udfs.rules import fetch_fault as rule
 
-from .replica_rows import BEFORE, NOON, Row, answered, broker, fetch, replica, rows_by_case, seen
+from .replica_rows import BEFORE, Row, answered, computed, fetch, minute, replica, seen
 
 THREE = {
     "topics": [seen(BEFORE, topic_id="id1", topic="orders")],
     "replicas": [replica(n) for n in (1, 2, 3)],
-    "brokers": [broker(n, "az-a") for n in (1, 2, 3)],
 }
 LEADER, FOLLOWER = 1, 2
 OFFSETS_BEFORE = [
@@ -144,26 +141,19 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
 }
 
 
-@pytest.fixture(scope="module")
-def rows_by_case_name(spark: SparkSession) -> dict[str, list[Row]]:
-    """Rows of each case, all computed in one frame."""
-    return rows_by_case(spark, fetch_faults.result(), CASES)
+def test_the_cases_have_each_fault_by_the_name_of_the_rule() -> None:
+    faults = {fault for _, _, expected in CASES.values() for _, _, fault in expected}
+    names = {rule.UNCOMMITTED, rule.UNAVAILABLE, rule.TOO_SMALL, rule.TOO_LARGE, rule.UNKNOWN}
+    assert faults >= names | {rule.REDIRECT_LOOP, rule.SPIN, rule.ERRORS[6]}
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("case", CASES)
-def test_what_went_wrong(rows_by_case_name: dict[str, list[Row]], case: str) -> None:
-    expected = CASES[case][2]
-    rows = {
-        (
-            (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),
-            row["broker_id"],
-            row["fault"],
-        ): row
-        for row in rows_by_case_name[case]
-    }
+def test_what_went_wrong(case: str) -> None:
+    fetches, snapshots, expected = CASES[case]
+    got = computed(fetch_faults.result(), fetches=fetches, **snapshots)
+    rows = {(minute(row), row["broker_id"], row["fault"]): row for row in got}
     assert {key: {name: rows[key][name] for name in row} for key, row in expected.items()} == (
         expected
     )
     assert rows.keys() == expected.keys()
-    assert len(rows) == len(rows_by_case_name[case])
+    assert len(rows) == len(got)

@@ -5,14 +5,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pytest
-from pyspark.sql import SparkSession
-
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import offset_lookups
-from quotaflow.schemas.tables.read_faults import OFFSET_LOOKUPS
-from quotaflow.schemas.tables.requests import REQUESTS
+
+from ....rule_rows import compute
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LIST, EPOCH = "LIST_OFFSETS", "OFFSET_FOR_LEADER_EPOCH"
@@ -78,6 +73,12 @@ FACTS = [
                       '[{"partitionIndex":9,"timestamp":-1}]}]},"response":null}'),
     request(13, LIST, '{"request":{"topics":[]},"response":{"topics":[]}}'),
     request(14, "METADATA", '{"request":{"topics":[]}}'),
+    request(15, LIST, '{"request":'),
+    request(16, LIST, '{"request":{"topics":[{"name":"t"}]}}'),
+    request(17, LIST, '{"request":{"topics":[{"name":"half","partitions":'
+                      '[{"partitionIndex":0,"timestamp":-1}]}]},"response":{"topics":[null,'
+                      '{"name":"half","partitions":[{"partitionIndex":0,"errorCode":0,"offset":4},'
+                      'null]}]}}'),
 ]  # fmt: skip
 NAMES = ("replica_id", "api", "topic", "partition", "position", "error_code")
 VALUES = ("requests", "last_offset", "diverged_answers")
@@ -93,25 +94,20 @@ EXPECTED = {
     (1, None, LIST, "t", 0, "latest", 0): (1, 60, 0),
     (0, None, EPOCH, "t", 0, "epoch_end", 0): (3, 45, 2),
     (0, None, EPOCH, "t", 0, "epoch_end", 74): (1, None, 0),
-    (0, None, LIST, None, None, None, None): (2, None, 0),
+    (0, None, LIST, None, None, None, None): (4, None, 0),
+    (0, None, LIST, "half", 0, "latest", 0): (1, 4, 0),
     (0, None, LIST, "t", 9, "latest", None): (1, None, 0),
 }
 
 
-@pytest.mark.spark
-def test_what_was_looked_up(spark: SparkSession, golden: Path) -> None:
+def test_what_was_looked_up(golden: Path) -> None:
     lines = (golden / "lines" / "slice_envelope_n1.jsonl").read_text(encoding="utf-8").splitlines()
     requests = [line["r"] for line in map(json.loads, lines) if f'"{LIST}"' in json.dumps(line)]
     real = [request(120, LIST, json.dumps(line)) for line in requests]
-    content = pa.Table.from_pylist([*FACTS, *real], schema=REQUESTS.arrow)
-    lookup_rows = offset_lookups.lookups(
-        RuleInputs(offset_lookups.result().relevant_facts(spark.createDataFrame(content)))
-    )
-    assert lookup_rows.columns == OFFSET_LOOKUPS.column_names
-    rows = lookup_rows.collect()
+    rows = compute(offset_lookups.result(), requests=[*FACTS, *real])
     got = {
         (
-            (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),
+            (row["event_time"] - NOON) // timedelta(minutes=1),
             *(row[name] for name in NAMES),
         ): tuple(row[name] for name in VALUES)
         for row in rows

@@ -1,23 +1,20 @@
-"""Whom consumers read from, from fetches and snapshots: each case is a cluster of one frame."""
-
-from datetime import UTC, timedelta
+"""Whom consumers read from, from fetches and snapshots."""
 
 import pytest
-from pyspark.sql import SparkSession
 
 from quotaflow.pipelines.results.reads import preferred_replicas
 from quotaflow.udfs.rules.replica import RACK_AWARE
 
 from .replica_rows import (
     BEFORE,
-    NOON,
     RACKS,
     Row,
     answered,
     broker,
+    computed,
     fetch,
+    minute,
     replica,
-    rows_by_case,
     seen,
     selector,
 )
@@ -167,20 +164,11 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
 }
 
 
-@pytest.fixture(scope="module")
-def rows_by_case_name(spark: SparkSession) -> dict[str, list[Row]]:
-    """Rows of each case, all computed in one frame."""
-    return rows_by_case(spark, preferred_replicas.result(RACKS), CASES)
-
-
-@pytest.mark.spark
 @pytest.mark.parametrize("case", CASES)
-def test_whom_a_consumer_reads_from(rows_by_case_name: dict[str, list[Row]], case: str) -> None:
-    expected = CASES[case][2]
-    rows = {
-        ((row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1), row["broker_id"]): row
-        for row in rows_by_case_name[case]
-    }
+def test_whom_a_consumer_reads_from(case: str) -> None:
+    fetches, snapshots, expected = CASES[case]
+    got = computed(preferred_replicas.result(RACKS), fetches=fetches, **snapshots)
+    rows = {(minute(row), row["broker_id"]): row for row in got}
     assert {key: {name: rows[key][name] for name in row} for key, row in expected.items()} == (
         expected
     )

@@ -2,21 +2,15 @@
 
 from typing import Any
 
-import pytest
-from pyspark.sql import SparkSession
-
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import rack_traffic
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.topology import BROKERS
 
-from .replica_rows import RACKS, Row, at, broker, frame
+from .replica_rows import RACKS, Row, at, broker, computed, minute
 
 BROKER_ROWS = [broker(1, "az-a"), broker(2, "az-b"), broker(3, None, 300)]
 
 
 def request(second: float, api: str, broker_id: int, *sizes: int | None, **others: Any) -> Row:
-    row = {"cluster_id": "c", "event_time": at(second), "record_time": at(second), "api": api}
+    row = {"event_time": at(second), "record_time": at(second), "api": api}
     row |= {"broker_id": broker_id, "client_address": "10.9.0.1"}
     return row | {"partitions": [{"bytes": size, "error_code": 0} for size in sizes]} | others
 
@@ -59,16 +53,12 @@ EXPECTED = [
 ]
 
 
-@pytest.mark.spark
-def test_bytes_between_racks(spark: SparkSession) -> None:
-    facts = rack_traffic.result(RACKS).relevant_facts(frame(spark, REQUESTS.arrow, REQUEST_ROWS))
-    brokers = [row | {"cluster_id": "c"} for row in BROKER_ROWS]
-    context = {"brokers": frame(spark, BROKERS.arrow, brokers)}
-    rows = rack_traffic.between_racks(RuleInputs(facts, lookups=context)).collect()
+def test_bytes_between_racks() -> None:
+    rows = computed(rack_traffic.result(RACKS), requests=REQUEST_ROWS, brokers=BROKER_ROWS)
     columns = ("client_rack", "is_rack_inferred", "broker_id", "requests", "bytes")
     got = [
         (
-            int((row["event_time"].timestamp() - at(0).timestamp()) // 60),
+            minute(row),
             row["flow"],
             *(row[name] for name in columns),
             row["cross_rack_bytes"],

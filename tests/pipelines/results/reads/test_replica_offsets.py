@@ -1,18 +1,9 @@
 """Offsets of replicas, from their own answers and from their fetches as followers."""
 
-from datetime import UTC, timedelta
-from typing import Any
-
-import pytest
-from pyspark.sql import SparkSession
-
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import replica_offsets
-from quotaflow.schemas.tables.fetches import FETCHES
 from quotaflow.schemas.tables.read_faults import REPLICA_OFFSETS
-from quotaflow.schemas.tables.topology import TOPICS
 
-from .replica_rows import BEFORE, NOON, Row, answered, fetch, frame, seen
+from .replica_rows import BEFORE, Row, answered, computed, fetch, minute, seen
 
 ANSWERED = {"log_start_offset": 5, "high_watermark": 100}
 FOLLOWER = {"replica_id": 2, "principal": "User:broker"}
@@ -60,23 +51,12 @@ EXPECTED: dict[tuple[int, int, int], Row] = {
 }
 
 
-@pytest.mark.spark
-def test_where_replicas_stood(spark: SparkSession) -> None:
-    result = replica_offsets.result()
-    cluster: dict[str, Any] = {"cluster_id": "c"}
-    topic = seen(BEFORE, topic_id="id1", topic="orders") | cluster
-    facts = frame(spark, FETCHES.arrow, [row | cluster for row in FACTS])
-    inputs = RuleInputs(
-        result.relevant_facts(facts), lookups={"topics": frame(spark, TOPICS.arrow, [topic])}
-    )
-    offsets = result.compute(inputs)
-    assert offsets.columns == result.table.column_names
+def test_offsets_of_replicas() -> None:
+    topic = seen(BEFORE, topic_id="id1", topic="orders")
     rows = {}
-    for row in offsets.collect():
-        minute = (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1)
-        key = minute, row["partition"], row["broker_id"]
-        assert key not in rows
+    for row in computed(replica_offsets.result(), fetches=FACTS, topics=[topic]):
         assert (row["topic_id"], row["topic"]) == ("id1", "orders")
+        key = minute(row), row["partition"], row["broker_id"]
         rows[key] = {name: row[name] for name in NOTHING if name != "broker_id"}
     unset = {name: None for name in NOTHING if name != "broker_id"}
     assert rows == {key: unset | row for key, row in EXPECTED.items()}

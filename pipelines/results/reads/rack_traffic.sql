@@ -1,0 +1,55 @@
+-- Bytes produced, consumed and replicated between racks, by minute.
+-- `racks` are conf's networks, for clients that send no rack.
+WITH moved AS (
+    -- A row: a request that moved bytes. A refused partition moves nothing.
+    SELECT
+        cluster_id, broker_id, client_address, floored(event_time, 60) AS event_time,
+        weight_of(weight) AS weight,
+        list_sum([
+            part.bytes FOR part IN partitions
+            IF part.bytes > 0 AND coalesce(part.error_code, 0) = 0]) AS bytes,
+        CASE
+            WHEN api = 'PRODUCE' THEN 'produced'
+            WHEN replica_id IS NULL THEN 'consumed'
+            ELSE 'replicated'
+        END AS flow,
+        replica_id AS follower_id,
+        if(flow = 'consumed', rack_id, NULL) AS declared_rack
+    FROM requests
+    WHERE bytes > 0
+),
+-- A row: what moved in a minute between a broker and a rack, or a follower.
+summed AS (
+    SELECT
+        m.cluster_id, m.event_time, m.event_time + INTERVAL 1 MINUTE AS minute_end, m.flow,
+        m.broker_id, m.follower_id,
+        coalesce(m.declared_rack, r.rack) AS client_rack,
+        m.declared_rack IS NULL AND r.rack IS NOT NULL AS is_rack_inferred,
+        sum(m.weight) AS requests,
+        sum(m.bytes * m.weight) AS bytes
+    FROM moved m
+    -- A follower's rack is that of its broker.
+    LEFT JOIN address_racks(moved, racks) r
+        ON r.client_address = m.client_address AND m.follower_id IS NULL
+    GROUP BY ALL
+),
+with_racks AS (
+    SELECT
+        s.* REPLACE (coalesce(s.client_rack, f.rack) AS client_rack), b.rack AS broker_rack
+    FROM summed s
+    ASOF LEFT JOIN broker_racks b
+        ON b.cluster_id = s.cluster_id AND b.broker_id = s.broker_id AND s.minute_end > b.since
+    ASOF LEFT JOIN broker_racks f
+        ON f.cluster_id = s.cluster_id AND f.broker_id = s.follower_id AND s.minute_end > f.since
+)
+SELECT
+    cluster_id, CAST(event_time AS DATE) AS event_date, event_time, flow, client_rack,
+    is_rack_inferred, broker_id, broker_rack,
+    sum(requests) AS requests,
+    sum(bytes) AS bytes,
+    CASE
+        WHEN client_rack <> broker_rack THEN sum(bytes)
+        WHEN client_rack = broker_rack THEN 0
+    END AS cross_rack_bytes
+FROM with_racks
+GROUP BY cluster_id, event_time, flow, client_rack, is_rack_inferred, broker_id, broker_rack
