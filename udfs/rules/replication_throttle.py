@@ -1,6 +1,6 @@
 """Why a replication throttle holds a replica back or does not (KIP-73): the reasons, by name.
 
-`pipelines/results/replication/throttle_reasons.py` decides.
+`throttle_reason` of `pipelines/results/shared/macros.sql` decides.
 """
 
 LEADER, FOLLOWER = "leader", "follower"

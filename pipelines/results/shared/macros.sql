@@ -130,3 +130,75 @@ CREATE MACRO choice_reason(leader, replicas, selector, rack) AS CASE
 CREATE MACRO chosen_replica(reason, leader, replicas, rack) AS CASE
     WHEN reason = 'follower_in_rack' THEN list_max(eligible_in(replicas, rack))
     WHEN reason <> 'selector_unknown' THEN leader.broker_id END;
+
+-- How many offsets a fetch is behind a high watermark; below 0 it is ahead. Null if the number is
+-- out of range: a client can say that it is a follower, and ask from any offset.
+CREATE MACRO lag_of(high_watermark, fetch_offset) AS
+    TRY_CAST(high_watermark::HUGEINT - fetch_offset AS BIGINT);
+
+-- Lists of configs: elements between commas, and the text of such a list. Empty elements are none.
+CREATE MACRO parts_of(value) AS
+    list_filter(string_split(coalesce(value, ''), ','), lambda part: part <> '');
+CREATE MACRO list_text(parts) AS array_to_string(parts, ',');
+
+-- The value of a config after an operation, as the controller alters it (AlterConfigOp.OpType).
+-- Null: not set. A list that loses its last element is empty, and set.
+CREATE MACRO altered_value(value, operation, operand) AS CASE operation
+    WHEN 'SET' THEN operand
+    WHEN 'APPEND' THEN list_text(parts_of(value) || list_filter(
+        distinct_of(parts_of(operand)),
+        lambda part: NOT list_contains(parts_of(value), part)))
+    WHEN 'SUBTRACT' THEN list_text(list_filter(
+        parts_of(value), lambda part: NOT list_contains(parts_of(operand), part)))
+END;
+
+-- The elements of a list of throttled replicas that name a replica, as partition:broker.
+CREATE MACRO throttled_entries(elements) AS [
+    element FOR element IN elements
+    IF regexp_full_match(element, '[0-9]+:[0-9]+')
+        AND int_or_null(split_part(element, ':', 1)) IS NOT NULL
+        AND int_or_null(split_part(element, ':', 2)) IS NOT NULL
+];
+
+-- Whether a list of throttled replicas (KIP-73) names the replica of a partition at a broker.
+CREATE MACRO lists_replica(list, partition_id, broker_id) AS coalesce(
+    list = '*' OR list_contains(string_split(list, ','), partition_id || ':' || broker_id), false);
+
+-- A list for unnest(), which drops rows whose list is null or empty: these keep one, with null.
+CREATE MACRO or_null(l) AS if(len(l) > 0, l, [NULL]);
+
+-- Why a replication throttle does not limit one side of a replication, or what is not known of it;
+-- null if it bites (KIP-73). Reasons and sides are those of udfs/rules/replication_throttle.py.
+CREATE MACRO throttle_reason(
+    side, is_listed, rate_source, is_broker_removed, is_replicating, has_other_leader, is_in_sync,
+    is_lagging, peak_rate, rate, stalled_fetches
+) AS CASE
+    -- It is not configured: it needs a list and a rate.
+    WHEN is_listed IS NULL THEN 'list_unknown'
+    WHEN NOT is_listed AND rate_source IN ('dynamic_broker', 'dynamic_default')
+        THEN 'rate_without_list'
+    WHEN NOT is_listed THEN 'no_throttle'
+    WHEN rate_source IS NULL THEN 'rate_unknown'
+    WHEN rate_source = 'static' THEN 'static_rate_ignored'
+    WHEN rate_source NOT IN ('dynamic_broker', 'dynamic_default') THEN 'list_without_rate'
+    -- The broker does not replicate the partition.
+    WHEN is_broker_removed THEN 'broker_gone'
+    WHEN NOT is_replicating AND has_other_leader AND side = 'leader' THEN 'not_leader'
+    WHEN NOT is_replicating THEN 'not_replicating'
+    -- Leaders let replicas in sync pass, followers limit what lags.
+    WHEN side = 'leader' AND is_in_sync IS NULL THEN 'isr_unknown'
+    WHEN side = 'leader' AND is_in_sync THEN 'in_isr'
+    WHEN side = 'follower' AND is_lagging IS NULL THEN 'lag_unknown'
+    WHEN side = 'follower' AND NOT is_lagging THEN 'follower_caught_up'
+    -- It is effective. Rates are of aligned seconds, and can be one sample off the broker's.
+    WHEN peak_rate < 0.9::DOUBLE * coalesce(rate, 0) THEN 'under_rate'
+    WHEN stalled_fetches = 0 THEN 'no_stalled_fetches'
+END;
+
+-- Whether a throttle limits as soon as its rate is reached, and whether it does, by the reason why
+-- not. Null: not known.
+CREATE MACRO throttle_is_effective(reason) AS CASE
+    WHEN ends_with(reason, '_unknown') THEN NULL
+    ELSE coalesce(reason IN ('under_rate', 'no_stalled_fetches'), true) END;
+CREATE MACRO throttle_is_biting(reason) AS
+    CASE WHEN ends_with(reason, '_unknown') THEN NULL ELSE reason IS NULL END;

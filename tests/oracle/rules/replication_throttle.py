@@ -1,4 +1,4 @@
-"""Reference for `pipelines/results/replication/throttle_reasons.py`: does a throttle hold back?
+"""Reference for `throttle_reason` of `results/shared/macros.sql`: does a throttle limit?
 
 What ReplicaManager.shouldLeaderThrottle and ReplicaFetcherThread.shouldFollowerThrottle decide
 (KIP-73), from what the request log and snapshots show. None: neither shows it.

@@ -1,8 +1,8 @@
 """Reference for lists of throttled replicas (KIP-73): what one names, and how one is altered.
 
 What the broker's TopicConfigHandler reads in a value, and what the controller's
-ConfigurationControlManager makes of one that is altered. In the product:
-`pipelines/results/replication/listed_replicas.py` and `throttle_configs.py`.
+ConfigurationControlManager makes of one that is altered. In the product: `throttled_entries` and
+`altered_value` of `pipelines/results/shared/macros.sql`.
 """
 
 import re

@@ -13,7 +13,6 @@ from quotaflow.pipelines.results import traffic
 from quotaflow.pipelines.results.producer_ids import producer_id_uses
 from quotaflow.pipelines.results.quotas import quota_charges
 from quotaflow.pipelines.results.reads import rack_traffic
-from quotaflow.pipelines.results.replication import replica_fetches, replication_rates
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.topology import BROKERS, TOPICS
@@ -69,9 +68,6 @@ def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None
         "quota_usage": lambda rows: quota_charges.charges(
             quota_charges.charged(rows), no_topics, no_brokers, 11
         ).drop("is_estimated"),
-        "replication": lambda rows: replica_fetches.by_second(
-            replication_rates.result().relevant_facts(rows)
-        ),
     }
     rows = [*ONCE, *(row | {"weight": 3.0} for row in WEIGHED)]
     # Of rows it has at hand Spark computes what it can while it plans.

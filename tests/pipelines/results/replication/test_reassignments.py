@@ -1,18 +1,11 @@
-"""What requests say of replicas that move, and how far behind followers are: each in one frame."""
+"""Replicas that requests place and report in sync, and how far behind followers are."""
 
 import json
-from typing import Any
 
-import pytest
-from pyspark.sql import SparkSession
-
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.replication import reassignment_changes, replica_lag
-from quotaflow.schemas.tables.fetches import FETCHES
-from quotaflow.schemas.tables.reassignments import REASSIGNMENT_CHANGES, REPLICA_LAG
-from quotaflow.schemas.tables.requests import REQUESTS
 
-from ..reads.replica_rows import Row, answered, at, fetch, frame
+from ....rule_rows import compute
+from .throttle_rows import Row, at, fetch, of_cluster, part, request
 
 # As a real cluster wrote them, the ids made short.
 REASSIGN = {
@@ -62,10 +55,8 @@ REFUSED = {
 }
 
 
-def line(second: float, api: str, body: object) -> Row:
-    row = {"cluster_id": "c", "event_time": at(second), "record_time": at(second), "broker_id": 1}
-    row |= {"api": api, "principal": "User:admin", "client_id": "tool"}
-    return row | {"body": body if isinstance(body, str) else json.dumps(body)}
+def line(second: float, api: str, body: Row | str) -> Row:
+    return request(second, api, body, cluster_id="c")
 
 
 LINES = [
@@ -89,58 +80,53 @@ CHANGES = {
 }
 
 
-@pytest.mark.spark
-def test_what_was_asked_of_replicas_is_read_from_bodies(spark: SparkSession) -> None:
-    facts = reassignment_changes.result().relevant_facts(frame(spark, REQUESTS.arrow, LINES))
-    changes = reassignment_changes.changes(RuleInputs(facts))
-    assert changes.columns == REASSIGNMENT_CHANGES.column_names
+def test_replicas_are_read_from_bodies() -> None:
+    rows = compute(reassignment_changes.result(), requests=LINES)
     names = ("change", "topic_id", "topic", "partition", "replica_id", "place", "error_code")
-    rows = changes.collect()
     seconds = {at(second): second for second in range(9)}
-    assert {
-        (seconds[row["event_time"].astimezone(at(0).tzinfo)], *(row[name] for name in names))
-        for row in rows
-    } == CHANGES
+    changes = {(seconds[row["event_time"]], *(row[name] for name in names)) for row in rows}
+    assert changes == CHANGES
     assert len(rows) == len(CHANGES)
-    assert {row["principal"] for row in rows} == {"User:admin"}
+    assert {(row["principal"], row["client_id"]) for row in rows} == {("User:admin", "tool")}
 
 
-def follower(second: float, offset: int, end: int, size: int, **others: Any) -> Row:
-    row = fetch(second, 1, answered(size, fetch_offset=offset, high_watermark=end), replica_id=2)
-    return row | {"cluster_id": "c"} | others
+def follower(second: float, offset: int, end: int, size: int, **others: object) -> Row:
+    one = part(size, fetch_offset=offset, high_watermark=end)
+    return fetch(second, 1, 2, one) | others
 
 
-FETCH_ROWS = [
-    follower(1, 100, 500, 4_000),
-    follower(9, 200, 520, 5_000),
-    follower(11, 300, 530, 0),
-    follower(12, 530, 530, 70),
-    follower(13, 600, 530, 70),
-    follower(14, 100, 500, 10, replica_id=None),
-    follower(15, 0, 9, 0, partitions=None),
-    follower(16, 0, 500, 0) | {"partitions": [answered(0, fetch_offset=1, error_code=6)]},
-]
+FETCH_ROWS = of_cluster(
+    [
+        follower(1, 100, 500, 4_000),
+        follower(9, 200, 520, 5_000),
+        follower(11, 300, 530, 0),
+        follower(12, 530, 530, 70),
+        follower(13, 600, 530, 70),
+        follower(14, 100, 500, 10, replica_id=None),
+        follower(15, 0, 9, 0, partitions=None),
+        fetch(16, 1, 2, part(0, fetch_offset=1, error_code=6)),
+    ]
+)
 
 
-@pytest.mark.spark
-def test_followers_that_are_behind_tell_how_far(spark: SparkSession) -> None:
-    facts = replica_lag.result().relevant_facts(frame(spark, FETCHES.arrow, FETCH_ROWS))
-    lags = replica_lag.lags(RuleInputs(facts))
-    assert lags.columns == REPLICA_LAG.column_names
-    first, last = (row.asDict() for row in lags.orderBy("event_time").collect())
+def test_how_far_behind_followers_are() -> None:
+    lags = compute(replica_lag.result(), fetches=FETCH_ROWS)
+    first, last = sorted(lags, key=lambda row: row["event_time"])
     names = ("fetches", "bytes", "first_offset", "last_offset", "high_watermark", "lag", "max_lag")
     assert tuple(first[name] for name in names) == (2, 9_000, 100, 200, 520, 320, 400)
     assert tuple(last[name] for name in names) == (1, 0, 300, 300, 530, 230, 230)
     assert (first["broker_id"], first["replica_id"], first["topic_id"]) == (1, 2, "id1")
-    assert first["last_time"].astimezone(at(0).tzinfo) == at(9)
-    assert last["event_time"].astimezone(at(0).tzinfo) == at(10)
+    assert (first["last_time"], last["event_time"]) == (at(9), at(10))
 
 
-@pytest.mark.spark
-def test_who_says_to_be_a_follower_and_asks_from_before_all_offsets_has_no_lag(
-    spark: SparkSession,
-) -> None:
-    fetches = [follower(1, -(2**63), 500, 0)]
-    facts = replica_lag.result().relevant_facts(frame(spark, FETCHES.arrow, fetches))
-    (row,) = replica_lag.lags(RuleInputs(facts)).collect()
+def test_of_fetches_at_one_time_the_one_with_the_most_is_the_last() -> None:
+    fetches = of_cluster([follower(1, 300, 500, 0), follower(1, 200, 520, 0)])
+    for rows in (fetches, fetches[::-1]):
+        (lag,) = compute(replica_lag.result(), fetches=rows)
+        assert (lag["last_offset"], lag["high_watermark"], lag["lag"]) == (200, 520, 320)
+
+
+def test_a_client_that_says_it_is_a_follower_and_asks_before_all_offsets_has_no_lag() -> None:
+    fetches = of_cluster([follower(1, -(2**63), 500, 0)])
+    (row,) = compute(replica_lag.result(), fetches=fetches)
     assert (row["fetches"], row["lag"], row["max_lag"]) == (1, None, None)

@@ -1,10 +1,9 @@
-"""Whether throttles bite, from requests and snapshots: each case is a cluster of one frame."""
+"""Whether throttles bite, from requests and snapshots. Each case is a cluster."""
 
 from collections import defaultdict
-from datetime import UTC, timedelta
+from datetime import timedelta
 
 import pytest
-from pyspark.sql import SparkSession
 
 from .throttle_rows import (
     APPEND,
@@ -21,9 +20,11 @@ from .throttle_rows import (
     alter,
     computed,
     config,
+    deleted,
     fetch,
     in_sync,
     names,
+    of_cluster,
     part,
     reassign,
     request,
@@ -50,7 +51,6 @@ TAKEN_AWAY = [
         for id_ in (1, 2)
     ),
 ]
-DELETED = {"request": {}, "response": {"responses": [{"name": "orders", "errorCode": 0}]}}
 LEADER, FOLLOWER = ("orders", 0, "leader", 1, 2), ("orders", 0, "follower", 2, 1)
 BY_ADMIN = {"list_set_by": "User:admin", "list_set_by_client_id": "tool"}
 SEEN = {
@@ -86,7 +86,7 @@ CASES: dict[str, Case] = {
             **OTHER_SIDES,
         },
     ),
-    "a list, and nobody told of a rate": (
+    "a list, and neither log nor snapshot shows a rate": (
         [NAMED, LISTED, BEHIND[0]],
         {},
         {
@@ -94,7 +94,7 @@ CASES: dict[str, Case] = {
             (0, *FOLLOWER): {"is_biting": None, "reason": "rate_unknown"},
         },
     ),
-    "a list, and a snapshot saw no rate": (
+    "a list, and a snapshot without a rate": (
         [NAMED, LISTED, BEHIND[0]],
         SEEN,
         {
@@ -103,7 +103,7 @@ CASES: dict[str, Case] = {
             (0, *FOLLOWER): {"reason": "list_without_rate"},
         },
     ),
-    "all replicas, in sync by the log, and with all there is": (
+    "all replicas, in sync by the log, with nothing left to read": (
         [
             NAMED,
             in_sync(-70, "id1", 1, 2),
@@ -119,7 +119,7 @@ CASES: dict[str, Case] = {
             **OTHER_SIDES,
         },
     ),
-    "whoever does not lead, or is no broker any more": (
+    "brokers that do not lead, or are no longer there": (
         [
             NAMED,
             alter(1, TOPIC, "orders", (LEADERS, SET, "0:3,0:9")),
@@ -146,7 +146,7 @@ CASES: dict[str, Case] = {
             for id_ in (1, 2)
         },
     ),
-    "a rate in a file, a list a snapshot saw, and who is in sync": (
+    "a rate in a file, with a list and in-sync replicas by snapshots": (
         [NAMED, fetch(4, 1, 2, AHEAD)],
         {
             "configs": [
@@ -164,7 +164,7 @@ CASES: dict[str, Case] = {
             | {"in_isr": True, "in_isr_source": "snapshot"},
         },
     ),
-    "moved, and nobody told of lists": (
+    "moved, and neither log nor snapshot shows lists": (
         [NAMED, reassign(3, "orders", [1, 2]), *BEHIND],
         {},
         {
@@ -172,7 +172,7 @@ CASES: dict[str, Case] = {
             (0, *FOLLOWER): {"reason": "list_unknown"},
         },
     ),
-    "moved, and listed by nobody": (
+    "moved, and no list names it": (
         [NAMED, reassign(3, "orders", [1, 2]), *BEHIND],
         SEEN,
         {
@@ -187,7 +187,7 @@ CASES: dict[str, Case] = {
             *RATED,
             *BEHIND,
             request(60, "FETCH", replica_id=2),
-            request(65, "DELETE_TOPICS", DELETED),
+            deleted(65, "orders"),
             request(130, "FETCH", replica_id=2),
         ],
         {},
@@ -206,7 +206,7 @@ CASES: dict[str, Case] = {
             },
         },
     ),
-    "in the form of the KIP's text, and added to what nobody told": (
+    "in the form of the KIP's text, and appended to an unknown list": (
         [NAMED, alter(1, TOPIC, "clicks", (LEADERS, APPEND, "0:1")), BEHIND[0]],
         {"configs": [config(-600, "topic", "orders", LEADERS, "0-1")]},
         {
@@ -219,37 +219,32 @@ CASES: dict[str, Case] = {
 
 
 @pytest.fixture(scope="module")
-def rows_by_case(spark: SparkSession) -> dict[str, list[Row]]:
-    """Rows of each case, all computed in one frame."""
+def rows_by_case() -> dict[str, list[Row]]:
+    """Rows of each case from noon on, all computed together."""
     facts, snapshots = list[Row](), defaultdict[str, list[Row]](list)
     for case, (requests, case_snapshots, _) in CASES.items():
-        facts += [row | {"cluster_id": case} for row in requests]
+        facts += of_cluster(requests, case)
         for name, rows in case_snapshots.items():
-            snapshots[name] += [row | {"cluster_id": case} for row in rows]
+            snapshots[name] += of_cluster(rows, case)
     of_case = defaultdict[str, list[Row]](list)
-    for row in computed(spark, facts, snapshots)["replication_throttles"]:
-        of_case[row["cluster_id"]].append(row)
+    for row in computed(facts, snapshots)["replication_throttles"]:
+        if row["event_time"] >= NOON:
+            of_case[row["cluster_id"]].append(row)
     return of_case
 
 
 KEY = ("topic", "partition", "side", "broker_id", "peer_broker_id")
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("case", CASES)
 def test_whether_a_throttle_bites(rows_by_case: dict[str, list[Row]], case: str) -> None:
     expected = CASES[case][2]
     rows = {
-        (
-            (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),
-            *(row[name] for name in KEY),
-        ): row
+        ((row["event_time"] - NOON) // timedelta(minutes=1), *(row[name] for name in KEY)): row
         for row in rows_by_case[case]
-        if row["event_time"].astimezone(UTC) >= NOON
     }
     assert rows.keys() == expected.keys()
-    got = {key: {name: rows[key][name] for name in row} for key, row in expected.items()}
-    assert got == expected
-    assert len(rows) == len(
-        [r for r in rows_by_case[case] if r["event_time"].astimezone(UTC) >= NOON]
+    assert {key: {name: rows[key][name] for name in row} for key, row in expected.items()} == (
+        expected
     )
+    assert len(rows) == len(rows_by_case[case])

@@ -1,11 +1,8 @@
 """Bytes that followers read, those of listed replicas, and the rates brokers measure."""
 
 import random
-from datetime import UTC
-from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from ....oracle.rules.rate import SimpleRate
 from .throttle_rows import (
@@ -23,6 +20,7 @@ from .throttle_rows import (
     computed,
     fetch,
     names,
+    of_cluster,
     part,
     produce,
     seen,
@@ -62,17 +60,12 @@ EXPECTED = {
 }
 
 
-def of_cluster(rows: list[Row]) -> list[Row]:
-    return [row | {"cluster_id": "c"} for row in rows]
-
-
 def second(row: Row) -> int:
-    return int((row["event_time"].astimezone(UTC) - NOON).total_seconds())
+    return int((row["event_time"] - NOON).total_seconds())
 
 
-@pytest.mark.spark
-def test_what_followers_read_and_lists_held(spark: SparkSession) -> None:
-    traffic = computed(spark, of_cluster(REQUESTS), {})
+def test_what_followers_read_and_lists_held() -> None:
+    traffic = computed(of_cluster(REQUESTS), {})
     rows = traffic["replication_traffic"]
     key = ("leader_id", "follower_id", "topic_id", "topic", "partition")
     got = {
@@ -96,15 +89,13 @@ def test_what_followers_read_and_lists_held(spark: SparkSession) -> None:
     }
 
 
-@pytest.mark.spark
-def test_a_topic_a_snapshot_knows_has_its_name_before(spark: SparkSession) -> None:
+def test_a_topic_a_snapshot_knows_has_its_name_before() -> None:
     snapshots = {"topics": of_cluster([seen(600, topic_id="id1", topic="orders")])}
-    rows = computed(spark, of_cluster(REQUESTS[1:2]), snapshots)
+    rows = computed(of_cluster(REQUESTS[1:2]), snapshots)
     assert [row["topic"] for row in rows["replication_traffic"]] == ["orders"]
 
 
-@pytest.mark.spark
-def test_rates_are_those_of_kafkas_simple_rate(spark: SparkSession) -> None:
+def test_rates_are_those_of_kafkas_simple_rate() -> None:
     dice = random.Random(73)
     sizes = {n: dice.randrange(1, 2_000_000) for n in range(2, 180) if dice.random() < 0.5}
     sizes = {n: size for n, size in sizes.items() if not 60 < n < 90}
@@ -114,8 +105,8 @@ def test_rates_are_those_of_kafkas_simple_rate(spark: SparkSession) -> None:
         alter(1, BROKER, "1", (LEADER_RATE, SET, "900000")),
         *(fetch(n, 1, 2, part(size)) for n, size in sizes.items()),
     ]
-    rows = computed(spark, of_cluster(requests), {})["replication_rates"]
-    got: dict[int, Any] = {second(row): row for row in rows}
+    rows = computed(of_cluster(requests), {})["replication_rates"]
+    got = {second(row): row for row in rows}
     assert got.keys() == sizes.keys()
     assert {row["quota"] for row in rows} == {900_000.0}
     rate = SimpleRate()
@@ -126,3 +117,15 @@ def test_rates_are_those_of_kafkas_simple_rate(spark: SparkSession) -> None:
         row = got[n]
         assert row["throttled_rate"] == pytest.approx(by_broker, rel=1e-9)
         assert row["is_over"] == (row["throttled_rate"] > 900_000)
+
+
+def test_a_sampled_produce_counts_as_often_as_its_weight() -> None:
+    sampled = [produce(1, 1, part(10)), produce(2, 1, part(20), part(30))]
+    once = [fetch(3, 1, 2, part(40))]
+    weighed = [*once, *(row | {"weight": 3.0} for row in sampled)]
+    repeated = [*once, *sampled, *sampled, *sampled]
+    got, expected, unweighed = (
+        computed(of_cluster(rows), {})["replication_traffic"]
+        for rows in (weighed, repeated, [*once, *sampled])
+    )
+    assert sorted(got, key=str) == sorted(expected, key=str) != sorted(unweighed, key=str)

@@ -1,34 +1,31 @@
-"""Requests about replication and its throttles, and what snapshots saw, by hand."""
+"""Requests about replication and its throttles, and what snapshots found, by hand."""
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-
-from quotaflow.pipelines.incremental.result import Result, RuleInputs
-from quotaflow.pipelines.results import config_alterations, topic_names
+from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.results.replication import (
     reassignment_changes,
     replication_rates,
     replication_throttles,
     replication_traffic,
 )
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
+from quotaflow.schemas import configs
+from quotaflow.udfs.rules.throttled_replicas import OPERATIONS
+
+from ....rule_rows import compute
 
 Row = dict[str, Any]
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
-LEADER_RATE, FOLLOWER_RATE = (
-    f"{side}.replication.throttled.rate" for side in ("leader", "follower")
-)
-TOPIC, BROKER = 2, 4
-SET, DELETE, APPEND, SUBTRACT = range(4)
+LEADERS, FOLLOWERS = configs.LEADER_REPLICAS.key, configs.FOLLOWER_REPLICAS.key
+LEADER_RATE, FOLLOWER_RATE = configs.LEADER_RATE.key, configs.FOLLOWER_RATE.key
+TOPIC, BROKER = configs.TOPIC, configs.BROKER
+SET, DELETE, APPEND, SUBTRACT = OPERATIONS
 IN_ORDER = (
-    topic_names.result(),
     reassignment_changes.result(),
-    config_alterations.result(),
     replication_traffic.result(),
     replication_rates.result(),
     replication_throttles.result(),
@@ -47,31 +44,33 @@ def request(second: float, api: str, body: Row | str | None = None, **others: An
     text = json.dumps(body) if isinstance(body, dict) else body
     row = {"event_time": at(second), "record_time": at(second), "api": api, "body": text}
     row |= {"broker_id": 1, "principal": "User:admin", "client_id": "tool"}
-    row |= {"client_address": "10.0.0.1", "source_topic": "log", "source_partition": 0}
     return row | others
 
 
-def alter(
-    second: float, kind: int, name: str, *configs: tuple[str, int, str | None], **others: Any
-) -> Row:
-    """An INCREMENTAL_ALTER_CONFIGS of one resource."""
-    answer = {"errorCode": others.pop("code", 0), "errorMessage": others.pop("message", None)}
-    resource = {"resourceType": kind, "resourceName": name}
-    changes = [{"name": key, "configOperation": op, "value": value} for key, op, value in configs]
-    body = {
-        "request": {
-            "resources": [resource | {"configs": changes}],
-            "validateOnly": others.pop("validate", False),
-        },
-        "response": {"responses": [resource | answer]},
-    }
-    return request(second, "INCREMENTAL_ALTER_CONFIGS", body, **others)
+def alter(second: float, kind: str, name: str, *changes: tuple[str | None, str, str | None]) -> Row:
+    """An alteration of one entity, with its rows of config_alterations.
+
+    A change is the key (None: all keys), the operation and its operand.
+    """
+    row = {"event_time": at(second), "entity_type": kind, "entity_name": name, "error_code": 0}
+    row |= {"principal": "User:admin", "client_id": "tool"}
+    rows = [
+        row | {"config_key": key, "operation": operation, "config_value": operand}
+        for key, operation, operand in changes
+    ]
+    return request(second, "INCREMENTAL_ALTER_CONFIGS") | {"config_alterations": rows}
 
 
-def names(second: float, *topic_names: tuple[str, str]) -> Row:
-    """A METADATA answer."""
-    topics = [{"name": name, "topicId": id_} for name, id_ in topic_names]
-    return request(second, "METADATA", {"request": {}, "response": {"topics": topics}})
+def deleted(second: float, topic: str) -> Row:
+    """The deletion of a topic, and so of all its configs."""
+    return alter(second, TOPIC, topic, (None, DELETE, None)) | {"api": "DELETE_TOPICS"}
+
+
+def names(second: float, *topics: tuple[str, str]) -> Row:
+    """A METADATA answer, with its rows of topic_names."""
+    minute = at(second).replace(second=0, microsecond=0)
+    rows = [{"event_time": minute, "topic": name, "topic_id": id_} for name, id_ in topics]
+    return request(second, "METADATA") | {"topic_names": rows}
 
 
 def reassign(second: float, topic: str, replicas: list[int] | None) -> Row:
@@ -119,41 +118,50 @@ def produce(second: float, leader: int, *partitions: Row) -> Row:
 
 
 def seen(second: float, **others: Any) -> Row:
-    """What a snapshot saw."""
+    """A row of a snapshot."""
     return {"event_time": at(second), "is_removed": False} | others
 
 
 def config(second: float, kind: str, name: str, key: str, value: str | None, **others: Any) -> Row:
-    """A config a snapshot saw; gone without a value."""
+    """A config that a snapshot found; without a value it is removed."""
     row = seen(second, entity_type=kind, entity_name=name, config_key=key, config_value=value)
-    source = "DYNAMIC_TOPIC_CONFIG" if kind == "topic" else "DYNAMIC_BROKER_CONFIG"
+    source = "DYNAMIC_TOPIC_CONFIG" if kind == TOPIC else "DYNAMIC_BROKER_CONFIG"
     return row | {"is_removed": value is None, "config_source": source} | others
 
 
-def frame(spark: SparkSession, name: str, rows: list[Row]) -> DataFrame:
-    """Rows as the table of that name; requests are numbered."""
-    numbered = [row | {"source_offset": n} for n, row in enumerate(rows)]
-    content = numbered if name == "requests" else rows
-    return spark.createDataFrame(pa.Table.from_pylist(content, schema=TABLES[name].arrow))
+def of_cluster(rows: Iterable[Row], cluster_id: str = "c") -> list[Row]:
+    """Rows as those of one cluster, with what comes with them."""
+    return [
+        {
+            name: of_cluster(value, cluster_id)
+            if name in ("config_alterations", "topic_names")
+            else value
+            for name, value in row.items()
+        }
+        | {"cluster_id": cluster_id}
+        for row in rows
+    ]
 
 
-def computed(
-    spark: SparkSession, requests: list[Row], snapshots: dict[str, list[Row]]
-) -> dict[str, list[Row]]:
-    """Every result on these requests, each after those it reads."""
-    facts = frame(spark, "requests", requests)
-    snapshot_frames = {name: frame(spark, name, snapshots.get(name, [])) for name in SNAPSHOTS}
-    computed_rows = dict[str, list[Row]]()
+def inputs(requests: list[Row], snapshots: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """Tables by name that the results read, without those that are computed here."""
+    tables = {"requests": requests} | {name: snapshots.get(name, []) for name in SNAPSHOTS}
+    for name in ("config_alterations", "topic_names"):
+        tables[name] = [row for one in requests for row in one.get(name, [])]
+    return tables
+
+
+def computed(requests: list[Row], snapshots: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """Every result over these rows, each after those it reads."""
+    tables, results = inputs(requests, snapshots), dict[str, list[Row]]()
     for result in IN_ORDER:
-        rows = _compute(result, facts, snapshot_frames)
-        assert rows.columns == result.table.column_names
-        computed_rows[result.table.name] = [row.asDict() for row in rows.collect()]
-        snapshot_frames[result.table.name] = frame(
-            spark, result.table.name, computed_rows[result.table.name]
-        )
-    return computed_rows
+        results[result.table.name] = rows_of(result, tables | results)
+    return results
 
 
-def _compute(result: Result, facts: DataFrame, snapshot_frames: dict[str, DataFrame]) -> DataFrame:
-    context = {lookup.table.name: snapshot_frames[lookup.table.name] for lookup in result.lookups}
-    return result.compute(RuleInputs(result.relevant_facts(facts), lookups=context))
+def rows_of(
+    result: Result, tables: dict[str, list[Row]], ranges: Iterable[TimeRange] = (EVER,)
+) -> list[Row]:
+    """The rows of one result, from those of the tables that it reads."""
+    read = {result.facts.name, *(lookup.table.name for lookup in result.lookups)}
+    return compute(result, ranges, **{name: tables[name] for name in read})

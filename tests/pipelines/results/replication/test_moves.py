@@ -1,20 +1,18 @@
-"""When a move ends: by the log, by snapshots, by what came after it."""
+"""When a move ends: by the log, by snapshots, by the request after it."""
 
 from collections import defaultdict
-from datetime import UTC
 
-import pytest
-from pyspark.sql import SparkSession
+import pyarrow as pa
 
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.replication import reassignment_changes
-from quotaflow.pipelines.results.replication.moving_partitions import moving
 
-from .throttle_rows import NOON, Row, frame, in_sync, reassign, seen
+from ....rule_rows import compute
+from .shared_views import rows_of_text
+from .throttle_rows import NOON, Row, in_sync, of_cluster, reassign, seen
 
 
 def replica(second: float, broker_id: int, *, is_in_sync: bool = True, **others: object) -> Row:
-    """A replica of partition 0 as a snapshot saw it."""
+    """A replica of partition 0 as a snapshot found it."""
     row = {"topic_id": "id1", "topic": "orders", "partition": 0, "broker_id": broker_id}
     return seen(second, **row, is_in_sync=is_in_sync, is_leader=False) | others
 
@@ -30,7 +28,11 @@ CASES: dict[str, tuple[list[Row], list[Row], dict[float, float | None]]] = {
     "one target does not": ([reassign(10, "orders", GROWN)], BEFORE, {10: None}),
     "only another order": ([reassign(10, "orders", REORDERED)], BEFORE, {10: 10}),
     "only fewer replicas": ([reassign(10, "orders", SHRUNK)], BEFORE, {10: 10}),
-    "fewer, and nobody saw who was in sync": ([reassign(10, "orders", SHRUNK)], [], {10: None}),
+    "fewer, and nothing shows which are in sync": (
+        [reassign(10, "orders", SHRUNK)],
+        [],
+        {10: None},
+    ),
     "fewer, and one that stays is behind": (
         [reassign(10, "orders", SHRUNK)],
         [replica(-600, 1), replica(-600, 2, is_in_sync=False), replica(300, 2)],
@@ -46,7 +48,7 @@ CASES: dict[str, tuple[list[Row], list[Row], dict[float, float | None]]] = {
         BEFORE,
         {10: 70, 70: 70},
     ),
-    "moved away and back before anybody looked": (
+    "moved away and back between two snapshots": (
         [
             reassign(10, "orders", [1, 4]),
             in_sync(20, "id1", 1, 4),
@@ -55,7 +57,7 @@ CASES: dict[str, tuple[list[Row], list[Row], dict[float, float | None]]] = {
         [*BEFORE, replica(600, 2, is_in_sync=False), replica(900, 2)],
         {10: 20, 30: 900},
     ),
-    "a topic of that name made again": (
+    "a topic of that name is made again": (
         [reassign(10, "orders", SHRUNK)],
         [
             *(row | {"topic_id": "id0"} for row in BEFORE),
@@ -66,22 +68,24 @@ CASES: dict[str, tuple[list[Row], list[Row], dict[float, float | None]]] = {
 }
 
 
-@pytest.mark.spark
-def test_a_move_ends_when_somebody_tells(spark: SparkSession) -> None:
-    requests = [row | {"cluster_id": name} for name, case in CASES.items() for row in case[0]]
-    saw = [row | {"cluster_id": name} for name, case in CASES.items() for row in case[1]]
-    result = reassignment_changes.result()
-    facts = result.relevant_facts(frame(spark, "requests", requests))
-    changes = result.compute(RuleInputs(facts))
-    names = spark.createDataFrame(
-        [(name, "orders", "id1") for name in CASES],
-        "cluster_id string, topic string, topic_id string",
+TIME = pa.timestamp("us", "UTC")
+MOVES = pa.schema([("cluster_id", pa.string()), ("since", TIME), ("until", TIME)])
+
+
+def test_when_a_move_ends() -> None:
+    requests = [row for name, case in CASES.items() for row in of_cluster(case[0], name)]
+    named = {"event_time": NOON, "topic": "orders", "topic_id": "id1"}
+    moves = rows_of_text(
+        "FROM moves",
+        MOVES,
+        reassignment_changes=compute(reassignment_changes.result(), requests=requests),
+        topic_names=[named | {"cluster_id": name} for name in CASES],
+        replicas=[row for name, case in CASES.items() for row in of_cluster(case[1], name)],
     )
     ends = defaultdict[str, dict[float, float | None]](dict)
-    for row in moving(changes, names, frame(spark, "replicas", saw)).collect():
+    for move in moves:
         since, until = (
-            time and (time.astimezone(UTC) - NOON).total_seconds()
-            for time in (row["since"], row["until"])
+            time and (time - NOON).total_seconds() for time in (move["since"], move["until"])
         )
-        ends[row["cluster_id"]][since] = until
-    assert dict(ends) == {name: case[2] for name, case in CASES.items()}
+        ends[move["cluster_id"]][since] = until
+    assert ends == {name: case[2] for name, case in CASES.items()}
