@@ -45,14 +45,24 @@ def folder_task(span: Span, relations: FolderRelations) -> Task:
     return Task(relations.of(span.parts), pieces(span), _kept(span))
 
 
-def _kept(span: Span) -> Kept | None:
-    """The facts that the parts of a span share; None if only one part reads them."""
-    parts = [part for part in span.parts if not part.computation.reads_all_facts]
-    if len(parts) <= 1:
-        return None
-    facts, named = parts[0].computation.facts, named_in(parts)
-    columns = tuple(name for name in TABLES[facts].column_names if name in named)
-    return Kept(facts, columns, time_read(parts).condition("event_time", in_duckdb))
+def _kept(span: Span) -> list[Kept]:
+    """What the parts of a span read: the facts of its time, and lookup tables.
+
+    Texts name the same tables many times, and to bind files takes longer than to bind a table.
+    """
+    named = named_in(span.parts)
+    within = time_read(span.parts).condition("event_time", in_duckdb)
+    where: dict[str, str] = {}
+    for part in span.parts:
+        computation = part.computation
+        if not computation.reads_all_facts:
+            where[computation.facts] = within
+        for name, is_within in computation.lookups.items():
+            where[name] = within if is_within and where.get(name) != "true" else "true"
+    return [
+        Kept(name, tuple(c for c in TABLES[name].column_names if c in named), condition)
+        for name, condition in where.items()
+    ]
 
 
 def pieces(span: Span) -> list[Piece]:

@@ -35,10 +35,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Facts that several pieces read: their columns, and SQL for their rows.
-
-    A task reads them from files once, because that costs more than to compute a result.
-    """
+    """A relation that a task reads from files once: its columns, and SQL for its rows."""
 
     relation: str
     columns: tuple[str, ...]
@@ -51,7 +48,7 @@ class Task:
 
     relations: Mapping[str, Relation]
     pieces: Sequence[Piece]
-    kept: Kept | None = None
+    kept: Sequence[Kept] = ()
 
 
 def over_relations(
@@ -106,8 +103,8 @@ def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 def _run(number: int, task: Task, memory_mb: int) -> Batches:
     with opened(task.relations, memory_mb, _cores()) as database:
-        if task.kept is not None:
-            database.keep(task.kept.relation, task.kept.columns, task.kept.where)
+        for kept in task.kept:
+            database.keep(kept.relation, kept.columns, kept.where)
         for piece in task.pieces:
             yield from _piece(number, piece, database)
 
