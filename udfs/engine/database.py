@@ -36,6 +36,8 @@ class Database:
     relations: Mapping[str, Relation]
     _macros: set[str] = field(default_factory=set)
     _kept: set[str] = field(default_factory=set)
+    _shared: dict[str, str] = field(default_factory=dict)
+    _registered: int = 0
     _views: dict[str, str] = field(default_factory=dict)
 
     def compute(
@@ -52,7 +54,7 @@ class Database:
         for name, rows in rule.rows.items():
             self._register(name, rows)
         for name, sql in rule.views.items():
-            self._add_view(name, sql)
+            self._add_shared(name, sql)
         for walk in rule.walks:
             self._run(walk, rule.parameters)
         columns = ", ".join(f'"{name}"' for name in rule.schema.names)
@@ -93,11 +95,26 @@ class Database:
             self.connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {sql}')
             self._views[name] = sql
 
+    def _add_shared(self, name: str, sql: str) -> None:
+        """The rows of a shared view, computed once for all rules that read the same of its inputs.
+
+        To plan a text takes longer than to compute few rows, and several texts read most views.
+        """
+        inputs = [self._views[word] for word in re.findall(r"\w+", sql) if word in self._views]
+        state = "\n".join([sql, *inputs])
+        if self._shared.get(name) != state:
+            self.connection.execute(f'CREATE OR REPLACE TEMP TABLE "shared {name}" AS {sql}')
+            self._shared[name] = state
+            self._views.pop(name, None)
+        # With its state in a comment, so that views that read this one see a change.
+        self._add_view(name, f'SELECT * FROM "shared {name}" -- {hash(state)}')
+
     def _register(self, name: str, rows: pa.Table) -> None:
-        """A table in memory as a relation. A registered name hides a view of the same name."""
-        self.connection.register(f"rows of {name}", rows)
-        self._views.pop(name, None)
-        self._add_view(name, _plain_times(f'"rows of {name}"', rows.schema))
+        """A table in memory as a relation."""
+        self._registered += 1
+        relation = f"rows {self._registered} of {name}"
+        self.connection.register(relation, rows)
+        self._add_view(name, _plain_times(f'"{relation}"', rows.schema))
 
     def _selected(self, name: str, selection: Selection) -> str:
         sql = f"{self._source(name)} WHERE {selection.where}"
