@@ -9,20 +9,18 @@ from statistics import mean
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.traffic_stage import Stage
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import config_alterations
 from quotaflow.pipelines.results.replication import replication_rates
-from quotaflow.schemas.tables.catalog import TABLES
 
 from ..oracle.rules.rate import SimpleRate
+from ..rule_rows import Rows, compute
 from .cluster_actions import now_ms
 from .drive import Run, logged, parsed
 from .jmx import jmx
@@ -119,24 +117,12 @@ def since(cluster: LocalCluster, time_ms: int) -> list[dict[str, Any]]:
     ]
 
 
-def rates_of(
-    spark: SparkSession, cluster: LocalCluster, lines: DataFrame, topics: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def rates_of(cluster: LocalCluster, lines: Rows, topics: Rows) -> Rows:
     """Rows of replication_rates, from the log and the names of topics alone."""
-
-    def frame(name: str, rows: list[dict[str, Any]]) -> DataFrame:
-        filled = [row | {"cluster_id": cluster.cluster_id} for row in rows]
-        return spark.createDataFrame(pa.Table.from_pylist(filled, schema=TABLES[name].arrow))
-
-    alterations = config_alterations.result()
-    lookups = {name: frame(name, []) for name in ("topic_names", "configs")}
-    lookups["topics"] = frame("topics", topics)
-    lookups["config_alterations"] = alterations.compute(
-        RuleInputs(alterations.relevant_facts(lines))
-    )
-    rates = replication_rates.result()
-    computed = rates.compute(RuleInputs(rates.relevant_facts(lines), lookups=lookups))
-    return [row.asDict() for row in computed.collect()]
+    named = [row | {"cluster_id": cluster.cluster_id} for row in topics]
+    alterations = compute(config_alterations.result(), requests=lines)
+    tables = {"requests": lines, "topics": named, "config_alterations": alterations}
+    return compute(replication_rates.result(), **tables)
 
 
 @pytest.mark.faults
@@ -149,8 +135,9 @@ def test_rates_of_the_log_are_those_the_broker_measures(
     began = datetime.now(UTC)
     leader, measured = moved_under_throttle(cluster, topic)
     topics = [{"event_time": began, "topic_id": ids[topic], "topic": topic, "is_removed": False}]
-    lines = parsed(spark, cluster, since(cluster, int(began.timestamp() * 1_000)))
-    rows = rates_of(spark, cluster, lines, topics)
+    written = since(cluster, int(began.timestamp() * 1_000))
+    lines = parsed(spark, cluster, written).toArrow().to_pylist()
+    rows = rates_of(cluster, lines, topics)
     by_log = {
         int(row["event_time"].timestamp()): row
         for row in rows
