@@ -137,7 +137,7 @@ shared AS (
             AS quota_bucket_usage,
         coalesce(sum(amount) OVER (bucket RANGE BETWEEN to_seconds($rate_period_s) PRECEDING
             AND to_seconds($rate_period_s) PRECEDING), 0) / per AS usage_before
-    FROM with_limits('windows')
+    FROM with_limits(windows)
     WINDOW bucket AS (
         PARTITION BY cluster_id, broker_id, quota_type, quota_bucket_user, quota_bucket_client_id
         ORDER BY event_time

@@ -43,7 +43,7 @@ quotas AS (
     -- A row is what a client's quota lets through at once: that of all the broker's windows but one
     -- (ClientQuotaManager.maxValueInQuotaWindow). Fetches have limits of 32 bits.
     SELECT *, CAST(least(floor(quota * $refill_s), 2_147_483_647) AS BIGINT) AS quota_bytes
-    FROM with_limits('clients')
+    FROM with_limits(clients)
     WHERE quota IS NOT NULL
 ),
 bounded AS (

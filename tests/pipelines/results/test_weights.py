@@ -11,7 +11,7 @@ from quotaflow.pipelines.results import traffic
 from quotaflow.pipelines.results.producer_ids import producer_id_uses
 from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.pipelines.results.reads import rack_traffic
-from quotaflow.pipelines.results.replication import replication_rates, replication_traffic
+from quotaflow.pipelines.results.replication import replication_traffic
 
 from ...rule_rows import Rows, compute
 
@@ -44,7 +44,6 @@ DECLARED = [
     producer_id_uses.result(),
     quota_usage.result(QuotasSection()),
     replication_traffic.result(),
-    replication_rates.result(),
 ]
 RESULTS = [result for result in DECLARED if result.rule]
 
